@@ -1,0 +1,52 @@
+#pragma once
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace inboxd::base {
+
+/// Memory that is only ever added to and goes away at once: the bytes of a batch. Views into it live as long as it
+/// does. One thread at a time.
+class Arena final {
+ public:
+  explicit Arena(std::size_t chunk_bytes = 64 * 1024) : chunk_bytes_{chunk_bytes} {}
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  /// Room for `size` bytes, not initialised.
+  char* allocate(std::size_t size) {
+    if (size > left_) grow(size);
+    char* const out = next_;
+    next_ += size;
+    left_ -= size;
+    used_ += size;
+    return out;
+  }
+
+  std::string_view copy(std::string_view bytes) {
+    char* const out = allocate(bytes.size());
+    if (!bytes.empty()) std::memcpy(out, bytes.data(), bytes.size());
+    return {out, bytes.size()};
+  }
+
+  /// Bytes handed out.
+  std::size_t used() const { return used_; }
+
+ private:
+  void grow(std::size_t size) {
+    const std::size_t chunk = size > chunk_bytes_ ? size : chunk_bytes_;
+    chunks_.push_back(std::make_unique_for_overwrite<char[]>(chunk));
+    next_ = chunks_.back().get();
+    left_ = chunk;
+  }
+
+  std::size_t chunk_bytes_;
+  std::size_t left_ = 0;
+  std::size_t used_ = 0;
+  char* next_ = nullptr;
+  std::vector<std::unique_ptr<char[]>> chunks_;
+};
+
+}  // namespace inboxd::base

@@ -1,0 +1,53 @@
+#pragma once
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace inboxd::base {
+
+enum class LogLevel { debug, info, warn, error };
+enum class LogFormat { text, json, journal };
+
+/// One `name=value` of a log line. Values are escaped when the line is written; never put a payload or a secret in.
+struct Fact {
+  std::string_view name;
+  std::string value;
+  bool is_text = true;
+
+  Fact(std::string_view n, std::string_view v) : name{n}, value{v} {}
+  Fact(std::string_view n, const char* v) : name{n}, value{v} {}
+  Fact(std::string_view n, const std::string& v) : name{n}, value{v} {}
+  Fact(std::string_view n, bool v) : name{n}, value{v ? "true" : "false"}, is_text{false} {}
+  Fact(std::string_view n, double v);
+  template <std::integral Number>
+  Fact(std::string_view n, Number v) : name{n}, value{std::to_string(v)}, is_text{false} {}
+};
+
+/// Writes lines of a sentence and facts to stderr: `ingest: stored topic=orders new=998`. Any thread. Control
+/// characters are escaped, so that a record cannot forge a line.
+class Logger final {
+ public:
+  Logger(LogLevel level, LogFormat format);
+  ~Logger();
+  Logger(const Logger&) = delete;
+  Logger& operator=(const Logger&) = delete;
+
+  using Facts = std::initializer_list<Fact>;
+  void debug(std::string_view sentence, Facts facts = {}) { write(LogLevel::debug, sentence, facts); }
+  void info(std::string_view sentence, Facts facts = {}) { write(LogLevel::info, sentence, facts); }
+  void warn(std::string_view sentence, Facts facts = {}) { write(LogLevel::warn, sentence, facts); }
+  void error(std::string_view sentence, Facts facts = {}) { write(LogLevel::error, sentence, facts); }
+  void write(LogLevel level, std::string_view sentence, Facts facts);
+
+  void set_level(LogLevel level);
+  void set_format(LogFormat format);
+
+ private:
+  struct Sink;
+  std::unique_ptr<Sink> sink_;
+};
+
+}  // namespace inboxd::base

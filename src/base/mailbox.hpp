@@ -1,0 +1,26 @@
+#pragma once
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace inboxd::base {
+
+/// Messages from any thread to one that empties it at its own pace. Not for data: senders bound what they send.
+template <class Letter>
+class Mailbox final {
+ public:
+  void send(Letter letter) {
+    const std::lock_guard lock{mutex_};
+    letters_.push_back(std::move(letter));
+  }
+  std::vector<Letter> take() {
+    const std::lock_guard lock{mutex_};
+    return std::exchange(letters_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Letter> letters_;
+};
+
+}  // namespace inboxd::base

@@ -1,0 +1,138 @@
+#include "base/text.hpp"
+
+#include <cstdio>
+#include <cstring>
+
+namespace inboxd::base {
+namespace {
+
+/// The length of the well-formed UTF-8 sequence at the beginning, 0 where there is none.
+std::size_t sequence_length(std::string_view bytes) {
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+  const unsigned char first = at(0);
+  if (first < 0x80) return 1;
+  if (first < 0xC2 || first > 0xF4) return 0;
+  const std::size_t length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+  if (bytes.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((at(i) & 0xC0) != 0x80) return 0;
+  }
+  if (first == 0xE0 && at(1) < 0xA0) return 0;
+  if (first == 0xED && at(1) > 0x9F) return 0;
+  if (first == 0xF0 && at(1) < 0x90) return 0;
+  if (first == 0xF4 && at(1) > 0x8F) return 0;
+  return length;
+}
+
+void append_hex_escape(std::string& out, unsigned char byte) {
+  char text[8];
+  std::snprintf(text, sizeof text, "\\x%02x", byte);
+  out += text;
+}
+
+/// Whether there are eight bytes at the beginning that are all ASCII: nearly all text is, and goes by in such steps.
+bool begins_with_ascii_word(std::string_view bytes) {
+  std::uint64_t word = 0;
+  if (bytes.size() < sizeof word) return false;
+  std::memcpy(&word, bytes.data(), sizeof word);
+  return (word & 0x8080808080808080U) == 0;
+}
+
+/// Between quotes a quote and a backslash need one more, or a value could close its quotes and forge what follows.
+enum class Quotes { outside, inside };
+
+void append_escaped(std::string& out, std::string_view text, Quotes quotes) {
+  out.reserve(out.size() + text.size());
+  while (!text.empty()) {
+    const auto byte = static_cast<unsigned char>(text[0]);
+    const std::size_t length = sequence_length(text);
+    if (byte == '\n') {
+      out += "\\n";
+    } else if (quotes == Quotes::inside && (byte == '"' || byte == '\\')) {
+      out.append("\\").push_back(text[0]);
+    } else if (byte < 0x20 || byte == 0x7F || length == 0) {
+      append_hex_escape(out, byte);
+    } else if (length == 2 && byte == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0) {
+      append_hex_escape(out, 0xC2);  // C1 controls, which some terminals obey
+      append_hex_escape(out, static_cast<unsigned char>(text[1]));
+    } else {
+      out.append(text.substr(0, length));
+    }
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+}
+
+}  // namespace
+
+bool is_utf8(std::string_view bytes) {
+  while (!bytes.empty()) {
+    if (begins_with_ascii_word(bytes)) {
+      bytes.remove_prefix(8);
+      continue;
+    }
+    const std::size_t length = static_cast<unsigned char>(bytes[0]) < 0x80 ? 1 : sequence_length(bytes);
+    if (length == 0) return false;
+    bytes.remove_prefix(length);
+  }
+  return true;
+}
+
+bool is_database_text(std::string_view bytes) {
+  return bytes.find('\0') == std::string_view::npos && is_utf8(bytes);
+}
+
+std::string escape_controls(std::string_view text) {
+  std::string out;
+  append_escaped(out, text, Quotes::outside);
+  return out;
+}
+
+std::string quote_if_needed(std::string_view value) {
+  std::string out = "\"";
+  append_escaped(out, value, Quotes::inside);
+  const bool plain = !value.empty() && out.size() == value.size() + 1 && value.find_first_of(" =") == value.npos;
+  if (plain) return std::string{value};
+  return out + '"';
+}
+
+std::string json_quote(std::string_view text) {
+  std::string out = "\"";
+  while (!text.empty()) {
+    const auto byte = static_cast<unsigned char>(text[0]);
+    const std::size_t length = sequence_length(text);
+    if (length == 0) {
+      out += "\xEF\xBF\xBD";
+    } else if (byte == '"' || byte == '\\') {
+      out.append("\\").push_back(text[0]);
+    } else if (byte < 0x20 || byte == 0x7F) {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\u%04x", byte);
+      out += escape;
+    } else {
+      out.append(text.substr(0, length));
+    }
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return out + '"';
+}
+
+std::string shorten(std::string_view text, std::size_t limit) {
+  if (text.size() <= limit) return std::string{text};
+  std::size_t end = limit;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return std::string{text.substr(0, end)} + "…";
+}
+
+std::string hex(std::string_view bytes) {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::string out;
+  out.reserve(bytes.size() * 2);
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    out.push_back(digits[byte >> 4]);
+    out.push_back(digits[byte & 15]);
+  }
+  return out;
+}
+
+}  // namespace inboxd::base

@@ -1,0 +1,31 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace inboxd::base {
+
+/// Whether the bytes are well-formed UTF-8 (no overlong forms, no surrogates, at most U+10FFFF). NUL is well-formed.
+bool is_utf8(std::string_view bytes);
+
+/// Whether PostgreSQL takes the bytes as `text`: UTF-8 without NUL.
+bool is_database_text(std::string_view bytes);
+
+/// Control characters, DEL and bytes that are not UTF-8 as `\xHH`; a newline is `\n`. For anything shown to a person.
+std::string escape_controls(std::string_view text);
+
+/// `escape_controls`, in double quotes where the value is empty or has a space, quote, backslash, `=` or escape. Between
+/// the quotes `\"` is a quote and `\\` a backslash: a value cannot close them.
+std::string quote_if_needed(std::string_view value);
+
+/// A JSON string literal, with what is not UTF-8 replaced by U+FFFD.
+std::string json_quote(std::string_view text);
+
+/// At most `limit` bytes, cut at a character's beginning, with `…` where something was cut.
+std::string shorten(std::string_view text, std::size_t limit);
+
+/// Lower-case hexadecimal digits, two a byte.
+std::string hex(std::string_view bytes);
+
+}  // namespace inboxd::base

@@ -1,0 +1,35 @@
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "base/uuid.hpp"
+#include "event/record.hpp"
+
+namespace inboxd::event {
+
+/// One accepted message, immutable. A view: its bytes belong to the batch (or the run in hand) that it is part of.
+struct Event {
+  std::int32_t shard_id = 0;
+  std::int64_t offset = 0;
+  base::Uuid event_id;
+  std::int64_t digest = 0;                     ///< of key and payload bytes only: tells a resend from a conflict
+  MaybeBytes source_id;                        ///< the producer's text; null where it is event_id's canonical text
+  std::string_view event_type;
+  MaybeBytes source;
+  MaybeBytes subject;
+  MaybeBytes key;
+  MaybeBytes payload;
+  MaybeBytes headers;                          ///< packed (event/headers.hpp); null where there are none
+  std::optional<Microseconds> occurred_at;
+  std::optional<Microseconds> kafka_timestamp;
+  Microseconds received_at = 0;                ///< the database's clock; 0 until it is stored
+};
+
+/// Bytes of memory and of the wire that an event stands for: what the limits count.
+inline std::size_t size_of(const Event& event) {
+  const auto length = [](const MaybeBytes& bytes) { return bytes ? bytes->size() : 0; };
+  return sizeof(Event) + event.event_type.size() + length(event.source_id) + length(event.source) +
+         length(event.subject) + length(event.key) + length(event.payload) + length(event.headers);
+}
+
+}  // namespace inboxd::event
