@@ -1,0 +1,476 @@
+-- The statements of the hot path that need several fresh snapshots in one round trip, and small readers of our own
+-- encodings. Functions, because libpqxx has no pipeline mode: measured as fast as a pipeline (src/README.md).
+
+-- How many offsets are in a set.
+create function inbox.count_of(offsets int8multirange) returns int language sql immutable strict parallel safe as $$
+  select coalesce(sum(upper(r) - lower(r)), 0)::int from unnest(offsets) r
+$$;
+
+-- The first n offsets of a set.
+create function inbox.first_of(offsets int8multirange, n bigint) returns int8multirange
+language plpgsql immutable strict parallel safe as $$
+declare
+  taken int8multirange := '{}';
+  r int8range;
+begin
+  for r in select x from unnest(offsets) x order by lower(x) loop
+    exit when n <= 0;
+    taken := taken + int8multirange(int8range(lower(r), least(upper(r), lower(r) + n)));
+    n := n - (upper(r) - lower(r));
+  end loop;
+  return taken;
+end
+$$;
+
+-- Whether a name is in a list of exact names and prefixes (ending in *); an empty list takes all.
+create function inbox.matches(name text, patterns text[]) returns boolean
+language sql immutable parallel safe as $$
+  select cardinality(patterns) = 0 or exists (
+    select from unnest(patterns) p
+    where case when right(p, 1) = '*' then starts_with(name, left(p, -1)) else name = p end)
+$$;
+
+-- Packed headers as a JSON object, the last of a name wins: a string, null, or {"base64": …} where it is no text.
+create function inbox.headers_of(packed bytea) returns jsonb language plpgsql immutable strict parallel safe as $$
+declare
+  result jsonb := '{}';
+  at int := 1;
+  size int;
+  name text;
+  raw bytea;
+  value jsonb;
+begin
+  while at + 3 <= length(packed) loop
+    size := ('x' || encode(substr(packed, at, 4), 'hex'))::bit(32)::int;
+    raw := substr(packed, at + 4, size);
+    begin
+      name := convert_from(raw, 'UTF8');
+    exception when others then
+      name := 'base64:' || encode(raw, 'base64');
+    end;
+    at := at + 4 + size;
+    size := ('x' || encode(substr(packed, at, 4), 'hex'))::bit(32)::int;
+    at := at + 4;
+    if size < 0 then
+      value := 'null';
+    else
+      raw := substr(packed, at, size);
+      begin
+        value := to_jsonb(convert_from(raw, 'UTF8'));
+      exception when others then
+        value := jsonb_build_object('base64', encode(raw, 'base64'));
+      end;
+      at := at + size;
+    end if;
+    result := result || jsonb_build_object(name, value);
+  end loop;
+  return result;
+end
+$$;
+
+-- One batch of records: position, ledger, events, deliveries and quarantine in one transaction, all of a shard or
+-- nothing of it. Called in autocommit. Shards come sorted by id, ledger rows (l_) by event id, so that two instances
+-- wait for each other in one order; events (e_) and runs (r_) in log order. A run's lease of 0 ms means: due now.
+--
+-- status: stored, or routing (handlers have changed since the caller read them; nothing is written).
+-- moved: the shards whose position matched. born: the delivery ids, one a run, null where nothing of the run was new;
+-- born_pending: what is left of each run as text, joined by ';', null where no run lost anything.
+create function inbox.ingest(
+  p_owner uuid, p_fence bigint, p_routing_version bigint,
+  s_shard int[], s_epoch int[], s_expected bigint[], s_next bigint[], s_leader_epoch int[],
+  l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],
+  e_shard int[], e_offset bigint[], e_id uuid[], e_source_id text[], e_type text[], e_source text[], e_subject text[],
+  e_key bytea[], e_payload bytea[], e_headers bytea[], e_occurred_at timestamptz[], e_kafka_timestamp timestamptz[],
+  r_handler int[], r_shard int[], r_pending text[], r_events int[], r_lease int[],
+  q_shard int[], q_offset bigint[], q_reason text[], q_detail text[], q_key bytea[], q_payload bytea[],
+  q_size bigint[], q_digest bigint[], q_headers bytea[], q_kafka_timestamp timestamptz[],
+  out status text, out moved int[], out born bigint[], out born_pending text, out stored int, out duplicates int,
+  out conflicts int, out received_at bigint)
+language plpgsql as $$
+declare
+  v_all boolean;
+  v_wanted int;
+  v_now timestamptz;
+  v_lost_shard int[] := '{}';
+  v_lost_offset bigint[] := '{}';
+begin
+  stored := 0; duplicates := 0; conflicts := 0; received_at := 0;
+  -- Held to the end: a handler that is added meanwhile waits, and so knows for certain what was routed without it.
+  perform pg_advisory_xact_lock_shared(1768841848, 'inbox.routing'::regclass::oid::int);
+  if (select version from inbox.routing) <> p_routing_version then
+    status := 'routing';
+    return;
+  end if;
+  status := 'stored';
+
+  with appended as (
+    insert into inbox.position (shard_id, epoch, first_offset, next_offset, routing_version, leader_epoch)
+    select s.shard, s.epoch, s.expected, s.next, p_routing_version, s.leader
+    from unnest(s_shard, s_epoch, s_expected, s_next, s_leader_epoch) s(shard, epoch, expected, next, leader)
+    cross join lateral (
+      select p.epoch, p.next_offset from inbox.position p
+      where p.shard_id = s.shard order by p.epoch desc, p.first_offset desc limit 1) newest
+    where newest.epoch = s.epoch and newest.next_offset = s.expected
+    on conflict do nothing
+    returning shard_id)
+  select coalesce(array_agg(shard_id), '{}') into moved from appended;
+  v_all := cardinality(moved) = cardinality(s_shard);
+  if cardinality(moved) = 0 then
+    return;
+  end if;
+
+  v_now := clock_timestamp();
+  received_at := (extract(epoch from v_now) * 1000000)::bigint;
+  if v_all then
+    v_wanted := cardinality(l_id);
+  else
+    select count(*) into v_wanted from unnest(l_shard) s where s = any (moved);
+  end if;
+
+  if v_wanted > 0 then
+    insert into inbox.ledger (event_id, shard_id, "offset", digest)
+    select l.* from unnest(l_id, l_shard, l_offset, l_digest) l(id, shard, "offset", digest)
+    where v_all or l.shard = any (moved)
+    on conflict do nothing;
+    get diagnostics stored = row_count;
+    duplicates := v_wanted - stored;
+  end if;
+
+  if duplicates > 0 then
+    -- Ours are the ledger rows that this transaction wrote (xmin) for this very place; the others were there before.
+    select array_agg(l.shard), array_agg(l."offset") into v_lost_shard, v_lost_offset
+    from unnest(l_id, l_shard, l_offset) l(id, shard, "offset")
+    join inbox.ledger g on g.event_id = l.id
+    where (v_all or l.shard = any (moved))
+      and not (g.xmin = pg_current_xact_id()::xid and g.shard_id = l.shard and g."offset" = l."offset");
+    conflicts := inbox.absorb(p_routing_version, v_now, moved, l_id, l_shard, l_offset, l_digest,
+                              e_shard, e_offset, e_type, e_key, e_payload, e_headers, e_kafka_timestamp);
+    if stored > 0 then
+      insert into inbox.event (shard_id, "offset", event_id, source_id, event_type, source, subject, key, payload,
+                               headers, occurred_at, kafka_timestamp, received_at)
+      select e.*, v_now
+      from unnest(e_shard, e_offset, e_id, e_source_id, e_type, e_source, e_subject, e_key, e_payload, e_headers,
+                  e_occurred_at, e_kafka_timestamp)
+           e(shard, "offset", id, source_id, type, source, subject, key, payload, headers, occurred, kafka)
+      where (v_all or e.shard = any (moved))
+        and not exists (select from unnest(v_lost_shard, v_lost_offset) x(shard, "offset")
+                        where x.shard = e.shard and x."offset" = e."offset");
+    end if;
+  elsif stored > 0 then
+    insert into inbox.event (shard_id, "offset", event_id, source_id, event_type, source, subject, key, payload,
+                             headers, occurred_at, kafka_timestamp, received_at)
+    select e.*, v_now
+    from unnest(e_shard, e_offset, e_id, e_source_id, e_type, e_source, e_subject, e_key, e_payload, e_headers,
+                e_occurred_at, e_kafka_timestamp)
+         e(shard, "offset", id, source_id, type, source, subject, key, payload, headers, occurred, kafka)
+    where v_all or e.shard = any (moved);
+  end if;
+
+  if cardinality(r_handler) > 0 and stored > 0 then
+    with run as (
+      select r.*, r.pending_text::int8multirange - lost.offsets as pending
+      from unnest(r_handler, r_shard, r_pending, r_events, r_lease)
+           with ordinality r(handler, shard, pending_text, events, lease, ordinal)
+      left join lateral (
+        select coalesce(range_agg(int8range(x."offset", x."offset" + 1)), '{}') as offsets
+        from unnest(v_lost_shard, v_lost_offset) x(shard, "offset") where x.shard = r.shard) lost on true
+      where v_all or r.shard = any (moved)),
+    kept as materialized (
+      select run.*, nextval('inbox.delivery_delivery_id_seq') as id
+      from run where not isempty(run.pending)),
+    inserted as (
+      insert into inbox.delivery (delivery_id, handler_id, shard_id, pending, events, claims, fence, owner, due_at,
+                                  received_from, received_to)
+      select id, handler, shard, pending, case when duplicates = 0 then events else inbox.count_of(pending) end,
+             (lease > 0)::int, case when lease > 0 then p_fence else 0 end, case when lease > 0 then p_owner end,
+             clock_timestamp() + lease * interval '1 ms', v_now, v_now
+      from kept)
+    select array_agg(k.id order by o.ordinal),
+           case when duplicates > 0 then string_agg(coalesce(k.pending::text, ''), ';' order by o.ordinal) end
+    into born, born_pending
+    from generate_series(1, cardinality(r_handler)) o(ordinal) left join kept k on k.ordinal = o.ordinal;
+  end if;
+
+  if cardinality(q_shard) > 0 then
+    insert into inbox.quarantine (shard_id, "offset", reason, detail, key, payload, payload_size, digest, headers,
+                                  kafka_timestamp)
+    select q.* from unnest(q_shard, q_offset, q_reason, q_detail, q_key, q_payload, q_size, q_digest, q_headers,
+                           q_kafka_timestamp) q(shard, "offset", reason, detail, key, payload, size, digest, headers, kafka)
+    where (v_all or q.shard = any (moved))
+      and not exists (select from inbox.quarantine x where x.shard_id = q.shard and x."offset" = q."offset");
+  end if;
+end
+$$;
+
+-- What duplicates bring beside their being dropped: a record with the same id and another digest goes to quarantine
+-- as a conflict, and handlers that subscribe only to the topic it came from now are owed the event, once. Returns the
+-- number of conflicts.
+create function inbox.absorb(
+  p_routing_version bigint, p_now timestamptz, p_moved int[],
+  l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],
+  e_shard int[], e_offset bigint[], e_type text[], e_key bytea[], e_payload bytea[], e_headers bytea[],
+  e_kafka_timestamp timestamptz[]) returns int
+language plpgsql as $$
+declare
+  v_conflicts int;
+begin
+  with conflict as (
+    select l.id, l.shard, l."offset", l.digest
+    from unnest(l_id, l_shard, l_offset, l_digest) l(id, shard, "offset", digest)
+    join inbox.ledger g on g.event_id = l.id
+    where g.digest <> l.digest and l.shard = any (p_moved))
+  insert into inbox.quarantine (shard_id, "offset", reason, detail, event_id, key, payload, payload_size, digest,
+                                headers, kafka_timestamp)
+  select c.shard, c."offset", 'conflict', 'the same event id came before with another key or payload', c.id,
+         e.key, e.payload, coalesce(length(e.payload), 0), c.digest, e.headers, e.kafka
+  from conflict c
+  join unnest(e_shard, e_offset, e_key, e_payload, e_headers, e_kafka_timestamp)
+       e(shard, "offset", key, payload, headers, kafka) on e.shard = c.shard and e."offset" = c."offset"
+  where not exists (select from inbox.quarantine x where x.shard_id = c.shard and x."offset" = c."offset");
+  get diagnostics v_conflicts = row_count;
+
+  if not exists (
+    select from unnest(l_id, l_shard) l(id, shard) join inbox.ledger g on g.event_id = l.id
+    where g.shard_id <> l.shard and l.shard = any (p_moved)) then
+    return v_conflicts;
+  end if;
+  with elsewhere as (
+    select distinct on (l.id, here.topic) l.id, here.topic, first.topic as first_topic, g.shard_id, g."offset", e.type
+    from unnest(l_id, l_shard, l_offset, l_digest) l(id, shard, "offset", digest)
+    join inbox.ledger g on g.event_id = l.id and g.digest = l.digest
+    join inbox.shard here on here.shard_id = l.shard
+    join inbox.shard first on first.shard_id = g.shard_id
+    join unnest(e_shard, e_offset, e_type) e(shard, "offset", type) on e.shard = l.shard and e."offset" = l."offset"
+    where l.shard = any (p_moved) and here.topic <> first.topic),
+  noted as (
+    insert into inbox.also_seen (event_id, topic) select id, topic from elsewhere
+    on conflict do nothing returning event_id, topic)
+  insert into inbox.delivery (handler_id, shard_id, pending, events, due_at, received_from, received_to)
+  select h.handler_id, x.shard_id, int8multirange(int8range(x."offset", x."offset" + 1)), 1, clock_timestamp(),
+         '-infinity', p_now
+  from noted n
+  join elsewhere x on x.id = n.event_id and x.topic = n.topic
+  join inbox.handler h on h.retired_at is null and inbox.matches(x.topic, h.topics) and inbox.matches(x.type, h.types)
+  where not inbox.matches(x.first_topic, h.topics)
+    -- A third topic of the same handler may have brought it already.
+    and not exists (
+      select from inbox.also_seen s
+      where s.event_id = x.id and s.topic <> x.topic and inbox.matches(s.topic, h.topics));
+  return v_conflicts;
+end
+$$;
+
+-- Takes due deliveries of one handler, oldest first, at most p_rows rows and p_events events: a new fence, claims + 1.
+-- The last one is split where it holds more than is wanted; so is one that was found after an unclean end: in halves,
+-- then singly, so that a crash is charged to the event that caused it. p_low is a time before which nothing can be due.
+create function inbox.claim(
+  p_handler int, p_owner uuid, p_fence bigint, p_lease interval, p_events bigint, p_rows int, p_low timestamptz)
+returns table (delivery_id bigint, shard_id int, pending text, events int, attempts int, claims int,
+               received_from bigint, received_to bigint, locked int)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now timestamptz := clock_timestamp();
+begin
+  return query
+  with due as materialized (
+    select d.* from inbox.delivery d
+    where d.handler_id = p_handler and d.due_at <= v_now and d.due_at >= p_low
+    order by d.due_at limit p_rows for update skip locked),
+  counted as (
+    select due.*, sum(share) over (order by due_at, delivery_id) - share as before
+    from due cross join lateral (select greatest(1, ceil(events / power(2, least(claims, 20))))::bigint as share) s),
+  taken as (
+    select counted.*, least(share, p_events - before) as n, (select count(*) from due) as locked
+    from counted where before < p_events),
+  rest as (
+    insert into inbox.delivery (handler_id, shard_id, pending, events, lane, attempts, claims, due_at, expires_at,
+                                received_from, received_to, last_error)
+    select handler_id, shard_id, pending - inbox.first_of(pending, n), events - n, lane, attempts, claims, due_at,
+           expires_at, received_from, received_to, last_error
+    from taken where n < events)
+  update inbox.delivery d
+  set owner = p_owner, fence = p_fence, claims = t.claims + 1, due_at = clock_timestamp() + p_lease,
+      pending = case when t.n < t.events then inbox.first_of(t.pending, t.n) else t.pending end,
+      events = least(t.n, t.events)
+  from taken t where d.delivery_id = t.delivery_id
+  returning d.delivery_id, d.shard_id, d.pending::text, d.events, d.attempts, d.claims,
+            case when isfinite(d.received_from) then (extract(epoch from d.received_from) * 1000000)::bigint end,
+            (extract(epoch from d.received_to) * 1000000)::bigint, t.locked::int;
+end
+$$;
+
+-- Records what handlers said, guarded by id, fence, owner and pending @> settled: a delivery whose lease was lost
+-- changes nothing. d_: deliveries with all offsets that leave them now, and those of them that are done. g_: offsets
+-- that failed alike and are tried again together. f_: one row for each failed attempt. x_: offsets that are dead.
+-- Returns the ids of the deliveries that were settled; the others' leases were lost.
+create function inbox.settle(
+  p_owner uuid, d_id bigint[], d_fence bigint[], d_settled text[], d_done text[],
+  g_id bigint[], g_offsets text[], g_delay bigint[], g_error text[],
+  f_id bigint[], f_event uuid[], f_attempt int[], f_class text[], f_message text[], f_duration bigint[],
+  x_id bigint[], x_offset bigint[], x_event uuid[])
+returns bigint[]
+language plpgsql as $$
+declare
+  v_ids bigint[];
+begin
+  select coalesce(array_agg(t.delivery_id), '{}') into v_ids from (
+    select d.delivery_id
+    from unnest(d_id, d_fence, d_settled) s(id, fence, settled)
+    join inbox.delivery d on d.delivery_id = s.id
+    where d.fence = s.fence and d.owner = p_owner and d.pending @> s.settled::int8multirange
+    order by d.delivery_id for update of d) t;
+
+  insert into inbox.outcome (handler_id, shard_id, offsets, outcome, attempts, owner)
+  select d.handler_id, d.shard_id, s.done::int8multirange, 'done', d.attempts + 1, p_owner
+  from unnest(d_id, d_done) s(id, done) join inbox.delivery d on d.delivery_id = s.id
+  where s.id = any (v_ids) and s.done <> '{}';
+
+  insert into inbox.delivery (handler_id, shard_id, pending, events, lane, attempts, due_at, expires_at, received_from,
+                              received_to, last_error)
+  select d.handler_id, d.shard_id, g.offsets::int8multirange, inbox.count_of(g.offsets::int8multirange), d.lane,
+         d.attempts + 1, clock_timestamp() + g.delay * interval '1 ms', d.expires_at, d.received_from, d.received_to,
+         g.error
+  from unnest(g_id, g_offsets, g_delay, g_error) g(id, offsets, delay, error)
+  join inbox.delivery d on d.delivery_id = g.id
+  where g.id = any (v_ids);
+
+  insert into inbox.failure (event_id, handler_id, attempt, error_class, message, duration)
+  select f.event, d.handler_id, f.attempt, f.class, f.message, f.duration * interval '1 ms'
+  from unnest(f_id, f_event, f_attempt, f_class, f_message, f_duration) f(id, event, attempt, class, message, duration)
+  join inbox.delivery d on d.delivery_id = f.id
+  where f.id = any (v_ids);
+
+  if cardinality(x_id) > 0 then
+    perform inbox.bury(v_ids, x_id, x_offset, x_event);
+  end if;
+
+  delete from inbox.delivery d using unnest(d_id, d_settled) s(id, settled)
+  where d.delivery_id = s.id and s.id = any (v_ids) and isempty(d.pending - s.settled::int8multirange);
+  update inbox.delivery d
+  set pending = d.pending - s.settled::int8multirange, events = inbox.count_of(d.pending - s.settled::int8multirange)
+  from unnest(d_id, d_settled) s(id, settled)
+  where d.delivery_id = s.id and s.id = any (v_ids);
+  return v_ids;
+end
+$$;
+
+-- Moves offsets of deliveries (which the caller has locked) to dead letters, with a full copy of the event and the
+-- reasons of every attempt, and records the outcome.
+create function inbox.bury(p_ids bigint[], x_id bigint[], x_offset bigint[], x_event uuid[]) returns void
+language plpgsql as $$
+begin
+  insert into inbox.dead_letter (handler_id, event_id, shard_id, "offset", source_id, event_type, source, subject, key,
+                                 payload, headers, occurred_at, kafka_timestamp, received_at, attempts, reasons)
+  select d.handler_id, x.event, d.shard_id, x."offset", e.source_id, e.event_type, e.source, e.subject, e.key,
+         e.payload, e.headers, e.occurred_at, e.kafka_timestamp, e.received_at, d.attempts + 1,
+         coalesce((select jsonb_agg(jsonb_build_object('attempt', f.attempt, 'occurred_at', f.occurred_at,
+                                                       'error_class', f.error_class, 'message', f.message)
+                                    order by f.occurred_at)
+                   from inbox.failure f where f.event_id = x.event and f.handler_id = d.handler_id), '[]')
+  from unnest(x_id, x_offset, x_event) x(id, "offset", event)
+  join inbox.delivery d on d.delivery_id = x.id
+  join inbox.event e on e.shard_id = d.shard_id and e."offset" = x."offset"
+                    and e.received_at >= d.received_from and e.received_at <= d.received_to
+  where x.id = any (p_ids)
+  on conflict (event_id, handler_id) do update
+  set attempts = excluded.attempts, reasons = excluded.reasons, state = 'dead', died_at = clock_timestamp();
+
+  insert into inbox.outcome (handler_id, shard_id, offsets, outcome, attempts, owner)
+  select d.handler_id, d.shard_id, range_agg(int8range(x."offset", x."offset" + 1)), 'dead', d.attempts + 1, d.owner
+  from unnest(x_id, x_offset) x(id, "offset") join inbox.delivery d on d.delivery_id = x.id
+  where x.id = any (p_ids)
+  group by d.delivery_id;
+end
+$$;
+
+-- Day partitions from yesterday to p_days ahead, for the tables that have them. Returns how many were made. Owned by
+-- the owner of the schema, so that the daemon's roles need no right to create tables.
+create function inbox.make_partitions(p_days int) returns int
+language plpgsql security definer set search_path = pg_catalog, pg_temp set timezone = 'UTC' as $$
+declare
+  v_made int := 0;
+  v_table text;
+  v_day date;
+  v_name text;
+begin
+  -- One maker at a time, for this transaction only (works behind a transaction pooler).
+  perform pg_advisory_xact_lock(1768841849, 'inbox.routing'::regclass::oid::int);
+  foreach v_table in array array['event', 'outcome', 'failure'] loop
+    for v_day in select d::date from generate_series(current_date - 1, current_date + p_days, interval '1 day') d loop
+      v_name := v_table || '_' || to_char(v_day, 'YYYYMMDD');
+      if to_regclass(format('inbox.%I', v_name)) is null then
+        execute format('create table inbox.%I partition of inbox.%I for values from (%L) to (%L)', v_name, v_table,
+                       v_day::timestamptz, (v_day + 1)::timestamptz);
+        v_made := v_made + 1;
+      end if;
+    end loop;
+  end loop;
+  return v_made;
+end
+$$;
+
+-- One bite of owed history: the next p_events events of one range become deliveries, due now. Returns how many events
+-- it went through; 0 when nothing is left (or others are at it).
+create function inbox.backfill_bite(p_events int, p_bytes bigint) returns bigint
+language plpgsql as $$
+declare
+  b record;
+  v_seen bigint;
+  v_last bigint;
+begin
+  select f.*, h.types into b from inbox.backfill f join inbox.handler h using (handler_id)
+  order by f.handler_id, f.shard_id limit 1 for update of f skip locked;
+  if not found then
+    return 0;
+  end if;
+  with near as (
+    select e."offset", e.event_type, e.received_at, coalesce(octet_length(e.payload), 0) as size
+    from inbox.event e
+    where e.shard_id = b.shard_id and e."offset" >= b.next_offset and e."offset" < b.end_offset
+    order by e."offset" limit p_events),
+  bite as materialized (
+    select * from (
+      select near.*, sum(size) over (order by "offset") - size as before from near) x where before < p_bytes),
+  owed as (
+    select range_agg(int8range("offset", "offset" + 1)) as pending, count(*) as events, min(received_at) as received_from,
+           max(received_at) as received_to
+    from bite
+    where inbox.matches(event_type, b.types) and (b.from_time is null or received_at >= b.from_time)),
+  born as (
+    insert into inbox.delivery (handler_id, shard_id, pending, events, due_at, received_from, received_to)
+    select b.handler_id, b.shard_id, pending, events, clock_timestamp(), received_from, received_to
+    from owed where events > 0)
+  select count(*), max("offset") into v_seen, v_last from bite;
+  if v_seen = 0 or v_last + 1 >= b.end_offset then
+    delete from inbox.backfill where handler_id = b.handler_id and shard_id = b.shard_id;
+  else
+    update inbox.backfill set next_offset = v_last + 1 where handler_id = b.handler_id and shard_id = b.shard_id;
+  end if;
+  return greatest(v_seen, 1);
+end
+$$;
+
+-- Drops one day partition of a table that is older than p_keep and that nothing needs any more; returns its name, or
+-- null where there is none. Deliveries that still wait for events of that day keep it.
+create function inbox.drop_partition(p_table text, p_keep interval) returns text
+language plpgsql security definer set search_path = pg_catalog, pg_temp set timezone = 'UTC' as $$
+declare
+  v_name text;
+  v_end timestamptz;
+begin
+  for v_name, v_end in
+    select c.relname, to_date(right(c.relname, 8), 'YYYYMMDD') + 1
+    from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = format('inbox.%I', p_table)::regclass and c.relname ~ (p_table || '_[0-9]{8}$')
+    order by c.relname
+  loop
+    exit when v_end > clock_timestamp() - p_keep;
+    continue when p_table = 'event' and exists (
+      select from inbox.delivery d where d.received_from < v_end and d.received_to >= v_end - interval '1 day');
+    execute format('drop table inbox.%I', v_name);
+    return v_name;
+  end loop;
+  return null;
+end
+$$;

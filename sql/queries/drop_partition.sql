@@ -1,0 +1,2 @@
+-- Function inbox.drop_partition. Locks: the partitioned table and the day that goes (ACCESS EXCLUSIVE, lock_timeout).
+select inbox.drop_partition($1::text, $2::bigint * interval '1 ms')

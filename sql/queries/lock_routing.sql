@@ -1,0 +1,2 @@
+-- Waits until running ingest transactions have ended and keeps new ones out, to the end of this transaction.
+select pg_advisory_xact_lock(1768841848, 'inbox.routing'::regclass::oid::int)

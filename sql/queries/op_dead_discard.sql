@@ -1,0 +1,16 @@
+-- Removes dead letters $1 for good; outcome rows keep that they were. $2 actor, $3 what was asked for. Locks: the dead
+-- letters. Index: primary key of dead_letter.
+with gone as (
+  delete from inbox.dead_letter x where x.dead_letter_id = any ($1::bigint[])
+  returning x.handler_id, x.shard_id, x."offset", x.event_id, x.attempts),
+recorded as (
+  insert into inbox.outcome (handler_id, shard_id, offsets, outcome, attempts)
+  select g.handler_id, g.shard_id, range_agg(int8range(g."offset", g."offset" + 1)), 'discarded', g.attempts
+  from gone g
+  group by g.handler_id, g.shard_id, g."offset" / 1000, g.attempts),
+noted as (
+  insert into inbox.audit (actor, operation, target, detail)
+  select $2::text, 'dead discard', $3::text,
+         jsonb_build_object('events', count(*), 'event_ids', jsonb_agg(distinct event_id))
+  from gone having count(*) > 0)
+select count(*) from gone

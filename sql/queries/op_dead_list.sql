@@ -1,0 +1,19 @@
+-- Dead letters by handler $1 (null: all), event types $2, classes of the last error $3, text in the last message $4,
+-- died in [$5, $6), newest first, at most $7. No payload. No locks. Index: dead_letter_handler.
+select x.dead_letter_id, h.name, x.state, x.attempts, (extract(epoch from x.died_at) * 1000000)::bigint,
+       coalesce(x.reasons -> -1 ->> 'error_class', ''), coalesce(x.reasons -> -1 ->> 'message', ''), null, x.notes,
+       x.shard_id, s.topic, s.partition, x."offset", x.event_id, x.source_id, x.event_type, x.source, x.subject, x.key,
+       length(x.payload), (extract(epoch from x.occurred_at) * 1000000)::bigint,
+       (extract(epoch from x.kafka_timestamp) * 1000000)::bigint, (extract(epoch from x.received_at) * 1000000)::bigint
+from inbox.handler h
+cross join lateral (
+  select x.* from inbox.dead_letter x
+  where x.handler_id = h.handler_id and inbox.matches(x.event_type, $2::text[])
+    and inbox.matches(coalesce(x.reasons -> -1 ->> 'error_class', ''), $3::text[])
+    and ($4::text is null or position(lower($4::text) in lower(coalesce(x.reasons -> -1 ->> 'message', ''))) > 0)
+    and ($5::bigint is null or x.died_at >= 'epoch'::timestamptz + $5::bigint * interval '1 us')
+    and ($6::bigint is null or x.died_at < 'epoch'::timestamptz + $6::bigint * interval '1 us')
+  order by x.died_at desc limit $7::bigint) x
+join inbox.shard s using (shard_id)
+where $1::text is null or h.name = $1::text or $1::text = any (h.aliases)
+order by x.died_at desc, x.dead_letter_id desc limit $7::bigint

@@ -1,0 +1,13 @@
+-- The dead letters that a replay or discard is about, in the order of their shards: $1 to $6 as in op_dead_list, $7 ids
+-- of dead letters and $8 of events (both null: any), at most $9. `is_retired`: nobody would take them back. No locks.
+select x.dead_letter_id, h.name, coalesce(x.reasons -> -1 ->> 'error_class', ''), h.retired_at is not null as is_retired
+from inbox.dead_letter x join inbox.handler h using (handler_id)
+where ($1::text is null or h.name = $1::text or $1::text = any (h.aliases))
+  and inbox.matches(x.event_type, $2::text[])
+  and inbox.matches(coalesce(x.reasons -> -1 ->> 'error_class', ''), $3::text[])
+  and ($4::text is null or position(lower($4::text) in lower(coalesce(x.reasons -> -1 ->> 'message', ''))) > 0)
+  and ($5::bigint is null or x.died_at >= 'epoch'::timestamptz + $5::bigint * interval '1 us')
+  and ($6::bigint is null or x.died_at < 'epoch'::timestamptz + $6::bigint * interval '1 us')
+  and (($7::bigint[] is null and $8::uuid[] is null)
+       or x.dead_letter_id = any ($7::bigint[]) or x.event_id = any ($8::uuid[]))
+order by x.handler_id, x.shard_id, x."offset" limit $9::bigint

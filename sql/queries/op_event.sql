@@ -1,0 +1,11 @@
+-- One event, whole: shard $1, offset $2, received in [$3, $4); restored ones have the newest row. No locks. Index:
+-- event_place of the days between.
+select e.shard_id, s.topic, s.partition, e."offset", e.event_id, e.source_id, e.event_type, e.source, e.subject, e.key,
+       length(e.payload), (extract(epoch from e.occurred_at) * 1000000)::bigint,
+       (extract(epoch from e.kafka_timestamp) * 1000000)::bigint, (extract(epoch from e.received_at) * 1000000)::bigint,
+       e.payload, e.headers
+from inbox.event e join inbox.shard s using (shard_id)
+where e.shard_id = $1::int and e."offset" = $2::bigint
+  and e.received_at >= coalesce('epoch'::timestamptz + $3::bigint * interval '1 us', '-infinity')
+  and e.received_at < coalesce('epoch'::timestamptz + $4::bigint * interval '1 us', 'infinity')
+order by e.received_at desc limit 1

@@ -1,0 +1,10 @@
+-- What else is known of an event $1 since $2: topics it came from again, and what people did with it. No locks. Index:
+-- primary key of also_seen; audit is read since then.
+select 'also seen' as what, a.topic as who, (extract(epoch from a.seen_on::timestamp) * 1000000)::bigint as at
+from inbox.also_seen a where a.event_id = $1::uuid
+union all
+select u.operation, u.actor, (extract(epoch from u.occurred_at) * 1000000)::bigint
+from inbox.audit u
+where u.occurred_at >= coalesce('epoch'::timestamptz + $2::bigint * interval '1 us', '-infinity')
+  and u.detail -> 'event_ids' ? $1::text
+order by at

@@ -1,0 +1,30 @@
+-- Goes on behind what Kafka has lost of a halted partition: a position in a new epoch, the gap among the accepted ones,
+-- the halt cleared, the deed in audit. $1 topic, $2 partition, $3 actor. Locks: the shard's row. Index: shard's unique.
+with waiting as materialized (
+  select s.shard_id, s.gap, s.halted_reason from inbox.shard s
+  where s.source = 'kafka' and s.topic = $1::text and s.partition = $2::int and s.gap is not null
+    and not exists (
+      select from inbox.shard newer
+      where newer.source = s.source and newer.topic = s.topic and newer.partition = s.partition
+        and newer.shard_id > s.shard_id)
+  for update of s),
+newest as materialized (
+  select w.*, p.epoch, p.next_offset from waiting w
+  cross join lateral (
+    select p.epoch, p.next_offset from inbox.position p
+    where p.shard_id = w.shard_id order by p.epoch desc, p.first_offset desc limit 1) p),
+moved as (
+  -- Where the position is behind the gap already, it stays.
+  insert into inbox.position (shard_id, epoch, first_offset, next_offset, routing_version)
+  select n.shard_id, n.epoch + 1, -1, upper(n.gap), 0 from newest n where n.next_offset < upper(n.gap)),
+resumed as (
+  update inbox.shard s
+  set gaps = s.gaps + int8multirange(n.gap), gap = null, halted_reason = null, halted_at = null
+  from newest n where s.shard_id = n.shard_id),
+noted as (
+  insert into inbox.audit (actor, operation, target, detail)
+  select $3::text, 'shards accept-gap', $1::text || '/' || $2::int,
+         jsonb_build_object('from', lower(n.gap), 'to', upper(n.gap), 'position', n.next_offset,
+                            'halted_reason', n.halted_reason)
+  from newest n)
+select lower(n.gap), upper(n.gap), greatest(n.next_offset, upper(n.gap)) from newest n

@@ -1,0 +1,31 @@
+-- Begins a topic that was deleted and created again: a new shard at its beginning for each halted partition, the old
+-- one's halt cleared, the deed in audit. $1 topic, $2 partition or null for all, $3 actor. Locks: the shards' rows.
+with recreated as materialized (
+  select s.shard_id, s.source, s.topic, s.partition, s.incarnation, s.gap,
+         substring(s.halted_reason from 'new id ([^ ]+)') as new_id
+  from inbox.shard s
+  where s.source = 'kafka' and s.topic = $1::text and ($2::int is null or s.partition = $2::int)
+    and s.halted_reason ~ 'new id [^ ]'
+    and not exists (
+      select from inbox.shard newer
+      where newer.source = s.source and newer.topic = s.topic and newer.partition = s.partition
+        and newer.shard_id > s.shard_id)
+  order by s.shard_id for update of s),
+fresh as (
+  insert into inbox.shard (source, topic, partition, incarnation)
+  select r.source, r.topic, r.partition, r.new_id from recreated r order by r.partition
+  on conflict do nothing
+  returning shard_id, partition),
+placed as (
+  insert into inbox.position (shard_id, epoch, first_offset, next_offset, routing_version)
+  select f.shard_id, 0, -1, 0, 0 from fresh f),
+resumed as (
+  update inbox.shard s
+  set gaps = s.gaps + coalesce(int8multirange(r.gap), '{}'), gap = null, halted_reason = null, halted_at = null
+  from recreated r where s.shard_id = r.shard_id),
+noted as (
+  insert into inbox.audit (actor, operation, target, detail)
+  select $3::text, 'shards accept-incarnation', r.topic || '/' || r.partition,
+         jsonb_build_object('old', r.incarnation, 'new', r.new_id)
+  from recreated r)
+select r.partition, r.incarnation, r.new_id from recreated r join fresh f using (partition) order by r.partition

@@ -1,0 +1,4 @@
+-- Events that are still owed to some handlers, and ranges that are still to be back-filled for them. No locks.
+select coalesce((select sum(d.events) from inbox.delivery d join inbox.handler h using (handler_id)
+                 where h.name = any ($1::text[])), 0)
+     + (select count(*) from inbox.backfill b join inbox.handler h using (handler_id) where h.name = any ($1::text[]))

@@ -1,0 +1,159 @@
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/log.hpp"
+
+namespace inboxd::config {
+
+using std::chrono::milliseconds;
+
+/// A password or token: its text is reached only by `reveal()`, and prints as stars.
+class Secret {
+ public:
+  Secret() = default;
+  explicit Secret(std::string text) : text_{std::move(text)} {}
+  const std::string& reveal() const { return text_; }
+  bool empty() const { return text_.empty(); }
+  bool operator==(const Secret&) const = default;
+
+ private:
+  std::string text_;
+};
+
+struct Database {
+  std::string url;                             ///< libpq URL or key=value string, without the password
+  Secret password;
+  std::string schema = "inbox";
+  int connections = 8;
+  bool prepare = true;
+  milliseconds deadline{30'000};
+  bool operator==(const Database&) const = default;
+};
+
+struct Kafka {
+  std::string brokers;
+  std::string group;
+  std::string instance_id;                     ///< empty: dynamic membership
+  std::string name_space;
+  std::map<std::string, std::string> properties;
+  bool operator==(const Kafka&) const = default;
+};
+
+/// Where a topic or a handler begins: `beginning`, `end`/`now`, `committed`, or a time.
+struct StartAt {
+  enum class Kind { beginning, end, committed, time };
+  Kind kind = Kind::beginning;
+  std::int64_t time_us = 0;                    ///< microseconds since 1970 UTC, for Kind::time
+  bool operator==(const StartAt&) const = default;
+};
+
+enum class EnvelopeKind { automatic, cloudevents, outbox_router, custom };
+enum class OnMissingId { quarantine, position, digest };
+enum class Tombstones { store, skip };
+
+/// Where a custom envelope finds something: `header:NAME`, `json:/pointer` or `key`; empty = not looked for.
+struct CustomRules {
+  std::string id, type, source, subject, time;
+  bool operator==(const CustomRules&) const = default;
+};
+
+struct Topic {
+  std::string name;                            ///< exact name, or empty where pattern is given
+  std::string pattern;                         ///< regular expression beginning with ^
+  StartAt start;
+  EnvelopeKind envelope = EnvelopeKind::automatic;
+  CustomRules custom;
+  OnMissingId on_missing_id = OnMissingId::quarantine;
+  std::size_t payload_limit = 1 << 20;
+  Tombstones tombstones = Tombstones::store;
+  bool operator==(const Topic&) const = default;
+};
+
+struct Ingest {
+  int connections = 2;
+  int batch_events = 1000;
+  std::size_t batch_bytes = 8 << 20;
+  milliseconds batch_wait{0};
+  int run_events = 1000;
+  bool operator==(const Ingest&) const = default;
+};
+
+struct Dispatch {
+  milliseconds poll{200};
+  int in_hand_events = 20'000;
+  std::size_t in_hand_bytes = 64 << 20;
+  bool operator==(const Dispatch&) const = default;
+};
+
+enum class Backoff { fixed, linear, exponential };
+
+struct Retry {
+  int max_attempts = 20;
+  Backoff backoff = Backoff::exponential;
+  milliseconds base{2'000};
+  milliseconds cap{300'000};
+  double jitter = 0.2;                         ///< 0..1: a delay d becomes d * (1 - jitter .. 1 + jitter)
+  bool operator==(const Retry&) const = default;
+};
+
+/// A plugin's own setting: scalars as text, lists and maps as compact JSON.
+using PluginSettings = std::map<std::string, std::string>;
+
+struct Handler {
+  std::string name;
+  std::vector<std::string> aliases;
+  std::string plugin;                          ///< a shipped name, or a path to a .so
+  std::vector<std::string> topics;             ///< exact, or with * at the end a prefix; empty = all
+  std::vector<std::string> types;              ///< the same; empty = all
+  StartAt start{StartAt::Kind::end, 0};
+  int concurrency = 8;
+  int events_per_call = 1;
+  milliseconds deadline{30'000};
+  milliseconds lease{30'000};
+  Retry retry;
+  PluginSettings settings;
+  bool operator==(const Handler&) const = default;
+};
+
+/// nullopt = for ever.
+struct Retention {
+  using Keep = std::optional<milliseconds>;
+  Keep events{std::chrono::hours{24 * 30}};
+  Keep ledger{std::chrono::hours{24 * 30}};
+  Keep outcomes{std::chrono::hours{24 * 30}};
+  Keep failures{std::chrono::hours{24 * 30}};
+  Keep dead_letters;
+  Keep quarantine;
+  bool operator==(const Retention&) const = default;
+};
+
+struct Log {
+  base::LogLevel level = base::LogLevel::info;
+  /// nullopt = auto: journal where stderr is the journal, text on a terminal, else json... see config reference.
+  std::optional<base::LogFormat> format;
+  bool operator==(const Log&) const = default;
+};
+
+/// Everything a configuration file says, defaults filled in, checked. A plain value.
+struct Settings {
+  Database database;
+  Kafka kafka;
+  std::vector<Topic> topics;
+  Ingest ingest;
+  Dispatch dispatch;
+  std::vector<Handler> handlers;
+  Retention retention;
+  Log log;
+  milliseconds drain{25'000};
+  bool operator==(const Settings&) const = default;
+};
+
+}  // namespace inboxd::config

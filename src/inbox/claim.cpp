@@ -1,0 +1,240 @@
+#include "inbox/claim.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "inbox/arrays.hpp"
+#include "inbox/connection_access.hpp"
+#include "inbox/rows.hpp"
+#include "statements.hpp"
+
+namespace inboxd::inbox {
+namespace {
+
+using Type = ArrayParameter::Type;
+
+/// Runs of more ranges than this are read over their whole span and filtered here.
+constexpr std::size_t ranges_read_one_by_one = 4;
+/// The first portion of events read for a claim; later ones grow with what an event turned out to weigh.
+constexpr std::int64_t first_portion_events = 1024;
+constexpr std::int64_t largest_portion_events = 16 * 1024;
+
+/// A claimed row before its events are read.
+struct ClaimedRow {
+  LeasedRun run;
+  std::int64_t events = 0;
+  std::optional<event::Microseconds> received_from;  ///< nullopt: since ever
+  event::Microseconds received_to = 0;
+};
+
+std::vector<ClaimedRow> take_rows(Connection::Access& access, const ClaimRequest& request, int& rows_locked) {
+  const std::int64_t fence = base::random_fence();
+  const auto result = access.run(
+      statements::claim, pqxx::params{request.handler_id, request.owner.text(), fence, request.lease.count(),
+                                      request.events, request.rows, request.not_before});
+  std::vector<ClaimedRow> rows;
+  for (const auto& row : result) {
+    ClaimedRow claimed;
+    claimed.run.handler_id = request.handler_id;
+    claimed.run.key = {row[0].as<std::int64_t>(), fence};
+    claimed.run.shard_id = row[1].as<std::int32_t>();
+    claimed.run.pending = event::OffsetSet::parse(row[2].view()).value_or(event::OffsetSet{});
+    claimed.events = row[3].as<std::int64_t>();
+    claimed.run.attempts = row[4].as<std::int32_t>();
+    claimed.run.claims = row[5].as<std::int32_t>();
+    if (!row[6].is_null()) claimed.received_from = row[6].as<event::Microseconds>();
+    claimed.received_to = row[7].as<event::Microseconds>();
+    rows_locked = row[8].as<int>();
+    rows.push_back(std::move(claimed));
+  }
+  // UPDATE returns rows in no promised order; the oldest offsets of a shard go first.
+  std::sort(rows.begin(), rows.end(), [](const ClaimedRow& a, const ClaimedRow& b) {
+    if (a.received_to != b.received_to) return a.received_to < b.received_to;
+    return a.run.pending.ranges().front().first < b.run.pending.ranges().front().first;
+  });
+  return rows;
+}
+
+void read_places(Connection::Access& access, std::vector<ClaimedRow>& rows) {
+  ArrayParameter shards{Type::int4};
+  std::set<std::int32_t> seen;
+  for (const ClaimedRow& row : rows) {
+    if (seen.insert(row.run.shard_id).second) shards.add(row.run.shard_id);
+  }
+  std::map<std::int32_t, std::shared_ptr<const Place>> places;
+  for (const auto& row : access.run(statements::shard_places, pqxx::params{shards.finish()},
+                                    Connection::Access::Effect::reads)) {
+    places[row[0].as<std::int32_t>()] = std::make_shared<const Place>(Place{row[1].as<std::string>(), row[2].as<int>()});
+  }
+  for (ClaimedRow& row : rows) row.run.place = places[row.run.shard_id];
+}
+
+/// The ranges of a portion of rows as the parameters of fetch_events.
+struct Ranges {
+  ArrayParameter run{Type::int4}, shard{Type::int4}, first{Type::int8}, end{Type::int8}, from{Type::timestamptz},
+      to{Type::timestamptz};
+
+  void add(std::int32_t index, const ClaimedRow& row, event::OffsetRange range) {
+    run.add(index);
+    shard.add(row.run.shard_id);
+    first.add(range.first);
+    end.add(range.end);
+    if (row.received_from) {
+      from.add_time(*row.received_from);
+    } else {
+      from.add(std::numeric_limits<std::int64_t>::min());  // -infinity
+    }
+    to.add_time(row.received_to);
+  }
+};
+
+event::Event read_event(const BinaryRow& row, std::int32_t shard_id, base::Arena& arena) {
+  const auto keep = [&](int column) {
+    return row.is_null(column) ? event::MaybeBytes{} : event::MaybeBytes{arena.copy(row.bytes(column))};
+  };
+  event::Event out;
+  out.shard_id = shard_id;
+  out.offset = row.int8(1);
+  out.event_id = row.uuid(2);
+  out.digest = row.int8(3);
+  out.source_id = keep(4);
+  out.event_type = arena.copy(row.bytes(5));
+  out.source = keep(6);
+  out.subject = keep(7);
+  out.key = keep(8);
+  out.payload = keep(9);
+  out.headers = keep(10);
+  out.occurred_at = row.time(11);
+  out.kafka_timestamp = row.time(12);
+  out.received_at = row.time(13).value_or(0);
+  return out;
+}
+
+std::shared_ptr<PGresult> fetch(Connection::Access& access, Ranges& ranges) {
+  std::array<const char*, 6> values{};
+  std::array<int, 6> lengths{};
+  std::array<int, 6> formats{};
+  std::size_t i = 0;
+  for (ArrayParameter* array : {&ranges.run, &ranges.shard, &ranges.first, &ranges.end, &ranges.from, &ranges.to}) {
+    const auto bytes = array->finish();
+    values[i] = reinterpret_cast<const char*>(bytes.data());
+    lengths[i] = static_cast<int>(bytes.size());
+    formats[i++] = 1;
+  }
+  return access.fetch(statements::fetch_events, 6, values.data(), lengths.data(), formats.data());
+}
+
+/// Reads the events of rows [begin, end) into one block; returns its bytes.
+std::size_t read_portion(Connection::Access& access, std::vector<ClaimedRow>& rows, std::size_t begin, std::size_t end) {
+  Ranges ranges;
+  for (std::size_t i = begin; i < end; ++i) {
+    const auto& of_run = rows[i].run.pending.ranges();
+    if (of_run.size() > ranges_read_one_by_one) {
+      ranges.add(static_cast<std::int32_t>(i), rows[i], {of_run.front().first, of_run.back().end});
+    } else {
+      for (const auto& range : of_run) ranges.add(static_cast<std::int32_t>(i), rows[i], range);
+    }
+  }
+  const auto result = fetch(access, ranges);
+  const int count = PQntuples(result.get());
+  auto block = std::make_shared<EventBlock>();
+  block->events.reserve(static_cast<std::size_t>(count));  // no event may move: runs point to them
+  for (int i = 0; i < count; ++i) {
+    const BinaryRow row{result.get(), i};
+    LeasedRun& run = rows[static_cast<std::size_t>(row.int4(0))].run;
+    if (!run.pending.contains(row.int8(1))) continue;
+    block->events.push_back(read_event(row, run.shard_id, block->arena));
+    run.events.push_back(&block->events.back());
+    run.block = block;
+  }
+  return block->arena.used() + block->events.size() * sizeof(event::Event);
+}
+
+/// How many rows from `begin` on make up a portion of at most that many events (at least one row).
+std::size_t end_of_portion(const std::vector<ClaimedRow>& rows, std::size_t begin, std::int64_t events) {
+  std::size_t end = begin;
+  while (end < rows.size() && (end == begin || events >= rows[end].events)) events -= rows[end++].events;
+  return end;
+}
+
+}  // namespace
+
+Claimed claim(Connection& connection, const ClaimRequest& request) {
+  auto& access = connection.access();
+  Claimed out;
+  auto rows = take_rows(access, request, out.rows_locked);
+  if (rows.empty()) return out;
+  read_places(access, rows);
+
+  std::size_t bytes = 0;
+  std::int64_t events = 0;
+  std::int64_t portion = first_portion_events;
+  std::size_t done = 0;
+  while (done < rows.size() && (done == 0 || bytes < request.bytes)) {
+    const std::size_t end = end_of_portion(rows, done, portion);
+    bytes += read_portion(access, rows, done, end);
+    for (; done < end; ++done) events += rows[done].events;
+    const auto each = static_cast<std::int64_t>(bytes) / std::max<std::int64_t>(events, 1) + 1;
+    const auto left = static_cast<std::int64_t>(request.bytes) - static_cast<std::int64_t>(bytes);
+    portion = std::clamp<std::int64_t>(left / each / 2, 1, largest_portion_events);
+  }
+
+  std::vector<LeaseKey> over;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i >= done) {
+      over.push_back(rows[i].run.key);
+    } else if (rows[i].run.events.empty()) {
+      out.empty.push_back(rows[i].run.key);
+    } else {
+      out.runs.push_back(std::move(rows[i].run));
+    }
+  }
+  if (!over.empty()) give_back(connection, request.owner, over);
+  return out;
+}
+
+DueReading read_due(Connection& connection, std::int32_t handler_id, std::optional<event::Microseconds> not_before) {
+  const auto row = connection.access().run(statements::read_due, pqxx::params{handler_id, not_before},
+                                           Connection::Access::Effect::reads)[0];
+  DueReading out;
+  if (!row[0].is_null()) out.earliest = row[0].as<event::Microseconds>();
+  out.now = row[1].as<event::Microseconds>();
+  out.xmin = row[2].as<std::uint64_t>();
+  out.xmax = row[3].as<std::uint64_t>();
+  return out;
+}
+
+namespace {
+
+struct Keys {
+  ArrayParameter id{Type::int8}, fence{Type::int8};
+  explicit Keys(const std::vector<LeaseKey>& keys) {
+    for (const LeaseKey& key : keys) {
+      id.add(key.delivery_id);
+      fence.add(key.fence);
+    }
+  }
+};
+
+}  // namespace
+
+std::int64_t renew(Connection& connection, const base::Uuid& owner, const std::vector<LeaseKey>& keys,
+                   std::chrono::milliseconds lease) {
+  if (keys.empty()) return 0;
+  Keys arrays{keys};
+  return connection.access()
+      .run(statements::renew, pqxx::params{owner.text(), arrays.id.finish(), arrays.fence.finish(), lease.count()})
+      .affected_rows();
+}
+
+std::int64_t give_back(Connection& connection, const base::Uuid& owner, const std::vector<LeaseKey>& keys) {
+  if (keys.empty()) return 0;
+  Keys arrays{keys};
+  return connection.access()
+      .run(statements::give_back, pqxx::params{owner.text(), arrays.id.finish(), arrays.fence.finish()})
+      .affected_rows();
+}
+
+}  // namespace inboxd::inbox

@@ -1,0 +1,200 @@
+#include "inbox/connection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "inbox/connection_access.hpp"
+
+namespace inboxd::inbox {
+namespace {
+
+bool is_name_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
+
+/// The SQLSTATE of a notice in verbose form: `WARNING:  01000: …`, in whatever language the first word is.
+std::string_view sqlstate_of_notice(std::string_view text) {
+  const auto colon = text.find(':');
+  if (colon == std::string_view::npos) return {};
+  const auto begin = text.find_first_not_of(' ', colon + 1);
+  if (begin == std::string_view::npos || text.size() < begin + 6 || text[begin + 5] != ':') return {};
+  return text.substr(begin, 5);
+}
+
+std::string trimmed(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+std::string with_schema(std::string_view sql, const std::string& schema) {
+  static constexpr std::string_view ours = "inbox.";
+  std::string out;
+  out.reserve(sql.size() + 64);
+  for (std::size_t at = 0; at < sql.size();) {
+    const auto found = sql.find(ours, at);
+    if (found == std::string_view::npos) {
+      out.append(sql.substr(at));
+      break;
+    }
+    const bool whole_word = found == 0 || !is_name_character(sql[found - 1]);
+    out.append(sql.substr(at, found - at));
+    out.append(whole_word ? schema + "." : std::string{ours});
+    at = found + ours.size();
+  }
+  return out;
+}
+
+Connection::Connection(const config::Database& settings, std::string purpose, Watchdog& watchdog, base::Logger& log)
+    : access_{std::make_unique<Access>(settings, std::move(purpose), watchdog, log)} {}
+
+Connection::~Connection() = default;
+
+void Connection::open() { access_->open(); }
+void Connection::close() noexcept { access_->close(); }
+bool Connection::is_open() const { return access_->session != nullptr; }
+int Connection::generation() const { return access_->generation; }
+
+std::string Connection::where() const {
+  std::string out;
+  char* error = nullptr;
+  PQconninfoOption* options = PQconninfoParse(access_->settings.url.c_str(), &error);
+  if (options == nullptr) {
+    PQfreemem(error);
+    return "the configured database.url (which libpq cannot read)";
+  }
+  for (const PQconninfoOption* option = options; option->keyword != nullptr; ++option) {
+    const std::string_view name = option->keyword;
+    if (option->val == nullptr || (name != "host" && name != "port" && name != "dbname" && name != "user")) continue;
+    if (!out.empty()) out += ' ';
+    out.append(name).append("=").append(option->val);
+  }
+  PQconninfoFree(options);
+  return out;
+}
+
+void Connection::Access::open() {
+  if (session == nullptr) {
+    const std::string name = "inboxd " + purpose;
+    const std::string seconds = std::to_string(std::clamp<long>(settings.deadline.count() / 1000, 2, 30));
+    const std::string user_timeout = std::to_string(settings.deadline.count());
+    // What stands before dbname can be overruled by the URL, what stands behind it not.
+    const std::array<const char*, 13> keywords{"application_name", "connect_timeout", "keepalives_idle",
+                                               "keepalives_interval", "keepalives_count", "tcp_user_timeout",
+                                               "target_session_attrs", "dbname", "client_encoding",
+                                               settings.password.empty() ? nullptr : "password", nullptr};
+    const std::array<const char*, 13> values{name.c_str(), seconds.c_str(), "10", "5", "3", user_timeout.c_str(),
+                                             "read-write", settings.url.c_str(), "UTF8",
+                                             settings.password.reveal().c_str(), nullptr};
+    PGconn* const fresh = PQconnectdbParams(keywords.data(), values.data(), 1);
+    if (fresh == nullptr || PQstatus(fresh) != CONNECTION_OK) {
+      const std::string message = fresh == nullptr ? "out of memory" : trimmed(PQerrorMessage(fresh));
+      PQfinish(fresh);
+      throw DatabaseError{{Fault::reconnect, "", message}};
+    }
+    raw = fresh;
+    session = std::make_unique<pqxx::connection>(pqxx::connection::seize_raw_connection(fresh));
+    session->set_verbosity(pqxx::error_verbosity::verbose);
+    session->set_notice_handler([this](pqxx::zview text) { read_notice(text); });
+    ++generation;
+    backend_.reset();
+    try {
+      pqxx::nontransaction tx{*session};
+      const auto row = tx.exec("select a.pid, a.backend_start from pg_stat_activity a where a.pid = pg_backend_pid()");
+      if (!row.empty() && row[0][0].as<int>() == PQbackendPID(raw)) {
+        backend_ = Backend{row[0][0].as<int>(), row[0][1].as<std::string>()};
+      }
+    } catch (const pqxx::failure& error) {
+      const std::string message = trimmed(error.what());
+      close();
+      throw DatabaseError{{Fault::reconnect, "", message}};
+    }
+  }
+  await_unresolved();
+}
+
+void Connection::Access::close() noexcept {
+  session.reset();
+  raw = nullptr;
+  prepared_.clear();
+}
+
+void Connection::Access::await_unresolved() {
+  if (!unresolved_) return;
+  try {
+    pqxx::nontransaction tx{*session};
+    const auto rows = tx.exec("select 1 from pg_stat_activity where pid = $1 and backend_start = $2::timestamptz",
+                              pqxx::params{unresolved_->process_id, unresolved_->started_at});
+    if (!rows.empty()) {
+      throw DatabaseError{{Fault::reconnect, "", "the server still works on the statement that was cut off (process " +
+                                                     std::to_string(unresolved_->process_id) + ")"}};
+    }
+  } catch (const pqxx::failure& error) {
+    const std::string message = trimmed(error.what());
+    close();
+    throw DatabaseError{{Fault::reconnect, "", message}};
+  }
+  unresolved_.reset();
+}
+
+void Connection::Access::lost(Effect effect, const std::string& message) {
+  const bool doubtful = effect == Effect::writes;
+  if (doubtful) unresolved_ = backend_;
+  close();
+  throw DatabaseError{{doubtful ? Fault::in_doubt : Fault::reconnect, "", trimmed(message)}};
+}
+
+void Connection::Access::read_notice(std::string_view text) {
+  const auto state = sqlstate_of_notice(text);
+  if (state == "01000" || state == "57P01") commit_warned_ = true;
+  log.debug("database: notice", {{"sqlstate", state}, {"purpose", purpose}});
+}
+
+const std::string& Connection::Access::text_of(const Statement& statement) {
+  auto& text = texts_[&statement];
+  if (text.empty()) text = with_schema(statement.sql, settings.schema);
+  return text;
+}
+
+void Connection::Access::prepare(const Statement& statement) {
+  if (!settings.prepare) return;
+  bool& done = prepared_[&statement];
+  if (done) return;
+  session->prepare(statement.name, text_of(statement));
+  done = true;
+}
+
+pqxx::result Connection::Access::run_in(pqxx::transaction_base& tx, const Statement& statement,
+                                        const pqxx::params& parameters) {
+  prepare(statement);
+  return settings.prepare ? tx.exec(pqxx::prepped{statement.name}, parameters)
+                          : tx.exec(text_of(statement), parameters);
+}
+
+pqxx::result Connection::Access::run(const Statement& statement, const pqxx::params& parameters, Effect effect) {
+  pqxx::result result;
+  guarded(effect, [&] {
+    pqxx::nontransaction tx{*session};
+    result = run_in(tx, statement, parameters);
+  });
+  return result;
+}
+
+std::shared_ptr<PGresult> Connection::Access::fetch(const Statement& statement, int count, const char* const* values,
+                                                    const int* lengths, const int* formats) {
+  std::shared_ptr<PGresult> result;
+  guarded(Effect::reads, [&] {
+    prepare(statement);
+    PGresult* const got =
+        settings.prepare ? PQexecPrepared(raw, statement.name, count, values, lengths, formats, 1)
+                         : PQexecParams(raw, text_of(statement).c_str(), count, nullptr, values, lengths, formats, 1);
+    result.reset(got, PQclear);
+    if (PQresultStatus(got) == PGRES_TUPLES_OK) return;
+    const char* const state = PQresultErrorField(got, PG_DIAG_SQLSTATE);
+    if (state == nullptr || PQstatus(raw) != CONNECTION_OK) throw pqxx::broken_connection{PQerrorMessage(raw)};
+    throw pqxx::sql_error{PQresultErrorMessage(got), statement.name, state};
+  });
+  return result;
+}
+
+}  // namespace inboxd::inbox

@@ -1,0 +1,121 @@
+#pragma once
+#include <libpq-fe.h>
+
+#include <memory>
+#include <optional>
+#include <pqxx/pqxx>
+#include <string>
+#include <unordered_map>
+
+#include "inbox/connection.hpp"
+#include "inbox/database_error.hpp"
+#include "inbox/statement.hpp"
+
+namespace inboxd::inbox {
+
+/// What every failed statement throws inside this room; `describe` reads it for the others.
+class DatabaseError final : public std::exception {
+ public:
+  explicit DatabaseError(DatabaseFailure failure) : failure_{std::move(failure)} {}
+  const char* what() const noexcept override { return failure_.message.c_str(); }
+  const DatabaseFailure& failure() const { return failure_; }
+
+ private:
+  DatabaseFailure failure_;
+};
+
+/// The statements' schema is written `inbox.`; this puts the configured one in its place.
+std::string with_schema(std::string_view sql, const std::string& schema);
+
+/// What the functions of this room do with a connection. One thread at a time, like the connection itself.
+struct Connection::Access {
+  Access(config::Database database, std::string what_for, Watchdog& dog, base::Logger& logger)
+      : settings{std::move(database)}, purpose{std::move(what_for)}, watchdog{dog}, log{logger} {}
+
+  /// Runs one statement in autocommit. A connection lost meanwhile is `in_doubt` where it could have written.
+  enum class Effect { reads, writes };
+  pqxx::result run(const Statement& statement, const pqxx::params& parameters, Effect effect = Effect::writes);
+
+  /// The same with the rows in PostgreSQL's binary format: for the events of a claim. Reads only.
+  std::shared_ptr<PGresult> fetch(const Statement& statement, int count, const char* const* values, const int* lengths,
+                                  const int* formats);
+
+  /// Runs `work` in a transaction of several statements and commits it, unless `work` returns false.
+  template <class Work>
+  void transaction(Work&& work) {
+    guarded(Effect::writes, [&] {
+      pqxx::work tx{*session};
+      if (work(tx)) {
+        committing = true;
+        tx.commit();
+      }
+    });
+  }
+  /// A statement inside such a transaction.
+  pqxx::result run_in(pqxx::transaction_base& tx, const Statement& statement, const pqxx::params& parameters);
+
+  void open();
+  void close() noexcept;
+
+  config::Database settings;
+  std::string purpose;
+  Watchdog& watchdog;
+  base::Logger& log;
+  std::unique_ptr<pqxx::connection> session;
+  PGconn* raw = nullptr;                       ///< the session's own; it ends with it
+  int generation = 0;
+
+ private:
+  struct Backend {
+    int process_id = 0;
+    std::string started_at;
+  };
+  template <class Work>
+  void guarded(Effect effect, Work&& work);
+  const std::string& text_of(const Statement& statement);
+  void prepare(const Statement& statement);
+  void read_notice(std::string_view text);
+  void await_unresolved();
+  [[noreturn]] void lost(Effect effect, const std::string& message);
+
+  std::unordered_map<const Statement*, std::string> texts_;
+  std::unordered_map<const Statement*, bool> prepared_;
+  std::optional<Backend> backend_;             ///< of this session, where it is our own (no pooler between)
+  std::optional<Backend> unresolved_;          ///< of a session that was cut off while it could have committed
+  bool commit_warned_ = false;
+  bool committing = false;
+};
+
+template <class Work>
+void Connection::Access::guarded(Effect effect, Work&& work) {
+  open();
+  commit_warned_ = false;
+  committing = false;
+  const auto watch = watchdog.watch(PQsocket(raw), std::chrono::steady_clock::now() + settings.deadline);
+  struct Forget {
+    Watchdog& dog;
+    std::uint64_t id;
+    ~Forget() { dog.forget(id); }
+  } forget{watchdog, watch};
+  try {
+    work();
+  } catch (const pqxx::in_doubt_error& error) {
+    lost(Effect::writes, error.what());
+  } catch (const pqxx::broken_connection& error) {
+    lost(effect, error.what());
+  } catch (const pqxx::sql_error& error) {
+    const Fault fault = fault_of(error.sqlstate());
+    const bool usable = PQstatus(raw) == CONNECTION_OK;
+    if (!usable && effect == Effect::writes && fault == Fault::reconnect) lost(effect, error.what());
+    if (!usable || fault == Fault::reconnect || fault == Fault::stop) close();
+    throw DatabaseError{{fault, error.sqlstate(), error.what()}};
+  } catch (const pqxx::failure& error) {
+    if (raw != nullptr && PQstatus(raw) != CONNECTION_OK) lost(effect, error.what());
+    throw;
+  }
+  if (commit_warned_) {
+    throw DatabaseError{{Fault::in_doubt, "01000", "the server did not wait for its synchronous standby"}};
+  }
+}
+
+}  // namespace inboxd::inbox

@@ -1,0 +1,58 @@
+#include "inbox/database_error.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "inbox/connection_access.hpp"
+
+namespace inboxd::inbox {
+namespace {
+
+constexpr std::array<std::string_view, 10> poison{
+    "22001", "22003", "22007", "22008", "22021", "22023", "22P02", "22P03", "22P05", "54000"};
+
+constexpr std::array<std::string_view, 3> retry{"55P03", "57014", "55006"};
+
+/// The server is going away or is not the one we want; 26000 and 42P05 are what a pooler makes of prepared statements.
+constexpr std::array<std::string_view, 7> reconnect{"57P01", "57P02", "57P03", "57P05", "25006", "26000", "42P05"};
+
+template <std::size_t size>
+bool contains(const std::array<std::string_view, size>& list, std::string_view state) {
+  return std::find(list.begin(), list.end(), state) != list.end();
+}
+
+}  // namespace
+
+std::string_view name_of(Fault fault) {
+  switch (fault) {
+    case Fault::retry: return "retry";
+    case Fault::reconnect: return "reconnect";
+    case Fault::in_doubt: return "in doubt";
+    case Fault::poison: return "poison";
+    case Fault::stop: return "stop";
+  }
+  return "stop";
+}
+
+Fault fault_of(std::string_view sqlstate) {
+  if (sqlstate == "08007" || sqlstate == "40003") return Fault::in_doubt;
+  if (contains(poison, sqlstate)) return Fault::poison;
+  if (contains(retry, sqlstate)) return Fault::retry;
+  if (contains(reconnect, sqlstate)) return Fault::reconnect;
+  const auto error_class = sqlstate.substr(0, 2);
+  if (error_class == "40" || error_class == "53") return Fault::retry;
+  if (error_class == "08" || sqlstate.empty()) return Fault::reconnect;
+  return Fault::stop;
+}
+
+DatabaseFailure describe(std::exception_ptr thrown) {
+  try {
+    std::rethrow_exception(std::move(thrown));
+  } catch (const DatabaseError& error) {
+    return error.failure();
+  } catch (const pqxx::failure& error) {
+    return {Fault::stop, "", error.what()};
+  }
+}
+
+}  // namespace inboxd::inbox

@@ -1,0 +1,31 @@
+#pragma once
+#include <exception>
+#include <string>
+#include <string_view>
+
+namespace inboxd::inbox {
+
+/// What a database error means for the one who asked: the only place where that is decided.
+enum class Fault {
+  retry,      ///< the transaction was rolled back and may simply run again: deadlock, serialization, lock timeout
+  reconnect,  ///< the connection or the server is gone or full; nothing was committed by this statement
+  in_doubt,   ///< whether the statement was committed is unknown: only something idempotent may run again
+  poison,     ///< the data itself is refused, whoever sends it and whenever
+  stop,       ///< nothing that time or a retry mends: rights, a missing partition, a broken schema
+};
+std::string_view name_of(Fault fault);
+
+/// A failed statement, told so that nobody outside this room needs the database library's types.
+struct DatabaseFailure {
+  Fault fault = Fault::stop;
+  std::string sqlstate;  ///< empty where no server answered
+  std::string message;   ///< the server's own words: for logs, never for decisions
+};
+
+/// What an SQLSTATE means; `wrote` says whether the statement could have committed something by itself.
+Fault fault_of(std::string_view sqlstate);
+
+/// Reads the exception that a function of this room threw. Other exceptions are rethrown: they are bugs.
+DatabaseFailure describe(std::exception_ptr thrown);
+
+}  // namespace inboxd::inbox

@@ -1,0 +1,202 @@
+#include "inbox/ingest.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+
+#include "inbox/arrays.hpp"
+#include "inbox/connection_access.hpp"
+#include "statements.hpp"
+
+namespace inboxd::inbox {
+namespace {
+
+using Type = ArrayParameter::Type;
+
+/// The parameters of one ingest call. The order of the members is that of the function's arguments.
+struct Arrays {
+  explicit Arrays(const IngestBatch& batch);
+  pqxx::params parameters(const IngestBatch& batch);
+
+  ArrayParameter step_shard{Type::int4}, step_epoch{Type::int4}, step_expected{Type::int8}, step_next{Type::int8},
+      step_leader{Type::int4};
+  ArrayParameter ledger_id, ledger_shard, ledger_offset, ledger_digest;
+  ArrayParameter shard, offset, id, source_id, type, source, subject, key, payload, headers, occurred, kafka;
+  ArrayParameter run_handler{Type::int4}, run_shard{Type::int4}, run_pending{Type::text}, run_events{Type::int4},
+      run_lease{Type::int4};
+  ArrayParameter q_shard{Type::int4}, q_offset{Type::int8}, q_reason{Type::text}, q_detail{Type::text},
+      q_key{Type::bytea}, q_payload{Type::bytea}, q_size{Type::int8}, q_digest{Type::int8}, q_headers{Type::bytea},
+      q_kafka{Type::timestamptz};
+
+ private:
+  Arrays(const IngestBatch& batch, std::size_t n, std::size_t key_bytes, std::size_t payload_bytes);
+  void add_ledger(const std::vector<event::Event>& events);
+  void add_event(const event::Event& event);
+  void add_quarantined(const QuarantinedRecord& record);
+};
+
+std::size_t total(const std::vector<event::Event>& events, event::MaybeBytes event::Event::* bytes) {
+  return std::accumulate(events.begin(), events.end(), std::size_t{0}, [&](std::size_t sum, const event::Event& e) {
+    return sum + 4 + (e.*bytes ? (e.*bytes)->size() : 0);
+  });
+}
+
+Arrays::Arrays(const IngestBatch& batch)
+    : Arrays{batch, batch.events.size(), total(batch.events, &event::Event::key),
+             total(batch.events, &event::Event::payload)} {}
+
+Arrays::Arrays(const IngestBatch& batch, std::size_t n, std::size_t key_bytes, std::size_t payload_bytes)
+    : ledger_id{Type::uuid, n * 20}, ledger_shard{Type::int4, n * 8}, ledger_offset{Type::int8, n * 12},
+      ledger_digest{Type::int8, n * 12}, shard{Type::int4, n * 8}, offset{Type::int8, n * 12}, id{Type::uuid, n * 20},
+      source_id{Type::text, n * 4}, type{Type::text, n * 20}, source{Type::text, n * 4}, subject{Type::text, n * 4},
+      key{Type::bytea, key_bytes}, payload{Type::bytea, payload_bytes}, headers{Type::bytea, n * 4},
+      occurred{Type::timestamptz, n * 12}, kafka{Type::timestamptz, n * 12} {
+  for (const ShardStep& step : batch.steps) {
+    step_shard.add(step.shard_id);
+    step_epoch.add(step.epoch);
+    step_expected.add(step.expected);
+    step_next.add(step.next);
+    step_leader.add(step.leader_epoch);
+  }
+  add_ledger(batch.events);
+  for (const event::Event& event : batch.events) add_event(event);
+  for (const PlannedRun& run : batch.runs) {
+    run_handler.add(run.handler_id);
+    run_shard.add(run.shard_id);
+    run_pending.add(run.pending.text());
+    run_events.add(static_cast<std::int32_t>(run.pending.count()));
+    run_lease.add(static_cast<std::int32_t>(run.lease.count()));
+  }
+  for (const QuarantinedRecord& record : batch.rejected) add_quarantined(record);
+}
+
+void Arrays::add_ledger(const std::vector<event::Event>& events) {
+  // By id: two instances that insert the same ids then wait for each other in one order, and cannot deadlock.
+  std::vector<const event::Event*> sorted;
+  sorted.reserve(events.size());
+  for (const event::Event& event : events) sorted.push_back(&event);
+  std::sort(sorted.begin(), sorted.end(), [](const event::Event* a, const event::Event* b) {
+    const int order = std::memcmp(a->event_id.bytes.data(), b->event_id.bytes.data(), 16);
+    return order != 0 ? order < 0 : a->offset < b->offset;
+  });
+  for (const event::Event* event : sorted) {
+    ledger_id.add(event->event_id);
+    ledger_shard.add(event->shard_id);
+    ledger_offset.add(event->offset);
+    ledger_digest.add(event->digest);
+  }
+}
+
+void Arrays::add_event(const event::Event& event) {
+  shard.add(event.shard_id);
+  offset.add(event.offset);
+  id.add(event.event_id);
+  source_id.add(event.source_id);
+  type.add(event.event_type);
+  source.add(event.source);
+  subject.add(event.subject);
+  key.add(event.key);
+  payload.add(event.payload);
+  headers.add(event.headers);
+  occurred.add_time(event.occurred_at);
+  kafka.add_time(event.kafka_timestamp);
+}
+
+void Arrays::add_quarantined(const QuarantinedRecord& record) {
+  q_shard.add(record.shard_id);
+  q_offset.add(record.offset);
+  q_reason.add(record.reason);
+  q_detail.add(record.detail);
+  q_key.add(record.key);
+  q_payload.add(record.payload);
+  q_size.add(record.payload_size);
+  q_digest.add(record.digest);
+  q_headers.add(record.headers);
+  q_kafka.add_time(record.kafka_timestamp);
+}
+
+pqxx::params Arrays::parameters(const IngestBatch& batch) {
+  pqxx::params out;
+  out.append(batch.owner.text());
+  out.append(batch.fence);
+  out.append(batch.routing_version);
+  for (ArrayParameter* array :
+       {&step_shard, &step_epoch, &step_expected, &step_next, &step_leader, &ledger_id, &ledger_shard, &ledger_offset,
+        &ledger_digest, &shard, &offset, &id, &source_id, &type, &source, &subject, &key, &payload, &headers,
+        &occurred, &kafka, &run_handler, &run_shard, &run_pending, &run_events, &run_lease, &q_shard, &q_offset,
+        &q_reason, &q_detail, &q_key, &q_payload, &q_size, &q_digest, &q_headers, &q_kafka}) {
+    out.append(array->finish());
+  }
+  return out;
+}
+
+/// Reads `{1,2,NULL}`; null is 0.
+template <class Number>
+std::vector<Number> numbers(std::string_view text) {
+  std::vector<Number> out;
+  if (text.size() < 2) return out;
+  text = text.substr(1, text.size() - 2);
+  while (!text.empty()) {
+    const auto comma = std::min(text.find(','), text.size());
+    Number value = 0;
+    std::from_chars(text.data(), text.data() + comma, value);
+    out.push_back(value);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return out;
+}
+
+std::vector<std::optional<event::OffsetSet>> pending_left(std::string_view text, std::size_t runs) {
+  std::vector<std::optional<event::OffsetSet>> out;
+  while (out.size() < runs) {
+    const auto end = std::min(text.find(';'), text.size());
+    out.push_back(event::OffsetSet::parse(text.substr(0, end)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+IngestResult read_result(const pqxx::row& row, const IngestBatch& batch) {
+  IngestResult out;
+  out.routing_is_stale = row[0].view() == "routing";
+  if (out.routing_is_stale) return out;
+  const auto moved = numbers<std::int32_t>(row[1].view());
+  if (moved.size() < batch.steps.size()) {
+    for (const ShardStep& step : batch.steps) {
+      if (std::find(moved.begin(), moved.end(), step.shard_id) == moved.end()) out.mismatched.push_back(step.shard_id);
+    }
+  }
+  out.born.resize(batch.runs.size());
+  const auto ids = row[2].is_null() ? std::vector<std::int64_t>{} : numbers<std::int64_t>(row[2].view());
+  for (std::size_t i = 0; i < ids.size() && i < out.born.size(); ++i) out.born[i].delivery_id = ids[i];
+  if (!row[3].is_null()) {
+    auto pending = pending_left(row[3].view(), out.born.size());
+    for (std::size_t i = 0; i < pending.size(); ++i) {
+      if (pending[i] && *pending[i] != batch.runs[i].pending) out.born[i].pending = std::move(pending[i]);
+    }
+  }
+  out.stored = row[4].as<std::int64_t>();
+  out.duplicates = row[5].as<std::int64_t>();
+  out.conflicts = row[6].as<std::int64_t>();
+  out.received_at = row[7].as<std::int64_t>();
+  return out;
+}
+
+}  // namespace
+
+IngestResult ingest(Connection& connection, const IngestBatch& batch) {
+  Arrays arrays{batch};
+  const auto rows = connection.access().run(statements::ingest, arrays.parameters(batch));
+  return read_result(rows[0], batch);
+}
+
+void rehearse(Connection& connection, const IngestBatch& batch) {
+  Arrays arrays{batch};
+  auto& access = connection.access();
+  access.transaction([&](pqxx::work& tx) {
+    access.run_in(tx, statements::ingest, arrays.parameters(batch));
+    return false;
+  });
+}
+
+}  // namespace inboxd::inbox

@@ -1,0 +1,64 @@
+#include "inbox/migrations.hpp"
+
+#include "inbox/connection_access.hpp"
+#include "statements.hpp"
+
+namespace inboxd::inbox {
+namespace {
+
+using Effect = Connection::Access::Effect;
+
+int applied_version(const pqxx::result& rows) { return rows[0][0].as<int>(); }
+
+base::Problem newer_than_program(const MigrationState& state) {
+  return {"the database is at migration " + std::to_string(state.applied) + ", this inboxd knows only " +
+          std::to_string(state.known) + ": run the newer version that migrated it"};
+}
+
+}  // namespace
+
+std::vector<Migration> known_migrations(const std::string& schema) {
+  std::vector<Migration> out;
+  for (std::size_t i = 0; i < embedded_migration_count; ++i) {
+    const EmbeddedMigration& embedded = embedded_migrations[i];
+    std::string sql = with_schema(embedded.sql, schema);
+    // The schema's own name stands alone in one statement.
+    const std::string create = "create schema if not exists inbox;";
+    if (const auto at = sql.find(create); at != std::string::npos) {
+      sql.replace(at, create.size(), "create schema if not exists " + schema + ";");
+    }
+    out.push_back({embedded.version, embedded.name, std::move(sql)});
+  }
+  return out;
+}
+
+MigrationState migration_state(Connection& connection, const std::string& schema) {
+  MigrationState state;
+  state.known = known_migrations(schema).back().version;
+  state.applied = applied_version(connection.access().run(statements::migration_state, {}, Effect::reads));
+  return state;
+}
+
+base::Result<MigrationState> migrate(Connection& connection, const std::string& schema,
+                                     const std::function<void(const Migration&)>& progress) {
+  auto& access = connection.access();
+  MigrationState state = migration_state(connection, schema);
+  for (const Migration& migration : known_migrations(schema)) {
+    if (state.newer()) return newer_than_program(state);
+    if (migration.version <= state.applied) continue;
+    access.transaction([&](pqxx::work& tx) {
+      access.run_in(tx, statements::lock_migrations, pqxx::params{schema});
+      // Somebody else may have been faster while we waited for the lock.
+      state.applied = applied_version(access.run_in(tx, statements::migration_state, {}));
+      if (migration.version <= state.applied) return false;
+      progress(migration);
+      tx.exec(migration.sql).no_rows();
+      access.run_in(tx, statements::record_migration, pqxx::params{migration.version, migration.name, migration.sql});
+      return true;
+    });
+    state.applied = std::max(state.applied, migration.version);
+  }
+  return state.newer() ? base::Result<MigrationState>{newer_than_program(state)} : base::Result<MigrationState>{state};
+}
+
+}  // namespace inboxd::inbox

@@ -1,0 +1,37 @@
+#include "inbox/operations.hpp"
+
+#include <libpq-fe.h>
+
+#include "inbox/operations_rows.hpp"
+
+namespace inboxd::inbox {
+
+StoredEvent read_stored_event(RowReader& row, bool with_payload) {
+  StoredEvent out;
+  out.shard_id = row.int4();
+  out.topic = row.text();
+  out.partition = row.int4();
+  out.offset = row.int8();
+  out.event_id = row.uuid();
+  out.source_id = row.maybe_text();
+  out.event_type = row.text();
+  out.source = row.maybe_text();
+  out.subject = row.maybe_text();
+  out.key = row.maybe_bytes();
+  out.payload_size = row.maybe_int8();
+  out.occurred_at = row.maybe_int8();
+  out.kafka_timestamp = row.maybe_int8();
+  out.received_at = row.int8();
+  if (with_payload) {
+    out.payload = row.maybe_bytes();
+    out.headers = row.maybe_bytes();
+  }
+  return out;
+}
+
+std::vector<LibraryVersion> database_libraries() {
+  const int pq = PQlibVersion();
+  return {{"libpqxx", PQXX_VERSION}, {"libpq", std::to_string(pq / 10000) + "." + std::to_string(pq % 10000)}};
+}
+
+}  // namespace inboxd::inbox

@@ -1,0 +1,93 @@
+#include "inbox/operations_check.hpp"
+
+#include <poll.h>
+
+#include <memory>
+#include <optional>
+
+#include "inbox/connection_access.hpp"
+#include "inbox/operations_rows.hpp"
+#include "statements.hpp"
+
+namespace inboxd::inbox {
+namespace {
+
+using Effect = Connection::Access::Effect;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto pooler_patience = std::chrono::seconds{3};
+constexpr const char* probe = "inboxd_check";
+
+struct ServerRow {
+  ServerState state;
+  int backend = 0;
+};
+
+ServerRow read_server(RowReader row) {
+  ServerRow out;
+  out.state.version_number = row.int4();
+  out.state.version = row.text();
+  out.state.encoding = row.text();
+  out.backend = row.int4();
+  out.state.user = row.text();
+  out.state.has_schema = row.flag();
+  return out;
+}
+
+/// The result of what was just sent, or nothing where it does not come soon: a pool that has no connection left.
+std::shared_ptr<PGresult> await_result(PGconn* raw) {
+  const auto deadline = Clock::now() + pooler_patience;
+  while (PQisBusy(raw) == 1) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+    pollfd socket{PQsocket(raw), POLLIN, 0};
+    if (left.count() <= 0 || ::poll(&socket, 1, static_cast<int>(left.count())) <= 0) return nullptr;
+    if (PQconsumeInput(raw) != 1) return nullptr;
+  }
+  std::shared_ptr<PGresult> result{PQgetResult(raw), PQclear};
+  while (PGresult* const rest = PQgetResult(raw)) PQclear(rest);
+  return result;
+}
+
+/// The backend that a statement prepared earlier now runs on: 0 where it is unknown there, nothing where no answer came.
+std::optional<int> backend_of_probe(PGconn* raw) {
+  if (PQsendQueryPrepared(raw, probe, 0, nullptr, nullptr, nullptr, 0) != 1) return std::nullopt;
+  const auto result = await_result(raw);
+  if (result == nullptr) return std::nullopt;
+  if (PQresultStatus(result.get()) != PGRES_TUPLES_OK) return 0;
+  return std::stoi(PQgetvalue(result.get(), 0, 0));
+}
+
+/// Looks what the first connection gets while a transaction of the second is open.
+void look_at_pooler(Connection& first, Connection& second, ServerState& state) {
+  PGconn* const raw = first.access().raw;
+  state.pooler = Pooler::session;
+  const std::shared_ptr<PGresult> prepared{PQprepare(raw, probe, "select pg_backend_pid()", 0, nullptr), PQclear};
+  const auto before = backend_of_probe(raw);
+  auto& other = second.access();
+  other.transaction([&](pqxx::work& tx) {
+    const int busy = read_server(RowReader{other.run_in(tx, statements::op_server, pqxx::params{})[0]}).backend;
+    const auto meanwhile = backend_of_probe(raw);
+    if (busy == before || meanwhile != before) state.pooler = Pooler::transaction;
+    state.loses_prepared_statements = meanwhile == 0;
+    return false;
+  });
+  first.close();  // whatever the probe left behind goes with it
+}
+
+}  // namespace
+
+ServerState inspect_server(Connection& first, Connection& second) {
+  auto found = read_server(RowReader{first.access().run(statements::op_server, pqxx::params{}, Effect::reads)[0]});
+  if (found.backend != PQbackendPID(first.access().raw)) look_at_pooler(first, second, found.state);
+  return found.state;
+}
+
+std::vector<std::string> missing_rights(Connection& connection) {
+  std::vector<std::string> out;
+  for (const auto& row : connection.access().run(statements::op_rights, pqxx::params{}, Effect::reads)) {
+    out.push_back(row[0].as<std::string>());
+  }
+  return out;
+}
+
+}  // namespace inboxd::inbox

@@ -1,0 +1,35 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "inbox/connection.hpp"
+
+namespace inboxd::inbox {
+
+/// What is between us and the server.
+enum class Pooler {
+  none,
+  session,                                     ///< each of our sessions keeps a server connection
+  transaction,                                 ///< the transactions of a session run on changing server connections
+};
+
+/// A database server, as `check` looks at it.
+struct ServerState {
+  int version_number = 0;                      ///< 150018 is 15.18
+  std::string version;
+  std::string encoding;
+  std::string user;
+  bool has_schema = false;
+  Pooler pooler = Pooler::none;
+  /// The pooler hands us server connections that do not know the statements we have prepared.
+  bool loses_prepared_statements = false;
+};
+
+/// Can be asked before any migration. Both connections' settings say `prepare: false`; the second one keeps a server
+/// connection busy to see what the first gets meanwhile.
+ServerState inspect_server(Connection& first, Connection& second);
+
+/// Rights that the daemon needs and this role lacks: `insert on event`. Only where the schema is migrated.
+std::vector<std::string> missing_rights(Connection& connection);
+
+}  // namespace inboxd::inbox

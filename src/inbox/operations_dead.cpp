@@ -1,0 +1,132 @@
+#include "inbox/operations_dead.hpp"
+
+#include "inbox/connection_access.hpp"
+#include "inbox/operations_rows.hpp"
+#include "statements.hpp"
+
+namespace inboxd::inbox {
+namespace {
+
+using Effect = Connection::Access::Effect;
+using Type = ArrayParameter::Type;
+
+/// A filter's arrays have to live as long as the parameters that point to them.
+struct FilterParameters {
+  explicit FilterParameters(const DeadFilter& filter)
+      : types{array_of(Type::text, filter.types)}, classes{array_of(Type::text, filter.error_classes)} {
+    values.append(filter.handler);
+    values.append(types.finish());
+    values.append(classes.finish());
+    values.append(filter.message);
+    values.append(filter.died.since);
+    values.append(filter.died.until);
+  }
+
+  ArrayParameter types;
+  ArrayParameter classes;
+  pqxx::params values;
+};
+
+DeadLetter read_letter(RowReader row, bool whole) {
+  DeadLetter out;
+  out.dead_letter_id = row.int8();
+  out.handler = row.text();
+  out.state = row.text();
+  out.attempts = row.int4();
+  out.died_at = row.int8();
+  out.error_class = row.text();
+  out.message = row.text();
+  out.reasons = row.maybe_text();
+  out.notes = row.maybe_text();
+  out.event = read_stored_event(row, whole);
+  return out;
+}
+
+}  // namespace
+
+std::vector<DeadLetter> list_dead(Connection& connection, const DeadFilter& filter, std::int64_t limit) {
+  FilterParameters parameters{filter};
+  parameters.values.append(limit);
+  std::vector<DeadLetter> out;
+  for (const auto& row : connection.access().run(statements::op_dead_list, parameters.values, Effect::reads)) {
+    out.push_back(read_letter(RowReader{row}, false));
+  }
+  return out;
+}
+
+std::vector<DeadLetter> find_dead(Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
+                                  const std::vector<base::Uuid>& event_ids) {
+  auto letters = array_of(Type::int8, dead_letter_ids);
+  auto events = array_of(Type::uuid, event_ids);
+  std::vector<DeadLetter> out;
+  for (const auto& row : connection.access().run(statements::op_dead_find,
+                                                 pqxx::params{letters.finish(), events.finish()}, Effect::reads)) {
+    out.push_back(read_letter(RowReader{row}, true));
+  }
+  return out;
+}
+
+std::vector<DeadGroup> group_dead(Connection& connection, const DeadFilter& filter) {
+  FilterParameters parameters{filter};
+  std::vector<DeadGroup> out;
+  for (const auto& found : connection.access().run(statements::op_dead_groups, parameters.values, Effect::reads)) {
+    RowReader row{found};
+    DeadGroup group;
+    group.handler = row.text();
+    group.error_class = row.text();
+    group.letters = row.int8();
+    group.first_died_at = row.int8();
+    group.last_died_at = row.int8();
+    out.push_back(std::move(group));
+  }
+  return out;
+}
+
+std::vector<PickedLetter> pick_dead(Connection& connection, const DeadFilter& filter, std::int64_t limit) {
+  FilterParameters parameters{filter};
+  auto letters = array_of(Type::int8, filter.dead_letter_ids);
+  auto events = array_of(Type::uuid, filter.event_ids);
+  if (filter.dead_letter_ids.empty() && filter.event_ids.empty()) {
+    parameters.values.append();
+    parameters.values.append();
+  } else {
+    parameters.values.append(letters.finish());
+    parameters.values.append(events.finish());
+  }
+  parameters.values.append(limit);
+  std::vector<PickedLetter> out;
+  for (const auto& found : connection.access().run(statements::op_dead_pick, parameters.values, Effect::reads)) {
+    RowReader row{found};
+    PickedLetter letter;
+    letter.dead_letter_id = row.int8();
+    letter.handler = row.text();
+    letter.error_class = row.text();
+    letter.is_retired = row.flag();
+    out.push_back(std::move(letter));
+  }
+  return out;
+}
+
+Replayed replay_dead(Connection& connection, const std::vector<std::int64_t>& dead_letter_ids, const Deed& deed) {
+  auto letters = array_of(Type::int8, dead_letter_ids);
+  const auto bytes = letters.finish();
+  auto& access = connection.access();
+  Replayed out;
+  access.transaction([&](pqxx::work& tx) {
+    access.run_in(tx, statements::op_dead_lock, pqxx::params{});
+    const auto rows = access.run_in(tx, statements::op_dead_replay, pqxx::params{bytes, deed.actor, deed.asked});
+    out.letters = rows[0][0].as<std::int64_t>();
+    out.restored = rows[0][1].as<std::int64_t>();
+    return true;
+  });
+  return out;
+}
+
+std::int64_t discard_dead(Connection& connection, const std::vector<std::int64_t>& dead_letter_ids, const Deed& deed) {
+  auto letters = array_of(Type::int8, dead_letter_ids);
+  const auto rows = connection.access().run(statements::op_dead_discard,
+                                            pqxx::params{letters.finish(), deed.actor, deed.asked}, Effect::writes);
+  return rows[0][0].as<std::int64_t>();
+}
+
+}  // namespace inboxd::inbox

@@ -1,0 +1,82 @@
+#include "inbox/operations_shards.hpp"
+
+#include <algorithm>
+
+#include "inbox/connection_access.hpp"
+#include "inbox/operations_rows.hpp"
+#include "statements.hpp"
+
+namespace inboxd::inbox {
+namespace {
+
+using Effect = Connection::Access::Effect;
+using Type = ArrayParameter::Type;
+
+ShardState read_shard(RowReader row) {
+  ShardState out;
+  out.shard_id = row.int4();
+  out.source = row.text();
+  out.topic = row.text();
+  out.partition = row.int4();
+  out.incarnation = row.text();
+  out.is_newest = row.flag();
+  out.epoch = row.maybe_int4();
+  out.position = row.maybe_int8();
+  out.high_watermark = row.maybe_int8();
+  out.halted_reason = row.maybe_text();
+  out.halted_at = row.maybe_int8();
+  const auto from = row.maybe_int8();
+  const auto to = row.maybe_int8();
+  if (from && to) out.gap = event::OffsetRange{*from, *to};
+  out.gaps = event::OffsetSet::parse(row.text()).value_or(event::OffsetSet{});
+  return out;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> ShardState::lag() const {
+  if (!position || !high_watermark) return std::nullopt;
+  return std::max<std::int64_t>(*high_watermark - *position, 0);
+}
+
+bool ShardState::is_recreated() const { return halted_reason && halted_reason->find("new id ") != std::string::npos; }
+
+std::vector<ShardState> read_shards(Connection& connection, const ShardFilter& filter) {
+  auto topics = array_of(Type::text, filter.topics);
+  const pqxx::params parameters{topics.finish(), filter.only_newest, filter.only_halted};
+  std::vector<ShardState> out;
+  for (const auto& row : connection.access().run(statements::op_shards, parameters, Effect::reads)) {
+    out.push_back(read_shard(RowReader{row}));
+  }
+  return out;
+}
+
+std::optional<AcceptedGap> accept_gap(Connection& connection, const std::string& topic, std::int32_t partition,
+                                      const std::string& actor) {
+  const auto rows =
+      connection.access().run(statements::op_shard_accept_gap, pqxx::params{topic, partition, actor}, Effect::writes);
+  if (rows.empty()) return std::nullopt;
+  RowReader row{rows[0]};
+  AcceptedGap out;
+  out.gap.first = row.int8();
+  out.gap.end = row.int8();
+  out.position = row.int8();
+  return out;
+}
+
+std::vector<AcceptedIncarnation> accept_incarnation(Connection& connection, const std::string& topic,
+                                                    std::optional<std::int32_t> partition, const std::string& actor) {
+  std::vector<AcceptedIncarnation> out;
+  for (const auto& found : connection.access().run(statements::op_shard_accept_incarnation,
+                                                   pqxx::params{topic, partition, actor}, Effect::writes)) {
+    RowReader row{found};
+    AcceptedIncarnation accepted;
+    accepted.partition = row.int4();
+    accepted.old_incarnation = row.text();
+    accepted.new_incarnation = row.text();
+    out.push_back(std::move(accepted));
+  }
+  return out;
+}
+
+}  // namespace inboxd::inbox

@@ -1,0 +1,65 @@
+#include "inbox/shards.hpp"
+
+#include "inbox/arrays.hpp"
+#include "inbox/connection_access.hpp"
+#include "statements.hpp"
+
+namespace inboxd::inbox {
+
+using Type = ArrayParameter::Type;
+using Effect = Connection::Access::Effect;
+
+std::optional<ShardPosition> find_position(Connection& connection, const std::string& topic, std::int32_t partition) {
+  const auto rows = connection.access().run(statements::find_position, pqxx::params{topic, partition}, Effect::reads);
+  if (rows.empty()) return std::nullopt;
+  const auto row = rows[0];
+  ShardPosition out;
+  out.shard_id = row[0].as<std::int32_t>();
+  out.epoch = row[1].as<std::int32_t>();
+  out.next_offset = row[2].as<std::int64_t>();
+  out.leader_epoch = row[3].as<std::int32_t>();
+  out.incarnation = row[4].as<std::string>();
+  out.halted_reason = row[5].as<std::optional<std::string>>();
+  return out;
+}
+
+bool topic_is_known(Connection& connection, const std::string& topic) {
+  return connection.access().run(statements::topic_is_known, pqxx::params{topic}, Effect::reads)[0][0].as<bool>();
+}
+
+void write_first_positions(Connection& connection, const std::string& topic, const std::string& incarnation,
+                           const std::vector<FirstPosition>& positions) {
+  ArrayParameter partition{Type::int4}, next{Type::int8};
+  for (const FirstPosition& position : positions) {
+    partition.add(position.partition);
+    next.add(position.next_offset);
+  }
+  connection.access().run(statements::write_first_positions,
+                          pqxx::params{topic, incarnation, partition.finish(), next.finish()});
+}
+
+void halt_shard(Connection& connection, std::int32_t shard_id, const std::string& reason,
+                std::optional<event::OffsetRange> gap) {
+  std::optional<std::int64_t> from, to;
+  if (gap) {
+    from = gap->first;
+    to = gap->end;
+  }
+  connection.access().run(statements::halt_shard, pqxx::params{shard_id, reason, from, to});
+}
+
+void resume_shard(Connection& connection, std::int32_t shard_id) {
+  connection.access().run(statements::resume_shard, pqxx::params{shard_id});
+}
+
+void record_watermarks(Connection& connection, const std::vector<Watermark>& watermarks) {
+  if (watermarks.empty()) return;
+  ArrayParameter shard{Type::int4}, high{Type::int8};
+  for (const Watermark& watermark : watermarks) {
+    shard.add(watermark.shard_id);
+    high.add(watermark.high);
+  }
+  connection.access().run(statements::record_watermarks, pqxx::params{shard.finish(), high.finish()});
+}
+
+}  // namespace inboxd::inbox

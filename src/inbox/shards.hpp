@@ -1,0 +1,53 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "event/offsets.hpp"
+#include "inbox/connection.hpp"
+
+namespace inboxd::inbox {
+
+/// A shard and where its next record is read.
+struct ShardPosition {
+  std::int32_t shard_id = 0;
+  std::int32_t epoch = 0;
+  std::int64_t next_offset = 0;
+  std::int32_t leader_epoch = -1;
+  std::string incarnation;                     ///< of the newest shard of that topic and partition
+  std::optional<std::string> halted_reason;
+};
+
+/// The newest shard of a Kafka partition, or nothing where none has a position yet.
+std::optional<ShardPosition> find_position(Connection& connection, const std::string& topic, std::int32_t partition);
+
+/// A partition's first position: where it begins.
+struct FirstPosition {
+  std::int32_t partition = 0;
+  std::int64_t next_offset = 0;
+};
+
+/// Whether any partition of the topic has a position: then a new partition begins at its beginning.
+bool topic_is_known(Connection& connection, const std::string& topic);
+
+/// Writes first positions of a topic in one transaction; those that are there already stay as they are, so that of two
+/// instances that resolve `end` a moment apart one wins for all.
+void write_first_positions(Connection& connection, const std::string& topic, const std::string& incarnation,
+                           const std::vector<FirstPosition>& positions);
+
+/// Halts a shard with a reason (first reason stays); `gap` is what is lost in Kafka, for `shards accept-gap`.
+void halt_shard(Connection& connection, std::int32_t shard_id, const std::string& reason,
+                std::optional<event::OffsetRange> gap);
+
+/// Clears a reason that has passed by itself (an authorisation given meanwhile). Gaps stay.
+void resume_shard(Connection& connection, std::int32_t shard_id);
+
+/// What the broker last said of the ends of partitions: for view `lag`.
+struct Watermark {
+  std::int32_t shard_id = 0;
+  std::int64_t high = 0;
+};
+void record_watermarks(Connection& connection, const std::vector<Watermark>& watermarks);
+
+}  // namespace inboxd::inbox

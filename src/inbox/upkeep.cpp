@@ -1,0 +1,73 @@
+#include "inbox/upkeep.hpp"
+
+#include "inbox/arrays.hpp"
+#include "inbox/connection_access.hpp"
+#include "statements.hpp"
+
+namespace inboxd::inbox {
+namespace {
+
+using Effect = Connection::Access::Effect;
+
+/// What a purge may make ingest wait for a partition's lock.
+constexpr const char* drop_lock_timeout = "500ms";
+
+std::optional<std::int64_t> count_of(std::optional<std::chrono::milliseconds> keep) {
+  return keep ? std::optional<std::int64_t>{keep->count()} : std::nullopt;
+}
+
+}  // namespace
+
+int make_partitions(Connection& connection, int days_ahead) {
+  return connection.access().run(statements::make_partitions, pqxx::params{days_ahead})[0][0].as<int>();
+}
+
+std::optional<std::string> drop_partition(Connection& connection, const std::string& table,
+                                          std::chrono::milliseconds keep) {
+  auto& access = connection.access();
+  std::optional<std::string> dropped;
+  access.transaction([&](pqxx::work& tx) {
+    access.run_in(tx, statements::set_lock_timeout, pqxx::params{drop_lock_timeout});
+    dropped = access.run_in(tx, statements::drop_partition, pqxx::params{table, keep.count()})[0][0]
+                  .as<std::optional<std::string>>();
+    return true;
+  });
+  return dropped;
+}
+
+std::int64_t trim_ledger(Connection& connection, std::chrono::milliseconds keep, int bite) {
+  return connection.access().run(statements::trim_ledger, pqxx::params{keep.count(), bite}).affected_rows();
+}
+
+std::int64_t trim_positions(Connection& connection, int bite) {
+  return connection.access().run(statements::trim_positions, pqxx::params{bite}).affected_rows();
+}
+
+std::int64_t trim_old_rows(Connection& connection, std::optional<std::chrono::milliseconds> keep_dead_letters,
+                           std::optional<std::chrono::milliseconds> keep_quarantine, int bite) {
+  return connection.access()
+      .run(statements::trim_old_rows, pqxx::params{count_of(keep_dead_letters), count_of(keep_quarantine), bite})[0][0]
+      .as<std::int64_t>();
+}
+
+void instance_seen(Connection& connection, const InstanceIdentity& identity, bool stopped) {
+  connection.access().run(statements::instance_seen, pqxx::params{identity.instance_id.text(), identity.host,
+                                                                  INBOXD_VERSION, identity.process_id, stopped});
+}
+
+std::optional<PinnedSnapshot> find_pinned_snapshot(Connection& connection, std::chrono::milliseconds age) {
+  const auto rows = connection.access().run(statements::pinned_snapshot, pqxx::params{age.count()}, Effect::reads);
+  if (rows.empty()) return std::nullopt;
+  const auto row = rows[0];
+  return PinnedSnapshot{row[0].as<int>(), row[1].as<std::string>(), row[2].as<std::string>(),
+                        std::chrono::seconds{row[3].as<std::int64_t>()}};
+}
+
+std::int64_t outstanding(Connection& connection, const std::vector<std::string>& handlers) {
+  ArrayParameter names{ArrayParameter::Type::text};
+  for (const std::string& name : handlers) names.add(name);
+  return connection.access().run(statements::outstanding, pqxx::params{names.finish()}, Effect::reads)[0][0]
+      .as<std::int64_t>();
+}
+
+}  // namespace inboxd::inbox

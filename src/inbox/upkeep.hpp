@@ -1,0 +1,46 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/uuid.hpp"
+#include "inbox/connection.hpp"
+
+namespace inboxd::inbox {
+
+/// Makes day partitions from yesterday to that many days ahead; returns how many were missing.
+int make_partitions(Connection& connection, int days_ahead);
+
+/// Drops one day of table `event`, `outcome` or `failure` that is older than `keep` and not needed; returns its name.
+std::optional<std::string> drop_partition(Connection& connection, const std::string& table,
+                                          std::chrono::milliseconds keep);
+
+/// Deletes a bite of what is kept no longer; each returns the rows it deleted.
+std::int64_t trim_ledger(Connection& connection, std::chrono::milliseconds keep, int bite);
+std::int64_t trim_positions(Connection& connection, int bite);
+std::int64_t trim_old_rows(Connection& connection, std::optional<std::chrono::milliseconds> keep_dead_letters,
+                           std::optional<std::chrono::milliseconds> keep_quarantine, int bite);
+
+/// This process, for `status`.
+struct InstanceIdentity {
+  base::Uuid instance_id;
+  std::string host;
+  int process_id = 0;
+};
+void instance_seen(Connection& connection, const InstanceIdentity& identity, bool stopped);
+
+/// A session whose snapshot is older than `age`: vacuum cannot clean up behind it.
+struct PinnedSnapshot {
+  int process_id = 0;
+  std::string application;
+  std::string user;
+  std::chrono::seconds age{0};
+};
+std::optional<PinnedSnapshot> find_pinned_snapshot(Connection& connection, std::chrono::milliseconds age);
+
+/// Events owed to these handlers and ranges still to be back-filled: 0 when everything is settled.
+std::int64_t outstanding(Connection& connection, const std::vector<std::string>& handlers);
+
+}  // namespace inboxd::inbox
