@@ -1,0 +1,115 @@
+#include "consumer/batch.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "envelope/identity.hpp"
+#include "event/headers.hpp"
+
+namespace inboxd::consumer {
+namespace {
+
+constexpr std::size_t longest_detail = 500;
+
+event::MaybeBytes bytes_of(const void* data, std::size_t size) {
+  if (data == nullptr) return std::nullopt;
+  return std::string_view{static_cast<const char*>(data), size};
+}
+
+void read_headers(const rd_kafka_message_t& message, std::vector<event::Header>& out) {
+  out.clear();
+  rd_kafka_headers_t* headers = nullptr;
+  if (rd_kafka_message_headers(&message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR) return;
+  const char* name = nullptr;
+  const void* value = nullptr;
+  std::size_t size = 0;
+  for (std::size_t i = 0; rd_kafka_header_get_all(headers, i, &name, &value, &size) == RD_KAFKA_RESP_ERR_NO_ERROR; ++i) {
+    out.push_back({name, bytes_of(value, size)});
+  }
+}
+
+event::MaybeBytes packed_headers(const event::Record& record, base::Arena& arena) {
+  if (record.headers.empty()) return std::nullopt;
+  return arena.copy(event::pack_headers(record.headers));
+}
+
+}  // namespace
+
+event::Record record_of(const rd_kafka_message_t& message, std::vector<event::Header>&& headers) {
+  event::Record record;
+  record.topic = rd_kafka_topic_name(message.rkt);
+  record.partition = message.partition;
+  record.offset = message.offset;
+  record.leader_epoch = rd_kafka_message_leader_epoch(&message);
+  record.key = bytes_of(message.key, message.key_len);
+  record.payload = bytes_of(message.payload, message.len);
+  record.headers = std::move(headers);
+  read_headers(message, record.headers);
+  rd_kafka_timestamp_type_t type = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE;
+  const std::int64_t milliseconds = rd_kafka_message_timestamp(&message, &type);
+  // Beyond these bounds microseconds do not fit; the envelope judges what is left.
+  constexpr std::int64_t most = 9'000'000'000'000'000;
+  if (type != RD_KAFKA_TIMESTAMP_NOT_AVAILABLE && milliseconds >= 0 && milliseconds < most) {
+    record.timestamp = milliseconds * 1000;
+  }
+  return record;
+}
+
+void decode(Batch& batch) {
+  std::sort(batch.parts.begin(), batch.parts.end(), [](const Part& a, const Part& b) {
+    return a.shard->position.shard_id < b.shard->position.shard_id;
+  });
+  batch.events.reserve(batch.messages.size());
+  std::vector<event::Header> headers;
+  for (Part& part : batch.parts) {
+    const std::int32_t shard_id = part.shard->position.shard_id;
+    for (const rd_kafka_message_t* message : part.messages) {
+      event::Record record = record_of(*message, std::move(headers));
+      auto decoded = envelope::decode(record, part.shard->rules, batch.arena);
+      if (auto* event = std::get_if<event::Event>(&decoded)) {
+        event->shard_id = shard_id;
+        batch.events.push_back(*event);
+      } else if (auto* rejected = std::get_if<envelope::Rejected>(&decoded)) {
+        const bool with_payload = rejected->reason != envelope::Rejection::too_large;
+        batch.rejected.push_back(quarantined(record, shard_id, std::string{envelope::name_of(rejected->reason)},
+                                             std::move(rejected->detail), with_payload, batch.arena));
+      }
+      headers = std::move(record.headers);
+    }
+  }
+}
+
+inbox::QuarantinedRecord quarantined(const event::Record& record, std::int32_t shard_id, std::string reason,
+                                     std::string detail, bool with_payload, base::Arena& arena) {
+  inbox::QuarantinedRecord out;
+  out.shard_id = shard_id;
+  out.offset = record.offset;
+  out.reason = std::move(reason);
+  out.detail = base::escape_controls(base::shorten(detail, longest_detail));
+  if (with_payload) {
+    out.key = record.key;
+    out.payload = record.payload;
+  }
+  out.headers = packed_headers(record, arena);
+  out.payload_size = record.payload ? static_cast<std::int64_t>(record.payload->size()) : 0;
+  out.digest = envelope::digest_of(record.key, record.payload);
+  out.kafka_timestamp = record.timestamp;
+  return out;
+}
+
+inbox::QuarantinedRecord quarantined(const event::Event& event, std::string detail) {
+  inbox::QuarantinedRecord out;
+  out.shard_id = event.shard_id;
+  out.offset = event.offset;
+  out.reason = "poison";
+  out.detail = std::move(detail);
+  out.key = event.key;
+  out.payload = event.payload;
+  out.headers = event.headers;
+  out.payload_size = event.payload ? static_cast<std::int64_t>(event.payload->size()) : 0;
+  out.digest = event.digest;
+  out.kafka_timestamp = event.kafka_timestamp;
+  return out;
+}
+
+}  // namespace inboxd::consumer

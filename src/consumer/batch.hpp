@@ -1,0 +1,71 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/arena.hpp"
+#include "consumer/letters.hpp"
+#include "envelope/decode.hpp"
+#include "event/event.hpp"
+#include "inbox/claim.hpp"
+#include "inbox/ingest.hpp"
+#include "kafka/handle.hpp"
+
+namespace inboxd::consumer {
+
+/// A shard as its ingester knows it. Read only while `reading`; everything else that arrives is dropped, because after
+/// a doubt the position is looked up and the partition sought again.
+struct Shard {
+  Assignment assignment;
+  bool reading = false;
+  inbox::ShardPosition position;               ///< next_offset: what the database is expected to say
+  envelope::TopicRules rules;
+  std::shared_ptr<const inbox::Place> place;
+  int corrupt_reads = 0;                       ///< in a row
+};
+
+/// What of a batch belongs to one shard.
+struct Part {
+  Shard* shard = nullptr;
+  std::vector<const rd_kafka_message_t*> messages;  ///< by offset
+  std::int64_t next_offset = 0;                ///< behind the last record, also where only control records were skipped
+  std::int32_t leader_epoch = -1;
+};
+
+/// A broker's or the client's complaint about one partition.
+struct PartitionError {
+  Shard* shard = nullptr;
+  rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
+  std::string message;
+};
+
+/// Records of several shards that are stored in one transaction, and the memory that they point to.
+struct Batch {
+  std::vector<kafka::Message> messages;
+  std::vector<Part> parts;
+  std::vector<PartitionError> errors;
+  std::size_t bytes = 0;
+
+  // Made of the parts by `decode`:
+  base::Arena arena;
+  std::vector<event::Event> events;            ///< by shard, then offset
+  std::vector<inbox::QuarantinedRecord> rejected;
+
+  bool empty() const { return parts.empty(); }
+};
+
+/// The record of a message: views into it. `headers` is reused to save allocations.
+event::Record record_of(const rd_kafka_message_t& message, std::vector<event::Header>&& headers);
+
+/// Reads the batch's records into events and rejects, shards in order of their id.
+void decode(Batch& batch);
+
+/// A record for quarantine, with its raw bytes as far as the limits allow.
+inbox::QuarantinedRecord quarantined(const event::Record& record, std::int32_t shard_id, std::string reason,
+                                     std::string detail, bool with_payload, base::Arena& arena);
+
+/// A stored event's raw bytes for quarantine: the database refused it.
+inbox::QuarantinedRecord quarantined(const event::Event& event, std::string detail);
+
+}  // namespace inboxd::consumer

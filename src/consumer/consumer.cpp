@@ -1,0 +1,68 @@
+#include "consumer/consumer.hpp"
+
+#include <algorithm>
+
+#include "kafka/properties.hpp"
+
+namespace inboxd::consumer {
+namespace {
+
+/// What the client library may hold of fetched records, over all ingesters.
+constexpr std::size_t queued_bytes = 48 << 20;
+
+}  // namespace
+
+Consumer::Consumer(const config::Settings& settings, const base::Uuid& owner, HandOff& hand_off,
+                   inbox::Watchdog& watchdog, base::Logger& log)
+    : settings_{settings}, owner_{owner}, hand_off_{hand_off}, watchdog_{watchdog}, log_{log},
+      topics_{settings.topics}, poller_{log} {}
+
+Consumer::~Consumer() {
+  request_stop();
+  join();
+}
+
+std::optional<base::Problem> Consumer::start() {
+  const auto connections = static_cast<std::size_t>(settings_.ingest.connections);
+  auto conf = kafka::make_conf({settings_.kafka.brokers, settings_.kafka.group, settings_.kafka.instance_id,
+                                settings_.kafka.properties, queued_bytes / connections});
+  if (!conf) return conf.problem();
+  poller_.prepare(conf.value().get());
+  auto client = kafka::make_consumer(std::move(conf).value());
+  if (!client) return client.problem();
+  client_ = std::move(client).value();
+  rd_kafka_poll_set_consumer(client_.get());
+
+  std::vector<Ingester*> ingesters;
+  for (std::size_t i = 0; i < connections; ++i) {
+    ingesters_.push_back(std::make_unique<Ingester>(
+        IngesterContext{settings_, owner_, client_.get(), topics_, hand_off_, counts_, poller_.mailbox(),
+                        poller_.revocations(), watchdog_, log_},
+        static_cast<int>(i)));
+    ingesters.push_back(ingesters_.back().get());
+    ingesters.back()->start();
+  }
+  poller_.start(client_.get(), topics_.subscription(), std::move(ingesters));
+  return std::nullopt;
+}
+
+void Consumer::request_stop() {
+  for (auto& ingester : ingesters_) ingester->request_stop();
+}
+
+void Consumer::join() {
+  // The ingesters end first: what they stored last is committed by the poll thread on its way out.
+  for (auto& ingester : ingesters_) ingester->join();
+  poller_.request_stop();
+  poller_.join();
+  ingesters_.clear();
+  client_.reset();
+}
+
+std::int64_t Consumer::last_moved() const {
+  std::int64_t oldest = poller_.last_moved();
+  for (const auto& ingester : ingesters_) oldest = std::min(oldest, ingester->last_moved());
+  return oldest;
+}
+
+}  // namespace inboxd::consumer

@@ -1,0 +1,54 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/log.hpp"
+#include "base/result.hpp"
+#include "base/uuid.hpp"
+#include "config/settings.hpp"
+#include "consumer/hand_off.hpp"
+#include "consumer/ingester.hpp"
+#include "consumer/poller.hpp"
+#include "consumer/topics.hpp"
+#include "inbox/watchdog.hpp"
+
+namespace inboxd::consumer {
+
+/// From Kafka into the inbox: the poll thread and the ingesters. Construct → start() → request_stop() → join();
+/// stopping twice is fine. Everything passed in outlives it.
+class Consumer final {
+ public:
+  Consumer(const config::Settings& settings, const base::Uuid& owner, HandOff& hand_off, inbox::Watchdog& watchdog,
+           base::Logger& log);
+  ~Consumer();
+  Consumer(const Consumer&) = delete;
+  Consumer& operator=(const Consumer&) = delete;
+
+  /// Makes the Kafka client and starts reading. The problem is a property that the client refuses.
+  std::optional<base::Problem> start();
+  void request_stop();
+  void join();
+
+  const IngestCounts& counts() const { return counts_; }
+  const Poller& poller() const { return poller_; }
+  /// The oldest sign of life of its loops: steady clock, nanoseconds.
+  std::int64_t last_moved() const;
+  /// The client, for questions to the brokers; null before start.
+  rd_kafka_t* client() const { return client_.get(); }
+
+ private:
+  const config::Settings& settings_;
+  const base::Uuid owner_;
+  HandOff& hand_off_;
+  inbox::Watchdog& watchdog_;
+  base::Logger& log_;
+  Topics topics_;
+  IngestCounts counts_;
+  Poller poller_;
+  kafka::Client client_;
+  std::vector<std::unique_ptr<Ingester>> ingesters_;
+};
+
+}  // namespace inboxd::consumer

@@ -1,0 +1,298 @@
+#include "consumer/ingester.hpp"
+
+#include <algorithm>
+
+#include "inbox/database_error.hpp"
+#include "kafka/lookup.hpp"
+
+namespace inboxd::consumer {
+namespace {
+
+/// How long the loop waits for a first record before it looks at its letters again.
+constexpr int idle_wait_ms = 100;
+/// Records taken from the queue at once.
+constexpr std::size_t portion = 500;
+/// Corrupt reads of one partition in a row before it is halted.
+constexpr int most_corrupt_reads = 3;
+
+std::size_t size_of(const rd_kafka_message_t& message) { return message.len + message.key_len; }
+
+bool is_about_position(rd_kafka_resp_err_t code) {
+  return code == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET || code == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE ||
+         code == RD_KAFKA_RESP_ERR__LOG_TRUNCATION;
+}
+
+bool is_corruption(rd_kafka_resp_err_t code) {
+  return code == RD_KAFKA_RESP_ERR__BAD_MSG || code == RD_KAFKA_RESP_ERR__BAD_COMPRESSION ||
+         code == RD_KAFKA_RESP_ERR_INVALID_MSG || code == RD_KAFKA_RESP_ERR__INCONSISTENT;
+}
+
+/// Errors that the client library gets over by itself.
+bool is_passing(rd_kafka_resp_err_t code) {
+  return code == RD_KAFKA_RESP_ERR__TRANSPORT || code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN ||
+         code == RD_KAFKA_RESP_ERR__TIMED_OUT || code == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE ||
+         code == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION || code == RD_KAFKA_RESP_ERR_FENCED_LEADER_EPOCH ||
+         code == RD_KAFKA_RESP_ERR_UNKNOWN_LEADER_EPOCH || code == RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT ||
+         code == RD_KAFKA_RESP_ERR_REPLICA_NOT_AVAILABLE;
+}
+
+}  // namespace
+
+Ingester::Ingester(IngesterContext context, int number)
+    : context_{context},
+      name_{"ingest " + std::to_string(number)},
+      queue_{rd_kafka_queue_new(context_.client)},
+      connection_{context_.settings.database, name_, context_.watchdog, context_.log},
+      store_{context_.settings, context_.owner, connection_, context_.hand_off, context_.counts, context_.log} {}
+
+Ingester::~Ingester() {
+  request_stop();
+  join();
+}
+
+void Ingester::start() {
+  thread_ = std::thread{[this] { run(); }};
+}
+
+void Ingester::request_stop() {
+  stopping_ = true;
+  rd_kafka_queue_yield(queue_.get());
+}
+
+void Ingester::join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void Ingester::send(ToIngester letter) {
+  letters_.send(std::move(letter));
+  rd_kafka_queue_yield(queue_.get());
+}
+
+void Ingester::run() {
+  while (!stopping_) {
+    last_moved_ = std::chrono::steady_clock::now().time_since_epoch().count();
+    // Letters come before anything that is fetched now: whoever sends LookUp has paused the partition first, so what
+    // is read after this point belongs to the position that was looked up.
+    read_letters();
+    Batch batch;
+    gather(batch);
+    if (!batch.empty()) ingest(batch);
+    for (const PartitionError& error : batch.errors) handle(error);
+  }
+}
+
+void Ingester::read_letters() {
+  for (const ToIngester& letter : letters_.take()) {
+    std::visit([this](const auto& content) { answer(content); }, letter);
+  }
+}
+
+void Ingester::answer(const LookUp& letter) {
+  const auto& [partition, generation] = letter.assignment;
+  Shard& shard = shards_[partition];
+  shard.assignment = letter.assignment;
+  shard.reading = false;
+  try {
+    const auto looked_up = look_up(connection_, context_.client, context_.topics, partition, context_.log);
+    if (const auto* ready = std::get_if<Ready>(&looked_up)) {
+      shard.position = ready->position;
+      shard.rules = {*ready->topic, context_.settings.kafka.name_space, ready->position.incarnation};
+      shard.place = std::make_shared<const inbox::Place>(inbox::Place{partition.topic, partition.partition});
+      shard.reading = true;
+      context_.poller.send(Found{letter.assignment, ready->position.next_offset, ready->position.leader_epoch});
+    } else if (const auto* standing = std::get_if<Standing>(&looked_up)) {
+      context_.log.debug("consumer: partition stands still", {{"partition", text_of(partition)}, {"reason", standing->reason}});
+      context_.poller.send(Halted{letter.assignment});
+    } else {
+      context_.log.warn("consumer: position not known yet",
+                        {{"partition", text_of(partition)}, {"reason", std::get<NotNow>(looked_up).reason}});
+      context_.poller.send(AskAgain{letter.assignment});
+    }
+  } catch (...) {
+    const auto failure = inbox::describe(std::current_exception());
+    context_.log.warn("consumer: position could not be looked up",
+                      {{"partition", text_of(partition)}, {"fault", name_of(failure.fault)}, {"error", failure.message}});
+    context_.poller.send(AskAgain{letter.assignment});
+  }
+}
+
+void Ingester::answer(const Forget& letter) {
+  const auto found = shards_.find(letter.assignment.partition);
+  if (found == shards_.end() || found->second.assignment.generation != letter.assignment.generation) return;
+  by_source_.clear();
+  shards_.erase(found);
+}
+
+void Ingester::answer(const NoteWatermarks& letter) {
+  std::vector<inbox::Watermark> watermarks;
+  for (const auto& [partition, high] : letter.high) {
+    const auto found = shards_.find(partition);
+    if (found != shards_.end() && found->second.reading) watermarks.push_back({found->second.position.shard_id, high});
+  }
+  try {
+    inbox::record_watermarks(connection_, watermarks);
+  } catch (...) {
+    context_.log.debug("consumer: watermarks not recorded", {{"error", inbox::describe(std::current_exception()).message}});
+  }
+}
+
+void Ingester::gather(Batch& batch) {
+  const auto& limits = context_.settings.ingest;
+  rd_kafka_message_t* first = rd_kafka_consume_queue(queue_.get(), idle_wait_ms);
+  if (first == nullptr) return;
+  add(batch, kafka::Message{first});
+  const auto deadline = std::chrono::steady_clock::now() + limits.batch_wait;
+  std::vector<rd_kafka_message_t*> taken(portion);
+  while (batch.messages.size() < static_cast<std::size_t>(limits.batch_events) && batch.bytes < limits.batch_bytes) {
+    // Few at a time where records are large, so that the limit in bytes is overshot by little.
+    const std::size_t each = batch.bytes / std::max<std::size_t>(batch.messages.size(), 1) + 1;
+    const std::size_t fitting = (limits.batch_bytes - batch.bytes) / each + 1;
+    const std::size_t wanted =
+        std::min({portion, fitting, static_cast<std::size_t>(limits.batch_events) - batch.messages.size()});
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const int wait = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+    const auto count = rd_kafka_consume_batch_queue(queue_.get(), wait, taken.data(), wanted);
+    if (count <= 0) break;
+    for (ssize_t i = 0; i < count; ++i) add(batch, kafka::Message{taken[static_cast<std::size_t>(i)]});
+  }
+}
+
+void Ingester::add(Batch& batch, kafka::Message message) {
+  Shard* const shard = shard_of(*message);
+  if (shard == nullptr || !shard->reading) return;
+  if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+    // The end of the partition: what lies between the last record and here are control records or aborted ones.
+    if (message->offset > shard->position.next_offset) {
+      Part& part = part_for(batch, *shard);
+      part.next_offset = std::max(part.next_offset, message->offset);
+    }
+    return;
+  }
+  if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    batch.errors.push_back({shard, message->err, rd_kafka_message_errstr(message.get())});
+    return;
+  }
+  if (message->offset < shard->position.next_offset) return;
+  Part& part = part_for(batch, *shard);
+  if (message->offset < part.next_offset) return;
+  part.next_offset = message->offset + 1;
+  part.leader_epoch = rd_kafka_message_leader_epoch(message.get());
+  part.messages.push_back(message.get());
+  batch.bytes += size_of(*message);
+  batch.messages.push_back(std::move(message));
+}
+
+Part& Ingester::part_for(Batch& batch, Shard& shard) {
+  // Records of one partition come in a row, so the last part is nearly always the one.
+  for (auto part = batch.parts.rbegin(); part != batch.parts.rend(); ++part) {
+    if (part->shard == &shard) return *part;
+  }
+  batch.parts.push_back({&shard, {}, shard.position.next_offset, -1});
+  return batch.parts.back();
+}
+
+Shard* Ingester::shard_of(const rd_kafka_message_t& message) {
+  if (message.rkt == nullptr) return nullptr;
+  const MessageSource source{message.rkt, message.partition};
+  if (const auto found = by_source_.find(source); found != by_source_.end()) return found->second;
+  const auto shard = shards_.find({rd_kafka_topic_name(message.rkt), message.partition});
+  if (shard == shards_.end()) return nullptr;
+  by_source_[source] = &shard->second;
+  return &shard->second;
+}
+
+void Ingester::ingest(Batch& batch) {
+  decode(batch);
+  const std::uint64_t revocations = context_.revocations;
+  const auto stored = store_.store(batch, [&] {
+    last_moved_ = std::chrono::steady_clock::now().time_since_epoch().count();
+    return stopping_ || context_.revocations != revocations;
+  });
+  if (stored.abandoned) {
+    // Whatever became of the batch, the database knows; partitions that are still ours are read from there again.
+    for (Part& part : batch.parts) out_of_step(*part.shard);
+    return;
+  }
+  advance(batch, stored.mismatched);
+}
+
+void Ingester::advance(const Batch& batch, const std::vector<std::int32_t>& mismatched) {
+  const kafka::PartitionList offsets = kafka::make_list(batch.parts.size());
+  for (const Part& part : batch.parts) {
+    Shard& shard = *part.shard;
+    if (std::find(mismatched.begin(), mismatched.end(), shard.position.shard_id) != mismatched.end()) {
+      context_.log.warn("consumer: position is not what was expected; looking it up again",
+                        {{"partition", text_of(shard.assignment.partition)}, {"expected", shard.position.next_offset}});
+      out_of_step(shard);
+      continue;
+    }
+    shard.position.next_offset = part.next_offset;
+    if (part.leader_epoch >= 0) shard.position.leader_epoch = part.leader_epoch;
+    shard.corrupt_reads = 0;
+    kafka::add(offsets, shard.assignment.partition, part.next_offset, part.leader_epoch);
+  }
+  if (offsets->cnt > 0) {
+    // Partitions that were taken from us meanwhile are refused one by one, which is right.
+    const auto error = rd_kafka_offsets_store(context_.client, offsets.get());
+    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      context_.log.debug("consumer: offsets not stored", {{"error", rd_kafka_err2str(error)}});
+    }
+  }
+}
+
+void Ingester::answer(const CheckIncarnations&) {
+  std::map<std::string, std::string> now;
+  for (auto& [partition, shard] : shards_) {
+    if (!shard.reading || shard.position.incarnation.empty()) continue;
+    auto known = now.find(partition.topic);
+    if (known == now.end()) {
+      const auto described = kafka::describe_topic(context_.client, partition.topic, kafka::Timeout{1'000});
+      known = now.emplace(partition.topic, described ? described.value().incarnation : "").first;
+    }
+    // A topic that is another one now is halted, with the reason, when its position is looked up.
+    if (!known->second.empty() && known->second != shard.position.incarnation) out_of_step(shard);
+  }
+}
+
+void Ingester::out_of_step(Shard& shard) {
+  shard.reading = false;
+  context_.poller.send(OutOfStep{shard.assignment});
+}
+
+void Ingester::handle(const PartitionError& error) {
+  Shard& shard = *error.shard;
+  if (!shard.reading) return;
+  const std::string partition = text_of(shard.assignment.partition);
+  if (is_passing(error.code)) {
+    context_.log.warn("consumer: the client goes on by itself", {{"partition", partition}, {"error", error.message}});
+    return;
+  }
+  if (is_corruption(error.code) && ++shard.corrupt_reads < most_corrupt_reads) {
+    context_.log.warn("consumer: corrupt records; reading again", {{"partition", partition}, {"error", error.message}});
+    out_of_step(shard);
+    return;
+  }
+  if (is_about_position(error.code)) {
+    halt(shard, examine(context_.client, shard.assignment.partition, shard.position.next_offset));
+  } else if (is_corruption(error.code)) {
+    halt(shard, {"corrupt records at " + std::to_string(shard.position.next_offset) + ": " + error.message, std::nullopt});
+  } else {
+    halt(shard, {"not readable: " + error.message, std::nullopt});
+  }
+}
+
+void Ingester::halt(Shard& shard, const Break& broken) {
+  shard.reading = false;
+  context_.log.error("consumer: halted", {{"partition", text_of(shard.assignment.partition)}, {"reason", broken.reason},
+                                          {"look", "inboxd shards list"}});
+  try {
+    inbox::halt_shard(connection_, shard.position.shard_id, broken.reason, broken.gap);
+  } catch (...) {
+    // It is found again: the partition is asked for again, read, and refused by the broker as now.
+    context_.log.warn("consumer: the reason could not be recorded",
+                      {{"error", inbox::describe(std::current_exception()).message}});
+  }
+  context_.poller.send(Halted{shard.assignment});
+}
+
+}  // namespace inboxd::consumer

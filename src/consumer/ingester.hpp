@@ -1,0 +1,99 @@
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <unordered_map>
+
+#include "base/mailbox.hpp"
+#include "consumer/batch.hpp"
+#include "consumer/letters.hpp"
+#include "consumer/partitions.hpp"
+#include "consumer/store.hpp"
+
+namespace inboxd::consumer {
+
+/// What an ingester shares with the poll thread.
+struct IngesterContext {
+  const config::Settings& settings;
+  base::Uuid owner;
+  rd_kafka_t* client = nullptr;
+  const Topics& topics;
+  HandOff& hand_off;
+  IngestCounts& counts;
+  base::Mailbox<ToPoller>& poller;
+  /// Rises whenever partitions are taken from us: a batch that cannot be stored meanwhile is dropped.
+  const std::atomic<std::uint64_t>& revocations;
+  inbox::Watchdog& watchdog;
+  base::Logger& log;
+};
+
+/// Reads a share of the partitions and stores what it reads: one thread, one database connection, one queue of the
+/// client library that those partitions are forwarded to. The queue is bounded (events and bytes) by the library,
+/// which stops fetching while it is full, so there is nothing to pause. What arrived while the last transaction was
+/// committing is the next batch.
+class Ingester final {
+ public:
+  Ingester(IngesterContext context, int number);
+  ~Ingester();
+  Ingester(const Ingester&) = delete;
+  Ingester& operator=(const Ingester&) = delete;
+
+  void start();
+  /// The batch in hand is finished, or given up where the database is away.
+  void request_stop();
+  void join();
+
+  /// From the poll thread; read before anything that is fetched afterwards.
+  void send(ToIngester letter);
+  rd_kafka_queue_t* queue() const { return queue_.get(); }
+  /// When the loop last moved, for the watchdog: steady clock, nanoseconds.
+  std::int64_t last_moved() const { return last_moved_.load(); }
+
+ private:
+  struct MessageSource {
+    const void* topic;
+    std::int32_t partition;
+    bool operator==(const MessageSource&) const = default;
+  };
+  struct HashSource {
+    std::size_t operator()(const MessageSource& source) const {
+      return std::hash<const void*>{}(source.topic) * 31 + static_cast<std::size_t>(source.partition);
+    }
+  };
+
+  void run();
+  void read_letters();
+  void answer(const LookUp& letter);
+  void answer(const Forget& letter);
+  void answer(const NoteWatermarks& letter);
+  void answer(const CheckIncarnations& letter);
+
+  void gather(Batch& batch);
+  void add(Batch& batch, kafka::Message message);
+  Part& part_for(Batch& batch, Shard& shard);
+  Shard* shard_of(const rd_kafka_message_t& message);
+
+  void ingest(Batch& batch);
+  void advance(const Batch& batch, const std::vector<std::int32_t>& mismatched);
+  void out_of_step(Shard& shard);
+  void handle(const PartitionError& error);
+  void halt(Shard& shard, const Break& broken);
+
+  IngesterContext context_;
+  const std::string name_;
+  kafka::Queue queue_;
+  inbox::Connection connection_;
+  Store store_;
+  base::Mailbox<ToIngester> letters_;
+  std::map<kafka::TopicPartition, Shard> shards_;
+  std::unordered_map<MessageSource, Shard*, HashSource> by_source_;
+  std::atomic<std::int64_t> last_moved_{0};
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace inboxd::consumer

@@ -1,0 +1,101 @@
+#include "consumer/partitions.hpp"
+
+#include "kafka/lookup.hpp"
+
+namespace inboxd::consumer {
+namespace {
+
+constexpr kafka::Timeout broker_timeout{5'000};
+constexpr std::string_view recreated = "the topic was deleted and created again: new id ";
+
+/// Where a partition without a position begins. The first partitions of a topic obey `start`; those that appear later
+/// begin at their beginning.
+base::Result<std::int64_t> first_offset(rd_kafka_t* client, const kafka::TopicPartition& partition,
+                                        const config::StartAt& start, bool topic_is_known) {
+  using Kind = config::StartAt::Kind;
+  auto bounds = kafka::log_bounds(client, partition, broker_timeout);
+  if (!bounds) return bounds.problem();
+  if (topic_is_known || start.kind == Kind::beginning) return bounds.value().low;
+  if (start.kind == Kind::end) return bounds.value().high;
+  if (start.kind == Kind::time) return kafka::offset_at(client, partition, start.time_us, broker_timeout);
+  auto committed = kafka::committed_offset(client, partition, broker_timeout);
+  if (!committed) return committed.problem();
+  return committed.value().value_or(bounds.value().low);
+}
+
+/// Writes first positions for all partitions of the topic that have none; a problem where a broker did not answer.
+std::optional<base::Problem> write_first_positions(inbox::Connection& connection, rd_kafka_t* client,
+                                                   const kafka::TopicDescription& description,
+                                                   const config::Topic& topic) {
+  const bool known = inbox::topic_is_known(connection, description.name);
+  std::vector<inbox::FirstPosition> positions;
+  for (std::int32_t partition = 0; partition < description.partitions; ++partition) {
+    if (inbox::find_position(connection, description.name, partition)) continue;
+    const auto offset = first_offset(client, {description.name, partition}, topic.start, known);
+    if (!offset) return offset.problem();
+    positions.push_back({partition, offset.value()});
+  }
+  inbox::write_first_positions(connection, description.name, description.incarnation, positions);
+  return std::nullopt;
+}
+
+/// Whether a reason passes by itself: not where an operator has to decide.
+bool needs_operator(const std::string& reason) { return !reason.starts_with("not readable"); }
+
+}  // namespace
+
+LookedUp look_up(inbox::Connection& connection, rd_kafka_t* client, const Topics& topics,
+                 const kafka::TopicPartition& partition, base::Logger& log) {
+  const config::Topic* const topic = topics.find(partition.topic);
+  if (topic == nullptr) return NotNow{"no configured topic matches"};
+  const auto description = kafka::describe_topic(client, partition.topic, broker_timeout);
+  auto position = inbox::find_position(connection, partition.topic, partition.partition);
+  if (!position) {
+    if (!description) return NotNow{description.problem().message};
+    const auto problem = write_first_positions(connection, client, description.value(), *topic);
+    if (problem) return NotNow{problem->message};
+    position = inbox::find_position(connection, partition.topic, partition.partition);
+    if (!position) return NotNow{"the topic has fewer partitions than assigned"};
+    log.info("consumer: first position", {{"topic", partition.topic}, {"partition", partition.partition},
+                                          {"offset", position->next_offset}});
+  }
+  // Without an answer the position is still right: brokers that are away must not keep us from going on.
+  if (description && !description.value().incarnation.empty() && !position->incarnation.empty() &&
+      description.value().incarnation != position->incarnation) {
+    const std::string reason = std::string{recreated} + description.value().incarnation;
+    if (!position->halted_reason) {
+      inbox::halt_shard(connection, position->shard_id, reason, std::nullopt);
+      log.error("consumer: halted", {{"topic", partition.topic}, {"partition", partition.partition}, {"reason", reason},
+                                     {"do", "inboxd shards accept-incarnation " + partition.topic}});
+    }
+    return Standing{position->halted_reason.value_or(reason)};
+  }
+  if (position->halted_reason && needs_operator(*position->halted_reason)) return Standing{*position->halted_reason};
+  if (position->halted_reason) inbox::resume_shard(connection, position->shard_id);
+  // The group's offset only ever follows the database: behind it, the database has lost what it once had.
+  const auto committed = kafka::committed_offset(client, partition, broker_timeout);
+  if (committed && committed.value() && *committed.value() > position->next_offset) {
+    log.error("consumer: the database is behind the group's offset (restored or failed over?); reading again from its position",
+              {{"partition", text_of(partition)}, {"position", position->next_offset}, {"group_offset", *committed.value()}});
+  }
+  return Ready{*position, topic};
+}
+
+Break examine(rd_kafka_t* client, const kafka::TopicPartition& partition, std::int64_t next_offset) {
+  const auto bounds = kafka::log_bounds(client, partition, broker_timeout);
+  if (!bounds) return {"not readable: " + bounds.problem().message, std::nullopt};
+  const auto [low, high] = bounds.value();
+  if (next_offset < low) {
+    return {"records " + std::to_string(next_offset) + " to " + std::to_string(low - 1) +
+                " are gone from Kafka (retention or deletion went past the position)",
+            event::OffsetRange{next_offset, low}};
+  }
+  if (next_offset > high) {
+    return {"the log ends at " + std::to_string(high) + ", before the position " + std::to_string(next_offset) +
+                " (the log was truncated or replaced)",
+            std::nullopt};
+  }
+  return {"not readable: the broker refused offset " + std::to_string(next_offset), std::nullopt};
+}
+
+}  // namespace inboxd::consumer

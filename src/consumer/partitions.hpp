@@ -1,0 +1,43 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "base/log.hpp"
+#include "consumer/topics.hpp"
+#include "inbox/connection.hpp"
+#include "inbox/shards.hpp"
+#include "kafka/handle.hpp"
+
+namespace inboxd::consumer {
+
+/// A shard that may be read from `position.next_offset` on, as records of `topic`.
+struct Ready {
+  inbox::ShardPosition position;
+  const config::Topic* topic = nullptr;
+};
+/// A shard that stands still; the reason is in table shard and in the log.
+struct Standing {
+  std::string reason;
+};
+/// The brokers did not answer; worth another try.
+struct NotNow {
+  std::string reason;
+};
+using LookedUp = std::variant<Ready, Standing, NotNow>;
+
+/// Finds where a partition is read from: its position in the database, written first (for all partitions of the topic)
+/// where none exists. Halts the shard where the topic was created again. Blocks on brokers and database; throws what
+/// inbox::describe reads.
+LookedUp look_up(inbox::Connection& connection, rd_kafka_t* client, const Topics& topics,
+                 const kafka::TopicPartition& partition, base::Logger& log);
+
+/// Why a partition cannot be read on, found out after the broker refused the position: a gap (retention went past us),
+/// a log that is shorter than we know it, or nothing that could be told.
+struct Break {
+  std::string reason;
+  std::optional<event::OffsetRange> gap;
+};
+Break examine(rd_kafka_t* client, const kafka::TopicPartition& partition, std::int64_t next_offset);
+
+}  // namespace inboxd::consumer

@@ -1,0 +1,295 @@
+#include "consumer/poller.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <string_view>
+
+namespace inboxd::consumer {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int poll_wait_ms = 50;
+constexpr int seek_wait_ms = 1'000;
+constexpr int commit_wait_ms = 3'000;
+constexpr auto ask_again_after = 500ms;
+constexpr auto ask_halted_after = 5s;
+constexpr int watermark_seconds = 5;
+constexpr int incarnation_seconds = 10;
+/// The same complaint is written at most so often.
+constexpr auto complaint_interval = 30s;
+
+bool is_cooperative(rd_kafka_t* client) {
+  return std::string_view{rd_kafka_rebalance_protocol(client)} == "COOPERATIVE";
+}
+
+}  // namespace
+
+Poller::Poller(base::Logger& log) : log_{log} {}
+
+Poller::~Poller() {
+  request_stop();
+  join();
+}
+
+void Poller::prepare(rd_kafka_conf_t* conf) {
+  rd_kafka_conf_set_opaque(conf, this);
+  rd_kafka_conf_set_rebalance_cb(conf, on_rebalance);
+  rd_kafka_conf_set_offset_commit_cb(conf, on_commit);
+  rd_kafka_conf_set_error_cb(conf, on_error);
+  rd_kafka_conf_set_log_cb(conf, on_log);
+}
+
+void Poller::start(rd_kafka_t* client, std::vector<std::string> subscription, std::vector<Ingester*> ingesters) {
+  client_ = client;
+  subscription_ = std::move(subscription);
+  ingesters_ = std::move(ingesters);
+  thread_ = std::thread{[this] { run(); }};
+}
+
+void Poller::request_stop() { stopping_ = true; }
+
+void Poller::join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void Poller::run() {
+  const kafka::PartitionList topics = kafka::make_list(subscription_.size());
+  for (const std::string& topic : subscription_) {
+    rd_kafka_topic_partition_list_add(topics.get(), topic.c_str(), RD_KAFKA_PARTITION_UA);
+  }
+  if (const auto error = rd_kafka_subscribe(client_, topics.get()); error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    log_.error("consumer: cannot subscribe", {{"error", rd_kafka_err2str(error)}});
+    failed_ = true;
+  }
+  next_second_ = Clock::now() + 1s;
+  while (!stopping_) {
+    last_moved_ = Clock::now().time_since_epoch().count();
+    poll();
+    read_letters();
+    ask_where_due();
+    if (Clock::now() >= next_second_) every_second();
+  }
+  commit_and_wait();
+  rd_kafka_consumer_close(client_);
+  partitions_.clear();
+}
+
+void Poller::poll() {
+  const kafka::Message message{rd_kafka_consumer_poll(client_, poll_wait_ms)};
+  if (message == nullptr) return;
+  if (message->rkt == nullptr || message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    complain("consumer: the brokers complain", rd_kafka_message_errstr(message.get()));
+    return;
+  }
+  // Records come through the ingesters' queues; one that comes here is missing there.
+  const auto stray = partitions_.find({rd_kafka_topic_name(message->rkt), message->partition});
+  if (stray != partitions_.end()) ask(stray->second);
+}
+
+void Poller::read_letters() {
+  std::vector<Found> found;
+  for (const ToPoller& letter : letters_.take()) {
+    const Assignment& assignment = std::visit([](const auto& content) -> const Assignment& { return content.assignment; }, letter);
+    Partition* const partition = current(assignment);
+    if (partition == nullptr) continue;
+    if (const auto* answer = std::get_if<Found>(&letter)) {
+      found.push_back(*answer);
+    } else if (std::holds_alternative<OutOfStep>(letter)) {
+      ask(*partition);
+    } else {
+      pause(*partition);
+      partition->ask_at =
+          Clock::now() + (std::holds_alternative<Halted>(letter) ? Clock::duration{ask_halted_after} : ask_again_after);
+    }
+  }
+  if (!found.empty()) seek_and_resume(found);
+  count();
+}
+
+void Poller::ask_where_due() {
+  const auto now = Clock::now();
+  for (auto& [name, partition] : partitions_) {
+    if (partition.ask_at <= now) ask(partition);
+  }
+}
+
+void Poller::every_second() {
+  next_second_ = Clock::now() + 1s;
+  const auto error = rd_kafka_commit(client_, nullptr, 1);
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR && error != RD_KAFKA_RESP_ERR__NO_OFFSET) {
+    complain("consumer: offsets not committed; tried again", rd_kafka_err2str(error));
+  }
+  ++seconds_;
+  if (seconds_ % watermark_seconds == 0) note_watermarks();
+  if (seconds_ % incarnation_seconds == 0) {
+    for (Ingester* ingester : ingesters_) ingester->send(CheckIncarnations{});
+  }
+}
+
+void Poller::on_rebalance(rd_kafka_t* client, rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t* partitions,
+                          void* self) {
+  auto* const poller = static_cast<Poller*>(self);
+  poller->client_ = client;
+  if (what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
+    poller->assign(partitions);
+  } else {
+    poller->revoke(partitions);
+  }
+}
+
+void Poller::assign(rd_kafka_topic_partition_list_t* partitions) {
+  for (int i = 0; i < partitions->cnt; ++i) {
+    // A definite offset, so that the library neither asks for the group's nor resets; it is sought before it is read.
+    partitions->elems[i].offset = 0;
+  }
+  if (is_cooperative(client_)) {
+    const kafka::Error error{rd_kafka_incremental_assign(client_, partitions)};
+    if (error != nullptr) complain("consumer: assignment failed", rd_kafka_error_string(error.get()));
+  } else if (const auto error = rd_kafka_assign(client_, partitions); error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    complain("consumer: assignment failed", rd_kafka_err2str(error));
+  }
+  rd_kafka_pause_partitions(client_, partitions);
+  for (int i = 0; i < partitions->cnt; ++i) add({partitions->elems[i].topic, partitions->elems[i].partition});
+  log_.info("consumer: partitions assigned", {{"new", partitions->cnt}, {"all", partitions_.size()}});
+  count();
+}
+
+void Poller::add(const kafka::TopicPartition& name) {
+  Partition partition;
+  partition.assignment = {name, next_generation_++};
+  partition.queue.reset(rd_kafka_queue_get_partition(client_, name.topic.c_str(), name.partition));
+  const std::size_t share = std::hash<std::string>{}(name.topic) + static_cast<std::size_t>(name.partition);
+  partition.ingester = ingesters_[share % ingesters_.size()];
+  if (partition.queue != nullptr) rd_kafka_queue_forward(partition.queue.get(), partition.ingester->queue());
+  partition.ingester->send(LookUp{partition.assignment});
+  partitions_[name] = std::move(partition);
+}
+
+void Poller::revoke(rd_kafka_topic_partition_list_t* partitions) {
+  revocations_ += 1;
+  const bool lost = rd_kafka_assignment_lost(client_) != 0;
+  if (!lost) commit_and_wait();
+  for (int i = 0; i < partitions->cnt; ++i) {
+    const auto found = partitions_.find({partitions->elems[i].topic, partitions->elems[i].partition});
+    if (found == partitions_.end()) continue;
+    found->second.ingester->send(Forget{found->second.assignment});
+    partitions_.erase(found);
+  }
+  if (is_cooperative(client_)) {
+    const kafka::Error error{rd_kafka_incremental_unassign(client_, partitions)};
+    if (error != nullptr) complain("consumer: unassignment failed", rd_kafka_error_string(error.get()));
+  } else {
+    rd_kafka_assign(client_, nullptr);
+  }
+  log_.info("consumer: partitions revoked", {{"gone", partitions->cnt}, {"left", partitions_.size()}, {"lost", lost}});
+  count();
+}
+
+Poller::Partition* Poller::current(const Assignment& assignment) {
+  const auto found = partitions_.find(assignment.partition);
+  if (found == partitions_.end() || found->second.assignment.generation != assignment.generation) return nullptr;
+  return &found->second;
+}
+
+void Poller::pause(Partition& partition) {
+  const kafka::PartitionList list = kafka::make_list(1);
+  kafka::add(list, partition.assignment.partition, RD_KAFKA_OFFSET_INVALID);
+  rd_kafka_pause_partitions(client_, list.get());
+  partition.running = false;
+}
+
+void Poller::ask(Partition& partition) {
+  // Paused before the letter is sent: what the ingester reads after it belongs to the position it looks up.
+  pause(partition);
+  partition.ask_at = Clock::time_point::max();
+  partition.ingester->send(LookUp{partition.assignment});
+}
+
+void Poller::seek_and_resume(const std::vector<Found>& found) {
+  const kafka::PartitionList seek = kafka::make_list(found.size());
+  for (const Found& answer : found) {
+    kafka::add(seek, answer.assignment.partition, answer.offset, answer.leader_epoch);
+  }
+  const kafka::Error error{rd_kafka_seek_partitions(client_, seek.get(), seek_wait_ms)};
+  const kafka::PartitionList resume = kafka::make_list(found.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    Partition& partition = *current(found[i].assignment);
+    const auto code = seek->elems[i].err;
+    if (error != nullptr || code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      log_.debug("consumer: cannot seek yet", {{"partition", text_of(found[i].assignment.partition)},
+                                               {"error", rd_kafka_err2str(code)}});
+      partition.ask_at = Clock::now() + ask_again_after;
+      continue;
+    }
+    partition.running = true;
+    kafka::add(resume, found[i].assignment.partition, RD_KAFKA_OFFSET_INVALID);
+    log_.debug("consumer: reading", {{"partition", text_of(found[i].assignment.partition)}, {"offset", found[i].offset}});
+  }
+  if (resume->cnt > 0) rd_kafka_resume_partitions(client_, resume.get());
+}
+
+void Poller::commit_and_wait() {
+  const kafka::Queue queue{rd_kafka_queue_new(client_)};
+  const auto error = rd_kafka_commit_queue(client_, nullptr, queue.get(), nullptr, nullptr);
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return;
+  const std::unique_ptr<rd_kafka_event_t, kafka::Destroy> done{rd_kafka_queue_poll(queue.get(), commit_wait_ms)};
+}
+
+void Poller::on_commit(rd_kafka_t*, rd_kafka_resp_err_t error, rd_kafka_topic_partition_list_t* offsets, void* self) {
+  auto* const poller = static_cast<Poller*>(self);
+  if (error == RD_KAFKA_RESP_ERR__NO_OFFSET) return;
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    poller->complain("consumer: offsets not committed; tried again", rd_kafka_err2str(error));
+    return;
+  }
+  for (int i = 0; i < offsets->cnt; ++i) {
+    if (offsets->elems[i].err == RD_KAFKA_RESP_ERR_NO_ERROR) continue;
+    poller->complain("consumer: an offset was not committed; tried again", rd_kafka_err2str(offsets->elems[i].err));
+  }
+}
+
+void Poller::on_error(rd_kafka_t* client, int code, const char* reason, void* self) {
+  auto* const poller = static_cast<Poller*>(self);
+  poller->complain("kafka: client error", reason);
+  if (code != RD_KAFKA_RESP_ERR__FATAL) return;
+  char text[512];
+  rd_kafka_fatal_error(client, text, sizeof text);
+  poller->log_.error("kafka: the client cannot go on; the process has to start again", {{"error", text}});
+  poller->failed_ = true;
+}
+
+void Poller::on_log(const rd_kafka_t* client, int level, const char*, const char* text) {
+  auto* const poller = static_cast<Poller*>(rd_kafka_opaque(client));
+  if (poller != nullptr) poller->log_.debug("kafka: client says", {{"level", level}, {"text", text}});
+}
+
+void Poller::note_watermarks() {
+  std::map<Ingester*, NoteWatermarks> letters;
+  for (const auto& [name, partition] : partitions_) {
+    std::int64_t low = -1;
+    std::int64_t high = -1;
+    if (!partition.running) continue;
+    rd_kafka_get_watermark_offsets(client_, name.topic.c_str(), name.partition, &low, &high);
+    if (high >= 0) letters[partition.ingester].high.emplace_back(name, high);
+  }
+  for (auto& [ingester, letter] : letters) ingester->send(std::move(letter));
+}
+
+void Poller::count() {
+  assigned_ = static_cast<int>(partitions_.size());
+  running_ = static_cast<int>(std::count_if(partitions_.begin(), partitions_.end(),
+                                            [](const auto& entry) { return entry.second.running; }));
+}
+
+void Poller::complain(const std::string& sentence, const std::string& reason) {
+  auto& last = complaints_[sentence + reason];
+  const auto now = Clock::now();
+  if (last.time_since_epoch().count() != 0 && now - last < complaint_interval) return;
+  constexpr std::size_t most_kinds = 1'000;
+  if (complaints_.size() > most_kinds) complaints_.clear();
+  complaints_[sentence + reason] = now;
+  log_.warn(sentence, {{"reason", reason}});
+}
+
+}  // namespace inboxd::consumer

@@ -1,0 +1,95 @@
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/log.hpp"
+#include "base/mailbox.hpp"
+#include "consumer/ingester.hpp"
+#include "consumer/letters.hpp"
+#include "kafka/handle.hpp"
+
+namespace inboxd::consumer {
+
+/// The poll thread: serves the client library (rebalances, commits, errors) and never touches the database, so that
+/// the group stays stable whatever the database does. Partitions are assigned paused; an ingester looks their position
+/// up; the poll thread seeks and resumes them.
+class Poller final {
+ public:
+  explicit Poller(base::Logger& log);
+  ~Poller();
+  Poller(const Poller&) = delete;
+  Poller& operator=(const Poller&) = delete;
+
+  /// Sets the callbacks that the poll thread serves, before the client is made.
+  void prepare(rd_kafka_conf_t* conf);
+  /// Subscribes and polls. The ingesters outlive the thread.
+  void start(rd_kafka_t* client, std::vector<std::string> subscription, std::vector<Ingester*> ingesters);
+  /// Commits what is stored, leaves the group, ends.
+  void request_stop();
+  void join();
+
+  base::Mailbox<ToPoller>& mailbox() { return letters_; }
+  const std::atomic<std::uint64_t>& revocations() const { return revocations_; }
+  std::int64_t last_moved() const { return last_moved_.load(); }
+  /// Partitions that are being read, and all that are assigned.
+  int running() const { return running_.load(); }
+  int assigned() const { return assigned_.load(); }
+  /// The client cannot go on (fenced static membership): the process has to start again.
+  bool failed() const { return failed_.load(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Partition {
+    Assignment assignment;
+    kafka::Queue queue;
+    Ingester* ingester = nullptr;
+    bool running = false;
+    /// When to look the position up (again); far away while an answer is awaited or the partition runs.
+    Clock::time_point ask_at = Clock::time_point::max();
+  };
+
+  static void on_rebalance(rd_kafka_t*, rd_kafka_resp_err_t, rd_kafka_topic_partition_list_t*, void* self);
+  static void on_commit(rd_kafka_t*, rd_kafka_resp_err_t, rd_kafka_topic_partition_list_t*, void* self);
+  static void on_error(rd_kafka_t*, int code, const char* reason, void* self);
+  static void on_log(const rd_kafka_t* client, int level, const char* facility, const char* text);
+
+  void run();
+  void poll();
+  void read_letters();
+  void ask_where_due();
+  void every_second();
+  void assign(rd_kafka_topic_partition_list_t* partitions);
+  void revoke(rd_kafka_topic_partition_list_t* partitions);
+  void add(const kafka::TopicPartition& partition);
+  Partition* current(const Assignment& assignment);
+  void pause(Partition& partition);
+  void ask(Partition& partition);
+  void seek_and_resume(const std::vector<Found>& found);
+  void commit_and_wait();
+  void note_watermarks();
+  void count();
+  void complain(const std::string& sentence, const std::string& reason);
+
+  base::Logger& log_;
+  rd_kafka_t* client_ = nullptr;
+  std::vector<std::string> subscription_;
+  std::vector<Ingester*> ingesters_;
+  std::map<kafka::TopicPartition, Partition> partitions_;
+  std::uint64_t next_generation_ = 1;
+  Clock::time_point next_second_{};
+  int seconds_ = 0;
+  std::map<std::string, Clock::time_point> complaints_;
+  base::Mailbox<ToPoller> letters_;
+  std::atomic<std::uint64_t> revocations_{0};
+  std::atomic<std::int64_t> last_moved_{0};
+  std::atomic<int> running_{0}, assigned_{0};
+  std::atomic<bool> failed_{false}, stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace inboxd::consumer

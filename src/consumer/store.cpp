@@ -1,0 +1,271 @@
+#include "consumer/store.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/text.hpp"
+
+namespace inboxd::consumer {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto first_backoff = 50ms;
+constexpr auto longest_backoff = 5'000ms;
+constexpr auto backoff_step = 20ms;
+/// More culprits than this in one batch are no poison: something else is wrong with the database.
+constexpr std::size_t most_poison_in_a_batch = 64;
+
+/// Waits, but no longer than `give_up` allows; false where it said so.
+bool wait(std::chrono::milliseconds time, const std::function<bool()>& give_up) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) {
+    if (give_up()) return false;
+    std::this_thread::sleep_for(backoff_step);
+  }
+  return !give_up();
+}
+
+event::Event copy_of(const event::Event& event, event::Microseconds received_at, base::Arena& arena) {
+  event::Event out = event;
+  const auto keep = [&](event::MaybeBytes& bytes) {
+    if (bytes) bytes = arena.copy(*bytes);
+  };
+  out.event_type = arena.copy(event.event_type);
+  for (event::MaybeBytes* bytes : {&out.source_id, &out.source, &out.subject, &out.key, &out.payload, &out.headers}) {
+    keep(*bytes);
+  }
+  out.received_at = received_at;
+  return out;
+}
+
+/// Copies the events of born runs into one block, each event once however many handlers get it.
+class Copier {
+ public:
+  Copier(const std::vector<event::Event>& events, event::Microseconds received_at)
+      : events_{events}, received_at_{received_at}, copies_(events.size()), block_{std::make_shared<inbox::EventBlock>()} {
+    block_->events.reserve(events.size());  // no copy may move: runs point to them
+  }
+
+  /// `from` is where to look for the run's events in the batch; moved behind the last of them.
+  void fill(inbox::LeasedRun& run, std::size_t& from) {
+    run.block = block_;
+    const std::int64_t end = run.pending.ranges().back().end;
+    while (from < events_.size() && events_[from].shard_id != run.shard_id) ++from;
+    for (; from < events_.size() && events_[from].shard_id == run.shard_id && events_[from].offset < end; ++from) {
+      if (run.pending.contains(events_[from].offset)) run.events.push_back(copied(from));
+    }
+  }
+
+ private:
+  const event::Event* copied(std::size_t index) {
+    if (copies_[index] == nullptr) {
+      block_->events.push_back(copy_of(events_[index], received_at_, block_->arena));
+      copies_[index] = &block_->events.back();
+    }
+    return copies_[index];
+  }
+
+  const std::vector<event::Event>& events_;
+  event::Microseconds received_at_;
+  std::vector<const event::Event*> copies_;
+  std::shared_ptr<inbox::EventBlock> block_;
+};
+
+const Part* part_of(const Batch& batch, std::int32_t shard_id) {
+  const auto found = std::find_if(batch.parts.begin(), batch.parts.end(),
+                                  [&](const Part& part) { return part.shard->position.shard_id == shard_id; });
+  return found == batch.parts.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+Store::Store(const config::Settings& settings, const base::Uuid& owner, inbox::Connection& connection,
+             HandOff& hand_off, IngestCounts& counts, base::Logger& log)
+    : settings_{settings}, owner_{owner}, connection_{connection}, hand_off_{hand_off}, counts_{counts}, log_{log} {}
+
+Store::Stored Store::store(Batch& batch, const std::function<bool()>& give_up) {
+  std::chrono::milliseconds backoff = first_backoff;
+  while (true) {
+    Plan plan;
+    try {
+      if (routing_.version == 0) routing_ = inbox::read_routing(connection_);
+      plan = make_plan(batch);
+      const auto result = inbox::ingest(connection_, plan.ingest);
+      if (!result.routing_is_stale) {
+        hand_over(batch, plan, result);
+        report(batch, result);
+        return {false, result.mismatched};
+      }
+      release(plan);
+      routing_.version = 0;
+      continue;
+    } catch (...) {
+      release(plan);
+      if (recover(batch, inbox::describe(std::current_exception()))) continue;
+    }
+    counts_.repeats += 1;
+    if (!wait(backoff, give_up)) return {true, {}};
+    backoff = std::min<std::chrono::milliseconds>(backoff * 2, longest_backoff);
+  }
+}
+
+Store::Plan Store::make_plan(const Batch& batch) {
+  Plan plan;
+  const auto topic_of = [&](std::int32_t shard_id) -> std::string_view {
+    const Part* const part = part_of(batch, shard_id);
+    return part == nullptr ? std::string_view{} : part->shard->place->topic;
+  };
+  plan.owed = route(batch.events, routing_, topic_of, settings_.ingest.run_events);
+  plan.bytes_per_event = sizeof(event::Event) + batch.bytes / std::max<std::size_t>(batch.messages.size(), 1);
+  for (Owed& owed : plan.owed) {
+    plan.rooms.push_back(hand_off_.reserve(owed.handler_id, owed.events,
+                                           plan.bytes_per_event * static_cast<std::size_t>(owed.events)));
+    lease_as_room_allows(owed, plan.rooms.back());
+  }
+  inbox::IngestBatch& ingest = plan.ingest;
+  ingest.owner = owner_;
+  ingest.fence = base::random_fence();
+  ingest.routing_version = routing_.version;
+  for (const Part& part : batch.parts) {
+    const auto& position = part.shard->position;
+    ingest.steps.push_back({position.shard_id, position.epoch, position.next_offset, part.next_offset,
+                            part.leader_epoch >= 0 ? part.leader_epoch : position.leader_epoch});
+  }
+  ingest.events = batch.events;
+  ingest.rejected = batch.rejected;
+  for (const Owed& owed : plan.owed) ingest.runs.insert(ingest.runs.end(), owed.runs.begin(), owed.runs.end());
+  return plan;
+}
+
+void Store::release(const Plan& plan) {
+  for (std::size_t i = 0; i < plan.rooms.size(); ++i) {
+    const std::int64_t events = plan.rooms[i].events;
+    if (events > 0) {
+      hand_off_.release(plan.owed[i].handler_id, events, plan.bytes_per_event * static_cast<std::size_t>(events));
+    }
+  }
+}
+
+void Store::hand_over(const Batch& batch, const Plan& plan, const inbox::IngestResult& result) {
+  Copier copier{batch.events, result.received_at};
+  std::size_t index = 0;
+  for (std::size_t i = 0; i < plan.owed.size(); ++i) {
+    std::int64_t reserved = plan.rooms[i].events;
+    bool left_due = false;
+    std::size_t from = 0;
+    for (const inbox::PlannedRun& planned : plan.owed[i].runs) {
+      const inbox::BornRun& born = result.born[index++];
+      if (born.delivery_id == 0) continue;
+      if (planned.lease.count() == 0) {
+        left_due = true;
+        continue;
+      }
+      inbox::LeasedRun run;
+      run.handler_id = planned.handler_id;
+      run.shard_id = planned.shard_id;
+      run.key = {born.delivery_id, plan.ingest.fence};
+      run.pending = born.pending.value_or(planned.pending);
+      run.place = part_of(batch, planned.shard_id)->shard->place;
+      copier.fill(run, from);
+      const auto events = static_cast<std::int64_t>(run.events.size());
+      reserved -= events;
+      hand_off_.hand_over(std::move(run), events, plan.bytes_per_event * static_cast<std::size_t>(events));
+    }
+    if (reserved > 0) {
+      hand_off_.release(plan.owed[i].handler_id, reserved, plan.bytes_per_event * static_cast<std::size_t>(reserved));
+    }
+    if (left_due) hand_off_.born_due(plan.owed[i].handler_id);
+  }
+}
+
+void Store::report(const Batch& batch, const inbox::IngestResult& result) {
+  counts_.batches += 1;
+  counts_.stored += static_cast<std::uint64_t>(result.stored);
+  counts_.duplicates += static_cast<std::uint64_t>(result.duplicates);
+  counts_.conflicts += static_cast<std::uint64_t>(result.conflicts);
+  counts_.quarantined += batch.rejected.size();
+  counts_.mismatches += result.mismatched.size();
+  if (result.conflicts > 0) {
+    log_.error("ingest: the same event id came with another payload; the later records are in quarantine",
+               {{"conflicts", result.conflicts}, {"look", "inboxd quarantine list"}});
+  }
+  if (!batch.rejected.empty()) {
+    const auto& first = batch.rejected.front();
+    const Part* const part = part_of(batch, first.shard_id);
+    log_.warn("ingest: records went to quarantine",
+              {{"records", batch.rejected.size()}, {"topic", part == nullptr ? "" : part->shard->place->topic},
+               {"partition", part == nullptr ? -1 : part->shard->place->partition}, {"offset", first.offset},
+               {"reason", first.reason}});
+  }
+  log_.debug("ingest: stored", {{"new", result.stored}, {"duplicate", result.duplicates},
+                                {"quarantined", batch.rejected.size()}, {"shards", batch.parts.size()},
+                                {"mismatched", result.mismatched.size()}});
+}
+
+bool Store::recover(Batch& batch, const inbox::DatabaseFailure& failure) {
+  const base::Logger::Facts facts{{"fault", name_of(failure.fault)},
+                                  {"sqlstate", failure.sqlstate},
+                                  {"events", batch.events.size()},
+                                  {"error", failure.message}};
+  routing_.version = 0;
+  switch (failure.fault) {
+    case inbox::Fault::poison: return take_out_poison(batch);
+    case inbox::Fault::stop:
+      log_.error("ingest: the database refuses the batch; nothing is lost, it is tried again", facts);
+      return false;
+    case inbox::Fault::in_doubt:
+      log_.warn("ingest: whether the batch was committed is unknown; the whole batch runs again", facts);
+      return false;
+    default: log_.warn("ingest: the batch is tried again", facts); return false;
+  }
+}
+
+bool Store::take_out_poison(Batch& batch) {
+  try {
+    const Plan plan = make_plan(batch);
+    release(plan);
+    inbox::IngestBatch whole = plan.ingest;
+    whole.runs.clear();
+    std::vector<std::size_t> found;
+    find_poison(whole, 0, batch.events.size(), found);
+    if (found.empty() || found.size() > most_poison_in_a_batch) {
+      log_.error("ingest: the database refuses the batch as bad data, but not for single records of it; it is tried again",
+                 {{"events", batch.events.size()}, {"refused", found.size()}});
+      return false;
+    }
+    for (auto index = found.rbegin(); index != found.rend(); ++index) {
+      batch.rejected.push_back(quarantined(batch.events[*index], "the database refused it as bad data"));
+      batch.events.erase(batch.events.begin() + static_cast<std::ptrdiff_t>(*index));
+    }
+    return true;
+  } catch (...) {
+    const auto failure = inbox::describe(std::current_exception());
+    log_.warn("ingest: looking for the bad record failed", {{"fault", name_of(failure.fault)}, {"error", failure.message}});
+    return false;
+  }
+}
+
+void Store::find_poison(const inbox::IngestBatch& whole, std::size_t begin, std::size_t end,
+                        std::vector<std::size_t>& found) {
+  if (found.size() > most_poison_in_a_batch || begin >= end) return;
+  inbox::IngestBatch part = whole;
+  part.events.assign(whole.events.begin() + static_cast<std::ptrdiff_t>(begin),
+                     whole.events.begin() + static_cast<std::ptrdiff_t>(end));
+  try {
+    inbox::rehearse(connection_, part);
+    return;
+  } catch (...) {
+    if (inbox::describe(std::current_exception()).fault != inbox::Fault::poison) throw;
+  }
+  if (end - begin == 1) {
+    found.push_back(begin);
+    return;
+  }
+  const std::size_t middle = begin + (end - begin) / 2;
+  find_poison(whole, begin, middle, found);
+  find_poison(whole, middle, end, found);
+}
+
+}  // namespace inboxd::consumer

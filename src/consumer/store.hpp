@@ -1,0 +1,67 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/log.hpp"
+#include "base/uuid.hpp"
+#include "config/settings.hpp"
+#include "consumer/batch.hpp"
+#include "consumer/hand_off.hpp"
+#include "consumer/plan.hpp"
+#include "inbox/connection.hpp"
+#include "inbox/database_error.hpp"
+#include "inbox/handlers.hpp"
+
+namespace inboxd::consumer {
+
+/// What ingest has done since the start. Any thread reads.
+struct IngestCounts {
+  std::atomic<std::uint64_t> stored{0}, duplicates{0}, conflicts{0}, quarantined{0}, batches{0}, repeats{0},
+      mismatches{0};
+};
+
+/// Stores batches through one connection: routes, reserves room in hand, runs the ingest transaction until its fate is
+/// known, takes poison out, hands over what was born leased. Used by one ingester, on its thread.
+class Store final {
+ public:
+  Store(const config::Settings& settings, const base::Uuid& owner, inbox::Connection& connection, HandOff& hand_off,
+        IngestCounts& counts, base::Logger& log);
+
+  struct Stored {
+    bool abandoned = false;                    ///< given up by `give_up`: fate unknown or nothing stored
+    std::vector<std::int32_t> mismatched;      ///< shards whose position was not what was expected
+  };
+  /// Returns when the batch is committed, or when `give_up` says so between two tries (the database is away and the
+  /// assignment has changed, or the daemon stops). Never throws for a database fault.
+  Stored store(Batch& batch, const std::function<bool()>& give_up);
+
+ private:
+  /// What a batch is owed to handlers and the room that they have for it.
+  struct Plan {
+    std::vector<Owed> owed;
+    std::vector<HandOff::Room> rooms;          ///< one for each of owed
+    std::size_t bytes_per_event = 0;
+    inbox::IngestBatch ingest;
+  };
+  Plan make_plan(const Batch& batch);
+  void release(const Plan& plan);
+  void hand_over(const Batch& batch, const Plan& plan, const inbox::IngestResult& result);
+  void report(const Batch& batch, const inbox::IngestResult& result);
+  bool take_out_poison(Batch& batch);
+  void find_poison(const inbox::IngestBatch& whole, std::size_t begin, std::size_t end, std::vector<std::size_t>& found);
+  /// After a fault: whether the batch may be tried again at once.
+  bool recover(Batch& batch, const inbox::DatabaseFailure& failure);
+
+  const config::Settings& settings_;
+  const base::Uuid owner_;
+  inbox::Connection& connection_;
+  HandOff& hand_off_;
+  IngestCounts& counts_;
+  base::Logger& log_;
+  inbox::Routing routing_;
+};
+
+}  // namespace inboxd::consumer

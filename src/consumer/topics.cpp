@@ -1,0 +1,34 @@
+#include "consumer/topics.hpp"
+
+#include <stdexcept>
+
+namespace inboxd::consumer {
+
+Topics::Topics(const std::vector<config::Topic>& topics) : topics_{topics} {
+  for (const config::Topic& topic : topics_) {
+    if (topic.pattern.empty()) continue;
+    auto regex = std::make_unique<regex_t>();
+    if (regcomp(regex.get(), topic.pattern.c_str(), REG_EXTENDED | REG_NOSUB) != 0) {
+      throw std::invalid_argument{"topics: pattern " + topic.pattern + " got past the configuration's check"};
+    }
+    patterns_.push_back({std::unique_ptr<regex_t, FreeRegex>{regex.release()}, &topic});
+  }
+}
+
+const config::Topic* Topics::find(const std::string& name) const {
+  for (const config::Topic& topic : topics_) {
+    if (!topic.name.empty() && topic.name == name) return &topic;
+  }
+  for (const Pattern& pattern : patterns_) {
+    if (regexec(pattern.regex.get(), name.c_str(), 0, nullptr, 0) == 0) return pattern.topic;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> Topics::subscription() const {
+  std::vector<std::string> out;
+  for (const config::Topic& topic : topics_) out.push_back(topic.name.empty() ? topic.pattern : topic.name);
+  return out;
+}
+
+}  // namespace inboxd::consumer

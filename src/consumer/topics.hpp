@@ -1,0 +1,39 @@
+#pragma once
+#include <regex.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/settings.hpp"
+
+namespace inboxd::consumer {
+
+/// Which configured topic a topic's name belongs to: the exact name first, then the patterns in their order. Any thread.
+class Topics final {
+ public:
+  explicit Topics(const std::vector<config::Topic>& topics);
+
+  /// Null where no configured topic matches (a record we did not ask for).
+  const config::Topic* find(const std::string& name) const;
+
+  /// What the client subscribes to: names, and patterns as they are (they begin with ^).
+  std::vector<std::string> subscription() const;
+
+ private:
+  struct FreeRegex {
+    void operator()(regex_t* regex) const {
+      regfree(regex);
+      delete regex;
+    }
+  };
+  struct Pattern {
+    std::unique_ptr<regex_t, FreeRegex> regex;
+    const config::Topic* topic;
+  };
+
+  std::vector<config::Topic> topics_;
+  std::vector<Pattern> patterns_;
+};
+
+}  // namespace inboxd::consumer

@@ -1,0 +1,97 @@
+#include "kafka/lookup.hpp"
+
+namespace inboxd::kafka {
+namespace {
+
+int milliseconds(Timeout timeout) { return static_cast<int>(timeout.count()); }
+
+base::Problem problem(const std::string& what, rd_kafka_resp_err_t error) {
+  return {what + ": " + rd_kafka_err2str(error)};
+}
+
+using Event = std::unique_ptr<rd_kafka_event_t, Destroy>;
+
+TopicDescription read_description(const rd_kafka_TopicDescription_t* description) {
+  TopicDescription out;
+  out.name = rd_kafka_TopicDescription_name(description);
+  std::size_t partitions = 0;
+  rd_kafka_TopicDescription_partitions(description, &partitions);
+  out.partitions = static_cast<int>(partitions);
+  const rd_kafka_Uuid_t* const id = rd_kafka_TopicDescription_topic_id(description);
+  if (id != nullptr && (rd_kafka_Uuid_most_significant_bits(id) != 0 || rd_kafka_Uuid_least_significant_bits(id) != 0)) {
+    out.incarnation = rd_kafka_Uuid_base64str(id);
+  }
+  return out;
+}
+
+}  // namespace
+
+base::Result<TopicDescription> describe_topic(rd_kafka_t* client, const std::string& topic, Timeout timeout) {
+  const char* names[] = {topic.c_str()};
+  const std::unique_ptr<rd_kafka_TopicCollection_t, Destroy> topics{rd_kafka_TopicCollection_of_topic_names(names, 1)};
+  const std::unique_ptr<rd_kafka_AdminOptions_t, Destroy> options{
+      rd_kafka_AdminOptions_new(client, RD_KAFKA_ADMIN_OP_DESCRIBETOPICS)};
+  char error[256];
+  rd_kafka_AdminOptions_set_request_timeout(options.get(), milliseconds(timeout), error, sizeof error);
+  const Queue queue{rd_kafka_queue_new(client)};
+  rd_kafka_DescribeTopics(client, topics.get(), options.get(), queue.get());
+  const Event event{rd_kafka_queue_poll(queue.get(), milliseconds(timeout))};
+  const std::string what = "topic " + topic;
+  if (event == nullptr) return problem(what, RD_KAFKA_RESP_ERR__TIMED_OUT);
+  if (rd_kafka_event_error(event.get()) != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return base::Problem{what + ": " + rd_kafka_event_error_string(event.get())};
+  }
+  std::size_t count = 0;
+  const auto** const descriptions =
+      rd_kafka_DescribeTopics_result_topics(rd_kafka_event_DescribeTopics_result(event.get()), &count);
+  if (count == 0) return problem(what, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+  const rd_kafka_error_t* const failed = rd_kafka_TopicDescription_error(descriptions[0]);
+  if (failed != nullptr && rd_kafka_error_code(failed) != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return base::Problem{what + ": " + rd_kafka_error_string(failed)};
+  }
+  return read_description(descriptions[0]);
+}
+
+base::Result<std::vector<std::string>> list_topics(rd_kafka_t* client, Timeout timeout) {
+  const rd_kafka_metadata_t* raw = nullptr;
+  const auto error = rd_kafka_metadata(client, 1, nullptr, &raw, milliseconds(timeout));
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return problem("brokers", error);
+  const std::unique_ptr<const rd_kafka_metadata_t, Destroy> metadata{raw};
+  std::vector<std::string> out;
+  for (int i = 0; i < metadata->topic_cnt; ++i) out.emplace_back(metadata->topics[i].topic);
+  return out;
+}
+
+base::Result<LogBounds> log_bounds(rd_kafka_t* client, const TopicPartition& partition, Timeout timeout) {
+  LogBounds out;
+  const auto error = rd_kafka_query_watermark_offsets(client, partition.topic.c_str(), partition.partition, &out.low,
+                                                      &out.high, milliseconds(timeout));
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return problem(text_of(partition), error);
+  return out;
+}
+
+base::Result<std::int64_t> offset_at(rd_kafka_t* client, const TopicPartition& partition, std::int64_t time_us,
+                                     Timeout timeout) {
+  const PartitionList list = make_list(1);
+  auto* const entry = add(list, partition, time_us / 1000);
+  auto error = rd_kafka_offsets_for_times(client, list.get(), milliseconds(timeout));
+  if (error == RD_KAFKA_RESP_ERR_NO_ERROR) error = entry->err;
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return problem(text_of(partition), error);
+  if (entry->offset >= 0) return entry->offset;
+  auto bounds = log_bounds(client, partition, timeout);
+  if (!bounds) return bounds.problem();
+  return bounds.value().high;
+}
+
+base::Result<std::optional<std::int64_t>> committed_offset(rd_kafka_t* client, const TopicPartition& partition,
+                                                           Timeout timeout) {
+  const PartitionList list = make_list(1);
+  auto* const entry = add(list, partition, RD_KAFKA_OFFSET_INVALID);
+  auto error = rd_kafka_committed(client, list.get(), milliseconds(timeout));
+  if (error == RD_KAFKA_RESP_ERR_NO_ERROR) error = entry->err;
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return problem(text_of(partition), error);
+  if (entry->offset < 0) return std::optional<std::int64_t>{};
+  return std::optional<std::int64_t>{entry->offset};
+}
+
+}  // namespace inboxd::kafka

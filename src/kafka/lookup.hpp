@@ -1,0 +1,41 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "kafka/handle.hpp"
+
+namespace inboxd::kafka {
+
+/// Questions to the brokers. Each blocks at most `timeout`; any thread.
+using Timeout = std::chrono::milliseconds;
+
+/// A topic as the brokers describe it.
+struct TopicDescription {
+  std::string name;
+  int partitions = 0;
+  std::string incarnation;                     ///< the topic's id; empty where the brokers know none
+};
+base::Result<TopicDescription> describe_topic(rd_kafka_t* client, const std::string& topic, Timeout timeout);
+
+/// Names of all topics.
+base::Result<std::vector<std::string>> list_topics(rd_kafka_t* client, Timeout timeout);
+
+struct LogBounds {
+  std::int64_t low = 0;                        ///< the first offset that is still there
+  std::int64_t high = 0;                       ///< one behind the last
+};
+base::Result<LogBounds> log_bounds(rd_kafka_t* client, const TopicPartition& partition, Timeout timeout);
+
+/// The first offset at or after a time (microseconds since 1970); the end where there is none.
+base::Result<std::int64_t> offset_at(rd_kafka_t* client, const TopicPartition& partition, std::int64_t time_us,
+                                     Timeout timeout);
+
+/// The group's committed offset, or nothing.
+base::Result<std::optional<std::int64_t>> committed_offset(rd_kafka_t* client, const TopicPartition& partition,
+                                                           Timeout timeout);
+
+}  // namespace inboxd::kafka

@@ -1,0 +1,92 @@
+#include "kafka/properties.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace inboxd::kafka {
+namespace {
+
+constexpr int first_sound_cooperative = 0x020a01ff;
+
+using Pair = std::pair<const char*, const char*>;
+
+/// Defaults that the user's properties may overrule.
+constexpr std::array<Pair, 9> defaults{{
+    {"client.id", "inboxd"},
+    {"fetch.queue.backoff.ms", "5"},
+    {"fetch.wait.max.ms", "100"},
+    {"fetch.error.backoff.ms", "100"},
+    {"fetch.max.bytes", "16777216"},
+    {"socket.nagle.disable", "true"},
+    {"reconnect.backoff.max.ms", "5000"},
+    {"topic.metadata.refresh.interval.ms", "30000"},
+    {"session.timeout.ms", "10000"},
+}};
+
+/// What the daemon's promises rest on; config refuses these names as the user's.
+constexpr std::array<Pair, 8> ours{{
+    {"enable.auto.commit", "false"},
+    {"enable.auto.offset.store", "false"},
+    {"auto.offset.reset", "error"},
+    {"check.crcs", "true"},
+    {"isolation.level", "read_committed"},
+    {"allow.auto.create.topics", "false"},
+    {"enable.partition.eof", "true"},
+    {"log.connection.close", "false"},
+}};
+
+bool set(const Conf& conf, const char* name, const std::string& value, std::string& problem) {
+  std::array<char, 512> error{};
+  if (rd_kafka_conf_set(conf.get(), name, value.c_str(), error.data(), error.size()) == RD_KAFKA_CONF_OK) return true;
+  problem = std::string{"kafka.properties: "} + name + ": " + error.data();
+  return false;
+}
+
+}  // namespace
+
+base::Result<Conf> make_conf(const ClientSettings& settings) {
+  Conf conf{rd_kafka_conf_new()};
+  std::string problem;
+  for (const auto& [name, value] : defaults) {
+    if (!set(conf, name, value, problem)) return base::Problem{problem};
+  }
+  if (settings.queued_bytes > 0) {
+    const auto kilobytes = std::to_string(std::max<std::size_t>(settings.queued_bytes / 1024, 1024));
+    if (!set(conf, "queued.max.messages.kbytes", kilobytes, problem)) return base::Problem{problem};
+  }
+  for (const auto& [name, value] : settings.properties) {
+    if (!set(conf, name.c_str(), value, problem)) return base::Problem{problem};
+  }
+  for (const auto& [name, value] : ours) {
+    if (!set(conf, name, value, problem)) return base::Problem{problem};
+  }
+  if (!set(conf, "bootstrap.servers", settings.brokers, problem)) return base::Problem{problem};
+  if (!settings.group.empty() && !set(conf, "group.id", settings.group, problem)) return base::Problem{problem};
+  if (!settings.instance_id.empty() && !set(conf, "group.instance.id", settings.instance_id, problem)) {
+    return base::Problem{problem};
+  }
+  return conf;
+}
+
+base::Result<Client> make_consumer(Conf conf) {
+  std::array<char, 512> error{};
+  rd_kafka_t* const client = rd_kafka_new(RD_KAFKA_CONSUMER, conf.get(), error.data(), error.size());
+  if (client == nullptr) return base::Problem{std::string{"the Kafka client cannot start: "} + error.data()};
+  static_cast<void>(conf.release());  // the client owns it now
+  return Client{client};
+}
+
+std::string library_version() { return rd_kafka_version_str(); }
+
+int library_version_number() { return rd_kafka_version(); }
+
+std::string assignment_problem(const std::map<std::string, std::string>& properties) {
+  const auto found = properties.find("partition.assignment.strategy");
+  if (found == properties.end() || found->second.find("cooperative") == std::string::npos) return {};
+  if (library_version_number() >= first_sound_cooperative) return {};
+  return "cooperative-sticky assignment with manual commits is sound from librdkafka 2.10.1 on, this is " +
+         library_version() + ": use range or roundrobin, or a newer library";
+}
+
+}  // namespace inboxd::kafka

@@ -1,0 +1,123 @@
+#include "maintenance/maintenance.hpp"
+
+#include <array>
+#include <utility>
+
+#include "inbox/database_error.hpp"
+#include "inbox/handlers.hpp"
+
+namespace inboxd::maintenance {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int partition_days_ahead = 7;
+constexpr int bite_rows = 5'000;
+constexpr int backfill_bite_events = 1'000;
+constexpr auto pinned_snapshot_age = std::chrono::milliseconds{5min};
+
+}  // namespace
+
+Maintenance::Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity, inbox::Watchdog& watchdog,
+                         base::Logger& log)
+    : settings_{settings},
+      identity_{std::move(identity)},
+      log_{log},
+      connection_{settings.database, "maintenance", watchdog, log} {}
+
+Maintenance::~Maintenance() {
+  request_stop();
+  join();
+}
+
+void Maintenance::start() {
+  thread_ = std::thread{[this] { run(); }};
+}
+
+void Maintenance::request_stop() {
+  {
+    const std::lock_guard lock{mutex_};
+    stopping_ = true;
+  }
+  wake_.notify_all();
+}
+
+void Maintenance::join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void Maintenance::run() {
+  std::array<Chore, 6> chores{{{&Maintenance::sign_of_life, 10s},
+                               {&Maintenance::backfill, 1s},
+                               {&Maintenance::make_partitions, 600s},
+                               {&Maintenance::purge, 60s},
+                               {&Maintenance::trim_positions, 60s},
+                               {&Maintenance::look_for_pinned_snapshot, 60s}}};
+  std::unique_lock lock{mutex_};
+  while (!stopping_) {
+    lock.unlock();
+    last_moved_ = Clock::now().time_since_epoch().count();
+    for (Chore& chore : chores) {
+      if (Clock::now() < chore.next) continue;
+      chore.next = Clock::now() + chore.every;
+      try {
+        (this->*chore.work)();
+      } catch (...) {
+        const auto failure = inbox::describe(std::current_exception());
+        log_.warn("maintenance: tried again later", {{"fault", name_of(failure.fault)}, {"error", failure.message}});
+      }
+    }
+    lock.lock();
+    wake_.wait_for(lock, 500ms, [this] { return stopping_; });
+  }
+  lock.unlock();
+  try {
+    inbox::instance_seen(connection_, identity_, true);
+  } catch (...) {
+    log_.debug("maintenance: the end could not be noted", {{"error", inbox::describe(std::current_exception()).message}});
+  }
+}
+
+void Maintenance::sign_of_life() { inbox::instance_seen(connection_, identity_, false); }
+
+void Maintenance::backfill() {
+  std::int64_t events = 0;
+  while (const std::int64_t bite = inbox::backfill_bite(connection_, backfill_bite_events)) {
+    events += bite;
+    last_moved_ = Clock::now().time_since_epoch().count();
+    const std::lock_guard lock{mutex_};
+    if (stopping_) break;
+  }
+  if (events > 0) log_.info("maintenance: history became deliveries of new handlers", {{"events", events}});
+}
+
+void Maintenance::make_partitions() {
+  const int made = inbox::make_partitions(connection_, partition_days_ahead);
+  if (made > 0) log_.info("maintenance: day partitions made", {{"partitions", made}});
+}
+
+void Maintenance::purge() {
+  const auto& keep = settings_.retention;
+  const std::array<std::pair<const char*, config::Retention::Keep>, 3> tables{
+      {{"event", keep.events}, {"outcome", keep.outcomes}, {"failure", keep.failures}}};
+  for (const auto& [table, time] : tables) {
+    if (!time) continue;
+    while (const auto dropped = inbox::drop_partition(connection_, table, *time)) {
+      log_.info("maintenance: a day is kept no longer", {{"partition", *dropped}});
+    }
+  }
+  if (keep.ledger) inbox::trim_ledger(connection_, *keep.ledger, bite_rows);
+  inbox::trim_old_rows(connection_, keep.dead_letters, keep.quarantine, bite_rows);
+}
+
+void Maintenance::trim_positions() { inbox::trim_positions(connection_, bite_rows); }
+
+void Maintenance::look_for_pinned_snapshot() {
+  const auto pinned = inbox::find_pinned_snapshot(connection_, pinned_snapshot_age);
+  if (!pinned) return;
+  log_.warn("maintenance: a session keeps an old snapshot, so that vacuum cannot clean up",
+            {{"pid", pinned->process_id}, {"application", pinned->application}, {"user", pinned->user},
+             {"seconds", pinned->age.count()}});
+}
+
+}  // namespace inboxd::maintenance
