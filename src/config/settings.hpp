@@ -137,7 +137,7 @@ struct Retention {
 
 struct Log {
   base::LogLevel level = base::LogLevel::info;
-  /// nullopt = auto: journal where stderr is the journal, text on a terminal, else json... see config reference.
+  /// nullopt = auto: journal where systemd reads stderr, text on a terminal, else json.
   std::optional<base::LogFormat> format;
   bool operator==(const Log&) const = default;
 };

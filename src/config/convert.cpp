@@ -1,0 +1,300 @@
+#include "config/convert.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "config/expression.hpp"
+#include "config/kafka_properties.hpp"
+#include "config/secrets.hpp"
+#include "config/suggest.hpp"
+#include "config/units.hpp"
+
+namespace inboxd::config {
+namespace {
+
+constexpr std::size_t longest_text = 4'096;
+
+template <class Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+template <class Number>
+std::optional<Value> within(const Description& about, std::optional<Number> value) {
+  if (!value || *value < Number(about.least) || *value > Number(about.most)) return std::nullopt;
+  return Value{*value};
+}
+
+bool has_controls(std::string_view text) {
+  return std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+}
+
+bool fits(const Expression& expression, const std::string& text) {
+  return text.size() <= longest_text && !has_controls(text) && expression.matches(text);
+}
+
+std::optional<Value> choice_of(const Description& about, const std::string& text) {
+  const auto found = std::ranges::find(about.choices, text);
+  if (found == about.choices.end()) return std::nullopt;
+  return Value{static_cast<std::int64_t>(found - about.choices.begin())};
+}
+
+std::optional<Value> start_of(const std::string& text, const Description& about) {
+  if (choice_of(about, text)) {
+    if (text == "beginning") return StartAt{StartAt::Kind::beginning, 0};
+    if (text == "committed") return StartAt{StartAt::Kind::committed, 0};
+    return StartAt{StartAt::Kind::end, 0};
+  }
+  const auto time = parse_time(text);
+  return time ? std::optional<Value>{StartAt{StartAt::Kind::time, *time}} : std::nullopt;
+}
+
+/// A scalar's value, or nullopt where it is not what the description wants.
+std::optional<Value> scalar_value(const Description& about, const std::string& text) {
+  switch (about.type) {
+    case Type::flag:
+      return text == "true" || text == "false" ? std::optional<Value>{text == "true"} : std::nullopt;
+    case Type::number:
+      return within(about, parse_number<std::int64_t>(text));
+    case Type::fraction: {
+      const auto value = parse_number<double>(text);
+      return value && std::isfinite(*value) ? within(about, value) : std::nullopt;
+    }
+    case Type::duration:
+    case Type::keep: {
+      if (about.type == Type::keep && text == "forever") return Value{Retention::Keep{}};
+      const auto value = parse_duration(text);
+      if (!value || value->count() < about.least || value->count() > about.most) return std::nullopt;
+      return about.type == Type::keep ? Value{Retention::Keep{*value}} : Value{*value};
+    }
+    case Type::size:
+      return within(about, parse_size(text));
+    case Type::start:
+      return start_of(text, about);
+    case Type::choice:
+      return choice_of(about, text);
+    default:
+      // An empty text says the same as leaving the key out, which a required key does not allow.
+      if (text.empty() ? about.is_required : !fits(Expression{about.pattern}, text)) return std::nullopt;
+      return Value{text};
+  }
+}
+
+std::string sentence_for(const Description& about, const std::string& text) {
+  std::string out = "'" + base::shorten(text, 60) + "' is not " + wanted_by(about);
+  if (const auto near = closest(text, about.choices)) out += "; did you mean " + *near + "?";
+  return out;
+}
+
+/// What was found instead of what was wanted, where the kind of node alone is wrong.
+std::string sentence_for(const Description& about, const Node& node) {
+  switch (node.kind) {
+    case Node::Kind::nothing:
+      return "the key has no value; leave it out, or give it " + wanted_by(about);
+    case Node::Kind::list:
+      return "this is a list; it must be " + wanted_by(about);
+    case Node::Kind::map:
+      return "this is a map; it must be " + wanted_by(about);
+    default:
+      return "this must be " + wanted_by(about);
+  }
+}
+
+/// A scalar's text with the environment's variables in it.
+std::optional<std::string> expanded(const Node& node, const std::string& key, Reading& reading) {
+  auto text = expand(node.text, reading.environment);
+  if (!text) {
+    reading.problem(node.place, key, text.problem().message);
+    return std::nullopt;
+  }
+  if (text.value().find('\0') != std::string::npos) {
+    reading.problem(node.place, key, "the text holds a NUL character");
+    return std::nullopt;
+  }
+  return std::move(text).value();
+}
+
+std::optional<Value> convert_scalar(const Description& about, const Node& node, const std::string& key,
+                                    Reading& reading) {
+  if (node.kind != Node::Kind::scalar) {
+    reading.problem(node.place, key, sentence_for(about, node));
+    return std::nullopt;
+  }
+  const auto text = expanded(node, key, reading);
+  if (!text) return std::nullopt;
+  auto value = scalar_value(about, *text);
+  if (!value && about.key == "database.url") {  // it may hold a password
+    reading.problem(node.place, key, "this is not a libpq URL of one line, such as postgresql://user@host/database");
+  } else if (!value) {
+    reading.problem(node.place, key, sentence_for(about, *text));
+  }
+  return value;
+}
+
+std::optional<Value> convert_texts(const Description& about, const Node& node, const std::string& key,
+                                   Reading& reading) {
+  if (node.kind != Node::Kind::list) {
+    reading.problem(node.place, key, sentence_for(about, node));
+    return std::nullopt;
+  }
+  const Expression expression{about.pattern};
+  Texts out;
+  for (const Node& item : node.items) {
+    const std::string item_key = key + "[" + std::to_string(&item - node.items.data()) + "]";
+    if (item.kind == Node::Kind::refused) continue;
+    if (item.kind != Node::Kind::scalar) {
+      reading.problem(item.place, item_key, "an entry must be a text");
+      continue;
+    }
+    const auto text = expanded(item, item_key, reading);
+    if (!text) continue;
+    if (text->empty() || !fits(expression, *text)) {
+      reading.problem(item.place, item_key,
+                      "'" + base::shorten(*text, 60) + "' is not " + (about.wanted.empty() ? "a text" : about.wanted));
+    } else if (std::ranges::find(out, *text) != out.end()) {
+      reading.problem(item.place, item_key, "'" + *text + "' is there twice; keep one of them");
+    } else {
+      out.push_back(*text);
+    }
+  }
+  return Value{std::move(out)};
+}
+
+std::optional<std::string> secret_entry(const Entry& entry, const std::string& key, Reading& reading) {
+  auto secret = read_secret(entry.value, key, reading.environment, reading.findings);
+  if (!secret) reading.mentioned.spoil(key);
+  return secret;
+}
+
+std::optional<Value> convert_properties(const Node& node, const std::string& key, Reading& reading) {
+  TextMap out;
+  for (const Entry& entry : node.entries) {
+    const std::string entry_key = key + "." + entry.key;
+    reading.mentioned.note(entry_key, entry.place);
+    if (entry.value.kind == Node::Kind::refused) continue;
+    if (const auto refusal = refusal_of_kafka_property(entry.key)) {
+      reading.problem(entry.place, entry_key, *refusal);
+      continue;
+    }
+    std::optional<std::string> text;
+    if (is_secret_property(entry.key)) {
+      text = secret_entry(entry, entry_key, reading);
+    } else if (entry.value.kind == Node::Kind::scalar) {
+      text = expanded(entry.value, entry_key, reading);
+    } else {
+      reading.problem(entry.value.place, entry_key,
+                      "a property has one plain value, and its name is written with dots: security.protocol: ssl");
+    }
+    if (text) out.emplace(entry.key, std::move(*text));
+  }
+  return Value{std::move(out)};
+}
+
+/// A plain scalar means a number, a flag or nothing where JSON has the same word; everything else is a string.
+nlohmann::json json_scalar(const Node& node, const std::string& text) {
+  if (node.quoted) return text;
+  if (text == "true" || text == "false") return text == "true";
+  if (const auto whole = parse_number<std::int64_t>(text)) return *whole;
+  if (const auto real = parse_number<double>(text); real && std::isfinite(*real)) return *real;
+  return text;
+}
+
+/// Nesting is bounded by the tree's.
+nlohmann::json json_of(const Node& node, const std::string& key, Reading& reading) {
+  switch (node.kind) {
+    case Node::Kind::scalar: {
+      const auto text = expanded(node, key, reading);
+      return text ? json_scalar(node, *text) : nlohmann::json{};
+    }
+    case Node::Kind::list: {
+      auto out = nlohmann::json::array();
+      for (const Node& item : node.items) out.push_back(json_of(item, key, reading));
+      return out;
+    }
+    case Node::Kind::map: {
+      auto out = nlohmann::json::object();
+      for (const Entry& entry : node.entries) out[entry.key] = json_of(entry.value, key, reading);
+      return out;
+    }
+    default:
+      return {};
+  }
+}
+
+std::optional<Value> convert_settings(const Node& node, const std::string& key, Reading& reading) {
+  TextMap out;
+  for (const Entry& entry : node.entries) {
+    const std::string entry_key = key + "." + entry.key;
+    reading.mentioned.note(entry_key, entry.place);
+    std::optional<std::string> text;
+    if (entry.value.kind == Node::Kind::refused) continue;
+    if (is_secret_setting(entry.key)) {
+      text = secret_entry(entry, entry_key, reading);
+    } else if (entry.value.kind == Node::Kind::scalar) {
+      text = expanded(entry.value, entry_key, reading);
+    } else if (entry.value.kind == Node::Kind::nothing) {
+      reading.problem(entry.place, entry_key, "the setting has no value; leave it out, or give it one");
+    } else {
+      text = json_of(entry.value, entry_key, reading).dump();
+    }
+    if (text) out.emplace(entry.key, std::move(*text));
+  }
+  return Value{std::move(out)};
+}
+
+/// From a key to what is around it: `handlers[0].name`, `handlers[0]`, `handlers`.
+bool go_outwards(std::string& key) {
+  const std::size_t end = key.find_last_of(".[");
+  if (end == std::string::npos) return false;
+  key.resize(end);
+  return true;
+}
+
+}  // namespace
+
+bool Mentioned::is_spoilt(std::string key) const {
+  while (!spoilt_.contains(key)) {
+    if (!go_outwards(key)) return false;
+  }
+  return true;
+}
+
+Place Mentioned::nearest(std::string key) const {
+  while (!places_.contains(key)) {
+    if (!go_outwards(key)) return {1, 1};
+  }
+  return places_.at(key);
+}
+
+std::optional<Value> convert(const Description& about, const Node& node, const std::string& key, Reading& reading) {
+  if (node.kind == Node::Kind::refused) return std::nullopt;
+  const bool is_map = about.type == Type::properties || about.type == Type::plugin_settings;
+  if (is_map && node.kind == Node::Kind::nothing) return std::nullopt;
+  if (is_map && node.kind != Node::Kind::map) {
+    reading.problem(node.place, key, sentence_for(about, node));
+    return std::nullopt;
+  }
+  switch (about.type) {
+    case Type::secret: {
+      auto secret = read_secret(node, key, reading.environment, reading.findings);
+      if (!secret) reading.mentioned.spoil(key);
+      return secret ? std::optional<Value>{Secret{std::move(*secret)}} : std::nullopt;
+    }
+    case Type::texts:
+      return convert_texts(about, node, key, reading);
+    case Type::properties:
+      return convert_properties(node, key, reading);
+    case Type::plugin_settings:
+      return convert_settings(node, key, reading);
+    default:
+      return convert_scalar(about, node, key, reading);
+  }
+}
+
+}  // namespace inboxd::config

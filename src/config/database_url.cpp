@@ -1,0 +1,140 @@
+#include "config/database_url.hpp"
+
+#include <string_view>
+
+namespace inboxd::config {
+namespace {
+
+constexpr const char* wanted =
+    "this is neither a URL such as postgresql://user@host:5432/database nor key=value pairs such as "
+    "'host=localhost dbname=app'";
+constexpr const char* two_passwords = "there are two passwords in it; keep none and use database.password";
+
+int digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+/// nullopt where a `%` is not followed by two hexadecimal digits, or stands for NUL: libpq refuses that.
+std::optional<std::string> percent_decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    const int high = i + 1 < text.size() ? digit(text[i + 1]) : -1;
+    const int low = i + 2 < text.size() ? digit(text[i + 2]) : -1;
+    if (high < 0 || low < 0 || high + low == 0) return std::nullopt;
+    out += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return out;
+}
+
+/// Takes the password of `user:password@` out of `url`; `begin` is behind the scheme. As libpq does it: an `@` counts
+/// only before the first slash.
+base::Result<std::optional<std::string>> take_from_user(std::string& url, std::size_t begin) {
+  std::optional<std::string> password;
+  const std::size_t at = url.find_first_of("@/", begin);
+  if (at == std::string::npos || url[at] != '@') return password;
+  const std::size_t colon = url.find(':', begin);
+  if (colon > at) return password;
+  password = percent_decoded(std::string_view{url}.substr(colon + 1, at - colon - 1));
+  if (!password) return base::Problem{"the password in it has a '%' that is not followed by two hexadecimal digits"};
+  url.erase(colon, at - colon);
+  return password;
+}
+
+/// Takes `password=…` out of what follows the `?`.
+base::Result<std::optional<std::string>> take_from_query(std::string& url) {
+  std::optional<std::string> password;
+  const std::size_t question = url.find('?');
+  if (question == std::string::npos) return password;
+  std::string query;
+  std::string_view left = std::string_view{url}.substr(question + 1);
+  while (!left.empty()) {
+    const std::size_t length = std::min(left.find('&'), left.size());
+    const std::string_view pair = left.substr(0, length);
+    left.remove_prefix(std::min(length + 1, left.size()));
+    const std::size_t equals = std::min(pair.find('='), pair.size());
+    if (percent_decoded(pair.substr(0, equals)) != "password") {
+      query.append(query.empty() ? "?" : "&").append(pair);
+      continue;
+    }
+    if (password) return base::Problem{two_passwords};
+    password = percent_decoded(pair.substr(std::min(equals + 1, pair.size())));
+    if (!password) return base::Problem{"the password in it has a '%' that is not followed by two hexadecimal digits"};
+  }
+  url = url.substr(0, question) + query;
+  return password;
+}
+
+base::Result<SplitUrl> split_url(std::string url, std::size_t begin) {
+  auto user = take_from_user(url, begin);
+  if (!user) return user.problem();
+  auto query = take_from_query(url);
+  if (!query) return query.problem();
+  if (user.value() && query.value()) return base::Problem{two_passwords};
+  return SplitUrl{std::move(url), user.value() ? user.value() : query.value()};
+}
+
+/// One `name = 'value'` of a connection string; moves `at` behind it.
+struct Pair {
+  std::string name;
+  std::string value;
+};
+std::optional<Pair> next_pair(const std::string& text, std::size_t& at) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const auto skip_blanks = [&] { at = std::min(text.find_first_not_of(blanks, at), text.size()); };
+  Pair pair;
+  const std::size_t name_end = std::min(text.find_first_of(" \t\r\n=", at), text.size());
+  pair.name = text.substr(at, name_end - at);
+  at = name_end;
+  skip_blanks();
+  if (pair.name.empty() || at == text.size() || text[at] != '=') return std::nullopt;
+  ++at;
+  skip_blanks();
+  const bool is_quoted = at < text.size() && text[at] == '\'';
+  if (is_quoted) ++at;
+  for (; at < text.size(); ++at) {
+    if (is_quoted ? text[at] == '\'' : blanks.find(text[at]) != std::string_view::npos) break;
+    if (text[at] == '\\' && ++at == text.size()) break;
+    pair.value += text[at];
+  }
+  if (is_quoted && at++ == text.size()) return std::nullopt;
+  skip_blanks();
+  return pair;
+}
+
+base::Result<SplitUrl> split_pairs(const std::string& text) {
+  SplitUrl out;
+  std::size_t at = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+  while (at < text.size()) {
+    const std::size_t begin = at;
+    const auto pair = next_pair(text, at);
+    if (!pair) return base::Problem{wanted};
+    if (pair->name != "password") {
+      out.url.append(text, begin, at - begin);
+      continue;
+    }
+    if (out.password) return base::Problem{two_passwords};
+    out.password = pair->value;
+  }
+  while (out.url.ends_with(' ')) out.url.pop_back();
+  return out;
+}
+
+}  // namespace
+
+base::Result<SplitUrl> split_password(const std::string& url) {
+  for (const std::string_view scheme : {"postgresql://", "postgres://"}) {
+    if (url.starts_with(scheme)) return split_url(url, scheme.size());
+  }
+  if (url.find('=') == std::string::npos || url.find("://") < url.find('=')) return base::Problem{wanted};
+  return split_pairs(url);
+}
+
+}  // namespace inboxd::config

@@ -1,0 +1,79 @@
+#include "config/kafka_properties.hpp"
+
+#include <array>
+#include <string>
+
+namespace inboxd::config {
+namespace {
+
+constexpr std::string_view loads_code = "it makes the daemon load or run code that is named in the configuration";
+constexpr std::string_view is_test_hook = "it is a test hook of librdkafka: the daemon would not talk to real brokers";
+constexpr std::string_view needs_program = "it takes a pointer of a program, which no configuration can give";
+constexpr std::string_view owns_offsets =
+    "it belongs to the daemon, which commits an offset only after the database has the event";
+constexpr std::string_view owns_start =
+    "it belongs to the daemon, which begins at the positions in the database; "
+    "use topics[].start";
+constexpr std::string_view owns_reading =
+    "it belongs to the daemon: what it promises about lost and aborted records "
+    "depends on it";
+
+struct Refused {
+  std::string_view name;
+  std::string_view why;
+};
+
+constexpr std::array refused{
+    Refused{"plugin.library.paths", loads_code},
+    Refused{"interceptors", loads_code},
+    Refused{"sasl.kerberos.kinit.cmd", loads_code},
+    Refused{"ssl.engine.location", loads_code},
+    Refused{"ssl.engine.id", loads_code},
+    Refused{"ssl.providers", loads_code},
+    Refused{"bootstrap.servers", "it belongs to the daemon; use kafka.brokers"},
+    Refused{"metadata.broker.list", "it belongs to the daemon; use kafka.brokers"},
+    Refused{"group.id", "it belongs to the daemon; use kafka.group"},
+    Refused{"group.instance.id", "it belongs to the daemon; use kafka.instance_id"},
+    Refused{"enable.auto.commit", owns_offsets},
+    Refused{"auto.commit.enable", owns_offsets},
+    Refused{"auto.commit.interval.ms", owns_offsets},
+    Refused{"enable.auto.offset.store", owns_offsets},
+    Refused{"offset.store.method", owns_offsets},
+    Refused{"offset.store.path", owns_offsets},
+    Refused{"offset.store.sync.interval.ms", owns_offsets},
+    Refused{"auto.offset.reset", owns_start},
+    Refused{"isolation.level", owns_reading},
+    Refused{"check.crcs", owns_reading},
+    Refused{"enable.partition.eof", owns_reading},
+    Refused{"consume.callback.max.messages", owns_reading},
+    Refused{"allow.auto.create.topics", "it belongs to the daemon, which never makes a topic by asking for it"},
+    Refused{"enabled_events", "it belongs to the daemon, which decides what it hears from librdkafka"},
+    Refused{"log.queue", "it belongs to the daemon, which decides what it hears from librdkafka"},
+    Refused{"internal.termination.signal", "it belongs to the daemon: signals are its operators' verbs"},
+    Refused{"opaque", needs_program},
+    Refused{"default_topic_conf", needs_program},
+    Refused{"ssl_key", needs_program},
+    Refused{"ssl_certificate", needs_program},
+    Refused{"ssl_ca", needs_program},
+    Refused{"ssl_engine_callback_data", needs_program},
+    Refused{"msg_order_cmp", needs_program},
+};
+
+std::string sentence(std::string_view why) { return "this property may not be set: " + std::string{why}; }
+
+}  // namespace
+
+std::optional<std::string> refusal_of_kafka_property(std::string_view name) {
+  std::string lower{name};
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  for (const Refused& row : refused) {
+    if (row.name == lower) return sentence(row.why);
+  }
+  if (lower.starts_with("test.")) return sentence(is_test_hook);
+  if (lower.ends_with("_cb")) return sentence(needs_program);
+  return std::nullopt;
+}
+
+}  // namespace inboxd::config

@@ -1,0 +1,12 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace inboxd::config {
+
+/// Why a librdkafka property may not be set from a configuration file, as a sentence with the key to use instead where
+/// there is one; nullopt where it may. Whether librdkafka knows the property at all is found out by `check`.
+std::optional<std::string> refusal_of_kafka_property(std::string_view name);
+
+}  // namespace inboxd::config

@@ -1,0 +1,252 @@
+#include "config/load.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "config/checks.hpp"
+#include "config/convert.hpp"
+#include "config/database_url.hpp"
+#include "config/suggest.hpp"
+#include "config/table.hpp"
+#include "config/tree.hpp"
+
+namespace inboxd::config {
+namespace {
+
+constexpr std::size_t most_topics = 1'000;
+constexpr std::size_t most_handlers = 1'000;
+
+bool is_list_key(const std::string& key) { return key == "topics" || key == "handlers" || key == "handler_defaults"; }
+
+/// The names that may follow `prefix` ("", "retry.") in the keys of these rows.
+template <class Owner>
+Texts names_below(const std::vector<Row<Owner>>& rows, const std::string& prefix) {
+  Texts out;
+  for (const Row<Owner>& row : rows) {
+    if (!row.about.key.starts_with(prefix)) continue;
+    std::string name = row.about.key.substr(prefix.size());
+    name.resize(std::min(name.find('.'), name.size()));
+    if (std::ranges::find(out, name) == out.end()) out.push_back(std::move(name));
+  }
+  return out;
+}
+
+std::string listed(const Texts& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
+  return out;
+}
+
+/// Follows the tree and the table together: a row converts a value, a group of rows is followed, the rest is unknown.
+class Loader final {
+ public:
+  Loader(const Environment& environment, Findings& findings) : reading_{environment, findings, mentioned_} {}
+
+  Settings load(const Node& document) {
+    Settings settings;
+    if (document.kind == Node::Kind::refused) return settings;
+    if (document.kind != Node::Kind::map && document.kind != Node::Kind::nothing) {
+      reading_.problem(document.place, "", "the file must hold keys such as database, kafka, topics and handlers");
+      return settings;
+    }
+    Texts names = names_below(table_.settings, "");
+    names.insert(names.end(), {"topics", "handlers", "handler_defaults"});
+    read_group(document, "", "", table_.settings, settings, names);
+    read_list(document, "topics", most_topics, [&](const Node& item, const std::string& key) {
+      settings.topics.emplace_back();
+      read_owner(item, key, table_.topics, settings.topics.back());
+    });
+    Handler common;
+    if (const Node* const node = find(document, "handler_defaults")) {
+      read_owner(*node, "handler_defaults", table_.handler_defaults(), common, false);
+    }
+    read_list(document, "handlers", most_handlers, [&](const Node& item, const std::string& key) {
+      settings.handlers.push_back(common);
+      read_owner(item, key, table_.handlers, settings.handlers.back());
+      require(key + ".subscribe",
+              "it is missing; write for example 'subscribe: {topics: [orders]}', or {} for everything");
+    });
+    require_rows(table_.settings, "");
+    move_password(settings);
+    check_together(settings, reading_);
+    return settings;
+  }
+
+  std::map<std::string, Origin> origins(const Settings& settings) const {
+    std::map<std::string, Origin> out;
+    for (const auto& [key, place] : mentioned_.places()) out[key] = {Origin::From::file, place};
+    for (std::size_t i = 0; i < settings.handlers.size(); ++i) {
+      for (const Row<Handler>& row : table_.handlers) {
+        const auto common = out.find("handler_defaults." + row.about.key);
+        if (common == out.end()) continue;
+        out.emplace("handlers[" + std::to_string(i) + "]." + row.about.key,
+                    Origin{Origin::From::handler_defaults, common->second.place});
+      }
+    }
+    return out;
+  }
+
+ private:
+  static const Node* find(const Node& map, const std::string& key) {
+    const auto found = std::ranges::find(map.entries, key, &Entry::key);
+    return found == map.entries.end() ? nullptr : &found->value;
+  }
+
+  template <class Owner>
+  void read_group(const Node& map, const std::string& path, const std::string& prefix,
+                  const std::vector<Row<Owner>>& rows, Owner& owner, const Texts& names) {
+    for (const Entry& entry : map.entries) {
+      const std::string key = path.empty() ? entry.key : path + "." + entry.key;
+      const std::string inner = prefix + entry.key;
+      const auto row = std::ranges::find(rows, inner, [](const Row<Owner>& each) { return each.about.key; });
+      if (entry.key.find('.') != std::string::npos) {
+        reading_.problem(entry.place, key, "there is no such key; a dot means a key below a key: 'log: {level: info}'");
+      } else if (row != rows.end()) {
+        mentioned_.note(key, entry.place);
+        if (const auto value = convert(row->about, entry.value, key, reading_)) row->set(owner, *value);
+      } else if (path.empty() && is_list_key(entry.key)) {
+        mentioned_.note(key, entry.place);
+      } else if (const Texts below = names_below(rows, inner + "."); !below.empty()) {
+        mentioned_.note(key, entry.place);
+        if (is_group(entry.value, key, below)) read_group(entry.value, key, inner + ".", rows, owner, below);
+      } else {
+        refuse(entry, key, names);
+      }
+    }
+  }
+
+  /// A topic or handler: its keys, then what it lacks.
+  template <class Owner>
+  void read_owner(const Node& node, const std::string& key, const std::vector<Row<Owner>>& rows, Owner& owner,
+                  bool is_whole = true) {
+    const Texts names = names_below(rows, "");
+    if (is_group(node, key, names)) read_group(node, key, "", rows, owner, names);
+    if (is_whole) require_rows(rows, key + ".");
+  }
+
+  template <class Read>
+  void read_list(const Node& document, const std::string& key, std::size_t most, Read read) {
+    const Node* const list = find(document, key);
+    const bool is_list = list != nullptr && list->kind == Node::Kind::list;
+    if (list == nullptr || list->kind == Node::Kind::nothing || (is_list && list->items.empty())) {
+      reading_.problem(mentioned_.nearest(key), key, "there is none; at least one is needed (see inboxd.minimal.yaml)");
+    } else if (is_list && list->items.size() > most) {
+      reading_.problem(list->place, key, "there are more than " + std::to_string(most));
+    } else if (is_list) {
+      for (std::size_t i = 0; i < list->items.size(); ++i) {
+        const std::string item_key = key + "[" + std::to_string(i) + "]";
+        mentioned_.note(item_key, list->items[i].place);
+        read(list->items[i], item_key);
+      }
+    } else if (list->kind != Node::Kind::refused) {
+      reading_.problem(list->place, key, "this must be a list: each entry begins with '- '");
+    }
+  }
+
+  /// Whether there are keys to follow. A group of which every key is commented out is empty, not wrong.
+  bool is_group(const Node& node, const std::string& key, const Texts& names) {
+    if (node.kind == Node::Kind::map) return true;
+    if (node.kind == Node::Kind::refused) mentioned_.spoil(key);
+    if (node.kind == Node::Kind::scalar || node.kind == Node::Kind::list) {
+      reading_.problem(node.place, key, "this must hold keys of its own: " + listed(names));
+    }
+    return false;
+  }
+
+  void refuse(const Entry& entry, const std::string& key, const Texts& names) {
+    std::string sentence = "there is no such key";
+    if (const auto near = closest(entry.key, names)) {
+      sentence += "; did you mean " + *near + "?";
+    } else if (const std::string elsewhere = home_of(entry.key); !elsewhere.empty()) {
+      sentence += " here; it belongs into " + elsewhere;
+    } else {
+      sentence += "; known here: " + listed(names);
+    }
+    reading_.problem(entry.place, key, sentence);
+  }
+
+  /// Where a key of that name would be known; a name that is known in many places says nothing.
+  std::string home_of(const std::string& name) const {
+    Texts homes;
+    const auto search = [&](const auto& rows, const std::string& prefix) {
+      for (const auto& row : rows) {
+        const std::string key = prefix + row.about.key;
+        if (key.ends_with("." + name)) homes.push_back(key.substr(0, key.size() - name.size() - 1));
+      }
+    };
+    search(table_.settings, "");
+    search(table_.topics, "topics[].");
+    search(table_.handlers, "handlers[].");
+    return homes.size() == 1 ? homes.front() : std::string{};
+  }
+
+  template <class Owner>
+  void require_rows(const std::vector<Row<Owner>>& rows, const std::string& path) {
+    for (const Row<Owner>& row : rows) {
+      if (!row.about.is_required) continue;
+      const std::string name = row.about.key.substr(row.about.key.rfind('.') + 1);
+      require(path + row.about.key, "it is missing; write for example '" + name + ": " + row.about.example + "'");
+    }
+  }
+
+  void require(const std::string& key, const std::string& sentence) {
+    if (mentioned_.has(key) || mentioned_.is_spoilt(key)) return;
+    reading_.problem(mentioned_.nearest(key), key, sentence);
+  }
+
+  /// The URL is shown and logged; the password in it must not be.
+  void move_password(Settings& settings) {
+    const std::string key = "database.url";
+    if (settings.database.url.empty()) return;
+    auto split = split_password(settings.database.url);
+    if (!split) return reading_.problem(mentioned_.nearest(key), key, split.problem().message);
+    settings.database.url = std::move(split.value().url);
+    if (!split.value().password) return;
+    if (mentioned_.has("database.password")) {
+      return reading_.problem(mentioned_.nearest(key), key,
+                              "there is a password in it and in database.password; keep the second alone");
+    }
+    settings.database.password = Secret{*split.value().password};
+    mentioned_.note("database.password", mentioned_.nearest(key));
+    reading_.findings.warning(mentioned_.nearest(key), key,
+                              "the password stands in the URL itself; better database.password: {file: /path}");
+  }
+
+  Table table_ = settings_table();
+  Mentioned mentioned_;
+  Reading reading_;
+};
+
+Loaded unreadable(const std::string& path, const std::string& reason) {
+  Findings findings{path};
+  findings.problem({}, "", "the file cannot be read: " + reason);
+  Loaded out;
+  out.file = path;
+  out.problems = findings.problems();
+  return out;
+}
+
+}  // namespace
+
+Loaded load_text(std::string_view text, const std::string& file, const Environment& environment) {
+  Findings findings{file};
+  Loaded out;
+  out.file = file;
+  const auto document = parse_tree(text, findings);
+  if (document) {
+    Loader loader{environment, findings};
+    out.settings = loader.load(*document);
+    out.origins = loader.origins(out.settings);
+  }
+  out.problems = findings.problems();
+  out.warnings = findings.warnings();
+  return out;
+}
+
+Loaded load_file(const std::string& path, const Environment& environment) {
+  auto text = read_file(path, largest_file);
+  if (!text) return unreadable(path, text.problem().message);
+  return load_text(text.value(), path, environment);
+}
+
+}  // namespace inboxd::config

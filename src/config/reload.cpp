@@ -1,0 +1,52 @@
+#include "config/load.hpp"
+#include "config/table.hpp"
+
+namespace inboxd::config {
+namespace {
+
+template <class Owner>
+void compare(const std::vector<Row<Owner>>& rows, const Owner& before, const Owner& after, const std::string& path,
+             std::vector<std::string>& out) {
+  for (const Row<Owner>& row : rows) {
+    if (row.about.needs_restart && row.get(before) != row.get(after)) out.push_back(path + row.about.key);
+  }
+}
+
+/// Which entry of the list this is, whatever else it says.
+std::string identity(const Topic& topic) { return topic.name + "\n" + topic.pattern; }
+const std::string& identity(const Handler& handler) { return handler.name; }
+
+template <class Owner>
+bool are_same_entries(const std::vector<Owner>& before, const std::vector<Owner>& after) {
+  if (before.size() != after.size()) return false;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (identity(before[i]) != identity(after[i])) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::string> restart_needed(const Settings& before, const Settings& after) {
+  const Table table = settings_table();
+  std::vector<std::string> out;
+  compare(table.settings, before, after, "", out);
+  if (!are_same_entries(before.topics, after.topics)) {
+    out.push_back("topics");
+  } else {
+    for (std::size_t i = 0; i < before.topics.size(); ++i) {
+      compare(table.topics, before.topics[i], after.topics[i], "topics[" + std::to_string(i) + "].", out);
+    }
+  }
+  // Handlers come and go with a reload; one that stays is found by its name.
+  for (std::size_t i = 0; i < after.handlers.size(); ++i) {
+    for (const Handler& old : before.handlers) {
+      if (identity(old) == identity(after.handlers[i])) {
+        compare(table.handlers, old, after.handlers[i], "handlers[" + std::to_string(i) + "].", out);
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace inboxd::config

@@ -1,0 +1,146 @@
+#include "config/secrets.hpp"
+
+#include <array>
+
+#include "base/text.hpp"
+
+namespace inboxd::config {
+namespace {
+
+constexpr const char* forms = "write {file: /path}, {credential: name} or {env: NAME}";
+
+std::string lower(std::string_view text) {
+  std::string out{text};
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+// Editors and `echo` end a file with a newline that is no part of the secret.
+std::string without_newline(std::string text) {
+  if (text.ends_with('\n')) text.pop_back();
+  if (text.ends_with('\r')) text.pop_back();
+  return text;
+}
+
+base::Result<std::string> from_file(const std::string& path, const Environment& environment) {
+  auto bytes = environment.read_file(path);
+  if (!bytes) return base::Problem{"the file " + path + " cannot be read: " + bytes.problem().message};
+  return without_newline(std::move(bytes).value());
+}
+
+base::Result<std::string> from_credential(const std::string& name, const Environment& environment) {
+  if (name.empty() || name.find('/') != std::string::npos || name.starts_with('.')) {
+    return base::Problem{"a credential is named by its file's name alone, as after LoadCredential= in the unit"};
+  }
+  const auto folder = environment.variable("CREDENTIALS_DIRECTORY");
+  if (!folder || folder->empty()) {
+    return base::Problem{"the credential " + name + " needs $CREDENTIALS_DIRECTORY, which is not set; systemd sets " +
+                         "it for a unit with LoadCredential="};
+  }
+  return from_file(*folder + "/" + name, environment);
+}
+
+base::Result<std::string> from_variable(const std::string& name, const Environment& environment) {
+  auto value = environment.variable(name);
+  if (!value) return base::Problem{"the environment variable " + name + " is not set"};
+  return std::move(*value);
+}
+
+base::Result<std::string> look_up(const std::string& form, const std::string& name, const Environment& environment) {
+  if (form == "file") return from_file(name, environment);
+  if (form == "credential") return from_credential(name, environment);
+  return from_variable(name, environment);
+}
+
+bool is_form(const std::string& name) { return name == "file" || name == "credential" || name == "env"; }
+
+std::optional<std::string> checked(base::Result<std::string> secret, Place place, const std::string& key,
+                                   Findings& findings) {
+  if (!secret) {
+    findings.problem(place, key, secret.problem().message);
+  } else if (secret.value().empty()) {
+    findings.problem(place, key, "the secret is empty");
+  } else if (secret.value().find('\0') != std::string::npos) {
+    findings.problem(place, key, "the secret holds a NUL byte");
+  } else {
+    return std::move(secret).value();
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> read_literal(const Node& node, const std::string& key, const Environment& environment,
+                                        Findings& findings) {
+  auto value = checked(expand(node.text, environment), node.place, key, findings);
+  if (value && node.text.find("${") == std::string::npos) {
+    findings.warning(node.place, key, std::string{"the secret stands in the file itself; better "} + forms);
+  }
+  return value;
+}
+
+}  // namespace
+
+bool is_secret_property(std::string_view name) {
+  const std::string text = lower(name);
+  constexpr std::array parts{"password", "passphrase", "secret", "jaas", "oauthbearer.config"};
+  for (const char* const part : parts) {
+    if (text.find(part) != std::string::npos) return true;
+  }
+  return text.ends_with("key.pem");
+}
+
+bool is_secret_setting(std::string_view name) {
+  const std::string text = lower(name);
+  constexpr std::array ends{"password", "passphrase", "secret", "token", "api_key", "private_key"};
+  for (const char* const end : ends) {
+    if (text.ends_with(end)) return true;
+  }
+  return false;
+}
+
+// The keys and values of a wrong form are not repeated: `{hunter2}` is a map with a secret as its key.
+std::optional<std::string> read_secret(const Node& node, const std::string& key, const Environment& environment,
+                                       Findings& findings) {
+  if (node.kind == Node::Kind::refused) return std::nullopt;
+  if (node.kind == Node::Kind::scalar) return read_literal(node, key, environment, findings);
+  if (node.kind != Node::Kind::map || node.entries.size() != 1 || !is_form(node.entries.front().key) ||
+      node.entries.front().value.kind != Node::Kind::scalar) {
+    findings.problem(node.place, key, std::string{"this is no secret; "} + forms);
+    return std::nullopt;
+  }
+  const Entry& entry = node.entries.front();
+  auto name = expand(entry.value.text, environment);
+  if (!name) {
+    findings.problem(entry.value.place, key, name.problem().message);
+    return std::nullopt;
+  }
+  if (environment.offline) return std::string{};
+  return checked(look_up(entry.key, name.value(), environment), entry.value.place, key, findings);
+}
+
+std::string without_secrets(std::string_view text) {
+  std::string out{text};
+  if (const std::size_t scheme = out.find("://"); scheme != std::string::npos) {
+    const std::size_t begin = scheme + 3;
+    const std::string authority = out.substr(begin, out.find_first_of("/ ", begin) - begin);
+    const std::size_t colon = authority.find(':');
+    const std::size_t at = authority.rfind('@');
+    if (colon != std::string::npos && at != std::string::npos && colon < at) {
+      out.replace(begin + colon + 1, at - colon - 1, hidden);
+    }
+  }
+  constexpr std::array parameters{"password=", "client_secret=", "scram_client_key=", "scram_server_key=", "token="};
+  for (const std::string_view parameter : parameters) {
+    std::size_t at = 0;
+    while ((at = out.find(parameter, at)) != std::string::npos) {
+      at += parameter.size();
+      const bool is_quoted = at < out.size() && out[at] == '\'';
+      const std::size_t end = is_quoted ? out.find('\'', at + 1) : out.find_first_of("& \t\n", at);
+      out.replace(at, (end == std::string::npos ? out.size() : end + (is_quoted ? 1 : 0)) - at, hidden);
+    }
+  }
+  return out;
+}
+
+}  // namespace inboxd::config

@@ -1,0 +1,325 @@
+#include "config/table.hpp"
+
+namespace inboxd::config {
+namespace {
+
+constexpr std::int64_t second = 1'000;
+constexpr std::int64_t minute = 60 * second;
+constexpr std::int64_t hour = 60 * minute;
+constexpr std::int64_t day = 24 * hour;
+constexpr std::int64_t kibibyte = 1 << 10;
+constexpr std::int64_t mebibyte = 1 << 20;
+constexpr std::int64_t gibibyte = 1 << 30;
+
+Description plain(std::string key, Type type, std::string help) {
+  Description about;
+  about.key = std::move(key);
+  about.type = type;
+  about.help = std::move(help);
+  return about;
+}
+
+Description text(std::string key, std::string help) { return plain(std::move(key), Type::text, std::move(help)); }
+Description flag(std::string key, std::string help) { return plain(std::move(key), Type::flag, std::move(help)); }
+Description texts(std::string key, std::string help) { return plain(std::move(key), Type::texts, std::move(help)); }
+
+Description ranged(Type type, std::string key, std::int64_t least, std::int64_t most, std::string help) {
+  Description about = plain(std::move(key), type, std::move(help));
+  about.least = least;
+  about.most = most;
+  return about;
+}
+
+Description number(std::string key, std::int64_t least, std::int64_t most, std::string help) {
+  return ranged(Type::number, std::move(key), least, most, std::move(help));
+}
+Description duration(std::string key, std::int64_t least, std::int64_t most, std::string help) {
+  return ranged(Type::duration, std::move(key), least, most, std::move(help));
+}
+Description size(std::string key, std::int64_t least, std::int64_t most, std::string help) {
+  return ranged(Type::size, std::move(key), least, most, std::move(help));
+}
+Description keep(std::string key, std::string help) {
+  return ranged(Type::keep, std::move(key), hour, 36'500 * day, std::move(help));
+}
+
+Description choice(std::string key, std::vector<std::string> choices, std::string help) {
+  Description about = plain(std::move(key), Type::choice, std::move(help));
+  about.choices = std::move(choices);
+  return about;
+}
+Description start(std::vector<std::string> choices, std::string help) {
+  Description about = choice("start", std::move(choices), std::move(help));
+  about.type = Type::start;
+  return about;
+}
+
+Description shaped(Description about, std::string pattern, std::string wanted) {
+  about.pattern = std::move(pattern);
+  about.wanted = std::move(wanted);
+  return about;
+}
+Description example(std::string yaml, Description about) {
+  about.example = std::move(yaml);
+  return about;
+}
+Description required(std::string yaml, Description about) {
+  about.is_required = true;
+  about.is_in_minimal = true;
+  return example(std::move(yaml), std::move(about));
+}
+Description minimal(std::string yaml, Description about) {
+  about.is_in_minimal = true;
+  return example(std::move(yaml), std::move(about));
+}
+Description restart(Description about) {
+  about.needs_restart = true;
+  return about;
+}
+Description common(Description about) {
+  about.has_common_default = true;
+  return about;
+}
+
+template <class Owner>
+auto& reach(Owner& owner) {
+  return owner;
+}
+template <class Owner, class Member, class... Members>
+auto& reach(Owner& owner, Member member, Members... members) {
+  return reach(owner.*member, members...);
+}
+
+/// A row for the field that is reached from its owner through the members named.
+template <class Owner, class... Members>
+Row<Owner> row(Description about, Members... members) {
+  return {std::move(about), [=](const Owner& owner) { return value_of(reach(owner, members...)); },
+          [=](Owner& owner, const Value& value) { set_value(reach(owner, members...), value); }};
+}
+
+/// A key that has one value only, so that a file can say it; there is no field behind it.
+template <class Owner>
+Row<Owner> only_choice(Description about) {
+  return {std::move(about), [](const Owner&) { return Value{std::int64_t{0}}; }, [](Owner&, const Value&) {}};
+}
+
+void add_database(std::vector<Row<Settings>>& rows) {
+  const auto add = [&](Description about, auto member) {
+    rows.push_back(row<Settings>(restart(std::move(about)), &Settings::database, member));
+  };
+  add(required("postgresql://app@localhost/app",
+               text("database.url",
+                    "Where PostgreSQL is: a libpq URL or key=value pairs; the PG* environment "
+                    "variables say what it leaves out.")),
+      &Database::url);
+  add(example("{file: /run/secrets/pg}",
+              plain("database.password", Type::secret, "The password, kept out of this file.")),
+      &Database::password);
+  add(shaped(text("database.schema", "The schema that holds the inbox."), "^[a-z_][a-z0-9_]{0,62}$",
+             "a lower-case SQL name: letters, digits and _, at most 63"),
+      &Database::schema);
+  add(number("database.connections", 4, 1'000,
+             "The most connections the daemon ever opens; at least ingest.connections and 3 more."),
+      &Database::connections);
+  add(flag("database.prepare", "Prepare statements; false behind a pooler that knows no prepared statements."),
+      &Database::prepare);
+  add(duration("database.deadline", 100, hour, "The longest one statement of the daemon itself may take, also COMMIT."),
+      &Database::deadline);
+}
+
+void add_kafka(std::vector<Row<Settings>>& rows) {
+  const auto add = [&](Description about, auto member) {
+    rows.push_back(row<Settings>(restart(std::move(about)), &Settings::kafka, member));
+  };
+  add(required("localhost:9092", shaped(text("kafka.brokers", "The brokers to begin with, separated by commas."),
+                                        "^[^, ]+( *, *[^, ]+)*$", "brokers such as kafka-1:9092,kafka-2:9092")),
+      &Kafka::brokers);
+  add(required("inboxd", shaped(text("kafka.group", "The consumer group; instances of one daemon share it."),
+                                "^.{1,249}$", "a name of at most 249 bytes")),
+      &Kafka::group);
+  add(example("${HOSTNAME}", shaped(text("kafka.instance_id",
+                                         "This instance's fixed name in the group: a restart "
+                                         "causes no rebalance; none: a new one each time."),
+                                    "^[a-zA-Z0-9._-]{1,249}$", "a name of letters, digits, '.', '_' and '-'")),
+      &Kafka::instance_id);
+  add(example("prod", shaped(text("kafka.namespace",
+                                  "The cluster's name in ids that are made of positions; tells two "
+                                  "clusters with the same topics apart."),
+                             "^[a-zA-Z0-9._-]{1,64}$", "a name of letters, digits, '.', '_' and '-', at most 64")),
+      &Kafka::name_space);
+  add(plain("kafka.properties", Type::properties,
+            "librdkafka's own properties, such as security.protocol: sasl_ssl; secrets as for database.password; those "
+            "that belong to the daemon are refused."),
+      &Kafka::properties);
+}
+
+std::vector<Row<Topic>> topic_rows() {
+  std::vector<Row<Topic>> rows;
+  const auto add = [&](Description about, auto... members) {
+    rows.push_back(row<Topic>(restart(std::move(about)), members...));
+  };
+  const auto rule = [](std::string yaml, std::string key, std::string help) {
+    return example(std::move(yaml),
+                   shaped(text(std::move(key), std::move(help)), "^(key|header:.{1,200}|json:(/([^~/]|~[01])*)+)$",
+                          "header:NAME, json:/pointer or key"));
+  };
+  add(minimal("orders", shaped(text("name", "The topic's name; or pattern."), "^[a-zA-Z0-9._-]{1,249}$",
+                               "a topic's name: letters, digits, '.', '_' and '-', at most 249")),
+      &Topic::name);
+  add(example(R"("^audit\\.")", shaped(text("pattern",
+                                            "A POSIX extended regular expression for the names of topics, "
+                                            "beginning with ^; or name."),
+                                       "^\\^.{0,999}$", "a regular expression that begins with ^, such as ^orders\\.")),
+      &Topic::pattern);
+  add(start({"beginning", "end", "committed"}, "Where a partition begins for which the database has no position yet."),
+      &Topic::start);
+  add(choice("envelope", {"auto", "cloudevents", "outbox-router", "custom"},
+             "How a record's id, type and source are found; auto tries the known forms in turn."),
+      &Topic::envelope);
+  add(rule("json:/id", "custom.id", "Where envelope: custom finds the event's id; needed there."), &Topic::custom,
+      &CustomRules::id);
+  add(rule("header:type", "custom.type", "Where it finds the type; none: the topic's name."), &Topic::custom,
+      &CustomRules::type);
+  add(rule("header:source", "custom.source",
+           "Where it finds the source; with one, source and id together are the event's identity."),
+      &Topic::custom, &CustomRules::source);
+  add(rule("key", "custom.subject", "Where it finds the subject."), &Topic::custom, &CustomRules::subject);
+  add(rule("json:/occurredAt", "custom.time", "Where it finds the time at which the event occurred."), &Topic::custom,
+      &CustomRules::time);
+  add(choice("on_missing_id", {"quarantine", "position", "digest"},
+             "What becomes of a record without an id: kept aside, or given one made of its position or its content."),
+      &Topic::on_missing_id);
+  add(size("payload_limit", 1, 512 * mebibyte, "The largest payload; a larger one goes to quarantine."),
+      &Topic::payload_limit);
+  add(choice("tombstones", {"store", "skip"}, "Whether records without a value become events."), &Topic::tombstones);
+  return rows;
+}
+
+void add_flow(std::vector<Row<Settings>>& rows) {
+  const auto ingest = [&](Description about, auto member) {
+    rows.push_back(row<Settings>(restart(std::move(about)), &Settings::ingest, member));
+  };
+  ingest(number("ingest.connections", 1, 64, "Database connections that store batches at the same time."),
+         &Ingest::connections);
+  ingest(number("ingest.batch_events", 1, 100'000, "The most events of one transaction."), &Ingest::batch_events);
+  ingest(size("ingest.batch_bytes", kibibyte, gibibyte, "The most bytes of one transaction; one event always fits."),
+         &Ingest::batch_bytes);
+  ingest(duration("ingest.batch_wait", 0, 10 * second,
+                  "How long a batch waits for more; at 0ms what arrived during the last commit is the next batch."),
+         &Ingest::batch_wait);
+  ingest(number("ingest.run_events", 1, 100'000, "The most events of one delivery; 1 gives a row for each event."),
+         &Ingest::run_events);
+  const auto dispatch = [&](Description about, auto member) {
+    rows.push_back(row<Settings>(restart(std::move(about)), &Settings::dispatch, member));
+  };
+  dispatch(duration("dispatch.poll", 10, minute, "How often the database is asked for deliveries that are due."),
+           &Dispatch::poll);
+  dispatch(number("dispatch.in_hand_events", 1, 10'000'000, "The most events in memory for handlers."),
+           &Dispatch::in_hand_events);
+  dispatch(size("dispatch.in_hand_bytes", mebibyte, 64 * gibibyte, "The most bytes of events in memory for handlers."),
+           &Dispatch::in_hand_bytes);
+}
+
+Description handler_name(Description about) {
+  return shaped(std::move(about), "^[a-z0-9][a-z0-9_-]{0,62}$",
+                "a name of lower-case letters, digits, _ and -, at most 63");
+}
+
+Description subscription(Description about) {
+  return shaped(std::move(about), "^[^*]*([^*]|\\*)$", "a name, or the beginning of names with * at its end");
+}
+
+std::vector<Row<Handler>> handler_rows() {
+  std::vector<Row<Handler>> rows;
+  const auto add = [&](Description about, auto... members) {
+    rows.push_back(row<Handler>(std::move(about), members...));
+  };
+  add(required("first", handler_name(text("name",
+                                          "The handler's durable name, under which its deliveries are in the "
+                                          "database."))),
+      &Handler::name);
+  add(handler_name(texts("aliases", "Names it had before, so that a renamed handler keeps its deliveries.")),
+      &Handler::aliases);
+  add(required("log", text("plugin",
+                           "What handles the events: a plugin that comes with inboxd (log), or the path of a "
+                           ".so file.")),
+      &Handler::plugin);
+  add(minimal("[orders]", subscription(texts("subscribe.topics",
+                                             "Topics whose events it gets, exact or as a beginning "
+                                             "(order.*); none: all."))),
+      &Handler::topics);
+  add(subscription(texts("subscribe.types", "Event types it gets, exact or as a beginning; none: all.")),
+      &Handler::types);
+  add(common(start({"beginning", "now"}, "What of the past it is owed when it is first seen.")), &Handler::start);
+  rows.push_back(only_choice<Handler>(
+      common(choice("mode", {"single"}, "How it gets events: each with a verdict of its own, in no promised order."))));
+  add(common(number("concurrency", 1, 1'024, "Calls at the same time in this instance.")), &Handler::concurrency);
+  add(common(number("events_per_call", 1, 100'000, "The most events one call gets.")), &Handler::events_per_call);
+  add(common(duration("deadline", 10, day, "The longest one call may take.")), &Handler::deadline);
+  add(common(duration("lease", second, hour,
+                      "After so long without a sign of life from an instance, others take over what it had in hand.")),
+      &Handler::lease);
+  add(common(number("retry.max_attempts", 1, 10'000, "Attempts after which an event becomes a dead letter.")),
+      &Handler::retry, &Retry::max_attempts);
+  add(common(choice("retry.backoff", {"fixed", "linear", "exponential"}, "How the delay grows with the attempts.")),
+      &Handler::retry, &Retry::backoff);
+  add(common(duration("retry.base", 1, 7 * day, "The delay after the first failure.")), &Handler::retry, &Retry::base);
+  add(common(duration("retry.cap", 1, 365 * day, "The longest delay.")), &Handler::retry, &Retry::cap);
+  add(common(ranged(Type::fraction, "retry.jitter", 0, 1,
+                    "How much of a delay is random: 0.2 makes it 0.8 to 1.2 times as long.")),
+      &Handler::retry, &Retry::jitter);
+  add(plain("settings", Type::plugin_settings, "The plugin's own settings."), &Handler::settings);
+  return rows;
+}
+
+void add_operation(std::vector<Row<Settings>>& rows) {
+  const auto retention = [&](Description about, auto member) {
+    rows.push_back(row<Settings>(std::move(about), &Settings::retention, member));
+  };
+  retention(keep("retention.events", "How long events are kept; those still owed to a handler stay longer."),
+            &Retention::events);
+  retention(keep("retention.ledger", "How long an event's id is known, so that the same event sent again is absorbed."),
+            &Retention::ledger);
+  retention(keep("retention.outcomes", "How long it is known what became of each delivery."), &Retention::outcomes);
+  retention(keep("retention.failures", "How long failed attempts are kept."), &Retention::failures);
+  retention(keep("retention.dead_letters", "How long dead letters are kept."), &Retention::dead_letters);
+  retention(keep("retention.quarantine", "How long records that could not become events are kept."),
+            &Retention::quarantine);
+  rows.push_back(
+      row<Settings>(choice("log.level", {"debug", "info", "warn", "error"}, "The least level that is written."),
+                    &Settings::log, &Log::level));
+  rows.push_back(
+      row<Settings>(choice("log.format", {"auto", "text", "json", "journal"},
+                           "How lines look; auto: journal where systemd reads them, text in a terminal, else json."),
+                    &Settings::log, &Log::format));
+  rows.push_back(row<Settings>(
+      duration("shutdown.drain", 0, hour, "How long running calls may finish when the daemon is asked to stop."),
+      &Settings::drain));
+}
+
+}  // namespace
+
+Table settings_table() {
+  Table table;
+  table.groups = {
+      {"database", "The PostgreSQL database that holds the inbox."},
+      {"kafka", "The Kafka cluster that events come from."},
+      {"topics", "The topics that are read; at least one."},
+      {"ingest", "How records are stored."},
+      {"dispatch", "How stored events reach the handlers."},
+      {"handlers", "Who works through the inbox; at least one."},
+      {"handler_defaults", "What holds for every handler that does not say otherwise."},
+      {"retention", "How long things are kept."},
+      {"log", "What is written to stderr."},
+      {"shutdown", "How the daemon stops."},
+  };
+  add_database(table.settings);
+  add_kafka(table.settings);
+  add_flow(table.settings);
+  add_operation(table.settings);
+  table.topics = topic_rows();
+  table.handlers = handler_rows();
+  return table;
+}
+
+}  // namespace inboxd::config

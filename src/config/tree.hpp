@@ -1,0 +1,40 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/finding.hpp"
+
+namespace inboxd::config {
+
+struct Entry;
+
+/// A YAML document as it was written: keys in order, everything with its place, nothing interpreted.
+struct Node {
+  /// `refused`: something that has been complained about already (an alias) and needs no second word.
+  enum class Kind { nothing, scalar, list, map, refused };
+  Kind kind = Kind::nothing;
+  Place place;
+  bool quoted = false;         ///< a scalar in quotes, or a block scalar
+  std::string text;            ///< a scalar's
+  std::vector<Node> items;     ///< a list's
+  std::vector<Entry> entries;  ///< a map's
+};
+
+struct Entry {
+  std::string key;
+  Place place;  ///< of the key
+  Node value;
+};
+
+/// The largest file, and the deepest nesting of lists and maps in it.
+inline constexpr std::size_t largest_file = 1 << 20;
+inline constexpr std::size_t deepest_nesting = 32;
+
+/// Reads one YAML document. Refused, as problems in `findings`: bytes that are not UTF-8, a file over `largest_file`,
+/// nesting beyond `deepest_nesting`, duplicate keys, keys that are not text, anchors, aliases, tags, a second document.
+/// nullopt where the text could not be read to its end.
+std::optional<Node> parse_tree(std::string_view text, Findings& findings);
+
+}  // namespace inboxd::config

@@ -1,0 +1,163 @@
+// The files that are made from the settings table: they are true, and the ones in config/ are not stale.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "config/reference.hpp"
+#include "config/table.hpp"
+#include "config/tree.hpp"
+#include "unit/config/files.hpp"
+
+using namespace inboxd::config;
+using namespace inboxd::tests;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::Equals;
+
+namespace {
+
+/// The top of the source tree, from this file's own place in it.
+std::filesystem::path root() {
+  return std::filesystem::path{__FILE__}.parent_path().parent_path().parent_path().parent_path();
+}
+
+std::string content_of(const std::filesystem::path& path) {
+  std::ifstream file{path, std::ios::binary};
+  std::ostringstream out;
+  out << file.rdbuf();
+  return out.str();
+}
+
+void check_file(const std::string& name, const std::string& text) {
+  const auto path = root() / "config" / name;
+  if (std::getenv("UPDATE_GENERATED") != nullptr) std::ofstream{path, std::ios::binary} << text;
+  INFO("config/" << name << " is stale; run UPDATE_GENERATED=1 build/release/tests/unit/unit_config '[generated]'");
+  CHECK((content_of(path) == text));
+}
+
+std::string uncommented(const std::string& text) {
+  std::istringstream lines{text};
+  std::string out;
+  for (std::string line; std::getline(lines, line);) out += (line.starts_with('#') ? line.substr(1) : line) + "\n";
+  return out;
+}
+
+void gather_keys(const Node& node, const std::string& path, std::vector<std::string>& out) {
+  for (const Entry& entry : node.entries)
+    gather_keys(entry.value, path.empty() ? entry.key : path + "." + entry.key, out);
+  for (const Node& item : node.items) gather_keys(item, path + "[]", out);
+  if (node.entries.empty() && (node.items.empty() || node.items[0].kind == Node::Kind::scalar)) out.push_back(path);
+}
+
+std::vector<std::string> all_keys() {
+  std::vector<std::string> out;
+  const Table table = settings_table();
+  for (const auto& row : table.settings) out.push_back(row.about.key);
+  for (const auto& row : table.topics) out.push_back("topics[]." + row.about.key);
+  for (const auto& row : table.handlers) out.push_back("handlers[]." + row.about.key);
+  for (const auto& row : table.handler_defaults()) out.push_back("handler_defaults." + row.about.key);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("the generated files in config/ are what the settings table says", "[generated]") {
+  check_file("inboxd.yaml", commented_yaml());
+  check_file("inboxd.minimal.yaml", minimal_yaml());
+  check_file("README.md", reference());
+}
+
+TEST_CASE("the minimal file loads, and everything it leaves out has its default") {
+  const auto loaded = load(minimal_yaml());
+  CHECK_THAT(everything_said(loaded), Equals(""));
+  CHECK(loaded.settings.database.schema == "inbox");
+}
+
+TEST_CASE("the file of all keys is a file of comments, and with them removed it loads with the defaults") {
+  const std::string text = commented_yaml();
+  std::istringstream lines{text};
+  for (std::string line; std::getline(lines, line);) CHECK((line.empty() || line.starts_with('#')));
+
+  FakeEnvironment environment;
+  environment.variables["HOSTNAME"] = "here";
+  environment.files["/run/secrets/pg"] = "secret";
+  const auto loaded = load(uncommented(text), environment);
+  REQUIRE_THAT(problems(loaded), Equals(""));
+  const Settings& settings = loaded.settings;
+  CHECK(settings.ingest == Ingest{});
+  CHECK(settings.dispatch == Dispatch{});
+  CHECK(settings.retention == Retention{});
+  CHECK(settings.log == Log{});
+  CHECK(settings.drain == Settings{}.drain);
+  Handler handler;
+  handler.name = "first";
+  handler.plugin = "log";
+  handler.topics = {"orders"};
+  CHECK(settings.handlers == std::vector<Handler>{handler});
+  Topic topic;
+  topic.name = "orders";
+  REQUIRE(settings.topics.size() == 2);
+  CHECK(settings.topics[0] == topic);
+}
+
+TEST_CASE("the file of all keys has every key of the table, and the reference names it") {
+  Findings findings{"inboxd.yaml"};
+  const auto tree = parse_tree(uncommented(commented_yaml()), findings);
+  REQUIRE(tree.has_value());
+  std::vector<std::string> keys;
+  gather_keys(*tree, "", keys);
+  const std::string text = reference();
+  for (const std::string& key : all_keys()) {
+    CAPTURE(key);
+    const bool is_secret = key == "database.password";
+    CHECK(std::ranges::find(keys, is_secret ? key + ".file" : key) != keys.end());
+    const std::string name = key.starts_with("handler_defaults.") ? key.substr(17) : key;
+    CHECK_THAT(text, ContainsSubstring("`" + name + "`"));
+  }
+}
+
+TEST_CASE("generated lines fit into 120 columns, and every key has a sentence") {
+  std::istringstream lines{commented_yaml() + minimal_yaml() + reference()};
+  for (std::string line; std::getline(lines, line);) {
+    CAPTURE(line);
+    CHECK(line.size() <= 120);
+  }
+  const Table table = settings_table();
+  const auto check = [](const auto& rows) {
+    for (const auto& row : rows) {
+      CAPTURE(row.about.key);
+      CHECK(row.about.help.ends_with('.'));
+      CHECK(row.about.help.find_first_of("ABCDEFGHIJKLMNOPQRSTUVWXYZl") == 0);
+    }
+  };
+  check(table.settings);
+  check(table.topics);
+  check(table.handlers);
+}
+
+TEST_CASE("the schema is JSON Schema 2020-12 with every key, its range and its default") {
+  const auto document = nlohmann::json::parse(schema());
+  CHECK(document.at("$schema") == "https://json-schema.org/draft/2020-12/schema");
+  CHECK(document.at("additionalProperties") == false);
+  CHECK(document.at("required") == nlohmann::json::array({"database", "kafka", "topics", "handlers"}));
+  const auto& batch_events = document["properties"]["ingest"]["properties"]["batch_events"];
+  CHECK(batch_events.at("default") == 1000);
+  CHECK(batch_events["anyOf"][0].at("maximum") == 100'000);
+  for (std::string key : all_keys()) {
+    CAPTURE(key);
+    const nlohmann::json* group = &document;
+    while (!key.empty()) {
+      std::string name = key.substr(0, key.find('.'));
+      key.erase(0, name.size() + 1);
+      const bool is_list = name.ends_with("[]");
+      if (is_list) name.resize(name.size() - 2);
+      REQUIRE(group->at("properties").contains(name));
+      group = &group->at("properties").at(name);
+      if (is_list) group = &group->at("items");
+    }
+    CHECK(group->contains("description"));
+  }
+}

@@ -1,0 +1,57 @@
+#include "config/kafka_properties.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "unit/config/files.hpp"
+
+using namespace inboxd::config;
+using namespace inboxd::tests;
+using Catch::Matchers::ContainsSubstring;
+
+TEST_CASE("properties that load code, are test hooks or belong to the daemon are refused by name with the reason") {
+  const auto refused = [](const std::string& name) {
+    return problems(load(replaced(needed, "kafka: {", "kafka: {properties: {" + name + ": x}, ")));
+  };
+  for (const std::string name : {"plugin.library.paths", "sasl.kerberos.kinit.cmd", "ssl.engine.location",
+                                 "ssl.engine.id", "ssl.providers", "interceptors"}) {
+    CHECK_THAT(refused(name),
+               ContainsSubstring("inboxd.yaml:2:22: kafka.properties." + name +
+                                 ": this property may not be set: it makes the daemon load or run code"));
+  }
+  for (const std::string name : {"test.mock.num.brokers", "test.mock.broker.rtt", "test.anything"}) {
+    CHECK_THAT(refused(name), ContainsSubstring("it is a test hook"));
+  }
+  CHECK_THAT(refused("group.id"), ContainsSubstring("use kafka.group"));
+  CHECK_THAT(refused("group.instance.id"), ContainsSubstring("use kafka.instance_id"));
+  CHECK_THAT(refused("bootstrap.servers"), ContainsSubstring("use kafka.brokers"));
+  CHECK_THAT(refused("metadata.broker.list"), ContainsSubstring("use kafka.brokers"));
+  CHECK_THAT(refused("auto.offset.reset"), ContainsSubstring("use topics[].start"));
+  for (const std::string name :
+       {"enable.auto.commit", "auto.commit.enable", "auto.commit.interval.ms", "enable.auto.offset.store",
+        "offset.store.method", "offset.store.path", "isolation.level", "check.crcs", "allow.auto.create.topics",
+        "enable.partition.eof", "enabled_events", "log.queue", "internal.termination.signal"}) {
+    CHECK_THAT(refused(name), ContainsSubstring("it belongs to the daemon"));
+  }
+  for (const std::string name : {"rebalance_cb", "error_cb", "oauthbearer_token_refresh_cb",
+                                 "ssl.certificate.verify_cb", "opaque", "default_topic_conf", "ssl_key"}) {
+    CHECK_THAT(refused(name), ContainsSubstring("it takes a pointer of a program"));
+  }
+}
+
+TEST_CASE("letter case is no way around the deny-list") {
+  CHECK(refusal_of_kafka_property("Plugin.Library.Paths").has_value());
+}
+
+TEST_CASE("other properties pass, known or not") {
+  for (const char* const name : {"security.protocol", "sasl.mechanism", "session.timeout.ms", "fetch.max.bytes",
+                                 "partition.assignment.strategy", "debug", "no.such.property"}) {
+    CHECK_FALSE(refusal_of_kafka_property(name).has_value());
+  }
+}
+
+TEST_CASE("nested properties are refused: their names have dots") {
+  CHECK_THAT(
+      problems(load(replaced(needed, "kafka: {", "kafka: {properties: {security: {protocol: ssl}}, "))),
+      ContainsSubstring("kafka.properties.security: a property has one plain value, and its name is written with"));
+}

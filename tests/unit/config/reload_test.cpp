@@ -1,0 +1,44 @@
+#include <catch2/catch_test_macros.hpp>
+
+#include "unit/config/files.hpp"
+
+using namespace inboxd::config;
+using namespace inboxd::tests;
+using Keys = std::vector<std::string>;
+
+TEST_CASE("what a reload can change needs no restart") {
+  const Settings before = load(needed).settings;
+  Settings after = before;
+  CHECK(restart_needed(before, after).empty());
+  after.log.level = inboxd::base::LogLevel::debug;
+  after.drain = std::chrono::seconds{1};
+  after.retention.events = std::nullopt;
+  after.handlers[0].concurrency = 3;
+  after.handlers[0].plugin = "other";
+  after.handlers.push_back(after.handlers[0]);
+  after.handlers[1].name = "second";
+  CHECK(restart_needed(before, after).empty());
+}
+
+TEST_CASE("each key that needs a restart is named") {
+  Settings before = load(needed).settings;
+  before.topics.push_back(before.topics[0]);
+  before.topics[1].name = "second";
+  Settings after = before;
+  after.kafka.group = "other";
+  after.kafka.properties["debug"] = "all";
+  after.database.password = Secret{"x"};
+  after.topics[1].payload_limit = 5;
+  after.topics[1].custom.id = "key";
+  CHECK(restart_needed(before, after) ==
+        Keys{"database.password", "kafka.group", "kafka.properties", "topics[1].custom.id", "topics[1].payload_limit"});
+}
+
+TEST_CASE("topics that come, go or change places need a restart") {
+  const Settings before = load(needed).settings;
+  Settings after = before;
+  after.topics.push_back(after.topics[0]);
+  after.topics[1].name = "second";
+  CHECK(restart_needed(before, after) == Keys{"topics"});
+  CHECK(restart_needed(after, before) == Keys{"topics"});
+}

@@ -1,0 +1,203 @@
+// What comes from outside the file, and what must never be shown.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "config/show.hpp"
+#include "unit/config/files.hpp"
+
+using namespace inboxd::config;
+using namespace inboxd::tests;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::Equals;
+
+namespace {
+
+std::string with_password(const std::string& password) {
+  return replaced(needed, "{url:", "{password: " + password + ", url:");
+}
+
+std::string with_url(const std::string& url) {
+  return replaced(needed, "\"postgresql://app@localhost/app\"", "\"" + url + "\"");
+}
+
+std::string with_group(const std::string& group) {
+  return replaced(needed, "group: inboxd", "group: \"" + group + "\"");
+}
+
+}  // namespace
+
+TEST_CASE("variables are replaced in values, once and without recursion") {
+  const FakeEnvironment environment{{{"A", "one"}, {"EMPTY", ""}, {"NESTED", "${A}"}, {"N", "7"}}, {}, false};
+  const auto group = [&](const std::string& text) { return load(with_group(text), environment).settings.kafka.group; };
+  CHECK(group("${A}") == "one");
+  CHECK(group("x-${A}-${A}") == "x-one-one");
+  CHECK(group("${NONE:-two}") == "two");
+  CHECK(group("${EMPTY:-two}") == "two");
+  CHECK(group("${A:-two}") == "one");
+  CHECK(group("a${NONE:-}b") == "ab");
+  CHECK(group("${NESTED}") == "${A}");
+  CHECK(group("${NONE:-$A}") == "$A");
+  CHECK(group("$${A}") == "${A}");
+  CHECK(group("a$") == "a$");
+  CHECK(group("a$|b") == "a$|b");
+  const auto number = load(needed + "ingest:\n  batch_events: \"${N}\"\n  run_events: ${N}\n", environment);
+  CHECK(number.settings.ingest.batch_events == 7);
+  CHECK(number.settings.ingest.run_events == 7);
+}
+
+TEST_CASE("a variable without quotes inside braces is refused with a hint") {
+  CHECK_THAT(problems(load(needed + "log: {level: ${LEVEL}}\n")),
+             ContainsSubstring("or a ${NAME} without quotes inside"));
+}
+
+TEST_CASE("a variable holds a value, never keys") {
+  const FakeEnvironment environment{{{"X", "{level: debug}"}, {"KEY", "level"}}, {}, false};
+  CHECK_THAT(problems(load(needed + "log: ${X}\n", environment)), ContainsSubstring("log: this must hold keys"));
+  CHECK_THAT(problems(load(needed + "log: {\"${KEY}\": info}\n", environment)),
+             ContainsSubstring("there is no such key"));
+}
+
+TEST_CASE("a variable that is missing or malformed is a problem") {
+  CHECK_THAT(problems(load(with_group("${NONE}"))),
+             Equals("inboxd.yaml:2:43: kafka.group: the environment variable NONE is not set; set it, or write "
+                    "${NONE:-default}\n"));
+  CHECK_THAT(problems(load(with_group("${NONE"))), ContainsSubstring("'${' has no '}'"));
+  CHECK_THAT(problems(load(with_group("${1}"))), ContainsSubstring("not followed by a variable's name"));
+  CHECK_THAT(problems(load(with_group("$HOME"))), ContainsSubstring("a '$' stands before a name; write ${NAME}"));
+  const FakeEnvironment latin{{{"A", "\xe9"}}, {}, false};
+  CHECK_THAT(problems(load(with_group("${A}"), latin)), ContainsSubstring("variable A is not UTF-8 text"));
+}
+
+TEST_CASE("a secret comes from a file, a credential or a variable") {
+  const FakeEnvironment environment{{{"PASSWORD", "from-env"}, {"CREDENTIALS_DIRECTORY", "/run/c"}, {"DIR", "/run/s"}},
+                                    {{"/run/s/pg", "from-file\n"}, {"/run/c/pg", "from-credential\r\n"}},
+                                    false};
+  const auto password = [&](const std::string& text) {
+    const auto loaded = load(with_password(text), environment);
+    CHECK_THAT(everything_said(loaded), Equals(""));
+    return loaded.settings.database.password.reveal();
+  };
+  CHECK(password("{file: /run/s/pg}") == "from-file");
+  CHECK(password("{file: \"${DIR}/pg\"}") == "from-file");
+  CHECK(password("{credential: pg}") == "from-credential");
+  CHECK(password("{env: PASSWORD}") == "from-env");
+  CHECK(password("\"${PASSWORD}\"") == "from-env");
+}
+
+TEST_CASE("a secret in the file itself works, with a warning") {
+  const auto loaded = load(with_password("hunter2"));
+  CHECK(loaded.ok());
+  CHECK(loaded.settings.database.password.reveal() == "hunter2");
+  CHECK_THAT(warnings(loaded),
+             Equals("inboxd.yaml:1:22: database.password: the secret stands in the file itself; better "
+                    "write {file: /path}, {credential: name} or {env: NAME}\n"));
+}
+
+TEST_CASE("a secret that cannot be had is a problem, but not offline") {
+  FakeEnvironment environment;
+  environment.files["/empty"] = "\n";
+  const auto said = [&](const std::string& text) { return problems(load(with_password(text), environment)); };
+  CHECK_THAT(said("{file: /none}"),
+             Equals("inboxd.yaml:1:29: database.password: the file /none cannot be read: No such "
+                    "file or directory\n"));
+  CHECK_THAT(said("{file: /empty}"), ContainsSubstring("the secret is empty"));
+  CHECK_THAT(said("{credential: pg}"), ContainsSubstring("needs $CREDENTIALS_DIRECTORY"));
+  CHECK_THAT(said("{credential: ../pg}"), ContainsSubstring("named by its file's name alone"));
+  CHECK_THAT(said("{env: NONE}"), ContainsSubstring("the environment variable NONE is not set"));
+  environment.offline = true;
+  for (const char* const form : {"{file: /none}", "{credential: pg}", "{env: NONE}"})
+    CHECK_THAT(said(form), Equals(""));
+  CHECK_THAT(said("{path: /none}"), ContainsSubstring("this is no secret; write {file: /path}"));
+}
+
+TEST_CASE("a password in the URL is taken out of it, with a warning") {
+  const auto check = [](const std::string& url, const std::string& rest, const std::string& password) {
+    CAPTURE(url);
+    const auto loaded = load(with_url(url));
+    CHECK_THAT(problems(loaded), Equals(""));
+    CHECK(loaded.settings.database.url == rest);
+    CHECK(loaded.settings.database.password.reveal() == password);
+    CHECK((warnings(loaded).find("the password stands in the URL itself") != std::string::npos) == !password.empty());
+  };
+  check("postgresql://app:hunter2@db/app", "postgresql://app@db/app", "hunter2");
+  check("postgres://app:h%40u%2Fn@db:5432/app?sslmode=require", "postgres://app@db:5432/app?sslmode=require", "h@u/n");
+  check("postgresql://db/app?password=hunter2&sslmode=require", "postgresql://db/app?sslmode=require", "hunter2");
+  check("postgresql://db/app?sslmode=require&pass%77ord=hunter2", "postgresql://db/app?sslmode=require", "hunter2");
+  check("postgresql://[::1]:5432/app", "postgresql://[::1]:5432/app", "");
+  check("postgresql:///app?user=x@y:z", "postgresql:///app?user=x@y:z", "");
+  check("postgresql://", "postgresql://", "");
+  check("host=db password=hunter2 user=app", "host=db user=app", "hunter2");
+  check("host=db user = app password = 'hun\\\\'ter 2'", "host=db user = app", "hun'ter 2");
+  check("password=hunter2", "", "hunter2");
+}
+
+TEST_CASE("a URL that is none, or holds two passwords, is refused without repeating it") {
+  for (const std::string url : {"hunter2", "mysql://app:hunter2@db/app", "host=db hunter2", "host=db password='hunter2",
+                                "postgresql://app:hunter2%@db", "postgresql://app:hunter2@db?password=hunter2",
+                                "password=hunter2 password=hunter2"}) {
+    CAPTURE(url);
+    const auto loaded = load(with_url(url));
+    CHECK_THAT(problems(loaded), ContainsSubstring("inboxd.yaml:1:12: database.url: "));
+    CHECK(everything_said(loaded).find("hunter2") == std::string::npos);
+  }
+  const auto two_lines = load(with_url("postgresql://app:hunter2@db/\\n"));
+  CHECK_THAT(problems(two_lines),
+             ContainsSubstring("inboxd.yaml:1:17: database.url: this is not a libpq URL of one line"));
+  CHECK(everything_said(two_lines).find("hunter2") == std::string::npos);
+  CHECK_THAT(problems(load(replaced(with_url("postgresql://app:hunter2@db/app"), "{url:", "{password: hunter2, url:"))),
+             ContainsSubstring("there is a password in it and in database.password"));
+}
+
+TEST_CASE("librdkafka's secrets come from outside as well") {
+  FakeEnvironment environment;
+  environment.files["/s"] = "hunter2\n";
+  const auto loaded = load(
+      replaced(needed, "group:", "properties: {sasl.username: me, sasl.password: {file: /s}}, group:"), environment);
+  CHECK_THAT(everything_said(loaded), Equals(""));
+  CHECK(loaded.settings.kafka.properties.at("sasl.password") == "hunter2");
+  CHECK_THAT(problems(load(replaced(needed, "group:", "properties: {sasl.username: {file: /s}}, group:"), environment)),
+             ContainsSubstring("kafka.properties.sasl.username: a property has one plain value"));
+}
+
+TEST_CASE("a secret is in no message and no listing, wherever it stands and however it is misspelt") {
+  FakeEnvironment environment;
+  environment.variables["SECRET"] = "hunter2";
+  environment.files["/s"] = "hunter2";
+  for (const std::string password : {"hunter2",
+                                     "{file: /s}",
+                                     "{env: SECRET}",
+                                     "\"${SECRET}\"",
+                                     "[hunter2]",
+                                     "{hunter2: x}",
+                                     "{hunter2}",
+                                     "&hunter2 x",
+                                     "*hunter2",
+                                     "!hunter2 x",
+                                     "!hunter2",
+                                     "\"${hunter2!}\"",
+                                     "\"$hunter2\"",
+                                     "\"${hunter2\"",
+                                     "\"hunter2\\0\"",
+                                     "\"hunter2\\n\"",
+                                     "%hunter2",
+                                     "@hunter2",
+                                     "hunter2, hunter2: {",
+                                     "'hunter2"}) {
+    CAPTURE(password);
+    const auto loaded = load(with_password(password), environment);
+    if (password != "hunter2, hunter2: {") CHECK(everything_said(loaded).find("hunter2") == std::string::npos);
+    CHECK(show_text(loaded).find("hunter2") == std::string::npos);
+    CHECK(show_json(loaded).find("hunter2") == std::string::npos);
+  }
+  const auto loaded = load(replaced(with_url("postgresql://a:hunter2@b/c?sslpassword=hunter2"),
+                                    "group:", "properties: {sasl.password: hunter2, ssl.key.pem: hunter2}, group:") +
+                               "    settings: {signing_secret: hunter2, url: \"https://me:hunter2@host/\"}\n",
+                           environment);
+  REQUIRE(loaded.ok());
+  CHECK(loaded.settings.handlers[0].settings.at("signing_secret") == "hunter2");
+  CHECK(everything_said(loaded).find("hunter2") == std::string::npos);
+  CHECK(show_text(loaded).find("hunter2") == std::string::npos);
+  CHECK(show_json(loaded).find("hunter2") == std::string::npos);
+  CHECK_THAT(show_text(loaded), ContainsSubstring("database.password: ********"));
+  CHECK_THAT(show_text(loaded), ContainsSubstring("kafka.properties.sasl.password: ********"));
+}
