@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Handlers in C++17 or newer, on top of the contract in <inboxd/handler.h>: read there what a handler may rely on. What
+// this adds: a class instead of a table, optional views instead of pointers, outcomes as values, and exceptions that
+// end at the boundary.
+//
+//     #include <inboxd/handler.hpp>
+//     using namespace std::chrono_literals;
+//
+//     struct Receipt : inboxd::Handler {
+//       explicit Receipt(const inboxd::Settings& settings) : folder{settings.text("folder")} {}
+//
+//       inboxd::Outcome handle(inboxd::Call&, const inboxd::Event& event) override {
+//         if (!event.payload()) return inboxd::dead("a tombstone is no order", "validation.payload");
+//         if (!write_receipt(event)) return inboxd::retry(30s, "the disk is full", "disk.full");
+//         return inboxd::done();
+//       }
+//       std::string folder;
+//     };
+//     INBOXD_HANDLER(Receipt, "receipt", "1.0")
+//
+// One object per handler of the configuration, and `handle` runs on several threads at once on it: state that calls
+// share needs a lock or an atomic.
+#pragma once
+
+#include <inboxd/handler.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <iterator>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace inboxd {
+
+using Milliseconds = std::chrono::milliseconds;
+using Time = std::chrono::time_point<std::chrono::system_clock, std::chrono::microseconds>;
+using MaybeText = std::optional<std::string_view>;  // null is not the same as empty
+
+namespace detail {
+
+inline inboxd_bytes bytes(std::string_view text) { return {text.data() == nullptr ? "" : text.data(), text.size()}; }
+inline std::string_view view(inboxd_bytes bytes) { return {bytes.data, bytes.size}; }
+inline MaybeText maybe(inboxd_bytes bytes) { return bytes.data == nullptr ? MaybeText{} : MaybeText{view(bytes)}; }
+inline std::optional<Time> time(std::int64_t microseconds) {
+  if (microseconds == INBOXD_NO_TIME) return std::nullopt;
+  return Time{std::chrono::microseconds{microseconds}};
+}
+
+}  // namespace detail
+
+// ---- Outcomes -------------------------------------------------------------------------------------------------------
+
+// What became of one event. Made by done, retry and dead.
+struct Outcome {
+  std::int32_t kind = INBOXD_DONE;
+  std::optional<Milliseconds> delay;  // of a retry; none: the backoff that is configured
+  std::string message;                // for people; no secrets
+  std::string error_class;            // short and dotted, for rules and dashboards: `timeout`, `validation.amount`
+};
+
+inline Outcome done() { return {}; }
+
+// Worth another try, after the backoff that is configured.
+inline Outcome retry(std::string message, std::string error_class = {}) {
+  return {INBOXD_RETRY, std::nullopt, std::move(message), std::move(error_class)};
+}
+
+// The same, when the handler knows better how long to wait. A negative delay is none.
+inline Outcome retry(Milliseconds delay, std::string message, std::string error_class = {}) {
+  return {INBOXD_RETRY, std::max(delay, Milliseconds{0}), std::move(message), std::move(error_class)};
+}
+
+// No retry will mend it: to the dead letters.
+inline Outcome dead(std::string message, std::string error_class = {}) {
+  return {INBOXD_DEAD, std::nullopt, std::move(message), std::move(error_class)};
+}
+
+// ---- Log ------------------------------------------------------------------------------------------------------------
+
+// Lines in the daemon's log, with the handler's name. Any thread; as long as the handler lives.
+class Log {
+ public:
+  explicit Log(const inboxd_host* host) : host_{host} {}
+  void debug(std::string_view text) const { write(INBOXD_LOG_DEBUG, text); }
+  void info(std::string_view text) const { write(INBOXD_LOG_INFO, text); }
+  void warn(std::string_view text) const { write(INBOXD_LOG_WARN, text); }
+  void error(std::string_view text) const { write(INBOXD_LOG_ERROR, text); }
+  void write(std::int32_t level, std::string_view text) const { host_->log(host_, level, detail::bytes(text)); }
+
+ private:
+  const inboxd_host* host_;
+};
+
+// ---- Settings -------------------------------------------------------------------------------------------------------
+
+// What is wrong with the settings, in a sentence for the person who writes the configuration.
+struct SettingsError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// The handler's `settings`, during its constructor only. Without a default a setting has to be there. A setting that
+// is given but never asked for is refused after the constructor, so that a misspelt one is not ignored.
+class Settings {
+ public:
+  Settings(const inboxd_host* host, const inboxd_config* config) : host_{host}, config_{config} {}
+  Settings(const Settings&) = delete;
+  Settings& operator=(const Settings&) = delete;
+
+  // The handler's name in the configuration.
+  std::string_view handler() const { return detail::view(config_->handler); }
+  Log log() const { return Log{host_}; }
+
+  bool has(std::string_view name) const { return find(name).has_value(); }
+
+  std::string text(std::string_view name) const { return std::string{needed(name)}; }
+  std::string text(std::string_view name, std::string otherwise) const {
+    const MaybeText found = find(name);
+    return found ? std::string{*found} : std::move(otherwise);
+  }
+
+  std::int64_t number(std::string_view name) const { return to_number(name, needed(name)); }
+  std::int64_t number(std::string_view name, std::int64_t otherwise) const {
+    const MaybeText found = find(name);
+    return found ? to_number(name, *found) : otherwise;
+  }
+
+  bool boolean(std::string_view name) const { return to_boolean(name, needed(name)); }
+  bool boolean(std::string_view name, bool otherwise) const {
+    const MaybeText found = find(name);
+    return found ? to_boolean(name, *found) : otherwise;
+  }
+
+  // `250ms 30s 5m 12h 7d`.
+  Milliseconds duration(std::string_view name) const { return to_duration(name, needed(name)); }
+  Milliseconds duration(std::string_view name, Milliseconds otherwise) const {
+    const MaybeText found = find(name);
+    return found ? to_duration(name, *found) : otherwise;
+  }
+
+  // Throws SettingsError where a setting was given that nobody asked for. Called after the constructor.
+  void finish() const {
+    for (std::size_t i = 0; i < config_->setting_count; ++i) {
+      const std::string_view name = detail::view(config_->settings[i].name);
+      if (std::find(asked_.begin(), asked_.end(), name) == asked_.end()) refuse_unknown(name);
+    }
+  }
+
+ private:
+  MaybeText find(std::string_view name) const {
+    if (std::find(asked_.begin(), asked_.end(), name) == asked_.end()) asked_.emplace_back(name);
+    for (std::size_t i = 0; i < config_->setting_count; ++i) {
+      if (detail::view(config_->settings[i].name) == name) return detail::view(config_->settings[i].value);
+    }
+    return std::nullopt;
+  }
+
+  std::string_view needed(std::string_view name) const {
+    const MaybeText found = find(name);
+    if (!found) throw SettingsError{"setting '" + std::string{name} + "' is missing; it has no default"};
+    return *found;
+  }
+
+  [[noreturn]] void refuse_unknown(std::string_view name) const {
+    std::string known;
+    for (const std::string& other : asked_) known += (known.empty() ? "" : ", ") + other;
+    throw SettingsError{"unknown setting '" + std::string{name} + "'; this plugin knows: " +
+                        (known.empty() ? "none" : known)};
+  }
+
+  [[noreturn]] static void refuse(std::string_view name, std::string_view value, const char* right) {
+    throw SettingsError{"setting '" + std::string{name} + "' is '" + std::string{value} + "'; it must be " + right};
+  }
+
+  // A whole number at the beginning of `text`, which is taken off; nothing where there is none or it is too large.
+  static std::optional<std::int64_t> take_number(std::string_view& text) {
+    const bool negative = !text.empty() && text.front() == '-';
+    if (negative) text.remove_prefix(1);
+    std::int64_t number = 0;
+    std::size_t digits = 0;
+    for (; !text.empty() && text.front() >= '0' && text.front() <= '9'; text.remove_prefix(1)) {
+      if (++digits > 18) return std::nullopt;
+      number = number * 10 + (text.front() - '0');
+    }
+    if (digits == 0) return std::nullopt;
+    return negative ? -number : number;
+  }
+
+  static std::int64_t to_number(std::string_view name, std::string_view value) {
+    std::string_view rest = value;
+    const std::optional<std::int64_t> number = take_number(rest);
+    if (!number || !rest.empty()) refuse(name, value, "a whole number of at most 18 digits");
+    return *number;
+  }
+
+  static bool to_boolean(std::string_view name, std::string_view value) {
+    if (value == "true") return true;
+    if (value != "false") refuse(name, value, "true or false");
+    return false;
+  }
+
+  static Milliseconds to_duration(std::string_view name, std::string_view value) {
+    struct Unit {
+      std::string_view name;
+      std::int64_t milliseconds;
+    };
+    static constexpr Unit units[] = {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}};
+    static constexpr std::int64_t most = 100 * 366 * units[4].milliseconds;
+    std::string_view rest = value;
+    const std::optional<std::int64_t> number = take_number(rest);
+    const Unit* const unit =
+        std::find_if(std::begin(units), std::end(units), [&](const Unit& each) { return each.name == rest; });
+    const bool fits = number && unit != std::end(units) && *number >= 0 && *number <= most / unit->milliseconds;
+    if (!fits) refuse(name, value, "a duration of at most 100 years such as 250ms, 30s, 5m, 12h or 7d");
+    return Milliseconds{*number * unit->milliseconds};
+  }
+
+  const inboxd_host* host_;
+  const inboxd_config* config_;
+  mutable std::vector<std::string> asked_;
+};
+
+// ---- Events ---------------------------------------------------------------------------------------------------------
+
+struct Header {
+  std::string_view name;
+  MaybeText value;
+};
+
+// One event of a call: a view, good until `handle` returns.
+class Event {
+ public:
+  Event(inboxd_call* call, std::size_t index, const inboxd_event* event) : call_{call}, index_{index}, event_{event} {}
+
+  // A UUID, the same on every attempt: the idempotency key for effects outside the database.
+  std::string id() const {
+    char text[INBOXD_ID_TEXT_SIZE];
+    inboxd_format_id(event_->event_id, text);
+    return text;
+  }
+  // The producer's own text of the id.
+  std::string source_id() const {
+    return event_->source_id.data == nullptr ? id() : std::string{detail::view(event_->source_id)};
+  }
+
+  std::string_view type() const { return detail::view(event_->event_type); }
+  MaybeText source() const { return detail::maybe(event_->source); }
+  MaybeText subject() const { return detail::maybe(event_->subject); }
+  MaybeText key() const { return detail::maybe(event_->key); }
+  MaybeText payload() const { return detail::maybe(event_->payload); }  // nothing: a tombstone
+
+  std::string_view topic() const { return detail::view(event_->topic); }
+  std::int32_t partition() const { return event_->partition; }
+  std::int64_t offset() const { return event_->offset; }
+  std::int32_t attempt() const { return event_->attempt; }  // 1 on the first try
+
+  std::optional<Time> occurred_at() const { return detail::time(event_->occurred_at); }
+  std::optional<Time> kafka_timestamp() const { return detail::time(event_->kafka_timestamp); }
+  std::optional<Time> received_at() const { return detail::time(event_->received_at); }
+
+  // In their order, repeated names included. Only on the thread of the call, as `header` below.
+  std::vector<Header> headers() const {
+    std::size_t count = 0;
+    const inboxd_header* const all = call_->headers(call_, index_, &count);
+    std::vector<Header> out;
+    out.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) out.push_back({detail::view(all[i].name), detail::maybe(all[i].value)});
+    return out;
+  }
+  // The value of the last header of that name; nothing where there is none or it is null.
+  MaybeText header(std::string_view name) const {
+    std::size_t count = 0;
+    const inboxd_header* const all = call_->headers(call_, index_, &count);
+    while (count > 0) {
+      if (detail::view(all[--count].name) == name) return detail::maybe(all[count].value);
+    }
+    return std::nullopt;
+  }
+
+  std::size_t index() const { return index_; }
+  const inboxd_event& raw() const { return *event_; }
+
+ private:
+  inboxd_call* call_;
+  std::size_t index_;
+  const inboxd_event* event_;
+};
+
+// The events of a call, in their order.
+class Events {
+ public:
+  Events(inboxd_call* call, const inboxd_event* const* events, std::size_t count)
+      : call_{call}, events_{events}, count_{count} {}
+
+  std::size_t size() const { return count_; }
+  Event operator[](std::size_t index) const { return {call_, index, events_[index]}; }
+
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = Event;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const Event*;
+    using reference = Event;
+
+    Iterator(const Events* events, std::size_t index) : events_{events}, index_{index} {}
+    Event operator*() const { return (*events_)[index_]; }
+    Iterator& operator++() {
+      ++index_;
+      return *this;
+    }
+    bool operator==(const Iterator& other) const { return index_ == other.index_; }
+    bool operator!=(const Iterator& other) const { return index_ != other.index_; }
+
+   private:
+    const Events* events_;
+    std::size_t index_;
+  };
+  Iterator begin() const { return {this, 0}; }
+  Iterator end() const { return {this, count_}; }
+
+ private:
+  inboxd_call* call_;
+  const inboxd_event* const* events_;
+  std::size_t count_;
+};
+
+// ---- A call ---------------------------------------------------------------------------------------------------------
+
+class Call {
+ public:
+  Call(const inboxd_host* host, inboxd_call* call) : host_{host}, call_{call} {}
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  // Whether nobody waits for the outcomes any more. A handler that works or waits for long asks now and then.
+  bool is_cancelled() const { return call_->is_cancelled(call_); }
+  // Until the call's deadline; 0 when it is past.
+  Milliseconds time_left() const { return Milliseconds{call_->deadline_ms_left(call_)}; }
+  Log log() const { return Log{host_}; }
+
+  // Says what became of an event. For `handle_batch`; `handle` returns it.
+  void settle(const Event& event, const Outcome& outcome) { say(event.index(), outcome); }
+  // The same of every event of which nothing has been said yet.
+  void settle_rest(const Outcome& outcome) { say(INBOXD_THE_REST, outcome); }
+
+  // The call's part of a named extension, or null where this daemon does not have it.
+  const void* extension(const char* name) { return call_->extension(call_, name); }
+
+ private:
+  void say(std::size_t index, const Outcome& outcome) {
+    inboxd_say(call_, index, outcome.kind, outcome.delay ? outcome.delay->count() : INBOXD_POLICY_DELAY,
+               detail::bytes(outcome.error_class), detail::bytes(outcome.message));
+  }
+
+  const inboxd_host* host_;
+  inboxd_call* call_;
+};
+
+// ---- The handler ----------------------------------------------------------------------------------------------------
+
+// Override `handle`, or `handle_batch` where events are better worked through together. Exceptions become retries of
+// the class `exception` with their text.
+class Handler {
+ public:
+  Handler() = default;
+  Handler(const Handler&) = delete;
+  Handler& operator=(const Handler&) = delete;
+  virtual ~Handler() = default;
+
+  virtual Outcome handle(Call&, const Event&) {
+    throw std::logic_error{"the handler overrides neither handle nor handle_batch"};
+  }
+
+  // By itself calls `handle` for each event: one that throws does not keep the others from their turn. Stops when the
+  // call is cancelled.
+  virtual void handle_batch(Call& call, const Events& events) {
+    for (const Event event : events) {
+      if (event.index() > 0 && call.is_cancelled()) return;
+      try {
+        call.settle(event, handle(call, event));
+      } catch (const std::exception& thrown) {
+        call.settle(event, retry(thrown.what(), "exception"));
+      } catch (...) {
+        call.settle(event, retry("something that is no std::exception was thrown", "exception"));
+      }
+    }
+  }
+};
+
+namespace detail {
+
+// The functions of the table for a class derived from Handler. Nothing is thrown across them.
+template <class Type>
+struct Adapter {
+  struct Instance {
+    Instance(const inboxd_host* its_host, const Settings& settings) : host{its_host}, handler{settings} {}
+    const inboxd_host* host;
+    Type handler;
+  };
+
+  static void* create(const inboxd_host* host, const inboxd_config* config, char* error, size_t error_size) noexcept {
+    Instance* instance = nullptr;
+    try {
+      const Settings settings{host, config};
+      instance = new Instance{host, settings};
+      settings.finish();
+      return instance;
+    } catch (const std::exception& thrown) {
+      std::snprintf(error, error_size, "%s", thrown.what());
+    } catch (...) {
+      std::snprintf(error, error_size, "something that is no std::exception was thrown by the constructor");
+    }
+    delete instance;
+    return nullptr;
+  }
+
+  static void handle(void* pointer, inboxd_call* raw, const inboxd_event* const* events, size_t count) noexcept {
+    Instance* const instance = static_cast<Instance*>(pointer);
+    Call call{instance->host, raw};
+    try {
+      instance->handler.handle_batch(call, Events{raw, events, count});
+    } catch (const std::exception& thrown) {
+      settle_rest(raw, thrown.what());
+    } catch (...) {
+      settle_rest(raw, "something that is no std::exception was thrown");
+    }
+  }
+
+  static void destroy(void* pointer) noexcept { delete static_cast<Instance*>(pointer); }
+
+ private:
+  static void settle_rest(inboxd_call* call, const char* message) {
+    inboxd_retry(call, INBOXD_THE_REST, INBOXD_POLICY_DELAY, "exception", message);
+  }
+};
+
+template <class Type, class... Names>
+const inboxd_plugin* table(const char* name, const char* version, Names... needs) {
+  static const char* const needed[] = {needs..., nullptr};
+  static const inboxd_plugin plugin = {sizeof(inboxd_plugin), INBOXD_ABI_MAJOR,        INBOXD_ABI_MINOR,
+                                       name,                  version,                 needed,
+                                       Adapter<Type>::create, Adapter<Type>::handle,   Adapter<Type>::destroy};
+  return &plugin;
+}
+
+}  // namespace detail
+}  // namespace inboxd
+
+// Makes the class the plugin of this shared object: INBOXD_HANDLER(Type, "name", "version"), then the names of the
+// extensions it cannot do without, if any. Once, at namespace scope.
+#define INBOXD_HANDLER(Type, ...)                                                              \
+  extern "C" INBOXD_EXPORT const inboxd_plugin* inboxd_plugin_entry(const inboxd_host* /*host*/) { \
+    return inboxd::detail::table<Type>(__VA_ARGS__);                                           \
+  }

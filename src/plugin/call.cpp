@@ -1,0 +1,180 @@
+#include "plugin/call.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "base/text.hpp"
+#include "event/headers.hpp"
+#include "plugin/bytes.hpp"
+
+namespace inboxd::plugin {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+/// The size of a verdict in version 1.0: no plugin of this major version has a smaller one.
+constexpr std::size_t smallest_verdict = offsetof(inboxd_verdict, message) + sizeof(inboxd_bytes);
+
+Verdict failed(std::string_view error_class, std::string message) {
+  return {Verdict::Kind::retry, std::nullopt, std::string{error_class}, std::move(message)};
+}
+
+Verdict bad_verdict(const std::string& why) {
+  return failed("bad-verdict", "the handler's verdict makes no sense: " + why);
+}
+
+std::string class_of(inboxd_bytes bytes) {
+  std::string out{to_view(bytes).substr(0, INBOXD_ERROR_CLASS_LIMIT)};
+  for (char& c : out) {
+    const bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+                      c == '_' || c == '-';
+    if (!fits) c = '_';
+  }
+  return out;
+}
+
+std::string message_of(std::string_view text) {
+  const std::string message = base::shorten(text, INBOXD_MESSAGE_LIMIT);
+  return base::is_database_text(message) ? message : base::escape_controls(message);
+}
+
+}  // namespace
+
+Verdict verdict_of(const inboxd_verdict* said) {
+  if (said == nullptr) return bad_verdict("it is NULL");
+  if (said->struct_size < smallest_verdict) {
+    return bad_verdict("struct_size is " + std::to_string(said->struct_size) + ", it must be sizeof(inboxd_verdict)");
+  }
+  if (said->outcome == INBOXD_DONE) return {};
+  if (said->outcome != INBOXD_RETRY && said->outcome != INBOXD_DEAD) {
+    return bad_verdict("the outcome is " + std::to_string(said->outcome) +
+                       ", it must be INBOXD_DONE, INBOXD_RETRY or INBOXD_DEAD");
+  }
+  Verdict verdict{Verdict::Kind::dead, std::nullopt, class_of(said->error_class), message_of(to_view(said->message))};
+  if (said->outcome == INBOXD_DEAD) return verdict;
+  if (said->delay_ms < INBOXD_POLICY_DELAY || said->delay_ms > INBOXD_MAX_DELAY_MS) {
+    return bad_verdict("the delay is " + std::to_string(said->delay_ms) + " ms, it must be -1 or 0 to " +
+                       std::to_string(INBOXD_MAX_DELAY_MS));
+  }
+  verdict.kind = Verdict::Kind::retry;
+  if (said->delay_ms != INBOXD_POLICY_DELAY) verdict.delay = milliseconds{said->delay_ms};
+  return verdict;
+}
+
+Call::Call(std::span<const Delivered> events, const Cancellation& cancellation, steady_clock::time_point deadline)
+    : delivered_{events},
+      cancellation_{cancellation},
+      deadline_{deadline},
+      face_{{sizeof(inboxd_call), 0, say, headers, is_cancelled, deadline_ms_left, extension}, this},
+      events_{std::make_unique_for_overwrite<inboxd_event[]>(events.size())},
+      pointers_{std::make_unique_for_overwrite<const inboxd_event*[]>(events.size())},
+      verdicts_(events.size()),
+      settled_(events.size()),
+      unsettled_{events.size()} {
+  for (std::size_t i = 0; i < events.size(); ++i) fill(i);
+}
+
+void Call::fill(std::size_t index) {
+  const Delivered& from = delivered_[index];
+  const event::Event& source = *from.event;
+  inboxd_event& to = events_[index];
+  pointers_[index] = &to;
+  to.struct_size = sizeof(inboxd_event);
+  to.attempt = from.attempt;
+  std::memcpy(to.event_id, source.event_id.bytes.data(), sizeof to.event_id);
+  to.source_id = to_bytes(source.source_id);
+  to.event_type = to_bytes(source.event_type);
+  to.source = to_bytes(source.source);
+  to.subject = to_bytes(source.subject);
+  to.key = to_bytes(source.key);
+  to.payload = to_bytes(source.payload);
+  to.topic = to_bytes(from.topic);
+  to.offset = source.offset;
+  to.partition = from.partition;
+  to.has_headers = source.headers && !source.headers->empty() ? 1 : 0;
+  to.occurred_at = source.occurred_at.value_or(INBOXD_NO_TIME);
+  to.kafka_timestamp = source.kafka_timestamp.value_or(INBOXD_NO_TIME);
+  to.received_at = source.received_at == 0 ? INBOXD_NO_TIME : source.received_at;
+}
+
+void Call::settle(std::size_t index, Verdict verdict) {
+  if (!settled_[index]) --unsettled_;
+  settled_[index] = true;
+  verdicts_[index] = std::move(verdict);
+}
+
+void Call::settle_rest(const Verdict& verdict) {
+  for (std::size_t i = 0; unsettled_ > 0 && i < count(); ++i) {
+    if (!settled_[i]) settle(i, verdict);
+  }
+}
+
+void Call::fail_rest(std::string_view error_class, std::string_view message) {
+  settle_rest(failed(error_class, message_of(message)));
+}
+
+std::vector<Verdict> Call::take_verdicts() {
+  if (unsettled_ > 0) {
+    const bool was_cancelled = is_cancelled(&face_);
+    settle_rest(was_cancelled ? failed("cancelled", "the call was cancelled before the handler got to this event")
+                              : failed("no-verdict", no_verdict_message()));
+  }
+  return std::move(verdicts_);
+}
+
+std::string Call::no_verdict_message() const {
+  std::string message = "the handler returned without a verdict for this event";
+  if (stray_index_ == INBOXD_THE_REST) return message;
+  return message + "; it gave one for index " + std::to_string(stray_index_) + " of a call that has " +
+         std::to_string(count());
+}
+
+void Call::say(inboxd_call* face, std::size_t index, const inboxd_verdict* verdict) {
+  Call& self = *static_cast<Face*>(face)->call;
+  if (index == INBOXD_THE_REST) {
+    self.settle_rest(verdict_of(verdict));
+  } else if (index < self.count()) {
+    self.settle(index, verdict_of(verdict));
+  } else {
+    self.stray_index_ = index;
+  }
+}
+
+const inboxd_header* Call::headers(inboxd_call* face, std::size_t index, std::size_t* count) {
+  Call& self = *static_cast<Face*>(face)->call;
+  *count = 0;
+  if (index >= self.count() || self.events_[index].has_headers == 0) return nullptr;
+  const std::vector<inboxd_header>& headers = self.headers_at(index);
+  *count = headers.size();
+  return headers.empty() ? nullptr : headers.data();
+}
+
+const std::vector<inboxd_header>& Call::headers_at(std::size_t index) {
+  if (headers_.empty()) headers_.resize(count());
+  if (!headers_[index]) {
+    auto unpacked = std::make_unique<std::vector<inboxd_header>>();
+    for (const event::Header& header : event::unpack_headers(*delivered_[index].event->headers)) {
+      unpacked->push_back({to_bytes(header.name), to_bytes(header.value)});
+    }
+    headers_[index] = std::move(unpacked);
+  }
+  return *headers_[index];
+}
+
+bool Call::is_cancelled(const inboxd_call* face) {
+  const Call& self = *static_cast<const Face*>(face)->call;
+  return self.cancellation_.requested.load(std::memory_order_relaxed) || steady_clock::now() >= self.deadline_;
+}
+
+std::int64_t Call::deadline_ms_left(const inboxd_call* face) {
+  const Call& self = *static_cast<const Face*>(face)->call;
+  const auto left = std::chrono::ceil<milliseconds>(self.deadline_ - steady_clock::now());
+  return std::max<std::int64_t>(left.count(), 0);
+}
+
+const void* Call::extension(inboxd_call*, const char*) { return nullptr; }  // version 1.0 has none
+
+}  // namespace inboxd::plugin

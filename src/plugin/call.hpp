@@ -1,0 +1,69 @@
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plugin/abi/inboxd/handler.h"
+#include "plugin/plugin.hpp"
+
+namespace inboxd::plugin {
+
+/// One call of a plugin's `handle`: the events in the plugin's form, what the plugin may ask during the call, and the
+/// verdicts it gives. Borrows events and cancellation; one thread, except for what the header marks [any].
+class Call final {
+ public:
+  Call(std::span<const Delivered> events, const Cancellation& cancellation,
+       std::chrono::steady_clock::time_point deadline);
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  inboxd_call* face() { return &face_; }
+  const inboxd_event* const* events() const { return pointers_.get(); }
+  std::size_t count() const { return delivered_.size(); }
+
+  /// For all events without a verdict: the handler broke off with this.
+  void fail_rest(std::string_view error_class, std::string_view message);
+
+  /// The verdicts, in the order of the events; what has none gets one that says so. Once, after `handle` returned.
+  std::vector<Verdict> take_verdicts();
+
+ private:
+  /// What the plugin sees, with the way back.
+  struct Face : inboxd_call {
+    Call* call;
+  };
+
+  static void say(inboxd_call* face, std::size_t index, const inboxd_verdict* verdict);
+  static const inboxd_header* headers(inboxd_call* face, std::size_t index, std::size_t* count);
+  static bool is_cancelled(const inboxd_call* face);
+  static std::int64_t deadline_ms_left(const inboxd_call* face);
+  static const void* extension(inboxd_call* face, const char* name);
+
+  void fill(std::size_t index);
+  void settle(std::size_t index, Verdict verdict);
+  void settle_rest(const Verdict& verdict);
+  const std::vector<inboxd_header>& headers_at(std::size_t index);
+  std::string no_verdict_message() const;
+
+  std::span<const Delivered> delivered_;
+  const Cancellation& cancellation_;
+  std::chrono::steady_clock::time_point deadline_;
+  Face face_;
+  std::unique_ptr<inboxd_event[]> events_;
+  std::unique_ptr<const inboxd_event*[]> pointers_;
+  std::vector<Verdict> verdicts_;
+  std::vector<bool> settled_;
+  std::size_t unsettled_;
+  std::vector<std::unique_ptr<std::vector<inboxd_header>>> headers_;  ///< empty until the first question
+  std::size_t stray_index_ = INBOXD_THE_REST;  ///< the last index that the call does not have
+};
+
+/// A plugin's verdict as the daemon takes it: nonsense becomes a retry of class `bad-verdict`, texts are cut to their
+/// limits and made fit for the database.
+Verdict verdict_of(const inboxd_verdict* said);
+
+}  // namespace inboxd::plugin

@@ -1,0 +1,16 @@
+#pragma once
+#include <memory>
+
+#include "base/log.hpp"
+#include "base/result.hpp"
+#include "config/settings.hpp"
+#include "plugin/abi/inboxd/handler.h"
+#include "plugin/plugin.hpp"
+
+namespace inboxd::plugin {
+
+/// Makes an instance of a plugin whose table is known to be good. `load` without the loading.
+base::Result<std::unique_ptr<Instance>> make_instance(const inboxd_plugin* table, const config::Handler& handler,
+                                                      base::Logger& log);
+
+}  // namespace inboxd::plugin

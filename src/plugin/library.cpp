@@ -1,0 +1,110 @@
+#include "plugin/library.hpp"
+
+#include <dlfcn.h>
+
+#include <cstddef>
+
+#include "plugin/host.hpp"
+#include "plugin/search.hpp"
+#include "plugin/trust.hpp"
+
+namespace inboxd::plugin {
+namespace {
+
+constexpr const char* entry_name = "inboxd_plugin_entry";
+
+/// The size of the table in version 1.0: no plugin of this major version has a smaller one.
+constexpr std::size_t smallest_table = offsetof(inboxd_plugin, destroy) + sizeof(inboxd_plugin::destroy);
+
+std::string version_text(unsigned major, unsigned minor) { return std::to_string(major) + "." + std::to_string(minor); }
+
+std::string last_error() {
+  const char* const error = ::dlerror();
+  return error == nullptr ? "no reason given" : error;
+}
+
+/// The function that a plugin exports.
+struct Entry {
+  const inboxd_plugin* (*ask)(const inboxd_host*);
+};
+
+base::Result<Entry> find_entry(const std::string& path) {
+  // Never closed: threads, destructors and texts of the plugin may be in use until the process ends.
+  void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library == nullptr) {
+    return base::Problem{"plugin file " + path + " cannot be loaded: " + last_error() +
+                         "; it must be a shared object for this machine that is linked with all it needs"};
+  }
+  void* const symbol = ::dlsym(library, entry_name);
+  if (symbol == nullptr) {
+    return base::Problem{"plugin file " + path + " has no function " + entry_name +
+                         "; a handler exports it with INBOXD_HANDLER in C++ or INBOXD_EXPORT in C"};
+  }
+  return Entry{reinterpret_cast<const inboxd_plugin* (*)(const inboxd_host*)>(symbol)};
+}
+
+std::string said(const std::vector<Remark>& remarks) {
+  return remarks.empty() ? "it gave no reason" : "it says: " + remarks.back().text;
+}
+
+base::Result<Library> ask_for_table(const std::string& path, Entry entry) {
+  Library library{path, nullptr, {}};
+  const EntryHost host{library.remarks};
+  try {
+    library.table = entry.ask(&host);
+  } catch (...) {
+    return base::Problem{"plugin file " + path + ": an exception left " + entry_name +
+                         "; it must return its table, or NULL after it has said why through host->log"};
+  }
+  if (library.table == nullptr) {
+    return base::Problem{"plugin file " + path + " cannot work in this inboxd: " + said(library.remarks)};
+  }
+  return library;
+}
+
+std::optional<std::string> missing_extension(const inboxd_plugin* table) {
+  if (table->needs == nullptr) return std::nullopt;
+  for (const char* const* name = table->needs; *name != nullptr; ++name) {
+    if (find_extension(*name) == nullptr) {
+      return "needs the extension " + std::string{*name} + ", which inboxd " INBOXD_VERSION
+             " does not have; it takes a newer inboxd, or a plugin that does without";
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> fault_of(const inboxd_plugin* table) {
+  const std::string ours = version_text(INBOXD_ABI_MAJOR, INBOXD_ABI_MINOR);
+  if (table->abi_major != INBOXD_ABI_MAJOR) {
+    return "was built for version " + version_text(table->abi_major, table->abi_minor) +
+           " of the handler interface, this inboxd has " + ours + "; build it again with the headers of inboxd " +
+           INBOXD_VERSION;
+  }
+  if (table->struct_size < smallest_table) {
+    return "has a table of " + std::to_string(table->struct_size) + " bytes, version " +
+           version_text(table->abi_major, table->abi_minor) + " has at least " + std::to_string(smallest_table) +
+           "; struct_size must be sizeof(inboxd_plugin)";
+  }
+  if (table->name == nullptr || *table->name == '\0') return "has no name in its table; it must have a short one";
+  if (table->version == nullptr) return "has no version in its table; it must have one, such as \"1.0\"";
+  if (table->create == nullptr || table->handle == nullptr || table->destroy == nullptr) {
+    return "has an empty function in its table; create, handle and destroy must all be there";
+  }
+  return missing_extension(table);
+}
+
+base::Result<Library> open_library(const std::string& plugin, const SearchPath& where) {
+  auto path = find_file(plugin, where);
+  if (!path) return path.problem();
+  if (auto problem = distrust(path.value())) return *problem;
+  auto entry = find_entry(path.value());
+  if (!entry) return entry.problem();
+  auto library = ask_for_table(path.value(), entry.value());
+  if (!library) return library;
+  if (auto fault = fault_of(library.value().table)) return base::Problem{"plugin file " + path.value() + " " + *fault};
+  return library;
+}
+
+}  // namespace inboxd::plugin

@@ -1,0 +1,88 @@
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/log.hpp"
+#include "base/result.hpp"
+#include "config/settings.hpp"
+#include "event/event.hpp"
+
+namespace inboxd::plugin {
+
+/// An event as a handler gets it: with where it came from and which attempt this is (1 = first).
+struct Delivered {
+  const event::Event* event = nullptr;
+  std::string_view topic;
+  std::int32_t partition = 0;
+  std::int32_t attempt = 1;
+};
+
+/// What a handler said of one event. Where it said nothing or nonsense this room says it, as a retry of the error class
+/// `no-verdict`, `cancelled` (no verdict, and the call was cancelled or past its deadline: the handler did not get to
+/// the event), `bad-verdict` or `exception`.
+struct Verdict {
+  enum class Kind { done, retry, dead };
+  Kind kind = Kind::done;
+  std::optional<std::chrono::milliseconds> delay;  ///< retry: the handler's own wish, else the policy's backoff
+  std::string error_class;                         ///< short, dotted (`timeout`, `validation.amount`); may be empty
+  std::string message;
+};
+
+/// Tells a running call that nobody waits for it any more. Set by any thread, read by the handler's.
+struct Cancellation {
+  std::atomic<bool> requested{false};
+};
+
+/// A line that a plugin logged while it was asked what it is, before there was a handler to log for.
+struct Remark {
+  base::LogLevel level = base::LogLevel::info;
+  std::string text;
+};
+
+/// A loaded shared object: version, extensions it asked for, where it came from. Never unloaded.
+struct Description {
+  std::string path;
+  std::string name;
+  std::string version;
+  int abi_major = 0;
+  int abi_minor = 0;
+  std::vector<std::string> extensions;             ///< named extensions the plugin offers or asks for
+  std::vector<Remark> remarks;                     ///< what it logged meanwhile
+};
+
+/// One configured handler made of a plugin. `handle` may be called by several worker threads at once (the ABI says so);
+/// everything else by one.
+class Instance {
+ public:
+  virtual ~Instance() = default;
+  /// One call: a verdict for each event, in their order. Blocks as long as the handler takes; never throws. `deadline`
+  /// is when the call ought to have ended (monotonic).
+  virtual std::vector<Verdict> handle(std::span<const Delivered> events, const Cancellation& cancellation,
+                                      std::chrono::steady_clock::time_point deadline) = 0;
+};
+
+/// Where plugins named without a slash are looked for.
+struct SearchPath {
+  std::vector<std::string> folders;
+};
+
+/// The folder that the daemon's own plugins are in: $INBOXD_PLUGIN_PATH, beside the executable (`plugins/`), or
+/// <prefix>/lib/inboxd.
+SearchPath default_search_path();
+
+/// Loads, checks (ownership, ABI, symbol) and describes a plugin without making an instance.
+base::Result<Description> inspect(const std::string& plugin, const SearchPath& where);
+
+/// Loads a plugin and makes an instance of it with its settings; the problem is a sentence with what would be right.
+/// The instance writes to the logger as long as it lives.
+base::Result<std::unique_ptr<Instance>> load(const config::Handler& handler, const SearchPath& where,
+                                             base::Logger& log);
+
+}  // namespace inboxd::plugin

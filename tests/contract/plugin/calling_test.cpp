@@ -1,0 +1,205 @@
+#include <atomic>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <thread>
+
+#include "contract/plugin/support.hpp"
+#include "event/headers.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;
+using contract::Attempt;
+using contract::Batch;
+using contract::Cancellation;
+using contract::Clock;
+using contract::Kind;
+using contract::Verdict;
+using namespace std::chrono_literals;
+
+namespace {
+
+void check_failed(const Verdict& verdict, const std::string& error_class, const std::string& part_of_message) {
+  CHECK(verdict.kind == Kind::retry);
+  CHECK_FALSE(verdict.delay.has_value());
+  CHECK(verdict.error_class == error_class);
+  CHECK_THAT(verdict.message, ContainsSubstring(part_of_message));
+}
+
+/// Waits for a condition that another thread brings about.
+template <class Condition>
+bool eventually(Condition condition) {
+  for (const auto until = Clock::now() + 30s; Clock::now() < until; std::this_thread::sleep_for(1ms)) {
+    if (condition()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("a handler sees everything of an event, and null is not empty") {
+  Attempt attempt{"mirror", {{"word", "two words"}, {"number", "-42"}, {"flag", "true"}, {"pause", "5m"}}};
+  Batch batch{{"key 1"}};
+  const std::string headers = inboxd::event::pack_headers({{"a", "1"}, {"b", std::nullopt}, {"a", ""}});
+  auto& event = batch.event(0);
+  event.event_id = *inboxd::base::parse_uuid("0190b6f0-1234-7abc-8def-0123456789ab");
+  event.source_id = "order-1";
+  event.source = "/shop";
+  event.subject = "";
+  event.payload = std::nullopt;
+  event.headers = headers;
+  event.occurred_at = -5;
+  event.received_at = 1'700'000'000'000'000;
+  batch.delivered(0).attempt = 7;
+
+  const auto verdicts = batch.through(attempt.instance());
+  REQUIRE(verdicts.size() == 1);
+  CHECK(verdicts[0].kind == Kind::dead);
+  CHECK(verdicts[0].error_class == "mirror");
+  CHECK(verdicts[0].message ==
+        "handler=under-test word=two words number=-42 flag=true pause=300000"
+        " id=0190b6f0-1234-7abc-8def-0123456789ab source_id=order-1 type='OrderPlaced' source='/shop' subject=''"
+        " key='key 1' payload=null at=orders/3/100 attempt=7 occurred=-5 kafka=none received=1700000000000000"
+        " headers=[a:'1',b:null,a:''] a='' in_time=yes sql=no");
+}
+
+TEST_CASE("what an event does not have is null, and its id stands in for the producer's text") {
+  Attempt attempt{"mirror"};
+  Batch batch{{""}};
+  batch.event(0).key = std::nullopt;
+  batch.event(0).payload = std::string_view{};
+  const auto verdicts = batch.through(attempt.instance());
+  CHECK_THAT(verdicts.at(0).message,
+             ContainsSubstring("source_id=00000000-0000-0000-0000-000000000000 type='OrderPlaced' source=null"
+                               " subject=null key=null payload='' at=") &&
+                 ContainsSubstring("received=none headers=[] a=null"));
+}
+
+TEST_CASE("each event of a call has a verdict of its own, in their order") {
+  Attempt attempt{"mirror"};
+  const auto verdicts = Batch{{"done", "retry", "x", "done"}}.through(attempt.instance());
+  REQUIRE(verdicts.size() == 4);
+  CHECK(verdicts[0].kind == Kind::done);
+  CHECK(verdicts[1].kind == Kind::retry);
+  CHECK(verdicts[1].delay == 1500ms);
+  CHECK(verdicts[1].error_class == "later.please");
+  CHECK(verdicts[1].message == "later");
+  CHECK(verdicts[2].kind == Kind::dead);
+  CHECK_THAT(verdicts[2].message, ContainsSubstring("at=orders/3/102"));
+  CHECK(verdicts[3].kind == Kind::done);
+}
+
+TEST_CASE("what a handler logs carries its name, on one line") {
+  const contract::StderrTaken taken;
+  Attempt attempt{"mirror"};
+  Batch{{"x"}}.through(attempt.instance());
+  CHECK_THAT(taken.text(),
+             ContainsSubstring("info handler: saw 00000000-0000-0000-0000-000000000000 handler=under-test\n"));
+}
+
+TEST_CASE("an exception in a handler is a retry of its event alone") {
+  Attempt attempt{"throws"};
+  const auto verdicts = Batch{{"fine", "standard", "odd", "fine"}}.through(attempt.instance());
+  REQUIRE(verdicts.size() == 4);
+  CHECK(verdicts[0].kind == Kind::done);
+  check_failed(verdicts[1], "exception", "the ledger does not balance");
+  check_failed(verdicts[2], "exception", "no std::exception");
+  CHECK(verdicts[3].kind == Kind::done);
+}
+
+TEST_CASE("an exception in a batch is a retry of the events that had no verdict yet") {
+  Attempt attempt{"throws", {{"when", "batch"}}};
+  const auto verdicts = Batch{{"a", "b", "c"}}.through(attempt.instance());
+  CHECK(verdicts.at(0).kind == Kind::done);
+  check_failed(verdicts.at(1), "exception", "the batch fell apart");
+  check_failed(verdicts.at(2), "exception", "the batch fell apart");
+}
+
+TEST_CASE("an exception that breaks the contract and crosses the boundary ends there") {
+  Attempt attempt{"throws_across"};
+  const auto standard = Batch{{"a", "b"}}.through(attempt.instance());
+  CHECK(standard.at(0).kind == Kind::done);
+  check_failed(standard.at(1), "exception", "across the boundary");
+  check_failed(Batch({"odd", "b"}).through(attempt.instance()).at(1), "exception", "no std::exception");
+}
+
+TEST_CASE("a verdict that makes no sense is a retry that says so") {
+  Attempt attempt{"nonsense"};
+  const auto verdicts =
+      Batch{{"outcome", "zero", "delay", "centuries", "null", "short", "nothing"}}.through(attempt.instance());
+  REQUIRE(verdicts.size() == 7);
+  check_failed(verdicts[0], "bad-verdict", "the outcome is 99");
+  check_failed(verdicts[1], "bad-verdict", "the outcome is 0");
+  check_failed(verdicts[2], "bad-verdict", "the delay is -5 ms");
+  check_failed(verdicts[3], "bad-verdict", "it must be -1 or 0 to 31622400000");
+  check_failed(verdicts[4], "bad-verdict", "it is NULL");
+  check_failed(verdicts[5], "bad-verdict", "struct_size is 8");
+  check_failed(verdicts[6], "no-verdict", "returned without a verdict for this event");
+}
+
+TEST_CASE("a verdict for an event that the call does not have changes nothing and is named") {
+  Attempt attempt{"nonsense"};
+  const auto verdicts = Batch{{"stray", "twice"}}.through(attempt.instance());
+  check_failed(verdicts.at(0), "no-verdict", "it gave one for index 1000 of a call that has 2");
+  CHECK(verdicts.at(1).kind == Kind::done);
+}
+
+TEST_CASE("a verdict's texts are made fit for the database") {
+  Attempt attempt{"nonsense"};
+  const auto verdicts = Batch{{"garbage"}}.through(attempt.instance());
+  CHECK(verdicts.at(0).error_class == "____");
+  CHECK(verdicts.at(0).message == "\\xff\\x00\\n!");
+}
+
+TEST_CASE("a handler that hangs learns that its deadline is past, and what it did not get to is cancelled") {
+  Attempt attempt{"hangs"};
+  const auto start = Clock::now();
+  const auto verdicts = Batch{{"a", "b"}}.through(attempt.instance(), 50ms);
+  CHECK(Clock::now() - start >= 50ms);
+  CHECK(verdicts.at(0).kind == Kind::done);
+  check_failed(verdicts.at(1), "cancelled", "cancelled before the handler got to this event");
+}
+
+TEST_CASE("a handler that hangs learns that it is cancelled") {
+  Attempt attempt{"hangs"};
+  Cancellation cancellation;
+  std::vector<Verdict> verdicts;
+  std::thread worker{[&] { verdicts = Batch{{"a", "b"}}.through(attempt.instance(), cancellation); }};
+  cancellation.requested = true;
+  worker.join();
+  check_failed(verdicts.at(1), "cancelled", "");
+}
+
+TEST_CASE("a handler that ignores its cancellation keeps its thread until it returns, and then its word stands") {
+  const contract::Folder folder;
+  Attempt attempt{"deaf", {{"seen", (folder / "seen").string()}, {"release", (folder / "release").string()}}};
+  Cancellation cancellation;
+  cancellation.requested = true;
+  std::vector<Verdict> verdicts;
+  std::atomic<bool> returned{false};
+  std::thread worker{[&] {
+    verdicts = Batch{{"a", "b"}}.through(attempt.instance(), cancellation);
+    returned = true;
+  }};
+  CHECK(eventually([&] { return contract::fs::exists(folder / "seen"); }));
+  CHECK_FALSE(returned);
+  std::ofstream{folder / "release"}.put('\n');
+  worker.join();
+  CHECK(verdicts.at(0).kind == Kind::done);
+  check_failed(verdicts.at(1), "cancelled", "");
+}
+
+TEST_CASE("several workers call one instance at once") {
+  Attempt attempt{"mirror"};
+  std::atomic<int> right{0};
+  std::vector<std::thread> workers;
+  for (int worker = 0; worker < 4; ++worker) {
+    workers.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) {
+        const auto verdicts = Batch{{"done", "retry"}}.through(attempt.instance());
+        right += verdicts[0].kind == Kind::done && verdicts[1].kind == Kind::retry ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  CHECK(right == 800);
+}

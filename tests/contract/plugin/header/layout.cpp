@@ -1,0 +1,2 @@
+// The same text, read as C++.
+#include "layout.c"

@@ -1,0 +1,125 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdlib>
+
+#include "contract/plugin/support.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using contract::Attempt;
+using contract::Batch;
+using contract::Folder;
+using contract::handler_of;
+using contract::Kind;
+namespace fs = std::filesystem;
+
+namespace {
+
+void run(const std::string& command, const Folder& folder) {
+  const fs::path log = folder / "log";
+  const int status = std::system((command + " >" + log.string() + " 2>&1").c_str());
+  INFO(command << "\n" << contract::contents(log));
+  REQUIRE(status == 0);
+}
+
+/// Installs what one needs to build handlers, and the shipped ones, below a folder.
+void install(const Folder& folder) {
+  for (const std::string component : {"development", "handlers"}) {
+    run(std::string{CMAKE_PROGRAM} + " --install " BUILD_FOLDER " --component " + component + " --prefix " +
+            (folder / "prefix").string(),
+        folder);
+  }
+}
+
+/// Builds an example as its reader would: from a copy, with nothing but the installed package.
+fs::path build_example(const std::string& name, const Folder& folder) {
+  const fs::path source = folder / name;
+  fs::copy(SOURCE_FOLDER "/config/examples/" + name, source, fs::copy_options::recursive);
+  const std::string build = (source / "build").string();
+  run(std::string{CMAKE_PROGRAM} + " -S " + source.string() + " -B " + build + " -G '" GENERATOR "'" +
+          " -DCMAKE_C_COMPILER=" C_COMPILER " -DCMAKE_CXX_COMPILER=" CXX_COMPILER +
+          " -DCMAKE_C_FLAGS='-Wall -Wextra -Werror' -DCMAKE_CXX_FLAGS='-Wall -Wextra -Werror'" +
+          " -DCMAKE_PREFIX_PATH=" + (folder / "prefix").string(),
+      folder);
+  run(std::string{CMAKE_PROGRAM} + " --build " + build, folder);
+  return source / "build" / (name + ".so");
+}
+
+}  // namespace
+
+TEST_CASE("the install has the headers, the package and the shipped handlers in their places") {
+  const Folder folder;
+  install(folder);
+  for (const char* file : {"include/inboxd/handler.h", "include/inboxd/handler.hpp",
+                           "lib/cmake/inboxd/inboxdConfig.cmake", "lib/cmake/inboxd/inboxdConfigVersion.cmake",
+                           "lib/cmake/inboxd/inboxdHandler.cmake", "lib/inboxd/log.so"}) {
+    CHECK(fs::is_regular_file(folder / "prefix" / file));
+  }
+  const std::string installed = (folder / "prefix" / "lib" / "inboxd").string();
+  CHECK(Attempt{handler_of("log"), installed}.worked());
+}
+
+TEST_CASE("the C++ example is built outside the tree, writes a receipt for each order, and the same one twice") {
+  const Folder folder;
+  install(folder);
+  const std::string plugin = build_example("receipt", folder).string();
+  fs::create_directory(folder / "receipts");
+  CHECK_THAT((Attempt{handler_of(plugin, {{"folder", (folder / "nowhere").string()}})}.problem()),
+             ContainsSubstring("it must be a folder that exists"));
+
+  Attempt attempt{handler_of(plugin, {{"folder", (folder / "receipts").string()}})};
+  Batch batch{{"order-1", "order-2", "gone"}};
+  batch.event(1).key = std::nullopt;
+  batch.event(2).payload = std::nullopt;
+  for (int attempts = 1; attempts <= 2; ++attempts) {
+    batch.delivered(0).attempt = attempts;
+    const auto verdicts = batch.through(attempt.instance());
+    CHECK(verdicts.at(0).kind == Kind::done);
+    CHECK(verdicts.at(1).kind == Kind::dead);
+    CHECK(verdicts.at(1).error_class == "validation.key");
+    CHECK(verdicts.at(2).kind == Kind::done);
+  }
+  const fs::path receipt = folder / "receipts" / "00000000-0000-0000-0000-000000000000.txt";
+  CHECK(contract::contents(receipt) ==
+        "Receipt 00000000-0000-0000-0000-000000000000\nOrder   order-1\nEvent   OrderPlaced\n\n{}\n");
+  CHECK(std::distance(fs::directory_iterator{folder / "receipts"}, fs::directory_iterator{}) == 1);
+
+  fs::remove_all(folder / "receipts");
+  const auto failed = batch.through(attempt.instance());
+  CHECK(failed.at(0).kind == Kind::retry);
+  CHECK(failed.at(0).error_class == "receipt.write");
+  CHECK(failed.at(0).delay == std::chrono::seconds{30});
+}
+
+TEST_CASE("the C example is built outside the tree and appends a line for each event") {
+  const Folder folder;
+  install(folder);
+  const std::string plugin = build_example("audit_trail", folder).string();
+  const std::string trail = (folder / "trail").string();
+  CHECK_THAT((Attempt{handler_of(plugin)}.problem()), ContainsSubstring("setting 'file' is missing"));
+  CHECK_THAT((Attempt{handler_of(plugin, {{"file", trail}, {"snyc", "true"}})}.problem()),
+             ContainsSubstring("unknown setting 'snyc'; this plugin knows: file, sync"));
+  CHECK_THAT((Attempt{handler_of(plugin, {{"file", "/nowhere/trail"}})}.problem()),
+             ContainsSubstring("cannot open /nowhere/trail"));
+
+  for (const std::string sync : {"false", "true"}) {
+    Attempt attempt{handler_of(plugin, {{"file", trail}, {"sync", sync}})};
+    Batch batch{{"a", "b"}};
+    batch.event(0).payload = "one\tline\n\\";
+    batch.event(1).payload = std::nullopt;
+    for (const auto& verdict : batch.through(attempt.instance())) CHECK(verdict.kind == Kind::done);
+  }
+  const std::string lines = "00000000-0000-0000-0000-000000000000\tOrderPlaced\torders/3/100\tone\\x09line\\x0a\\x5c\n"
+                            "00000000-0000-0000-0000-000000000001\tOrderPlaced\torders/3/101\t\\N\n";
+  CHECK(contract::contents(trail) == lines + lines);
+}
+
+TEST_CASE("the C example asks to be tried again when the disk is full") {
+  if (!fs::exists("/dev/full")) SKIP("there is no /dev/full here");
+  const Folder folder;
+  install(folder);
+  Attempt attempt{handler_of(build_example("audit_trail", folder).string(), {{"file", "/dev/full"}})};
+  const auto verdicts = Batch{{"a"}}.through(attempt.instance());
+  CHECK(verdicts.at(0).kind == Kind::retry);
+  CHECK(verdicts.at(0).error_class == "disk.full");
+  CHECK(verdicts.at(0).delay == std::chrono::seconds{30});
+}

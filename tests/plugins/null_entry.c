@@ -1,0 +1,7 @@
+/* Refuses to work in this daemon, and says why. */
+#include <inboxd/handler.h>
+
+INBOXD_EXPORT const inboxd_plugin* inboxd_plugin_entry(const inboxd_host* host) {
+  inboxd_log(host, INBOXD_LOG_ERROR, "this handler needs inboxd 99 or newer");
+  return NULL;
+}

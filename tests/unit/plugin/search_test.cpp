@@ -1,0 +1,103 @@
+#include "plugin/search.hpp"
+
+#include <stdlib.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
+#include <fstream>
+
+using Catch::Matchers::ContainsSubstring;
+using inboxd::plugin::default_search_path;
+using inboxd::plugin::find_file;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Two folders: the second one has what the first one has, and more.
+struct Folders {
+  Folders() {
+    std::string name = (fs::temp_directory_path() / "inboxd-search-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    top = fs::canonical(name);
+    for (const char* file : {"first/both.so", "second/both.so", "second/one.so", "second/notes.txt"}) {
+      fs::create_directories((top / file).parent_path());
+      std::ofstream{top / file} << "code";
+    }
+    where.folders = {(top / "missing").string(), (top / "first").string(), (top / "second").string()};
+  }
+  ~Folders() {
+    std::error_code ignored;
+    fs::remove_all(top, ignored);
+  }
+  Folders(const Folders&) = delete;
+  Folders& operator=(const Folders&) = delete;
+
+  std::string found(const std::string& plugin) const {
+    const auto file = find_file(plugin, where);
+    return file ? file.value() : "";
+  }
+
+  fs::path top;
+  inboxd::plugin::SearchPath where;
+};
+
+/// Sets $INBOXD_PLUGIN_PATH and puts back what it was.
+struct PluginPath {
+  explicit PluginPath(const char* value) {
+    if (const char* const old = ::getenv(name)) before = old;
+    ::setenv(name, value, 1);
+  }
+  ~PluginPath() {
+    if (before) {
+      ::setenv(name, before->c_str(), 1);
+    } else {
+      ::unsetenv(name);
+    }
+  }
+  PluginPath(const PluginPath&) = delete;
+  PluginPath& operator=(const PluginPath&) = delete;
+
+  static constexpr const char* name = "INBOXD_PLUGIN_PATH";
+  std::optional<std::string> before;
+};
+
+}  // namespace
+
+TEST_CASE("a name is looked for in the folders in their order") {
+  const Folders folders;
+  CHECK(folders.found("both") == (folders.top / "first/both.so").string());
+  CHECK(folders.found("one") == (folders.top / "second/one.so").string());
+}
+
+TEST_CASE("a path is taken as it is, without links and dots") {
+  const Folders folders;
+  fs::create_symlink(folders.top / "second/one.so", folders.top / "link.so");
+  CHECK(folders.found((folders.top / "link.so").string()) == (folders.top / "second/one.so").string());
+  CHECK(folders.found((folders.top / "first/../second/one.so").string()) == (folders.top / "second/one.so").string());
+  const auto missing = find_file("./missing.so", folders.where);
+  REQUIRE_FALSE(missing.ok());
+  CHECK_THAT(missing.problem().message, ContainsSubstring("./missing.so cannot be reached: No such file"));
+}
+
+TEST_CASE("a name that is nowhere is answered with what there is") {
+  const Folders folders;
+  const auto missing = find_file("oen", folders.where);
+  REQUIRE_FALSE(missing.ok());
+  CHECK_THAT(missing.problem().message, ContainsSubstring("there is no plugin 'oen'") &&
+                                            ContainsSubstring("there is: both, one;") &&
+                                            ContainsSubstring("with a slash: ./oen.so"));
+  const auto file = find_file("one.so", folders.where);
+  REQUIRE_FALSE(file.ok());
+  CHECK_THAT(file.problem().message, ContainsSubstring("with a slash: ./one.so"));
+}
+
+TEST_CASE("the environment's folders come before those beside the executable") {
+  const PluginPath path{"/one::/two"};
+  const auto folders = default_search_path().folders;
+  REQUIRE(folders.size() == 4);
+  CHECK(folders[0] == "/one");
+  CHECK(folders[1] == "/two");
+  CHECK_THAT(folders[2], ContainsSubstring("/plugins"));
+  CHECK_THAT(folders[3], ContainsSubstring("/lib/inboxd"));
+}
