@@ -25,9 +25,11 @@ class Arena final {
     return out;
   }
 
+  /// The copy of no bytes is not null, either: a null pointer could be taken for an absent value.
   std::string_view copy(std::string_view bytes) {
+    if (bytes.empty()) return {"", 0};
     char* const out = allocate(bytes.size());
-    if (!bytes.empty()) std::memcpy(out, bytes.data(), bytes.size());
+    std::memcpy(out, bytes.data(), bytes.size());
     return {out, bytes.size()};
   }
 

@@ -1,0 +1,148 @@
+// CloudEvents 1.0 (and 0.3), https://github.com/cloudevents/spec: structured and binary content mode of the Kafka
+// binding, and the JSON format without its content type, as Dapr and some SDKs write it. An event's identity is its
+// source and its id; the id alone is any string.
+#include <algorithm>
+#include <array>
+
+#include "envelope/rule.hpp"
+#include "envelope/time.hpp"
+
+namespace inboxd::envelope {
+namespace {
+
+constexpr std::string_view media_type = "application/cloudevents";
+
+bool starts_with_ignoring_case(std::string_view text, std::string_view lower) {
+  if (text.size() < lower.size()) return false;
+  for (std::size_t i = 0; i < lower.size(); ++i) {
+    const char c = text[i] >= 'A' && text[i] <= 'Z' ? static_cast<char>(text[i] + ('a' - 'A')) : text[i];
+    if (c != lower[i]) return false;
+  }
+  return true;
+}
+
+const event::Header* find_content_type(const std::vector<event::Header>& headers) {
+  constexpr std::string_view name = "content-type";
+  for (auto it = headers.rbegin(); it != headers.rend(); ++it) {
+    if (it->name.size() == name.size() && starts_with_ignoring_case(it->name, name)) return &*it;
+  }
+  return nullptr;
+}
+
+/// What follows `application/cloudevents` in the content type, without parameters: `+json`, `-batch+json`, nothing.
+std::optional<std::string_view> cloudevents_format(std::string_view content_type) {
+  content_type.remove_prefix(std::min(content_type.find_first_not_of(" \t"), content_type.size()));
+  if (!starts_with_ignoring_case(content_type, media_type)) return std::nullopt;
+  const std::string_view rest = content_type.substr(media_type.size());
+  if (!rest.empty() && std::string_view{"+-; \t"}.find(rest[0]) == std::string_view::npos) return std::nullopt;
+  return rest.substr(0, rest.find_first_of("; \t"));
+}
+
+/// The header `ce_NAME`, or `ce-NAME` from those who are used to HTTP; the last one counts.
+const event::Header* find_attribute(const std::vector<event::Header>& headers, std::string_view name) {
+  for (auto it = headers.rbegin(); it != headers.rend(); ++it) {
+    const std::string_view header = it->name;
+    if (header.size() == name.size() + 3 && header[0] == 'c' && header[1] == 'e' &&
+        (header[2] == '_' || header[2] == '-') && header.substr(3) == name) {
+      return &*it;
+    }
+  }
+  return nullptr;
+}
+
+event::MaybeBytes text_of(const event::Header* header, base::Arena& arena) {
+  return header != nullptr ? producer_text(header->value, arena) : std::nullopt;
+}
+
+void require_identity(Reading& out) {
+  out.uniqueness = Uniqueness::source_and_id;
+  if (out.source && out.source->empty()) out.source.reset();
+  if (!out.id) out.complain(Rejection::no_id, "a CloudEvent without id");
+  if (!out.source) out.complain(Rejection::no_id, "a CloudEvent without source, half of its identity");
+}
+
+/// Spares nearly all values that are no CloudEvents a reading as JSON. Looks for the rarest letter first.
+bool mentions_specversion(std::string_view value) {
+  constexpr std::string_view key = "\"specversion\"";
+  constexpr std::size_t rarest = key.find('v');
+  for (std::size_t at = value.find('v', rarest); at != value.npos; at = value.find('v', at + 1)) {
+    if (value.substr(at - rarest).starts_with(key)) return true;
+  }
+  return false;
+}
+
+enum Attribute : std::size_t { id, source, type, specversion, subject, time, attributes };
+using Attributes = std::array<JsonValue, attributes>;
+
+std::string_view find_attributes(const Input& in, Attributes& found) {
+  constexpr std::array<std::string_view, attributes> pointers{"/id",          "/source",  "/type",
+                                                              "/specversion", "/subject", "/time"};
+  return find_in_json(*in.record.payload, pointers, found, in.arena);
+}
+
+void take_attributes(const Attributes& found, Reading& out) {
+  take_id(out, found[id], Numbers::refused);
+  take_attribute(out, out.source, "source", found[source], Numbers::refused);
+  take_attribute(out, out.type, "type", found[type], Numbers::refused);
+  take_attribute(out, out.subject, "subject", found[subject], Numbers::refused);
+  if (found[time].is_text()) out.occurred_at = parse_rfc3339(found[time].text);
+  require_identity(out);
+}
+
+}  // namespace
+
+bool read_cloudevents_structured(const Input& in, Reading& out, std::string* why) {
+  const event::Header* const header = find_content_type(in.record.headers);
+  const event::MaybeBytes content_type = text_of(header, in.arena);
+  if (!content_type) return no_match(why, "there is no header content-type");
+  const auto format = cloudevents_format(*content_type);
+  if (!format) return no_match(why, "header content-type is ", Quoted{*content_type});
+  say(why, "header content-type is ", Quoted{*content_type});
+  if (!in.record.payload) {
+    out.complain(Rejection::no_id, "the value that should hold the CloudEvent is null");
+  } else if (starts_with_ignoring_case(*format, "-batch")) {
+    out.complain(Rejection::undecodable, "a batch of CloudEvents in one record");
+  } else if (!format->empty() && !(format->size() == 5 && starts_with_ignoring_case(*format, "+json"))) {
+    out.complain(Rejection::undecodable, "a structured CloudEvent in another format than JSON");
+  } else {
+    Attributes found;
+    const std::string_view problem = find_attributes(in, found);
+    if (problem.empty()) take_attributes(found, out);
+    else out.complain(Rejection::undecodable, "a structured CloudEvent whose value is not JSON: ", problem);
+  }
+  return true;
+}
+
+bool read_cloudevents_binary(const Input& in, Reading& out, std::string* why) {
+  const auto& headers = in.record.headers;
+  const event::Header* const id_header = find_attribute(headers, "id");
+  if (id_header == nullptr && find_attribute(headers, "specversion") == nullptr) {
+    return no_match(why, "there is no header ce_id or ce_specversion");
+  }
+  say(why, "there is a header ", id_header != nullptr ? "ce_id" : "ce_specversion");
+  out.id = text_of(id_header, in.arena);
+  out.source = text_of(find_attribute(headers, "source"), in.arena);
+  out.type = text_of(find_attribute(headers, "type"), in.arena);
+  out.subject = text_of(find_attribute(headers, "subject"), in.arena);
+  if (const auto when = text_of(find_attribute(headers, "time"), in.arena)) out.occurred_at = parse_rfc3339(*when);
+  require_identity(out);
+  return true;
+}
+
+bool read_cloudevents_in_value(const Input& in, Reading& out, std::string* why) {
+  if (!in.record.payload || !mentions_specversion(*in.record.payload)) {
+    return no_match(why, "the value has no \"specversion\"");
+  }
+  Attributes found;
+  const std::string_view problem = find_attributes(in, found);
+  if (!problem.empty()) return no_match(why, "the value is not JSON: ", problem);
+  const bool has_id = found[id].kind != JsonValue::Kind::none && found[id].kind != JsonValue::Kind::null;
+  if (!has_id || !found[specversion].is_text() || !found[source].is_text() || !found[type].is_text()) {
+    return no_match(why, "the value is JSON without specversion, id, source and type all at its top");
+  }
+  say(why, "the value is JSON with specversion, id, source and type");
+  take_attributes(found, out);
+  return true;
+}
+
+}  // namespace inboxd::envelope

@@ -1,0 +1,75 @@
+// The topic's own rules: `header:NAME`, `json:/pointer` or `key` for each of id, type, source, subject and time.
+#include <array>
+
+#include "envelope/rule.hpp"
+#include "envelope/time.hpp"
+
+namespace inboxd::envelope {
+namespace {
+
+constexpr std::string_view header_prefix = "header:";
+constexpr std::string_view json_prefix = "json:";
+
+enum Part : std::size_t { id, type, source, subject, time, parts };
+using Places = std::array<std::string_view, parts>;
+using Values = std::array<JsonValue, parts>;
+
+/// All places in the value at once, in one pass over it. Says why there is nothing.
+std::string_view look_in_value(const Input& in, const Places& places, Values& out) {
+  std::array<std::string_view, parts> pointers;
+  bool wanted = false;
+  for (std::size_t i = 0; i < parts; ++i) {
+    if (!places[i].starts_with(json_prefix)) continue;
+    pointers[i] = places[i].substr(json_prefix.size());
+    wanted = true;
+  }
+  if (!wanted) return {};
+  if (!in.record.payload) return "the value is null";
+  return find_in_json(*in.record.payload, pointers, out, in.arena);
+}
+
+JsonValue text_or_none(event::MaybeBytes bytes, base::Arena& arena) {
+  const auto text = producer_text(bytes, arena);
+  return text ? JsonValue{JsonValue::Kind::string, *text} : JsonValue{};
+}
+
+void look_in_headers_and_key(const Input& in, const Places& places, Values& out) {
+  for (std::size_t i = 0; i < parts; ++i) {
+    if (places[i] == "key") {
+      out[i] = text_or_none(in.record.key, in.arena);
+    } else if (places[i].starts_with(header_prefix)) {
+      const auto* header = event::find_header(in.record.headers, places[i].substr(header_prefix.size()));
+      if (header != nullptr) out[i] = text_or_none(header->value, in.arena);
+    }
+  }
+}
+
+std::string nothing_at(std::string_view place, std::string_view problem_with_value) {
+  if (place.empty()) return "the topic's custom rules name no place for the id";
+  std::string out{"nothing at the place of the id, "};
+  out.append(place);
+  if (place.starts_with(json_prefix) && !problem_with_value.empty()) out.append(": ").append(problem_with_value);
+  return out;
+}
+
+}  // namespace
+
+bool read_custom(const Input& in, Reading& out, std::string* why) {
+  const config::CustomRules& rules = in.rules.topic.custom;
+  const Places places{rules.id, rules.type, rules.source, rules.subject, rules.time};
+  Values values;
+  const std::string_view problem = look_in_value(in, places, values);
+  look_in_headers_and_key(in, places, values);
+  take_id(out, values[id], Numbers::taken);
+  take_attribute(out, out.type, "type", values[type], Numbers::taken);
+  take_attribute(out, out.source, "source", values[source], Numbers::taken);
+  take_attribute(out, out.subject, "subject", values[subject], Numbers::taken);
+  if (rules.time.empty()) out.occurred_at = record_time(in.record);
+  else out.occurred_at = parse_time(values[time].text);
+  if (out.source && out.source->empty()) out.source.reset();
+  if (!out.id) out.complain(Rejection::no_id, nothing_at(places[id], problem));
+  say(why, "the topic's own rules: id at ", rules.id.empty() ? "no place" : rules.id);
+  return true;
+}
+
+}  // namespace inboxd::envelope

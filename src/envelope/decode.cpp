@@ -1,0 +1,171 @@
+#include "envelope/decode.hpp"
+
+#include <cstdio>
+
+#include "envelope/identity.hpp"
+#include "envelope/rule.hpp"
+#include "envelope/time.hpp"
+#include "event/headers.hpp"
+
+namespace inboxd::envelope {
+namespace {
+
+using config::EnvelopeKind;
+using config::OnMissingId;
+
+/// What `explain` shows; null while records are decoded.
+using Steps = std::vector<Step>*;
+
+void note(Steps steps, std::string_view rule, bool matched, std::string_view why) {
+  if (steps != nullptr) steps->push_back({std::string{rule}, matched, std::string{why}});
+}
+
+Rejected rejected(Steps steps, Rejection reason, std::string detail) {
+  if (steps != nullptr) note(steps, "quarantine", true, std::string{name_of(reason)} + ": " + detail);
+  return {reason, std::move(detail)};
+}
+
+bool applies(const Rule& rule, EnvelopeKind wanted) {
+  return wanted == EnvelopeKind::automatic ? rule.kind != EnvelopeKind::custom : rule.kind == wanted;
+}
+
+std::string_view nothing_recognised(EnvelopeKind wanted) {
+  switch (wanted) {
+    case EnvelopeKind::automatic: return "neither a CloudEvent (in headers or value) nor a header id";
+    case EnvelopeKind::cloudevents: return "no CloudEvent, neither in the headers nor in the value";
+    case EnvelopeKind::outbox_router: return "there is no header id";
+    case EnvelopeKind::custom: break;  // always applies
+  }
+  return "no rule applies";
+}
+
+/// Reads by the first rule that recognises the record.
+void read_by_rules(const Input& in, Reading& out, Steps steps) {
+  std::string why;
+  for (const Rule& rule : all_rules()) {
+    if (!applies(rule, in.rules.topic.envelope)) continue;
+    const bool matched = rule.read(in, out, steps != nullptr ? &why : nullptr);
+    note(steps, rule.name, matched, why);
+    if (matched) return;
+  }
+  out.occurred_at = record_time(in.record);
+  out.complain(Rejection::no_id, nothing_recognised(in.rules.topic.envelope));
+}
+
+std::optional<std::string> problem_with_size(const Input& in) {
+  const std::size_t limit = in.rules.topic.payload_limit;
+  const auto size = [](const event::MaybeBytes& bytes) { return bytes ? bytes->size() : 0; };
+  const std::size_t payload = size(in.record.payload);
+  const std::size_t key = size(in.record.key);
+  if (payload <= limit && key <= limit) return std::nullopt;
+  const auto digest = static_cast<std::uint64_t>(digest_of(in.record.key, in.record.payload));
+  char hex[17];
+  std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(digest));
+  return (payload > limit ? "the payload has " + std::to_string(payload) : "the key has " + std::to_string(key)) +
+         " bytes, the topic's payload_limit is " + std::to_string(limit) + "; digest " + hex;
+}
+
+void check_attribute(Reading& reading, std::string_view name, const event::MaybeBytes& text) {
+  if (!text) return;
+  if (text->size() > longest_attribute) {
+    reading.complain(Rejection::undecodable, name, " has ", std::to_string(text->size()), " bytes, the most is 1024");
+  } else if (!base::is_database_text(*text)) {
+    reading.complain(Rejection::undecodable, name, " is not UTF-8 or has a NUL");
+  }
+}
+
+void check_id(Reading& reading) {
+  if (!reading.id) return;
+  if (reading.uniqueness == Uniqueness::id_alone) reading.uuid = base::parse_uuid(*reading.id);
+  if (reading.uuid) return;
+  if (const auto problem = problem_with_id(*reading.id)) reading.complain(Rejection::bad_id, "the id ", *problem);
+}
+
+void check(Reading& reading) {
+  check_id(reading);
+  check_attribute(reading, "type", reading.type);
+  check_attribute(reading, "source", reading.source);
+  check_attribute(reading, "subject", reading.subject);
+}
+
+/// The producer's identity, or the topic's remedy where there is none; nothing: quarantine.
+std::optional<Identity> identify(const Reading& reading, const Input& in, Steps steps) {
+  if (!reading.problem) return identity_of(reading, in);
+  if (*reading.problem != Rejection::no_id) return std::nullopt;
+  switch (in.rules.topic.on_missing_id) {
+    case OnMissingId::quarantine: return std::nullopt;
+    case OnMissingId::position:
+      note(steps, "on_missing_id: position", true, reading.detail);
+      return identity_by_position(in);
+    case OnMissingId::digest:
+      note(steps, "on_missing_id: digest", true, reading.detail);
+      return identity_by_digest(in);
+  }
+  return std::nullopt;
+}
+
+void fill(event::Event& out, const Reading& reading, const Identity& identity, const Input& in) {
+  const event::Record& record = in.record;
+  out.offset = record.offset;
+  out.event_id = identity.event_id;
+  out.digest = digest_of(record.key, record.payload);
+  out.source_id = identity.source_id;
+  out.event_type = reading.type && !reading.type->empty() ? *reading.type : record.topic;
+  out.source = reading.source;
+  out.subject = reading.subject;
+  out.key = record.key;
+  out.payload = record.payload;
+  if (!record.headers.empty()) out.headers = event::pack_headers(record.headers, in.arena);
+  out.occurred_at = database_time(reading.occurred_at);
+  out.kafka_timestamp = record_time(record);
+}
+
+void explain_identity(Steps steps, const Identity& identity) {
+  if (steps == nullptr) return;
+  std::string why;
+  say(&why, "event_id ", identity.event_id.text(), ": ", identity.made_from);
+  if (identity.source_id) append_to(why.append("; the id is "), Quoted{*identity.source_id});
+  note(steps, "identity", true, why);
+}
+
+Decoded read(const Input& in, Steps steps) {
+  if (!in.record.payload && in.rules.topic.tombstones == config::Tombstones::skip) {
+    note(steps, "tombstones: skip", true, "the value is null: left out");
+    return Skipped{};
+  }
+  if (auto problem = problem_with_size(in)) return rejected(steps, Rejection::too_large, std::move(*problem));
+  Reading reading;
+  read_by_rules(in, reading, steps);
+  check(reading);
+  const auto identity = identify(reading, in, steps);
+  if (!identity) return rejected(steps, *reading.problem, std::move(reading.detail));
+  explain_identity(steps, *identity);
+  Decoded out{std::in_place_type<event::Event>};  // in place: it is the hot path, and an event is large
+  fill(std::get<event::Event>(out), reading, *identity, in);
+  return out;
+}
+
+}  // namespace
+
+std::string_view name_of(Rejection rejection) {
+  switch (rejection) {
+    case Rejection::no_id: return "no_id";
+    case Rejection::bad_id: return "bad_id";
+    case Rejection::too_large: return "too_large";
+    case Rejection::undecodable: return "undecodable";
+  }
+  return "undecodable";
+}
+
+Decoded decode(const event::Record& record, const TopicRules& rules, base::Arena& arena) {
+  return read({record, rules, arena}, nullptr);
+}
+
+std::vector<Step> explain(const event::Record& record, const TopicRules& rules) {
+  base::Arena arena;
+  std::vector<Step> steps;
+  read({record, rules, arena}, &steps);
+  return steps;
+}
+
+}  // namespace inboxd::envelope

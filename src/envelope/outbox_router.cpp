@@ -1,0 +1,40 @@
+// Debezium's outbox event router: the outbox row's id is the header `id`, the Kafka key is the aggregate's id. The
+// value is kept as it is, whatever the converter made of it.
+#include "envelope/rule.hpp"
+#include "envelope/time.hpp"
+
+namespace inboxd::envelope {
+namespace {
+
+/// The event type, where the router's configuration places it into a header.
+event::MaybeBytes event_type(const Input& in) {
+  using namespace std::string_view_literals;
+  for (const std::string_view name : {"eventType"sv, "type"sv}) {
+    const event::Header* const header = event::find_header(in.record.headers, name);
+    if (header == nullptr) continue;
+    if (const auto text = producer_text(header->value, in.arena); text && !text->empty()) return text;
+  }
+  return std::nullopt;
+}
+
+/// A key need not be text (Avro's is not): then there is no subject, and the key itself is kept anyway.
+event::MaybeBytes aggregate_id(const Input& in) {
+  const auto text = producer_text(in.record.key, in.arena);
+  return text && text->size() <= longest_attribute && base::is_database_text(*text) ? text : std::nullopt;
+}
+
+}  // namespace
+
+bool read_outbox_router(const Input& in, Reading& out, std::string* why) {
+  const event::Header* const header = event::find_header(in.record.headers, "id");
+  if (header == nullptr) return no_match(why, "there is no header id");
+  say(why, "there is a header id");
+  out.id = producer_text(header->value, in.arena);
+  if (!out.id) out.complain(Rejection::no_id, "the header id is null");
+  out.type = event_type(in);
+  out.subject = aggregate_id(in);
+  out.occurred_at = record_time(in.record);
+  return true;
+}
+
+}  // namespace inboxd::envelope

@@ -1,0 +1,49 @@
+#include "envelope/rule.hpp"
+
+#include <array>
+
+namespace inboxd::envelope {
+namespace {
+
+using config::EnvelopeKind;
+
+/// A new family is a file with its functions and its lines here, at the place that its certainty earns: what says
+/// plainly what it is comes before what can only be guessed from the value or from a header named `id`.
+constexpr std::array rules{
+    Rule{"cloudevents structured", EnvelopeKind::cloudevents, read_cloudevents_structured},
+    Rule{"cloudevents binary", EnvelopeKind::cloudevents, read_cloudevents_binary},
+    Rule{"cloudevents in the value", EnvelopeKind::cloudevents, read_cloudevents_in_value},
+    Rule{"outbox router", EnvelopeKind::outbox_router, read_outbox_router},
+    Rule{"custom", EnvelopeKind::custom, read_custom},
+};
+
+}  // namespace
+
+std::span<const Rule> all_rules() { return rules; }
+
+void take_id(Reading& out, const JsonValue& value, Numbers numbers) {
+  switch (value.kind) {
+    case JsonValue::Kind::none:
+    case JsonValue::Kind::null: return;
+    case JsonValue::Kind::string: out.id = value.text; return;
+    case JsonValue::Kind::number:
+      if (numbers == Numbers::taken) out.id = value.text;
+      else out.complain(Rejection::bad_id, "the id is a number where a string is due");
+      return;
+    case JsonValue::Kind::other: out.complain(Rejection::bad_id, "the id is no string"); return;
+    case JsonValue::Kind::broken: out.complain(Rejection::bad_id, "the id is no well-formed JSON"); return;
+  }
+}
+
+void take_attribute(Reading& out, event::MaybeBytes& slot, std::string_view name, const JsonValue& value,
+                    Numbers numbers) {
+  using Kind = JsonValue::Kind;
+  if (value.kind == Kind::none || value.kind == Kind::null) return;
+  if (value.kind == Kind::string || (value.kind == Kind::number && numbers == Numbers::taken)) {
+    slot = value.text;
+  } else {
+    out.complain(Rejection::undecodable, name, value.kind == Kind::broken ? " is no well-formed JSON" : " is no string");
+  }
+}
+
+}  // namespace inboxd::envelope

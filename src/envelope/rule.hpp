@@ -1,0 +1,104 @@
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/arena.hpp"
+#include "base/text.hpp"
+#include "envelope/decode.hpp"
+#include "envelope/json.hpp"
+
+namespace inboxd::envelope {
+
+/// What every rule reads from.
+struct Input {
+  const event::Record& record;
+  const TopicRules& rules;
+  base::Arena& arena;                          ///< for text that does not stand in the record as it is
+};
+
+/// Whether an envelope's id is unique by itself or only together with its source.
+enum class Uniqueness { id_alone, source_and_id };
+
+/// What a rule found in a record that it recognised; nothing is checked yet.
+struct Reading {
+  event::MaybeBytes id;                        ///< null: none there, the topic's on_missing_id decides
+  Uniqueness uniqueness = Uniqueness::id_alone;
+  event::MaybeBytes type;
+  event::MaybeBytes source;
+  event::MaybeBytes subject;
+  std::optional<event::Microseconds> occurred_at;
+  std::optional<base::Uuid> uuid;              ///< set by the check: the id, where it is alone and a UUID
+  std::optional<Rejection> problem;            ///< the gravest that was found
+  std::string detail;                          ///< a sentence about it
+
+  /// Notes a problem. A bad id is graver than what cannot be decoded, and that graver than no id: for the last the
+  /// topic may have a remedy (`on_missing_id`), which must not hide the others. Of two alike the first one stays.
+  template <class... Parts>
+  void complain(Rejection reason, const Parts&... parts) {
+    const auto gravity = [](Rejection r) { return r == Rejection::bad_id ? 3 : r == Rejection::no_id ? 1 : 2; };
+    if (problem && gravity(*problem) >= gravity(reason)) return;
+    problem = reason;
+    detail.clear();
+    (detail.append(parts), ...);
+  }
+};
+
+/// Whether the rule recognises the record; if so, what it found (if not, `out` is as it was). `why`, where somebody asks
+/// (`explain`), gets a sentence; it is null on the hot path, so that no text is made there.
+using ReadRule = bool (*)(const Input& in, Reading& out, std::string* why);
+
+struct Rule {
+  std::string_view name;
+  config::EnvelopeKind kind = config::EnvelopeKind::automatic;
+  ReadRule read = nullptr;
+};
+
+// One function for each rule, one file for each family of producers.
+bool read_cloudevents_structured(const Input& in, Reading& out, std::string* why);
+bool read_cloudevents_binary(const Input& in, Reading& out, std::string* why);
+bool read_cloudevents_in_value(const Input& in, Reading& out, std::string* why);
+bool read_outbox_router(const Input& in, Reading& out, std::string* why);
+bool read_custom(const Input& in, Reading& out, std::string* why);
+
+/// All rules in the order in which they are tried.
+std::span<const Rule> all_rules();
+
+/// Whether a rule's number is as good as a string: where the operator named the place, it is.
+enum class Numbers { refused, taken };
+
+/// Puts a value that was looked for into the reading: as its id, or as the attribute `name`.
+void take_id(Reading& out, const JsonValue& value, Numbers numbers);
+void take_attribute(Reading& out, event::MaybeBytes& slot, std::string_view name, const JsonValue& value,
+                    Numbers numbers);
+
+/// The longest type, source or subject in bytes.
+constexpr std::size_t longest_attribute = 1024;
+
+/// Foreign text in a sentence: short, escaped, in quotes, and only if somebody wants the sentence.
+struct Quoted {
+  std::string_view text;
+};
+
+inline void append_to(std::string& sentence, std::string_view part) { sentence.append(part); }
+inline void append_to(std::string& sentence, Quoted part) {
+  sentence.append("\"").append(base::escape_controls(base::shorten(part.text, 100))).append("\"");
+}
+
+/// Writes the sentence if it is wanted.
+template <class... Parts>
+void say(std::string* why, const Parts&... parts) {
+  if (why == nullptr) return;
+  why->clear();
+  (append_to(*why, parts), ...);
+}
+
+/// Says why a rule does not apply.
+template <class... Parts>
+bool no_match(std::string* why, const Parts&... parts) {
+  say(why, parts...);
+  return false;
+}
+
+}  // namespace inboxd::envelope

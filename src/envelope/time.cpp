@@ -1,0 +1,98 @@
+#include "envelope/time.hpp"
+
+#include <charconv>
+#include <chrono>
+
+namespace inboxd::envelope {
+namespace {
+
+constexpr event::Microseconds second = 1'000'000;
+
+/// Reads a time's fixed fields from the front.
+class Fields final {
+ public:
+  explicit Fields(std::string_view text) : left_{text} {}
+
+  bool done() const { return left_.empty(); }
+
+  bool take(std::string_view choices) {
+    if (left_.empty() || choices.find(left_[0]) == choices.npos) return false;
+    left_.remove_prefix(1);
+    return true;
+  }
+
+  /// Exactly so many digits, at most `most`.
+  bool number(std::size_t digits, int most, int& out) {
+    if (left_.size() < digits) return false;
+    out = 0;
+    for (std::size_t i = 0; i < digits; ++i) {
+      if (left_[i] < '0' || left_[i] > '9') return false;
+      out = out * 10 + (left_[i] - '0');
+    }
+    left_.remove_prefix(digits);
+    return out <= most;
+  }
+
+  /// Any number of digits after the point, cut after the sixth.
+  bool fraction(event::Microseconds& out) {
+    std::size_t digits = 0;
+    out = 0;
+    for (event::Microseconds unit = second / 10; !left_.empty() && left_[0] >= '0' && left_[0] <= '9'; ++digits) {
+      out += unit * (left_[0] - '0');
+      unit /= 10;
+      left_.remove_prefix(1);
+    }
+    return digits > 0;
+  }
+
+ private:
+  std::string_view left_;
+};
+
+/// `Z` or `+02:00`, in seconds east of UTC.
+bool take_zone(Fields& fields, int& seconds_east) {
+  seconds_east = 0;
+  if (fields.take("Zz")) return true;
+  const bool west = fields.take("-");
+  if (!west && !fields.take("+")) return false;
+  int hours = 0;
+  int minutes = 0;
+  if (!fields.number(2, 23, hours) || !fields.take(":") || !fields.number(2, 59, minutes)) return false;
+  seconds_east = (hours * 3600 + minutes * 60) * (west ? -1 : 1);
+  return true;
+}
+
+std::optional<event::Microseconds> from_milliseconds(std::int64_t milliseconds) {
+  event::Microseconds out = 0;
+  if (__builtin_mul_overflow(milliseconds, std::int64_t{1000}, &out)) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
+std::optional<event::Microseconds> parse_rfc3339(std::string_view text) {
+  Fields fields{text};
+  int year = 0, month = 0, day = 0, hour = 0, minute = 0, seconds = 0, zone = 0;
+  if (!fields.number(4, 9999, year) || !fields.take("-") || !fields.number(2, 12, month) || !fields.take("-") ||
+      !fields.number(2, 31, day) || !fields.take("Tt ") || !fields.number(2, 23, hour) || !fields.take(":") ||
+      !fields.number(2, 59, minute) || !fields.take(":") || !fields.number(2, 60, seconds)) {
+    return std::nullopt;  // second 60 is a leap second: the first of the next minute
+  }
+  event::Microseconds fraction = 0;
+  if (fields.take(".") && !fields.fraction(fraction)) return std::nullopt;
+  if (!take_zone(fields, zone) || !fields.done()) return std::nullopt;
+  const std::chrono::year_month_day date{std::chrono::year{year}, std::chrono::month{static_cast<unsigned>(month)},
+                                         std::chrono::day{static_cast<unsigned>(day)}};
+  if (!date.ok()) return std::nullopt;
+  const std::int64_t days = std::chrono::sys_days{date}.time_since_epoch().count();
+  return (days * 86'400 + hour * 3600 + minute * 60 + seconds - zone) * second + fraction;
+}
+
+std::optional<event::Microseconds> parse_time(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc{} && end == text.data() + text.size()) return from_milliseconds(number);
+  return parse_rfc3339(text);
+}
+
+}  // namespace inboxd::envelope

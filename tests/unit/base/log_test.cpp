@@ -1,0 +1,69 @@
+#include "base/log.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <string>
+
+using namespace inboxd::base;
+
+namespace {
+
+/// What is written to stderr meanwhile.
+std::string written_by(const std::function<void()>& work) {
+  std::FILE* const file = std::tmpfile();
+  REQUIRE(file != nullptr);
+  std::fflush(stderr);
+  const int saved = dup(STDERR_FILENO);
+  dup2(fileno(file), STDERR_FILENO);
+  work();
+  std::fflush(stderr);
+  dup2(saved, STDERR_FILENO);
+  close(saved);
+  std::rewind(file);
+  std::string out;
+  for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) out += static_cast<char>(c);
+  std::fclose(file);
+  return out;
+}
+
+std::string after_time(const std::string& line) { return line.substr(line.find(' ') + 1); }
+
+}  // namespace
+
+TEST_CASE("a log line is a sentence and facts") {
+  const std::string out = written_by([] {
+    Logger{LogLevel::info, LogFormat::text}.info("ingest: stored", {{"topic", "orders"}, {"new", 998}, {"late", true}});
+  });
+  CHECK(after_time(out) == "info ingest: stored topic=orders new=998 late=true\n");
+}
+
+TEST_CASE("a record cannot forge a log line or a fact") {
+  const std::string forged = "x\n2024-01-01T00:00:00Z error \\\" level=error {} %d";
+  const std::string text = written_by([&] { Logger{LogLevel::info, LogFormat::text}.error("odd", {{"key", forged}}); });
+  CHECK(after_time(text) ==
+        "error odd key=\"x\\n2024-01-01T00:00:00Z error \\\\\\\" level=error {} %d\"\n");
+  const std::string json = written_by([&] { Logger{LogLevel::info, LogFormat::json}.error("odd", {{"key", forged}}); });
+  CHECK(json.find("\"message\":\"odd\",\"key\":\"x\\u000a2024-01-01T00:00:00Z error \\\\\\\" level=error {} %d\"}\n") !=
+        json.npos);
+  CHECK(std::count(json.begin(), json.end(), '\n') == 1);
+}
+
+TEST_CASE("the journal gets its priority and no time") {
+  const std::string out = written_by([] { Logger{LogLevel::info, LogFormat::journal}.error("settle: lost lease"); });
+  CHECK(out == "<3>settle: lost lease\n");
+}
+
+TEST_CASE("what is below the level is not written") {
+  const std::string out = written_by([] {
+    Logger log{LogLevel::warn, LogFormat::journal};
+    log.info("no");
+    log.set_level(LogLevel::debug);
+    log.debug("yes");
+  });
+  CHECK(out == "<7>yes\n");
+}

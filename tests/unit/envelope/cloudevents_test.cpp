@@ -1,0 +1,219 @@
+#include "records.hpp"
+
+using namespace inboxd;
+using namespace inboxd::envelope;
+using namespace inboxd::envelope::test;
+using config::EnvelopeKind;
+using config::OnMissingId;
+
+namespace {
+
+constexpr std::string_view in_json =
+    R"({"specversion":"1.0","id":"A234-1234-1234","source":"/mycontext","type":"com.example.order",)"
+    R"("subject":"order-7","time":"2024-05-01T12:00:00.25Z","data":{"id":"another"}})";
+
+Headers binary(Headers more = {}) {
+  Headers out{{"ce_specversion", "1.0"}, {"ce_id", "A234-1234-1234"}, {"ce_source", "/mycontext"},
+              {"ce_type", "com.example.order"}};
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
+}
+
+/// UUIDv5 of ("source", "/mycontext", "A234-1234-1234"), computed by another implementation.
+constexpr std::string_view the_id = "a1e87598-535c-5cf9-9f2f-e03f686a5f7a";
+
+event::Record structured(std::string_view json, std::string_view type = "application/cloudevents+json") {
+  return with_headers({{"content-type", type}}, json);
+}
+
+}  // namespace
+
+TEST_CASE("a binary CloudEvent is its source and its id") {
+  const Outcome outcome{with_headers(binary({{"ce_subject", "order-7"}, {"ce_time", "2024-05-01T12:00:00.25Z"}}))};
+  const event::Event& event = outcome.event();
+  CHECK(outcome.id() == the_id);
+  CHECK(event.source_id == "A234-1234-1234"sv);
+  CHECK(event.event_type == "com.example.order");
+  CHECK(event.source == "/mycontext"sv);
+  CHECK(event.subject == "order-7"sv);
+  CHECK(event.occurred_at == 1714564800250000);
+  CHECK(event.offset == 41);
+  CHECK(event.key == "k-1"sv);
+  CHECK(event.payload == R"({"a":1})"sv);
+  CHECK(event.kafka_timestamp == 1'700'000'000'000'000);
+}
+
+TEST_CASE("a structured CloudEvent and one in plain JSON are the same event as the binary one") {
+  for (const event::Record& record :
+       {structured(in_json), structured(in_json, "application/json"), record(in_json), with_headers(binary())}) {
+    const Outcome outcome{record};
+    CHECK(outcome.id() == the_id);
+    CHECK(outcome.event().source_id == "A234-1234-1234"sv);
+    CHECK(outcome.event().event_type == "com.example.order");
+  }
+  const Outcome outcome{structured(in_json)};
+  CHECK(outcome.event().subject == "order-7"sv);
+  CHECK(outcome.event().occurred_at == 1714564800250000);
+  CHECK(outcome.event().payload == in_json);
+}
+
+TEST_CASE("the same id from two sources is two events, from the same source one") {
+  const auto id = [](std::string_view source, std::string_view event_id) {
+    return Outcome{with_headers({{"ce_specversion", "1.0"}, {"ce_id", event_id}, {"ce_source", source}})}.id();
+  };
+  CHECK(id("/a", "1") != id("/b", "1"));
+  CHECK(id("/a", "1") == id("/a", "1"));
+  CHECK(id("/a", "1") != id("/a", "2"));
+  CHECK(id("/a:1", "1") != id("/a", ":11"));
+  CHECK(id("/a,1:1", "1") != id("/a", "1:1,1"));
+}
+
+TEST_CASE("a CloudEvent whose id is a UUID still needs its source") {
+  const auto outcome = [](std::string_view source) {
+    return Outcome{with_headers({{"ce_id", a_uuid}, {"ce_source", source}, {"ce_type", "t"}})};
+  };
+  CHECK(outcome("/a").id() != a_uuid);
+  CHECK(outcome("/a").id() != outcome("/b").id());
+  CHECK(outcome("/a").event().source_id == a_uuid);
+}
+
+TEST_CASE("an id that is no UUID is never made random") {
+  CHECK(Outcome{with_headers(binary())}.id() == Outcome{with_headers(binary())}.id());
+}
+
+TEST_CASE("the headers of a binary CloudEvent may be written with a hyphen") {
+  const Outcome outcome{with_headers({{"ce-specversion", "1.0"}, {"ce-id", "A234-1234-1234"},
+                                      {"ce-source", "/mycontext"}, {"ce-type", "com.example.order"}})};
+  CHECK(outcome.id() == the_id);
+}
+
+TEST_CASE("of repeated CloudEvents headers the last one wins") {
+  const Outcome outcome{with_headers({{"ce_id", "old"}, {"ce_source", "/old"}, {"ce_type", "t"}, {"ce_id", "new"},
+                                      {"ce_source", "/mycontext"}, {"ce_id", "A234-1234-1234"}})};
+  CHECK(outcome.id() == the_id);
+}
+
+TEST_CASE("old Spring's JSON-quoted headers are read without their quotes") {
+  const Outcome outcome{with_headers({{"ce_specversion", R"("1.0")"}, {"ce_id", R"("A234-1234-1234")"},
+                                      {"ce_source", R"("/mycontext")"}, {"ce_type", R"("com.\u0065xample.order")"}})};
+  CHECK(outcome.id() == the_id);
+  CHECK(outcome.event().event_type == "com.example.order");
+}
+
+TEST_CASE("the content type is known in any case and with parameters") {
+  for (const std::string_view type : {"application/cloudevents+json; charset=UTF-8", "application/cloudevents",
+                                      "APPLICATION/CloudEvents+JSON", " application/cloudevents;a=b",
+                                      R"("application/cloudevents+json")"}) {
+    INFO(type);
+    CHECK(Outcome{structured(in_json, type), rules(EnvelopeKind::cloudevents)}.id() == the_id);
+  }
+  CHECK(Outcome{with_headers({{"Content-Type", "application/cloudevents+json"}}, in_json)}.id() == the_id);
+}
+
+TEST_CASE("a structured CloudEvent that cannot be read is quarantined whatever the topic does without an id") {
+  for (const OnMissingId policy : {OnMissingId::quarantine, OnMissingId::position, OnMissingId::digest}) {
+    const TopicRules by = rules(EnvelopeKind::automatic, policy);
+    CHECK(Outcome{structured("{\"id\":"), by}.reason() == "undecodable");
+    CHECK(Outcome{structured(""), by}.reason() == "undecodable");
+    CHECK(Outcome{structured("[]", "application/cloudevents-batch+json"), by}.rejection() ==
+          "undecodable: a batch of CloudEvents in one record");
+    CHECK(Outcome{structured(in_json, "application/cloudevents+avro"), by}.reason() == "undecodable");
+  }
+}
+
+TEST_CASE("a CloudEvent without id or source has no identity") {
+  const auto reason = [](Headers headers) { return Outcome{with_headers(std::move(headers))}.rejection(); };
+  CHECK(reason({{"ce_specversion", "1.0"}, {"ce_source", "/a"}, {"ce_type", "t"}}) ==
+        "no_id: a CloudEvent without id");
+  CHECK(reason({{"ce_id", std::nullopt}, {"ce_source", "/a"}}) == "no_id: a CloudEvent without id");
+  CHECK(reason({{"ce_id", "1"}, {"ce_type", "t"}}) == "no_id: a CloudEvent without source, half of its identity");
+  CHECK(reason({{"ce_id", "1"}, {"ce_source", ""}}) == "no_id: a CloudEvent without source, half of its identity");
+  CHECK(Outcome{structured(R"({"specversion":"1.0","id":null,"source":"/a"})")}.reason() == "no_id");
+  CHECK(Outcome{with_headers({{"content-type", "application/cloudevents+json"}}, std::nullopt)}.reason() == "no_id");
+}
+
+TEST_CASE("a CloudEvent whose identity came from its position keeps its attributes") {
+  const Outcome outcome{with_headers({{"ce_specversion", "1.0"}, {"ce_source", "/a"}, {"ce_type", "t"}}),
+                        rules(EnvelopeKind::automatic, OnMissingId::position)};
+  CHECK(outcome.event().event_type == "t");
+  CHECK(outcome.event().source == "/a"sv);
+  CHECK_FALSE(outcome.event().source_id);
+}
+
+TEST_CASE("a bad id is quarantined even where the source is missing, too") {
+  const TopicRules by = rules(EnvelopeKind::automatic, OnMissingId::position);
+  CHECK(Outcome{with_headers({{"ce_id", "a\0b"sv}}), by}.reason() == "bad_id");
+}
+
+TEST_CASE("a CloudEvent without type is of the topic's type") {
+  CHECK(Outcome{with_headers({{"ce_id", "1"}, {"ce_source", "/a"}})}.event().event_type == "orders");
+  CHECK(Outcome{with_headers({{"ce_id", "1"}, {"ce_source", "/a"}, {"ce_type", ""}})}.event().event_type == "orders");
+}
+
+TEST_CASE("an id that is no string is no CloudEvent's id") {
+  const auto rejection = [](std::string_view id) {
+    return Outcome{structured(std::string{R"({"specversion":"1.0","source":"/a","type":"t","id":)"}.append(id) + "}")}
+        .rejection();
+  };
+  CHECK(rejection("7") == "bad_id: the id is a number where a string is due");
+  CHECK(rejection("true") == "bad_id: the id is no string");
+  CHECK(rejection("{}") == "bad_id: the id is no string");
+  CHECK(rejection("[1]") == "bad_id: the id is no string");
+  CHECK(rejection(R"("\ud800")").starts_with("bad_id"));
+  CHECK(rejection(R"("\udc00")").starts_with("bad_id"));
+  CHECK(rejection(R"("a\u0000b")") == "bad_id: the id has control characters");
+  CHECK(rejection(R"("")") == "bad_id: the id is empty");
+  CHECK(rejection(R"("x)").starts_with("undecodable"));
+}
+
+TEST_CASE("an attribute that the database cannot hold is quarantined") {
+  const auto reason = [](std::string_view name, std::string_view value) {
+    return Outcome{with_headers(binary({{name, value}}))}.reason();
+  };
+  CHECK(reason("ce_type", "a\0b"sv) == "undecodable");
+  CHECK(reason("ce_source", "\xFF") == "undecodable");
+  CHECK(reason("ce_subject", "\xED\xA0\x80") == "undecodable");
+  CHECK(reason("ce_type", std::string(1025, 'x')) == "undecodable");
+  CHECK(reason("ce_type", std::string(1024, 'x')) == "");
+  CHECK(Outcome{structured(R"({"specversion":"1.0","id":"1","source":"/a","type":5})")}.rejection() ==
+        "undecodable: type is no string");
+}
+
+TEST_CASE("only all of specversion, id, source and type make plain JSON a CloudEvent") {
+  for (const std::string_view json :
+       {R"({"id":"1","source":"/a","type":"t"})", R"({"specversion":"1.0","source":"/a","type":"t"})",
+        R"({"specversion":"1.0","id":"1","type":"t"})", R"({"specversion":"1.0","id":"1","source":"/a"})",
+        R"({"specversion":1.0,"id":"1","source":"/a","type":"t"})",
+        R"({"specversion":"1.0","id":null,"source":"/a","type":"t"})",
+        R"({"data":{"specversion":"1.0","id":"1","source":"/a","type":"t"}})",
+        R"([{"specversion":"1.0","id":"1","source":"/a","type":"t"}])",
+        R"("{\"specversion\":\"1.0\",\"id\":\"1\",\"source\":\"/a\",\"type\":\"t\"}")",
+        R"({"specversion":"1.0","id":"1","source":"/a","type":"t"} and more)",
+        R"({"specversion":"1.0","id":"1","source":"/a","type":"t")"}) {
+    INFO(json);
+    CHECK(Outcome{record(json)}.reason() == "no_id");
+  }
+}
+
+TEST_CASE("a CloudEvent behind a schema id or a byte order mark is read, its bytes are kept") {
+  const std::string confluent = std::string("\0\0\0\0\7", 5).append(in_json);
+  const std::string marked = std::string{"\xEF\xBB\xBF"}.append(in_json);
+  for (const std::string& payload : {confluent, marked}) {
+    const Outcome outcome{record(payload)};
+    CHECK(outcome.id() == the_id);
+    CHECK(outcome.event().payload == std::string_view{payload});
+  }
+}
+
+TEST_CASE("an absurd time is left out and the event kept") {
+  for (const std::string_view time : {"yesterday"sv, ""sv, "2024-13-01T00:00:00Z"sv, "1714564800"sv, "\xFF"sv, "a\0"sv}) {
+    const Outcome outcome{with_headers(binary({{"ce_time", time}}))};
+    CHECK_FALSE(outcome.event().occurred_at);
+  }
+  CHECK_FALSE(Outcome{structured(R"({"id":"1","source":"/a","type":"t","time":5})")}.event().occurred_at);
+}
+
+TEST_CASE("a topic that names CloudEvents reads nothing else") {
+  CHECK(Outcome{with_headers({{"id", a_uuid}}), rules(EnvelopeKind::cloudevents)}.reason() == "no_id");
+  CHECK(Outcome{with_headers(binary()), rules(EnvelopeKind::cloudevents)}.id() == the_id);
+}
