@@ -1,0 +1,67 @@
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "dispatcher/run_queue.hpp"
+#include "plugin/plugin.hpp"
+#include "settler/run.hpp"
+
+namespace inboxd::dispatcher {
+
+/// What a worker took from the queue and how far it has come: events that are finished and not reported, the call that
+/// runs, the rest. Pure; the worker guards it with a lock, because the rest is taken away from one that is stuck.
+class Chunk {
+ public:
+  Chunk() = default;
+  explicit Chunk(std::vector<Piece> pieces) : pieces_{std::move(pieces)} {}
+
+  /// The next events, at most so many, become the call; false where none are left.
+  bool begin_call(std::size_t events);
+  /// The events of the call as a handler gets them.
+  void deliver(std::vector<plugin::Delivered>& to) const;
+  std::size_t call_size() const;
+
+  /// Which verdicts count as interrupted: none, or those that the plugin room gives in place of a handler that was
+  /// cancelled before it came to an event.
+  enum class Cancelled { is_a_failure, is_an_interruption };
+  /// The call's verdicts, one for each event; missing ones are failures.
+  void end_call(std::vector<plugin::Verdict> verdicts, std::chrono::milliseconds duration, Cancelled cancelled);
+  /// The call did not come back: all its events failed like that.
+  void fail_call(const settler::Verdict& verdict, std::chrono::milliseconds duration);
+
+  /// What is finished since the last time.
+  std::vector<settler::Report> take_finished();
+  /// What no call has begun with, and what was interrupted.
+  std::vector<Piece> take_rest();
+  /// The events of the call, for somebody else: it did not come back and is not charged.
+  std::vector<Piece> call_pieces() const;
+
+ private:
+  struct Place {
+    std::size_t piece = 0;
+    std::size_t index = 0;   ///< into the run's events; meaningful only once `piece` is entered
+    bool entered = false;
+  };
+  /// An event that is not simply done.
+  struct Mark {
+    std::size_t piece = 0;
+    settler::Failed failed;
+    bool interrupted = false;
+  };
+  bool at_end(const Place& place) const { return place.piece == pieces_.size(); }
+  std::size_t index_of(const Place& place) const;
+  void advance(Place& place, std::size_t events) const;
+  template <class Visit>
+  void each_part(const Place& from, const Place& to, Visit visit) const;
+
+  std::vector<Piece> pieces_;
+  Place reported_;           ///< before it, all is reported
+  Place begin_;              ///< of the running call
+  Place end_;
+  std::vector<Mark> marks_;  ///< between reported_ and begin_, in order
+  std::vector<Piece> interrupted_;
+};
+
+}  // namespace inboxd::dispatcher

@@ -1,0 +1,100 @@
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "base/log.hpp"
+#include "dispatcher/deliveries.hpp"
+#include "dispatcher/in_hand.hpp"
+#include "dispatcher/low_water.hpp"
+#include "settler/settler.hpp"
+#include "settler/trouble.hpp"
+
+namespace inboxd::dispatcher {
+
+/// The one thread that asks the database on behalf of all handlers: claims what is due where there is room, renews
+/// leases, reads low-water marks, gives back. When the database fails it waits and goes on.
+class Claimer final {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  struct Limits {
+    int rows_first = 16;                       ///< a claim looks at so many rows, and doubles it where that was too few
+    int rows_most = 2'000;
+    std::size_t keys_at_once = 500;            ///< of renewals and of giving back
+    std::int32_t max_crashes = 10;             ///< an event that was in hand at so many unclean ends is dead
+    std::chrono::milliseconds reading{1'000};  ///< between readings of a low-water mark, where something moves
+    std::chrono::milliseconds idle_reading{10'000};
+    std::chrono::milliseconds turn{1'000};     ///< the loop moves at least so often
+    settler::Trouble::Limits trouble;
+  };
+  /// All handlers, retired ones included: they may have something to give back.
+  using Hands = std::function<std::vector<std::shared_ptr<InHand>>()>;
+
+  Claimer(std::unique_ptr<Deliveries> deliveries, std::shared_ptr<Shared> shared, Hands hands,
+          settler::Settler& settler, base::Logger& log, Limits limits);
+  ~Claimer();
+  Claimer(const Claimer&) = delete;
+  Claimer& operator=(const Claimer&) = delete;
+
+  void start();
+  /// The thread gives back what has left the handlers' hands, one try, and ends. Claims end earlier: with the handlers.
+  void request_stop();
+  void join();
+  bool is_running() const { return thread_.joinable(); }
+  Clock::time_point last_progress() const;
+
+ private:
+  /// What is remembered of a handler. The thread's own.
+  struct Duty {
+    int rows = 0;
+    LowWater low_water;
+    Clock::time_point next_reading{};
+    Clock::time_point next_renewal{};
+    std::vector<inbox::LeaseKey> to_give_back;
+    std::vector<inbox::LeaseKey> to_skip;
+  };
+
+  void run();
+  bool serve(InHand& hand, Duty& duty);
+  bool give_back(InHand& hand, Duty& duty);
+  bool skip(Duty& duty);
+  bool renew(InHand& hand, Duty& duty);
+  bool renew(InHand& hand, const std::vector<std::shared_ptr<settler::Run>>& runs, std::chrono::milliseconds lease);
+  bool read_low_water(InHand& hand, Duty& duty);
+  bool claim(InHand& hand, Duty& duty);
+  std::vector<inbox::LeasedRun> without_crashed(InHand& hand, std::vector<inbox::LeasedRun> runs);
+  void adapt_rows(Duty& duty, int asked, int locked, bool events_reached);
+  Clock::time_point next_turn(Clock::time_point now);
+  bool worked(const inbox::DatabaseFailure* failure);
+  void progress();
+
+  template <class T>
+  bool worked(const settler::Answer<T>& answer) {
+    return worked(std::get_if<inbox::DatabaseFailure>(&answer));
+  }
+
+  const std::unique_ptr<Deliveries> deliveries_;
+  const std::shared_ptr<Shared> shared_;
+  const Hands hands_;
+  settler::Settler& settler_;
+  base::Logger& log_;
+  const Limits limits_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<Clock::rep> progress_{0};
+
+  // The thread's own.
+  std::unordered_map<std::int32_t, Duty> duties_;
+  int generation_ = 0;
+  settler::Trouble trouble_;
+  Clock::time_point blocked_until_{};
+
+  std::thread thread_;
+};
+
+}  // namespace inboxd::dispatcher

@@ -1,0 +1,107 @@
+#include "dispatcher/crew.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace inboxd::dispatcher {
+
+Crew::Crew(std::shared_ptr<InHand> in_hand, std::shared_ptr<plugin::Instance> instance, const config::Handler& settings,
+           WatchLimits limits, std::shared_ptr<Bell> ended, settler::Settler& settler, base::Logger& log)
+    : share_{std::make_shared<CrewShare>()},
+      name_{settings.name},
+      concurrency_{std::max(settings.concurrency, 1)},
+      settler_{settler},
+      log_{log} {
+  share_->in_hand = std::move(in_hand);
+  share_->instance = std::move(instance);
+  share_->ended = std::move(ended);
+  share_->events_per_call = static_cast<std::size_t>(std::max(settings.events_per_call, 1));
+  share_->deadline = settings.deadline;
+  share_->limits = limits;
+}
+
+Crew::~Crew() {
+  request_stop();
+  cancel();
+  abandon();
+  for (Hired& hired : workers_) {
+    if (hired.thread.joinable()) hired.thread.join();
+  }
+}
+
+void Crew::start() { fill_up(); }
+
+void Crew::hire() {
+  auto worker = std::make_shared<Worker>(share_, settler_);
+  std::thread thread{[worker] { worker->run(); }};
+  pthread_setname_np(thread.native_handle(), "worker");
+  workers_.push_back({std::move(worker), std::move(thread)});
+}
+
+void Crew::fill_up() {
+  while (static_cast<int>(workers_.size()) < concurrency_) hire();
+}
+
+void Crew::request_stop() {
+  share_->stop = true;
+  share_->in_hand->wake();
+}
+
+bool Crew::has_ended() const {
+  return std::all_of(workers_.begin(), workers_.end(), [](const Hired& hired) { return hired.worker->has_ended(); });
+}
+
+void Crew::review(Worker::Clock::time_point now) {
+  Pace::Running running;
+  for (Hired& hired : workers_) {
+    Worker::Review review = hired.worker->review(now);
+    running.events += review.running.events;
+    running.elapsed += review.running.elapsed;
+    if (review.abandoned) {
+      ++deadlines_;
+      log_.warn("dispatcher: a call did not return within its deadline, its events are charged and its thread is left",
+                {{"handler", name_}, {"events", review.running.events}, {"abandoned", share_->abandoned.load()}});
+    }
+    dismiss(hired, review);
+  }
+  std::erase_if(workers_, [](const Hired& hired) { return hired.worker == nullptr; });
+  if (share_->stop) return;
+  share_->in_hand->review(running);
+  const bool too_many = share_->abandoned > concurrency_;
+  if (too_many && !stopped_) {
+    log_.error("dispatcher: the handler is stopped, too many of its calls never returned",
+               {{"handler", name_}, {"abandoned", share_->abandoned.load()}});
+    share_->in_hand->close(InHand::Closed::stopped);
+  } else if (!too_many && stopped_) {
+    log_.info("dispatcher: the handler works again, calls have returned", {{"handler", name_}});
+    share_->in_hand->reopen(InHand::Closed::stopped);
+  }
+  stopped_ = too_many;
+  if (!stopped_) fill_up();
+}
+
+/// Acts on a review: what it found goes to the settler and to other workers, a lost thread is let go.
+void Crew::dismiss(Hired& hired, Worker::Review& review) {
+  settler_.report(std::move(review.reports));
+  share_->in_hand->put_back(std::move(review.rest));
+  if (!review.abandoned) return;
+  hired.thread.detach();
+  hired.worker = nullptr;
+}
+
+void Crew::cancel() {
+  share_->cancelled = true;
+  for (Hired& hired : workers_) hired.worker->cancel();
+}
+
+void Crew::abandon() {
+  for (Hired& hired : workers_) {
+    Worker::Review review = hired.worker->abandon();
+    dismiss(hired, review);
+  }
+  std::erase_if(workers_, [](const Hired& hired) { return hired.worker == nullptr; });
+}
+
+}  // namespace inboxd::dispatcher

@@ -1,0 +1,326 @@
+#include "dispatcher/in_hand.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "dispatcher/own_events.hpp"
+
+namespace inboxd::dispatcher {
+namespace {
+
+/// What an event is taken to weigh before any was seen.
+constexpr std::int64_t guessed_bytes_per_event = 2048;
+/// A larger run counts at once, smaller ones with this weight: rather too little room than too much.
+constexpr std::int64_t shrinking_weight = 16;
+/// With a backlog, claims wait until this part of the target is free, so that they bring whole runs.
+constexpr std::int64_t worth_a_claim = 4;
+/// So much more than wanted may stay queued before it is given back.
+constexpr std::int64_t too_much = 2;
+
+}  // namespace
+
+InHand::InHand(std::int32_t handler_id, const config::Handler& settings, std::chrono::milliseconds poll,
+               std::shared_ptr<Shared> shared)
+    : handler_id_{handler_id},
+      poll_{poll},
+      shared_{std::move(shared)},
+      retry_{settings.retry},
+      lease_{settings.lease},
+      pace_{settings.concurrency, settings.events_per_call},
+      bytes_per_event_{guessed_bytes_per_event} {}
+
+void InHand::close(Closed reason) {
+  const std::lock_guard lock{mutex_};
+  closed_ |= static_cast<unsigned>(reason);
+  queue_.leave(0);
+  count();
+  shared_->claimer.ring();
+}
+
+void InHand::reopen(Closed reason) {
+  const std::lock_guard lock{mutex_};
+  closed_ &= ~static_cast<unsigned>(reason);
+  backlog_ = true;
+  shared_->claimer.ring();
+}
+
+bool InHand::is_open() const {
+  const std::lock_guard lock{mutex_};
+  return takes();
+}
+
+void InHand::configure(const config::Handler& settings) {
+  const std::lock_guard lock{mutex_};
+  retry_ = settings.retry;
+  lease_ = settings.lease;
+  pace_.reshape(settings.concurrency, settings.events_per_call);
+}
+
+void InHand::recount() {
+  const std::lock_guard lock{mutex_};
+  count();
+}
+
+// ---- room
+
+std::int64_t InHand::held() const { return queue_.events() + reservations_.events() + claiming_; }
+
+std::int64_t InHand::room() const {
+  const std::int64_t bytes = queue_.bytes() + reservations_.bytes() + claiming_ * bytes_per_event_;
+  return free_room({pace_.target(), pace_.minimum(), held(), shared_->events.left_for(held()),
+                    shared_->bytes.left_for(bytes), bytes_per_event_});
+}
+
+/// Tells the budgets what is held; to be called after every change of it.
+void InHand::count() {
+  const std::int64_t bytes = queue_.bytes() + reservations_.bytes() + claiming_ * bytes_per_event_;
+  const std::int64_t events_now = shared_->events.common_part(held());
+  const std::int64_t bytes_now = shared_->bytes.common_part(bytes);
+  shared_->events.use(events_now - std::exchange(common_events_, events_now));
+  shared_->bytes.use(bytes_now - std::exchange(common_bytes_, bytes_now));
+}
+
+bool InHand::room_is_enough() const {
+  const std::int64_t free = room();
+  if (free < 1) return false;
+  return queue_.queued() == 0 || free * worth_a_claim >= pace_.target();
+}
+
+void InHand::note_size(std::int64_t events, std::int64_t bytes) {
+  const std::int64_t each = std::max<std::int64_t>(bytes / std::max<std::int64_t>(events, 1), 1);
+  bytes_per_event_ = std::max(each, bytes_per_event_ + (each - bytes_per_event_) / shrinking_weight);
+}
+
+// ---- ingest
+
+consumer::HandOff::Room InHand::reserve(std::int64_t events, std::size_t bytes) {
+  const std::lock_guard lock{mutex_};
+  if (!takes() || backlog_ || events <= 0) return {};
+  std::int64_t granted = std::min(events, room());
+  // The guess of an event's size may be far off; here the true one is known.
+  const auto each = static_cast<std::int64_t>(bytes) / events + 1;
+  const std::int64_t held_bytes = queue_.bytes() + reservations_.bytes() + claiming_ * bytes_per_event_;
+  granted = std::min(granted, std::max<std::int64_t>(shared_->bytes.left_for(held_bytes) / each, held() == 0 ? 1 : 0));
+  if (granted <= 0) return {};
+  reservations_.reserve(std::this_thread::get_id(), granted, granted * each, Clock::now());
+  count();
+  return {granted, lease_};
+}
+
+void InHand::hand_over(inbox::LeasedRun run, std::int64_t reserved) {
+  const std::int64_t bytes = bytes_of(run);
+  own_events(run, bytes);
+  const auto now = Clock::now();
+  const std::lock_guard lock{mutex_};
+  const auto since = reservations_.end(std::this_thread::get_id(), reserved, now);
+  add(std::move(run), bytes, since + lease_);
+  if (!takes()) {
+    queue_.leave(0);
+    shared_->claimer.ring();
+  }
+  count();
+}
+
+void InHand::release(std::int64_t events) {
+  const std::lock_guard lock{mutex_};
+  reservations_.end(std::this_thread::get_id(), events, Clock::now());
+  count();
+  ring_if_hungry();
+}
+
+void InHand::born_due() {
+  const std::lock_guard lock{mutex_};
+  ++births_;
+  if (std::exchange(backlog_, true)) return;
+  shared_->claimer.ring();
+}
+
+void InHand::add(inbox::LeasedRun run, std::int64_t bytes, Clock::time_point lease_end) {
+  note_size(static_cast<std::int64_t>(run.events.size()), bytes);
+  queue_.add(std::make_shared<settler::Run>(std::move(run), retry_, shared_from_this()), bytes, lease_end);
+  active_ = true;
+  if (idle_workers_ > 0) work_.notify_one();
+}
+
+// ---- claims
+
+std::optional<InHand::Wish> InHand::begin_claim(Clock::time_point now) {
+  const std::lock_guard lock{mutex_};
+  if (!takes()) return std::nullopt;
+  const auto retry = retries_.next();
+  const bool is_time = now >= next_poll_ || (retry && now >= *retry);
+  const std::int64_t free = room();
+  if (free < 1 || !(is_time || (backlog_ && room_is_enough()))) {
+    hungry_ = backlog_ || is_time;
+    return std::nullopt;
+  }
+  hungry_ = false;
+  retries_.take_due(now);
+  next_poll_ = now + poll_;
+  // A mere look leaves half of the room to what is born meanwhile.
+  claiming_ = backlog_ ? free : std::max<std::int64_t>(free / 2, 1);
+  const std::int64_t bytes = queue_.bytes() + reservations_.bytes();
+  count();
+  return Wish{claiming_, static_cast<std::size_t>(std::max<std::int64_t>(shared_->bytes.left_for(bytes), 1)), lease_,
+              births_};
+}
+
+void InHand::end_claim(const Wish& wish, std::vector<inbox::LeasedRun> runs, Clock::time_point asked, bool more) {
+  std::vector<std::int64_t> bytes;
+  for (inbox::LeasedRun& run : runs) {
+    bytes.push_back(bytes_of(run));
+    own_events(run, bytes.back());
+  }
+  const std::lock_guard lock{mutex_};
+  claiming_ = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) add(std::move(runs[i]), bytes[i], asked + wish.lease);
+  if (!takes()) queue_.leave(0);
+  if (more) {
+    backlog_ = true;
+  } else if (births_ == wish.births) {
+    backlog_ = false;
+  }
+  count();
+}
+
+void InHand::claim_failed() {
+  const std::lock_guard lock{mutex_};
+  claiming_ = 0;
+  count();
+}
+
+InHand::Clock::time_point InHand::next_claim(Clock::time_point now) {
+  const std::lock_guard lock{mutex_};
+  if (!takes()) return Clock::time_point::max();
+  if (room() < 1) {
+    hungry_ = true;
+    return now + poll_;
+  }
+  if (backlog_ && room_is_enough()) return now;
+  hungry_ = backlog_;
+  const auto retry = retries_.next();
+  return retry ? std::min(*retry, next_poll_) : next_poll_;
+}
+
+std::shared_ptr<settler::Run> InHand::make_run(inbox::LeasedRun lease) {
+  const std::lock_guard lock{mutex_};
+  return std::make_shared<settler::Run>(std::move(lease), retry_, shared_from_this());
+}
+
+std::vector<inbox::LeaseKey> InHand::take_left() {
+  const std::lock_guard lock{mutex_};
+  return queue_.take_left();
+}
+
+InHand::Renewal InHand::to_renew(Clock::time_point now) const {
+  const std::lock_guard lock{mutex_};
+  return {queue_.ending_before(now + lease_ * 2 / 3), lease_};
+}
+
+void InHand::renewed(const std::vector<std::shared_ptr<settler::Run>>& runs, Clock::time_point lease_end) {
+  const std::lock_guard lock{mutex_};
+  for (const auto& run : runs) queue_.renewed(*run, lease_end);
+}
+
+// ---- workers
+
+std::vector<Piece> InHand::take(const std::atomic<bool>& stop, Work done) {
+  std::unique_lock lock{mutex_};
+  if (done.events > 0) pace_.worked(done.events, done.busy);
+  for (;;) {
+    ++idle_workers_;
+    work_.wait(lock, [&] { return stop || queue_.queued() > 0; });
+    --idle_workers_;
+    if (stop) return {};
+    const std::int64_t expired = queue_.expired();
+    std::vector<Piece> pieces = queue_.take(pace_.turn_of(queue_.queued()), Clock::now());
+    if (queue_.expired() != expired) count();
+    if (queue_.queued() > 0 && idle_workers_ > 0) work_.notify_one();
+    if (!pieces.empty()) return pieces;
+  }
+}
+
+void InHand::put_back(std::vector<Piece> pieces) {
+  if (pieces.empty()) return;
+  const std::lock_guard lock{mutex_};
+  queue_.put_back(std::move(pieces));
+  if (!takes()) queue_.leave(0);
+  if (queue_.any_left()) shared_->claimer.ring();
+  count();
+  if (queue_.queued() > 0 && idle_workers_ > 0) work_.notify_one();
+}
+
+void InHand::wake() {
+  const std::lock_guard lock{mutex_};
+  work_.notify_all();
+}
+
+void InHand::review(Pace::Running running) {
+  const std::lock_guard lock{mutex_};
+  pace_.note_running(running);
+  const std::int64_t target = pace_.target();
+  if (queue_.queued() <= too_much * target) return;
+  queue_.leave(target);
+  if (!queue_.any_left()) return;
+  backlog_ = true;
+  count();
+  shared_->claimer.ring();
+}
+
+// ---- settler
+
+void InHand::settled(const settler::Run& run, std::int64_t events) {
+  const std::lock_guard lock{mutex_};
+  queue_.settled(run, events);
+  count();
+  if (queue_.any_left()) shared_->claimer.ring();
+  ring_if_hungry();
+}
+
+void InHand::lost(const settler::Run& run) {
+  const std::lock_guard lock{mutex_};
+  queue_.lost(run);
+  count();
+  ring_if_hungry();
+}
+
+void InHand::retry_at(Clock::time_point due) {
+  const std::lock_guard lock{mutex_};
+  const auto before = retries_.next();
+  retries_.add(due);
+  if (before != retries_.next()) shared_->claimer.ring();
+}
+
+void InHand::ring_if_hungry() {
+  if (!hungry_ || !room_is_enough()) return;
+  hungry_ = false;
+  shared_->claimer.ring();
+}
+
+// ---- figures
+
+bool InHand::idle() const {
+  const std::lock_guard lock{mutex_};
+  return held() == 0 && !(takes() && backlog_);
+}
+
+Stats InHand::stats() const {
+  const std::lock_guard lock{mutex_};
+  const auto is = [&](Closed reason) { return (closed_ & static_cast<unsigned>(reason)) != 0; };
+  Stats out;
+  out.queued = queue_.queued();
+  out.in_hand = queue_.events();
+  out.in_hand_bytes = queue_.bytes();
+  out.reserved = reservations_.events();
+  out.target = pace_.target();
+  out.per_second = pace_.per_second();
+  out.expired = queue_.expired();
+  out.given_back = queue_.given_back();
+  out.backlog = backlog_;
+  out.paused = is(Closed::paused);
+  out.stopped = is(Closed::stopped);
+  return out;
+}
+
+}  // namespace inboxd::dispatcher

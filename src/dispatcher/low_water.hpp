@@ -1,0 +1,44 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "inbox/claim.hpp"
+
+namespace inboxd::dispatcher {
+
+/// The time before which no delivery of a handler can be due: a claim begins its scan there, so that it does not walk
+/// over settled rows that an old snapshot keeps from vacuum. Pure.
+///
+/// A reading may miss rows of transactions that were open then. Those have all ended once a later snapshot's xmin has
+/// reached the earlier one's xmax; what that later reading does not see was made after the earlier one, and so is due
+/// after it.
+class LowWater {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// So often the reading itself goes without the mark, in case that the database's clock was set back.
+  static constexpr std::chrono::seconds full_every{60};
+
+  /// Rows made after a reading are due after it but for so much: a row's time is taken just before its transaction
+  /// shows in snapshots.
+  static constexpr std::chrono::milliseconds margin{500};
+
+  /// Where the next reading is to begin; nullopt: everywhere.
+  std::optional<event::Microseconds> reading_from(Clock::time_point now) const;
+  /// A reading that was asked for at `asked` and had come at `came`: its snapshot is from in between.
+  void observe(const inbox::DueReading& reading, Clock::time_point asked, Clock::time_point came);
+
+  /// For a claim; nullopt: nothing is known.
+  std::optional<event::Microseconds> not_before() const { return mark_; }
+
+ private:
+  struct Noted {
+    event::Microseconds now = 0;
+    std::uint64_t xmax = 0;
+  };
+  std::optional<Noted> noted_;
+  std::optional<event::Microseconds> mark_;
+  std::optional<Clock::time_point> last_full_;
+};
+
+}  // namespace inboxd::dispatcher

@@ -1,0 +1,133 @@
+#include "dispatcher/worker.hpp"
+
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "config/units.hpp"
+
+namespace inboxd::dispatcher {
+namespace {
+
+std::chrono::milliseconds rounded(Worker::Clock::duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
+}
+
+settler::Verdict deadline_verdict(std::chrono::milliseconds deadline) {
+  return {settler::Verdict::Kind::retry, std::nullopt, "deadline",
+          "the call did not return within its deadline of " + config::duration_text(deadline)};
+}
+
+}  // namespace
+
+void Worker::run() {
+  InHand& in_hand = *share_->in_hand;
+  for (;;) {
+    auto pieces = in_hand.take(share_->stop, std::exchange(work_, {}));
+    if (pieces.empty()) break;
+    {
+      const std::lock_guard lock{mutex_};
+      chunk_ = Chunk{std::move(pieces)};
+    }
+    while (next_call()) call();
+    const std::lock_guard lock{mutex_};
+    if (abandoned_) break;
+  }
+  {
+    const std::lock_guard lock{mutex_};
+    if (abandoned_) --share_->abandoned;
+  }
+  ended_ = true;
+  share_->ended->ring();
+}
+
+/// Begins the next call of the chunk; where there is none (or no more are wanted), reports what is finished.
+bool Worker::next_call() {
+  {
+    const std::lock_guard lock{mutex_};
+    if (abandoned_) return false;
+    if (!share_->stop && chunk_.begin_call(share_->events_per_call)) {
+      chunk_.deliver(delivered_);
+      // One look at the clock for the end of a call and the beginning of the next.
+      if (work_.events == 0) call_began_ = taken_ = Clock::now();
+      started_ = call_began_;
+      calling_ = true;
+      cancellation_.requested = share_->cancelled.load();
+      return true;
+    }
+  }
+  report_and_return();
+  return false;
+}
+
+void Worker::call() {
+  try {
+    verdicts_ = share_->instance->handle(delivered_, cancellation_, call_began_ + share_->deadline);
+  } catch (const std::exception& thrown) {
+    verdicts_.assign(delivered_.size(),
+                     {plugin::Verdict::Kind::retry, std::nullopt, "exception", thrown.what()});
+  }
+  const auto now = Clock::now();
+  const auto duration = now - std::exchange(call_began_, now);
+  work_.events += static_cast<std::int64_t>(delivered_.size());
+  work_.busy += duration;
+  const std::lock_guard lock{mutex_};
+  if (abandoned_) return;
+  calling_ = false;
+  chunk_.end_call(std::move(verdicts_), rounded(duration),
+                  share_->cancelled ? Chunk::Cancelled::is_an_interruption : Chunk::Cancelled::is_a_failure);
+}
+
+void Worker::report_and_return() {
+  std::vector<settler::Report> reports;
+  std::vector<Piece> rest;
+  {
+    const std::lock_guard lock{mutex_};
+    reports = chunk_.take_finished();
+    rest = chunk_.take_rest();
+    chunk_ = Chunk{};
+  }
+  settler_.report(std::move(reports));
+  share_->in_hand->put_back(std::move(rest));
+}
+
+Worker::Review Worker::review(Clock::time_point now) {
+  Review out;
+  const std::lock_guard lock{mutex_};
+  if (!calling_ || abandoned_) return out;
+  const auto elapsed = now - started_;
+  out.running = {static_cast<std::int64_t>(chunk_.call_size()), elapsed};
+  if (elapsed >= share_->deadline) cancellation_.requested = true;
+  if (elapsed >= share_->deadline + share_->limits.grace) {
+    chunk_.fail_call(deadline_verdict(share_->deadline), rounded(elapsed));
+    abandoned_ = true;
+    ++share_->abandoned;
+    out.abandoned = true;
+  }
+  if (out.abandoned || now - taken_ >= share_->limits.patience) {
+    out.reports = chunk_.take_finished();
+    out.rest = chunk_.take_rest();
+  }
+  return out;
+}
+
+void Worker::cancel() {
+  const std::lock_guard lock{mutex_};
+  cancellation_.requested = true;
+}
+
+Worker::Review Worker::abandon() {
+  Review out;
+  const std::lock_guard lock{mutex_};
+  if (!calling_ || abandoned_) return out;
+  out.rest = chunk_.call_pieces();
+  abandoned_ = true;
+  ++share_->abandoned;
+  out.abandoned = true;
+  out.reports = chunk_.take_finished();
+  auto rest = chunk_.take_rest();
+  out.rest.insert(out.rest.end(), std::make_move_iterator(rest.begin()), std::make_move_iterator(rest.end()));
+  return out;
+}
+
+}  // namespace inboxd::dispatcher

@@ -1,0 +1,158 @@
+#include "dispatcher/chunk.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "unit/settler/runs.hpp"
+
+namespace inboxd::dispatcher {
+namespace {
+
+using plugin::Verdict;
+using std::chrono::milliseconds;
+using test::lease_of;
+using test::offsets_from;
+using test::run_of;
+
+std::vector<Verdict> done(std::size_t count) { return std::vector<Verdict>(count); }
+Verdict retry(std::string error_class) { return {Verdict::Kind::retry, std::nullopt, std::move(error_class), "m"}; }
+constexpr auto charged = Chunk::Cancelled::is_a_failure;
+
+std::vector<std::int64_t> delivered(const Chunk& chunk) {
+  std::vector<plugin::Delivered> events;
+  chunk.deliver(events);
+  std::vector<std::int64_t> out;
+  for (const auto& each : events) out.push_back(each.event->offset);
+  return out;
+}
+
+using Offsets = std::vector<std::int64_t>;
+
+}  // namespace
+
+TEST_CASE("calls of one event go through a chunk in order, and all done is one report a run") {
+  const auto run = run_of(lease_of(offsets_from(10, 3)));
+  Chunk chunk{{{run, 0, 3}}};
+  for (std::int64_t offset = 10; offset < 13; ++offset) {
+    REQUIRE(chunk.begin_call(1));
+    CHECK(delivered(chunk) == Offsets{offset});
+    chunk.end_call(done(1), milliseconds{1}, charged);
+  }
+  CHECK_FALSE(chunk.begin_call(1));
+  const auto reports = chunk.take_finished();
+  REQUIRE(reports.size() == 1);
+  CHECK(reports[0].first == 0);
+  CHECK(reports[0].end == 3);
+  CHECK(reports[0].failed.empty());
+  CHECK(chunk.take_rest().empty());
+}
+
+TEST_CASE("a call spans runs, and each run gets its own report") {
+  const auto a = run_of(lease_of({1, 2}, 1, 4));
+  const auto b = run_of(lease_of({50}, 2));
+  const auto c = run_of(lease_of({7, 8, 9}, 3));
+  Chunk chunk{{{a, 1, 2}, {b, 0, 1}, {c, 0, 3}}};
+  REQUIRE(chunk.begin_call(4));
+  CHECK(chunk.call_size() == 4);
+  CHECK(delivered(chunk) == Offsets{2, 50, 7, 8});
+  std::vector<plugin::Delivered> events;
+  chunk.deliver(events);
+  CHECK(events[0].attempt == 5);
+  CHECK(events[1].attempt == 1);
+  CHECK(events[0].topic == "orders");
+  CHECK(events[0].partition == 2);
+  auto verdicts = done(4);
+  verdicts[1] = retry("timeout");
+  verdicts[3] = retry("busy");
+  chunk.end_call(std::move(verdicts), milliseconds{7}, charged);
+  const auto reports = chunk.take_finished();
+  REQUIRE(reports.size() == 3);
+  CHECK(reports[0].failed.empty());
+  REQUIRE(reports[1].failed.size() == 1);
+  CHECK(reports[1].failed[0].index == 0);
+  CHECK(reports[1].failed[0].duration == milliseconds{7});
+  CHECK(reports[2].first == 0);
+  CHECK(reports[2].end == 2);
+  REQUIRE(reports[2].failed.size() == 1);
+  CHECK(reports[2].failed[0].index == 1);
+  CHECK(reports[2].failed[0].verdict.error_class == "busy");
+  REQUIRE(chunk.begin_call(4));
+  CHECK(delivered(chunk) == Offsets{9});
+}
+
+TEST_CASE("missing verdicts are failures") {
+  const auto run = run_of(lease_of({1, 2}));
+  Chunk chunk{{{run, 0, 2}}};
+  REQUIRE(chunk.begin_call(2));
+  chunk.end_call(done(1), milliseconds{1}, charged);
+  const auto reports = chunk.take_finished();
+  REQUIRE(reports.at(0).failed.size() == 1);
+  CHECK(reports[0].failed[0].index == 1);
+  CHECK(reports[0].failed[0].verdict.error_class == "no-verdict");
+}
+
+TEST_CASE("the rest behind a running call can be taken away, and the call still ends") {
+  const auto a = run_of(lease_of(offsets_from(0, 5), 1));
+  const auto b = run_of(lease_of(offsets_from(0, 5), 2));
+  Chunk chunk{{{a, 0, 5}, {b, 0, 5}}};
+  REQUIRE(chunk.begin_call(2));
+  chunk.end_call(done(2), milliseconds{1}, charged);
+  REQUIRE(chunk.begin_call(2));
+  CHECK(chunk.take_finished().size() == 1);
+  const auto rest = chunk.take_rest();
+  REQUIRE(rest.size() == 2);
+  CHECK(rest[0].run == a);
+  CHECK(rest[0].first == 4);
+  CHECK(rest[1].run == b);
+  CHECK(rest[1].size() == 5);
+  CHECK(delivered(chunk) == Offsets{2, 3});
+  chunk.end_call(done(2), milliseconds{1}, charged);
+  CHECK_FALSE(chunk.begin_call(2));
+  const auto reports = chunk.take_finished();
+  REQUIRE(reports.size() == 1);
+  CHECK(reports[0].first == 2);
+  CHECK(reports[0].end == 4);
+  CHECK(chunk.take_rest().empty());
+}
+
+TEST_CASE("a call that did not come back charges all its events") {
+  const auto run = run_of(lease_of(offsets_from(0, 4)));
+  Chunk chunk{{{run, 0, 4}}};
+  REQUIRE(chunk.begin_call(2));
+  chunk.fail_call({settler::Verdict::Kind::retry, std::nullopt, "deadline", "late"}, milliseconds{99});
+  const auto reports = chunk.take_finished();
+  REQUIRE(reports.at(0).failed.size() == 2);
+  CHECK(reports[0].failed[1].verdict.error_class == "deadline");
+  CHECK(chunk.take_rest().at(0).first == 2);
+}
+
+TEST_CASE("what a cancelled handler did not come to is interrupted at shutdown, and a failure otherwise") {
+  const auto run = run_of(lease_of(offsets_from(0, 4)));
+  auto verdicts = done(4);
+  verdicts[1] = retry("cancelled");
+  verdicts[2] = retry("timeout");
+  SECTION("at shutdown") {
+    Chunk chunk{{{run, 0, 4}}};
+    REQUIRE(chunk.begin_call(4));
+    chunk.end_call(verdicts, milliseconds{1}, Chunk::Cancelled::is_an_interruption);
+    const auto reports = chunk.take_finished();
+    REQUIRE(reports.size() == 2);
+    CHECK(reports[0].end == 1);
+    CHECK(reports[0].failed.empty());
+    CHECK(reports[1].first == 2);
+    CHECK(reports[1].end == 4);
+    CHECK(reports[1].failed.at(0).index == 2);
+    const auto rest = chunk.take_rest();
+    REQUIRE(rest.size() == 1);
+    CHECK(rest[0].first == 1);
+    CHECK(rest[0].end == 2);
+  }
+  SECTION("otherwise") {
+    Chunk chunk{{{run, 0, 4}}};
+    REQUIRE(chunk.begin_call(4));
+    chunk.end_call(verdicts, milliseconds{1}, charged);
+    CHECK(chunk.take_finished().at(0).failed.size() == 2);
+    CHECK(chunk.take_rest().empty());
+  }
+}
+
+}  // namespace inboxd::dispatcher

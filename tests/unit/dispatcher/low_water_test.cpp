@@ -1,0 +1,84 @@
+#include "dispatcher/low_water.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+namespace inboxd::dispatcher {
+namespace {
+
+using Clock = LowWater::Clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr event::Microseconds second = 1'000'000;
+constexpr event::Microseconds margin = 500'000;
+
+inbox::DueReading reading(std::optional<event::Microseconds> earliest, event::Microseconds now, std::uint64_t xmin,
+                          std::uint64_t xmax) {
+  return {earliest, now, xmin, xmax};
+}
+
+}  // namespace
+
+TEST_CASE("nothing is known after a single reading") {
+  LowWater low;
+  const Clock::time_point t{};
+  CHECK_FALSE(low.not_before());
+  low.observe(reading(50 * second, 100 * second, 10, 20), t, t);
+  CHECK_FALSE(low.not_before());
+}
+
+TEST_CASE("the mark moves to what was due earliest once older transactions have ended") {
+  LowWater low;
+  const Clock::time_point t{};
+  low.observe(reading(50 * second, 100 * second, 10, 20), t, t);
+  low.observe(reading(60 * second, 101 * second, 20, 30), t + seconds{1}, t + seconds{1});
+  CHECK(low.not_before() == 60 * second);
+}
+
+TEST_CASE("the mark never passes the earlier reading: rows made after it are due after it") {
+  LowWater low;
+  const Clock::time_point t{};
+  low.observe(reading(std::nullopt, 100 * second, 10, 20), t, t);
+  low.observe(reading(std::nullopt, 101 * second, 25, 30), t + seconds{1}, t + seconds{1});
+  CHECK(low.not_before() == 100 * second - margin);
+  low.observe(reading(130 * second, 102 * second, 30, 40), t + seconds{2}, t + seconds{2});
+  CHECK(low.not_before() == 101 * second - margin);
+}
+
+TEST_CASE("a transaction that stays open holds the mark where it is") {
+  LowWater low;
+  const Clock::time_point t{};
+  low.observe(reading(std::nullopt, 100 * second, 15, 20), t, t);
+  for (int i = 1; i < 50; ++i) {
+    low.observe(reading(std::nullopt, (100 + i) * second, 15, 20 + static_cast<std::uint64_t>(i)), t + seconds{i},
+                t + seconds{i});
+    CHECK_FALSE(low.not_before());
+  }
+  low.observe(reading(std::nullopt, 150 * second, 20, 100), t + seconds{50}, t + seconds{50});
+  CHECK(low.not_before() == 100 * second - margin);
+}
+
+TEST_CASE("a reading that took long is dated from before it was asked for") {
+  LowWater low;
+  const Clock::time_point t{};
+  low.observe(reading(std::nullopt, 100 * second, 10, 20), t, t + seconds{3});
+  low.observe(reading(std::nullopt, 104 * second, 20, 30), t + seconds{4}, t + seconds{4});
+  CHECK(low.not_before() == 97 * second - margin);
+}
+
+TEST_CASE("once a minute the reading goes without the mark and brings it back where something older is found") {
+  LowWater low;
+  const Clock::time_point t{};
+  low.observe(reading(std::nullopt, 100 * second, 10, 20), t, t);
+  low.observe(reading(std::nullopt, 101 * second, 20, 30), t + seconds{1}, t + seconds{1});
+  const auto mark = low.not_before();
+  REQUIRE(mark);
+  CHECK(low.reading_from(t + seconds{2}) == mark);
+  const auto later = t + seconds{61};
+  CHECK(low.reading_from(later) == std::nullopt);
+  low.observe(reading(5 * second, 160 * second, 10, 90), later, later);
+  CHECK(low.not_before() == 5 * second);
+  CHECK(low.reading_from(later + seconds{1}) == 5 * second);
+}
+
+}  // namespace inboxd::dispatcher

@@ -1,0 +1,116 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/log.hpp"
+#include "inbox/claim.hpp"
+#include "settler/run.hpp"
+
+/// Runs and their surroundings for tests that have no database.
+namespace inboxd::test {
+
+/// A delivery of events at these offsets, with made-up ids and a small payload.
+inline inbox::LeasedRun lease_of(const std::vector<std::int64_t>& offsets, std::int64_t delivery_id = 1,
+                                 std::int32_t attempts = 0, std::int32_t handler_id = 7) {
+  auto block = std::make_shared<inbox::EventBlock>();
+  inbox::LeasedRun out;
+  block->events.reserve(offsets.size());
+  for (const std::int64_t offset : offsets) {
+    event::Event event;
+    event.shard_id = 3;
+    event.offset = offset;
+    event.event_id.bytes[14] = static_cast<std::uint8_t>(offset >> 8);
+    event.event_id.bytes[15] = static_cast<std::uint8_t>(offset);
+    event.event_type = "Made";
+    event.payload = block->arena.copy("payload " + std::to_string(offset));
+    block->events.push_back(event);
+    out.pending.add(offset);
+  }
+  for (const auto& event : block->events) out.events.push_back(&event);
+  out.handler_id = handler_id;
+  out.shard_id = 3;
+  out.key = {delivery_id, delivery_id + 1'000};
+  out.attempts = attempts;
+  out.place = std::make_shared<const inbox::Place>(inbox::Place{"orders", 2});
+  out.block = std::move(block);
+  return out;
+}
+
+inline std::vector<std::int64_t> offsets_from(std::int64_t first, std::size_t count) {
+  std::vector<std::int64_t> out;
+  for (std::size_t i = 0; i < count; ++i) out.push_back(first + static_cast<std::int64_t>(i));
+  return out;
+}
+
+/// Remembers what the settler told it.
+class RememberingHolder final : public settler::Holder {
+ public:
+  void settled(const settler::Run& run, std::int64_t events) override {
+    const std::lock_guard lock{mutex_};
+    settled_.emplace_back(run.lease.key.delivery_id, events);
+  }
+  void lost(const settler::Run& run) override {
+    const std::lock_guard lock{mutex_};
+    lost_.push_back(run.lease.key.delivery_id);
+  }
+  void retry_at(std::chrono::steady_clock::time_point due) override {
+    const std::lock_guard lock{mutex_};
+    retries_.push_back(due);
+  }
+
+  using Settled = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  Settled all_settled() const {
+    const std::lock_guard lock{mutex_};
+    return settled_;
+  }
+  std::vector<std::int64_t> all_lost() const {
+    const std::lock_guard lock{mutex_};
+    return lost_;
+  }
+  std::vector<std::chrono::steady_clock::time_point> all_retries() const {
+    const std::lock_guard lock{mutex_};
+    return retries_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Settled settled_;
+  std::vector<std::int64_t> lost_;
+  std::vector<std::chrono::steady_clock::time_point> retries_;
+};
+
+inline std::shared_ptr<settler::Run> run_of(inbox::LeasedRun lease, config::Retry retry = {},
+                                            std::shared_ptr<settler::Holder> holder = nullptr) {
+  if (!holder) holder = std::make_shared<RememberingHolder>();
+  return std::make_shared<settler::Run>(std::move(lease), std::move(retry), std::move(holder));
+}
+
+inline std::vector<settler::Report> one(settler::Report report) {
+  std::vector<settler::Report> out;
+  out.push_back(std::move(report));
+  return out;
+}
+
+inline settler::Failed failed_at(std::size_t index, std::string error_class = "timeout", std::string message = "late") {
+  return {index, {settler::Verdict::Kind::retry, std::nullopt, std::move(error_class), std::move(message)},
+          std::chrono::milliseconds{5}};
+}
+
+/// Waits until it holds; false after ten seconds.
+inline bool eventually(const std::function<bool()>& holds) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{10};
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
+  return true;
+}
+
+}  // namespace inboxd::test
