@@ -229,9 +229,17 @@ begin
   where not exists (select from inbox.quarantine x where x.shard_id = c.shard and x."offset" = c."offset");
   get diagnostics v_conflicts = row_count;
 
-  if not exists (
-    select from unnest(l_id, l_shard) l(id, shard) join inbox.ledger g on g.event_id = l.id
-    where g.shard_id <> l.shard and l.shard = any (p_moved)) then
+  -- One at a time for each id, so that two more topics that bring it at the same moment owe it once.
+  perform 1 from inbox.ledger g
+  where g.event_id in (
+    select l.id
+    from unnest(l_id, l_shard) l(id, shard)
+    join inbox.ledger x on x.event_id = l.id
+    join inbox.shard here on here.shard_id = l.shard
+    join inbox.shard first on first.shard_id = x.shard_id
+    where l.shard = any (p_moved) and here.topic <> first.topic)
+  order by g.event_id for no key update;
+  if not found then
     return v_conflicts;
   end if;
   with elsewhere as (
@@ -246,8 +254,9 @@ begin
     insert into inbox.also_seen (event_id, topic) select id, topic from elsewhere
     on conflict do nothing returning event_id, topic)
   insert into inbox.delivery (handler_id, shard_id, pending, events, due_at, received_from, received_to)
-  select h.handler_id, x.shard_id, int8multirange(int8range(x."offset", x."offset" + 1)), 1, clock_timestamp(),
-         '-infinity', p_now
+  select distinct on (h.handler_id, x.id)
+         h.handler_id, x.shard_id, int8multirange(int8range(x."offset", x."offset" + 1)), 1, clock_timestamp(),
+         '-infinity'::timestamptz, p_now
   from noted n
   join elsewhere x on x.id = n.event_id and x.topic = n.topic
   join inbox.handler h on h.retired_at is null and inbox.matches(x.topic, h.topics) and inbox.matches(x.type, h.types)
@@ -278,10 +287,10 @@ begin
     where d.handler_id = p_handler and d.due_at <= v_now and d.due_at >= p_low
     order by d.due_at limit p_rows for update skip locked),
   counted as (
-    select due.*, sum(share) over (order by due_at, delivery_id) - share as before
+    select due.*, share, sum(share) over (order by due_at, delivery_id) - share as before
     from due cross join lateral (select greatest(1, ceil(events / power(2, least(claims, 20))))::bigint as share) s),
   taken as (
-    select counted.*, least(share, p_events - before) as n, (select count(*) from due) as locked
+    select counted.*, least(share, p_events - before)::bigint as n, (select count(*) from due) as locked
     from counted where before < p_events),
   rest as (
     insert into inbox.delivery (handler_id, shard_id, pending, events, lane, attempts, claims, due_at, expires_at,
@@ -293,13 +302,18 @@ begin
   set owner = p_owner, fence = p_fence, claims = t.claims + 1, due_at = clock_timestamp() + p_lease,
       pending = case when t.n < t.events then inbox.first_of(t.pending, t.n) else t.pending end,
       events = least(t.n, t.events)
-  from taken t where d.delivery_id = t.delivery_id
+  from taken t
+  where d.delivery_id = t.delivery_id
+    -- Says the same again so that the rows are looked up by their ids: where vacuum has seen only dead rows, the planner
+    -- would otherwise walk over all of them.
+    and d.delivery_id = any (array(select taken.delivery_id from taken))
   returning d.delivery_id, d.shard_id, d.pending::text, d.events, d.attempts, d.claims,
             case when isfinite(d.received_from) then (extract(epoch from d.received_from) * 1000000)::bigint end,
             (extract(epoch from d.received_to) * 1000000)::bigint, t.locked::int;
 end
 $$;
 
+-- `= any (ids)` beside a join on the same id: see inbox.claim.
 -- Records what handlers said, guarded by id, fence, owner and pending @> settled: a delivery whose lease was lost
 -- changes nothing. d_: deliveries with all offsets that leave them now, and those of them that are done. g_: offsets
 -- that failed alike and are tried again together. f_: one row for each failed attempt. x_: offsets that are dead.
@@ -318,13 +332,14 @@ begin
     select d.delivery_id
     from unnest(d_id, d_fence, d_settled) s(id, fence, settled)
     join inbox.delivery d on d.delivery_id = s.id
-    where d.fence = s.fence and d.owner = p_owner and d.pending @> s.settled::int8multirange
+    where d.delivery_id = any (d_id) and d.fence = s.fence and d.owner = p_owner
+      and d.pending @> s.settled::int8multirange
     order by d.delivery_id for update of d) t;
 
   insert into inbox.outcome (handler_id, shard_id, offsets, outcome, attempts, owner)
   select d.handler_id, d.shard_id, s.done::int8multirange, 'done', d.attempts + 1, p_owner
   from unnest(d_id, d_done) s(id, done) join inbox.delivery d on d.delivery_id = s.id
-  where s.id = any (v_ids) and s.done <> '{}';
+  where d.delivery_id = any (v_ids) and s.done <> '{}';
 
   insert into inbox.delivery (handler_id, shard_id, pending, events, lane, attempts, due_at, expires_at, received_from,
                               received_to, last_error)
@@ -333,24 +348,24 @@ begin
          g.error
   from unnest(g_id, g_offsets, g_delay, g_error) g(id, offsets, delay, error)
   join inbox.delivery d on d.delivery_id = g.id
-  where g.id = any (v_ids);
+  where d.delivery_id = any (v_ids);
 
   insert into inbox.failure (event_id, handler_id, attempt, error_class, message, duration)
   select f.event, d.handler_id, f.attempt, f.class, f.message, f.duration * interval '1 ms'
   from unnest(f_id, f_event, f_attempt, f_class, f_message, f_duration) f(id, event, attempt, class, message, duration)
   join inbox.delivery d on d.delivery_id = f.id
-  where f.id = any (v_ids);
+  where d.delivery_id = any (v_ids);
 
   if cardinality(x_id) > 0 then
     perform inbox.bury(v_ids, x_id, x_offset, x_event);
   end if;
 
   delete from inbox.delivery d using unnest(d_id, d_settled) s(id, settled)
-  where d.delivery_id = s.id and s.id = any (v_ids) and isempty(d.pending - s.settled::int8multirange);
+  where d.delivery_id = s.id and d.delivery_id = any (v_ids) and isempty(d.pending - s.settled::int8multirange);
   update inbox.delivery d
   set pending = d.pending - s.settled::int8multirange, events = inbox.count_of(d.pending - s.settled::int8multirange)
   from unnest(d_id, d_settled) s(id, settled)
-  where d.delivery_id = s.id and s.id = any (v_ids);
+  where d.delivery_id = s.id and d.delivery_id = any (v_ids);
   return v_ids;
 end
 $$;
@@ -372,14 +387,14 @@ begin
   join inbox.delivery d on d.delivery_id = x.id
   join inbox.event e on e.shard_id = d.shard_id and e."offset" = x."offset"
                     and e.received_at >= d.received_from and e.received_at <= d.received_to
-  where x.id = any (p_ids)
+  where d.delivery_id = any (p_ids)
   on conflict (event_id, handler_id) do update
   set attempts = excluded.attempts, reasons = excluded.reasons, state = 'dead', died_at = clock_timestamp();
 
   insert into inbox.outcome (handler_id, shard_id, offsets, outcome, attempts, owner)
   select d.handler_id, d.shard_id, range_agg(int8range(x."offset", x."offset" + 1)), 'dead', d.attempts + 1, d.owner
   from unnest(x_id, x_offset) x(id, "offset") join inbox.delivery d on d.delivery_id = x.id
-  where x.id = any (p_ids)
+  where d.delivery_id = any (p_ids)
   group by d.delivery_id;
 end
 $$;
@@ -410,8 +425,8 @@ begin
 end
 $$;
 
--- One bite of owed history: the next p_events events of one range become deliveries, due now. Returns how many events
--- it went through; 0 when nothing is left (or others are at it).
+-- One bite of owed history: the next p_events events of one range become deliveries, due now, of no wider a span than
+-- the views look for (10000). Returns how many events it went through; 0 when nothing is left (or others are at it).
 create function inbox.backfill_bite(p_events int, p_bytes bigint) returns bigint
 language plpgsql as $$
 declare
@@ -431,7 +446,8 @@ begin
     order by e."offset" limit p_events),
   bite as materialized (
     select * from (
-      select near.*, sum(size) over (order by "offset") - size as before from near) x where before < p_bytes),
+      select near.*, sum(size) over (order by "offset") - size as before, min("offset") over () as first from near) x
+    where before < p_bytes and "offset" < first + 10000),
   owed as (
     select range_agg(int8range("offset", "offset" + 1)) as pending, count(*) as events, min(received_at) as received_from,
            max(received_at) as received_to

@@ -1,4 +1,6 @@
--- The newest applied migration; the table may not exist yet. No locks.
-select case when to_regclass('inbox.migration') is null then 0
+-- The newest applied migration; the table may not exist yet. Asks pg_class and not to_regclass, which reads a cache that
+-- waiting for the migrations' lock does not renew. No locks.
+select case when not exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace
+                             where n.nspname || '.' || c.relname = 'inbox.migration') then 0
             else (xpath('/row/v/text()', query_to_xml('select coalesce(max(version), 0) as v from inbox.migration',
                                                       false, true, '')))[1]::text::int end

@@ -1,4 +1,4 @@
--- Who still owes an event something: shard $1, offset $2, received at $3. No locks. Reads all of delivery, which has
+-- Who still owes an event something: shard $1, offset $2, received at $3 (null: some time). No locks. Reads all of delivery, which has
 -- outstanding work only.
 select h.name, d.attempts, d.claims, d.owner is not null and d.due_at > clock_timestamp() as is_leased,
        (extract(epoch from d.due_at) * 1000000)::bigint, d.due_at <= clock_timestamp() as is_due, i.host, i.process_id,
@@ -7,6 +7,7 @@ from inbox.delivery d
 join inbox.handler h using (handler_id)
 left join inbox.instance i on i.instance_id = d.owner
 where d.shard_id = $1::int and d.pending @> $2::bigint
-  and d.received_from <= 'epoch'::timestamptz + $3::bigint * interval '1 us'
-  and d.received_to >= 'epoch'::timestamptz + $3::bigint * interval '1 us'
+  and ($3::bigint is null
+       or d.received_from <= 'epoch'::timestamptz + $3::bigint * interval '1 us'
+          and d.received_to >= 'epoch'::timestamptz + $3::bigint * interval '1 us')
 order by h.name

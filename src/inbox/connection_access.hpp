@@ -24,6 +24,12 @@ class DatabaseError final : public std::exception {
   DatabaseFailure failure_;
 };
 
+/// The SQLSTATE of an error; libpqxx leaves that of one class out.
+inline std::string sqlstate_of(const pqxx::sql_error& error) {
+  const bool left_out = error.sqlstate().empty() && dynamic_cast<const pqxx::insufficient_privilege*>(&error) != nullptr;
+  return left_out ? "42501" : error.sqlstate();
+}
+
 /// The statements' schema is written `inbox.`; this puts the configured one in its place.
 std::string with_schema(std::string_view sql, const std::string& schema);
 
@@ -91,24 +97,26 @@ void Connection::Access::guarded(Effect effect, Work&& work) {
   open();
   commit_warned_ = false;
   committing = false;
-  const auto watch = watchdog.watch(PQsocket(raw), std::chrono::steady_clock::now() + settings.deadline);
   struct Forget {
     Watchdog& dog;
     std::uint64_t id;
     ~Forget() { dog.forget(id); }
-  } forget{watchdog, watch};
+  };
   try {
+    // Forgotten before a handler below closes the socket: its number may soon be another's.
+    const Forget forget{watchdog, watchdog.watch(PQsocket(raw), std::chrono::steady_clock::now() + settings.deadline)};
     work();
   } catch (const pqxx::in_doubt_error& error) {
     lost(Effect::writes, error.what());
   } catch (const pqxx::broken_connection& error) {
     lost(effect, error.what());
   } catch (const pqxx::sql_error& error) {
-    const Fault fault = fault_of(error.sqlstate());
+    const std::string state = sqlstate_of(error);
+    const Fault fault = fault_of(state);
     const bool usable = PQstatus(raw) == CONNECTION_OK;
     if (!usable && effect == Effect::writes && fault == Fault::reconnect) lost(effect, error.what());
     if (!usable || fault == Fault::reconnect || fault == Fault::stop) close();
-    throw DatabaseError{{fault, error.sqlstate(), error.what()}};
+    throw DatabaseError{{fault, state, error.what()}};
   } catch (const pqxx::failure& error) {
     if (raw != nullptr && PQstatus(raw) != CONNECTION_OK) lost(effect, error.what());
     throw;

@@ -71,14 +71,15 @@ auto read_all(Connection& connection, const Statement& statement, const pqxx::pa
 
 }  // namespace
 
-EventHistory read_history(Connection& connection, const base::Uuid& event_id, std::int32_t shard_id,
-                          std::int64_t offset, event::Microseconds received_at) {
-  const std::string id = event_id.text();
-  const auto since = received_at == 0 ? std::nullopt : std::optional{received_at};
-  return {read_all(connection, statements::op_event_deliveries, pqxx::params{shard_id, offset, since}, read_delivery),
-          read_all(connection, statements::op_event_outcomes, pqxx::params{shard_id, offset, since}, read_outcome),
-          read_all(connection, statements::op_event_failures, pqxx::params{id, since}, read_failure),
-          read_all(connection, statements::op_event_notes, pqxx::params{id, since}, read_note)};
+EventHistory read_history(Connection& connection, const HistoryRequest& request) {
+  const std::string id = request.event_id.text();
+  const pqxx::params of_run{request.shard_id, request.offset, request.received_at};
+  const pqxx::params of_place{request.shard_id, request.offset, request.since};
+  const pqxx::params of_event{id, request.since};
+  return {read_all(connection, statements::op_event_deliveries, of_run, read_delivery),
+          read_all(connection, statements::op_event_outcomes, of_place, read_outcome),
+          read_all(connection, statements::op_event_failures, of_event, read_failure),
+          read_all(connection, statements::op_event_notes, of_event, read_note)};
 }
 
 }  // namespace inboxd::inbox

@@ -57,8 +57,15 @@ struct EventHistory {
   std::vector<Note> notes;
 };
 
-/// `received_at` 0: not known, everything is read.
-EventHistory read_history(Connection& connection, const base::Uuid& event_id, std::int32_t shard_id,
-                          std::int64_t offset, event::Microseconds received_at);
+/// Which event: its place, when it was received (nullopt: not known), and since when anything can have happened to it
+/// (the same): what is older is not read.
+struct HistoryRequest {
+  base::Uuid event_id;
+  std::int32_t shard_id = 0;
+  std::int64_t offset = 0;
+  std::optional<event::Microseconds> received_at;
+  std::optional<event::Microseconds> since;
+};
+EventHistory read_history(Connection& connection, const HistoryRequest& request);
 
 }  // namespace inboxd::inbox

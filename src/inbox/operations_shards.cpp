@@ -39,7 +39,15 @@ std::optional<std::int64_t> ShardState::lag() const {
   return std::max<std::int64_t>(*high_watermark - *position, 0);
 }
 
-bool ShardState::is_recreated() const { return halted_reason && halted_reason->find("new id ") != std::string::npos; }
+std::optional<std::string> ShardState::new_incarnation() const {
+  static constexpr std::string_view before = "new id ";  // as op_shard_accept_incarnation reads it
+  if (!halted_reason) return std::nullopt;
+  const auto at = halted_reason->find(before);
+  if (at == std::string::npos) return std::nullopt;
+  const auto begin = at + before.size();
+  const auto end = std::min(halted_reason->find(' ', begin), halted_reason->size());
+  return end == begin ? std::nullopt : std::optional{halted_reason->substr(begin, end - begin)};
+}
 
 std::vector<ShardState> read_shards(Connection& connection, const ShardFilter& filter) {
   auto topics = array_of(Type::text, filter.topics);

@@ -27,8 +27,8 @@ struct ShardState {
   event::OffsetSet gaps;                       ///< accepted before
 
   std::optional<std::int64_t> lag() const;
-  /// Whether the halt is one that accept_incarnation ends.
-  bool is_recreated() const;
+  /// The topic's new id, where the halt is one that accept_incarnation ends.
+  std::optional<std::string> new_incarnation() const;
 };
 
 struct ShardFilter {

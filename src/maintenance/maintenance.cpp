@@ -20,10 +20,10 @@ constexpr auto pinned_snapshot_age = std::chrono::milliseconds{5min};
 
 Maintenance::Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity, inbox::Watchdog& watchdog,
                          base::Logger& log)
-    : settings_{settings},
-      identity_{std::move(identity)},
+    : identity_{std::move(identity)},
       log_{log},
-      connection_{settings.database, "maintenance", watchdog, log} {}
+      connection_{settings.database, "maintenance", watchdog, log},
+      retention_{settings.retention} {}
 
 Maintenance::~Maintenance() {
   request_stop();
@@ -96,8 +96,15 @@ void Maintenance::make_partitions() {
   if (made > 0) log_.info("maintenance: day partitions made", {{"partitions", made}});
 }
 
+void Maintenance::set_retention(const config::Retention& retention) {
+  const std::lock_guard lock{mutex_};
+  retention_ = retention;
+}
+
 void Maintenance::purge() {
-  const auto& keep = settings_.retention;
+  std::unique_lock lock{mutex_};
+  const auto keep = retention_;
+  lock.unlock();
   const std::array<std::pair<const char*, config::Retention::Keep>, 3> tables{
       {{"event", keep.events}, {"outcome", keep.outcomes}, {"failure", keep.failures}}};
   for (const auto& [table, time] : tables) {

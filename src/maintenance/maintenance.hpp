@@ -26,6 +26,8 @@ class Maintenance final {
   void start();
   void request_stop();
   void join();
+  /// From a reload. Any thread.
+  void set_retention(const config::Retention& retention);
   std::int64_t last_moved() const { return last_moved_.load(); }
 
  private:
@@ -45,13 +47,13 @@ class Maintenance final {
   void trim_positions();
   void look_for_pinned_snapshot();
 
-  const config::Settings& settings_;
   const inbox::InstanceIdentity identity_;
   base::Logger& log_;
   inbox::Connection connection_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  bool stopping_ = false;
+  bool stopping_ = false;                      // guarded, like the next, by mutex_
+  config::Retention retention_;
   std::atomic<std::int64_t> last_moved_{0};
   std::thread thread_;
 };

@@ -1,0 +1,87 @@
+#include "daemon/daemon.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace inboxd::daemon {
+namespace {
+
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+}  // namespace
+
+Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::Logger& log)
+    : log_{log},
+      settler_{settings.database, owner, watchdog_, log},
+      dispatcher_{settings.dispatch, settings.database, owner, watchdog_, settler_, log},
+      consumer_{settings, owner, dispatcher_, watchdog_, log},
+      maintenance_{settings, {owner, host_name(), static_cast<int>(getpid())}, watchdog_, log} {}
+
+std::optional<base::Problem> Daemon::start(std::vector<dispatcher::HandlerSetup> handlers) {
+  settler_.start();
+  set_handlers(std::move(handlers));
+  dispatcher_.start();
+  maintenance_.start();
+  return consumer_.start();
+}
+
+void Daemon::stop(std::chrono::milliseconds drain) {
+  const auto deadline = std::chrono::steady_clock::now() + drain;
+  consumer_.request_stop();
+  dispatcher_.request_stop();
+  consumer_.join();
+  dispatcher_.join(deadline);
+  settler_.request_stop();
+  settler_.join(deadline + std::chrono::seconds{2});
+  maintenance_.request_stop();
+  maintenance_.join();
+}
+
+void Daemon::replace_handlers(std::vector<dispatcher::HandlerSetup> handlers) { set_handlers(std::move(handlers)); }
+
+void Daemon::set_handlers(std::vector<dispatcher::HandlerSetup> handlers) {
+  running_handlers_.clear();
+  for (const auto& handler : handlers) {
+    if (!handler.paused) running_handlers_.push_back(handler.handler_id);
+  }
+  dispatcher_.replace_handlers(std::move(handlers));
+}
+
+void Daemon::pause_all(bool paused) {
+  for (const std::int32_t handler_id : running_handlers_) dispatcher_.set_paused(handler_id, paused);
+}
+
+bool Daemon::moves(std::chrono::milliseconds within) const {
+  const auto oldest = std::chrono::steady_clock::time_point{
+      std::chrono::steady_clock::duration{std::min(consumer_.last_moved(), maintenance_.last_moved())}};
+  const auto last = std::min({oldest, settler_.last_progress(), dispatcher_.last_progress()});
+  return std::chrono::steady_clock::now() - last < within;
+}
+
+void Daemon::log_rates() {
+  const auto& in = consumer_.counts();
+  const auto& out = settler_.counters();
+  const std::uint64_t stored = in.stored;
+  const std::uint64_t done = out.done;
+  if (stored == last_stored_ && done == last_done_) return;
+  log_.info("daemon: since the last line", {{"stored", stored - last_stored_}, {"done", done - last_done_}});
+  log_.info("daemon: since the start",
+            {{"stored", stored}, {"duplicates", in.duplicates.load()}, {"quarantined", in.quarantined.load()},
+             {"conflicts", in.conflicts.load()}, {"done", done}, {"retried", out.retried.load()},
+             {"dead", out.dead.load()}, {"leases_lost", out.lost.load()}});
+  last_stored_ = stored;
+  last_done_ = done;
+}
+
+std::string Daemon::status_line() const {
+  return std::to_string(consumer_.poller().running()) + " of " + std::to_string(consumer_.poller().assigned()) +
+         " partitions, " + std::to_string(consumer_.counts().stored.load()) + " stored, " +
+         std::to_string(settler_.counters().done.load()) + " done";
+}
+
+}  // namespace inboxd::daemon

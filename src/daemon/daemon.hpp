@@ -1,0 +1,58 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/log.hpp"
+#include "base/uuid.hpp"
+#include "config/settings.hpp"
+#include "consumer/consumer.hpp"
+#include "daemon/preparation.hpp"
+#include "dispatcher/dispatcher.hpp"
+#include "inbox/watchdog.hpp"
+#include "maintenance/maintenance.hpp"
+#include "settler/settler.hpp"
+
+namespace inboxd::daemon {
+
+/// All parts and how they hang together: the members, in order, are the picture. What takes in stops first.
+class Daemon final {
+ public:
+  Daemon(const config::Settings& settings, const base::Uuid& owner, base::Logger& log);
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  std::optional<base::Problem> start(std::vector<dispatcher::HandlerSetup> handlers);
+  /// Intake first, then running calls for at most `drain`, then what they reported; the rest is given back.
+  void stop(std::chrono::milliseconds drain);
+  /// A reload: other handlers, other policies.
+  void replace_handlers(std::vector<dispatcher::HandlerSetup> handlers);
+  void set_retention(const config::Retention& retention) { maintenance_.set_retention(retention); }
+  /// Takes nothing new for any handler in this instance until told otherwise.
+  void pause_all(bool paused);
+
+  consumer::Consumer& consumer() { return consumer_; }
+  bool failed() const { return consumer_.poller().failed(); }
+  /// Whether every loop has moved within that time: what the service manager's watchdog hangs on.
+  bool moves(std::chrono::milliseconds within) const;
+  /// One line for people: what came in and what was settled since the last call.
+  void log_rates();
+  std::string status_line() const;
+
+ private:
+  void set_handlers(std::vector<dispatcher::HandlerSetup> handlers);
+
+  base::Logger& log_;
+  inbox::Watchdog watchdog_;
+  settler::Settler settler_;
+  dispatcher::Dispatcher dispatcher_;
+  consumer::Consumer consumer_;
+  maintenance::Maintenance maintenance_;
+
+  std::vector<std::int32_t> running_handlers_; ///< those that no operator has paused in the database
+  std::uint64_t last_stored_ = 0;
+  std::uint64_t last_done_ = 0;
+};
+
+}  // namespace inboxd::daemon

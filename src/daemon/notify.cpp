@@ -1,0 +1,45 @@
+#include "daemon/notify.hpp"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+namespace inboxd::daemon {
+
+Notify::Notify() {
+  if (const char* socket = std::getenv("NOTIFY_SOCKET"); socket != nullptr) socket_ = socket;
+  const char* const process = std::getenv("WATCHDOG_PID");
+  const bool for_us = process == nullptr || std::atol(process) == getpid();
+  if (const char* microseconds = std::getenv("WATCHDOG_USEC"); microseconds != nullptr && for_us) {
+    if (const long long value = std::atoll(microseconds); value > 0) alive_every_ = std::chrono::microseconds{value / 2};
+  }
+}
+
+void Notify::reloading() const {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const std::int64_t microseconds = std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1'000;
+  send("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(microseconds));
+}
+
+void Notify::send(const std::string& message) const {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (socket_.empty() || socket_.size() >= sizeof address.sun_path) return;
+  std::memcpy(address.sun_path, socket_.data(), socket_.size());
+  if (address.sun_path[0] == '@') address.sun_path[0] = '\0';  // the abstract name space
+  const int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return;
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
+  // Nobody listening is nobody's loss.
+  static_cast<void>(sendto(descriptor, message.data(), message.size(), MSG_NOSIGNAL,
+                           reinterpret_cast<const sockaddr*>(&address), length));
+  close(descriptor);
+}
+
+}  // namespace inboxd::daemon

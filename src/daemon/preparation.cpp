@@ -1,0 +1,110 @@
+#include "daemon/preparation.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "inbox/database_error.hpp"
+#include "inbox/handlers.hpp"
+#include "inbox/migrations.hpp"
+#include "inbox/upkeep.hpp"
+#include "plugin/plugin.hpp"
+
+namespace inboxd::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+using base::ExitCode;
+
+constexpr auto connect_retry = 500ms;
+constexpr int partition_days_ahead = 7;
+
+Refusal refusal_of(const inbox::DatabaseFailure& failure, const std::string& what) {
+  if (failure.sqlstate == "42501") return {ExitCode::not_allowed, what + ": " + failure.message};
+  if (failure.fault == inbox::Fault::stop) return {ExitCode::configuration, what + ": " + failure.message};
+  return {ExitCode::unavailable, what + ": " + failure.message};
+}
+
+std::optional<Refusal> wait_for(inbox::Connection& connection, const config::Settings& settings, base::Logger& log) {
+  const auto end = std::chrono::steady_clock::now() + settings.database.deadline;
+  while (true) {
+    try {
+      connection.open();
+      return std::nullopt;
+    } catch (...) {
+      const auto failure = inbox::describe(std::current_exception());
+      if (std::chrono::steady_clock::now() >= end) return refusal_of(failure, "database " + connection.where());
+      log.warn("daemon: waiting for the database", {{"database", connection.where()}, {"error", failure.message}});
+      std::this_thread::sleep_for(connect_retry);
+    }
+  }
+}
+
+std::optional<Refusal> check_schema(inbox::Connection& connection, const config::Settings& settings, bool migrate,
+                                    base::Logger& log) {
+  const auto& schema = settings.database.schema;
+  if (migrate) {
+    const auto state = inbox::migrate(connection, schema, [&](const inbox::Migration& migration) {
+      log.info("daemon: migrating", {{"schema", schema}, {"migration", migration.name}});
+    });
+    if (!state) return Refusal{ExitCode::configuration, state.problem().message};
+    return std::nullopt;
+  }
+  const auto state = inbox::migration_state(connection, schema);
+  if (state.newer()) {
+    return Refusal{ExitCode::configuration, "the database is at migration " + std::to_string(state.applied) +
+                                                ", this inboxd knows only " + std::to_string(state.known) +
+                                                ": run the newer version that migrated it"};
+  }
+  if (state.due()) {
+    return Refusal{ExitCode::try_again, "schema " + schema + " is at migration " + std::to_string(state.applied) + " of " +
+                                            std::to_string(state.known) + ": run `inboxd migrate`, or `inboxd run --migrate`"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Refusal> prepare_database(inbox::Connection& connection, const config::Settings& settings, bool migrate,
+                                        base::Logger& log) {
+  if (auto refusal = wait_for(connection, settings, log)) return refusal;
+  try {
+    if (auto refusal = check_schema(connection, settings, migrate, log)) return refusal;
+    inbox::make_partitions(connection, partition_days_ahead);
+    return std::nullopt;
+  } catch (...) {
+    return refusal_of(inbox::describe(std::current_exception()), "database " + connection.where());
+  }
+}
+
+PreparedHandlers prepare_handlers(inbox::Connection& connection, const std::vector<config::Handler>& handlers,
+                                  base::Logger& log) {
+  PreparedHandlers out;
+  const auto search_path = plugin::default_search_path();
+  for (const config::Handler& handler : handlers) {
+    auto instance = plugin::load(handler, search_path, log);
+    if (!instance) {
+      out.refusal = Refusal{ExitCode::configuration, "handler " + handler.name + ": " + instance.problem().message};
+      return out;
+    }
+    dispatcher::HandlerSetup setup;
+    setup.settings = handler;
+    setup.instance = std::move(instance).value();
+    out.handlers.push_back(std::move(setup));
+  }
+  try {
+    inbox::register_handlers(connection, handlers);
+    for (const auto& known : inbox::read_routing(connection).handlers) {
+      const auto ours = std::find_if(out.handlers.begin(), out.handlers.end(),
+                                     [&](const auto& setup) { return setup.settings.name == known.name; });
+      if (ours == out.handlers.end()) continue;
+      ours->handler_id = known.handler_id;
+      ours->paused = known.paused_reason.has_value();
+    }
+  } catch (...) {
+    out.refusal = refusal_of(inbox::describe(std::current_exception()), "handlers could not be put into the database");
+  }
+  return out;
+}
+
+}  // namespace inboxd::daemon

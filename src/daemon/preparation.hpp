@@ -1,0 +1,34 @@
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "base/exit_code.hpp"
+#include "base/log.hpp"
+#include "base/result.hpp"
+#include "config/settings.hpp"
+#include "dispatcher/dispatcher.hpp"
+#include "inbox/connection.hpp"
+
+namespace inboxd::daemon {
+
+/// Why the daemon cannot start, and with what exit status.
+struct Refusal {
+  base::ExitCode code = base::ExitCode::bug;
+  std::string message;
+};
+
+/// Waits for the database (as long as one statement may take), migrates where asked to, checks that the schema fits and
+/// that today's partitions are there.
+std::optional<Refusal> prepare_database(inbox::Connection& connection, const config::Settings& settings, bool migrate,
+                                        base::Logger& log);
+
+/// Loads the plugin of every configured handler and puts the handlers into the database. All of it or nothing: a
+/// plugin that is refused leaves the database as it was.
+struct PreparedHandlers {
+  std::vector<dispatcher::HandlerSetup> handlers;
+  std::optional<Refusal> refusal;
+};
+PreparedHandlers prepare_handlers(inbox::Connection& connection, const std::vector<config::Handler>& handlers,
+                                  base::Logger& log);
+
+}  // namespace inboxd::daemon

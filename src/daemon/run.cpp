@@ -1,0 +1,122 @@
+#include "daemon/run.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "config/load.hpp"
+#include "daemon/daemon.hpp"
+#include "daemon/notify.hpp"
+#include "daemon/signals.hpp"
+#include "daemon/until_idle.hpp"
+
+namespace inboxd::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+using base::ExitCode;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto turn = 200ms;
+constexpr auto rates_every = 10s;
+/// A loop may be busy with one statement or one reopening for so long beyond the statement's deadline.
+constexpr auto grace_of_loops = 30s;
+
+ExitCode refuse(const Refusal& refusal, base::Logger& log) {
+  log.error("daemon: cannot start", {{"reason", refusal.message}});
+  return refusal.code;
+}
+
+/// SIGHUP: reads the file again; all of it is taken or, where anything is wrong, none of it.
+void reload(config::Settings& settings, const std::string& file, inbox::Connection& connection, Daemon& daemon,
+            base::Logger& log) {
+  const auto loaded = config::load_file(file, config::process_environment());
+  if (!loaded.ok()) {
+    for (const auto& problem : loaded.problems) {
+      log.error("daemon: reload refused, the old configuration stays", {{"problem", problem.text()}});
+    }
+    return;
+  }
+  for (const std::string& key : config::restart_needed(settings, loaded.settings)) {
+    log.warn("daemon: this key needs a restart; its old value stays", {{"key", key}});
+  }
+  auto prepared = prepare_handlers(connection, loaded.settings.handlers, log);
+  if (prepared.refusal) {
+    log.error("daemon: reload refused, the old configuration stays", {{"reason", prepared.refusal->message}});
+    return;
+  }
+  daemon.replace_handlers(std::move(prepared.handlers));
+  settings.handlers = loaded.settings.handlers;
+  settings.log = loaded.settings.log;
+  settings.retention = loaded.settings.retention;
+  settings.drain = loaded.settings.drain;
+  daemon.set_retention(settings.retention);
+  log.set_level(settings.log.level);
+  if (settings.log.format) log.set_format(*settings.log.format);
+  log.info("daemon: reloaded", {{"handlers", settings.handlers.size()}});
+}
+
+}  // namespace
+
+ExitCode run(const config::Settings& given, const RunOptions& options, base::Logger& log) {
+  block_signals();
+  config::Settings settings = given;
+  const Notify notify;
+  const auto owner = base::random_uuid();
+  inbox::Watchdog watchdog;
+  inbox::Connection connection{settings.database, "control", watchdog, log};
+  if (const auto refusal = prepare_database(connection, settings, options.migrate, log)) return refuse(*refusal, log);
+  auto prepared = prepare_handlers(connection, settings.handlers, log);
+  if (prepared.refusal) return refuse(*prepared.refusal, log);
+
+  Daemon daemon{settings, owner, log};
+  if (const auto problem = daemon.start(std::move(prepared.handlers))) {
+    return refuse({ExitCode::configuration, problem->message}, log);
+  }
+  notify.ready();
+  log.info("daemon: started", {{"version", INBOXD_VERSION}, {"instance", owner.text()}, {"database", connection.where()},
+                               {"handlers", settings.handlers.size()}, {"topics", settings.topics.size()}});
+
+  UntilIdle until_idle{settings, connection, log};
+  auto next_rates = Clock::now() + rates_every;
+  auto next_alive = Clock::now();
+  ExitCode code = ExitCode::done;
+  while (true) {
+    const auto request = wait_for_signal(turn);
+    if (request == Request::stop) break;
+    if (request == Request::reload) {
+      notify.reloading();
+      reload(settings, options.config_file, connection, daemon, log);
+      notify.ready();
+    }
+    if (request == Request::pause || request == Request::resume) {
+      daemon.pause_all(request == Request::pause);
+      log.info(request == Request::pause ? "daemon: all handlers are paused in this instance"
+                                         : "daemon: all handlers go on");
+    }
+    if (daemon.failed()) {
+      code = ExitCode::try_again;
+      break;
+    }
+    if (options.until_idle && until_idle.reached(daemon.consumer().client())) break;
+    const auto now = Clock::now();
+    if (notify.alive_every() && now >= next_alive && daemon.moves(settings.database.deadline + grace_of_loops)) {
+      notify.alive();
+      next_alive = now + std::min<Clock::duration>(*notify.alive_every(), 1s);
+    }
+    if (now >= next_rates) {
+      next_rates = now + rates_every;
+      daemon.log_rates();
+      notify.status(daemon.status_line());
+    }
+  }
+  notify.stopping();
+  log.info("daemon: stopping", {{"drain_ms", settings.drain.count()}});
+  let_second_stop_exit();
+  daemon.stop(settings.drain);
+  daemon.log_rates();
+  log.info("daemon: stopped");
+  return code;
+}
+
+}  // namespace inboxd::daemon

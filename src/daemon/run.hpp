@@ -1,0 +1,19 @@
+#pragma once
+#include <string>
+
+#include "base/exit_code.hpp"
+#include "base/log.hpp"
+#include "config/settings.hpp"
+
+namespace inboxd::daemon {
+
+struct RunOptions {
+  bool migrate = false;                        ///< apply migrations first
+  bool until_idle = false;                     ///< stop when every event there was is settled
+  std::string config_file;                     ///< read again on SIGHUP
+};
+
+/// The daemon, from start to the last drained call. Blocks; takes the process's signals. What it logs says why it ends.
+base::ExitCode run(const config::Settings& settings, const RunOptions& options, base::Logger& log);
+
+}  // namespace inboxd::daemon

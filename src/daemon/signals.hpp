@@ -1,0 +1,19 @@
+#pragma once
+#include <chrono>
+#include <optional>
+
+namespace inboxd::daemon {
+
+/// What an operator asks for by a signal.
+enum class Request { stop, reload, pause, resume };
+
+/// Keeps the signals from the threads that are started after this: they are waited for instead. Call first.
+void block_signals();
+
+/// Waits for a signal at most that long.
+std::optional<Request> wait_for_signal(std::chrono::milliseconds most);
+
+/// From now on a second SIGTERM or SIGINT ends the process at once.
+void let_second_stop_exit();
+
+}  // namespace inboxd::daemon
