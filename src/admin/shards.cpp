@@ -1,0 +1,131 @@
+#include <algorithm>
+
+#include "admin/operations.hpp"
+#include "admin/status.hpp"
+
+namespace inboxd::admin {
+namespace {
+
+using Shards = std::vector<inbox::ShardState>;
+
+Answer list(Context& context, const Arguments& arguments) {
+  const inbox::ShardFilter filter{arguments.texts("topic"), !arguments.flag("all"), arguments.flag("halted")};
+  Document shards = Document::array();
+  for (const auto& shard : inbox::read_shards(*context.connection, filter)) shards.push_back(document_of(shard));
+  Answer out;
+  if (shards.empty()) out = {base::ExitCode::no, nullptr, "no shard matches"};
+  out.document = {{"shards", std::move(shards)}};
+  return out;
+}
+
+/// The newest shards of a topic, of one partition where that is given.
+Shards shards_of(Context& context, const Arguments& arguments) {
+  auto shards = inbox::read_shards(*context.connection, {{*arguments.text("topic")}, true, false});
+  const auto partition = arguments.number("partition");
+  std::erase_if(shards, [&](const auto& shard) { return partition && shard.partition != *partition; });
+  return shards;
+}
+
+Answer no(const std::string& message, const Shards& shards) {
+  Document documents = Document::array();
+  for (const auto& shard : shards) documents.push_back(document_of(shard));
+  return {base::ExitCode::no, {{"accepted", Document::array()}, {"shards", std::move(documents)}}, message};
+}
+
+std::string reason_of(const inbox::ShardState& shard) {
+  return shard.halted_reason ? "it is halted for another reason: " + *shard.halted_reason : "it is not halted";
+}
+
+Answer accept_gap(Context& context, const Arguments& arguments) {
+  const auto shards = shards_of(context, arguments);
+  if (shards.empty()) return no("shards accept-gap: the inbox knows no such partition", shards);
+  const auto& shard = shards.front();
+  if (!shard.gap) return no("shards accept-gap: the partition waits for no gap: " + reason_of(shard), shards);
+  const auto answer = [&](const event::OffsetRange& gap, std::int64_t position) {
+    const Document accepted = {{"topic", shard.topic},    {"partition", shard.partition}, {"from", gap.first},
+                               {"to", gap.end},           {"lost", gap.end - gap.first},  {"position", position}};
+    return Answer{base::ExitCode::done,
+                  {{"dry_run", arguments.flag("dry-run")}, {"accepted", Document::array({accepted})}}, ""};
+  };
+  if (arguments.flag("dry-run")) return answer(*shard.gap, std::max(shard.gap->end, shard.position.value_or(0)));
+  const auto accepted = inbox::accept_gap(*context.connection, shard.topic, shard.partition, context.actor);
+  if (!accepted) return no("shards accept-gap: somebody else was faster", shards);
+  return answer(accepted->gap, accepted->position);
+}
+
+Answer accept_incarnation(Context& context, const Arguments& arguments) {
+  auto shards = shards_of(context, arguments);
+  if (shards.empty()) return no("shards accept-incarnation: the inbox knows no such topic or partition", shards);
+  const auto all = shards;
+  std::erase_if(shards, [](const auto& shard) { return !shard.new_incarnation(); });
+  if (shards.empty()) {
+    return no("shards accept-incarnation: no partition of it is halted because the topic was created again", all);
+  }
+  const auto partition = arguments.number("partition");
+  Document accepted = Document::array();
+  const auto add = [&](std::int64_t number, const std::string& old_id, const std::string& new_id) {
+    accepted.push_back({{"topic", shards.front().topic},
+                        {"partition", number},
+                        {"old_incarnation", old_id},
+                        {"new_incarnation", new_id},
+                        {"position", 0}});
+  };
+  if (arguments.flag("dry-run")) {
+    for (const auto& shard : shards) add(shard.partition, shard.incarnation, *shard.new_incarnation());
+  } else {
+    const auto done = inbox::accept_incarnation(
+        *context.connection, shards.front().topic,
+        partition ? std::optional{static_cast<std::int32_t>(*partition)} : std::nullopt, context.actor);
+    if (done.empty()) return no("shards accept-incarnation: somebody else was faster", all);
+    for (const auto& one : done) add(one.partition, one.old_incarnation, one.new_incarnation);
+  }
+  return {base::ExitCode::done, {{"dry_run", arguments.flag("dry-run")}, {"accepted", std::move(accepted)}}, ""};
+}
+
+Parameter topic_word() {
+  return {"topic", Parameter::Kind::text, "the topic", "TOPIC", Parameter::Place::word};
+}
+
+Parameter partition_word(Parameter::Place place) {
+  Parameter out{"partition", Parameter::Kind::number, "the partition's number", "PARTITION", place};
+  out.most = 1'000'000;
+  return out;
+}
+
+}  // namespace
+
+std::vector<Operation> shard_operations() {
+  using Kind = Parameter::Kind;
+  using Place = Parameter::Place;
+  return {
+      {"shards list",
+       "Partitions with their positions, gaps, and what halts them.",
+       {{"shards list", "the newest incarnation of each partition"},
+        {"shards list --halted", "those that stand still, and what to do"},
+        {"shards list --topic orders --all", "former incarnations, too"}},
+       Permission::read,
+       Needs::database,
+       {{"topic", Kind::texts, "of this topic; NAME* for a prefix", "NAME"},
+        {"halted", Kind::flag, "only halted ones"},
+        {"all", Kind::flag, "former incarnations, too"}},
+       list},
+      {"shards accept-gap",
+       "Has a halted partition go on behind records that Kafka has lost.",
+       {{"shards accept-gap orders 3 --dry-run", "what would be skipped"},
+        {"shards accept-gap orders 3", "skips it, after asking"}},
+       Permission::change,
+       Needs::database,
+       {topic_word(), partition_word(Place::word), dry_run_parameter(), yes_parameter()},
+       accept_gap},
+      {"shards accept-incarnation",
+       "Begins a topic that was deleted and created again, at its beginning.",
+       {{"shards accept-incarnation orders", "all its halted partitions"},
+        {"shards accept-incarnation orders 3 --yes", "one of them, without asking"}},
+       Permission::change,
+       Needs::database,
+       {topic_word(), partition_word(Place::optional_word), dry_run_parameter(), yes_parameter()},
+       accept_incarnation},
+  };
+}
+
+}  // namespace inboxd::admin

@@ -1,0 +1,68 @@
+#include <algorithm>
+#include <regex>
+
+#include "cli/finding.hpp"
+#include "kafka/lookup.hpp"
+#include "kafka/properties.hpp"
+
+namespace inboxd::cli {
+namespace {
+
+using Kind = Finding::Kind;
+
+constexpr kafka::Timeout patience{10'000};
+
+Finding check_topic(rd_kafka_t* client, const std::string& name, const std::vector<std::string>& topics) {
+  const std::string subject = "topic " + name;
+  if (std::find(topics.begin(), topics.end(), name) == topics.end()) {
+    return {Kind::problem, subject, "the brokers know no such topic, or the user may not see it; create it, or allow it"};
+  }
+  const auto description = kafka::describe_topic(client, name, patience);
+  if (!description) return {Kind::problem, subject, description.problem().message};
+  return {Kind::good, subject, std::to_string(description.value().partitions) + " partitions"};
+}
+
+Finding check_pattern(const std::string& pattern, const std::vector<std::string>& topics) {
+  const std::string subject = "topics " + pattern;
+  try {
+    const std::regex expression{pattern, std::regex::extended};
+    const auto matching = std::count_if(topics.begin(), topics.end(),
+                                        [&](const auto& topic) { return std::regex_search(topic, expression); });
+    if (matching > 0) return {Kind::good, subject, "matches " + std::to_string(matching) + " topics now"};
+    return {Kind::warning, subject, "matches no topic yet; one that appears is read from its beginning"};
+  } catch (const std::regex_error& error) {
+    return {Kind::problem, subject, std::string{"is no regular expression: "} + error.what()};
+  }
+}
+
+}  // namespace
+
+FoundList check_brokers(const config::Settings& settings) {
+  const auto& configured = settings.kafka;
+  kafka::ClientSettings wanted;
+  wanted.brokers = configured.brokers;
+  wanted.properties = configured.properties;
+  FoundList out;
+  if (const auto problem = kafka::assignment_problem(configured.properties); !problem.empty()) {
+    out.push_back({Kind::problem, "kafka.properties", problem});
+  }
+  auto conf = kafka::make_conf(wanted);
+  if (!conf) return {{Kind::problem, "kafka.properties", conf.problem().message}};
+  const auto client = kafka::make_consumer(std::move(conf).value());
+  if (!client) return {{Kind::problem, "kafka.properties", client.problem().message}};
+  const auto topics = kafka::list_topics(client.value().get(), patience);
+  if (!topics) {
+    out.push_back({Kind::unreachable, "brokers " + configured.brokers,
+                   "not reached within " + std::to_string(patience.count() / 1000) + " s: " +
+                       topics.problem().message + "; is the address right, and does the network let us through?"});
+    return out;
+  }
+  out.push_back({Kind::good, "brokers " + configured.brokers, std::to_string(topics.value().size()) + " topics"});
+  for (const auto& topic : settings.topics) {
+    out.push_back(topic.name.empty() ? check_pattern(topic.pattern, topics.value())
+                                     : check_topic(client.value().get(), topic.name, topics.value()));
+  }
+  return out;
+}
+
+}  // namespace inboxd::cli

@@ -1,0 +1,82 @@
+#include "admin/failure.hpp"
+#include "base/exit_code.hpp"
+#include "cli/finding.hpp"
+#include "cli/session.hpp"
+#include "inbox/connection.hpp"
+#include "inbox/database_error.hpp"
+#include "inbox/migrations.hpp"
+#include "inbox/operations_check.hpp"
+#include "inbox/operations_events.hpp"
+
+namespace inboxd::cli {
+namespace {
+
+using Kind = Finding::Kind;
+
+constexpr int oldest_server = 140'000;
+const std::string subject = "database";
+
+Finding version_of(const inbox::ServerState& server) {
+  if (server.version_number < oldest_server) {
+    return {Kind::problem, subject, "PostgreSQL " + server.version + " is too old; 14 or newer is needed"};
+  }
+  return {Kind::good, subject, "PostgreSQL " + server.version + ", as " + server.user};
+}
+
+Finding pooler_of(const inbox::ServerState& server, bool prepares) {
+  if (server.pooler == inbox::Pooler::none) return {Kind::good, subject, "no connection pooler between"};
+  const std::string mode = server.pooler == inbox::Pooler::session ? "session" : "transaction";
+  if (server.loses_prepared_statements && prepares) {
+    return {Kind::problem, subject,
+            "behind a pooler in " + mode +
+                " mode that forgets prepared statements: set database.prepare: false (or PgBouncer 1.21 or newer with "
+                "max_prepared_statements)"};
+  }
+  return {Kind::good, subject, "behind a connection pooler in " + mode + " mode"};
+}
+
+void check_schema(inbox::Connection& connection, const std::string& schema, FoundList& out) {
+  const auto state = inbox::migration_state(connection, schema);
+  const std::string at = "schema " + schema + " is at migration " + std::to_string(state.applied);
+  if (state.newer()) {
+    out.push_back({Kind::problem, subject, at + ", this inboxd knows only " + std::to_string(state.known) +
+                                               ": run the newer inboxd"});
+  } else if (state.due()) {
+    out.push_back({Kind::problem, subject,
+                   at + " of " + std::to_string(state.known) + ": run `inboxd migrate`, or `inboxd run --migrate`"});
+  } else {
+    out.push_back({Kind::good, subject, at});
+    for (const auto& right : inbox::missing_rights(connection)) {
+      out.push_back({Kind::problem, subject, "the role may not " + right + " in schema " + schema});
+    }
+  }
+}
+
+}  // namespace
+
+FoundList check_database(const config::Settings& settings) {
+  auto unprepared = settings.database;
+  unprepared.prepare = false;
+  auto log = command_log();
+  inbox::Watchdog watchdog;
+  inbox::Connection first{unprepared, "check", watchdog, log};
+  inbox::Connection second{unprepared, "check", watchdog, log};
+  FoundList out;
+  try {
+    const auto server = inbox::inspect_server(first, second);
+    out.push_back(version_of(server));
+    if (server.encoding != "UTF8") {
+      out.push_back({Kind::problem, subject,
+                     "its encoding is " + server.encoding + "; events need a database with encoding UTF8"});
+    }
+    out.push_back(pooler_of(server, settings.database.prepare));
+    check_schema(first, settings.database.schema, out);
+  } catch (...) {
+    const auto answer = admin::answer_for(inbox::describe(std::current_exception()), first.where());
+    const bool unreachable = answer.code == base::ExitCode::unavailable;
+    out.push_back({unreachable ? Kind::unreachable : Kind::problem, subject, answer.message});
+  }
+  return out;
+}
+
+}  // namespace inboxd::cli

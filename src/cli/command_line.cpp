@@ -1,0 +1,223 @@
+#include "cli/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "config/suggest.hpp"
+
+namespace inboxd::cli {
+namespace {
+
+using Kind = admin::Parameter::Kind;
+using Place = admin::Parameter::Place;
+
+constexpr const char* default_config_file = "/etc/inboxd/inboxd.yaml";
+
+/// Help that opens with what to type.
+class HelpText final : public CLI::Formatter {
+ public:
+  void set_examples(const CLI::App* app, std::vector<admin::Example> examples) { examples_[app] = std::move(examples); }
+
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    std::string out;
+    if (const auto found = examples_.find(app); found != examples_.end() && mode == CLI::AppFormatMode::Normal) {
+      std::size_t width = 0;
+      for (const auto& example : found->second) width = std::max(width, example.command.size());
+      out = "Examples:\n";
+      for (const auto& example : found->second) {
+        out += "  inboxd " + example.command + std::string(width - example.command.size() + 3, ' ') + example.explains +
+               "\n";
+      }
+      out += "\n";
+    }
+    if (mode != CLI::AppFormatMode::Normal) return CLI::Formatter::make_help(app, std::move(name), mode);
+    const std::string description = make_description(app);
+    out += description + (description.empty() ? "" : "\n") + make_usage(app, std::move(name)) + make_positionals(app) +
+           make_groups(app, mode) + make_subcommands(app, mode);
+    while (out.ends_with("\n\n")) out.pop_back();
+    return out;
+  }
+
+ private:
+  std::map<const CLI::App*, std::vector<admin::Example>> examples_;
+};
+
+/// One command's words while they are read.
+struct Bound {
+  const Command* command = nullptr;
+  CLI::App* app = nullptr;
+  std::map<std::string, CLI::Option*> options;
+};
+
+std::vector<admin::Example> first_examples() {
+  return {
+      {"check", "is everything there that the configuration needs?"},
+      {"run --migrate", "the daemon; brings the database's schema up to date first"},
+      {"status --watch", "topics, handlers and daemons at a glance"},
+      {"events show orders/3/81723", "one event, and what became of it"},
+      {"dead replay --handler billing --dry-run", "what would be handled again"}};
+}
+
+const char* family_help(const std::string& family) {
+  if (family == "events") return "What is stored, and what became of it.";
+  if (family == "dead") return "Events that a handler gave up on.";
+  if (family == "quarantine") return "Records that could not become events.";
+  if (family == "handlers") return "Who the events are for.";
+  if (family == "shards") return "Partitions, their positions, gaps and halts.";
+  if (family == "config") return "The configuration and what it can say.";
+  if (family == "plugin") return "Handlers in shared objects.";
+  return "";
+}
+
+CLI::Option* add_parameter(CLI::App& app, const admin::Parameter& parameter) {
+  if (parameter.kind == Kind::flag) return app.add_flag("--" + parameter.name, parameter.help);
+  const bool is_word = parameter.place != Place::option;
+  std::string help = parameter.help;
+  if (parameter.default_number) help += " (" + std::to_string(*parameter.default_number) + ")";
+  const auto ignore = [](const CLI::results_t&) { return true; };  // read from the option when all is parsed
+  CLI::Option* const option = app.add_option(is_word ? parameter.placeholder : "--" + parameter.name, ignore, help);
+  option->type_name(is_word ? "" : parameter.placeholder);
+  if (parameter.place == Place::word) option->required();
+  if (parameter.kind == Kind::texts) {
+    option->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args(is_word);
+    option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  } else {
+    option->expected(1);
+  }
+  return option;
+}
+
+/// The CLI11 application of a table of commands.
+class Application final {
+ public:
+  explicit Application(const std::vector<Command>& table) {
+    root_.name("inboxd");
+    root_.formatter(help_);
+    root_.fallthrough();
+    root_.require_subcommand(1);
+    root_.add_option("--config", config_file_, "the configuration (default $INBOXD_CONFIG or " +
+                                                   std::string{default_config_file} + ")")
+        ->type_name("FILE");
+    root_.add_flag("--version")->description("print the version");
+    help_->set_examples(&root_, first_examples());
+    for (const Command& command : table) add(command);
+  }
+
+  std::variant<Parsed, Said> parse(std::vector<std::string> words) {
+    if (words == std::vector<std::string>{"--version"}) words = {"version"};
+    std::reverse(words.begin(), words.end());  // as CLI11 wants them
+    try {
+      root_.parse(std::move(words));
+    } catch (const CLI::CallForHelp&) {
+      return Said{base::ExitCode::done, help_of(asked_app())};
+    } catch (const CLI::ParseError& error) {
+      return Said{base::ExitCode::usage, complaint(error)};
+    }
+    for (const Bound& bound : bound_) {
+      if (bound.app->parsed()) return parsed(bound);
+    }
+    return Said{base::ExitCode::usage, "inboxd: which command? See inboxd -h\n"};
+  }
+
+ private:
+  void add(const Command& command) {
+    const auto space = command.verb.find(' ');
+    CLI::App* parent = &root_;
+    if (space != std::string::npos) parent = family(command.verb.substr(0, space), command);
+    CLI::App* const app = parent->add_subcommand(
+        space == std::string::npos ? command.verb : command.verb.substr(space + 1), command.help);
+    app->require_subcommand(0);
+    help_->set_examples(app, command.examples);
+    Bound bound{&command, app, {}};
+    for (const auto& parameter : command.parameters) bound.options[parameter.name] = add_parameter(*app, parameter);
+    if (command.has_json) bound.options["json"] = app->add_flag("--json")->description("one JSON document on stdout");
+    bound_.push_back(std::move(bound));
+  }
+
+  CLI::App* family(const std::string& name, const Command& member) {
+    auto& app = families_[name];
+    if (app == nullptr) {
+      app = root_.add_subcommand(name, family_help(name));
+      app->require_subcommand(1);
+    }
+    auto& examples = family_examples_[name];
+    if (!member.examples.empty()) examples.push_back(member.examples.front());
+    help_->set_examples(app, examples);
+    return app;
+  }
+
+  Parsed parsed(const Bound& bound) const {
+    Parsed out;
+    out.command = bound.command;
+    out.config_file = config_file_;
+    for (const auto& [name, option] : bound.options) {
+      if (option->count() == 0) continue;
+      if (name == "json") out.json = true;
+      else out.given[name] = option->results();
+    }
+    return out;
+  }
+
+  /// The innermost command that was named.
+  const CLI::App& asked_app() const {
+    const CLI::App* app = &root_;
+    while (true) {
+      const auto chosen = app->get_subcommands();
+      if (chosen.empty()) return *app;
+      app = chosen.front();
+    }
+  }
+
+  static std::string path_of(const CLI::App& app) {
+    return app.get_parent() == nullptr ? app.get_name() : path_of(*app.get_parent()) + " " + app.get_name();
+  }
+
+  static std::string help_of(const CLI::App& app) {
+    return app.help(app.get_parent() == nullptr ? "" : path_of(*app.get_parent()));
+  }
+
+  std::string complaint(const CLI::ParseError& error) const {
+    const CLI::App& app = asked_app();
+    const std::string path = path_of(app);
+    const auto below = app.get_subcommands([](const CLI::App*) { return true; });
+    const std::string where = app.get_parent() == nullptr ? "" : path.substr(sizeof "inboxd") + ": ";
+    const std::string what = below.empty() ? std::string{error.what()} : which_command(below);
+    return "inboxd: " + where + one_line(what) + "; see " + path + " -h\n";
+  }
+
+  /// What is wrong where one of these was wanted.
+  std::string which_command(const std::vector<const CLI::App*>& wanted) const {
+    std::vector<std::string> names;
+    for (const auto* app : wanted) names.push_back(app->get_name());
+    for (const std::string& word : root_.remaining(true)) {
+      const bool is_option = word.starts_with("-");
+      const auto meant = config::closest(word, names);
+      return (is_option ? "there is no option " : "there is no command ") + word +
+             (meant ? ", did you mean " + *meant + "?" : "");
+    }
+    return "which command?";
+  }
+
+  CLI::App root_;
+  std::shared_ptr<HelpText> help_ = std::make_shared<HelpText>();
+  std::string config_file_;
+  std::vector<Bound> bound_;
+  std::map<std::string, CLI::App*> families_;
+  std::map<std::string, std::vector<admin::Example>> family_examples_;
+};
+
+}  // namespace
+
+std::variant<Parsed, Said> parse(const std::vector<Command>& table, const std::vector<std::string>& words) {
+  return Application{table}.parse(words);
+}
+
+std::string config_file_of(const Parsed& parsed) {
+  if (!parsed.config_file.empty()) return parsed.config_file;
+  const char* const variable = std::getenv("INBOXD_CONFIG");
+  return variable != nullptr && *variable != '\0' ? variable : default_config_file;
+}
+
+}  // namespace inboxd::cli

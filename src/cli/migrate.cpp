@@ -1,0 +1,119 @@
+#include <ostream>
+
+#include "admin/failure.hpp"
+#include "cli/command.hpp"
+#include "cli/interrupt.hpp"
+#include "inbox/database_error.hpp"
+#include "inbox/migrations.hpp"
+
+namespace inboxd::cli {
+namespace {
+
+using base::ExitCode;
+
+/// What the command works with.
+struct Work {
+  Session& session;
+  inbox::Connection& connection;
+  std::string schema;
+};
+
+std::vector<inbox::Migration> due_migrations(const Work& work, const inbox::MigrationState& state) {
+  auto out = inbox::known_migrations(work.schema);
+  std::erase_if(out, [&](const auto& migration) { return migration.version <= state.applied; });
+  return out;
+}
+
+admin::Document document_of(const inbox::MigrationState& state, const std::vector<inbox::Migration>& due) {
+  admin::Document names = admin::Document::array();
+  for (const auto& migration : due) names.push_back(migration.name);
+  return {{"applied", state.applied}, {"known", state.known}, {"due", std::move(names)}};
+}
+
+std::string summary(const inbox::MigrationState& state) {
+  return "at migration " + std::to_string(state.applied) + " of " + std::to_string(state.known);
+}
+
+ExitCode check(const Work& work, const inbox::MigrationState& state) {
+  const auto due = due_migrations(work, state);
+  if (work.session.json) work.session.print(document_of(state, due));
+  else work.session.output.out << summary(state) << '\n';
+  if (state.newer()) work.session.say("migrate: the database is newer than this program: run the newer inboxd");
+  for (const auto& migration : due) work.session.say("migrate: " + migration.name + " is due");
+  return state.due() || state.newer() ? ExitCode::no : ExitCode::done;
+}
+
+ExitCode plan(const Work& work, const inbox::MigrationState& state) {
+  const auto due = due_migrations(work, state);
+  if (work.session.json) {
+    auto document = document_of(state, due);
+    document["sql"] = admin::Document::array();
+    for (const auto& migration : due) document["sql"].push_back(migration.sql);
+    work.session.print(document);
+    return ExitCode::done;
+  }
+  for (const auto& migration : due) {
+    work.session.output.out << "-- " << migration.name << "\nbegin;\n" << migration.sql << "commit;\n";
+  }
+  if (due.empty()) work.session.say("migrate: nothing is due, " + summary(state));
+  return ExitCode::done;
+}
+
+ExitCode apply(const Work& work) {
+  admin::Document done = admin::Document::array();
+  const auto after = inbox::migrate(work.connection, work.schema, [&](const inbox::Migration& migration) {
+    done.push_back(migration.name);
+    work.session.say("migrate: applying " + migration.name);
+  });
+  if (!after) {
+    work.session.say("migrate: " + after.problem().message);
+    return ExitCode::no;
+  }
+  if (work.session.json) {
+    auto document = document_of(after.value(), {});
+    document["migrated"] = std::move(done);
+    work.session.print(document);
+  } else {
+    work.session.output.out << summary(after.value()) << '\n';
+  }
+  return ExitCode::done;
+}
+
+ExitCode migrate(Session& session, const admin::Arguments& arguments) {
+  if (arguments.flag("plan") && arguments.flag("check")) {
+    session.say("migrate: --plan or --check, not both");
+    return ExitCode::usage;
+  }
+  const auto loaded = session.load();
+  if (!loaded) return ExitCode::configuration;
+  auto log = command_log();
+  inbox::Watchdog watchdog;
+  inbox::Connection connection{loaded->settings.database, "migrate", watchdog, log};
+  const Work work{session, connection, loaded->settings.database.schema};
+  try {
+    if (!arguments.flag("plan") && !arguments.flag("check")) return apply(work);
+    const auto state = inbox::migration_state(connection, work.schema);
+    return arguments.flag("check") ? check(work, state) : plan(work, state);
+  } catch (...) {
+    const auto answer = admin::answer_for(inbox::describe(std::current_exception()), connection.where());
+    session.say("migrate: " + answer.message);
+    return answer.code;
+  }
+}
+
+}  // namespace
+
+Command migrate_command() {
+  using Kind = admin::Parameter::Kind;
+  return {"migrate",
+          "Brings the database's schema up to date; may run while daemons do, and several times at once.",
+          {{"migrate", "applies what is due"},
+           {"migrate --plan", "prints the SQL instead, for somebody else to apply"},
+           {"migrate --check", "exit status 1 where something is due"}},
+          {{"plan", Kind::flag, "print the SQL that is due, change nothing"},
+           {"check", Kind::flag, "exit with 1 where something is due, change nothing"}},
+          true,
+          migrate};
+}
+
+}  // namespace inboxd::cli

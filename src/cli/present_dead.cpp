@@ -1,0 +1,107 @@
+#include "cli/present.hpp"
+#include "cli/table.hpp"
+#include "cli/words.hpp"
+
+namespace inboxd::cli {
+namespace {
+
+std::string groups_table(const Document& groups, const Look& look) {
+  Table table{{{"DEAD", Align::right}, {"HANDLER"}, {"CLASS OF ERROR", Align::left, true}, {"FIRST"}, {"LAST"}}};
+  for (const auto& group : groups) {
+    table.add({{number_at(group, "dead")},
+               {text_at(group, "handler")},
+               {text_at(group, "error_class")},
+               {time_at(group, "first_died_at")},
+               {time_at(group, "last_died_at")}});
+  }
+  return table.text(look);
+}
+
+}  // namespace
+
+std::string present_dead_list(const Document& document, const Look& look) {
+  const auto& letters = document.at("dead_letters");
+  if (letters.empty()) return "";
+  Table table{{{"NUMBER", Align::right}, {"DIED"}, {"HANDLER"}, {"KAFKA"}, {"TYPE", Align::left, true},
+               {"ATTEMPTS", Align::right}, {"CLASS", Align::left, true}, {"LAST ERROR", Align::left, true}}};
+  for (const auto& letter : letters) {
+    const auto& event = letter.at("event");
+    table.add({{text_at(letter, "dead_letter_id")},
+               {time_at(letter, "died_at")},
+               {text_at(letter, "handler")},
+               {place_of(event)},
+               {text_at(event, "event_type")},
+               {text_at(letter, "attempts")},
+               {text_at(letter, "error_class")},
+               {text_at(letter, "last_error")}});
+  }
+  std::string out = groups_table(document.at("groups"), look) + "\n" + table.text(look);
+  const auto total = document.at("total").get<std::int64_t>();
+  const auto shown = static_cast<std::int64_t>(letters.size());
+  if (total > shown) {
+    out += in_tone("the newest " + number_text(shown) + " of " + number_text(total) + "; --limit shows more",
+                   Tone::faint, look) +
+           "\n";
+  }
+  return out;
+}
+
+std::string present_dead_change(const Document& document, const Look& look) {
+  const auto matched = document.at("matched").get<std::int64_t>();
+  if (matched == 0) return "";
+  std::string of;
+  for (const auto& [handler, count] : document.at("handlers").items()) {
+    of += (of.empty() ? "" : ", ") + one_line(handler) + " " + number_text(count.get<std::int64_t>());
+  }
+  std::string out = number_text(matched) + (matched == 1 ? " dead letter" : " dead letters") + " (" + of + ")";
+  if (document.at("dry_run").get<bool>()) return out + "\n";
+  const bool replays = document.contains("replayed");
+  out += ": " + number_at(document, replays ? "replayed" : "discarded") + (replays ? " replayed" : " discarded");
+  if (replays && document.at("restored").get<std::int64_t>() > 0) {
+    out += ", " + number_at(document, "restored") + " of them restored after they had been purged";
+  }
+  return in_tone(out, Tone::plain, look) + "\n";
+}
+
+std::string present_quarantine_list(const Document& document, const Look& look) {
+  Table table{{{"NUMBER", Align::right}, {"RECEIVED"}, {"KAFKA"}, {"REASON"}, {"SIZE", Align::right},
+               {"DETAIL", Align::left, true}}};
+  for (const auto& record : document.at("records")) {
+    table.add({{text_at(record, "quarantine_id")},
+               {time_at(record, "received_at")},
+               {place_of(record)},
+               {text_at(record, "reason"), Tone::warning},
+               {bytes_text(record.at("payload_size").get<std::int64_t>())},
+               {text_at(record, "detail")}});
+  }
+  return table.empty() ? "" : table.text(look);
+}
+
+std::string present_quarantine(const Document& document, const Look& look) {
+  std::string out;
+  for (const auto& record : document.at("records")) {
+    Sheet sheet;
+    sheet.add("record", text_at(record, "quarantine_id"));
+    sheet.add("reason", text_at(record, "reason"), Tone::warning);
+    sheet.add("detail", text_at(record, "detail"));
+    sheet.add("event_id", text_at(record, "event_id"));
+    sheet.add("kafka", place_of(record));
+    sheet.add("key", bytes_at(record, "key"));
+    sheet.add("kafka time", text_at(record, "kafka_timestamp"));
+    sheet.add("received", text_at(record, "received_at"));
+    if (!out.empty()) out += "\n";
+    out += sheet.text(look) + present_content(record, look);
+  }
+  return out;
+}
+
+std::string present_version(const Document& document, const Look& look) {
+  std::string out = "inboxd " + text_at(document, "inboxd") + "\n";
+  Sheet sheet;
+  for (const auto& [library, version] : document.at("libraries").items()) {
+    sheet.add("  " + library, version.get<std::string>());
+  }
+  return out + sheet.text(look);
+}
+
+}  // namespace inboxd::cli

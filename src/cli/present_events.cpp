@@ -1,0 +1,177 @@
+#include "base/text.hpp"
+#include "cli/present.hpp"
+#include "cli/table.hpp"
+#include "cli/words.hpp"
+
+namespace inboxd::cli {
+namespace {
+
+constexpr std::size_t longest_payload = 4000;
+constexpr std::size_t longest_header = 500;
+
+/// A text's lines, each escaped by itself, so that JSON over several lines stays readable.
+std::string escaped_lines(std::string_view text, std::string_view indent) {
+  std::string out;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    out.append(indent).append(one_line(text.substr(0, end))).append("\n");
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+void add_attributes(const Document& event, Sheet& sheet) {
+  sheet.add("event_id", text_at(event, "event_id"));
+  if (text_at(event, "source_id") != text_at(event, "event_id")) sheet.add("source_id", text_at(event, "source_id"));
+  if (event.contains("topic")) sheet.add("kafka", place_of(event));
+  sheet.add("type", text_at(event, "event_type"));
+  sheet.add("source", text_at(event, "source"));
+  sheet.add("subject", text_at(event, "subject"));
+  sheet.add("key", bytes_at(event, "key"));
+  sheet.add("occurred", text_at(event, "occurred_at"));
+  sheet.add("kafka time", text_at(event, "kafka_timestamp"));
+  sheet.add("received", text_at(event, "received_at"));
+}
+
+Tone tone_of_state(const std::string& state) {
+  if (state == "done") return Tone::good;
+  if (state == "dead" || state == "parked" || state == "expired") return Tone::bad;
+  if (state == "retrying") return Tone::warning;
+  return Tone::plain;
+}
+
+std::string states_table(const Document& handlers, const Look& look) {
+  if (handlers.empty()) return "no handler is owed it\n";
+  Table table{{{"HANDLER"}, {"STATE"}, {"ATTEMPTS", Align::right}, {"WHEN"}, {"WORKER"}, {"LAST ERROR", Align::left, true}}};
+  for (const auto& handler : handlers) {
+    const std::string state = text_at(handler, "state");
+    const std::string finished = time_at(handler, "finished_at");
+    const Document& worker = handler.at("worker");
+    std::string when = finished;
+    if (finished.empty()) when = (state == "leased" ? "lease to " : "due ") + time_at(handler, "due_at");
+    table.add({{text_at(handler, "handler")},
+               {state, tone_of_state(state)},
+               {text_at(handler, "attempts")},
+               {when},
+               {worker.is_null() ? "" : text_at(worker, "host") + ":" + text_at(worker, "process_id")},
+               {text_at(handler, "last_error")}});
+  }
+  return table.text(look);
+}
+
+std::string failures_text(const Document& failures, const Look& look) {
+  if (failures.empty()) return "";
+  Table table{{{"FAILED AT"}, {"HANDLER"}, {"ATTEMPT", Align::right}, {"TOOK", Align::right}, {"CLASS"},
+               {"MESSAGE", Align::left, true}}};
+  for (const auto& failure : failures) {
+    table.add({{time_at(failure, "occurred_at")},
+               {text_at(failure, "handler")},
+               {text_at(failure, "attempt")},
+               {age_at(failure, "duration_seconds")},
+               {text_at(failure, "error_class")},
+               {text_at(failure, "message")}});
+  }
+  return "\n" + table.text(look);
+}
+
+std::string reasons_text(const Document& reasons, const Look& look) {
+  Table table{{{"FAILED AT"}, {"ATTEMPT", Align::right}, {"CLASS"}, {"MESSAGE", Align::left, true}}};
+  for (const auto& reason : reasons) {
+    table.add({{time_at(reason, "occurred_at")},
+               {text_at(reason, "attempt")},
+               {text_at(reason, "error_class")},
+               {text_at(reason, "message")}});
+  }
+  return table.empty() ? "" : "\n" + table.text(look);
+}
+
+}  // namespace
+
+std::string present_content(const Document& record, const Look& look) {
+  std::string out;
+  if (const auto headers = record.find("headers"); headers != record.end() && !headers->empty()) {
+    out += in_tone("headers", Tone::faint, look) + "\n";
+    for (const auto& header : *headers) {
+      const bool is_null = header.at("value").is_null();
+      out += "  " + one_line(bytes_at(header, "name")) + ": " +
+             (is_null ? "null" : one_line(base::shorten(bytes_at(header, "value"), longest_header))) + "\n";
+    }
+  }
+  const auto size = record.find("payload_size");
+  const auto payload = record.find("payload");
+  if (payload == record.end() || size == record.end()) return out;
+  if (size->is_null() || (payload->is_null() && *size == 0)) {
+    return out + in_tone("no payload (a tombstone)", Tone::faint, look) + "\n";
+  }
+  out += in_tone("payload, " + bytes_text(size->get<std::int64_t>()), Tone::faint, look) + "\n";
+  if (payload->is_null()) return out + "  not kept: it was too large\n";
+  const std::string text = bytes_at(record, "payload");
+  out += escaped_lines(base::shorten(text, longest_payload), "  ");
+  if (text.size() > longest_payload) out += in_tone("  (--json shows all of it)", Tone::faint, look) + "\n";
+  return out;
+}
+
+std::string present_events(const Document& document, const Look& look) {
+  Table table{{{"RECEIVED"}, {"KAFKA"}, {"TYPE", Align::left, true}, {"ID", Align::left, true},
+               {"KEY", Align::left, true}, {"SIZE", Align::right}}};
+  for (const auto& event : document.at("events")) {
+    const auto& size = event.at("payload_size");
+    table.add({{time_at(event, "received_at")},
+               {place_of(event)},
+               {text_at(event, "event_type")},
+               {text_at(event, "source_id")},
+               {bytes_at(event, "key")},
+               {size.is_null() ? "null" : bytes_text(size.get<std::int64_t>())}});
+  }
+  return table.empty() ? "" : table.text(look);
+}
+
+std::string present_event(const Document& document, const Look& look) {
+  if (document.contains("events")) return present_events(document, look);
+  const auto& event = document.at("event");
+  Sheet sheet;
+  add_attributes(event, sheet);
+  std::string out = sheet.text(look);
+  if (event.at("is_purged").get<bool>()) {
+    out += in_tone(event.contains("payload") ? "purged from the inbox; this is the dead letter's copy"
+                                             : "purged from the inbox",
+                   Tone::warning, look) +
+           "\n";
+  }
+  out += present_content(event, look);
+  out += "\n" + states_table(document.at("handlers"), look);
+  return out + failures_text(document.at("failures"), look);
+}
+
+std::string present_trace(const Document& document, const Look& look) {
+  if (document.contains("events")) return present_events(document, look);
+  Sheet sheet;
+  add_attributes(document.at("event"), sheet);
+  Table table{{{"AT"}, {"HANDLER"}, {"WHAT"}, {"", Align::left, true}}};
+  for (const auto& moment : document.at("timeline")) {
+    table.add({{text_at(moment, "at")},
+               {text_at(moment, "handler")},
+               {text_at(moment, "what"), tone_of_state(text_at(moment, "what"))},
+               {text_at(moment, "detail")}});
+  }
+  return sheet.text(look) + "\n" + table.text(look);
+}
+
+std::string present_dead(const Document& document, const Look& look) {
+  std::string out;
+  for (const auto& letter : document.at("dead_letters")) {
+    Sheet sheet;
+    sheet.add("dead letter", text_at(letter, "dead_letter_id"));
+    sheet.add("handler", text_at(letter, "handler"));
+    sheet.add("state", text_at(letter, "state"), Tone::bad);
+    sheet.add("died", text_at(letter, "died_at"));
+    sheet.add("attempts", text_at(letter, "attempts"));
+    sheet.add("notes", text_at(letter, "notes"));
+    add_attributes(letter.at("event"), sheet);
+    if (!out.empty()) out += "\n";
+    out += sheet.text(look) + present_content(letter.at("event"), look) + reasons_text(letter.at("reasons"), look);
+  }
+  return out;
+}
+
+}  // namespace inboxd::cli

@@ -1,0 +1,64 @@
+#include "cli/session.hpp"
+
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <ostream>
+
+#include "config/environment.hpp"
+
+namespace inboxd::cli {
+namespace {
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+/// systemd names the device and inode of the journal's stream; it may be inherited by what writes elsewhere.
+bool stderr_is_journal() {
+  struct stat about {};
+  if (::fstat(STDERR_FILENO, &about) != 0) return false;
+  return variable("JOURNAL_STREAM") == std::to_string(about.st_dev) + ":" + std::to_string(about.st_ino);
+}
+
+}  // namespace
+
+void Session::say(const std::string& message) const {
+  output.messages << "inboxd: " << one_line(message) << '\n' << std::flush;
+}
+
+std::optional<config::Loaded> Session::load() const {
+  auto loaded = config::load_file(config_file, config::process_environment());
+  if (loaded.ok()) return loaded;
+  for (const auto& problem : loaded.problems) say(problem.text());
+  return std::nullopt;
+}
+
+void Session::print(const admin::Document& document) const {
+  output.out << document.dump(2, ' ', false, admin::Document::error_handler_t::replace) << '\n' << std::flush;
+}
+
+base::Logger command_log() { return base::Logger{base::LogLevel::warn, base::LogFormat::text}; }
+
+base::LogFormat format_of(const config::Log& log) {
+  if (log.format) return *log.format;
+  if (stderr_is_journal()) return base::LogFormat::journal;
+  return ::isatty(STDERR_FILENO) == 1 ? base::LogFormat::text : base::LogFormat::json;
+}
+
+std::string actor() {
+  std::string name = variable("SUDO_USER");
+  if (name.empty()) {
+    const passwd* const entry = ::getpwuid(::getuid());
+    name = entry == nullptr ? std::to_string(::getuid()) : entry->pw_name;
+  }
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) return name;
+  return name + "@" + host.data();
+}
+
+}  // namespace inboxd::cli

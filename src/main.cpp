@@ -1,0 +1,17 @@
+// The program: one row of the command table (cli/commands.cpp).
+#include <exception>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "cli/main_command.hpp"
+
+int main(int argc, char** argv) {
+  try {
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    return static_cast<int>(inboxd::cli::main_command(words, inboxd::cli::standard_output()));
+  } catch (const std::exception& error) {
+    std::cerr << "inboxd: a bug, please report it: " << error.what() << '\n';
+    return static_cast<int>(inboxd::base::ExitCode::bug);
+  }
+}
