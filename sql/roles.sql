@@ -29,6 +29,8 @@ from unnest(array['delivery', 'outcome', 'failure', 'dead_letter', 'quarantine',
 where to_regclass(format('%I.%I', :'schema', name)) is not null \gexec
 
 select format('grant usage on all sequences in schema %I to %I, %I', :'schema', :'ingest', :'worker') \gexec
-select format('grant execute on all functions in schema %I to %I, %I, %I', :'schema', :'ingest', :'worker', :'reader') \gexec
+select format('grant execute on all functions in schema %I to %I, %I, %I', :'schema', :'ingest', :'worker',
+              :'reader') \gexec
 
-select format('grant select on %I.%I to %I', :'schema', viewname, :'reader') from pg_views where schemaname = :'schema' \gexec
+select format('grant select on %I.%I to %I', :'schema', viewname, :'reader') from pg_views
+where schemaname = :'schema' \gexec

@@ -1,5 +1,5 @@
-// Produces what the quickstart shows: orders in three common envelopes, duplicates as a nervous producer sends them, one
-// record without an id, orders that fail twice and one that always fails.
+// Produces what the quickstart shows: orders in three common envelopes, duplicates as a nervous producer sends them,
+// one record without an id, orders that fail twice and one that always fails.
 //
 //   producer BROKERS TOPIC
 //
@@ -79,10 +79,10 @@ void send(rd_kafka_t* producer, const std::string& topic, const Record& record) 
   for (const auto& [name, value] : record.headers) {
     rd_kafka_header_add(headers, name.c_str(), -1, value.data(), static_cast<ssize_t>(value.size()));
   }
-  check(rd_kafka_producev(producer, RD_KAFKA_V_TOPIC(topic.c_str()), RD_KAFKA_V_KEY(record.key.data(), record.key.size()),
-                          RD_KAFKA_V_VALUE(const_cast<char*>(record.value.data()), record.value.size()),
-                          RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY | RD_KAFKA_MSG_F_BLOCK),
-                          RD_KAFKA_V_END),
+  check(rd_kafka_producev(
+            producer, RD_KAFKA_V_TOPIC(topic.c_str()), RD_KAFKA_V_KEY(record.key.data(), record.key.size()),
+            RD_KAFKA_V_VALUE(const_cast<char*>(record.value.data()), record.value.size()), RD_KAFKA_V_HEADERS(headers),
+            RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY | RD_KAFKA_MSG_F_BLOCK), RD_KAFKA_V_END),
         "cannot send");
   rd_kafka_poll(producer, 0);
 }
@@ -109,6 +109,7 @@ int main(int argc, char** argv) {
   for (int order = 0; order < duplicates; ++order) send(producer.get(), argv[2], order_record(order * 10));
   send(producer.get(), argv[2], {"C-1", R"({"note":"somebody forgot the id"})", {}});
   check(rd_kafka_flush(producer.get(), 30'000), "the broker did not take everything");
-  std::printf("orders=%d\nduplicates=%d\nwithout_id=1\nfail_twice=%d\nalways_fail=1\n", orders, duplicates, slow_orders);
+  std::printf("orders=%d\nduplicates=%d\nwithout_id=1\nfail_twice=%d\nalways_fail=1\n", orders, duplicates,
+              slow_orders);
   return 0;
 }

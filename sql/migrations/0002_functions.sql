@@ -68,9 +68,71 @@ begin
 end
 $$;
 
+-- Notes event ids (sorted) in the ledger; returns how many are new, and of the others (lost) where they came from now
+-- and whether any of them is odd: another digest or another shard than the first time.
+--
+-- A plain INSERT costs little more than half of one with ON CONFLICT, so that is tried first; a duplicate that nobody
+-- expected ends the attempt. p_careful: duplicates are likely, so look first. p_repeats: an id occurs twice.
+-- The settings: plans are made while the tables are still small, and kept.
+create function inbox.note_ids(
+  p_careful boolean, p_repeats boolean, l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],
+  out stored int, out lost_shard int[], out lost_offset bigint[], out odd boolean)
+language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
+declare
+  v_id uuid[];
+  v_shard int[];
+  v_digest bigint[];
+begin
+  stored := 0; lost_shard := '{}'; lost_offset := '{}'; odd := false;
+  if not p_repeats then
+    if p_careful then
+      select array_agg(g.event_id order by g.event_id), array_agg(g.shard_id order by g.event_id),
+             array_agg(g.digest order by g.event_id) into v_id, v_shard, v_digest
+      from inbox.ledger g where g.event_id = any (l_id);
+      if v_id = l_id and v_shard = l_shard and v_digest = l_digest then
+        lost_shard := l_shard; lost_offset := l_offset;
+        return;
+      end if;
+    end if;
+    begin
+      if v_id is null then
+        insert into inbox.ledger (event_id, shard_id, "offset", digest)
+        select l_id[i], l_shard[i], l_offset[i], l_digest[i] from generate_series(1, cardinality(l_id)) i;
+        get diagnostics stored = row_count;
+        return;
+      end if;
+      insert into inbox.ledger (event_id, shard_id, "offset", digest)
+      select l_id[i], l_shard[i], l_offset[i], l_digest[i]
+      from generate_series(1, cardinality(l_id)) i left join unnest(v_id) k(id) on k.id = l_id[i]
+      where k.id is null;
+      get diagnostics stored = row_count;
+      select array_agg(l.shard), array_agg(l."offset"), bool_or(l.digest <> k.digest or l.shard <> k.shard)
+      into lost_shard, lost_offset, odd
+      from unnest(l_id, l_shard, l_offset, l_digest) l(id, shard, "offset", digest)
+      join unnest(v_id, v_shard, v_digest) k(id, shard, digest) on k.id = l.id;
+      return;
+    exception when unique_violation then
+      stored := 0;
+    end;
+  end if;
+  insert into inbox.ledger (event_id, shard_id, "offset", digest)
+  select l.* from unnest(l_id, l_shard, l_offset, l_digest) l(id, shard, "offset", digest)
+  on conflict do nothing;
+  get diagnostics stored = row_count;
+  -- Ours are the rows that this transaction wrote (xmin) for this very place; the others were there before.
+  select coalesce(array_agg(l.shard), '{}'), coalesce(array_agg(l."offset"), '{}'),
+         coalesce(bool_or(g.digest <> l.digest or g.shard_id <> l.shard), false)
+  into lost_shard, lost_offset, odd
+  from unnest(l_id, l_shard, l_offset, l_digest) l(id, shard, "offset", digest)
+  join inbox.ledger g on g.event_id = l.id
+  where not (g.xmin = pg_current_xact_id()::xid and g.shard_id = l.shard and g."offset" = l."offset");
+end
+$$;
+
 -- One batch of records: position, ledger, events, deliveries and quarantine in one transaction, all of a shard or
 -- nothing of it. Called in autocommit. Shards come sorted by id, ledger rows (l_) by event id, so that two instances
 -- wait for each other in one order; events (e_) and runs (r_) in log order. A run's lease of 0 ms means: due now.
+-- Arrays are read by subscript, which is cheaper than unnest; of a column that is null throughout an empty one will do.
 --
 -- status: stored, or routing (handlers have changed since the caller read them; nothing is written).
 -- moved: the shards whose position matched. born: the delivery ids, one a run, null where nothing of the run was new;
@@ -78,7 +140,7 @@ $$;
 create function inbox.ingest(
   p_owner uuid, p_fence bigint, p_routing_version bigint,
   s_shard int[], s_epoch int[], s_expected bigint[], s_next bigint[], s_leader_epoch int[],
-  l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],
+  p_careful boolean, p_repeats boolean, l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],
   e_shard int[], e_offset bigint[], e_id uuid[], e_source_id text[], e_type text[], e_source text[], e_subject text[],
   e_key bytea[], e_payload bytea[], e_headers bytea[], e_occurred_at timestamptz[], e_kafka_timestamp timestamptz[],
   r_handler int[], r_shard int[], r_pending text[], r_events int[], r_lease int[],
@@ -86,10 +148,10 @@ create function inbox.ingest(
   q_size bigint[], q_digest bigint[], q_headers bytea[], q_kafka_timestamp timestamptz[],
   out status text, out moved int[], out born bigint[], out born_pending text, out stored int, out duplicates int,
   out conflicts int, out received_at bigint)
-language plpgsql as $$
+language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
   v_all boolean;
-  v_wanted int;
+  v_odd boolean;
   v_now timestamptz;
   v_lost_shard int[] := '{}';
   v_lost_offset bigint[] := '{}';
@@ -118,52 +180,35 @@ begin
   if cardinality(moved) = 0 then
     return;
   end if;
+  if not v_all then
+    select coalesce(array_agg(l.id order by l.i), '{}'), coalesce(array_agg(l.shard order by l.i), '{}'),
+           coalesce(array_agg(l."offset" order by l.i), '{}'), coalesce(array_agg(l.digest order by l.i), '{}')
+    into l_id, l_shard, l_offset, l_digest
+    from unnest(l_id, l_shard, l_offset, l_digest) with ordinality l(id, shard, "offset", digest, i)
+    where l.shard = any (moved);
+  end if;
 
   v_now := clock_timestamp();
   received_at := (extract(epoch from v_now) * 1000000)::bigint;
-  if v_all then
-    v_wanted := cardinality(l_id);
-  else
-    select count(*) into v_wanted from unnest(l_shard) s where s = any (moved);
+  if cardinality(l_id) > 0 then
+    select n.stored, n.lost_shard, n.lost_offset, n.odd into stored, v_lost_shard, v_lost_offset, v_odd
+    from inbox.note_ids(p_careful, p_repeats, l_id, l_shard, l_offset, l_digest) n;
+    duplicates := cardinality(l_id) - stored;
   end if;
-
-  if v_wanted > 0 then
-    insert into inbox.ledger (event_id, shard_id, "offset", digest)
-    select l.* from unnest(l_id, l_shard, l_offset, l_digest) l(id, shard, "offset", digest)
-    where v_all or l.shard = any (moved)
-    on conflict do nothing;
-    get diagnostics stored = row_count;
-    duplicates := v_wanted - stored;
-  end if;
-
-  if duplicates > 0 then
-    -- Ours are the ledger rows that this transaction wrote (xmin) for this very place; the others were there before.
-    select array_agg(l.shard), array_agg(l."offset") into v_lost_shard, v_lost_offset
-    from unnest(l_id, l_shard, l_offset) l(id, shard, "offset")
-    join inbox.ledger g on g.event_id = l.id
-    where (v_all or l.shard = any (moved))
-      and not (g.xmin = pg_current_xact_id()::xid and g.shard_id = l.shard and g."offset" = l."offset");
-    conflicts := inbox.absorb(p_routing_version, v_now, moved, l_id, l_shard, l_offset, l_digest,
+  if v_odd then
+    conflicts := inbox.absorb(p_routing_version, v_now, l_id, l_shard, l_offset, l_digest,
                               e_shard, e_offset, e_type, e_key, e_payload, e_headers, e_kafka_timestamp);
-    if stored > 0 then
-      insert into inbox.event (shard_id, "offset", event_id, source_id, event_type, source, subject, key, payload,
-                               headers, occurred_at, kafka_timestamp, received_at)
-      select e.*, v_now
-      from unnest(e_shard, e_offset, e_id, e_source_id, e_type, e_source, e_subject, e_key, e_payload, e_headers,
-                  e_occurred_at, e_kafka_timestamp)
-           e(shard, "offset", id, source_id, type, source, subject, key, payload, headers, occurred, kafka)
-      where (v_all or e.shard = any (moved))
-        and not exists (select from unnest(v_lost_shard, v_lost_offset) x(shard, "offset")
-                        where x.shard = e.shard and x."offset" = e."offset");
-    end if;
-  elsif stored > 0 then
+  end if;
+
+  if stored > 0 then
     insert into inbox.event (shard_id, "offset", event_id, source_id, event_type, source, subject, key, payload,
                              headers, occurred_at, kafka_timestamp, received_at)
-    select e.*, v_now
-    from unnest(e_shard, e_offset, e_id, e_source_id, e_type, e_source, e_subject, e_key, e_payload, e_headers,
-                e_occurred_at, e_kafka_timestamp)
-         e(shard, "offset", id, source_id, type, source, subject, key, payload, headers, occurred, kafka)
-    where v_all or e.shard = any (moved);
+    select e_shard[i], e_offset[i], e_id[i], e_source_id[i], e_type[i], e_source[i], e_subject[i], e_key[i],
+           e_payload[i], e_headers[i], e_occurred_at[i], e_kafka_timestamp[i], v_now
+    from generate_series(1, cardinality(e_shard)) i
+    where (v_all or e_shard[i] = any (moved))
+      and not exists (select from unnest(v_lost_shard, v_lost_offset) x(shard, "offset")
+                      where x.shard = e_shard[i] and x."offset" = e_offset[i]);
   end if;
 
   if cardinality(r_handler) > 0 and stored > 0 then
@@ -195,7 +240,8 @@ begin
     insert into inbox.quarantine (shard_id, "offset", reason, detail, key, payload, payload_size, digest, headers,
                                   kafka_timestamp)
     select q.* from unnest(q_shard, q_offset, q_reason, q_detail, q_key, q_payload, q_size, q_digest, q_headers,
-                           q_kafka_timestamp) q(shard, "offset", reason, detail, key, payload, size, digest, headers, kafka)
+                           q_kafka_timestamp)
+         q(shard, "offset", reason, detail, key, payload, size, digest, headers, kafka)
     where (v_all or q.shard = any (moved))
       and not exists (select from inbox.quarantine x where x.shard_id = q.shard and x."offset" = q."offset");
   end if;
@@ -206,11 +252,11 @@ $$;
 -- as a conflict, and handlers that subscribe only to the topic it came from now are owed the event, once. Returns the
 -- number of conflicts.
 create function inbox.absorb(
-  p_routing_version bigint, p_now timestamptz, p_moved int[],
+  p_routing_version bigint, p_now timestamptz,
   l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],
   e_shard int[], e_offset bigint[], e_type text[], e_key bytea[], e_payload bytea[], e_headers bytea[],
   e_kafka_timestamp timestamptz[]) returns int
-language plpgsql as $$
+language plpgsql set enable_seqscan = off as $$
 declare
   v_conflicts int;
 begin
@@ -218,7 +264,7 @@ begin
     select l.id, l.shard, l."offset", l.digest
     from unnest(l_id, l_shard, l_offset, l_digest) l(id, shard, "offset", digest)
     join inbox.ledger g on g.event_id = l.id
-    where g.digest <> l.digest and l.shard = any (p_moved))
+    where g.digest <> l.digest)
   insert into inbox.quarantine (shard_id, "offset", reason, detail, event_id, key, payload, payload_size, digest,
                                 headers, kafka_timestamp)
   select c.shard, c."offset", 'conflict', 'the same event id came before with another key or payload', c.id,
@@ -237,7 +283,7 @@ begin
     join inbox.ledger x on x.event_id = l.id
     join inbox.shard here on here.shard_id = l.shard
     join inbox.shard first on first.shard_id = x.shard_id
-    where l.shard = any (p_moved) and here.topic <> first.topic)
+    where here.topic <> first.topic)
   order by g.event_id for no key update;
   if not found then
     return v_conflicts;
@@ -249,7 +295,7 @@ begin
     join inbox.shard here on here.shard_id = l.shard
     join inbox.shard first on first.shard_id = g.shard_id
     join unnest(e_shard, e_offset, e_type) e(shard, "offset", type) on e.shard = l.shard and e."offset" = l."offset"
-    where l.shard = any (p_moved) and here.topic <> first.topic),
+    where here.topic <> first.topic),
   noted as (
     insert into inbox.also_seen (event_id, topic) select id, topic from elsewhere
     on conflict do nothing returning event_id, topic)
@@ -304,8 +350,8 @@ begin
       events = least(t.n, t.events)
   from taken t
   where d.delivery_id = t.delivery_id
-    -- Says the same again so that the rows are looked up by their ids: where vacuum has seen only dead rows, the planner
-    -- would otherwise walk over all of them.
+    -- Says the same again so that the rows are looked up by their ids: where vacuum has seen only dead rows, the
+    -- planner would otherwise walk over all of them.
     and d.delivery_id = any (array(select taken.delivery_id from taken))
   returning d.delivery_id, d.shard_id, d.pending::text, d.events, d.attempts, d.claims,
             case when isfinite(d.received_from) then (extract(epoch from d.received_from) * 1000000)::bigint end,
@@ -449,8 +495,8 @@ begin
       select near.*, sum(size) over (order by "offset") - size as before, min("offset") over () as first from near) x
     where before < p_bytes and "offset" < first + 10000),
   owed as (
-    select range_agg(int8range("offset", "offset" + 1)) as pending, count(*) as events, min(received_at) as received_from,
-           max(received_at) as received_to
+    select range_agg(int8range("offset", "offset" + 1)) as pending, count(*) as events,
+           min(received_at) as received_from, max(received_at) as received_to
     from bite
     where inbox.matches(event_type, b.types) and (b.from_time is null or received_at >= b.from_time)),
   born as (

@@ -1,4 +1,5 @@
--- The newest shard of a partition and its position. No locks. Index: the unique key of shard, the primary key of position.
+-- The newest shard of a partition and its position. No locks. Index: the unique key of shard,
+-- the primary key of position.
 select s.shard_id, p.epoch, p.next_offset, p.leader_epoch, s.incarnation, s.halted_reason
 from inbox.shard s
 cross join lateral (

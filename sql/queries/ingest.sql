@@ -4,9 +4,9 @@ select status, moved, born, born_pending, stored, duplicates, conflicts, receive
 from inbox.ingest(
   $1::uuid, $2::bigint, $3::bigint,
   $4::int[], $5::int[], $6::bigint[], $7::bigint[], $8::int[],
-  $9::uuid[], $10::int[], $11::bigint[], $12::bigint[],
-  $13::int[], $14::bigint[], $15::uuid[], $16::text[], $17::text[], $18::text[], $19::text[],
-  $20::bytea[], $21::bytea[], $22::bytea[], $23::timestamptz[], $24::timestamptz[],
-  $25::int[], $26::int[], $27::text[], $28::int[], $29::int[],
-  $30::int[], $31::bigint[], $32::text[], $33::text[], $34::bytea[], $35::bytea[],
-  $36::bigint[], $37::bigint[], $38::bytea[], $39::timestamptz[])
+  $9::boolean, $10::boolean, $11::uuid[], $12::int[], $13::bigint[], $14::bigint[],
+  $15::int[], $16::bigint[], $17::uuid[], $18::text[], $19::text[], $20::text[], $21::text[],
+  $22::bytea[], $23::bytea[], $24::bytea[], $25::timestamptz[], $26::timestamptz[],
+  $27::int[], $28::int[], $29::text[], $30::int[], $31::int[],
+  $32::int[], $33::bigint[], $34::text[], $35::text[], $36::bytea[], $37::bytea[],
+  $38::bigint[], $39::bigint[], $40::bytea[], $41::timestamptz[])

@@ -10,7 +10,8 @@ select h.handler_id, h.name, h.mode, h.topics, h.types, h.started_from, h.paused
        coalesce(owed.events, 0) as backfill
 from inbox.handler h
 cross join lateral (
-  select sum(d.events) filter (where d.lane is null) as events, sum(d.events) filter (where d.lane is not null) as waiting,
+  select sum(d.events) filter (where d.lane is null) as events,
+         sum(d.events) filter (where d.lane is not null) as waiting,
          count(*) as runs, clock_timestamp() - min(d.due_at) as oldest
   from (select d.events, d.lane, d.due_at from inbox.delivery d
         where d.handler_id = h.handler_id and d.due_at <= clock_timestamp() order by d.due_at limit $1::bigint) d) due
@@ -24,5 +25,6 @@ cross join lateral (
   select count(*) as letters
   from (select from inbox.dead_letter x where x.handler_id = h.handler_id limit $2::bigint) x) dead
 left join lateral (
-  select sum(b.end_offset - b.next_offset) as events from inbox.backfill b where b.handler_id = h.handler_id) owed on true
+  select sum(b.end_offset - b.next_offset) as events from inbox.backfill b
+  where b.handler_id = h.handler_id) owed on true
 order by h.name

@@ -17,7 +17,8 @@ restored as (
   insert into inbox.event (shard_id, "offset", event_id, source_id, event_type, source, subject, key, payload, headers,
                            occurred_at, kafka_timestamp, received_at)
   select distinct on (p.shard_id, p."offset")
-         p.shard_id, p."offset", p.event_id, p.source_id, p.event_type, p.source, p.subject, p.key, p.payload, p.headers,
+         p.shard_id, p."offset", p.event_id, p.source_id, p.event_type, p.source, p.subject, p.key, p.payload,
+         p.headers,
          p.occurred_at, p.kafka_timestamp, m.now
   from picked p join stored s using (dead_letter_id) cross join moment m
   where s.received_at is null

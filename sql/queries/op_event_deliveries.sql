@@ -1,5 +1,5 @@
--- Who still owes an event something: shard $1, offset $2, received at $3 (null: some time). No locks. Reads all of delivery, which has
--- outstanding work only.
+-- Who still owes an event something: shard $1, offset $2, received at $3 (null: some time). No locks. Reads all of
+-- delivery, which has outstanding work only.
 select h.name, d.attempts, d.claims, d.owner is not null and d.due_at > clock_timestamp() as is_leased,
        (extract(epoch from d.due_at) * 1000000)::bigint, d.due_at <= clock_timestamp() as is_due, i.host, i.process_id,
        d.last_error, d.events, h.paused_reason

@@ -30,8 +30,8 @@ Answer list(Context& context, const Arguments& arguments) {
   if (events.empty()) out = {base::ExitCode::no, nullptr, "no event matches"};
   if (!found.complete) {
     out.message += (out.message.empty() ? "" : "; ");
-    out.message += "looked through the newest " + std::to_string(found.looked_at) + " events only; --search or --topic " +
-                   "looks further";
+    out.message += "looked through the newest " + std::to_string(found.looked_at) +
+                   " events only; --search or --topic " + "looks further";
   }
   out.document = {{"events", std::move(events)},
                   {"looked_at", found.looked_at},

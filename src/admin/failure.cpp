@@ -1,5 +1,7 @@
 #include "admin/failure.hpp"
 
+#include <algorithm>
+
 namespace inboxd::admin {
 namespace {
 
@@ -9,16 +11,16 @@ bool is_missing_object(const std::string& sqlstate) {
   return sqlstate == "42P01" || sqlstate == "3F000" || sqlstate == "42883" || sqlstate == "42703";
 }
 
-/// The server's words on one line, without the SQLSTATE's decoration at their end.
-std::string one_line(const std::string& message) {
-  std::string out;
-  for (const char c : message) {
-    if (c == '\n') {
-      if (!out.empty() && out.back() != ' ') out += ' ';
-    } else {
-      out += c;
-    }
+/// The server's own sentence: what stands behind the SQLSTATE in its verbose form; without one, all lines as one.
+std::string sentence_of(const inbox::DatabaseFailure& failure) {
+  std::string_view text = failure.message;
+  if (const auto at = text.find(failure.sqlstate + ": "); !failure.sqlstate.empty() && at != std::string_view::npos) {
+    text.remove_prefix(at + failure.sqlstate.size() + 2);
+    text = text.substr(0, text.find('\n'));
   }
+  std::string out{text};
+  std::replace(out.begin(), out.end(), '\n', ' ');
+  out.erase(std::unique(out.begin(), out.end(), [](char a, char b) { return a == ' ' && b == ' '; }), out.end());
   while (!out.empty() && out.back() == ' ') out.pop_back();
   return out;
 }
@@ -27,7 +29,7 @@ std::string one_line(const std::string& message) {
 
 Answer answer_for(const inbox::DatabaseFailure& failure, const std::string& where) {
   const std::string place = "database " + (where.empty() ? std::string{"(from PG* variables)"} : where);
-  const std::string said = one_line(failure.message);
+  const std::string said = sentence_of(failure);
   if (failure.sqlstate == "42501") {
     return {ExitCode::not_allowed, nullptr,
             place + ": not allowed: " + said + "; use a role that may (sql/README.md tells which)"};

@@ -8,7 +8,8 @@ Answer list(Context& context, const Arguments&) {
   Document handlers = Document::array();
   for (const auto& handler : inbox::read_handlers(*context.connection)) handlers.push_back(document_of(handler));
   Answer out;
-  if (handlers.empty()) out = {base::ExitCode::no, nullptr, "the database knows no handler yet; `inboxd run` adds them"};
+  if (handlers.empty())
+    out = {base::ExitCode::no, nullptr, "the database knows no handler yet; `inboxd run` adds them"};
   out.document = {{"handlers", std::move(handlers)}};
   return out;
 }

@@ -76,6 +76,12 @@ void add_endings(const EventFile& file, std::vector<Moment>& out) {
                    "after " + std::to_string(outcome.attempts) +
                        (outcome.attempts == 1 ? " attempt" : " attempts") + by(outcome.owner)});
   }
+  for (const auto& letter : file.dead) {
+    // Outcomes may be kept for a shorter time than dead letters.
+    const bool is_told = std::any_of(file.history.outcomes.begin(), file.history.outcomes.end(),
+                                     [&](const auto& o) { return o.outcome == "dead" && o.handler == letter.handler; });
+    if (!is_told) out.push_back({letter.died_at, letter.state, letter.handler, letter.message});
+  }
   for (const auto& note : file.history.notes) out.push_back({note.at, note.what, "", note.who});
   for (const auto& delivery : file.history.deliveries) {
     const bool fails = !delivery.is_leased && delivery.attempts > 0;

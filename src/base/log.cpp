@@ -104,7 +104,8 @@ void Logger::write(LogLevel level, std::string_view sentence, Facts facts) {
     case LogFormat::text: sink_->logger->log(wanted, spdlog::string_view_t{text_line(sentence, facts)}); break;
     case LogFormat::json: sink_->logger->log(wanted, spdlog::string_view_t{json_line(level, sentence, facts)}); break;
     case LogFormat::journal:
-      sink_->logger->log(wanted, spdlog::string_view_t{std::string{journal_priority(level)} + text_line(sentence, facts)});
+      sink_->logger->log(wanted,
+                         spdlog::string_view_t{std::string{journal_priority(level)} + text_line(sentence, facts)});
       break;
   }
 }

@@ -15,8 +15,8 @@ bool is_database_text(std::string_view bytes);
 /// Control characters, DEL and bytes that are not UTF-8 as `\xHH`; a newline is `\n`. For anything shown to a person.
 std::string escape_controls(std::string_view text);
 
-/// `escape_controls`, in double quotes where the value is empty or has a space, quote, backslash, `=` or escape. Between
-/// the quotes `\"` is a quote and `\\` a backslash: a value cannot close them.
+/// `escape_controls`, in double quotes where the value is empty or has a space, quote, backslash, `=` or escape. There
+/// `\"` is a quote and `\\` a backslash: a value cannot close its quotes.
 std::string quote_if_needed(std::string_view value);
 
 /// A JSON string literal, with what is not UTF-8 replaced by U+FFFD.

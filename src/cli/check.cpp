@@ -66,8 +66,8 @@ FoundList findings_of(const config::Loaded& loaded) {
   for (const auto& warning : loaded.warnings) out.push_back({Kind::warning, "configuration", warning.text()});
   if (loaded.ok()) {
     out.push_back({Kind::good, "configuration",
-                   loaded.file + ": " + std::to_string(loaded.settings.topics.size()) + " topics, " +
-                       std::to_string(loaded.settings.handlers.size()) + " handlers"});
+                   loaded.file + ": topics " + std::to_string(loaded.settings.topics.size()) + ", handlers " +
+                       std::to_string(loaded.settings.handlers.size())});
   }
   return out;
 }

@@ -15,7 +15,8 @@ constexpr kafka::Timeout patience{10'000};
 Finding check_topic(rd_kafka_t* client, const std::string& name, const std::vector<std::string>& topics) {
   const std::string subject = "topic " + name;
   if (std::find(topics.begin(), topics.end(), name) == topics.end()) {
-    return {Kind::problem, subject, "the brokers know no such topic, or the user may not see it; create it, or allow it"};
+    return {Kind::problem, subject,
+            "the brokers know no such topic, or the user may not see it; create it, or allow it"};
   }
   const auto description = kafka::describe_topic(client, name, patience);
   if (!description) return {Kind::problem, subject, description.problem().message};

@@ -21,26 +21,28 @@ class HelpText final : public CLI::Formatter {
   void set_examples(const CLI::App* app, std::vector<admin::Example> examples) { examples_[app] = std::move(examples); }
 
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
-    std::string out;
-    if (const auto found = examples_.find(app); found != examples_.end() && mode == CLI::AppFormatMode::Normal) {
-      std::size_t width = 0;
-      for (const auto& example : found->second) width = std::max(width, example.command.size());
-      out = "Examples:\n";
-      for (const auto& example : found->second) {
-        out += "  inboxd " + example.command + std::string(width - example.command.size() + 3, ' ') + example.explains +
-               "\n";
-      }
-      out += "\n";
-    }
     if (mode != CLI::AppFormatMode::Normal) return CLI::Formatter::make_help(app, std::move(name), mode);
     const std::string description = make_description(app);
-    out += description + (description.empty() ? "" : "\n") + make_usage(app, std::move(name)) + make_positionals(app) +
-           make_groups(app, mode) + make_subcommands(app, mode);
-    while (out.ends_with("\n\n")) out.pop_back();
-    return out;
+    std::string out = examples_of(app) + description;
+    if (!description.empty()) out += '\n';
+    out += make_usage(app, std::move(name)) + make_positionals(app) + make_groups(app, mode);
+    return out + make_subcommands(app, mode);
   }
 
  private:
+  std::string examples_of(const CLI::App* app) const {
+    const auto found = examples_.find(app);
+    if (found == examples_.end()) return "";
+    std::size_t width = 0;
+    for (const auto& example : found->second) width = std::max(width, example.command.size());
+    std::string out = "Examples:\n";
+    for (const auto& example : found->second) {
+      const std::string space(width - example.command.size() + 3, ' ');
+      out.append("  inboxd ").append(example.command).append(space).append(example.explains).append("\n");
+    }
+    return out + "\n";
+  }
+
   std::map<const CLI::App*, std::vector<admin::Example>> examples_;
 };
 
@@ -184,7 +186,7 @@ class Application final {
     const auto below = app.get_subcommands([](const CLI::App*) { return true; });
     const std::string where = app.get_parent() == nullptr ? "" : path.substr(sizeof "inboxd") + ": ";
     const std::string what = below.empty() ? std::string{error.what()} : which_command(below);
-    return "inboxd: " + where + one_line(what) + "; see " + path + " -h\n";
+    return "inboxd: " + where + one_line(what) + (what.ends_with("?") ? " See " : "; see ") + path + " -h\n";
   }
 
   /// What is wrong where one of these was wanted.

@@ -5,7 +5,8 @@
 
 namespace inboxd::cli {
 
-/// An operation of floor 4 as a command: connects, asks where something is changed, shows progress, prints the document.
+/// An operation of floor 4 as a command: connects, asks where something is changed, shows progress, prints the
+/// document.
 Command command_of(admin::Operation operation, Presenter presenter);
 
 /// `status`, which can also be watched.

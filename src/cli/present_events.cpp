@@ -42,7 +42,8 @@ Tone tone_of_state(const std::string& state) {
 
 std::string states_table(const Document& handlers, const Look& look) {
   if (handlers.empty()) return "no handler is owed it\n";
-  Table table{{{"HANDLER"}, {"STATE"}, {"ATTEMPTS", Align::right}, {"WHEN"}, {"WORKER"}, {"LAST ERROR", Align::left, true}}};
+  Table table{
+      {{"HANDLER"}, {"STATE"}, {"ATTEMPTS", Align::right}, {"WHEN"}, {"WORKER"}, {"LAST ERROR", Align::left, true}}};
   for (const auto& handler : handlers) {
     const std::string state = text_at(handler, "state");
     const std::string finished = time_at(handler, "finished_at");
@@ -83,6 +84,19 @@ std::string reasons_text(const Document& reasons, const Look& look) {
                {text_at(reason, "message")}});
   }
   return table.empty() ? "" : "\n" + table.text(look);
+}
+
+/// Events among which a person has to choose.
+std::string candidates(const Document& events, const Look& look) {
+  Table table{{{"EVENT_ID"}, {"KAFKA"}, {"RECEIVED"}, {"TYPE", Align::left, true}, {"SOURCE", Align::left, true}}};
+  for (const auto& event : events) {
+    table.add({{text_at(event, "event_id")},
+               {event.contains("topic") ? place_of(event) : "purged"},
+               {time_at(event, "received_at")},
+               {text_at(event, "event_type")},
+               {text_at(event, "source")}});
+  }
+  return table.text(look);
 }
 
 }  // namespace
@@ -127,7 +141,7 @@ std::string present_events(const Document& document, const Look& look) {
 }
 
 std::string present_event(const Document& document, const Look& look) {
-  if (document.contains("events")) return present_events(document, look);
+  if (document.contains("events")) return candidates(document.at("events"), look);
   const auto& event = document.at("event");
   Sheet sheet;
   add_attributes(event, sheet);
@@ -144,7 +158,7 @@ std::string present_event(const Document& document, const Look& look) {
 }
 
 std::string present_trace(const Document& document, const Look& look) {
-  if (document.contains("events")) return present_events(document, look);
+  if (document.contains("events")) return candidates(document.at("events"), look);
   Sheet sheet;
   add_attributes(document.at("event"), sheet);
   Table table{{{"AT"}, {"HANDLER"}, {"WHAT"}, {"", Align::left, true}}};

@@ -21,7 +21,8 @@ Finding check_topic(rd_kafka_t* client, const std::string& name) {
 
 Finding check_pattern(const config::Topic& topic, const std::vector<std::string>& names) {
   const Topics only{{topic}};
-  const auto matching = std::count_if(names.begin(), names.end(), [&](const std::string& name) { return only.find(name) != nullptr; });
+  const auto matching =
+      std::count_if(names.begin(), names.end(), [&](const std::string& name) { return only.find(name) != nullptr; });
   return {true, "topics " + topic.pattern, std::to_string(matching) + " topics match now"};
 }
 
@@ -44,7 +45,8 @@ std::vector<Finding> check_brokers(const config::Settings& settings) {
   }
   out.push_back({true, "brokers", settings.kafka.brokers + " answer, librdkafka " + kafka::library_version()});
   for (const config::Topic& topic : settings.topics) {
-    out.push_back(topic.name.empty() ? check_pattern(topic, names.value()) : check_topic(client.value().get(), topic.name));
+    out.push_back(topic.name.empty() ? check_pattern(topic, names.value())
+                                     : check_topic(client.value().get(), topic.name));
   }
   return out;
 }

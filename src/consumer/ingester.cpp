@@ -101,7 +101,8 @@ void Ingester::answer(const LookUp& letter) {
       shard.reading = true;
       context_.poller.send(Found{letter.assignment, ready->position.next_offset, ready->position.leader_epoch});
     } else if (const auto* standing = std::get_if<Standing>(&looked_up)) {
-      context_.log.debug("consumer: partition stands still", {{"partition", text_of(partition)}, {"reason", standing->reason}});
+      context_.log.debug("consumer: partition stands still",
+                         {{"partition", text_of(partition)}, {"reason", standing->reason}});
       context_.poller.send(Halted{letter.assignment});
     } else {
       context_.log.warn("consumer: position not known yet",
@@ -110,8 +111,9 @@ void Ingester::answer(const LookUp& letter) {
     }
   } catch (...) {
     const auto failure = inbox::describe(std::current_exception());
-    context_.log.warn("consumer: position could not be looked up",
-                      {{"partition", text_of(partition)}, {"fault", name_of(failure.fault)}, {"error", failure.message}});
+    context_.log.warn(
+        "consumer: position could not be looked up",
+        {{"partition", text_of(partition)}, {"fault", name_of(failure.fault)}, {"error", failure.message}});
     context_.poller.send(AskAgain{letter.assignment});
   }
 }
@@ -132,7 +134,8 @@ void Ingester::answer(const NoteWatermarks& letter) {
   try {
     inbox::record_watermarks(connection_, watermarks);
   } catch (...) {
-    context_.log.debug("consumer: watermarks not recorded", {{"error", inbox::describe(std::current_exception()).message}});
+    context_.log.debug("consumer: watermarks not recorded",
+                       {{"error", inbox::describe(std::current_exception()).message}});
   }
 }
 
@@ -149,7 +152,8 @@ void Ingester::gather(Batch& batch) {
     const std::size_t fitting = (limits.batch_bytes - batch.bytes) / each + 1;
     const std::size_t wanted =
         std::min({portion, fitting, static_cast<std::size_t>(limits.batch_events) - batch.messages.size()});
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     const int wait = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
     const auto count = rd_kafka_consume_batch_queue(queue_.get(), wait, taken.data(), wanted);
     if (count <= 0) break;
@@ -275,7 +279,8 @@ void Ingester::handle(const PartitionError& error) {
   if (is_about_position(error.code)) {
     halt(shard, examine(context_.client, shard.assignment.partition, shard.position.next_offset));
   } else if (is_corruption(error.code)) {
-    halt(shard, {"corrupt records at " + std::to_string(shard.position.next_offset) + ": " + error.message, std::nullopt});
+    halt(shard,
+         {"corrupt records at " + std::to_string(shard.position.next_offset) + ": " + error.message, std::nullopt});
   } else {
     halt(shard, {"not readable: " + error.message, std::nullopt});
   }

@@ -75,8 +75,10 @@ LookedUp look_up(inbox::Connection& connection, rd_kafka_t* client, const Topics
   // The group's offset only ever follows the database: behind it, the database has lost what it once had.
   const auto committed = kafka::committed_offset(client, partition, broker_timeout);
   if (committed && committed.value() && *committed.value() > position->next_offset) {
-    log.error("consumer: the database is behind the group's offset (restored or failed over?); reading again from its position",
-              {{"partition", text_of(partition)}, {"position", position->next_offset}, {"group_offset", *committed.value()}});
+    log.error(
+        "consumer: the database is behind the group's offset (restored or failed over?); reading again from its "
+        "position",
+        {{"partition", text_of(partition)}, {"position", position->next_offset}, {"group_offset", *committed.value()}});
   }
   return Ready{*position, topic};
 }

@@ -90,7 +90,8 @@ void Poller::poll() {
 void Poller::read_letters() {
   std::vector<Found> found;
   for (const ToPoller& letter : letters_.take()) {
-    const Assignment& assignment = std::visit([](const auto& content) -> const Assignment& { return content.assignment; }, letter);
+    const Assignment& assignment =
+        std::visit([](const auto& content) -> const Assignment& { return content.assignment; }, letter);
     Partition* const partition = current(assignment);
     if (partition == nullptr) continue;
     if (const auto* answer = std::get_if<Found>(&letter)) {
@@ -224,7 +225,8 @@ void Poller::seek_and_resume(const std::vector<Found>& found) {
     }
     partition.running = true;
     kafka::add(resume, found[i].assignment.partition, RD_KAFKA_OFFSET_INVALID);
-    log_.debug("consumer: reading", {{"partition", text_of(found[i].assignment.partition)}, {"offset", found[i].offset}});
+    log_.debug("consumer: reading",
+               {{"partition", text_of(found[i].assignment.partition)}, {"offset", found[i].offset}});
   }
   if (resume->cnt > 0) rd_kafka_resume_partitions(client_, resume.get());
 }

@@ -44,7 +44,10 @@ event::Event copy_of(const event::Event& event, event::Microseconds received_at,
 class Copier {
  public:
   Copier(const std::vector<event::Event>& events, event::Microseconds received_at)
-      : events_{events}, received_at_{received_at}, copies_(events.size()), block_{std::make_shared<inbox::EventBlock>()} {
+      : events_{events},
+        received_at_{received_at},
+        copies_(events.size()),
+        block_{std::make_shared<inbox::EventBlock>()} {
     block_->events.reserve(events.size());  // no copy may move: runs point to them
   }
 
@@ -231,8 +234,9 @@ bool Store::take_out_poison(Batch& batch) {
     std::vector<std::size_t> found;
     find_poison(whole, 0, batch.events.size(), found);
     if (found.empty() || found.size() > most_poison_in_a_batch) {
-      log_.error("ingest: the database refuses the batch as bad data, but not for single records of it; it is tried again",
-                 {{"events", batch.events.size()}, {"refused", found.size()}});
+      log_.error(
+          "ingest: the database refuses the batch as bad data, but not for single records of it; it is tried again",
+          {{"events", batch.events.size()}, {"refused", found.size()}});
       return false;
     }
     for (auto index = found.rbegin(); index != found.rend(); ++index) {
@@ -242,7 +246,8 @@ bool Store::take_out_poison(Batch& batch) {
     return true;
   } catch (...) {
     const auto failure = inbox::describe(std::current_exception());
-    log_.warn("ingest: looking for the bad record failed", {{"fault", name_of(failure.fault)}, {"error", failure.message}});
+    log_.warn("ingest: looking for the bad record failed",
+              {{"fault", name_of(failure.fault)}, {"error", failure.message}});
     return false;
   }
 }

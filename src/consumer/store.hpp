@@ -51,7 +51,8 @@ class Store final {
   void hand_over(const Batch& batch, const Plan& plan, const inbox::IngestResult& result);
   void report(const Batch& batch, const inbox::IngestResult& result);
   bool take_out_poison(Batch& batch);
-  void find_poison(const inbox::IngestBatch& whole, std::size_t begin, std::size_t end, std::vector<std::size_t>& found);
+  void find_poison(const inbox::IngestBatch& whole, std::size_t begin, std::size_t end,
+                   std::vector<std::size_t>& found);
   /// After a fault: whether the batch may be tried again at once.
   bool recover(Batch& batch, const inbox::DatabaseFailure& failure);
 

@@ -9,7 +9,8 @@
 
 namespace inboxd::consumer {
 
-/// Which configured topic a topic's name belongs to: the exact name first, then the patterns in their order. Any thread.
+/// Which configured topic a topic's name belongs to: the exact name first, then the patterns in their order. Any
+/// thread.
 class Topics final {
  public:
   explicit Topics(const std::vector<config::Topic>& topics);

@@ -16,7 +16,8 @@ Notify::Notify() {
   const char* const process = std::getenv("WATCHDOG_PID");
   const bool for_us = process == nullptr || std::atol(process) == getpid();
   if (const char* microseconds = std::getenv("WATCHDOG_USEC"); microseconds != nullptr && for_us) {
-    if (const long long value = std::atoll(microseconds); value > 0) alive_every_ = std::chrono::microseconds{value / 2};
+    if (const long long value = std::atoll(microseconds); value > 0)
+      alive_every_ = std::chrono::microseconds{value / 2};
   }
 }
 

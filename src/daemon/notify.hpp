@@ -6,7 +6,8 @@
 
 namespace inboxd::daemon {
 
-/// Tells systemd how the service fares, over the datagram socket that $NOTIFY_SOCKET names. Without one it does nothing.
+/// Tells systemd how the service fares, over the datagram socket that $NOTIFY_SOCKET names. Without one it does
+/// nothing.
 class Notify final {
  public:
   Notify();

@@ -57,8 +57,9 @@ std::optional<Refusal> check_schema(inbox::Connection& connection, const config:
                                                 ": run the newer version that migrated it"};
   }
   if (state.due()) {
-    return Refusal{ExitCode::try_again, "schema " + schema + " is at migration " + std::to_string(state.applied) + " of " +
-                                            std::to_string(state.known) + ": run `inboxd migrate`, or `inboxd run --migrate`"};
+    return Refusal{ExitCode::try_again, "schema " + schema + " is at migration " + std::to_string(state.applied) +
+                                            " of " + std::to_string(state.known) +
+                                            ": run `inboxd migrate`, or `inboxd run --migrate`"};
   }
   return std::nullopt;
 }

@@ -74,8 +74,11 @@ ExitCode run(const config::Settings& given, const RunOptions& options, base::Log
     return refuse({ExitCode::configuration, problem->message}, log);
   }
   notify.ready();
-  log.info("daemon: started", {{"version", INBOXD_VERSION}, {"instance", owner.text()}, {"database", connection.where()},
-                               {"handlers", settings.handlers.size()}, {"topics", settings.topics.size()}});
+  log.info("daemon: started", {{"version", INBOXD_VERSION},
+                               {"instance", owner.text()},
+                               {"database", connection.where()},
+                               {"handlers", settings.handlers.size()},
+                               {"topics", settings.topics.size()}});
 
   UntilIdle until_idle{settings, connection, log};
   auto next_rates = Clock::now() + rates_every;

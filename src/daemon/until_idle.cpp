@@ -22,7 +22,8 @@ bool UntilIdle::reached(rd_kafka_t* client) {
   try {
     return positions_reached() && inbox::outstanding(connection_, handlers_) == 0;
   } catch (...) {
-    log_.debug("daemon: whether all is settled is not known", {{"error", inbox::describe(std::current_exception()).message}});
+    log_.debug("daemon: whether all is settled is not known",
+               {{"error", inbox::describe(std::current_exception()).message}});
     return false;
   }
 }

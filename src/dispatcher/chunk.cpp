@@ -20,7 +20,9 @@ settler::Verdict to_settle(plugin::Verdict& verdict) {
 
 }  // namespace
 
-std::size_t Chunk::index_of(const Place& place) const { return place.entered ? place.index : pieces_[place.piece].first; }
+std::size_t Chunk::index_of(const Place& place) const {
+  return place.entered ? place.index : pieces_[place.piece].first;
+}
 
 void Chunk::advance(Place& place, std::size_t events) const {
   while (events > 0 && !at_end(place)) {
@@ -37,7 +39,8 @@ template <class Visit>
 void Chunk::each_part(const Place& from, const Place& to, Visit visit) const {
   for (Place at = from; at.piece <= to.piece && !at_end(at); at = Place{at.piece + 1, 0, false}) {
     const std::size_t first = index_of(at);
-    const std::size_t end = at.piece < to.piece ? pieces_[at.piece].end : (to.entered ? to.index : pieces_[at.piece].first);
+    const std::size_t end =
+        at.piece < to.piece ? pieces_[at.piece].end : (to.entered ? to.index : pieces_[at.piece].first);
     if (first < end) visit(at.piece, first, end);
   }
 }

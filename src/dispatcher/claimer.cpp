@@ -71,7 +71,9 @@ void Claimer::join() {
   if (thread_.joinable()) thread_.join();
 }
 
-Claimer::Clock::time_point Claimer::last_progress() const { return Clock::time_point{Clock::duration{progress_.load()}}; }
+Claimer::Clock::time_point Claimer::last_progress() const {
+  return Clock::time_point{Clock::duration{progress_.load()}};
+}
 
 void Claimer::progress() { progress_ = Clock::now().time_since_epoch().count(); }
 

@@ -12,7 +12,7 @@ class Pace {
 
   struct Limits {
     std::int64_t start_events = 64;            ///< in hand while nothing is known
-    std::int64_t growth = 16;                  ///< in hand at most so many times the recent events that it was seen to do
+    std::int64_t growth = 16;  ///< in hand at most so many times the recent events that it was seen to do
     double half_life_seconds = 0.25;
     double in_hand_seconds = 1.0;
     double turn_seconds = 0.001;               ///< of work that a worker takes from the queue at once

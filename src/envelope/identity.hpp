@@ -16,8 +16,8 @@ namespace inboxd::envelope {
 /// name made of length-prefixed parts ("6:source,4:/a/b,1:7,"; a null part is "-,"), so that no two lists of parts
 /// share a name:
 ///   source, SOURCE, ID                                   CloudEvents; custom rules that found a source
-///   topic, NAMESPACE, TOPIC, ID                          outbox router and custom rules: an id that is no UUID is often
-///                                                        a row's number, unique in its topic only
+///   topic, NAMESPACE, TOPIC, ID                          outbox router and custom rules: an id that is no UUID may
+///                                                        be a row's number, unique in its topic only
 ///   position, NAMESPACE, TOPIC, INCARNATION, PARTITION, OFFSET
 ///   digest, NAMESPACE, TOPIC, KEY, PAYLOAD
 struct Identity {

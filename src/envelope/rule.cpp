@@ -42,7 +42,8 @@ void take_attribute(Reading& out, event::MaybeBytes& slot, std::string_view name
   if (value.kind == Kind::string || (value.kind == Kind::number && numbers == Numbers::taken)) {
     slot = value.text;
   } else {
-    out.complain(Rejection::undecodable, name, value.kind == Kind::broken ? " is no well-formed JSON" : " is no string");
+    const std::string_view what = value.kind == Kind::broken ? " is no well-formed JSON" : " is no string";
+    out.complain(Rejection::undecodable, name, what);
   }
 }
 

@@ -45,8 +45,8 @@ struct Reading {
   }
 };
 
-/// Whether the rule recognises the record; if so, what it found (if not, `out` is as it was). `why`, where somebody asks
-/// (`explain`), gets a sentence; it is null on the hot path, so that no text is made there.
+/// Whether the rule recognises the record, and what it found (`out` is as it was if it does not). `why`, where somebody
+/// asks (`explain`), gets a sentence; it is null on the hot path, so that no text is made there.
 using ReadRule = bool (*)(const Input& in, Reading& out, std::string* why);
 
 struct Rule {

@@ -15,7 +15,8 @@ void OffsetSet::add(OffsetRange range) {
     ranges_.back().end = std::max(ranges_.back().end, range.end);
     return;
   }
-  const auto touching = std::find_if(ranges_.begin(), ranges_.end(), [&](const auto& r) { return r.end >= range.first; });
+  const auto touches = [&](const OffsetRange& other) { return other.end >= range.first; };
+  const auto touching = std::find_if(ranges_.begin(), ranges_.end(), touches);
   auto after = touching;
   while (after != ranges_.end() && after->first <= range.end) {
     range.first = std::min(range.first, after->first);

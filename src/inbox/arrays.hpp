@@ -52,18 +52,19 @@ class ArrayParameter {
   void add_time(event::Microseconds unix_us) { add(unix_us - postgres_epoch_us); }
   void add_time(const std::optional<event::Microseconds>& unix_us) { unix_us ? add_time(*unix_us) : add_null(); }
   void add_null() {
-    has_null_ = true;
+    ++nulls_;
     number(static_cast<std::uint32_t>(-1));
     ++count_;
   }
 
-  /// The finished parameter; nothing may be added afterwards.
+  /// The finished parameter; nothing may be added afterwards. Nulls alone are sent as an empty array: beside longer
+  /// ones in the same unnest, and by subscript, they are null all the same.
   pqxx::bytes_view finish() {
-    if (count_ == 0) {
+    if (count_ == nulls_) {
       put(0, 0);
       data_.resize(header_size_of_empty);
     } else {
-      put(4, has_null_ ? 1 : 0);
+      put(4, nulls_ > 0 ? 1 : 0);
       put(12, count_);
     }
     return {reinterpret_cast<const std::byte*>(data_.data()), data_.size()};
@@ -84,7 +85,7 @@ class ArrayParameter {
 
   std::string data_;
   std::uint32_t count_ = 0;
-  bool has_null_ = false;
+  std::uint32_t nulls_ = 0;
 };
 
 }  // namespace inboxd::inbox

@@ -66,7 +66,8 @@ void read_places(Connection::Access& access, std::vector<ClaimedRow>& rows) {
   std::map<std::int32_t, std::shared_ptr<const Place>> places;
   for (const auto& row : access.run(statements::shard_places, pqxx::params{shards.finish()},
                                     Connection::Access::Effect::reads)) {
-    places[row[0].as<std::int32_t>()] = std::make_shared<const Place>(Place{row[1].as<std::string>(), row[2].as<int>()});
+    places[row[0].as<std::int32_t>()] =
+        std::make_shared<const Place>(Place{row[1].as<std::string>(), row[2].as<int>()});
   }
   for (ClaimedRow& row : rows) row.run.place = places[row.run.shard_id];
 }
@@ -127,7 +128,8 @@ std::shared_ptr<PGresult> fetch(Connection::Access& access, Ranges& ranges) {
 }
 
 /// Reads the events of rows [begin, end) into one block; returns its bytes.
-std::size_t read_portion(Connection::Access& access, std::vector<ClaimedRow>& rows, std::size_t begin, std::size_t end) {
+std::size_t read_portion(Connection::Access& access, std::vector<ClaimedRow>& rows, std::size_t begin,
+                         std::size_t end) {
   Ranges ranges;
   for (std::size_t i = begin; i < end; ++i) {
     const auto& of_run = rows[i].run.pending.ranges();

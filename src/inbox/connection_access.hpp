@@ -26,7 +26,8 @@ class DatabaseError final : public std::exception {
 
 /// The SQLSTATE of an error; libpqxx leaves that of one class out.
 inline std::string sqlstate_of(const pqxx::sql_error& error) {
-  const bool left_out = error.sqlstate().empty() && dynamic_cast<const pqxx::insufficient_privilege*>(&error) != nullptr;
+  const bool left_out =
+      error.sqlstate().empty() && dynamic_cast<const pqxx::insufficient_privilege*>(&error) != nullptr;
   return left_out ? "42501" : error.sqlstate();
 }
 
@@ -70,6 +71,7 @@ struct Connection::Access {
   std::unique_ptr<pqxx::connection> session;
   PGconn* raw = nullptr;                       ///< the session's own; it ends with it
   int generation = 0;
+  bool expects_duplicates = false;             ///< the last batch had some: the next is likely to, too
 
  private:
   struct Backend {

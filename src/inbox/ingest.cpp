@@ -16,8 +16,9 @@ using Type = ArrayParameter::Type;
 /// The parameters of one ingest call. The order of the members is that of the function's arguments.
 struct Arrays {
   explicit Arrays(const IngestBatch& batch);
-  pqxx::params parameters(const IngestBatch& batch);
+  pqxx::params parameters(const IngestBatch& batch, bool expects_duplicates);
 
+  bool repeats = false;                        ///< an id occurs twice
   ArrayParameter step_shard{Type::int4}, step_epoch{Type::int4}, step_expected{Type::int8}, step_next{Type::int8},
       step_leader{Type::int4};
   ArrayParameter ledger_id, ledger_shard, ledger_offset, ledger_digest;
@@ -79,6 +80,9 @@ void Arrays::add_ledger(const std::vector<event::Event>& events) {
     const int order = std::memcmp(a->event_id.bytes.data(), b->event_id.bytes.data(), 16);
     return order != 0 ? order < 0 : a->offset < b->offset;
   });
+  repeats = std::adjacent_find(sorted.begin(), sorted.end(), [](const event::Event* a, const event::Event* b) {
+              return a->event_id == b->event_id;
+            }) != sorted.end();
   for (const event::Event* event : sorted) {
     ledger_id.add(event->event_id);
     ledger_shard.add(event->shard_id);
@@ -115,15 +119,20 @@ void Arrays::add_quarantined(const QuarantinedRecord& record) {
   q_kafka.add_time(record.kafka_timestamp);
 }
 
-pqxx::params Arrays::parameters(const IngestBatch& batch) {
+pqxx::params Arrays::parameters(const IngestBatch& batch, bool expects_duplicates) {
   pqxx::params out;
   out.append(batch.owner.text());
   out.append(batch.fence);
   out.append(batch.routing_version);
+  for (ArrayParameter* array : {&step_shard, &step_epoch, &step_expected, &step_next, &step_leader}) {
+    out.append(array->finish());
+  }
+  out.append(expects_duplicates);
+  out.append(repeats);
   for (ArrayParameter* array :
-       {&step_shard, &step_epoch, &step_expected, &step_next, &step_leader, &ledger_id, &ledger_shard, &ledger_offset,
-        &ledger_digest, &shard, &offset, &id, &source_id, &type, &source, &subject, &key, &payload, &headers,
-        &occurred, &kafka, &run_handler, &run_shard, &run_pending, &run_events, &run_lease, &q_shard, &q_offset,
+       {&ledger_id, &ledger_shard, &ledger_offset, &ledger_digest, &shard, &offset, &id, &source_id, &type, &source,
+        &subject, &key, &payload, &headers, &occurred, &kafka, &run_handler, &run_shard, &run_pending, &run_events,
+        &run_lease, &q_shard, &q_offset,
         &q_reason, &q_detail, &q_key, &q_payload, &q_size, &q_digest, &q_headers, &q_kafka}) {
     out.append(array->finish());
   }
@@ -186,15 +195,18 @@ IngestResult read_result(const pqxx::row& row, const IngestBatch& batch) {
 
 IngestResult ingest(Connection& connection, const IngestBatch& batch) {
   Arrays arrays{batch};
-  const auto rows = connection.access().run(statements::ingest, arrays.parameters(batch));
-  return read_result(rows[0], batch);
+  auto& access = connection.access();
+  const auto rows = access.run(statements::ingest, arrays.parameters(batch, access.expects_duplicates));
+  auto result = read_result(rows[0], batch);
+  if (result.stored + result.duplicates > 0) access.expects_duplicates = result.duplicates > 0;
+  return result;
 }
 
 void rehearse(Connection& connection, const IngestBatch& batch) {
   Arrays arrays{batch};
   auto& access = connection.access();
   access.transaction([&](pqxx::work& tx) {
-    access.run_in(tx, statements::ingest, arrays.parameters(batch));
+    access.run_in(tx, statements::ingest, arrays.parameters(batch, false));
     return false;
   });
 }

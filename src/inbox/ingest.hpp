@@ -60,7 +60,7 @@ struct BornRun {
 
 struct IngestResult {
   bool routing_is_stale = false;               ///< nothing was written: read the handlers again
-  std::vector<std::int32_t> mismatched;        ///< shards whose position is not what was expected: nothing of them is stored
+  std::vector<std::int32_t> mismatched;  ///< shards whose position is not what was expected: nothing of them is stored
   std::vector<BornRun> born;                   ///< one for each run, in order
   std::int64_t stored = 0;
   std::int64_t duplicates = 0;

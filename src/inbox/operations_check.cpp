@@ -48,7 +48,8 @@ std::shared_ptr<PGresult> await_result(PGconn* raw) {
   return result;
 }
 
-/// The backend that a statement prepared earlier now runs on: 0 where it is unknown there, nothing where no answer came.
+/// The backend that a statement prepared earlier now runs on: 0 where it is unknown there, nothing where no answer
+/// came.
 std::optional<int> backend_of_probe(PGconn* raw) {
   if (PQsendQueryPrepared(raw, probe, 0, nullptr, nullptr, nullptr, 0) != 1) return std::nullopt;
   const auto result = await_result(raw);

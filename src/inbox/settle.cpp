@@ -111,7 +111,8 @@ std::vector<LeaseKey> settle(Connection& connection, const base::Uuid& owner,
   } else {
     access.transaction([&](pqxx::work& tx) {
       settled = ids_of(access.run_in(tx, statements::settle, others.parameters(owner_text)));
-      if (done_count > 0) settled.merge(ids_of(access.run_in(tx, statements::settle_done, done.parameters(owner_text))));
+      if (done_count > 0)
+        settled.merge(ids_of(access.run_in(tx, statements::settle_done, done.parameters(owner_text))));
       return true;
     });
   }

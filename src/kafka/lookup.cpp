@@ -18,7 +18,8 @@ TopicDescription read_description(const rd_kafka_TopicDescription_t* description
   rd_kafka_TopicDescription_partitions(description, &partitions);
   out.partitions = static_cast<int>(partitions);
   const rd_kafka_Uuid_t* const id = rd_kafka_TopicDescription_topic_id(description);
-  if (id != nullptr && (rd_kafka_Uuid_most_significant_bits(id) != 0 || rd_kafka_Uuid_least_significant_bits(id) != 0)) {
+  if (id != nullptr &&
+      (rd_kafka_Uuid_most_significant_bits(id) != 0 || rd_kafka_Uuid_least_significant_bits(id) != 0)) {
     out.incarnation = rd_kafka_Uuid_base64str(id);
   }
   return out;

@@ -74,7 +74,8 @@ void Maintenance::run() {
   try {
     inbox::instance_seen(connection_, identity_, true);
   } catch (...) {
-    log_.debug("maintenance: the end could not be noted", {{"error", inbox::describe(std::current_exception()).message}});
+    log_.debug("maintenance: the end could not be noted",
+               {{"error", inbox::describe(std::current_exception()).message}});
   }
 }
 

@@ -95,7 +95,9 @@ bool Settler::flush(Clock::time_point deadline) {
   return changed_.wait_until(lock, deadline, [&] { return flushed_ >= wanted; });
 }
 
-Settler::Clock::time_point Settler::last_progress() const { return Clock::time_point{Clock::duration{progress_.load()}}; }
+Settler::Clock::time_point Settler::last_progress() const {
+  return Clock::time_point{Clock::duration{progress_.load()}};
+}
 
 void Settler::progress() { progress_ = Clock::now().time_since_epoch().count(); }
 

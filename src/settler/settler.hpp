@@ -31,7 +31,7 @@ class Settler final {
 
   struct Limits {
     std::chrono::milliseconds linger{5};       ///< a finished run waits so long for others to share its transaction
-    std::chrono::milliseconds hold{50};        ///< an unfinished one, for the rest of it: one deletion, not many updates
+    std::chrono::milliseconds hold{50};  ///< an unfinished one, for the rest of it: one deletion, not many updates
     std::size_t deliveries = 500;              ///< in one transaction
     std::chrono::milliseconds turn{1'000};     ///< the loop moves at least so often, if only to show that it lives
     Trouble::Limits trouble;

@@ -35,7 +35,8 @@ void Trouble::worked() {
 
 void Trouble::log_failure(const inbox::DatabaseFailure& failure, std::chrono::milliseconds wait) {
   const bool needs_somebody = failure.fault == inbox::Fault::stop || failure.fault == inbox::Fault::poison;
-  log_.write(needs_somebody ? base::LogLevel::error : base::LogLevel::warn, part_ + ": the database failed, trying again",
+  log_.write(needs_somebody ? base::LogLevel::error : base::LogLevel::warn,
+             part_ + ": the database failed, trying again",
              {{"fault", inbox::name_of(failure.fault)},
               {"sqlstate", failure.sqlstate},
               {"wait_ms", wait.count()},

@@ -53,8 +53,13 @@ class Mutator final {
 
   std::size_t below(std::size_t limit) { return random_() % limit; }
 
+  template <class List>
+  auto& any_of(List& list) {
+    return list[below(list.size())];
+  }
+
   OwnedRecord record() {
-    OwnedRecord out = seeds_[below(seeds_.size())];
+    OwnedRecord out = any_of(seeds_);
     for (std::size_t count = below(6); count > 0; --count) mutate(out);
     return out;
   }
@@ -68,13 +73,14 @@ class Mutator final {
       case 3: mutate(record.payload); break;
       case 4: record.timestamp = static_cast<std::int64_t>(random_() * random_()); break;
       case 5:
-        record.headers.push_back({std::string{names_[below(names_.size())]}, std::string{pieces_[below(pieces_.size())]}});
+        record.headers.push_back({std::string{any_of(names_)}, std::string{any_of(pieces_)}});
         break;
       case 6:
-        if (!record.headers.empty()) record.headers.erase(record.headers.begin() + static_cast<std::ptrdiff_t>(below(record.headers.size())));
+        if (!record.headers.empty()) std::swap(any_of(record.headers), record.headers.back());
+        if (!record.headers.empty()) record.headers.pop_back();
         break;
       default:
-        if (!record.headers.empty()) mutate(record.headers[below(record.headers.size())].value);
+        if (!record.headers.empty()) mutate(any_of(record.headers).value);
     }
   }
 
@@ -87,8 +93,8 @@ class Mutator final {
     const std::size_t at = below(text->size() + 1);
     const std::size_t length = below(text->size() - at + 1);
     switch (below(7)) {
-      case 0: text->insert(at, pieces_[below(pieces_.size())]); break;
-      case 1: text->replace(at, length, pieces_[below(pieces_.size())]); break;
+      case 0: text->insert(at, any_of(pieces_)); break;
+      case 1: text->replace(at, length, any_of(pieces_)); break;
       case 2: text->erase(at, below(3) == 0 ? length : 1); break;
       case 3: text->insert(at, text->substr(at, length)); break;
       case 4:
@@ -126,17 +132,19 @@ class Mutator final {
 };
 
 envelope::TopicRules any_rules(Mutator& mutator) {
+  static constexpr std::array envelopes{EnvelopeKind::automatic, EnvelopeKind::automatic, EnvelopeKind::cloudevents,
+                                        EnvelopeKind::outbox_router, EnvelopeKind::custom};
+  static constexpr std::array policies{OnMissingId::quarantine, OnMissingId::position, OnMissingId::digest};
+  static constexpr std::array places{"", "key", "header:id", "header:ce_type", "json:/order/id",
+                                     "json:/order/lines/1/id", "json:/order", "json:/kind", "json:/at"};
   envelope::TopicRules out;
-  out.topic.envelope = std::array{EnvelopeKind::automatic, EnvelopeKind::automatic, EnvelopeKind::cloudevents,
-                                  EnvelopeKind::outbox_router, EnvelopeKind::custom}[mutator.below(5)];
-  out.topic.on_missing_id = std::array{OnMissingId::quarantine, OnMissingId::position, OnMissingId::digest}[mutator.below(3)];
+  out.topic.envelope = mutator.any_of(envelopes);
+  out.topic.on_missing_id = mutator.any_of(policies);
   if (mutator.below(10) == 0) out.topic.payload_limit = 40;
   if (mutator.below(10) == 0) out.topic.tombstones = config::Tombstones::skip;
-  constexpr std::array places{"", "key", "header:id", "json:/order/id", "json:/order/lines/1/id", "json:/kind", "json:/at",
-                              "json:/order", "header:ce_type"};
   for (std::string* place : {&out.topic.custom.id, &out.topic.custom.type, &out.topic.custom.source,
                              &out.topic.custom.subject, &out.topic.custom.time}) {
-    *place = places[mutator.below(places.size())];
+    *place = mutator.any_of(places);
   }
   return out;
 }

@@ -206,7 +206,8 @@ TEST_CASE("a CloudEvent behind a schema id or a byte order mark is read, its byt
 }
 
 TEST_CASE("an absurd time is left out and the event kept") {
-  for (const std::string_view time : {"yesterday"sv, ""sv, "2024-13-01T00:00:00Z"sv, "1714564800"sv, "\xFF"sv, "a\0"sv}) {
+  for (const std::string_view time :
+       {"yesterday"sv, ""sv, "2024-13-01T00:00:00Z"sv, "1714564800"sv, "\xFF"sv, "a\0"sv}) {
     const Outcome outcome{with_headers(binary({{"ce_time", time}}))};
     CHECK_FALSE(outcome.event().occurred_at);
   }

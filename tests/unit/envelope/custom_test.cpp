@@ -13,6 +13,18 @@ TopicRules id_at(std::string place) {
   return custom_rules(std::move(rules));
 }
 
+TopicRules id_and_source_in_headers() {
+  TopicRules out = id_at("header:id");
+  out.topic.custom.source = "header:from";
+  return out;
+}
+
+TopicRules id_and_time_in_value() {
+  TopicRules out = id_at("json:/id");
+  out.topic.custom.time = "json:/at";
+  return out;
+}
+
 Outcome by_json(std::string_view payload, std::string pointer) {
   return Outcome{record(payload), id_at("json:" + pointer)};
 }
@@ -45,7 +57,7 @@ TEST_CASE("a UUID found by a custom rule is the event's id, with a source or wit
   CHECK(by_key(a_uuid).id() == a_uuid);
   CHECK_FALSE(by_key(a_uuid).event().source_id);
   event::Record record = with_headers({{"id", a_uuid}, {"from", "/a"}});
-  CHECK(Outcome{record, custom_rules({.id = "header:id", .type = {}, .source = "header:from", .subject = {}, .time = {}})}
+  CHECK(Outcome{record, id_and_source_in_headers()}
             .id() == a_uuid);
 }
 
@@ -54,7 +66,7 @@ TEST_CASE("an id that is no UUID counts within its source, or within its topic w
     event::Record record = with_headers({{"id", "42"}, {"from", source}});
     record.topic = topic;
     return Outcome{record,
-                   custom_rules({.id = "header:id", .type = {}, .source = "header:from", .subject = {}, .time = {}})}
+                   id_and_source_in_headers()}
         .id();
   };
   CHECK(id("/a", "orders") != id("/b", "orders"));
@@ -79,8 +91,8 @@ TEST_CASE("a JSON pointer is followed through objects, arrays and escapes") {
 }
 
 TEST_CASE("a pointer that leads nowhere finds no id") {
-  for (const std::string pointer : {"/b", "/a/b", "/a/0", "/c/00", "/c/01", "/c/2", "/c/-", "/c/x", "/c/+1", "/A", "/", "a",
-                                    "", "/c/18446744073709551616"}) {
+  for (const std::string pointer : {"/b", "/a/b", "/a/0", "/c/00", "/c/01", "/c/2", "/c/-", "/c/x", "/c/+1", "/A", "/",
+                                    "a", "", "/c/18446744073709551616"}) {
     INFO(pointer);
     CHECK(found(R"({"a":"x","c":["y","z"]})", pointer) == "no_id");
   }
@@ -162,7 +174,7 @@ TEST_CASE("a header that is not there or null leaves its part out") {
 TEST_CASE("a custom time is RFC 3339 or milliseconds, and absurd ones are left out") {
   const auto time = [](std::string_view json) {
     const Outcome outcome{record(std::string{R"({"id":"1","at":)"}.append(json) + "}"),
-                          custom_rules({.id = "json:/id", .type = {}, .source = {}, .subject = {}, .time = "json:/at"})};
+                          id_and_time_in_value()};
     return outcome.event().occurred_at;
   };
   CHECK(time(R"("2024-05-01T12:00:00.25Z")") == 1714564800250000);

@@ -100,7 +100,8 @@ TEST_CASE("digests and digest ids tell null, empty and every border apart") {
   std::set<std::string> ids;
   std::set<std::int64_t> digests;
   std::size_t count = 0;
-  const std::vector<event::MaybeBytes> values{std::nullopt, ""sv, "a"sv, "ab"sv, "b"sv, "\0"sv, "\0\0"sv, "-"sv, "0:,"sv};
+  const std::vector<event::MaybeBytes> values{std::nullopt, ""sv,     "a"sv, "ab"sv, "b"sv,
+                                              "\0"sv,       "\0\0"sv, "-"sv, "0:,"sv};
   for (const auto& key : values) {
     for (const auto& payload : values) {
       ids.insert(id_by(OnMissingId::digest, record(payload, key)));

@@ -75,10 +75,9 @@ TEST_CASE("a payload over the limit is refused with its size and digest") {
   const std::string large(1001, 'x');
   CHECK(Outcome{with_headers({{"id", a_uuid}}, fits), by}.is_event());
   const std::string rejection = Outcome{with_headers({{"id", a_uuid}}, large), by}.rejection();
-  CHECK(rejection.starts_with(
-      "too_large: the payload has 1001 bytes, the topic's payload_limit is 1000; digest "));
-  CHECK(rejection.size() == std::string_view{"too_large: the payload has 1001 bytes, the topic's payload_limit is 1000; "
-                                             "digest 0123456789abcdef"}.size());
+  const std::string_view before = "too_large: the payload has 1001 bytes, the topic's payload_limit is 1000; digest ";
+  CHECK(rejection.starts_with(before));
+  CHECK(rejection.size() == before.size() + 16);
 }
 
 TEST_CASE("a key over the limit is refused, too") {
@@ -103,7 +102,7 @@ TEST_CASE("an absurd timestamp of the record is left out and the event kept") {
   CHECK_FALSE(Outcome{record}.event().kafka_timestamp);
 }
 
-TEST_CASE("an unknown byte order, Avro or a plain text is an event if its headers say who it is") {
+TEST_CASE("Avro, plain text or broken JSON is an event if its headers say who it is") {
   for (const std::string_view payload : {"\0\0\0\0\7\x02\x06"sv, "plain"sv, "\xFF\xFE"sv, "{\"specversion\""sv}) {
     const Outcome outcome{with_headers({{"id", a_uuid}}, payload)};
     CHECK(outcome.id() == a_uuid);

@@ -41,7 +41,8 @@ TEST_CASE("whole numbers are milliseconds since 1970") {
   CHECK(parse_time("0") == 0);
   CHECK(parse_time("-1") == -1000);
   CHECK(parse_time("2024-05-01T12:00:00Z") == 1714564800000000);
-  for (const std::string_view text : {"", "-", "1.5", "1e3", "+1", " 1", "9223372036854775807", "99999999999999999999"}) {
+  for (const std::string_view text :
+       {"", "-", "1.5", "1e3", "+1", " 1", "9223372036854775807", "99999999999999999999"}) {
     INFO(text);
     CHECK_FALSE(parse_time(text));
   }
