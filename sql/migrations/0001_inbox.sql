@@ -52,6 +52,8 @@ create table inbox.ledger (
   received_on date not null default current_date
 );
 
+create index ledger_received on inbox.ledger using brin (received_on);
+
 create table inbox.event (
   shard_id        int not null,
   "offset"        bigint not null,

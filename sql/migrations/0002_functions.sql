@@ -1,5 +1,6 @@
 -- The statements of the hot path that need several fresh snapshots in one round trip, and small readers of our own
--- encodings. Functions, because libpqxx has no pipeline mode: measured as fast as a pipeline (src/README.md).
+-- encodings. Their waits are bounded (lock_timeout), and a session whose client has gone does not go on waiting for a
+-- lock. Functions, because libpqxx has no pipeline mode: measured as fast as a pipeline (src/README.md).
 
 -- How many offsets are in a set.
 create function inbox.count_of(offsets int8multirange) returns int language sql immutable strict parallel safe as $$
@@ -77,7 +78,7 @@ $$;
 create function inbox.note_ids(
   p_careful boolean, p_repeats boolean, l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],
   out stored int, out lost_shard int[], out lost_offset bigint[], out odd boolean)
-language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
+language plpgsql set enable_seqscan = off set jit = off set plan_cache_mode = force_generic_plan as $$
 declare
   v_id uuid[];
   v_shard int[];
@@ -148,7 +149,8 @@ create function inbox.ingest(
   q_size bigint[], q_digest bigint[], q_headers bytea[], q_kafka_timestamp timestamptz[],
   out status text, out moved int[], out born bigint[], out born_pending text, out stored int, out duplicates int,
   out conflicts int, out received_at bigint)
-language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
+language plpgsql set lock_timeout = '10s' set client_connection_check_interval = '5s'
+set enable_seqscan = off set jit = off set plan_cache_mode = force_generic_plan as $$
 declare
   v_all boolean;
   v_odd boolean;
@@ -159,7 +161,7 @@ begin
   stored := 0; duplicates := 0; conflicts := 0; received_at := 0;
   -- Held to the end: a handler that is added meanwhile waits, and so knows for certain what was routed without it.
   perform pg_advisory_xact_lock_shared(1768841848, 'inbox.routing'::regclass::oid::int);
-  if (select version from inbox.routing) <> p_routing_version then
+  if (select version from inbox.routing where only_row) <> p_routing_version then
     status := 'routing';
     return;
   end if;
@@ -256,7 +258,7 @@ create function inbox.absorb(
   l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],
   e_shard int[], e_offset bigint[], e_type text[], e_key bytea[], e_payload bytea[], e_headers bytea[],
   e_kafka_timestamp timestamptz[]) returns int
-language plpgsql set enable_seqscan = off as $$
+language plpgsql set enable_seqscan = off set jit = off as $$
 declare
   v_conflicts int;
 begin
@@ -322,7 +324,7 @@ create function inbox.claim(
   p_handler int, p_owner uuid, p_fence bigint, p_lease interval, p_events bigint, p_rows int, p_low timestamptz)
 returns table (delivery_id bigint, shard_id int, pending text, events int, attempts int, claims int,
                received_from bigint, received_to bigint, locked int)
-language plpgsql as $$
+language plpgsql set lock_timeout = '10s' set client_connection_check_interval = '5s' as $$
 #variable_conflict use_column
 declare
   v_now timestamptz := clock_timestamp();
@@ -370,7 +372,7 @@ create function inbox.settle(
   f_id bigint[], f_event uuid[], f_attempt int[], f_class text[], f_message text[], f_duration bigint[],
   x_id bigint[], x_offset bigint[], x_event uuid[])
 returns bigint[]
-language plpgsql as $$
+language plpgsql set lock_timeout = '10s' set client_connection_check_interval = '5s' as $$
 declare
   v_ids bigint[];
 begin
@@ -461,7 +463,10 @@ begin
     for v_day in select d::date from generate_series(current_date - 1, current_date + p_days, interval '1 day') d loop
       v_name := v_table || '_' || to_char(v_day, 'YYYYMMDD');
       if to_regclass(format('inbox.%I', v_name)) is null then
-        execute format('create table inbox.%I partition of inbox.%I for values from (%L) to (%L)', v_name, v_table,
+        -- Made apart and attached: that takes a lock beside which the table can be read and written.
+        execute format('create table inbox.%I (like inbox.%I including defaults including constraints)', v_name,
+                       v_table);
+        execute format('alter table inbox.%I attach partition inbox.%I for values from (%L) to (%L)', v_table, v_name,
                        v_day::timestamptz, (v_day + 1)::timestamptz);
         v_made := v_made + 1;
       end if;
@@ -514,7 +519,8 @@ end
 $$;
 
 -- Drops one day partition of a table that is older than p_keep and that nothing needs any more; returns its name, or
--- null where there is none. Deliveries that still wait for events of that day keep it.
+-- null where there is none. Deliveries that still wait for events of that day keep it, and so does history that is
+-- still being turned into deliveries: looked for behind the lock, so that nobody adds any meanwhile.
 create function inbox.drop_partition(p_table text, p_keep interval) returns text
 language plpgsql security definer set search_path = pg_catalog, pg_temp set timezone = 'UTC' as $$
 declare
@@ -528,8 +534,11 @@ begin
     order by c.relname
   loop
     exit when v_end > clock_timestamp() - p_keep;
-    continue when p_table = 'event' and exists (
-      select from inbox.delivery d where d.received_from < v_end and d.received_to >= v_end - interval '1 day');
+    execute format('lock table inbox.%I in access exclusive mode', v_name);
+    continue when p_table = 'event' and (
+      exists (select from inbox.backfill)
+      or exists (
+        select from inbox.delivery d where d.received_from < v_end and d.received_to >= v_end - interval '1 day'));
     execute format('drop table inbox.%I', v_name);
     return v_name;
   end loop;

@@ -1,8 +1,13 @@
--- The newest events of each shard $1 that were received in [$2, $3) and whose type matches $4, over all $6 of them. At
--- most $5 events of a shard are looked at. One row at least: how many were looked at, the most of one shard, and how
--- far back. No locks. Index: event_place of the days between, backwards.
+-- The newest events of each shard $1 that were received in [$2, $3) and whose type matches $4 (exact or prefix*; none:
+-- all), over all $6 of them. At most $5 events of a shard are looked at. One row at least: how many were looked at, how
+-- far back, and the time from which on nothing can be missing (null: nothing is). No locks. Index: event_place of the
+-- days between, backwards.
 with looked as materialized (
-  select s.shard_id, e."offset", e.received_at, inbox.matches(e.event_type, $4::text[]) as wanted
+  select s.shard_id, e."offset", e.received_at,
+         cardinality($4::text[]) = 0 or exists (
+           select from unnest($4::text[]) p
+           where case when right(p, 1) = '*' then starts_with(e.event_type, left(p, -1)) else e.event_type = p end)
+           as wanted
   from unnest($1::int[]) s(shard_id)
   cross join lateral (
     select e."offset", e.received_at, e.event_type from inbox.event e
@@ -11,10 +16,10 @@ with looked as materialized (
       and e.received_at < 'epoch'::timestamptz + $3::bigint * interval '1 us'
     order by e."offset" desc limit $5::bigint) e),
 summary as (
-  select coalesce(sum(n), 0)::bigint as n, coalesce(max(n), 0) as most,
-         (extract(epoch from min(oldest)) * 1000000)::bigint as oldest
+  select coalesce(sum(n), 0)::bigint as n, (extract(epoch from min(oldest)) * 1000000)::bigint as oldest,
+         (extract(epoch from max(oldest) filter (where n = $5::bigint)) * 1000000)::bigint as sure_from
   from (select count(*) as n, min(received_at) as oldest from looked group by shard_id) x)
-select summary.n, summary.most, summary.oldest,
+select summary.n, summary.oldest, summary.sure_from,
        e.shard_id, h.topic, h.partition, e."offset", e.event_id, e.source_id, e.event_type, e.source, e.subject, e.key,
        length(e.payload), (extract(epoch from e.occurred_at) * 1000000)::bigint,
        (extract(epoch from e.kafka_timestamp) * 1000000)::bigint, (extract(epoch from e.received_at) * 1000000)::bigint

@@ -9,14 +9,17 @@ with waiting as materialized (
         and newer.shard_id > s.shard_id)
   for update of s),
 newest as materialized (
-  select w.*, p.epoch, p.next_offset from waiting w
+  -- Behind what is lost; where the log was truncated (what is lost ends at the position), at its end.
+  select w.*, p.epoch, p.next_offset,
+         case when p.next_offset = upper(w.gap) then lower(w.gap)
+              else greatest(p.next_offset, upper(w.gap)) end as target
+  from waiting w
   cross join lateral (
     select p.epoch, p.next_offset from inbox.position p
     where p.shard_id = w.shard_id order by p.epoch desc, p.first_offset desc limit 1) p),
 moved as (
-  -- Where the position is behind the gap already, it stays.
   insert into inbox.position (shard_id, epoch, first_offset, next_offset, routing_version)
-  select n.shard_id, n.epoch + 1, -1, upper(n.gap), 0 from newest n where n.next_offset < upper(n.gap)),
+  select n.shard_id, n.epoch + 1, -1, n.target, 0 from newest n where n.next_offset <> n.target),
 resumed as (
   update inbox.shard s
   set gaps = s.gaps + int8multirange(n.gap), gap = null, halted_reason = null, halted_at = null
@@ -27,4 +30,4 @@ noted as (
          jsonb_build_object('from', lower(n.gap), 'to', upper(n.gap), 'position', n.next_offset,
                             'halted_reason', n.halted_reason)
   from newest n)
-select lower(n.gap), upper(n.gap), greatest(n.next_offset, upper(n.gap)) from newest n
+select lower(n.gap), upper(n.gap), n.target from newest n

@@ -108,7 +108,7 @@ std::vector<Parameter> list_parameters() {
   using Kind = Parameter::Kind;
   Parameter search{"search", Kind::number, "where types are asked for: how many of the newest events to look through",
                    "N"};
-  search.default_number = 100'000;
+  search.default_number = 20'000;
   search.least = 1;
   search.most = 1'000'000'000;
   return {{"topic", Kind::texts, "of this topic; NAME* for a prefix", "NAME"},

@@ -119,7 +119,8 @@ ExitCode change(const Session& session, const admin::Operation& operation, const
     if (plan.code != ExitCode::done) return show(session, plan, presenter);
     const std::string text = presenter(plan.document, session.output.message_look);
     if (!session.output.can_ask) {
-      session.say(operation.verb + ": nobody is there to ask; add --yes to do it: " + text.substr(0, text.size() - 1));
+      session.output.messages << text;
+      session.say(operation.verb + ": nobody is there to ask; add --yes to do it");
       return ExitCode::usage;
     }
     if (!agrees(session, operation.verb + ": " + text, interrupt)) {

@@ -9,8 +9,8 @@
 namespace inboxd::config {
 namespace {
 
-/// Connections beside those of ingest: work for handlers, leases and housekeeping.
-constexpr int other_connections = 3;
+/// Connections beside those of ingest: control, settling, claims and leases, housekeeping.
+constexpr int other_connections = 4;
 
 /// Says a sentence at the first of the keys that the file has, unless one of them was wrong by itself.
 void complain(Reading& reading, std::initializer_list<std::string> keys, const std::string& sentence) {

@@ -19,6 +19,8 @@ namespace inboxd::consumer {
 struct Shard {
   Assignment assignment;
   bool reading = false;
+  /// A record could not be read: nothing behind it counts until the position is looked up again.
+  bool broken = false;
   inbox::ShardPosition position;               ///< next_offset: what the database is expected to say
   envelope::TopicRules rules;
   std::shared_ptr<const inbox::Place> place;

@@ -14,6 +14,7 @@ constexpr int idle_wait_ms = 100;
 constexpr std::size_t portion = 500;
 /// Corrupt reads of one partition in a row before it is halted.
 constexpr int most_corrupt_reads = 3;
+constexpr int most_chores_pending = 2;
 
 std::size_t size_of(const rd_kafka_message_t& message) { return message.len + message.key_len; }
 
@@ -64,6 +65,11 @@ void Ingester::join() {
 }
 
 void Ingester::send(ToIngester letter) {
+  const bool chore =
+      std::holds_alternative<NoteWatermarks>(letter) || std::holds_alternative<CheckIncarnations>(letter);
+  // Chores come at intervals: while the last ones wait (the database is away), more of them would only pile up.
+  if (chore && chores_pending_ >= most_chores_pending) return;
+  if (chore) chores_pending_ += 1;
   letters_.send(std::move(letter));
   rd_kafka_queue_yield(queue_.get());
 }
@@ -83,15 +89,18 @@ void Ingester::run() {
 
 void Ingester::read_letters() {
   for (const ToIngester& letter : letters_.take()) {
+    if (stopping_) return;
+    last_moved_ = std::chrono::steady_clock::now().time_since_epoch().count();
     std::visit([this](const auto& content) { answer(content); }, letter);
   }
 }
 
 void Ingester::answer(const LookUp& letter) {
-  const auto& [partition, generation] = letter.assignment;
+  const kafka::TopicPartition& partition = letter.assignment.partition;
   Shard& shard = shards_[partition];
   shard.assignment = letter.assignment;
   shard.reading = false;
+  shard.broken = false;
   try {
     const auto looked_up = look_up(connection_, context_.client, context_.topics, partition, context_.log);
     if (const auto* ready = std::get_if<Ready>(&looked_up)) {
@@ -126,6 +135,7 @@ void Ingester::answer(const Forget& letter) {
 }
 
 void Ingester::answer(const NoteWatermarks& letter) {
+  chores_pending_ -= 1;
   std::vector<inbox::Watermark> watermarks;
   for (const auto& [partition, high] : letter.high) {
     const auto found = shards_.find(partition);
@@ -163,7 +173,7 @@ void Ingester::gather(Batch& batch) {
 
 void Ingester::add(Batch& batch, kafka::Message message) {
   Shard* const shard = shard_of(*message);
-  if (shard == nullptr || !shard->reading) return;
+  if (shard == nullptr || !shard->reading || shard->broken) return;
   if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
     // The end of the partition: what lies between the last record and here are control records or aborted ones.
     if (message->offset > shard->position.next_offset) {
@@ -173,6 +183,8 @@ void Ingester::add(Batch& batch, kafka::Message message) {
     return;
   }
   if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    // The client goes on behind what it could not read; we must not.
+    shard->broken = !is_passing(message->err);
     batch.errors.push_back({shard, message->err, rd_kafka_message_errstr(message.get())});
     return;
   }
@@ -245,6 +257,7 @@ void Ingester::advance(const Batch& batch, const std::vector<std::int32_t>& mism
 }
 
 void Ingester::answer(const CheckIncarnations&) {
+  chores_pending_ -= 1;
   std::map<std::string, std::string> now;
   for (auto& [partition, shard] : shards_) {
     if (!shard.reading || shard.position.incarnation.empty()) continue;
@@ -279,8 +292,10 @@ void Ingester::handle(const PartitionError& error) {
   if (is_about_position(error.code)) {
     halt(shard, examine(context_.client, shard.assignment.partition, shard.position.next_offset));
   } else if (is_corruption(error.code)) {
-    halt(shard,
-         {"corrupt records at " + std::to_string(shard.position.next_offset) + ": " + error.message, std::nullopt});
+    // Passes by itself where the broker is repaired; until then it is read again and again, and never past it.
+    halt(shard, {"not readable: corrupt records at " + std::to_string(shard.position.next_offset) + " or behind: " +
+                     error.message,
+                 std::nullopt});
   } else {
     halt(shard, {"not readable: " + error.message, std::nullopt});
   }

@@ -91,6 +91,7 @@ class Ingester final {
   base::Mailbox<ToIngester> letters_;
   std::map<kafka::TopicPartition, Shard> shards_;
   std::unordered_map<MessageSource, Shard*, HashSource> by_source_;
+  std::atomic<int> chores_pending_{0};
   std::atomic<std::int64_t> last_moved_{0};
   std::atomic<bool> stopping_{false};
   std::thread thread_;

@@ -16,6 +16,7 @@ namespace inboxd::consumer {
 struct Assignment {
   kafka::TopicPartition partition;
   std::uint64_t generation = 0;
+  std::uint64_t ask = 0;                       ///< which look-up this is about: an answer to an older one is stale
 };
 
 // What the poll thread asks of an ingester, in the order in which it is sent.

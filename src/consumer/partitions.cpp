@@ -5,7 +5,7 @@
 namespace inboxd::consumer {
 namespace {
 
-constexpr kafka::Timeout broker_timeout{5'000};
+constexpr kafka::Timeout broker_timeout{3'000};
 constexpr std::string_view recreated = "the topic was deleted and created again: new id ";
 
 /// Where a partition without a position begins. The first partitions of a topic obey `start`; those that appear later
@@ -63,12 +63,13 @@ LookedUp look_up(inbox::Connection& connection, rd_kafka_t* client, const Topics
   if (description && !description.value().incarnation.empty() && !position->incarnation.empty() &&
       description.value().incarnation != position->incarnation) {
     const std::string reason = std::string{recreated} + description.value().incarnation;
-    if (!position->halted_reason) {
-      inbox::halt_shard(connection, position->shard_id, reason, std::nullopt);
+    if (position->halted_reason != reason) {
+      // Whatever it was halted for before, this is why: the reader of the old log went out of the new one's range.
+      inbox::halt_shard(connection, position->shard_id, reason, std::nullopt, inbox::Halt::replace);
       log.error("consumer: halted", {{"topic", partition.topic}, {"partition", partition.partition}, {"reason", reason},
                                      {"do", "inboxd shards accept-incarnation " + partition.topic}});
     }
-    return Standing{position->halted_reason.value_or(reason)};
+    return Standing{reason};
   }
   if (position->halted_reason && needs_operator(*position->halted_reason)) return Standing{*position->halted_reason};
   if (position->halted_reason) inbox::resume_shard(connection, position->shard_id);
@@ -94,8 +95,8 @@ Break examine(rd_kafka_t* client, const kafka::TopicPartition& partition, std::i
   }
   if (next_offset > high) {
     return {"the log ends at " + std::to_string(high) + ", before the position " + std::to_string(next_offset) +
-                " (the log was truncated or replaced)",
-            std::nullopt};
+                " (it was truncated); accepting means to read on from its end",
+            event::OffsetRange{high, next_offset}};
   }
   return {"not readable: the broker refused offset " + std::to_string(next_offset), std::nullopt};
 }

@@ -104,6 +104,8 @@ void Poller::read_letters() {
           Clock::now() + (std::holds_alternative<Halted>(letter) ? Clock::duration{ask_halted_after} : ask_again_after);
     }
   }
+  // A later letter may have made an answer stale.
+  std::erase_if(found, [this](const Found& answer) { return current(answer.assignment) == nullptr; });
   if (!found.empty()) seek_and_resume(found);
   count();
 }
@@ -190,6 +192,7 @@ void Poller::revoke(rd_kafka_topic_partition_list_t* partitions) {
 Poller::Partition* Poller::current(const Assignment& assignment) {
   const auto found = partitions_.find(assignment.partition);
   if (found == partitions_.end() || found->second.assignment.generation != assignment.generation) return nullptr;
+  if (found->second.assignment.ask != assignment.ask) return nullptr;
   return &found->second;
 }
 
@@ -204,6 +207,7 @@ void Poller::ask(Partition& partition) {
   // Paused before the letter is sent: what the ingester reads after it belongs to the position it looks up.
   pause(partition);
   partition.ask_at = Clock::time_point::max();
+  partition.assignment.ask += 1;
   partition.ingester->send(LookUp{partition.assignment});
 }
 
@@ -215,7 +219,7 @@ void Poller::seek_and_resume(const std::vector<Found>& found) {
   const kafka::Error error{rd_kafka_seek_partitions(client_, seek.get(), seek_wait_ms)};
   const kafka::PartitionList resume = kafka::make_list(found.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
-    Partition& partition = *current(found[i].assignment);
+    Partition& partition = partitions_.at(found[i].assignment.partition);
     const auto code = seek->elems[i].err;
     if (error != nullptr || code != RD_KAFKA_RESP_ERR_NO_ERROR) {
       log_.debug("consumer: cannot seek yet", {{"partition", text_of(found[i].assignment.partition)},

@@ -14,8 +14,10 @@ using namespace std::chrono_literals;
 constexpr auto first_backoff = 50ms;
 constexpr auto longest_backoff = 5'000ms;
 constexpr auto backoff_step = 20ms;
-/// More culprits than this in one batch are no poison: something else is wrong with the database.
-constexpr std::size_t most_poison_in_a_batch = 64;
+/// Culprits taken out before the batch is tried again (and more are looked for).
+constexpr std::size_t most_poison_at_once = 64;
+/// Where more records than this are all refused, it is not the data: something is wrong with the database.
+constexpr std::size_t most_that_may_all_be_bad = 8;
 
 /// Waits, but no longer than `give_up` allows; false where it said so.
 bool wait(std::chrono::milliseconds time, const std::function<bool()>& give_up) {
@@ -212,7 +214,8 @@ bool Store::recover(Batch& batch, const inbox::DatabaseFailure& failure) {
                                   {"sqlstate", failure.sqlstate},
                                   {"events", batch.events.size()},
                                   {"error", failure.message}};
-  routing_.version = 0;
+  // A rehearsal under a routing version that nobody knows would write nothing, and so find nothing.
+  if (failure.fault != inbox::Fault::poison) routing_.version = 0;
   switch (failure.fault) {
     case inbox::Fault::poison: return take_out_poison(batch);
     case inbox::Fault::stop:
@@ -233,7 +236,7 @@ bool Store::take_out_poison(Batch& batch) {
     whole.runs.clear();
     std::vector<std::size_t> found;
     find_poison(whole, 0, batch.events.size(), found);
-    if (found.empty() || found.size() > most_poison_in_a_batch) {
+    if (found.empty() || (found.size() == batch.events.size() && found.size() > most_that_may_all_be_bad)) {
       log_.error(
           "ingest: the database refuses the batch as bad data, but not for single records of it; it is tried again",
           {{"events", batch.events.size()}, {"refused", found.size()}});
@@ -254,7 +257,7 @@ bool Store::take_out_poison(Batch& batch) {
 
 void Store::find_poison(const inbox::IngestBatch& whole, std::size_t begin, std::size_t end,
                         std::vector<std::size_t>& found) {
-  if (found.size() > most_poison_in_a_batch || begin >= end) return;
+  if (found.size() >= most_poison_at_once || begin >= end) return;
   inbox::IngestBatch part = whole;
   part.events.assign(whole.events.begin() + static_cast<std::ptrdiff_t>(begin),
                      whole.events.begin() + static_cast<std::ptrdiff_t>(end));

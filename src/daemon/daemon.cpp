@@ -32,13 +32,13 @@ std::optional<base::Problem> Daemon::start(std::vector<dispatcher::HandlerSetup>
 
 void Daemon::stop(std::chrono::milliseconds drain) {
   const auto deadline = std::chrono::steady_clock::now() + drain;
+  maintenance_.request_stop();
   consumer_.request_stop();
   dispatcher_.request_stop();
   consumer_.join();
   dispatcher_.join(deadline);
   settler_.request_stop();
   settler_.join(deadline + std::chrono::seconds{2});
-  maintenance_.request_stop();
   maintenance_.join();
 }
 

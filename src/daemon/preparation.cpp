@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
+#include "daemon/signals.hpp"
 #include "inbox/database_error.hpp"
 #include "inbox/handlers.hpp"
 #include "inbox/migrations.hpp"
@@ -18,6 +18,7 @@ using base::ExitCode;
 
 constexpr auto connect_retry = 500ms;
 constexpr int partition_days_ahead = 7;
+constexpr std::string_view lock_not_available = "55P03";
 
 Refusal refusal_of(const inbox::DatabaseFailure& failure, const std::string& what) {
   if (failure.sqlstate == "42501") return {ExitCode::not_allowed, what + ": " + failure.message};
@@ -35,7 +36,9 @@ std::optional<Refusal> wait_for(inbox::Connection& connection, const config::Set
       const auto failure = inbox::describe(std::current_exception());
       if (std::chrono::steady_clock::now() >= end) return refusal_of(failure, "database " + connection.where());
       log.warn("daemon: waiting for the database", {{"database", connection.where()}, {"error", failure.message}});
-      std::this_thread::sleep_for(connect_retry);
+      if (wait_for_signal(connect_retry) == Request::stop) {
+        return Refusal{ExitCode::unavailable, "stopped while waiting for the database"};
+      }
     }
   }
 }
@@ -74,7 +77,12 @@ std::optional<Refusal> prepare_database(inbox::Connection& connection, const con
     inbox::make_partitions(connection, partition_days_ahead);
     return std::nullopt;
   } catch (...) {
-    return refusal_of(inbox::describe(std::current_exception()), "database " + connection.where());
+    const auto failure = inbox::describe(std::current_exception());
+    if (failure.sqlstate == lock_not_available) {
+      log.warn("daemon: somebody holds the tables; day partitions are made later", {{"error", failure.message}});
+      return std::nullopt;
+    }
+    return refusal_of(failure, "database " + connection.where());
   }
 }
 

@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto turn = 200ms;
 constexpr auto rates_every = 10s;
 /// A loop may be busy with one statement or one reopening for so long beyond the statement's deadline.
-constexpr auto grace_of_loops = 30s;
+constexpr auto grace_of_loops = 60s;
 
 ExitCode refuse(const Refusal& refusal, base::Logger& log) {
   log.error("daemon: cannot start", {{"reason", refusal.message}});

@@ -161,31 +161,40 @@ std::size_t end_of_portion(const std::vector<ClaimedRow>& rows, std::size_t begi
   return end;
 }
 
-}  // namespace
-
-Claimed claim(Connection& connection, const ClaimRequest& request) {
-  auto& access = connection.access();
-  Claimed out;
-  auto rows = take_rows(access, request, out.rows_locked);
-  if (rows.empty()) return out;
+/// Reads the events of rows in portions until about `most_bytes` are read; returns how many rows were read.
+std::size_t read_runs(Connection::Access& access, std::vector<ClaimedRow>& rows, std::size_t most_bytes) {
   read_places(access, rows);
-
   std::size_t bytes = 0;
   std::int64_t events = 0;
   std::int64_t portion = first_portion_events;
   std::size_t done = 0;
-  while (done < rows.size() && (done == 0 || bytes < request.bytes)) {
+  while (done < rows.size() && (done == 0 || bytes < most_bytes)) {
     const std::size_t end = end_of_portion(rows, done, portion);
     bytes += read_portion(access, rows, done, end);
     for (; done < end; ++done) events += rows[done].events;
     const auto each = static_cast<std::int64_t>(bytes) / std::max<std::int64_t>(events, 1) + 1;
-    const auto left = static_cast<std::int64_t>(request.bytes) - static_cast<std::int64_t>(bytes);
+    const auto left = static_cast<std::int64_t>(most_bytes) - static_cast<std::int64_t>(bytes);
     portion = std::clamp<std::int64_t>(left / each / 2, 1, largest_portion_events);
   }
+  return done;
+}
 
+/// What was claimed and could not be read is no handler's fault. Where this fails, too, the lease runs out.
+void give_back_quietly(Connection& connection, const base::Uuid& owner, const std::vector<ClaimedRow>& rows) {
+  std::vector<LeaseKey> keys;
+  for (const ClaimedRow& row : rows) keys.push_back(row.run.key);
+  try {
+    give_back(connection, owner, keys);
+  } catch (const std::exception&) {
+    connection.access().log.debug("claim: what could not be read could not be given back either");
+  }
+}
+
+void sort_out(std::vector<ClaimedRow>& rows, std::size_t read, Claimed& out, Connection& connection,
+              const base::Uuid& owner) {
   std::vector<LeaseKey> over;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (i >= done) {
+    if (i >= read) {
       over.push_back(rows[i].run.key);
     } else if (rows[i].run.events.empty()) {
       out.empty.push_back(rows[i].run.key);
@@ -193,10 +202,26 @@ Claimed claim(Connection& connection, const ClaimRequest& request) {
       out.runs.push_back(std::move(rows[i].run));
     }
   }
-  if (!over.empty()) give_back(connection, request.owner, over);
-  return out;
+  if (!over.empty()) give_back(connection, owner, over);
 }
 
+}  // namespace
+
+Claimed claim(Connection& connection, const ClaimRequest& request) {
+  auto& access = connection.access();
+  Claimed out;
+  auto rows = take_rows(access, request, out.rows_locked);
+  if (rows.empty()) return out;
+  std::size_t done = 0;
+  try {
+    done = read_runs(access, rows, request.bytes);
+  } catch (...) {
+    give_back_quietly(connection, request.owner, rows);
+    throw;
+  }
+  sort_out(rows, done, out, connection, request.owner);
+  return out;
+}
 DueReading read_due(Connection& connection, std::int32_t handler_id, std::optional<event::Microseconds> not_before) {
   const auto row = connection.access().run(statements::read_due, pqxx::params{handler_id, not_before},
                                            Connection::Access::Effect::reads)[0];

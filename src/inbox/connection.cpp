@@ -98,16 +98,9 @@ void Connection::Access::open() {
     session->set_notice_handler([this](pqxx::zview text) { read_notice(text); });
     ++generation;
     backend_.reset();
-    try {
-      pqxx::nontransaction tx{*session};
-      const auto row = tx.exec("select a.pid, a.backend_start from pg_stat_activity a where a.pid = pg_backend_pid()");
-      if (!row.empty() && row[0][0].as<int>() == PQbackendPID(raw)) {
-        backend_ = Backend{row[0][0].as<int>(), row[0][1].as<std::string>()};
-      }
-    } catch (const pqxx::failure& error) {
-      const std::string message = trimmed(error.what());
-      close();
-      throw DatabaseError{{Fault::reconnect, "", message}};
+    const auto row = ask("select a.pid, a.backend_start from pg_stat_activity a where a.pid = pg_backend_pid()", {});
+    if (!row.empty() && row[0][0].as<int>() == PQbackendPID(raw)) {
+      backend_ = Backend{row[0][0].as<int>(), row[0][1].as<std::string>()};
     }
   }
   await_unresolved();
@@ -119,20 +112,26 @@ void Connection::Access::close() noexcept {
   prepared_.clear();
 }
 
+pqxx::result Connection::Access::ask(const char* question, const pqxx::params& parameters) {
+  std::string message;
+  try {
+    const Watched watched{*this};
+    pqxx::nontransaction tx{*session};
+    return tx.exec(question, parameters);
+  } catch (const pqxx::failure& error) {
+    message = trimmed(error.what());
+  }
+  close();
+  throw DatabaseError{{Fault::reconnect, "", message}};
+}
+
 void Connection::Access::await_unresolved() {
   if (!unresolved_) return;
-  try {
-    pqxx::nontransaction tx{*session};
-    const auto rows = tx.exec("select 1 from pg_stat_activity where pid = $1 and backend_start = $2::timestamptz",
-                              pqxx::params{unresolved_->process_id, unresolved_->started_at});
-    if (!rows.empty()) {
-      throw DatabaseError{{Fault::reconnect, "", "the server still works on the statement that was cut off (process " +
-                                                     std::to_string(unresolved_->process_id) + ")"}};
-    }
-  } catch (const pqxx::failure& error) {
-    const std::string message = trimmed(error.what());
-    close();
-    throw DatabaseError{{Fault::reconnect, "", message}};
+  const auto rows = ask("select 1 from pg_stat_activity where pid = $1 and backend_start = $2::timestamptz",
+                        pqxx::params{unresolved_->process_id, unresolved_->started_at});
+  if (!rows.empty()) {
+    throw DatabaseError{{Fault::reconnect, "", "the server still works on the statement that was cut off (process " +
+                                                   std::to_string(unresolved_->process_id) + ")"}};
   }
   unresolved_.reset();
 }

@@ -78,8 +78,21 @@ struct Connection::Access {
     int process_id = 0;
     std::string started_at;
   };
+  /// A statement's time runs: the socket is shut down at its deadline.
+  struct Watched {
+    explicit Watched(Access& access)
+        : dog{access.watchdog},
+          id{dog.watch(PQsocket(access.raw), std::chrono::steady_clock::now() + access.settings.deadline)} {}
+    ~Watched() { dog.forget(id); }
+    Watched(const Watched&) = delete;
+    Watched& operator=(const Watched&) = delete;
+    Watchdog& dog;
+    std::uint64_t id;
+  };
   template <class Work>
   void guarded(Effect effect, Work&& work);
+  /// A question of the connection's own about the session; where it fails the connection is closed.
+  pqxx::result ask(const char* question, const pqxx::params& parameters);
   const std::string& text_of(const Statement& statement);
   void prepare(const Statement& statement);
   void read_notice(std::string_view text);
@@ -99,14 +112,9 @@ void Connection::Access::guarded(Effect effect, Work&& work) {
   open();
   commit_warned_ = false;
   committing = false;
-  struct Forget {
-    Watchdog& dog;
-    std::uint64_t id;
-    ~Forget() { dog.forget(id); }
-  };
   try {
     // Forgotten before a handler below closes the socket: its number may soon be another's.
-    const Forget forget{watchdog, watchdog.watch(PQsocket(raw), std::chrono::steady_clock::now() + settings.deadline)};
+    const Watched watched{*this};
     work();
   } catch (const pqxx::in_doubt_error& error) {
     lost(Effect::writes, error.what());

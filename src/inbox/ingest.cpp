@@ -132,8 +132,8 @@ pqxx::params Arrays::parameters(const IngestBatch& batch, bool expects_duplicate
   for (ArrayParameter* array :
        {&ledger_id, &ledger_shard, &ledger_offset, &ledger_digest, &shard, &offset, &id, &source_id, &type, &source,
         &subject, &key, &payload, &headers, &occurred, &kafka, &run_handler, &run_shard, &run_pending, &run_events,
-        &run_lease, &q_shard, &q_offset,
-        &q_reason, &q_detail, &q_key, &q_payload, &q_size, &q_digest, &q_headers, &q_kafka}) {
+        &run_lease, &q_shard, &q_offset, &q_reason, &q_detail, &q_key, &q_payload, &q_size, &q_digest, &q_headers,
+        &q_kafka}) {
     out.append(array->finish());
   }
   return out;

@@ -3,8 +3,27 @@
 #include <libpq-fe.h>
 
 #include "inbox/operations_rows.hpp"
+#include "statements.hpp"
 
 namespace inboxd::inbox {
+
+pqxx::result look(Connection& connection, const Statement& statement, const pqxx::params& parameters) {
+  auto& access = connection.access();
+  pqxx::result out;
+  try {
+    access.transaction([&](pqxx::work& tx) {
+      access.run_in(tx, statements::op_no_jit, pqxx::params{});
+      out = access.run_in(tx, statement, parameters);
+      return false;  // there is nothing to commit
+    });
+  } catch (const DatabaseError& error) {
+    if (error.failure().fault != Fault::in_doubt) throw;
+    auto failure = error.failure();
+    failure.fault = Fault::reconnect;  // nothing was written that could be in doubt
+    throw DatabaseError{std::move(failure)};
+  }
+  return out;
+}
 
 StoredEvent read_stored_event(RowReader& row, bool with_payload) {
   StoredEvent out;

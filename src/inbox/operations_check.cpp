@@ -85,7 +85,7 @@ ServerState inspect_server(Connection& first, Connection& second) {
 
 std::vector<std::string> missing_rights(Connection& connection) {
   std::vector<std::string> out;
-  for (const auto& row : connection.access().run(statements::op_rights, pqxx::params{}, Effect::reads)) {
+  for (const auto& row : look(connection, statements::op_rights, pqxx::params{})) {
     out.push_back(row[0].as<std::string>());
   }
   return out;

@@ -48,7 +48,7 @@ std::vector<DeadLetter> list_dead(Connection& connection, const DeadFilter& filt
   FilterParameters parameters{filter};
   parameters.values.append(limit);
   std::vector<DeadLetter> out;
-  for (const auto& row : connection.access().run(statements::op_dead_list, parameters.values, Effect::reads)) {
+  for (const auto& row : look(connection, statements::op_dead_list, parameters.values)) {
     out.push_back(read_letter(RowReader{row}, false));
   }
   return out;
@@ -59,8 +59,8 @@ std::vector<DeadLetter> find_dead(Connection& connection, const std::vector<std:
   auto letters = array_of(Type::int8, dead_letter_ids);
   auto events = array_of(Type::uuid, event_ids);
   std::vector<DeadLetter> out;
-  for (const auto& row : connection.access().run(statements::op_dead_find,
-                                                 pqxx::params{letters.finish(), events.finish()}, Effect::reads)) {
+  for (const auto& row : look(connection, statements::op_dead_find,
+                                                 pqxx::params{letters.finish(), events.finish()})) {
     out.push_back(read_letter(RowReader{row}, true));
   }
   return out;
@@ -69,7 +69,7 @@ std::vector<DeadLetter> find_dead(Connection& connection, const std::vector<std:
 std::vector<DeadGroup> group_dead(Connection& connection, const DeadFilter& filter) {
   FilterParameters parameters{filter};
   std::vector<DeadGroup> out;
-  for (const auto& found : connection.access().run(statements::op_dead_groups, parameters.values, Effect::reads)) {
+  for (const auto& found : look(connection, statements::op_dead_groups, parameters.values)) {
     RowReader row{found};
     DeadGroup group;
     group.handler = row.text();
@@ -95,7 +95,7 @@ std::vector<PickedLetter> pick_dead(Connection& connection, const DeadFilter& fi
   }
   parameters.values.append(limit);
   std::vector<PickedLetter> out;
-  for (const auto& found : connection.access().run(statements::op_dead_pick, parameters.values, Effect::reads)) {
+  for (const auto& found : look(connection, statements::op_dead_pick, parameters.values)) {
     RowReader row{found};
     PickedLetter letter;
     letter.dead_letter_id = row.int8();

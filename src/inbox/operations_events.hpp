@@ -28,7 +28,8 @@ struct NewestEvents {
   bool complete = true;                        ///< false: `search` ended it, there may be more
 };
 
-/// At most `limit` events. No more than about `search` are looked at, shared among the shards.
+/// At most `limit` events. Where types are asked for, no more than about `search` events are looked at, shared among
+/// the shards.
 NewestEvents newest_events(Connection& connection, const EventsFilter& filter, std::int64_t limit,
                            std::int64_t search);
 

@@ -7,7 +7,6 @@
 namespace inboxd::inbox {
 namespace {
 
-using Effect = Connection::Access::Effect;
 
 std::optional<Worker> read_worker(RowReader& row) {
   const auto host = row.maybe_text();
@@ -63,7 +62,7 @@ Note read_note(RowReader row) {
 template <class Read>
 auto read_all(Connection& connection, const Statement& statement, const pqxx::params& parameters, Read read) {
   std::vector<decltype(read(RowReader{pqxx::row{}}))> out;
-  for (const auto& row : connection.access().run(statement, parameters, Effect::reads)) {
+  for (const auto& row : look(connection, statement, parameters)) {
     out.push_back(read(RowReader{row}));
   }
   return out;

@@ -7,7 +7,6 @@
 namespace inboxd::inbox {
 namespace {
 
-using Effect = Connection::Access::Effect;
 using Type = ArrayParameter::Type;
 
 QuarantinedEntry read_entry(RowReader row, bool whole) {
@@ -33,7 +32,7 @@ QuarantinedEntry read_entry(RowReader row, bool whole) {
 
 std::vector<QuarantinedEntry> find(Connection& connection, const pqxx::params& parameters) {
   std::vector<QuarantinedEntry> out;
-  for (const auto& row : connection.access().run(statements::op_quarantine_find, parameters, Effect::reads)) {
+  for (const auto& row : look(connection, statements::op_quarantine_find, parameters)) {
     out.push_back(read_entry(RowReader{row}, true));
   }
   return out;
@@ -48,7 +47,7 @@ std::vector<QuarantinedEntry> list_quarantined(Connection& connection, const Qua
   const pqxx::params parameters{topics.finish(), reasons.finish(), filter.received.since, filter.received.until,
                                 limit};
   std::vector<QuarantinedEntry> out;
-  for (const auto& row : connection.access().run(statements::op_quarantine_list, parameters, Effect::reads)) {
+  for (const auto& row : look(connection, statements::op_quarantine_list, parameters)) {
     out.push_back(read_entry(RowReader{row}, false));
   }
   return out;

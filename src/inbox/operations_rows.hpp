@@ -9,6 +9,7 @@
 
 #include "event/record.hpp"
 #include "inbox/arrays.hpp"
+#include "inbox/connection_access.hpp"
 #include "inbox/operations.hpp"
 
 /// How the operations of this room send and read values. Private to it.
@@ -55,6 +56,9 @@ class RowReader {
   pqxx::row row_;
   int next_;
 };
+
+/// Runs a statement that only reads, planned for an answer at once.
+pqxx::result look(Connection& connection, const Statement& statement, const pqxx::params& parameters);
 
 /// `shard_id … received_at`, 14 columns, as all statements that tell of events order them; then payload and headers.
 StoredEvent read_stored_event(RowReader& row, bool with_payload);

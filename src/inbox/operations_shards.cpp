@@ -53,7 +53,7 @@ std::vector<ShardState> read_shards(Connection& connection, const ShardFilter& f
   auto topics = array_of(Type::text, filter.topics);
   const pqxx::params parameters{topics.finish(), filter.only_newest, filter.only_halted};
   std::vector<ShardState> out;
-  for (const auto& row : connection.access().run(statements::op_shards, parameters, Effect::reads)) {
+  for (const auto& row : look(connection, statements::op_shards, parameters)) {
     out.push_back(read_shard(RowReader{row}));
   }
   return out;

@@ -7,7 +7,6 @@
 namespace inboxd::inbox {
 namespace {
 
-using Effect = Connection::Access::Effect;
 
 // Where counting stops, so that `status` stays quick whatever has piled up.
 constexpr std::int64_t most_runs = 20'000;
@@ -44,7 +43,7 @@ HandlerState read_handler(RowReader row) {
 std::vector<HandlerState> read_handlers(Connection& connection) {
   std::vector<HandlerState> out;
   for (const auto& row :
-       connection.access().run(statements::op_backlog, pqxx::params{most_runs, most_letters}, Effect::reads)) {
+       look(connection, statements::op_backlog, pqxx::params{most_runs, most_letters})) {
     out.push_back(read_handler(RowReader{row}));
   }
   return out;
@@ -52,7 +51,7 @@ std::vector<HandlerState> read_handlers(Connection& connection) {
 
 std::vector<InstanceState> read_instances(Connection& connection) {
   std::vector<InstanceState> out;
-  for (const auto& found : connection.access().run(statements::op_instances, pqxx::params{}, Effect::reads)) {
+  for (const auto& found : look(connection, statements::op_instances, pqxx::params{})) {
     RowReader row{found};
     InstanceState instance;
     instance.instance_id = row.uuid();
@@ -69,7 +68,7 @@ std::vector<InstanceState> read_instances(Connection& connection) {
 
 Count count_quarantined(Connection& connection) {
   const auto rows =
-      connection.access().run(statements::op_quarantine_count, pqxx::params{most_quarantined}, Effect::reads);
+      look(connection, statements::op_quarantine_count, pqxx::params{most_quarantined});
   const auto number = rows[0][0].as<std::int64_t>();
   return {number, number == most_quarantined};
 }

@@ -39,13 +39,13 @@ void write_first_positions(Connection& connection, const std::string& topic, con
 }
 
 void halt_shard(Connection& connection, std::int32_t shard_id, const std::string& reason,
-                std::optional<event::OffsetRange> gap) {
+                std::optional<event::OffsetRange> gap, Halt how) {
   std::optional<std::int64_t> from, to;
   if (gap) {
     from = gap->first;
     to = gap->end;
   }
-  connection.access().run(statements::halt_shard, pqxx::params{shard_id, reason, from, to});
+  connection.access().run(statements::halt_shard, pqxx::params{shard_id, reason, from, to, how == Halt::replace});
 }
 
 void resume_shard(Connection& connection, std::int32_t shard_id) {

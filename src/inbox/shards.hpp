@@ -36,9 +36,12 @@ bool topic_is_known(Connection& connection, const std::string& topic);
 void write_first_positions(Connection& connection, const std::string& topic, const std::string& incarnation,
                            const std::vector<FirstPosition>& positions);
 
-/// Halts a shard with a reason (first reason stays); `gap` is what is lost in Kafka, for `shards accept-gap`.
+/// Whether the reason that a shard is halted for already stays.
+enum class Halt { keep_first, replace };
+
+/// Halts a shard with a reason; `gap` is what is lost in Kafka, for `shards accept-gap`.
 void halt_shard(Connection& connection, std::int32_t shard_id, const std::string& reason,
-                std::optional<event::OffsetRange> gap);
+                std::optional<event::OffsetRange> gap, Halt how = Halt::keep_first);
 
 /// Clears a reason that has passed by itself (an authorisation given meanwhile). Gaps stay.
 void resume_shard(Connection& connection, std::int32_t shard_id);

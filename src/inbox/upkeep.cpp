@@ -9,8 +9,8 @@ namespace {
 
 using Effect = Connection::Access::Effect;
 
-/// What a purge may make ingest wait for a partition's lock.
-constexpr const char* drop_lock_timeout = "500ms";
+/// What upkeep may make others wait behind it for a partition's lock.
+constexpr const char* partition_lock_timeout = "500ms";
 
 std::optional<std::int64_t> count_of(std::optional<std::chrono::milliseconds> keep) {
   return keep ? std::optional<std::int64_t>{keep->count()} : std::nullopt;
@@ -19,7 +19,14 @@ std::optional<std::int64_t> count_of(std::optional<std::chrono::milliseconds> ke
 }  // namespace
 
 int make_partitions(Connection& connection, int days_ahead) {
-  return connection.access().run(statements::make_partitions, pqxx::params{days_ahead})[0][0].as<int>();
+  auto& access = connection.access();
+  int made = 0;
+  access.transaction([&](pqxx::work& tx) {
+    access.run_in(tx, statements::set_lock_timeout, pqxx::params{partition_lock_timeout});
+    made = access.run_in(tx, statements::make_partitions, pqxx::params{days_ahead})[0][0].as<int>();
+    return true;
+  });
+  return made;
 }
 
 std::optional<std::string> drop_partition(Connection& connection, const std::string& table,
@@ -27,7 +34,7 @@ std::optional<std::string> drop_partition(Connection& connection, const std::str
   auto& access = connection.access();
   std::optional<std::string> dropped;
   access.transaction([&](pqxx::work& tx) {
-    access.run_in(tx, statements::set_lock_timeout, pqxx::params{drop_lock_timeout});
+    access.run_in(tx, statements::set_lock_timeout, pqxx::params{partition_lock_timeout});
     dropped = access.run_in(tx, statements::drop_partition, pqxx::params{table, keep.count()})[0][0]
                   .as<std::optional<std::string>>();
     return true;

@@ -60,6 +60,7 @@ void Maintenance::run() {
     for (Chore& chore : chores) {
       if (Clock::now() < chore.next) continue;
       chore.next = Clock::now() + chore.every;
+      last_moved_ = Clock::now().time_since_epoch().count();
       try {
         (this->*chore.work)();
       } catch (...) {
@@ -114,11 +115,23 @@ void Maintenance::purge() {
       log_.info("maintenance: a day is kept no longer", {{"partition", *dropped}});
     }
   }
-  if (keep.ledger) inbox::trim_ledger(connection_, *keep.ledger, bite_rows);
-  inbox::trim_old_rows(connection_, keep.dead_letters, keep.quarantine, bite_rows);
+  if (keep.ledger) {
+    in_bites([&] { return inbox::trim_ledger(connection_, *keep.ledger, bite_rows); });
+  }
+  in_bites([&] { return inbox::trim_old_rows(connection_, keep.dead_letters, keep.quarantine, bite_rows); });
 }
 
-void Maintenance::trim_positions() { inbox::trim_positions(connection_, bite_rows); }
+void Maintenance::trim_positions() {
+  in_bites([&] { return inbox::trim_positions(connection_, bite_rows); });
+}
+
+void Maintenance::in_bites(const std::function<std::int64_t()>& bite) {
+  while (bite() >= bite_rows) {
+    last_moved_ = Clock::now().time_since_epoch().count();
+    const std::lock_guard lock{mutex_};
+    if (stopping_) return;
+  }
+}
 
 void Maintenance::look_for_pinned_snapshot() {
   const auto pinned = inbox::find_pinned_snapshot(connection_, pinned_snapshot_age);

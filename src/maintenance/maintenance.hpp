@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -45,6 +46,8 @@ class Maintenance final {
   void make_partitions();
   void purge();
   void trim_positions();
+  /// Repeats while a bite was a whole one and nobody wants to stop.
+  void in_bites(const std::function<std::int64_t()>& bite);
   void look_for_pinned_snapshot();
 
   const inbox::InstanceIdentity identity_;
