@@ -1,5 +1,5 @@
--- Dead letters by handler $1 (null: all), event types $2, classes of the last error $3, text in the last message $4,
--- died in [$5, $6), newest first, at most $7. No payload. No locks. Index: dead_letter_handler.
+-- Dead letters by handler $1 (null: all), event types $2, classes of the last error $3 (LIKE patterns; none: all), text
+-- in the last message $4, died in [$5, $6), newest first, at most $7. No payload. No locks. Index: dead_letter_handler.
 select x.dead_letter_id, h.name, x.state, x.attempts, (extract(epoch from x.died_at) * 1000000)::bigint,
        coalesce(x.reasons -> -1 ->> 'error_class', ''), coalesce(x.reasons -> -1 ->> 'message', ''), null, x.notes,
        x.shard_id, s.topic, s.partition, x."offset", x.event_id, x.source_id, x.event_type, x.source, x.subject, x.key,
@@ -8,8 +8,8 @@ select x.dead_letter_id, h.name, x.state, x.attempts, (extract(epoch from x.died
 from inbox.handler h
 cross join lateral (
   select x.* from inbox.dead_letter x
-  where x.handler_id = h.handler_id and inbox.matches(x.event_type, $2::text[])
-    and inbox.matches(coalesce(x.reasons -> -1 ->> 'error_class', ''), $3::text[])
+  where x.handler_id = h.handler_id and (cardinality($2::text[]) = 0 or x.event_type like any ($2::text[]))
+    and (cardinality($3::text[]) = 0 or coalesce(x.reasons -> -1 ->> 'error_class', '') like any ($3::text[]))
     and ($4::text is null or position(lower($4::text) in lower(coalesce(x.reasons -> -1 ->> 'message', ''))) > 0)
     and ($5::bigint is null or x.died_at >= 'epoch'::timestamptz + $5::bigint * interval '1 us')
     and ($6::bigint is null or x.died_at < 'epoch'::timestamptz + $6::bigint * interval '1 us')

@@ -1,13 +1,10 @@
--- The newest events of each shard $1 that were received in [$2, $3) and whose type matches $4 (exact or prefix*; none:
--- all), over all $6 of them. At most $5 events of a shard are looked at. One row at least: how many were looked at, how
+-- The newest events of each shard $1 that were received in [$2, $3) and whose type is like one of $4 (none: all), over
+-- all $6 of them. At most $5 events of a shard are looked at. One row at least: how many were looked at, how
 -- far back, and the time from which on nothing can be missing (null: nothing is). No locks. Index: event_place of the
 -- days between, backwards.
 with looked as materialized (
   select s.shard_id, e."offset", e.received_at,
-         cardinality($4::text[]) = 0 or exists (
-           select from unnest($4::text[]) p
-           where case when right(p, 1) = '*' then starts_with(e.event_type, left(p, -1)) else e.event_type = p end)
-           as wanted
+         cardinality($4::text[]) = 0 or e.event_type like any ($4::text[]) as wanted
   from unnest($1::int[]) s(shard_id)
   cross join lateral (
     select e."offset", e.received_at, e.event_type from inbox.event e

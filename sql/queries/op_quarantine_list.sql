@@ -1,10 +1,11 @@
--- Quarantined records of topics $1, reasons $2, received in [$3, $4), newest first, at most $5. No payload. No locks.
--- Index: primary key, backwards.
+-- Quarantined records of topics $1, reasons $2 (LIKE patterns; none: all), received in [$3, $4), newest first, at most
+-- $5. No payload. No locks. Index: primary key, backwards.
 select q.quarantine_id, q.reason, q.detail, q.event_id, q.payload_size, q.digest, s.topic, s.partition, q."offset",
        q.key, (extract(epoch from q.kafka_timestamp) * 1000000)::bigint,
        (extract(epoch from q.received_at) * 1000000)::bigint
 from inbox.quarantine q join inbox.shard s using (shard_id)
-where inbox.matches(s.topic, $1::text[]) and inbox.matches(q.reason, $2::text[])
+where (cardinality($1::text[]) = 0 or s.topic like any ($1::text[]))
+  and (cardinality($2::text[]) = 0 or q.reason like any ($2::text[]))
   and ($3::bigint is null or q.received_at >= 'epoch'::timestamptz + $3::bigint * interval '1 us')
   and ($4::bigint is null or q.received_at < 'epoch'::timestamptz + $4::bigint * interval '1 us')
 order by q.quarantine_id desc limit $5::bigint

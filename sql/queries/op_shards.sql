@@ -1,5 +1,5 @@
--- Shards with their newest position, newest incarnation last, for `status` and `shards list`. $1: topics (exact or
--- prefix*), $2: newest incarnations only, $3: halted ones only. No locks. Index: primary key of position.
+-- Shards with their newest position, newest incarnation last, for `status` and `shards list`. $1: topics (LIKE
+-- patterns; none: all), $2: newest incarnations only, $3: halted ones only. No locks. Index: primary key of position.
 select s.shard_id, s.source, s.topic, s.partition, s.incarnation, x.is_newest, p.epoch, p.next_offset,
        s.high_watermark, s.halted_reason, (extract(epoch from s.halted_at) * 1000000)::bigint as halted_at,
        lower(s.gap), upper(s.gap), s.gaps::text
@@ -12,6 +12,6 @@ cross join lateral (
 left join lateral (
   select p.epoch, p.next_offset from inbox.position p
   where p.shard_id = s.shard_id order by p.epoch desc, p.first_offset desc limit 1) p on true
-where inbox.matches(s.topic, $1::text[]) and (x.is_newest or not $2::boolean)
+where (cardinality($1::text[]) = 0 or s.topic like any ($1::text[])) and (x.is_newest or not $2::boolean)
   and (s.halted_reason is not null or not $3::boolean)
 order by s.topic, s.partition, s.shard_id

@@ -18,8 +18,8 @@ struct EventFile {
   inbox::EventHistory history;
 };
 
-/// The state of each handler that was ever owed the event: [{handler, state, attempts, …}]. What is outstanding counts
-/// before what is dead, that before the last outcome.
+/// The state of each handler that was ever owed the event: [{handler, state, attempts, …}]. What is outstanding
+/// counts before what is dead, that before the last outcome.
 Document handler_states(const EventFile& file);
 
 /// What happened, in the order of time: [{at, what, handler, detail}].

@@ -119,7 +119,7 @@ void add_database(std::vector<Row<Settings>>& rows) {
              "a lower-case SQL name: letters, digits and _, at most 63"),
       &Database::schema);
   add(number("database.connections", 4, 1'000,
-             "The most connections the daemon ever opens; at least ingest.connections and 3 more."),
+             "The most connections the daemon ever opens; at least ingest.connections and 4 more."),
       &Database::connections);
   add(flag("database.prepare", "Prepare statements; false behind a pooler that knows no prepared statements."),
       &Database::prepare);

@@ -53,7 +53,7 @@ void Poller::join() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Poller::run() {
+void Poller::subscribe() {
   const kafka::PartitionList topics = kafka::make_list(subscription_.size());
   for (const std::string& topic : subscription_) {
     rd_kafka_topic_partition_list_add(topics.get(), topic.c_str(), RD_KAFKA_PARTITION_UA);
@@ -62,6 +62,10 @@ void Poller::run() {
     log_.error("consumer: cannot subscribe", {{"error", rd_kafka_err2str(error)}});
     failed_ = true;
   }
+}
+
+void Poller::run() {
+  subscribe();
   next_second_ = Clock::now() + 1s;
   while (!stopping_) {
     last_moved_ = Clock::now().time_since_epoch().count();
@@ -100,6 +104,7 @@ void Poller::read_letters() {
       ask(*partition);
     } else {
       pause(*partition);
+      partition->halted = partition->halted || std::holds_alternative<Halted>(letter);
       partition->ask_at =
           Clock::now() + (std::holds_alternative<Halted>(letter) ? Clock::duration{ask_halted_after} : ask_again_after);
     }
@@ -218,6 +223,7 @@ void Poller::seek_and_resume(const std::vector<Found>& found) {
   }
   const kafka::Error error{rd_kafka_seek_partitions(client_, seek.get(), seek_wait_ms)};
   const kafka::PartitionList resume = kafka::make_list(found.size());
+  bool has_ended = false;
   for (std::size_t i = 0; i < found.size(); ++i) {
     Partition& partition = partitions_.at(found[i].assignment.partition);
     const auto code = seek->elems[i].err;
@@ -225,14 +231,25 @@ void Poller::seek_and_resume(const std::vector<Found>& found) {
       log_.debug("consumer: cannot seek yet", {{"partition", text_of(found[i].assignment.partition)},
                                                {"error", rd_kafka_err2str(code)}});
       partition.ask_at = Clock::now() + ask_again_after;
+      has_ended = has_ended || (partition.halted && code == RD_KAFKA_RESP_ERR__STATE);
       continue;
     }
     partition.running = true;
+    partition.halted = false;
     kafka::add(resume, found[i].assignment.partition, RD_KAFKA_OFFSET_INVALID);
     log_.debug("consumer: reading",
                {{"partition", text_of(found[i].assignment.partition)}, {"offset", found[i].offset}});
   }
   if (resume->cnt > 0) rd_kafka_resume_partitions(client_, resume.get());
+  if (has_ended) join_again();
+}
+
+void Poller::join_again() {
+  // Where an offset is out of range the library ends the reading of that partition for good: it can be assigned again,
+  // but not sought. Rare, after a halt, so it may cost a rebalance.
+  log_.info("consumer: joins the group again, to read on where it was halted");
+  rd_kafka_unsubscribe(client_);
+  subscribe();
 }
 
 void Poller::commit_and_wait() {

@@ -49,6 +49,8 @@ class Poller final {
     kafka::Queue queue;
     Ingester* ingester = nullptr;
     bool running = false;
+    /// Stood still since it was assigned, or last read: the library may have ended it.
+    bool halted = false;
     /// When to look the position up (again); far away while an answer is awaited or the partition runs.
     Clock::time_point ask_at = Clock::time_point::max();
   };
@@ -58,6 +60,7 @@ class Poller final {
   static void on_error(rd_kafka_t*, int code, const char* reason, void* self);
   static void on_log(const rd_kafka_t* client, int level, const char* facility, const char* text);
 
+  void subscribe();
   void run();
   void poll();
   void read_letters();
@@ -70,6 +73,7 @@ class Poller final {
   void pause(Partition& partition);
   void ask(Partition& partition);
   void seek_and_resume(const std::vector<Found>& found);
+  void join_again();
   void commit_and_wait();
   void note_watermarks();
   void count();

@@ -13,8 +13,10 @@ namespace {
 constexpr std::int64_t guessed_bytes_per_event = 2048;
 /// A larger run counts at once, smaller ones with this weight: rather too little room than too much.
 constexpr std::int64_t shrinking_weight = 16;
-/// With a backlog, claims wait until this part of the target is free, so that they bring whole runs.
+/// With a backlog, claims wait until this part of what may be in hand is free, so that they bring whole runs.
 constexpr std::int64_t worth_a_claim = 4;
+/// A claim asks for this part of it at most: the next one runs while the workers are busy with the last.
+constexpr std::int64_t claims_in_hand = 2;
 /// So much more than wanted may stay queued before it is given back.
 constexpr std::int64_t too_much = 2;
 
@@ -84,7 +86,7 @@ void InHand::count() {
 bool InHand::room_is_enough() const {
   const std::int64_t free = room();
   if (free < 1) return false;
-  return queue_.queued() == 0 || free * worth_a_claim >= pace_.target();
+  return queue_.queued() == 0 || free * worth_a_claim >= held() + free;
 }
 
 void InHand::note_size(std::int64_t events, std::int64_t bytes) {
@@ -159,7 +161,8 @@ std::optional<InHand::Wish> InHand::begin_claim(Clock::time_point now) {
   retries_.take_due(now);
   next_poll_ = now + poll_;
   // A mere look leaves half of the room to what is born meanwhile.
-  claiming_ = backlog_ ? free : std::max<std::int64_t>(free / 2, 1);
+  const std::int64_t at_once = std::max((held() + free) / claims_in_hand, pace_.minimum());
+  claiming_ = std::min(free, backlog_ ? at_once : std::max<std::int64_t>(free / 2, 1));
   const std::int64_t bytes = queue_.bytes() + reservations_.bytes();
   count();
   return Wish{claiming_, static_cast<std::size_t>(std::max<std::int64_t>(shared_->bytes.left_for(bytes), 1)), lease_,
@@ -313,7 +316,7 @@ Stats InHand::stats() const {
   out.in_hand = queue_.events();
   out.in_hand_bytes = queue_.bytes();
   out.reserved = reservations_.events();
-  out.target = pace_.target();
+  out.target = std::min(pace_.target(), std::max(shared_->events.limit(), pace_.minimum()));
   out.per_second = pace_.per_second();
   out.expired = queue_.expired();
   out.given_back = queue_.given_back();

@@ -12,6 +12,7 @@ class Budget final {
 
   /// How many handlers share it from now on.
   void deal(int handlers);
+  std::int64_t limit() const { return limit_; }
   std::int64_t share() const { return share_.load(); }
 
   /// What one that holds `held` uses of the common half; to be told by `use` whenever it changes.

@@ -25,6 +25,21 @@ pqxx::result look(Connection& connection, const Statement& statement, const pqxx
   return out;
 }
 
+ArrayParameter like_patterns(const std::vector<std::string>& names) {
+  std::vector<std::string> out;
+  for (const std::string& name : names) {
+    const bool is_prefix = name.ends_with('*');
+    std::string pattern;
+    for (const char c : is_prefix ? name.substr(0, name.size() - 1) : name) {
+      if (c == '\\' || c == '%' || c == '_') pattern += '\\';
+      pattern += c;
+    }
+    if (is_prefix) pattern += '%';
+    out.push_back(std::move(pattern));
+  }
+  return array_of(ArrayParameter::Type::text, out);
+}
+
 StoredEvent read_stored_event(RowReader& row, bool with_payload) {
   StoredEvent out;
   out.shard_id = row.int4();

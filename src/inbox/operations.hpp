@@ -11,7 +11,7 @@
 /// inbox, apart from the daemon's own path: none of them is called by a running daemon's threads.
 ///
 /// All functions of the operations_*.hpp take a Connection and throw what `describe` (database_error.hpp) reads. Those
-/// that only read need no more than the read-only role.
+/// that only read need no more than `select` on the tables.
 namespace inboxd::inbox {
 
 /// A count that was not carried on beyond a limit: `at_least` says that there are more.

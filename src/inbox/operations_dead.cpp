@@ -13,7 +13,7 @@ using Type = ArrayParameter::Type;
 /// A filter's arrays have to live as long as the parameters that point to them.
 struct FilterParameters {
   explicit FilterParameters(const DeadFilter& filter)
-      : types{array_of(Type::text, filter.types)}, classes{array_of(Type::text, filter.error_classes)} {
+      : types{like_patterns(filter.types)}, classes{like_patterns(filter.error_classes)} {
     values.append(filter.handler);
     values.append(types.finish());
     values.append(classes.finish());

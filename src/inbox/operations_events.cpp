@@ -70,7 +70,7 @@ class Search final {
         limit_{limit},
         most_{most},
         shards_{array_of(Type::int4, filter.shards)},
-        types_{array_of(Type::text, filter.types)},
+        types_{like_patterns(filter.types)},
         shard_bytes_{shards_.finish()},
         type_bytes_{types_.finish()} {}
 

@@ -7,7 +7,6 @@
 namespace inboxd::inbox {
 namespace {
 
-using Type = ArrayParameter::Type;
 
 QuarantinedEntry read_entry(RowReader row, bool whole) {
   QuarantinedEntry out;
@@ -42,8 +41,8 @@ std::vector<QuarantinedEntry> find(Connection& connection, const pqxx::params& p
 
 std::vector<QuarantinedEntry> list_quarantined(Connection& connection, const QuarantineFilter& filter,
                                                std::int64_t limit) {
-  auto topics = array_of(Type::text, filter.topics);
-  auto reasons = array_of(Type::text, filter.reasons);
+  auto topics = like_patterns(filter.topics);
+  auto reasons = like_patterns(filter.reasons);
   const pqxx::params parameters{topics.finish(), reasons.finish(), filter.received.since, filter.received.until,
                                 limit};
   std::vector<QuarantinedEntry> out;

@@ -70,4 +70,8 @@ ArrayParameter array_of(ArrayParameter::Type type, const std::vector<Element>& e
   return out;
 }
 
+/// Exact names and prefixes (ending in *) as LIKE patterns: what inbox.matches means, for statements that look at many
+/// rows (a function call for each costs more than all the rest).
+ArrayParameter like_patterns(const std::vector<std::string>& names);
+
 }  // namespace inboxd::inbox

@@ -10,7 +10,6 @@ namespace inboxd::inbox {
 namespace {
 
 using Effect = Connection::Access::Effect;
-using Type = ArrayParameter::Type;
 
 ShardState read_shard(RowReader row) {
   ShardState out;
@@ -50,7 +49,7 @@ std::optional<std::string> ShardState::new_incarnation() const {
 }
 
 std::vector<ShardState> read_shards(Connection& connection, const ShardFilter& filter) {
-  auto topics = array_of(Type::text, filter.topics);
+  auto topics = like_patterns(filter.topics);
   const pqxx::params parameters{topics.finish(), filter.only_newest, filter.only_halted};
   std::vector<ShardState> out;
   for (const auto& row : look(connection, statements::op_shards, parameters)) {

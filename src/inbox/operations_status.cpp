@@ -9,7 +9,7 @@ namespace {
 
 
 // Where counting stops, so that `status` stays quick whatever has piled up.
-constexpr std::int64_t most_runs = 20'000;
+constexpr std::int64_t most_runs = 12'000;
 constexpr std::int64_t most_letters = 100'000;
 constexpr std::int64_t most_quarantined = 100'000;
 

@@ -70,8 +70,8 @@ def includes(root):
             graph[path].append(target)
             other = room_of(root, target)
             if other is not None and other != room and FLOORS[other] >= FLOORS[room]:
-                yield (f"{path.relative_to(root)}: {room} (floor {FLOORS[room]}) includes {header} (floor {FLOORS[other]}): "
-                       f"a room includes lower floors only; hand the dependency in from above")
+                yield (f"{path.relative_to(root)}: {room} (floor {FLOORS[room]}) includes {header} "
+                       f"(floor {FLOORS[other]}): a room includes lower floors only; hand the dependency in from above")
     yield from circles(root, graph)
 
 
@@ -119,11 +119,12 @@ def lines(root):
             text = path.read_text().splitlines()
             for number, line in enumerate(text, 1):
                 if len(line) > LINE_LIMIT:
-                    yield f"{path.relative_to(root)}:{number}: {len(line)} columns: break the line at {LINE_LIMIT}"
+                    name = path.relative_to(root)
+                    yield f"{name}:{number}: {len(line)} columns: break the line at {LINE_LIMIT}"
                 if line.rstrip() != line:
                     yield f"{path.relative_to(root)}:{number}: white space at the end: remove it"
             if folder == "src" and len(text) > FILE_LIMIT:
-                yield f"{path.relative_to(root)}: {len(text)} lines: is it one thing? Split it by the steps of its story"
+                yield f"{path.relative_to(root)}: {len(text)} lines: is it one thing? Split it by its steps"
 
 
 def sql(root):

@@ -109,7 +109,9 @@ TEST_CASE("the database is looked at when a retry comes due, however long the po
   config::Dispatch settings;
   settings.poll = seconds{600};
   House house{settings};
-  house.run([&](const Delivered& each, const auto&) { return each.attempt == 1 ? retry("busy", milliseconds{30}) : Verdict{}; });
+  house.run([&](const Delivered& each, const auto&) {
+    return each.attempt == 1 ? retry("busy", milliseconds{30}) : Verdict{};
+  });
   REQUIRE(house.caught_up());
   REQUIRE(house.give(lease_of({1})));
   REQUIRE(eventually([&] { return house.settler.counters().retried == 1; }));
@@ -286,7 +288,8 @@ TEST_CASE("leases are renewed by name while a call runs") {
   REQUIRE(house.caught_up());
   REQUIRE(house.give(lease_of({1}, 41)));
   CHECK(eventually([&] {
-    return house.database.read([](const auto& it) { return std::count(it.renewed.begin(), it.renewed.end(), 41); }) >= 3;
+    return house.database.read([](const auto& it) { return std::count(it.renewed.begin(), it.renewed.end(), 41); }) >=
+           3;
   }));
   door->unlock();
   CHECK(eventually([&] { return house.database.done() == 1; }));
@@ -473,7 +476,8 @@ TEST_CASE("deliveries whose events are gone leave as skipped") {
     house.database.empty = {{77, 1}};
   }
   house.run(say_done);
-  CHECK(eventually([&] { return house.database.read([](const auto& it) { return it.skipped; }) == std::vector<std::int64_t>{77}; }));
+  CHECK(eventually(
+      [&] { return house.database.read([](const auto& it) { return it.skipped; }) == std::vector<std::int64_t>{77}; }));
 }
 
 TEST_CASE("an event found after too many unclean ends is dead without being called again") {
@@ -511,7 +515,8 @@ TEST_CASE("more is never in hand than the limits allow, whatever the number of h
   const auto door = std::make_shared<Door>();
   std::vector<HandlerSetup> setup;
   for (std::int32_t id = 1; id <= 4; ++id) {
-    setup.push_back({id, House::handler(1), std::make_unique<test::SayingInstance>([door](const Delivered&, const auto&) {
+    setup.push_back({id, House::handler(1),
+                     std::make_unique<test::SayingInstance>([door](const Delivered&, const auto&) {
                        door->pass();
                        return Verdict{};
                      }),

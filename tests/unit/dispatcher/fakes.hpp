@@ -145,7 +145,8 @@ using Say = std::function<plugin::Verdict(const plugin::Delivered&, const plugin
 class SayingInstance final : public plugin::Instance {
  public:
   explicit SayingInstance(Say say) : say_{std::move(say)} {}
-  std::vector<plugin::Verdict> handle(std::span<const plugin::Delivered> events, const plugin::Cancellation& cancellation,
+  std::vector<plugin::Verdict> handle(std::span<const plugin::Delivered> events,
+                                      const plugin::Cancellation& cancellation,
                                       std::chrono::steady_clock::time_point) override {
     std::vector<plugin::Verdict> out;
     for (const auto& each : events) out.push_back(say_(each, cancellation));
@@ -210,7 +211,8 @@ struct House {
     out.events_per_call = events_per_call;
     return out;
   }
-  static std::vector<dispatcher::HandlerSetup> setup(Say say, config::Handler settings = handler(), bool paused = false) {
+  static std::vector<dispatcher::HandlerSetup> setup(Say say, config::Handler settings = handler(),
+                                                     bool paused = false) {
     std::vector<dispatcher::HandlerSetup> out;
     out.push_back({7, std::move(settings), std::make_unique<SayingInstance>(std::move(say)), paused});
     return out;

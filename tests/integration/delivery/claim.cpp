@@ -1,0 +1,317 @@
+// Who may take which deliveries, and how many of them at once.
+#include <catch2/catch_test_macros.hpp>
+
+#include <set>
+#include <thread>
+
+#include "integration/support/inbox.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+
+namespace {
+
+/// A handler with runs of that many events each, due now, of one shard.
+std::int32_t owe_runs(Inbox& inbox, int runs, int events_each, std::string_view payload = "{}") {
+  const auto handler = inbox.add_handler("receipt");
+  const auto shard = inbox.add_shard("orders");
+  for (int i = 0; i < runs; ++i) {
+    Batch batch{inbox};
+    batch.at(shard, static_cast<std::int64_t>(i) * events_each).events(events_each, payload).owe(handler);
+    batch.store(inbox.connection());
+  }
+  return handler;
+}
+
+/// Makes every lease run out, as if its owner had died long ago.
+void let_leases_run_out(Inbox& inbox) {
+  inbox.database().run("update inbox.delivery set due_at = clock_timestamp() - interval '1 s' where owner is not null");
+}
+
+std::set<std::int64_t> offsets_of(const std::vector<inbox::LeasedRun>& runs) {
+  std::set<std::int64_t> out;
+  for (const auto& run : runs) {
+    for (const auto* event : run.events) out.insert(event->offset);
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a claim takes what is due, with its events, under a new fence; nobody else gets it meanwhile") {
+  Inbox inbox;
+  const auto handler = owe_runs(inbox, 2, 10);
+  const auto other = base::random_uuid();
+
+  const auto claimed = claim_due(inbox.connection(), handler, inbox.owner);
+
+  REQUIRE(claimed.runs.size() == 2);
+  CHECK(claimed.runs[0].events.front()->offset == 0);
+  CHECK(claimed.runs[1].events.front()->offset == 10);
+  CHECK(claimed.runs[0].claims == 1);
+  CHECK(claimed.runs[0].key.fence != 0);
+  CHECK(claimed.runs[0].place->topic == "orders");
+  CHECK(claim_due(inbox.connection(), handler, other).runs.empty());
+  CHECK(claim_due(inbox.connection(), inbox.add_handler("another"), inbox.owner).runs.empty());
+
+  let_leases_run_out(inbox);
+  const auto taken_over = claim_due(inbox.connection(), handler, other);
+  REQUIRE(!taken_over.runs.empty());
+  CHECK(taken_over.runs[0].key.fence != claimed.runs[0].key.fence);
+  CHECK(taken_over.runs[0].claims == 2);
+  CHECK(taken_over.runs[0].attempts == 0);  // a death is no failure of the event's
+}
+
+TEST_CASE("two owners that claim at the same moment get different deliveries") {
+  Inbox inbox;
+  const auto handler = owe_runs(inbox, 60, 10);
+  const auto claim_all = [&](inbox::Connection& connection, const base::Uuid& owner, std::vector<std::int64_t>& got) {
+    for (int empty = 0; empty < 3;) {
+      const auto claimed = claim_due(connection, handler, owner, 30, milliseconds{60'000}, 3);
+      if (claimed.runs.empty()) ++empty;
+      for (const auto& run : claimed.runs) {
+        for (const auto* event : run.events) got.push_back(event->offset);
+      }
+    }
+  };
+  const auto a = inbox.connect();
+  const auto b = inbox.connect();
+  std::vector<std::int64_t> by_a;
+  std::vector<std::int64_t> by_b;
+  std::thread one{[&] { claim_all(*a, base::random_uuid(), by_a); }};
+  std::thread two{[&] { claim_all(*b, base::random_uuid(), by_b); }};
+  one.join();
+  two.join();
+
+  CHECK(by_a.size() + by_b.size() == 600);
+  std::set<std::int64_t> all{by_a.begin(), by_a.end()};
+  all.insert(by_b.begin(), by_b.end());
+  CHECK(all.size() == 600);
+  WARN("one got " << by_a.size() << " events, the other " << by_b.size());
+}
+
+TEST_CASE("a row that somebody has locked is passed over, not waited for") {
+  Inbox inbox;
+  const auto handler = owe_runs(inbox, 3, 10);
+  Session holder{inbox.database().url(), inbox.database().schema()};
+  holder.run("begin; select * from inbox.delivery order by delivery_id limit 1 for update");
+  CHECK(offsets_of(claim_due(inbox.connection(), handler, inbox.owner).runs).size() == 20);
+  holder.run("rollback");
+  CHECK(offsets_of(claim_due(inbox.connection(), handler, inbox.owner).runs).size() == 10);
+}
+
+TEST_CASE("a claim that wants less than a run holds takes a part and leaves the rest due") {
+  Inbox inbox;
+  const auto handler = owe_runs(inbox, 1, 1000);
+
+  const auto first = claim_due(inbox.connection(), handler, inbox.owner, 300);
+  CHECK(events_in(first.runs) == 300);
+  CHECK(first.runs.at(0).pending.text() == "{[0,300)}");
+  CHECK(inbox.database().number("select sum(events) from inbox.delivery where owner is null") == 700);
+  CHECK(inbox.database().number("select count(*) from inbox.delivery where events <> inbox.count_of(pending)") == 0);
+
+  const auto rest = claim_due(inbox.connection(), handler, base::random_uuid());
+  CHECK(events_in(rest.runs) == 700);
+  CHECK(rest.runs.at(0).claims == 1);  // the split is nobody's unclean end
+}
+
+TEST_CASE("a claim never takes more than it wants, however the rows are cut") {
+  Inbox inbox;
+  const auto handler = owe_runs(inbox, 10, 7);
+  const auto claimed = claim_due(inbox.connection(), handler, inbox.owner, 25);
+  CHECK(events_in(claimed.runs) == 25);
+  CHECK(claimed.runs.size() == 4);
+  CHECK(inbox.database().number("select sum(events) from inbox.delivery") == 70);
+}
+
+TEST_CASE("a run found after an unclean end is taken in halves, then singly, and no attempt is charged") {
+  Inbox inbox;
+  const auto handler = owe_runs(inbox, 1, 64);
+  std::vector<std::size_t> largest;
+  while (largest.empty() || largest.back() > 1) {
+    const auto claimed = claim_due(inbox.connection(), handler, base::random_uuid());
+    std::size_t most = 0;
+    for (const auto& run : claimed.runs) {
+      most = std::max(most, run.events.size());
+      CHECK(run.attempts == 0);
+    }
+    largest.push_back(most);
+    let_leases_run_out(inbox);
+  }
+  CHECK(largest.at(0) == 64);
+  CHECK(largest.at(1) <= 32);
+  CHECK(largest.size() <= 12);
+  CHECK(inbox.database().number("select sum(events) from inbox.delivery") == 64);
+  CHECK(inbox.database().number("select count(*) from inbox.failure") == 0);
+}
+
+TEST_CASE("a run is given back uncharged: due at once, as if it had never been taken") {
+  Inbox inbox;
+  const auto handler = owe_runs(inbox, 1, 64);
+  const auto claimed = claim_due(inbox.connection(), handler, inbox.owner);
+  std::vector<inbox::LeaseKey> keys;
+  for (const auto& run : claimed.runs) keys.push_back(run.key);
+
+  CHECK(inbox::give_back(inbox.connection(), base::random_uuid(), keys) == 0);  // not theirs
+  CHECK(inbox::give_back(inbox.connection(), inbox.owner, keys) == 1);
+  CHECK(inbox::give_back(inbox.connection(), inbox.owner, keys) == 0);          // not twice
+
+  const auto again = claim_due(inbox.connection(), handler, base::random_uuid());
+  REQUIRE(again.runs.size() == 1);
+  CHECK(again.runs[0].events.size() == 64);
+  CHECK(again.runs[0].claims == 1);
+}
+
+TEST_CASE("leases are renewed by name: those in hand, not those that were lost or are being settled") {
+  Inbox inbox;
+  const auto handler = owe_runs(inbox, 3, 10);
+  const auto claimed = claim_due(inbox.connection(), handler, inbox.owner, 1000, milliseconds{5000});
+  REQUIRE(claimed.runs.size() == 3);
+  std::vector<inbox::LeaseKey> keys;
+  for (const auto& run : claimed.runs) keys.push_back(run.key);
+
+  CHECK(inbox::renew(inbox.connection(), inbox.owner, keys, milliseconds{60'000}) == 3);
+  CHECK(inbox.database().number(
+            "select count(*) from inbox.delivery where due_at > clock_timestamp() + interval '50 s'") == 3);
+  CHECK(inbox::renew(inbox.connection(), base::random_uuid(), keys, milliseconds{90'000}) == 0);
+
+  Session holder{inbox.database().url(), inbox.database().schema()};
+  holder.run("begin; select * from inbox.delivery where delivery_id = " + std::to_string(keys[0].delivery_id) +
+             " for update");
+  CHECK(inbox::renew(inbox.connection(), inbox.owner, keys, milliseconds{60'000}) == 2);
+  holder.run("rollback");
+  inbox::settle(inbox.connection(), inbox.owner, {all_done(claimed.runs[0])});
+  CHECK(inbox::renew(inbox.connection(), inbox.owner, keys, milliseconds{60'000}) == 2);
+}
+
+TEST_CASE("deliveries whose events were purged are told apart and leave as skipped") {
+  Inbox inbox;
+  const auto handler = owe_runs(inbox, 2, 10);
+  inbox.database().run("delete from inbox.event where \"offset\" < 10");
+  const auto claimed = claim_due(inbox.connection(), handler, inbox.owner);
+  CHECK(claimed.runs.size() == 1);
+  REQUIRE(claimed.empty.size() == 1);
+
+  inbox::settle_skipped(inbox.connection(), inbox.owner, claimed.empty);
+  CHECK(inbox.database().text("select offsets from inbox.outcome where outcome = 'skipped'") == "{[0,10)}");
+  CHECK(inbox.database().number("select count(*) from inbox.delivery") == 1);
+}
+
+TEST_CASE("a claim reads about as many bytes as it may and gives the rest back at once") {
+  Inbox inbox;
+  const auto handler = owe_runs(inbox, 40, 100, std::string(4000, 'x'));
+  inbox::ClaimRequest request;
+  request.handler_id = handler;
+  request.owner = inbox.owner;
+  request.lease = milliseconds{60'000};
+  request.events = 1'000'000;
+  request.rows = 1000;
+  request.bytes = 2 << 20;
+  const auto claimed = inbox::claim(inbox.connection(), request);
+  const auto taken = events_in(claimed.runs);
+  WARN("of 4000 events of 4 kB each a claim of 2 MiB took " << taken);
+  CHECK(taken >= 100);
+  CHECK(taken <= 2000);
+  CHECK(inbox.database().number("select sum(events) from inbox.delivery where owner is null and claims = 0") ==
+        4000 - taken);
+  CHECK(events_in(claim_due(*inbox.connect(), handler, base::random_uuid()).runs) == 4000 - taken);
+}
+
+TEST_CASE("runs with holes are read exactly, however many ranges they have") {
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  const auto shard = inbox.add_shard("orders");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(100);
+  event::OffsetSet odd;
+  for (std::int64_t offset = 1; offset < 100; offset += 2) odd.add(offset);
+  batch.get().runs.push_back({handler, shard, odd, milliseconds{0}});
+  batch.store(inbox.connection());
+
+  const auto part = claim_due(inbox.connection(), handler, inbox.owner, 20);
+  CHECK(*offsets_of(part.runs).rbegin() == 39);
+  const auto claimed = claim_due(inbox.connection(), handler, inbox.owner);
+  CHECK(offsets_of(part.runs).size() == 20);
+  CHECK(offsets_of(claimed.runs).size() == 30);
+  CHECK(*offsets_of(claimed.runs).begin() == 41);
+}
+
+TEST_CASE("an old snapshot that keeps vacuum away makes neither claims nor settles dear") {
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  const auto shard = inbox.add_shard("orders");
+  std::int64_t next = 0;
+  const auto owe = [&](int events) {  // in deliveries of one event each: the dearest case
+    Batch batch{inbox};
+    batch.at(shard, next).events(events);
+    for (int i = 0; i < events; ++i) {
+      batch.get().runs.push_back({handler, shard, event::OffsetSet{{next + i, next + i + 1}}, milliseconds{0}});
+    }
+    batch.store(inbox.connection());
+    next += events;
+  };
+  std::optional<event::Microseconds> low_water;  // nobody else writes here: it may move at once
+  const auto work_off = [&](inbox::Connection& connection, int retried) {
+    const auto reading = inbox::read_due(connection, handler, low_water);
+    low_water = reading.earliest.value_or(reading.now);
+    inbox::ClaimRequest request;
+    request.handler_id = handler;
+    request.owner = inbox.owner;
+    request.lease = milliseconds{1};  // what is dead lies in the past at once: the worst for the index
+    request.events = 1'000'000;
+    request.rows = 1000;
+    request.not_before = low_water;
+    const auto claimed = inbox::claim(connection, request);
+    std::vector<inbox::Settlement> settlements;
+    for (const auto& run : claimed.runs) {
+      settlements.push_back(all_done(run));
+      if (retried-- <= 0) continue;
+      settlements.back().done = {};
+      settlements.back().retries = {{run.pending, milliseconds{0}, "no"}};
+    }
+    std::vector<inbox::LeaseKey> keys;
+    for (const auto& run : claimed.runs) keys.push_back(run.key);
+    CHECK(inbox::renew(connection, inbox.owner, keys, milliseconds{1}) == static_cast<std::int64_t>(keys.size()));
+    CHECK(inbox::settle(connection, inbox.owner, settlements).empty());
+    return static_cast<int>(claimed.runs.size());
+  };
+  // Blocks of table delivery and its indexes that ten events read on a connection of their own, whose end makes its
+  // statistics seen.
+  const auto blocks_of_ten = [&] {
+    const std::string sql = "select heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read from "
+                            "pg_statio_user_tables where relid = 'inbox.delivery'::regclass";
+    owe(10);
+    inbox.connection().close();
+    inbox.database().session().close();
+    wait_until("no other statistics are to come", [&] {
+      return inbox.database().number("select count(*) from pg_stat_activity where application_name like 'inboxd%' and "
+                                     "query like '%' || $1 || '%'", {inbox.database().schema()}) == 0;
+    });
+    const auto before = inbox.database().number(sql);
+    const auto connection = inbox.connect();
+    CHECK(work_off(*connection, 5) == 10);
+    CHECK(work_off(*connection, 0) == 5);
+    connection->close();
+    std::int64_t after = before;
+    wait_until("the statistics are seen", [&] { return (after = inbox.database().number(sql)) > before; });
+    return after - before;
+  };
+
+  const auto fresh = blocks_of_ten();
+  Session pinned{inbox.database().url(), inbox.database().schema()};
+  pinned.run("begin isolation level repeatable read; select count(*) from inbox.event");
+  for (int i = 0; i < 10; ++i) {
+    owe(500);
+    CHECK(work_off(inbox.connection(), 100) == 500);
+    CHECK(work_off(inbox.connection(), 0) == 100);
+  }
+  inbox.database().run("vacuum analyze inbox.delivery");  // sees a table of nothing but dead rows
+  const auto pinned_down = blocks_of_ten();
+  WARN("blocks of table delivery read to work off 10 events: " << fresh << " fresh, " << pinned_down
+       << " over 6000 dead rows that an old snapshot keeps");
+  CHECK(pinned_down < 2 * fresh);
+
+  const auto culprit = inbox::find_pinned_snapshot(inbox.connection(), milliseconds{0});
+  REQUIRE(culprit.has_value());
+  CHECK(culprit->process_id > 0);
+}

@@ -1,0 +1,254 @@
+// What the database refuses, what is lost on the way, and how it is told: by SQLSTATE, in whatever language.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <thread>
+
+#include "integration/support/inbox.hpp"
+#include "support/environment.hpp"
+#include "support/private_postgres.hpp"
+#include "support/proxy.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+using inbox::Fault;
+
+namespace {
+
+/// A payload that this schema's database refuses as invalid text.
+void refuse_payload(Database& database, const std::string& payload) {
+  database.run("create function inbox.refuse() returns trigger language plpgsql as $$ begin "
+               "if new.payload = '" + payload + "'::bytea then raise exception 'no' using errcode = '22P02'; end if; "
+               "return new; end $$; "
+               "create trigger refuse before insert on inbox.event for each row execute function inbox.refuse()");
+}
+
+}  // namespace
+
+TEST_CASE("what the data itself makes impossible is poison, and a rehearsal finds the culprit without a trace") {
+  Inbox inbox;
+  refuse_payload(inbox.database(), "poison");
+  const auto shard = inbox.add_shard("orders");
+  Batch bad{inbox};
+  bad.at(shard, 0).events(3).event(base::random_uuid(), "poison");
+  Batch good{inbox};
+  good.at(shard, 0).events(3);
+
+  CHECK(failure_of([&] { bad.store(inbox.connection()); }).fault == Fault::poison);
+  CHECK(failure_of([&] { inbox::rehearse(inbox.connection(), bad.get()); }).fault == Fault::poison);
+  inbox::rehearse(inbox.connection(), good.get());
+
+  CHECK(inbox.position("orders") == 0);
+  CHECK(inbox.database().number("select (select count(*) from inbox.event) + (select count(*) from inbox.ledger)") ==
+        0);
+}
+
+TEST_CASE("a missing day partition stops ingest and is not taken for poison") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(3);
+  inbox.database().run("do $$ declare p text; begin for p in select inhrelid::regclass::text from pg_inherits "
+                       "where inhparent = 'inbox.event'::regclass loop execute 'drop table ' || p; end loop; end $$");
+
+  const auto failure = failure_of([&] { batch.store(inbox.connection()); });
+  CHECK(failure.fault == Fault::stop);
+  CHECK(failure.sqlstate == "23514");
+
+  CHECK(inbox::make_partitions(inbox.connection(), 1) == 3);
+  CHECK(batch.store(inbox.connection()).stored == 3);
+}
+
+TEST_CASE("a role without the right is stop, a lock that does not come is retry") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(1);
+  const std::string role = random_name("role");
+  inbox.database().run("create role " + role + " login");
+  auto settings = inbox.settings();
+  settings.url = settings.url.replace(settings.url.find("postgres@"), 8, role);
+  const auto refused = failure_of([&] { batch.store(*inbox.connect(settings)); });
+  INFO("'" << refused.sqlstate << "' " << refused.message);
+  CHECK(refused.fault == Fault::stop);
+  inbox.database().run("drop role " + role);
+
+  Session holder{inbox.database().url(), inbox.database().schema()};
+  holder.run("begin; lock table inbox.ledger in exclusive mode");
+  settings = inbox.settings();
+  settings.url += "?options=-c%20lock_timeout%3D100";
+  CHECK(failure_of([&] { batch.store(*inbox.connect(settings)); }).fault == Fault::retry);
+  holder.run("rollback");
+  CHECK(batch.store(inbox.connection()).stored == 1);
+}
+
+TEST_CASE("an answer that is lost after COMMIT leaves it in doubt, and the same batch again doubles nothing") {
+  Inbox direct;
+  Proxy proxy{port_of(direct.settings().url)};
+  auto settings = direct.settings();
+  settings.url = url_with_port(settings.url, proxy.port());
+  const auto connection = direct.connect(settings);
+  const auto handler = direct.add_handler("receipt");
+  const auto shard = direct.add_shard("orders");
+  const auto when = GENERATE(Proxy::Cut::before, Proxy::Cut::after);
+  Batch batch{direct};
+  batch.at(shard, 0).events(500).owe(handler, milliseconds{60'000});
+  connection->open();
+  proxy.cut_at(Proxy::executes("ingest"), when);
+
+  const auto failure = failure_of([&] { batch.store(*connection); });
+  CHECK(proxy.cuts() == 1);
+  CHECK(failure.fault == Fault::in_doubt);
+
+  // The old session may still be at work for a moment: until it is gone the slot says so.
+  inbox::IngestResult again;
+  wait_until("the slot works again", [&] {
+    try {
+      again = batch.store(*connection);
+      return true;
+    } catch (...) {
+      CHECK(inbox::describe(std::current_exception()).fault == Fault::reconnect);
+      return false;
+    }
+  });
+  if (when == Proxy::Cut::before) {
+    CHECK(again.stored == 500);
+  } else {
+    CHECK(again.mismatched == std::vector<std::int32_t>{shard});
+  }
+  CHECK(direct.position("orders") == 500);
+  CHECK(direct.database().number("select count(*) from inbox.event") == 500);
+  CHECK(direct.database().number("select sum(events) from inbox.delivery") == 500);
+}
+
+TEST_CASE("a statement that reads and is cut off is no doubt but a reconnect") {
+  Inbox direct;
+  Proxy proxy{port_of(direct.settings().url)};
+  auto settings = direct.settings();
+  settings.url = url_with_port(settings.url, proxy.port());
+  const auto connection = direct.connect(settings);
+  inbox::read_routing(*connection);
+  const int generation = connection->generation();
+  proxy.cut();
+  CHECK(failure_of([&] { inbox::read_routing(*connection); }).fault == Fault::reconnect);
+  CHECK_FALSE(connection->is_open());
+  inbox::read_routing(*connection);
+  CHECK(connection->generation() == generation + 1);
+}
+
+TEST_CASE("a statement past its deadline is cut off, and its slot waits until the server is done with it") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  auto settings = inbox.settings();
+  settings.deadline = milliseconds{500};
+  const auto connection = inbox.connect(settings);
+  connection->open();
+  Batch batch{inbox};
+  batch.at(shard, 0).events(1);
+  Session holder{inbox.database().url(), inbox.database().schema()};
+  holder.run("begin; lock table inbox.ledger in exclusive mode");
+
+  const auto began = std::chrono::steady_clock::now();
+  CHECK(failure_of([&] { batch.store(*connection); }).fault == Fault::in_doubt);
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds{5});
+  for (int i = 0; i < 3; ++i) {  // the old session still waits for the lock: no third one is opened
+    CHECK(failure_of([&] { batch.store(*connection); }).fault == Fault::reconnect);
+  }
+  CHECK(inbox.database().number("select count(*) from pg_stat_activity where application_name = 'inboxd test' and "
+                                "query like '%' || $1 || '.ingest%' and state = 'active'",
+                                {inbox.database().schema()}) == 1);
+  holder.run("rollback");
+
+  inbox::IngestResult result;
+  wait_until("the slot works again", [&] {
+    try {
+      result = batch.store(*connection);
+      return true;
+    } catch (...) {
+      return false;
+    }
+  });
+  CHECK(inbox.database().number("select count(*) from inbox.event") == 1);
+}
+
+TEST_CASE("a commit that did not wait for its synchronous standby is in doubt") {
+  PrivatePostgres server;
+  Inbox inbox{server.url()};
+  const auto shard = inbox.add_shard("orders");
+  server.configure("synchronous_standby_names = 'ghost'");
+  inbox.database().wait_for(
+      "the standby is wanted",
+      "select count(*) from pg_settings where name = 'synchronous_standby_names' and setting <> ''", 1);
+  Batch batch{inbox};
+  batch.at(shard, 0).events(1);
+
+  SECTION("because the server let go of the waiting session") {
+    std::string ended;
+    inbox.connection().open();
+    std::thread operator_thread{[&] {
+      Session session{server.url(), inbox.database().schema()};
+      session.wait_for("the commit waits", "select count(*) from pg_stat_activity where wait_event = 'SyncRep'", 1);
+      ended = session.text("select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'");
+    }};
+    const auto failure = failure_of([&] { batch.store(inbox.connection()); });
+    operator_thread.join();
+    CHECK(ended == "t");
+    CHECK(failure.fault == Fault::in_doubt);
+    CHECK(failure.sqlstate == "01000");
+  }
+  SECTION("because the deadline passed") {
+    auto settings = inbox.settings();
+    settings.deadline = milliseconds{500};
+    const auto connection = inbox.connect(settings);
+    CHECK(failure_of([&] { batch.store(*connection); }).fault == Fault::in_doubt);
+    CHECK(failure_of([&] { batch.store(*connection); }).fault == Fault::reconnect);
+  }
+  server.configure("synchronous_standby_names = ''");
+}
+
+TEST_CASE("a server that speaks German makes no difference") {
+  Inbox english;
+  auto settings = english.settings();
+  settings.url += "?options=-c%20lc_messages%3Dde_DE.UTF-8%20-c%20lock_timeout%3D100";
+  {
+    Session session{settings.url, "inbox"};
+    std::string message;
+    try {
+      session.run("select 1/0");
+    } catch (const std::runtime_error& error) {
+      message = error.what();
+    }
+    if (message.find("FEHLER") == std::string::npos) SKIP("this server has no German messages");
+  }
+  const auto german = english.connect(settings);
+  refuse_payload(english.database(), "poison");
+  const auto shard = english.add_shard("orders");
+  Batch bad{english};
+  bad.at(shard, 0).event(base::random_uuid(), "poison");
+  Batch good{english};
+  good.at(shard, 0).events(1);
+
+  CHECK(failure_of([&] { bad.store(*german); }).fault == Fault::poison);
+  {
+    Session holder{english.database().url(), english.database().schema()};
+    holder.run("begin; lock table inbox.ledger in exclusive mode");
+    CHECK(failure_of([&] { good.store(*german); }).fault == Fault::retry);
+  }
+  CHECK(good.store(*german).stored == 1);
+  CHECK(good.store(*german).mismatched.size() == 1);
+}
+
+TEST_CASE("a server that shuts down or is not there is a reconnect, never poison and never stop") {
+  PrivatePostgres server;
+  Inbox inbox{server.url()};
+  const auto shard = inbox.add_shard("orders");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(1);
+  inbox.connection().open();
+  server.stop();
+  const auto lost = failure_of([&] { batch.store(inbox.connection()); });
+  CHECK((lost.fault == Fault::in_doubt || lost.fault == Fault::reconnect));
+  CHECK(failure_of([&] { batch.store(inbox.connection()); }).fault == Fault::reconnect);
+  server.start();
+  CHECK(batch.store(inbox.connection()).stored == 1);
+}

@@ -1,0 +1,140 @@
+// The position's compare-and-set: what keeps a zombie, a redelivery and a restored database from doing harm.
+#include <catch2/catch_test_macros.hpp>
+
+#include "integration/support/inbox.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+
+TEST_CASE("the same batch again is refused by the position and changes nothing") {
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  const auto shard = inbox.add_shard("orders");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(10).reject("no_id").owe(handler);
+  batch.store(inbox.connection());
+
+  const auto again = batch.store(inbox.connection());
+
+  CHECK(again.mismatched == std::vector<std::int32_t>{shard});
+  CHECK(again.stored == 0);
+  CHECK(inbox.position("orders") == 11);
+  CHECK(inbox.database().number("select count(*) from inbox.event") == 10);
+  CHECK(inbox.database().number("select count(*) from inbox.delivery") == 1);
+  CHECK(inbox.database().number("select count(*) from inbox.quarantine") == 1);
+}
+
+TEST_CASE("a zombie's batch from an old offset is refused, whatever new events it holds") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  Batch zombie{inbox, base::random_uuid()};
+  zombie.at(shard, 0).events(3);
+  Batch heir{inbox};
+  heir.at(shard, 0).events(5);
+  heir.store(inbox.connection());
+
+  const auto late = zombie.store(*inbox.connect());
+
+  CHECK(late.mismatched == std::vector<std::int32_t>{shard});
+  CHECK(inbox.position("orders") == 5);
+  CHECK(inbox.database().number("select count(*) from inbox.event") == 5);
+}
+
+TEST_CASE("a batch of an old epoch is refused, although its offset is the newest row's") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  Batch first{inbox};
+  first.at(shard, 0).events(5);
+  first.store(inbox.connection());
+  inbox.database().run("insert into inbox.position values ($1, 1, -1, 5, 1)", {std::to_string(shard)});
+
+  Batch old{inbox};
+  old.at(shard, 5, 0).events(1);
+  CHECK(old.store(inbox.connection()).mismatched.size() == 1);
+  Batch current{inbox};
+  current.at(shard, 5, 1).events(1);
+  CHECK(current.store(inbox.connection()).mismatched.empty());
+  CHECK(inbox.position("orders") == 6);
+}
+
+TEST_CASE("a shard that does not match is taken out of the batch and the rest goes on") {
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  const auto good = inbox.add_shard("orders", 0);
+  const auto moved = inbox.add_shard("orders", 1);
+  const auto also_good = inbox.add_shard("orders", 2);
+  Batch elsewhere{inbox};
+  elsewhere.at(moved, 0).events(7);
+  elsewhere.store(inbox.connection());
+
+  Batch batch{inbox};
+  batch.at(good, 0).events(2).owe(handler);
+  batch.at(moved, 0).events(2).reject("no_id").owe(handler);
+  batch.at(also_good, 0).events(2).owe(handler);
+  const auto result = batch.store(inbox.connection());
+
+  CHECK(result.mismatched == std::vector<std::int32_t>{moved});
+  CHECK(result.stored == 4);
+  REQUIRE(result.born.size() == 3);
+  CHECK(result.born[0].delivery_id != 0);
+  CHECK(result.born[1].delivery_id == 0);
+  CHECK(result.born[2].delivery_id != 0);
+  CHECK(inbox.position("orders", 0) == 2);
+  CHECK(inbox.position("orders", 1) == 7);
+  CHECK(inbox.position("orders", 2) == 2);
+  CHECK(inbox.database().number("select count(*) from inbox.event where shard_id = $1", {std::to_string(moved)}) == 7);
+  CHECK(inbox.database().number("select count(*) from inbox.quarantine") == 0);
+}
+
+TEST_CASE("a shard is taken out also when the batch holds duplicates of a shard that goes on") {
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  const auto good = inbox.add_shard("orders", 0);
+  const auto moved = inbox.add_shard("orders", 1);
+  Batch before{inbox};
+  before.at(good, 0).events(3);
+  before.at(moved, 0).events(3);
+  before.store(inbox.connection());
+
+  Batch batch{inbox};
+  batch.at(good, 3).event(before.events()[0].event_id).events(2).owe(handler);
+  batch.at(moved, 0).events(2).event(before.events()[1].event_id).owe(handler);
+  const auto result = batch.store(inbox.connection());
+
+  CHECK(result.mismatched == std::vector<std::int32_t>{moved});
+  CHECK(result.stored == 2);
+  CHECK(result.duplicates == 1);
+  CHECK(inbox.database().text("select pending from inbox.delivery") == "{[4,6)}");
+  CHECK(inbox.database().number("select count(*) from inbox.event") == 8);
+}
+
+TEST_CASE("of two instances that resolve a first position a moment apart one wins for both") {
+  Inbox inbox;
+  const auto other = inbox.connect();
+  inbox::write_first_positions(inbox.connection(), "orders", "x", {{0, 50}, {1, 10}});
+  inbox::write_first_positions(*other, "orders", "x", {{0, 60}, {1, 20}, {2, 30}});
+
+  CHECK(inbox.position("orders", 0) == 50);
+  CHECK(inbox.position("orders", 1) == 10);
+  CHECK(inbox.position("orders", 2) == 30);
+  CHECK(inbox.database().number("select count(*) from inbox.shard") == 3);
+  CHECK(inbox::topic_is_known(*other, "orders"));
+  CHECK_FALSE(inbox::topic_is_known(*other, "payments"));
+  CHECK_FALSE(inbox::find_position(*other, "orders", 3).has_value());
+}
+
+TEST_CASE("a halted shard keeps its first reason, and one with a gap waits for an operator") {
+  Inbox inbox;
+  const auto passing = inbox.add_shard("orders", 0);
+  const auto lost = inbox.add_shard("orders", 1);
+  inbox::halt_shard(inbox.connection(), passing, "not authorised", std::nullopt);
+  inbox::halt_shard(inbox.connection(), passing, "something later", std::nullopt);
+  inbox::halt_shard(inbox.connection(), lost, "records are gone", event::OffsetRange{5, 9});
+
+  CHECK(inbox::find_position(inbox.connection(), "orders", 0)->halted_reason == "not authorised");
+  CHECK(inbox.database().text("select gap from inbox.shard where partition = 1") == "[5,9)");
+  inbox::resume_shard(inbox.connection(), passing);
+  inbox::resume_shard(inbox.connection(), lost);
+  CHECK_FALSE(inbox::find_position(inbox.connection(), "orders", 0)->halted_reason.has_value());
+  CHECK(inbox::find_position(inbox.connection(), "orders", 1)->halted_reason == "records are gone");
+}

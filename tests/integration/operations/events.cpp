@@ -1,0 +1,246 @@
+// What people find out about events.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "admin/find_event.hpp"
+#include "inbox/operations_events.hpp"
+#include "integration/operations/ask.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+using base::ExitCode;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// Two topics, that many events each, one batch after another.
+void store(Inbox& inbox, int events) {
+  for (const std::string topic : {"orders", "payments"}) {
+    Batch batch{inbox};
+    batch.at(inbox.add_shard(topic), 0).events(events, "{}", topic == "orders" ? "OrderPlaced" : "Paid");
+    batch.store(inbox.connection());
+  }
+}
+
+std::vector<std::string> places(const admin::Answer& answer) {
+  std::vector<std::string> out;
+  for (const auto& event : answer.document.at("events")) {
+    out.push_back(event.at("topic").get<std::string>() + "/" + event.at("offset").dump());
+  }
+  return out;
+}
+
+std::string first_id(Inbox& inbox) {
+  return inbox.database().text("select event_id from inbox.events order by received_at limit 1");
+}
+
+/// Moves what is stored so many days back, as if it had been received then.
+void age(Inbox& inbox, int days) {
+  const std::string back = std::to_string(days);
+  inbox.database().run("create table if not exists inbox.event_20200101 partition of inbox.event "
+                       "for values from ('2000-01-01') to ((current_date - 2)::timestamptz at time zone 'UTC')");
+  inbox.database().run("update inbox.event set received_at = received_at - interval '" + back + " days'; "
+                       "update inbox.ledger set received_on = received_on - " + back);
+}
+
+}  // namespace
+
+TEST_CASE("the list has the newest events of all topics first, no more than asked for") {
+  Inbox inbox;
+  store(inbox, 100);
+  Desk desk{inbox};
+  CHECK(places(desk.ask("events list", {{"limit", {"3"}}})) ==
+        std::vector<std::string>{"payments/99", "payments/98", "payments/97"});
+  const auto all = desk.ask("events list", {{"limit", {"1000"}}});
+  CHECK(places(all).size() == 200);
+  CHECK(all.document.at("complete") == true);
+  CHECK(places(desk.ask("events list", {{"limit", {"101"}}})).back() == "orders/99");
+}
+
+TEST_CASE("a list is of one topic, of a type, of a time") {
+  Inbox inbox;
+  store(inbox, 50);
+  Desk desk{inbox};
+  CHECK(places(desk.ask("events list", {{"topic", {"orders"}}, {"limit", {"1"}}})).front() == "orders/49");
+  CHECK(places(desk.ask("events list", {{"type", {"Order*"}}, {"limit", {"1"}}})).front() == "orders/49");
+  CHECK(places(desk.ask("events list", {{"type", {"Order*", "Paid"}}, {"limit", {"200"}}})).size() == 100);
+  CHECK(places(desk.ask("events list", {{"since", {"2000-01-01T00:00:00Z"}}})).size() == 20);
+  CHECK(desk.ask("events list", {{"until", {"2000-01-01T00:00:00Z"}}}).code == ExitCode::no);
+  CHECK(desk.ask("events list", {{"type", {"Nothing"}}}).code == ExitCode::no);
+  CHECK(desk.ask("events list", {{"type", {"P%"}}}).code == ExitCode::no);
+  CHECK(desk.ask("events list", {{"type", {"Pai_"}}}).code == ExitCode::no);
+  CHECK(desk.ask("events list", {{"topic", {"nothing"}}}).message == "the inbox knows no such topic");
+}
+
+TEST_CASE("a search for a type that is rare ends somewhere and says so") {
+  Inbox inbox;
+  store(inbox, 500);
+  inbox.database().run("update inbox.event set event_type = 'Rare' where \"offset\" = 0");
+  Desk desk{inbox};
+  const auto shallow = desk.ask("events list", {{"type", {"Rare"}}, {"search", {"100"}}});
+  CHECK(shallow.code == ExitCode::no);
+  CHECK(shallow.document.at("complete") == false);
+  CHECK_THAT(shallow.message, ContainsSubstring("--search or --topic looks further"));
+  const auto deep = desk.ask("events list", {{"type", {"Rare"}}, {"search", {"10000"}}});
+  CHECK(places(deep) == std::vector<std::string>{"payments/0", "orders/0"});
+  CHECK(deep.document.at("complete") == true);
+}
+
+TEST_CASE("an event is found by its event_id, by its place, and also when it is days old") {
+  Inbox inbox;
+  store(inbox, 10);
+  const auto id = first_id(inbox);
+  Desk desk{inbox};
+  for (const int days : {0, 40}) {
+    if (days > 0) age(inbox, days);
+    for (const std::string& typed : {id, std::string{"orders/0/0"}}) {
+      CAPTURE(days, typed);
+      const auto answer = desk.ask("events show", {{"id", {typed}}});
+      REQUIRE(answer.code == ExitCode::done);
+      CHECK(answer.document.at("event").at("event_id") == id);
+      CHECK(answer.document.at("event").at("payload") == "{}");
+      CHECK(answer.document.at("event").at("is_purged") == false);
+    }
+  }
+}
+
+TEST_CASE("an event is found by the id that its producer gave it") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  // As the envelope makes it of source and id: the source is known from the newest events.
+  const auto made = admin::ids_made_of("ORDER-4711", "prod", {"/shop"}, {}).at(0);
+  Batch batch{inbox};
+  batch.at(shard, 0).events(3).event(made);
+  batch.store(inbox.connection());
+  inbox.database().run("update inbox.event set source = '/shop', source_id = 'ORDER-4711' where \"offset\" = 3");
+  Desk desk{inbox};
+  const auto answer = desk.ask("events show", {{"id", {"ORDER-4711"}}});
+  REQUIRE(answer.code == ExitCode::done);
+  CHECK(answer.document.at("event").at("offset") == 3);
+
+  // Forgotten by the ledger: it is still found, by reading what there is.
+  inbox.database().run("delete from inbox.ledger");
+  std::vector<std::string> progress;
+  desk.context.progress = [&](const admin::Progress& step) { progress.push_back(step.what); };
+  CHECK(desk.ask("events show", {{"id", {"ORDER-4711"}}}).document.at("event").at("offset") == 3);
+  CHECK_FALSE(progress.empty());
+}
+
+TEST_CASE("where several producers gave the same id, they are shown to choose from") {
+  Inbox inbox;
+  Batch batch{inbox};
+  batch.at(inbox.add_shard("orders"), 0).events(2);
+  batch.store(inbox.connection());
+  inbox.database().run("update inbox.event set source_id = '17', source = '/' || \"offset\"");
+  const auto answer = Desk{inbox}.ask("events show", {{"id", {"17"}}});
+  CHECK(answer.code == ExitCode::no);
+  CHECK(answer.document.at("events").size() == 2);
+  CHECK(answer.message == "2 events have the id \"17\"; ask for one by its event_id");
+}
+
+TEST_CASE("a place without an event says what is known of it") {
+  Inbox inbox;
+  Batch batch{inbox};
+  batch.at(inbox.add_shard("orders"), 0).events(1).reject("no_id").skip(1);
+  batch.store(inbox.connection());
+  Desk desk{inbox};
+  const auto message = [&](const std::string& place) { return desk.ask("events show", {{"id", {place}}}).message; };
+  CHECK_THAT(message("orders/0/1"), ContainsSubstring("in quarantine (no_id): inboxd quarantine show "));
+  CHECK_THAT(message("orders/0/2"), ContainsSubstring("was a duplicate"));
+  CHECK_THAT(message("orders/0/3"), ContainsSubstring("ingested up to offset 3, not further yet"));
+  CHECK(message("nothing/0/3") == "no event with the id \"nothing/0/3\"");
+  CHECK(desk.ask("events show", {{"id", {"nothing"}}}).code == ExitCode::no);
+}
+
+TEST_CASE("an event's handlers, failures and history are told, from received to done") {
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  Batch batch{inbox};
+  batch.at(inbox.add_shard("orders"), 0).events(2).owe(handler);
+  batch.store(inbox.connection());
+  Desk desk{inbox};
+  const auto state = [&] {
+    const auto handlers = desk.ask("events show", {{"id", {"orders/0/0"}}}).document.at("handlers");
+    return handlers.empty() ? "" : handlers.at(0).at("state").get<std::string>();
+  };
+  CHECK(state() == "due");
+
+  auto run = claim_due(inbox.connection(), handler, inbox.owner).runs.at(0);
+  inbox::instance_seen(inbox.connection(), {inbox.owner, "host-a", 42}, false);
+  CHECK(state() == "leased");
+
+  inbox::Settlement failed;
+  failed.key = run.key;
+  failed.whole = true;
+  failed.failures.push_back({run.events[0]->event_id, 1, "timeout", "no answer", milliseconds{30}});
+  failed.retries.push_back({event::OffsetSet{{0, 1}}, milliseconds{60'000}, "timeout: no answer"});
+  failed.done.add(1);
+  inbox::settle(inbox.connection(), inbox.owner, {failed});
+  CHECK(state() == "retrying");
+
+  inbox.database().run("update inbox.delivery set due_at = now()");
+  run = claim_due(inbox.connection(), handler, inbox.owner).runs.at(0);
+  inbox::settle(inbox.connection(), inbox.owner, {all_done(run)});
+  CHECK(state() == "done");
+
+  const auto show = desk.ask("events show", {{"id", {"orders/0/0"}}}).document;
+  CHECK(show.at("handlers").at(0).at("attempts") == 2);
+  CHECK(show.at("handlers").at(0).at("worker").at("host") == "host-a");
+  CHECK(show.at("failures").at(0).at("message") == "no answer");
+  std::vector<std::string> story;
+  const auto trace = desk.ask("events trace", {{"id", {"orders/0/0"}}}).document;
+  for (const auto& moment : trace.at("timeline")) {
+    story.push_back(moment.at("what"));
+  }
+  CHECK(story.front() == "received");
+  CHECK(std::find(story.begin(), story.end(), "attempt 1 failed") != story.end());
+  CHECK(story.back() == "done");
+}
+
+TEST_CASE("an event that was purged is told by the dead letter's copy, or at least as purged") {
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  Batch batch{inbox};
+  batch.at(inbox.add_shard("orders"), 0).events(1, "{\"a\": 1}").owe(handler);
+  batch.store(inbox.connection());
+  const auto id = first_id(inbox);
+  const auto run = claim_due(inbox.connection(), handler, inbox.owner).runs.at(0);
+  inbox::Settlement settlement;
+  settlement.key = run.key;
+  settlement.whole = true;
+  settlement.dead.push_back({0, run.events[0]->event_id});
+  inbox::settle(inbox.connection(), inbox.owner, {settlement});
+  inbox.database().run("delete from inbox.event");
+  Desk desk{inbox};
+  auto document = desk.ask("events show", {{"id", {id}}}).document;
+  CHECK(document.at("event").at("is_purged") == true);
+  CHECK(document.at("event").at("payload") == "{\"a\": 1}");
+  CHECK(document.at("handlers").at(0).at("state") == "dead");
+
+  desk.ask("dead discard", {{"all", {"true"}}});
+  document = desk.ask("events show", {{"id", {id}}}).document;
+  CHECK(document.at("event").at("is_purged") == true);
+  CHECK(document.at("handlers").at(0).at("state") == "discarded");
+}
+
+TEST_CASE("a replay shows in the event's timeline, with who did it") {
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  Batch batch{inbox};
+  batch.at(inbox.add_shard("orders"), 0).events(1).owe(handler);
+  batch.store(inbox.connection());
+  const auto run = claim_due(inbox.connection(), handler, inbox.owner).runs.at(0);
+  inbox::Settlement settlement;
+  settlement.key = run.key;
+  settlement.whole = true;
+  settlement.dead.push_back({0, run.events[0]->event_id});
+  inbox::settle(inbox.connection(), inbox.owner, {settlement});
+  Desk desk{inbox};
+  desk.ask("dead replay", {{"all", {"true"}}});
+  bool is_told = false;
+  const auto trace = desk.ask("events trace", {{"id", {"orders/0/0"}}}).document;
+  for (const auto& moment : trace.at("timeline")) {
+    is_told = is_told || (moment.at("what") == "dead replay" && moment.at("detail") == "ann@host");
+  }
+  CHECK(is_told);
+}

@@ -1,0 +1,112 @@
+// What people do about partitions that stand still.
+#include <catch2/catch_test_macros.hpp>
+
+#include "integration/operations/ask.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+using base::ExitCode;
+
+namespace {
+
+const std::map<std::string, std::vector<std::string>> orders_0{{"topic", {"orders"}}, {"partition", {"0"}}};
+
+}  // namespace
+
+TEST_CASE("an accepted gap lets the partition go on behind it, and stays on record") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders", 0, 10);
+  inbox::halt_shard(inbox.connection(), shard, "records 10 to 40 are gone", event::OffsetRange{10, 40});
+  Desk desk{inbox};
+  auto dry = orders_0;
+  dry["dry-run"] = {"true"};
+  CHECK(desk.ask("shards accept-gap", dry).document.at("accepted").at(0).at("lost") == 30);
+  CHECK(inbox.position("orders") == 10);
+
+  const auto answer = desk.ask("shards accept-gap", orders_0);
+  CHECK(answer.code == ExitCode::done);
+  CHECK(answer.document.at("accepted").at(0).at("position") == 40);
+  const auto position = inbox::find_position(inbox.connection(), "orders", 0);
+  CHECK(position->next_offset == 40);
+  CHECK(position->epoch == 1);
+  CHECK_FALSE(position->halted_reason);
+  CHECK(inbox.database().text("select gaps::text || coalesce(gap::text, '') from inbox.shard") == "{[10,40)}");
+  CHECK(inbox.database().text("select operation || ' ' || target || ' ' || (detail ->> 'to') from inbox.audit") ==
+        "shards accept-gap orders/0 40");
+}
+
+TEST_CASE("after an accepted gap an instance that stood at the old position stores nothing") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders", 0, 10);
+  inbox::halt_shard(inbox.connection(), shard, "gone", event::OffsetRange{10, 40});
+  Desk{inbox}.ask("shards accept-gap", orders_0);
+  Batch old{inbox};
+  CHECK(old.at(shard, 10).events(1).store(inbox.connection()).mismatched == std::vector<std::int32_t>{shard});
+  Batch fresh{inbox};
+  CHECK(fresh.at(shard, 40, 1).events(1).store(inbox.connection()).stored == 1);
+  CHECK(inbox.position("orders") == 41);
+}
+
+TEST_CASE("a position that is behind the gap already stays where it is") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders", 0, 50);
+  inbox::halt_shard(inbox.connection(), shard, "gone", event::OffsetRange{10, 40});
+  CHECK(Desk{inbox}.ask("shards accept-gap", orders_0).document.at("accepted").at(0).at("position") == 50);
+  CHECK(inbox.position("orders") == 50);
+}
+
+TEST_CASE("where no gap waits there is nothing to accept, and the answer says why") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  Desk desk{inbox};
+  auto answer = desk.ask("shards accept-gap", orders_0);
+  CHECK(answer.code == ExitCode::no);
+  CHECK(answer.message == "shards accept-gap: the partition waits for no gap: it is not halted");
+  inbox::halt_shard(inbox.connection(), shard, "CRC", std::nullopt);
+  answer = desk.ask("shards accept-gap", orders_0);
+  CHECK(answer.message == "shards accept-gap: the partition waits for no gap: it is halted for another reason: CRC");
+  answer = desk.ask("shards accept-gap", {{"topic", {"nothing"}}, {"partition", {"0"}}});
+  CHECK(answer.code == ExitCode::no);
+  CHECK(inbox.database().number("select count(*) from inbox.audit") == 0);
+}
+
+TEST_CASE("a topic that was created again begins at its beginning in a shard of its own") {
+  Inbox inbox;
+  for (const int partition : {0, 1, 2}) {
+    const auto shard = inbox.add_shard("orders", partition, 100);
+    if (partition == 2) continue;
+    inbox::halt_shard(inbox.connection(), shard,
+                      "the topic was deleted and created again: new id 9oSX==", std::nullopt);
+  }
+  Desk desk{inbox};
+  const auto one = desk.ask("shards accept-incarnation", {{"topic", {"orders"}}, {"partition", {"1"}}});
+  CHECK(one.document.at("accepted").size() == 1);
+  CHECK(inbox.position("orders", 0) == 100);
+  CHECK(inbox.position("orders", 1) == 0);
+  const auto rest = desk.ask("shards accept-incarnation", {{"topic", {"orders"}}});
+  CHECK(rest.document.at("accepted").size() == 1);
+  const auto position = inbox::find_position(inbox.connection(), "orders", 0);
+  CHECK(position->incarnation == "9oSX==");
+  CHECK(position->next_offset == 0);
+  CHECK_FALSE(position->halted_reason);
+  CHECK(inbox.position("orders", 2) == 100);
+  CHECK(desk.ask("shards accept-incarnation", {{"topic", {"orders"}}}).code == ExitCode::no);
+
+  Batch batch{inbox};
+  CHECK(batch.at(position->shard_id, 0).events(1).store(inbox.connection()).stored == 1);
+  CHECK(desk.ask("shards list").document.at("shards").size() == 3);
+  CHECK(desk.ask("shards list", {{"all", {"true"}}}).document.at("shards").size() == 5);
+}
+
+TEST_CASE("a list can be of one topic, or of what is halted") {
+  Inbox inbox;
+  inbox.add_shard("orders");
+  inbox::halt_shard(inbox.connection(), inbox.add_shard("payments"), "CRC", std::nullopt);
+  Desk desk{inbox};
+  CHECK(desk.ask("shards list").document.at("shards").size() == 2);
+  CHECK(desk.ask("shards list", {{"topic", {"ord*"}}}).document.at("shards").at(0).at("topic") == "orders");
+  const auto halted = desk.ask("shards list", {{"halted", {"true"}}}).document.at("shards");
+  REQUIRE(halted.size() == 1);
+  CHECK(halted.at(0).at("halted_reason") == "CRC");
+  CHECK(desk.ask("shards list", {{"topic", {"nothing"}}}).code == ExitCode::no);
+}

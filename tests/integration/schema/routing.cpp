@@ -1,0 +1,209 @@
+// Handlers live in the database: added, changed, renamed, and owed what was stored before them.
+#include <catch2/catch_test_macros.hpp>
+
+#include <atomic>
+#include <thread>
+
+#include "integration/support/inbox.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+
+namespace {
+
+config::Handler handler_named(const std::string& name) {
+  config::Handler out;
+  out.name = name;
+  return out;
+}
+
+std::int64_t backfill_all(Inbox& inbox, int bite) {
+  std::int64_t bites = 0;
+  while (inbox::backfill_bite(inbox.connection(), bite) > 0) ++bites;
+  return bites;
+}
+
+}  // namespace
+
+TEST_CASE("a handler that is new or changed raises the routing version, the same again does not") {
+  Inbox inbox;
+  const auto before = inbox.routing_version();
+  auto handler = handler_named("receipt");
+  inbox::register_handlers(inbox.connection(), {handler});
+  CHECK(inbox.routing_version() == before + 1);
+  inbox::register_handlers(inbox.connection(), {handler});
+  CHECK(inbox.routing_version() == before + 1);
+  handler.topics = {"orders", "pay*"};
+  handler.types = {"Order, \"Placed\""};
+  inbox::register_handlers(inbox.connection(), {handler});
+  CHECK(inbox.routing_version() == before + 2);
+  const auto routing = inbox::read_routing(inbox.connection());
+  REQUIRE(routing.handlers.size() == 1);
+  CHECK(routing.handlers[0].topics == handler.topics);
+  CHECK(routing.handlers[0].types == handler.types);
+}
+
+TEST_CASE("a configuration adds and changes handlers and never removes one") {
+  Inbox inbox;
+  inbox::register_handlers(inbox.connection(), {handler_named("one"), handler_named("two")});
+  inbox::register_handlers(inbox.connection(), {handler_named("three")});
+  CHECK(inbox::read_routing(inbox.connection()).handlers.size() == 3);
+}
+
+TEST_CASE("a handler that is renamed with an alias keeps its id and its deliveries") {
+  Inbox inbox;
+  const auto id = inbox.add_handler("mail-receipt");
+  const auto shard = inbox.add_shard("orders");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(5).owe(id);
+  batch.store(inbox.connection());
+  auto renamed = handler_named("send-receipt");
+  renamed.aliases = {"mail-receipt"};
+  inbox::register_handlers(inbox.connection(), {renamed});
+  CHECK(inbox.database().text("select name || ' ' || handler_id from inbox.handler") ==
+        "send-receipt " + std::to_string(id));
+  CHECK(inbox.database().text("select handler || ' ' || due from inbox.backlog") == "send-receipt 5");
+}
+
+TEST_CASE("a batch routed under an old version is refused and writes nothing: a rolling deploy loses no event") {
+  Inbox inbox;
+  const auto old_handler = inbox.add_handler("old");
+  const auto shard = inbox.add_shard("orders");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(10).owe(old_handler);
+  const auto new_handler = inbox.add_handler("new");  // by the instance that was deployed first
+
+  const auto refused = batch.store(inbox.connection());
+  CHECK(refused.routing_is_stale);
+  CHECK(inbox.position("orders") == 0);
+  CHECK(inbox.database().number("select count(*) from inbox.ledger") == 0);
+
+  batch.get().routing_version = inbox.routing_version();
+  batch.owe(new_handler);
+  CHECK(batch.store(inbox.connection()).stored == 10);
+  CHECK(inbox.database().text("select string_agg(handler || ' ' || due, ', ' order by handler) from inbox.backlog") ==
+        "new 10, old 10");
+}
+
+TEST_CASE("a handler added while batches are being stored gets every event, each once, before or after") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  const auto writer = inbox.connect();
+  std::atomic<bool> stop{false};
+  std::atomic<std::int64_t> stored{0};
+  std::thread storing{[&] {
+    auto routing = inbox::read_routing(*writer);
+    std::int64_t offset = 0;
+    while (!stop) {
+      inbox::IngestBatch batch;
+      batch.owner = base::random_uuid();
+      batch.fence = 1;
+      batch.routing_version = routing.version;
+      batch.steps = {{shard, 0, offset, offset + 5, 0}};
+      for (int i = 0; i < 5; ++i) {
+        event::Event event;
+        event.shard_id = shard;
+        event.offset = offset + i;
+        event.event_id = base::random_uuid();
+        event.event_type = "Happened";
+        batch.events.push_back(event);
+      }
+      for (const auto& handler : routing.handlers) {
+        batch.runs.push_back({handler.handler_id, shard, event::OffsetSet{{offset, offset + 5}}, milliseconds{0}});
+      }
+      const auto result = inbox::ingest(*writer, batch);
+      if (result.routing_is_stale) {
+        routing = inbox::read_routing(*writer);
+        continue;
+      }
+      offset += 5;
+      stored = offset;
+    }
+  }};
+  for (int i = 0; i < 5; ++i) {
+    wait_until("some more is stored", [&, seen = stored.load()] { return stored > seen + 100; });
+    inbox.add_handler("handler-" + std::to_string(i), {}, {}, Inbox::beginning());
+  }
+  wait_until("some more is stored", [&, seen = stored.load()] { return stored > seen + 100; });
+  stop = true;
+  storing.join();
+  backfill_all(inbox, 64);
+
+  const std::string total = std::to_string(stored.load());
+  CHECK(inbox.database().number("select count(*) from inbox.backlog where due = " + total) == 5);
+  CHECK(inbox.database().number("select count(*) from (select handler_id, inbox.count_of(range_agg(r)) as n from "
+                                "inbox.delivery, unnest(pending) r group by handler_id) x where n = " + total) == 5);
+}
+
+TEST_CASE("a new handler is back-filled from the beginning in bites, only with what it subscribes to") {
+  Inbox inbox;
+  const auto orders = inbox.add_shard("orders", 0);
+  const auto more = inbox.add_shard("orders", 1, 500);
+  const auto other = inbox.add_shard("payments");
+  Batch batch{inbox};
+  batch.at(orders, 0);
+  for (int i = 0; i < 50; ++i) batch.events(1, "{}", "Placed").events(1, "{}", "Shipped");
+  batch.at(more, 500).events(30, "{}", "Placed");
+  batch.at(other, 0).events(20, "{}", "Placed");
+  batch.store(inbox.connection());
+
+  const auto handler = inbox.add_handler("late", {"orders"}, {"Pla*"}, Inbox::beginning());
+  CHECK(inbox.outstanding() > 0);
+  CHECK(backfill_all(inbox, 16) > 7);
+  CHECK(inbox.database().number("select due from inbox.backlog where handler = 'late'") == 80);
+  CHECK(inbox.database().number("select count(*) from inbox.backfill") == 0);
+  CHECK(inbox.database().number("select max(events) from inbox.delivery") <= 16);
+  const auto claimed = claim_due(inbox.connection(), handler, inbox.owner);
+  CHECK(events_in(claimed.runs) == 80);
+  for (const auto& run : claimed.runs) {
+    for (const auto* event : run.events) CHECK(event->event_type == "Placed");
+  }
+}
+
+TEST_CASE("a new handler that starts now is owed nothing of the past, one that starts at a time what came since") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  Batch early{inbox};
+  early.at(shard, 0).events(10);
+  early.store(inbox.connection());
+  const auto between = inbox.database().number("select (extract(epoch from clock_timestamp()) * 1000000)::bigint");
+  Batch late{inbox};
+  late.at(shard, 10).events(7);
+  late.store(inbox.connection());
+
+  inbox.add_handler("from-now");
+  inbox.add_handler("since", {}, {}, {config::StartAt::Kind::time, between});
+  backfill_all(inbox, 100);
+  CHECK(inbox.database().text("select string_agg(handler || ' ' || due, ', ' order by handler) from inbox.backlog") ==
+        "from-now 0, since 7");
+}
+
+TEST_CASE(
+    "history with wide gaps between its offsets becomes runs of a bounded span, so that views find their outcomes") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("compacted");
+  Batch batch{inbox};
+  batch.at(shard, 0);
+  for (int i = 0; i < 20; ++i) batch.events(1).skip(4000);
+  batch.store(inbox.connection());
+  const auto handler = inbox.add_handler("late", {}, {}, Inbox::beginning());
+  backfill_all(inbox, 1000);
+
+  CHECK(inbox.database().number("select max(upper(pending) - lower(pending)) from inbox.delivery") <= 10'000);
+  const auto claimed = claim_due(inbox.connection(), handler, inbox.owner);
+  CHECK(events_in(claimed.runs) == 20);
+  for (const auto& run : claimed.runs) inbox::settle(inbox.connection(), inbox.owner, {all_done(run)});
+  CHECK(inbox.database().number("select count(*) from inbox.deliveries where state = 'done'") == 20);
+}
+
+TEST_CASE("names and prefixes match the same in C++ and in SQL") {
+  Inbox inbox;
+  for (const std::string pattern : {"orders", "order*", "*", "ord_rs", "orders.*", "%", ""}) {
+    for (const std::string name : {"orders", "order", "orders.eu", "ordXrs", "", "*"}) {
+      const bool in_sql = inbox.database().text("select inbox.matches($1, array[$2])", {name, pattern}) == "t";
+      INFO(name << " against " << pattern);
+      CHECK(inbox::matches(name, {pattern}) == in_sql);
+    }
+  }
+  CHECK(inbox::matches("anything", {}));
+}

@@ -1,0 +1,108 @@
+// Day partitions, retention, and who keeps vacuum from its work.
+#include <catch2/catch_test_macros.hpp>
+
+#include "integration/support/inbox.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+
+namespace {
+
+/// Moves the only event partition's rows to a day long ago.
+void make_old_day(Inbox& inbox) {
+  inbox.database().run(
+      "set timezone = 'UTC'; create table inbox.event_20200101 partition of inbox.event for values from "
+      "('2020-01-01 00:00:00+00') to ('2020-01-02 00:00:00+00')");
+  inbox.database().run(
+      "with gone as (delete from inbox.event returning *) insert into inbox.event select shard_id, "
+      "\"offset\", event_id, source_id, event_type, source, subject, key, payload, headers, occurred_at, "
+      "kafka_timestamp, '2020-01-01 12:00:00+00' from gone");
+  inbox.database().run("update inbox.delivery set received_from = '2020-01-01 12:00:00+00', received_to = '2020-01-01 "
+                       "12:00:00+00'");
+}
+
+}  // namespace
+
+TEST_CASE("day partitions are made ahead, once, whatever the time zone of the session") {
+  Inbox inbox;
+  CHECK(inbox::make_partitions(inbox.connection(), 2) == 0);
+  CHECK(inbox::make_partitions(inbox.connection(), 5) == 9);
+  auto settings = inbox.settings();
+  settings.url += "?options=-c%20timezone%3DPacific/Kiritimati";
+  const auto elsewhere = inbox.connect(settings);
+  CHECK(inbox::make_partitions(*elsewhere, 5) == 0);
+}
+
+TEST_CASE("a day is dropped when it is past its retention, and not while somebody is owed its events") {
+  using namespace std::chrono_literals;
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  const auto shard = inbox.add_shard("orders");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(5).owe(handler);
+  batch.store(inbox.connection());
+  make_old_day(inbox);
+
+  CHECK_FALSE(inbox::drop_partition(inbox.connection(), "event", 24h).has_value());
+  const auto claimed = claim_due(inbox.connection(), handler, inbox.owner);
+  REQUIRE(claimed.runs.size() == 1);
+  CHECK(claimed.runs[0].events.size() == 5);
+  inbox::settle(inbox.connection(), inbox.owner, {all_done(claimed.runs[0])});
+  CHECK(inbox::drop_partition(inbox.connection(), "event", 24h) == "event_20200101");
+  CHECK_FALSE(inbox::drop_partition(inbox.connection(), "event", 24h).has_value());
+  CHECK(inbox.database().number("select count(*) from inbox.event") == 0);
+
+  Batch again{inbox};  // purged, then delivered once more: still absorbed
+  again.at(shard, 5).event(batch.events()[0].event_id).owe(handler);
+  CHECK(again.store(inbox.connection()).duplicates == 1);
+}
+
+TEST_CASE("a drop that has to wait for a long reader gives up soon and lets ingest go on") {
+  using namespace std::chrono_literals;
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  make_old_day(inbox);
+  Session reader{inbox.database().url(), inbox.database().schema()};
+  reader.run("begin; select count(*) from inbox.event");
+  const auto began = std::chrono::steady_clock::now();
+  CHECK(failure_of([&] { inbox::drop_partition(inbox.connection(), "event", 24h); }).fault == inbox::Fault::retry);
+  CHECK(std::chrono::steady_clock::now() - began < 5s);
+  Batch batch{inbox};
+  batch.at(shard, 0).events(1);
+  CHECK(batch.store(inbox.connection()).stored == 1);
+}
+
+TEST_CASE("old rows of the ledger and of positions go in bites, never the newest position") {
+  using namespace std::chrono_literals;
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  inbox.database().run("insert into inbox.position select $1::int, 0, i, i + 1, 1 from generate_series(0, 2999) i",
+                       {std::to_string(shard)});
+  std::int64_t trimmed = 0;
+  while (const auto bite = inbox::trim_positions(inbox.connection(), 500)) {
+    CHECK(bite <= 500);
+    trimmed += bite;
+  }
+  CHECK(trimmed == 2000);
+  CHECK(inbox.position("orders") == 3000);
+
+  Batch batch{inbox};
+  batch.at(shard, 3000).events(10);
+  batch.store(inbox.connection());
+  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100) == 0);
+  inbox.database().run("update inbox.ledger set received_on = current_date - 3");
+  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 4) == 4);
+  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100) == 6);
+}
+
+TEST_CASE("instances are seen, and told apart from those that have stopped") {
+  Inbox inbox;
+  const inbox::InstanceIdentity one{base::random_uuid(), "host-a", 11};
+  const inbox::InstanceIdentity two{base::random_uuid(), "host-b", 22};
+  inbox::instance_seen(inbox.connection(), one, false);
+  inbox::instance_seen(inbox.connection(), two, false);
+  inbox::instance_seen(inbox.connection(), two, true);
+  CHECK(inbox.database().text(
+            "select string_agg(host || ' ' || (stopped_at is null), ', ' order by host) from inbox.instance") ==
+        "host-a true, host-b false");
+}

@@ -1,0 +1,96 @@
+// The public face: columns are promises, states are what people see.
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+
+#include "integration/support/inbox.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+
+namespace {
+
+std::string missing(Inbox& inbox, const std::string& view, const std::vector<std::string>& promised) {
+  const auto there = inbox.database().session().columns("select * from inbox." + view + " limit 0");
+  std::string out;
+  for (const std::string& column : promised) {
+    if (std::find(there.begin(), there.end(), column) == there.end()) out += view + "." + column + " ";
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("every promised column of every view is there") {
+  Inbox inbox;
+  CHECK(missing(inbox, "events", {"event_id", "source_id", "topic", "partition", "offset", "event_type", "source",
+                                  "subject", "key", "payload", "headers", "occurred_at", "received_at"}) == "");
+  CHECK(missing(inbox, "deliveries", {"event_id", "handler", "state", "attempts", "due_at", "last_error",
+                                      "finished_at"}) == "");
+  CHECK(missing(inbox, "failures", {"event_id", "handler", "attempt", "occurred_at", "error_class", "message",
+                                    "duration"}) == "");
+  CHECK(missing(inbox, "backlog", {"handler", "due", "leased", "retrying", "waiting", "dead", "oldest_due_age"}) == "");
+  CHECK(missing(inbox, "lag", {"topic", "partition", "position", "high_watermark", "lag", "halted_reason"}) == "");
+  CHECK(missing(inbox, "dead_letters", {"event_id", "handler"}) == "");
+  CHECK(missing(inbox, "quarantined", {"topic", "partition", "offset", "reason"}) == "");
+}
+
+TEST_CASE("the promised types hold") {
+  Inbox inbox;
+  CHECK(inbox.database().text(
+            "select string_agg(c || '=' || format_type(atttypid, null), ' ' order by c) from (select a.attname as c, "
+            "a.atttypid from pg_attribute a where attrelid = 'inbox.events'::regclass and attname in ('event_id', "
+            "'source_id', 'key', 'payload', 'headers')) x") ==
+        "event_id=uuid headers=jsonb key=bytea payload=bytea source_id=text");
+  CHECK(inbox.database().text("select format_type(atttypid, null) from pg_attribute where attrelid = "
+                              "'inbox.backlog'::regclass and attname = 'oldest_due_age'") == "interval");
+}
+
+TEST_CASE("the backlog counts events, not rows") {
+  Inbox inbox;
+  const auto one = inbox.add_handler("one");
+  const auto two = inbox.add_handler("two");
+  const auto shard = inbox.add_shard("orders");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(100).owe(one).owe(two, milliseconds{60'000});
+  batch.store(inbox.connection());
+  CHECK(inbox.database().text(
+            "select string_agg(handler || ' ' || due || ' ' || leased || ' ' || retrying || ' ' || dead,"
+            " ', ' order by handler) from inbox.backlog") == "one 100 0 0 0, two 0 100 0 0");
+  CHECK(inbox.database().number("select count(*) from inbox.backlog where oldest_due_age > interval '0'") == 1);
+  CHECK(inbox.outstanding() == 200);
+}
+
+TEST_CASE("the lag is what the broker last told minus the position") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders", 0, 40);
+  inbox::record_watermarks(inbox.connection(), {{shard, 100}});
+  CHECK(inbox.database().text(
+            "select topic || ' ' || partition || ' ' || position || ' ' || high_watermark || ' ' || lag "
+            "from inbox.lag") == "orders 0 40 100 60");
+}
+
+TEST_CASE("the deliveries of one event are found by its id without reading everything") {
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  const auto shard = inbox.add_shard("orders");
+  base::Uuid wanted;
+  for (int i = 0; i < 20; ++i) {
+    Batch batch{inbox};
+    batch.at(shard, i * 1000).events(1000).owe(handler);
+    batch.store(inbox.connection());
+    if (i == 7) wanted = batch.events()[500].event_id;
+  }
+  auto& database = inbox.database();
+  database.run("analyze inbox.event; analyze inbox.ledger; analyze inbox.delivery");
+  const auto rows = database.rows("explain (analyze, buffers, costs off, timing off, summary off) select * from "
+                                  "inbox.deliveries where event_id = '" + wanted.text() + "'");
+  CHECK(rows.at(0).at(0)->find("rows=1 ") != std::string::npos);
+  std::int64_t buffers = 0;
+  for (const auto& row : rows) {
+    const auto hit = row[0]->find("shared hit=");
+    if (hit != std::string::npos && buffers == 0) buffers = std::stoll(row[0]->substr(hit + 11));
+  }
+  WARN("buffers read to find the deliveries of one of 20000 events: " << buffers);
+  CHECK(buffers < 100);
+}

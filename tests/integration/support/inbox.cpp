@@ -1,0 +1,152 @@
+#include "integration/support/inbox.hpp"
+
+#include <functional>
+#include <numeric>
+#include <stdexcept>
+#include <string_view>
+
+#include "inbox/migrations.hpp"
+#include "support/environment.hpp"
+
+namespace inboxd::support {
+namespace {
+
+constexpr int days_ahead = 2;
+
+}  // namespace
+
+Inbox::Inbox() : Inbox{needed("INBOXD_TEST_PG")} {}
+
+Inbox::Inbox(const std::string& url, const std::string& direct) : database_{direct.empty() ? url : direct} {
+  settings_.url = url;
+  settings_.schema = database_.schema();
+  connection_ = connect();
+  const auto migrated = inbox::migrate(*connection_, settings_.schema, [](const inbox::Migration&) {});
+  if (!migrated.ok()) throw std::runtime_error{migrated.problem().message};
+  inbox::make_partitions(*connection_, days_ahead);
+}
+
+std::unique_ptr<inbox::Connection> Inbox::connect(const std::string& purpose) {
+  return std::make_unique<inbox::Connection>(settings_, purpose, watchdog_, log_);
+}
+
+std::unique_ptr<inbox::Connection> Inbox::connect(const config::Database& settings) {
+  return std::make_unique<inbox::Connection>(settings, "test", watchdog_, log_);
+}
+
+std::int32_t Inbox::add_handler(const std::string& name, const std::vector<std::string>& topics,
+                                const std::vector<std::string>& types, config::StartAt start) {
+  config::Handler handler;
+  handler.name = name;
+  handler.topics = topics;
+  handler.types = types;
+  handler.start = start;
+  inbox::register_handlers(*connection_, {handler});
+  return static_cast<std::int32_t>(
+      database_.number("select handler_id from inbox.handler where name = $1", {name}));
+}
+
+std::int32_t Inbox::add_shard(const std::string& topic, int partition, std::int64_t next) {
+  inbox::write_first_positions(*connection_, topic, "incarnation", {{partition, next}});
+  return inbox::find_position(*connection_, topic, partition)->shard_id;
+}
+
+std::int64_t Inbox::position(const std::string& topic, int partition) {
+  return inbox::find_position(*connection_, topic, partition)->next_offset;
+}
+
+std::int64_t Inbox::outstanding() {
+  std::vector<std::string> names;
+  for (const auto& handler : inbox::read_routing(*connection_).handlers) names.push_back(handler.name);
+  return inbox::outstanding(*connection_, names);
+}
+
+Batch::Batch(Inbox& inbox, std::optional<base::Uuid> owner) {
+  batch_.owner = owner.value_or(inbox.owner);
+  batch_.fence = base::random_fence();
+  batch_.routing_version = inbox.routing_version();
+}
+
+Batch& Batch::at(std::int32_t shard, std::int64_t expected, std::int32_t epoch) {
+  batch_.steps.push_back({shard, epoch, expected, expected, 0});
+  offsets_ = {};
+  return *this;
+}
+
+Batch& Batch::event(const base::Uuid& id, std::string_view payload, std::string_view type) {
+  auto& step = batch_.steps.back();
+  event::Event event;
+  event.shard_id = step.shard_id;
+  event.offset = step.next;
+  event.event_id = id;
+  event.payload = arena_.copy(payload);
+  event.event_type = arena_.copy(type);
+  event.digest = static_cast<std::int64_t>(std::hash<std::string_view>{}(payload));
+  batch_.events.push_back(event);
+  offsets_.add(step.next++);
+  return *this;
+}
+
+Batch& Batch::events(int count, std::string_view payload, std::string_view type) {
+  for (int i = 0; i < count; ++i) event(base::random_uuid(), payload, type);
+  return *this;
+}
+
+Batch& Batch::skip(std::int64_t count) {
+  batch_.steps.back().next += count;
+  return *this;
+}
+
+Batch& Batch::reject(const std::string& reason) {
+  auto& step = batch_.steps.back();
+  inbox::QuarantinedRecord record;
+  record.shard_id = step.shard_id;
+  record.offset = step.next++;
+  record.reason = reason;
+  record.detail = "a test's";
+  record.payload = "raw";
+  record.payload_size = 3;
+  batch_.rejected.push_back(record);
+  return *this;
+}
+
+Batch& Batch::owe(std::int32_t handler, milliseconds lease) {
+  batch_.runs.push_back({handler, batch_.steps.back().shard_id, offsets_, lease});
+  return *this;
+}
+
+inbox::DatabaseFailure failure_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (...) {
+    return inbox::describe(std::current_exception());
+  }
+  throw std::runtime_error{"it was expected to fail"};
+}
+
+inbox::Claimed claim_due(inbox::Connection& connection, std::int32_t handler, const base::Uuid& owner,
+                         std::int64_t events, milliseconds lease, int rows) {
+  inbox::ClaimRequest request;
+  request.handler_id = handler;
+  request.owner = owner;
+  request.lease = lease;
+  request.events = events;
+  request.rows = rows;
+  return inbox::claim(connection, request);
+}
+
+inbox::Settlement all_done(const inbox::LeasedRun& run) {
+  inbox::Settlement out;
+  out.key = run.key;
+  out.done = run.pending;
+  out.whole = true;
+  return out;
+}
+
+std::int64_t events_in(const std::vector<inbox::LeasedRun>& runs) {
+  return std::accumulate(runs.begin(), runs.end(), std::int64_t{0}, [](std::int64_t sum, const inbox::LeasedRun& run) {
+    return sum + static_cast<std::int64_t>(run.events.size());
+  });
+}
+
+}  // namespace inboxd::support

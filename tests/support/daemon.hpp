@@ -1,0 +1,81 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/database.hpp"
+#include "support/kafka.hpp"
+#include "support/notify_socket.hpp"
+#include "support/process.hpp"
+
+namespace inboxd::support {
+
+/// One handler of an inboxd.yaml. What is not named here stands in `more` as YAML: `deadline: 2s`.
+struct HandlerText {
+  std::string name = "recorder";
+  std::string plugin = {};                     ///< empty: the recorder
+  std::vector<std::string> topics = {};        ///< empty: all
+  std::string start = "beginning";
+  std::vector<std::string> more = {};
+  std::map<std::string, std::string> settings = {};
+};
+
+/// An inboxd.yaml with what tests want unless they say otherwise: short sessions, short leases, quick polls.
+struct ConfigText {
+  ConfigText(const Database& database, const Kafka& kafka);
+
+  std::string url;
+  std::string schema;
+  std::string brokers;
+  std::string group = random_name("group");
+  std::string instance_id = {};
+  std::map<std::string, std::string> kafka;
+  std::vector<std::string> topics = {};        ///< each a YAML map: `{name: orders, start: end}`
+  std::vector<HandlerText> handlers = {};
+  std::map<std::string, std::string> sections = {};  ///< `ingest` -> `{connections: 1}`, `database` -> `prepare: false`
+
+  std::string text() const;
+};
+
+/// The file in the build folder that is the daemon.
+std::string daemon_program();
+/// A plugin that the test build made: `recorder`.
+std::string plugin_file(const std::string& name);
+
+/// A running daemon with its file, its log and its notification socket. Killed at the end. Where a test fails, the end
+/// of its log is printed.
+class Daemon final {
+ public:
+  explicit Daemon(const ConfigText& config, std::vector<std::string> arguments = {"run", "--migrate"},
+                  std::map<std::string, std::string> environment = {});
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  Process& process() { return *process_; }
+  const NotifySocket& notified() const { return notify_; }
+
+  void wait_ready();
+  /// SIGTERM, and waits for its end.
+  ExitStatus stop(milliseconds within = patience);
+  void kill() { process_->kill(); }
+
+  void write_config(std::string_view text);    ///< for SIGHUP
+  std::string log() const;
+  int count_in_log(const std::string& text) const;
+  void wait_log(const std::string& text, int times = 1, milliseconds within = patience) const;
+
+ private:
+  TempFolder folder_;
+  NotifySocket notify_;
+  std::unique_ptr<Process> process_;
+};
+
+/// Runs a command of the program to its end: `command(config, {"check", "--offline"})`.
+Finished command(const ConfigText& config, const std::vector<std::string>& arguments);
+/// The same with a file of which only the text is known.
+Finished command_with_file(std::string_view config, const std::vector<std::string>& arguments,
+                           std::string* path = nullptr);
+
+}  // namespace inboxd::support

@@ -1,0 +1,75 @@
+// Notes each event that it is given in a file, one line with one write, so that several processes can share it; then
+// behaves as its settings say. A test counts the lines.
+#include <fcntl.h>
+#include <inboxd/handler.hpp>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+namespace {
+
+std::int64_t monotonic_ms() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
+}
+
+class Recorder : public inboxd::Handler {
+ public:
+  explicit Recorder(const inboxd::Settings& settings)
+      : handler_{settings.handler()},
+        file_{open(settings.text("file").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)},
+        fail_first_{settings.number("fail_first", 0)},
+        fail_type_{settings.text("fail_type", "")},
+        dead_type_{settings.text("dead_type", "")},
+        crash_type_{settings.text("crash_type", "")},
+        takes_{settings.duration("takes", inboxd::Milliseconds{0})},
+        gate_{settings.text("gate", "")} {
+    if (file_ < 0) throw inboxd::SettingsError{"setting 'file' names a file that cannot be written"};
+  }
+  ~Recorder() override { close(file_); }
+
+  inboxd::Outcome handle(inboxd::Call& call, const inboxd::Event& event) override {
+    note(event);
+    if (!crash_type_.empty() && event.type() == crash_type_) std::abort();
+    if (takes_.count() > 0) std::this_thread::sleep_for(takes_);
+    while (!gate_.empty() && access(gate_.c_str(), F_OK) != 0) {  // held until the test makes the file
+      if (call.is_cancelled()) return inboxd::retry("cancelled", "cancelled");
+      std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    }
+    if (!dead_type_.empty() && event.type() == dead_type_) return inboxd::dead("told to be dead", "test.dead");
+    if (event.attempt() <= fail_first_ || (!fail_type_.empty() && event.type() == fail_type_)) {
+      return inboxd::retry("told to fail on attempt " + std::to_string(event.attempt()), "test.failure");
+    }
+    return inboxd::done();
+  }
+
+ private:
+  void note(const inboxd::Event& event) const {
+    const std::string line = handler_ + " " + event.id() + " " + std::string{event.topic()} + " " +
+                             std::to_string(event.partition()) + " " + std::to_string(event.offset()) + " " +
+                             std::to_string(event.attempt()) + " " + std::to_string(monotonic_ms()) + " " +
+                             std::to_string(getpid()) + "\n";
+    if (write(file_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+      throw std::runtime_error{"the recording cannot be written"};
+    }
+  }
+
+  std::string handler_;
+  int file_;
+  std::int64_t fail_first_;
+  std::string fail_type_;
+  std::string dead_type_;
+  std::string crash_type_;
+  inboxd::Milliseconds takes_;
+  std::string gate_;
+};
+
+}  // namespace
+
+INBOXD_HANDLER(Recorder, "recorder", "1.0")

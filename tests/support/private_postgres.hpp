@@ -1,0 +1,45 @@
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/environment.hpp"
+#include "support/process.hpp"
+
+namespace inboxd::support {
+
+/// A PostgreSQL cluster of one test: to stop, to set back to an earlier state, to configure as no shared one may be.
+/// It does not fsync: it outlives its processes, not the machine.
+class PrivatePostgres final {
+ public:
+  /// `lines` for postgresql.conf.
+  explicit PrivatePostgres(const std::vector<std::string>& lines = {});
+  PrivatePostgres(const PrivatePostgres&) = delete;
+  PrivatePostgres& operator=(const PrivatePostgres&) = delete;
+
+  std::string url() const;
+  int port() const { return port_; }
+
+  void start();
+  void stop();                                 ///< at once, as a crash would; what was committed stays
+  bool is_running() const { return server_ != nullptr; }
+
+  /// A copy of the whole cluster as it is now (it stops for that), and back to it, as a restore from a backup would.
+  void snapshot();
+  void restore();
+
+  /// A line for postgresql.conf that a running server reads.
+  void configure(const std::string& line);
+
+ private:
+  void copy(const std::filesystem::path& from, const std::filesystem::path& to);
+
+  std::string user_;
+  std::string programs_;
+  int port_;
+  TempFolder folder_;
+  std::unique_ptr<Process> server_;
+};
+
+}  // namespace inboxd::support

@@ -1,0 +1,40 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "support/environment.hpp"
+
+namespace inboxd::support {
+
+/// What recorder.so wrote: one entry for each event that a handler was given.
+struct Recorded {
+  std::string handler;
+  std::string event_id;
+  std::string topic;
+  int partition = 0;
+  std::int64_t offset = 0;
+  int attempt = 0;
+  std::int64_t monotonic_ms = 0;
+  int process_id = 0;
+};
+
+/// The file that recorders of all instances append to: setting `file` of the recorder.
+class Recording final {
+ public:
+  std::filesystem::path file() const { return folder_ / "recorded"; }
+  std::vector<Recorded> all() const;
+  std::size_t count() const { return all().size(); }
+  /// How often each event was given to a handler.
+  std::map<std::string, int> calls_by_event(const std::string& handler = "recorder") const;
+  /// In which processes.
+  std::set<int> processes() const;
+
+ private:
+  TempFolder folder_;
+};
+
+}  // namespace inboxd::support

@@ -1,0 +1,156 @@
+// Commands as a whole, without servers: what goes to stdout and stderr, and the exit status.
+#include "cli/main_command.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+using namespace inboxd;
+using namespace inboxd::cli;
+using base::ExitCode;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+struct Ended {
+  ExitCode code;
+  std::string out;
+  std::string messages;
+};
+
+Ended run(const std::vector<std::string>& words) {
+  std::ostringstream out;
+  std::ostringstream messages;
+  const ExitCode code = main_command(words, Output{out, messages, {}, {}, false, false});
+  return {code, out.str(), messages.str()};
+}
+
+/// A configuration file that goes away with the test.
+class File {
+ public:
+  explicit File(const std::string& text) {
+    char name[] = "/tmp/inboxd_cli_XXXXXX";
+    folder_ = ::mkdtemp(name);
+    std::ofstream{path()} << text;
+  }
+  ~File() { std::filesystem::remove_all(folder_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  std::string path() const { return folder_ + "/inboxd.yaml"; }
+
+ private:
+  std::string folder_;
+};
+
+/// Nobody listens on port 1.
+const std::string unreachable =
+    "database: {url: 'postgresql://app@127.0.0.1:1/app', deadline: 2s}\n"
+    "kafka: {brokers: '127.0.0.1:1', group: test}\n"
+    "topics: [{name: orders}]\n"
+    "handlers: [{name: first, plugin: log, subscribe: {topics: [orders]}}]\n";
+
+}  // namespace
+
+TEST_CASE("a configuration that is not there ends with status 78 and nothing on stdout") {
+  const auto ended = run({"status", "--config", "/nowhere/inboxd.yaml"});
+  CHECK(ended.code == ExitCode::configuration);
+  CHECK(ended.out.empty());
+  CHECK_THAT(ended.messages, ContainsSubstring("inboxd: /nowhere/inboxd.yaml: "));
+}
+
+TEST_CASE("all problems of a configuration are told at once, with their places") {
+  const File file{"databse: {}\nkafka: {brokers: 'x', group: g, broker: y}\n"};
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"status"}, {"run"}, {"migrate"}, {"dead", "list"}}) {
+    auto with_file = words;
+    with_file.insert(with_file.end(), {"--config", file.path()});
+    const auto ended = run(with_file);
+    CHECK(ended.code == ExitCode::configuration);
+    CHECK_THAT(ended.messages, ContainsSubstring(":1:1: databse"));
+    CHECK_THAT(ended.messages, ContainsSubstring(":2:"));
+  }
+}
+
+TEST_CASE("check --offline judges the file and nothing else") {
+  const File file{unreachable};
+  const auto ended = run({"check", "--offline", "--config", file.path()});
+  CHECK(ended.code == ExitCode::done);
+  CHECK_THAT(ended.out, ContainsSubstring("ok  configuration: "));
+  const auto json = run({"check", "--offline", "--json", "--config", file.path()});
+  CHECK(admin::Document::parse(json.out).at("ok") == true);
+  const File wrong{"databse: {}\n"};
+  const auto refused = run({"check", "--offline", "--json", "--config", wrong.path()});
+  CHECK(refused.code == ExitCode::configuration);
+  CHECK(admin::Document::parse(refused.out).at("ok") == false);
+}
+
+TEST_CASE("a database that is not reached ends with status 69, named without its password") {
+  const File file{"database: {url: 'postgresql://app:secret@127.0.0.1:1/app', deadline: 2s}\n" +
+                  unreachable.substr(unreachable.find('\n') + 1)};
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"status"}, {"events", "list", "--json"}, {"dead", "replay", "--all"}, {"migrate"}}) {
+    auto with_file = words;
+    with_file.insert(with_file.end(), {"--config", file.path()});
+    const auto ended = run(with_file);
+    CAPTURE(words.front());
+    CHECK(ended.code == ExitCode::unavailable);
+    CHECK(ended.out.empty());
+    CHECK_THAT(ended.messages, ContainsSubstring("host=127.0.0.1 port=1"));
+    CHECK_THAT(ended.messages, !ContainsSubstring("secret"));
+  }
+}
+
+TEST_CASE("arguments that make no sense are refused before anything is opened") {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"events", "list", "--limit", "0"}, {"dead", "list", "--since", "soon"},
+        {"shards", "accept-gap", "orders", "x"}}) {
+    const auto ended = run(words);
+    CHECK(ended.code == ExitCode::usage);
+    CHECK(ended.out.empty());
+  }
+  CHECK(run({"migrate", "--plan", "--check"}).code == ExitCode::usage);
+  CHECK(run({"config", "reference", "--yaml", "--minimal"}).code == ExitCode::usage);
+  CHECK(run({"status", "--watch", "--json"}).code == ExitCode::usage);
+}
+
+TEST_CASE("a plugin that is not there is a no, with a sentence") {
+  const auto ended = run({"plugin", "check", "/nowhere/handler.so"});
+  CHECK(ended.code == ExitCode::no);
+  CHECK(ended.out.empty());
+  CHECK_THAT(ended.messages, ContainsSubstring("/nowhere/handler.so"));
+  const auto json = run({"plugin", "check", "/nowhere/handler.so", "--json"});
+  CHECK(admin::Document::parse(json.out).at("ok") == false);
+}
+
+TEST_CASE("every --json is one document") {
+  const File file{unreachable};
+  for (std::vector<std::string> words : {std::vector<std::string>{"version"},
+                                         {"config", "show", "--config", file.path()},
+                                         {"config", "reference"},
+                                         {"config", "schema"}}) {
+    CAPTURE(words.front());
+    words.push_back("--json");
+    const auto ended = run(words);
+    CHECK(ended.code == ExitCode::done);
+    CHECK(ended.messages.empty());
+    CHECK(admin::Document::accept(ended.out));
+  }
+}
+
+TEST_CASE("what the reference prints can be loaded") {
+  const auto printed = run({"config", "reference", "--minimal"});
+  const File file{printed.out};
+  CHECK(run({"check", "--offline", "--config", file.path()}).code == ExitCode::done);
+}
+
+TEST_CASE("output that could not be written is no success") {
+  std::ostringstream out;
+  out.setstate(std::ios::badbit);
+  std::ostringstream messages;
+  CHECK(main_command({"version"}, Output{out, messages, {}, {}, false, false}) == ExitCode::no);
+}

@@ -1,0 +1,119 @@
+// What people type.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <set>
+#include <sstream>
+
+#include "cli/command_line.hpp"
+
+using namespace inboxd;
+using namespace inboxd::cli;
+using base::ExitCode;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;
+using Words = std::vector<std::string>;
+
+namespace {
+
+Words split(const std::string& text) {
+  std::istringstream in{text};
+  Words out;
+  for (std::string word; in >> word;) out.push_back(word);
+  return out;
+}
+
+/// Keeps the table for what points into it.
+struct Line {
+  explicit Line(const std::string& text) : outcome{parse(table, split(text))} {}
+
+  const Parsed& parsed() const { return std::get<Parsed>(outcome); }
+  const Said& said() const { return std::get<Said>(outcome); }
+
+  std::vector<Command> table = commands();
+  std::variant<Parsed, Said> outcome;
+};
+
+}  // namespace
+
+TEST_CASE("a command is found with what it was given") {
+  const Line line{"--config a.yaml dead replay 12 13 --error timeout* --error io --rate 50 --json"};
+  CHECK(line.parsed().command->verb == "dead replay");
+  CHECK(line.parsed().config_file == "a.yaml");
+  CHECK(line.parsed().json);
+  CHECK(line.parsed().given.at("id") == Words{"12", "13"});
+  CHECK(line.parsed().given.at("error") == Words{"timeout*", "io"});
+  CHECK(line.parsed().given.at("rate") == Words{"50"});
+  CHECK_FALSE(line.parsed().given.contains("dry-run"));
+}
+
+TEST_CASE("the configuration may be named behind the command, too") {
+  CHECK(Line{"status --config a.yaml"}.parsed().config_file == "a.yaml");
+  CHECK(Line{"events show X --config=a.yaml"}.parsed().config_file == "a.yaml");
+}
+
+TEST_CASE("an ID may look like a command") {
+  CHECK(Line{"events show status"}.parsed().given.at("id") == Words{"status"});
+}
+
+TEST_CASE("an option takes no more words than its value") {
+  const Line line{"dead replay --type a 12"};
+  CHECK(line.parsed().given.at("type") == Words{"a"});
+  CHECK(line.parsed().given.at("id") == Words{"12"});
+}
+
+TEST_CASE("--version is the command of that name") { CHECK(Line{"--version"}.parsed().command->verb == "version"); }
+
+TEST_CASE("what is not understood ends with status 64 and says what would be right") {
+  const std::map<std::string, std::string> complaints{
+      {"", "which command? See inboxd -h"},
+      {"stats", "there is no command stats, did you mean status? See inboxd -h"},
+      {"dead lst", "dead: there is no command lst, did you mean list? See inboxd dead -h"},
+      {"dead", "dead: which command? See inboxd dead -h"},
+      {"events show", "events show: ID is required; see inboxd events show -h"},
+      {"events show a b", "events show: The following argument was not expected: b; see inboxd events show -h"},
+      {"status --wach", "status: The following argument was not expected: --wach; see inboxd status -h"},
+      {"status a\x1b[2J", "status: The following argument was not expected: a\\x1b[2J; see inboxd status -h"}};
+  for (const auto& [typed, complaint] : complaints) {
+    CAPTURE(typed);
+    const Line line{typed};
+    CHECK(line.said().code == ExitCode::usage);
+    CHECK(line.said().text == "inboxd: " + complaint + "\n");
+  }
+}
+
+TEST_CASE("help opens with examples, for every command and every family") {
+  std::set<std::string> asked{""};
+  for (const Command& command : commands()) {
+    asked.insert(command.verb);
+    asked.insert(command.verb.substr(0, command.verb.find(' ')));
+  }
+  for (const std::string& verb : asked) {
+    CAPTURE(verb);
+    const Line line{verb + " -h"};
+    CHECK(line.said().code == ExitCode::done);
+    CHECK_THAT(line.said().text, StartsWith("Examples:\n  inboxd " + verb));
+    CHECK_THAT(line.said().text, ContainsSubstring("Usage: inboxd" + (verb.empty() ? "" : " " + verb) + " ["));
+  }
+}
+
+TEST_CASE("every example of the help can be typed") {
+  for (const Command& command : commands()) {
+    for (const auto& example : command.examples) {
+      CAPTURE(example.command);
+      std::string typed = example.command.substr(0, example.command.find(" > "));
+      std::erase(typed, '"');
+      const Line line{typed};
+      REQUIRE(std::holds_alternative<Parsed>(line.outcome));
+      CHECK(line.parsed().command->verb == command.verb);
+      CHECK(admin::read_arguments(command.parameters, line.parsed().given, 0).ok());
+    }
+  }
+}
+
+TEST_CASE("everything but the daemon itself can answer in JSON") {
+  for (const Command& command : commands()) {
+    CAPTURE(command.verb);
+    CHECK(command.has_json == (command.verb != "run"));
+  }
+}
