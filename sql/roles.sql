@@ -4,7 +4,8 @@
 --        -f sql/roles.sql DATABASE
 --
 -- owner runs `inboxd migrate` and owns everything; ingest and worker are granted to the daemon's login (both, where one
--- process does all); reader sees the views. Run it again after each migration: it grants what is new.
+-- process does all); reader sees everything and changes nothing. Run it again after each migration: it
+-- grants what is new.
 \set ON_ERROR_STOP on
 
 select format('create role %I nologin', name) from unnest(array[:'owner', :'ingest', :'worker', :'reader']) name
@@ -14,7 +15,7 @@ create schema if not exists :"schema" authorization :"owner";
 grant usage on schema :"schema" to :"ingest", :"worker", :"reader";
 
 -- Ingest stores; it routes by reading handlers, and registers them.
-grant select on all tables in schema :"schema" to :"ingest", :"worker";
+grant select on all tables in schema :"schema" to :"ingest", :"worker", :"reader";
 select format('grant insert, update on %I.%I to %I', :'schema', name, :'ingest')
 from unnest(array['shard', 'position', 'handler', 'routing', 'backfill', 'instance', 'also_seen']) name
 where to_regclass(format('%I.%I', :'schema', name)) is not null \gexec
@@ -31,6 +32,3 @@ where to_regclass(format('%I.%I', :'schema', name)) is not null \gexec
 select format('grant usage on all sequences in schema %I to %I, %I', :'schema', :'ingest', :'worker') \gexec
 select format('grant execute on all functions in schema %I to %I, %I, %I', :'schema', :'ingest', :'worker',
               :'reader') \gexec
-
-select format('grant select on %I.%I to %I', :'schema', viewname, :'reader') from pg_views
-where schemaname = :'schema' \gexec

@@ -5,5 +5,5 @@ select (select (extract(epoch from d.due_at) * 1000000)::bigint from inbox.deliv
         where d.handler_id = $1::int
           and d.due_at >= coalesce('epoch'::timestamptz + $2::bigint * interval '1 us', '-infinity')
         order by d.due_at limit 1),
-       (extract(epoch from clock_timestamp()) * 1000000)::bigint,
+       (extract(epoch from statement_timestamp()) * 1000000)::bigint,
        pg_snapshot_xmin(pg_current_snapshot()), pg_current_xact_id()

@@ -1,12 +1,16 @@
--- First positions of a topic's partitions; what is there stays. Locks: the new rows.
-with fresh as (
+-- First positions of partitions; what is there stays. All or none, so that nobody sees half of a first start. Locks:
+-- the new rows.
+with wanted as (
+  select * from unnest($1::text[], $2::text[], $3::int[], $4::bigint[]) x(topic, incarnation, partition, next_offset)),
+fresh as (
   insert into inbox.shard (topic, partition, incarnation)
-  select $1::text, x.partition, $2::text from unnest($3::int[], $4::bigint[]) x(partition, next_offset)
+  select w.topic, w.partition, w.incarnation from wanted w
   where not exists (
-    select from inbox.shard s where s.source = 'kafka' and s.topic = $1::text and s.partition = x.partition)
+    select from inbox.shard s where s.source = 'kafka' and s.topic = w.topic and s.partition = w.partition)
+  order by w.topic, w.partition
   on conflict do nothing
-  returning shard_id, partition)
+  returning shard_id, topic, partition)
 insert into inbox.position (shard_id, epoch, first_offset, next_offset, routing_version)
-select f.shard_id, 0, -1, x.next_offset, 0
-from fresh f join unnest($3::int[], $4::bigint[]) x(partition, next_offset) on x.partition = f.partition
+select f.shard_id, 0, -1, w.next_offset, 0
+from fresh f join wanted w on w.topic = f.topic and w.partition = f.partition
 on conflict do nothing

@@ -75,7 +75,7 @@ Answer tell(Context& context, const Arguments& arguments, Describe describe) {
   const std::string id = *arguments.text("id");
   const auto found = find_events(context, id);
   if (found.places.empty()) {
-    return {base::ExitCode::no, nullptr,
+    return {base::ExitCode::no, {{"events", Document::array()}},
             "no event with the id \"" + id + "\"" + (found.hint.empty() ? "" : ": " + found.hint)};
   }
   if (found.places.size() == 1) return {base::ExitCode::done, describe(open_file(context, found.places.front())), ""};

@@ -19,7 +19,7 @@ std::string sentence_of(const inbox::DatabaseFailure& failure) {
     text = text.substr(0, text.find('\n'));
   }
   std::string out{text};
-  std::replace(out.begin(), out.end(), '\n', ' ');
+  std::replace_if(out.begin(), out.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
   out.erase(std::unique(out.begin(), out.end(), [](char a, char b) { return a == ' ' && b == ' '; }), out.end());
   while (!out.empty() && out.back() == ' ') out.pop_back();
   return out;

@@ -14,7 +14,7 @@ namespace {
 using Kind = Finding::Kind;
 
 constexpr int oldest_server = 140'000;
-const std::string subject = "database";
+constexpr const char* subject = "database";
 
 Finding version_of(const inbox::ServerState& server) {
   if (server.version_number < oldest_server) {
@@ -73,8 +73,8 @@ FoundList check_database(const config::Settings& settings) {
     check_schema(first, settings.database.schema, out);
   } catch (...) {
     const auto answer = admin::answer_for(inbox::describe(std::current_exception()), first.where());
-    const bool unreachable = answer.code == base::ExitCode::unavailable;
-    out.push_back({unreachable ? Kind::unreachable : Kind::problem, subject, answer.message});
+    const Kind kind = answer.code == base::ExitCode::unavailable ? Kind::unreachable : Kind::problem;
+    out.push_back({kind, subject, answer.message.substr(std::string_view{"database "}.size())});
   }
   return out;
 }

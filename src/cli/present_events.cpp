@@ -88,6 +88,7 @@ std::string reasons_text(const Document& reasons, const Look& look) {
 
 /// Events among which a person has to choose.
 std::string candidates(const Document& events, const Look& look) {
+  if (events.empty()) return "";
   Table table{{{"EVENT_ID"}, {"KAFKA"}, {"RECEIVED"}, {"TYPE", Align::left, true}, {"SOURCE", Align::left, true}}};
   for (const auto& event : events) {
     table.add({{text_at(event, "event_id")},

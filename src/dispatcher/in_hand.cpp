@@ -305,7 +305,8 @@ void InHand::ring_if_hungry() {
 
 bool InHand::idle() const {
   const std::lock_guard lock{mutex_};
-  return held() == 0 && !(takes() && backlog_);
+  // A mere look into the database that is under way does not count: what it finds is outstanding there.
+  return queue_.events() + reservations_.events() == 0 && !(takes() && backlog_);
 }
 
 Stats InHand::stats() const {

@@ -11,8 +11,8 @@ namespace inboxd::dispatcher {
 /// over settled rows that an old snapshot keeps from vacuum. Pure.
 ///
 /// A reading may miss rows of transactions that were open then. Those have all ended once a later snapshot's xmin has
-/// reached the earlier one's xmax; what that later reading does not see was made after the earlier one, and so is due
-/// after it.
+/// reached the earlier one's xmax, which is above all that were open then; what that later reading does not see was
+/// made after the earlier one, and so is due after it.
 class LowWater {
  public:
   using Clock = std::chrono::steady_clock;

@@ -15,8 +15,10 @@ namespace {
 
 using Type = ArrayParameter::Type;
 
-/// Runs of more ranges than this are read over their whole span and filtered here.
+/// Runs of more ranges than this are read over their whole span and filtered here,
 constexpr std::size_t ranges_read_one_by_one = 4;
+/// unless the span holds more offsets than this for each of the run's events.
+constexpr std::int64_t offsets_worth_reading = 4;
 /// The first portion of events read for a claim; later ones grow with what an event turned out to weigh.
 constexpr std::int64_t first_portion_events = 1024;
 constexpr std::int64_t largest_portion_events = 16 * 1024;
@@ -133,7 +135,8 @@ std::size_t read_portion(Connection::Access& access, std::vector<ClaimedRow>& ro
   Ranges ranges;
   for (std::size_t i = begin; i < end; ++i) {
     const auto& of_run = rows[i].run.pending.ranges();
-    if (of_run.size() > ranges_read_one_by_one) {
+    const std::int64_t span = of_run.back().end - of_run.front().first;
+    if (of_run.size() > ranges_read_one_by_one && span <= rows[i].events * offsets_worth_reading) {
       ranges.add(static_cast<std::int32_t>(i), rows[i], {of_run.front().first, of_run.back().end});
     } else {
       for (const auto& range : of_run) ranges.add(static_cast<std::int32_t>(i), rows[i], range);

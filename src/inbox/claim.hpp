@@ -72,7 +72,7 @@ struct DueReading {
   std::optional<event::Microseconds> earliest; ///< nothing outstanding: nullopt
   event::Microseconds now = 0;
   std::uint64_t xmin = 0;
-  std::uint64_t xmax = 0;
+  std::uint64_t xmax = 0;                       ///< above every transaction that was open at the reading
 };
 DueReading read_due(Connection& connection, std::int32_t handler_id, std::optional<event::Microseconds> not_before);
 

@@ -23,19 +23,24 @@ std::optional<ShardPosition> find_position(Connection& connection, const std::st
   return out;
 }
 
-bool topic_is_known(Connection& connection, const std::string& topic) {
-  return connection.access().run(statements::topic_is_known, pqxx::params{topic}, Effect::reads)[0][0].as<bool>();
+std::vector<std::string> known_topics(Connection& connection) {
+  std::vector<std::string> out;
+  for (const auto& row : connection.access().run(statements::known_topics, {}, Effect::reads)) {
+    out.push_back(row[0].as<std::string>());
+  }
+  return out;
 }
 
-void write_first_positions(Connection& connection, const std::string& topic, const std::string& incarnation,
-                           const std::vector<FirstPosition>& positions) {
-  ArrayParameter partition{Type::int4}, next{Type::int8};
+void write_first_positions(Connection& connection, const std::vector<FirstPosition>& positions) {
+  ArrayParameter topic{Type::text}, incarnation{Type::text}, partition{Type::int4}, next{Type::int8};
   for (const FirstPosition& position : positions) {
+    topic.add(position.topic);
+    incarnation.add(position.incarnation);
     partition.add(position.partition);
     next.add(position.next_offset);
   }
   connection.access().run(statements::write_first_positions,
-                          pqxx::params{topic, incarnation, partition.finish(), next.finish()});
+                          pqxx::params{topic.finish(), incarnation.finish(), partition.finish(), next.finish()});
 }
 
 void halt_shard(Connection& connection, std::int32_t shard_id, const std::string& reason,

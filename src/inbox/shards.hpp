@@ -24,17 +24,18 @@ std::optional<ShardPosition> find_position(Connection& connection, const std::st
 
 /// A partition's first position: where it begins.
 struct FirstPosition {
+  std::string topic;
+  std::string incarnation;
   std::int32_t partition = 0;
   std::int64_t next_offset = 0;
 };
 
-/// Whether any partition of the topic has a position: then a new partition begins at its beginning.
-bool topic_is_known(Connection& connection, const std::string& topic);
+/// Topics of which any partition has a position.
+std::vector<std::string> known_topics(Connection& connection);
 
-/// Writes first positions of a topic in one transaction; those that are there already stay as they are, so that of two
-/// instances that resolve `end` a moment apart one wins for all.
-void write_first_positions(Connection& connection, const std::string& topic, const std::string& incarnation,
-                           const std::vector<FirstPosition>& positions);
+/// Writes first positions in one transaction; those that are there already stay as they are, so that of two instances
+/// that resolve `end` a moment apart one wins for each partition.
+void write_first_positions(Connection& connection, const std::vector<FirstPosition>& positions);
 
 /// Whether the reason that a shard is halted for already stays.
 enum class Halt { keep_first, replace };

@@ -145,6 +145,37 @@ TEST_CASE("a run found after an unclean end is taken in halves, then singly, and
   CHECK(inbox.database().number("select count(*) from inbox.failure") == 0);
 }
 
+TEST_CASE("a culprit that kills whoever runs it is found among its neighbours, and only it is in hand at most deaths") {
+  Inbox inbox;
+  constexpr std::int64_t culprit = 20;
+  const auto handler = owe_runs(inbox, 1, 64);
+  std::int32_t claims_of_culprit = 0;
+  std::int32_t most_of_others = 0;
+  int deaths = 0;
+  for (bool alive = false; deaths < 12 && inbox.outstanding() > 0;) {
+    const auto owner = base::random_uuid();  // one life of an instance that runs one event after the other
+    for (alive = true; alive;) {
+      const auto claimed = claim_due(inbox.connection(), handler, owner);
+      if (claimed.runs.empty()) break;
+      for (const auto& run : claimed.runs) {
+        auto& most = run.pending.contains(culprit) && run.events.size() == 1 ? claims_of_culprit : most_of_others;
+        most = std::max(most, run.claims);
+        if (run.pending.contains(culprit)) alive = false;
+        if (alive) inbox::settle(inbox.connection(), owner, {all_done(run)});
+        if (!alive) break;
+      }
+    }
+    if (alive) break;
+    ++deaths;
+    let_leases_run_out(inbox);
+  }
+  WARN("after " << deaths << " deaths the culprit was claimed " << claims_of_culprit << " times, any other at most "
+       << most_of_others << " times");
+  CHECK(inbox.outstanding() == 1);
+  CHECK(claims_of_culprit > 10);  // what the dispatcher calls dead
+  CHECK(most_of_others <= 6);
+}
+
 TEST_CASE("a run is given back uncharged: due at once, as if it had never been taken") {
   Inbox inbox;
   const auto handler = owe_runs(inbox, 1, 64);

@@ -111,15 +111,14 @@ TEST_CASE("a shard is taken out also when the batch holds duplicates of a shard 
 TEST_CASE("of two instances that resolve a first position a moment apart one wins for both") {
   Inbox inbox;
   const auto other = inbox.connect();
-  inbox::write_first_positions(inbox.connection(), "orders", "x", {{0, 50}, {1, 10}});
-  inbox::write_first_positions(*other, "orders", "x", {{0, 60}, {1, 20}, {2, 30}});
+  inbox::write_first_positions(inbox.connection(), {{"orders", "x", 0, 50}, {"orders", "x", 1, 10}});
+  inbox::write_first_positions(*other, {{"orders", "x", 0, 60}, {"orders", "x", 1, 20}, {"orders", "x", 2, 30}});
 
   CHECK(inbox.position("orders", 0) == 50);
   CHECK(inbox.position("orders", 1) == 10);
   CHECK(inbox.position("orders", 2) == 30);
   CHECK(inbox.database().number("select count(*) from inbox.shard") == 3);
-  CHECK(inbox::topic_is_known(*other, "orders"));
-  CHECK_FALSE(inbox::topic_is_known(*other, "payments"));
+  CHECK(inbox::known_topics(*other) == std::vector<std::string>{"orders"});
   CHECK_FALSE(inbox::find_position(*other, "orders", 3).has_value());
 }
 

@@ -172,7 +172,7 @@ TEST_CASE("an event's handlers, failures and history are told, from received to 
   inbox::Settlement failed;
   failed.key = run.key;
   failed.whole = true;
-  failed.failures.push_back({run.events[0]->event_id, 1, "timeout", "no answer", milliseconds{30}});
+  failed.failures.push_back({run.events[0]->event_id, 1, "timeout", "no answer", milliseconds{0}});
   failed.retries.push_back({event::OffsetSet{{0, 1}}, milliseconds{60'000}, "timeout: no answer"});
   failed.done.add(1);
   inbox::settle(inbox.connection(), inbox.owner, {failed});

@@ -109,7 +109,7 @@ TEST_CASE("through PgBouncer in transaction mode without prepared statements eve
   config::Handler handler;
   handler.name = "receipt";
   inbox::register_handlers(one, {handler});
-  inbox::write_first_positions(one, "orders", "", {{0, 0}});
+  inbox::write_first_positions(one, {{"orders", "", 0, 0}});
   const auto routing = inbox::read_routing(one);
   const auto shard = inbox::find_position(one, "orders", 0)->shard_id;
   for (int i = 0; i < 10; ++i) {

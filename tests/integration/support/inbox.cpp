@@ -47,7 +47,7 @@ std::int32_t Inbox::add_handler(const std::string& name, const std::vector<std::
 }
 
 std::int32_t Inbox::add_shard(const std::string& topic, int partition, std::int64_t next) {
-  inbox::write_first_positions(*connection_, topic, "incarnation", {{partition, next}});
+  inbox::write_first_positions(*connection_, {{topic, "incarnation", partition, next}});
   return inbox::find_position(*connection_, topic, partition)->shard_id;
 }
 

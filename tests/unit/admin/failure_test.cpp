@@ -28,7 +28,7 @@ TEST_CASE("the message has the server's sentence, in any language, and none of i
 TEST_CASE("a message without SQLSTATE becomes one line") {
   const std::string said = "connection to server at \"a\", port 1 failed: refused\n\tIs the server running?\n";
   CHECK(admin::answer_for({Fault::reconnect, "", said}, "host=a port=1").message ==
-        "database host=a port=1: not reached: connection to server at \"a\", port 1 failed: refused \tIs the server "
+        "database host=a port=1: not reached: connection to server at \"a\", port 1 failed: refused Is the server "
         "running?");
   CHECK(admin::answer_for({Fault::reconnect, "", "x"}, "").message ==
         "database (from PG* variables): not reached: x");

@@ -508,6 +508,20 @@ TEST_CASE("claims look at more rows where small ones are many") {
   CHECK(claims.front().rows == 16);
 }
 
+TEST_CASE("a claim asks for half of what may be in hand, so that the next one runs while it is worked through") {
+  config::Dispatch settings;
+  settings.in_hand_events = 1'000;
+  House house{settings};
+  for (std::int64_t id = 1; id <= 200; ++id) house.database.add(lease_of(offsets_from(id * 100, 50), id));
+  house.run(say_done);
+  REQUIRE(eventually([&] { return house.database.done() == 200 * 50; }));
+  std::int64_t most = 0;
+  for (const auto& claim : house.database.read([](const auto& it) { return it.claims; })) {
+    most = std::max(most, claim.events);
+  }
+  CHECK(most == 500);
+}
+
 TEST_CASE("more is never in hand than the limits allow, whatever the number of handlers") {
   config::Dispatch settings;
   settings.in_hand_events = 100;

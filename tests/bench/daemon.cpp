@@ -1,0 +1,134 @@
+#include "daemon.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+#include "meter.hpp"
+
+namespace inboxd::bench {
+namespace {
+
+namespace files = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto between_looks = std::chrono::milliseconds{50};
+constexpr auto stop_limit = std::chrono::seconds{60};
+constexpr std::size_t shown_log_bytes = 2000;
+
+files::path make_folder() {
+  std::string pattern = (files::temp_directory_path() / "inboxd-bench.XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error{"no temporary folder can be made"};
+  return pattern;
+}
+
+void write_configuration(const files::path& file, const Options& options, const DaemonSettings& settings) {
+  std::ofstream out{file};
+  out << "database: {url: \"" << settings.database_url << "\"}\n"
+      << "kafka: {brokers: \"" << options.kafka << "\", group: \"" << settings.topic << "\"}\n"
+      << "topics:\n"
+      << "  - {name: " << settings.topic << ", envelope: custom, custom: {id: key}}\n"
+      << "ingest: {connections: " << options.connections << ", batch_events: " << options.batch << "}\n"
+      << "handlers:\n";
+  for (int i = 1; i <= settings.handlers; ++i) {
+    out << "  - {name: noop_" << i << ", plugin: " << BENCH_HANDLER << ", " << settings.handler_keys
+        << ", subscribe: {types: " << settings.types << "}, settings: " << settings.handler_settings << "}\n";
+  }
+}
+
+pid_t start(const files::path& log, const std::vector<std::string>& arguments) {
+  const pid_t process = fork();
+  if (process < 0) throw std::runtime_error{"no process can be started"};
+  if (process > 0) return process;
+  const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  dup2(file, STDOUT_FILENO);
+  dup2(file, STDERR_FILENO);
+  std::vector<char*> pointers;
+  for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
+  pointers.push_back(nullptr);
+  execv(pointers.front(), pointers.data());
+  _exit(127);
+}
+
+std::string end_of(const files::path& log) {
+  std::ifstream file{log};
+  std::ostringstream all;
+  all << file.rdbuf();
+  const std::string text = all.str();
+  return text.size() > shown_log_bytes ? text.substr(text.size() - shown_log_bytes) : text;
+}
+
+double seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+}
+
+}  // namespace
+
+Daemon::Daemon(const Options& options, const DaemonSettings& settings, bool until_idle) : folder_{make_folder()} {
+  const auto file = folder_ / "inboxd.yaml";
+  write_configuration(file, options, settings);
+  std::vector<std::string> arguments{INBOXD_PROGRAM, "--config", file.string(), "run", "--migrate"};
+  if (until_idle) arguments.emplace_back("--until-idle");
+  process_ = start(folder_ / "log", arguments);
+}
+
+Daemon::~Daemon() {
+  if (process_ > 0) {
+    kill(process_, SIGKILL);
+    reap(true);
+  }
+  std::error_code ignored;
+  files::remove_all(folder_, ignored);
+}
+
+bool Daemon::reap(bool block) {
+  if (process_ <= 0) return true;
+  rusage usage{};
+  const pid_t ended = wait4(process_, &status_, block ? 0 : WNOHANG, &usage);
+  if (ended != process_) return false;
+  cpu_seconds_ = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  peak_memory_ = std::max<std::int64_t>(peak_memory_, usage.ru_maxrss * 1024);
+  process_ = 0;
+  return true;
+}
+
+bool Daemon::is_running() { return !reap(false); }
+
+void Daemon::wait(std::chrono::seconds limit) {
+  const auto deadline = Clock::now() + limit;
+  while (!reap(false)) {
+    if (Clock::now() > deadline) fail("it does not end");
+    std::this_thread::sleep_for(between_looks);
+  }
+  if (!WIFEXITED(status_) || WEXITSTATUS(status_) != 0) fail("it ended with status " + std::to_string(status_));
+}
+
+void Daemon::stop() {
+  if (process_ > 0) kill(process_, SIGTERM);
+  wait(stop_limit);
+}
+
+void Daemon::fail(const std::string& what) const {
+  throw std::runtime_error{"the daemon: " + what + "; the end of its log:\n" + end_of(folder_ / "log")};
+}
+
+void Daemon::migrate(const Options& options, const DaemonSettings& settings) {
+  const auto folder = make_folder();
+  write_configuration(folder / "inboxd.yaml", options, settings);
+  const pid_t process =
+      start(folder / "log", {INBOXD_PROGRAM, "--config", (folder / "inboxd.yaml").string(), "migrate"});
+  int status = 0;
+  waitpid(process, &status, 0);
+  const std::string log = end_of(folder / "log");
+  files::remove_all(folder);
+  if (status != 0) throw std::runtime_error{"inboxd migrate: " + log};
+}
+
+}  // namespace inboxd::bench

@@ -1,0 +1,136 @@
+#include "latency.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <stdexcept>
+#include <thread>
+
+#include "daemon_run.hpp"
+#include "report.hpp"
+
+namespace inboxd::bench {
+namespace {
+
+namespace files = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto between_looks = std::chrono::milliseconds{100};
+constexpr auto patience = std::chrono::seconds{60};
+/// Connections, caches and plans are new in the first seconds.
+constexpr double warm_up_seconds = 3;
+
+void wait_until(const std::function<bool()>& condition, const std::string& what) {
+  const auto deadline = Clock::now() + patience;
+  while (!condition()) {
+    if (Clock::now() > deadline) throw std::runtime_error{"waited in vain: " + what};
+    std::this_thread::sleep_for(between_looks);
+  }
+}
+
+/// A file name that only this process uses, for the plugin to write to.
+files::path result_file() {
+  static int number = 0;
+  return files::temp_directory_path() /
+         ("inboxd-bench-" + std::to_string(getpid()) + "-" + std::to_string(++number) + ".us");
+}
+
+Latencies read_latencies(const files::path& file) {
+  std::ifstream in{file, std::ios::binary};
+  Latencies out(files::exists(file) ? files::file_size(file) / sizeof(std::uint32_t) : 0);
+  in.read(reinterpret_cast<char*>(out.data()), static_cast<std::streamsize>(out.size() * sizeof(std::uint32_t)));
+  files::remove(file);
+  return out;
+}
+
+/// Leaves out what was seen in the first seconds.
+Latencies warmed_up(Latencies all, const SteadyLoad& load) {
+  const double seconds = std::min(warm_up_seconds, static_cast<double>(load.time.count()) / 2);
+  const auto skipped = std::min(all.size(), static_cast<std::size_t>(load.per_second * seconds));
+  all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(skipped));
+  return all;
+}
+
+std::int64_t events_of(const SteadyLoad& load) {
+  return static_cast<std::int64_t>(load.per_second * static_cast<double>(load.time.count()));
+}
+
+}  // namespace
+
+double percentile_ms(const Latencies& all, double part, double from, double to) {
+  const auto at = [&](double share) { return static_cast<std::ptrdiff_t>(share * static_cast<double>(all.size())); };
+  Latencies stretch(all.begin() + at(from), all.begin() + at(to));
+  if (stretch.empty()) return 0;
+  const auto middle = stretch.begin() + static_cast<std::ptrdiff_t>(part * static_cast<double>(stretch.size() - 1));
+  std::nth_element(stretch.begin(), middle, stretch.end());
+  return static_cast<double>(*middle) / 1000;
+}
+
+std::string percentiles_text(const Latencies& all, double from, double to) {
+  return "p50 " + fixed(percentile_ms(all, 0.5, from, to), 2) + " ms, p99 " +
+         fixed(percentile_ms(all, 0.99, from, to), 2) + " ms, p99.9 " +
+         fixed(percentile_ms(all, 0.999, from, to), 2) + " ms";
+}
+
+SteadyRun run_steadily(const Options& options, const std::string& database_url, Topic& topic, const SteadyLoad& load,
+                       const std::function<void(Session&)>& prepare) {
+  Session control{database_url};
+  const auto file = result_file();
+  DaemonSettings settings;
+  settings.database_url = database_url;
+  settings.topic = topic.name();
+  settings.handler_keys = load.handler_keys;
+  settings.handler_settings = "{file: " + file.string() + ", " +
+                              (load.handler_settings.empty() ? "mode: latency" : load.handler_settings) + "}";
+  control.run("drop schema if exists inbox cascade");
+  Daemon::migrate(options, settings);
+  if (prepare) prepare(control);
+  control.run("checkpoint");
+
+  SteadyRun out;
+  Daemon daemon{options, settings, false};
+  wait_until([&] { return control.number("select count(*) from inbox.position") >= topic.partitions(); }, "positions");
+  const double own_before = cpu_seconds(daemon.process());
+  Meter meter{control, options.kafka};
+  const std::atomic<bool> stop{false};
+  const std::int64_t events =
+      topic.trickle(Generator{1, options.payload}, load.per_second, events_of(load), stop);
+  out.run.events = events;
+  out.run.seconds = static_cast<double>(load.time.count());
+  out.run.cost = meter.stop();
+  out.run.cost.own_cpu = cpu_seconds(daemon.process()) - own_before;
+  wait_until([&] { return control.number("select count(*) from inbox.event") >= events; }, "all stored");
+  wait_until([&] { return control.number("select count(*) from inbox.delivery") == 0; }, "all settled");
+  daemon.stop();
+  check_counts(control, events, events);
+  out.latencies = warmed_up(read_latencies(file), load);
+  return out;
+}
+
+Latencies consume_steadily(const Options& options, Topic& topic, const SteadyLoad& load) {
+  Latencies out;
+  const std::int64_t events = events_of(load);
+  std::atomic<bool> stop{false};
+  std::thread consumer{[&] {
+    consume_plainly(
+        options.kafka, topic.name(), topic.partitions(),
+        [&](std::string_view payload) {
+          if (const auto sent = time_of_sending(payload); sent != 0) {
+            out.push_back(static_cast<std::uint32_t>(std::max<std::int64_t>(nanoseconds_now() - sent, 0) / 1000));
+          }
+          return static_cast<std::int64_t>(out.size()) < events;
+        },
+        [&] { return !stop; });
+  }};
+  topic.trickle(Generator{1, options.payload}, load.per_second, events, stop);
+  std::this_thread::sleep_for(std::chrono::seconds{1});
+  stop = true;
+  consumer.join();
+  return warmed_up(std::move(out), load);
+}
+
+}  // namespace inboxd::bench

@@ -1,0 +1,59 @@
+#include <exception>
+#include <iostream>
+#include <stdexcept>
+
+#include "base/exit_code.hpp"
+#include "limit.hpp"
+#include "options.hpp"
+#include "report.hpp"
+#include "scenarios.hpp"
+#include "session.hpp"
+
+namespace {
+
+using namespace inboxd::bench;
+
+void print_usage(std::ostream& out) {
+  out << "inboxd_bench SCENARIO... [--events N] [--payload BYTES] [--partitions N] [--handlers N] [--connections N]\n"
+         "             [--batch N] [--rounds N] [--seconds N]\n"
+         "inboxd_bench --all | --smoke\n\n"
+         "INBOXD_TEST_PG and INBOXD_TEST_KAFKA say where the servers are (config/setup/servers).\n\n";
+  for (const Scenario& scenario : scenarios()) out << "  " << scenario.name << "\t" << scenario.about << '\n';
+}
+
+/// The first run after the servers have started is slow in every variant: nobody measures it.
+void warm_up(const Options& options) {
+  const ScratchDatabase database{options.postgres};
+  run_limit(options, database.url());
+}
+
+int measure(const Options& options) {
+  if (!options.smoke && !options.profile) warm_up(options);
+  Report report;
+  for (const std::string& name : options.scenarios) {
+    for (const Scenario& scenario : scenarios()) {
+      if (scenario.name != name) continue;
+      report.begin(name, scenario.about);
+      scenario.measure(options, report);
+    }
+  }
+  report.summary();
+  return 0;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  std::vector<std::string> names;
+  for (const Scenario& scenario : scenarios()) names.emplace_back(scenario.name);
+  try {
+    return measure(read_options(count, arguments, names));
+  } catch (const std::invalid_argument& wrong) {
+    std::cerr << "inboxd_bench: " << wrong.what() << "\n\n";
+    print_usage(std::cerr);
+    return 64;
+  } catch (const std::exception& failed) {
+    std::cerr << "inboxd_bench: " << failed.what() << '\n';
+    return 1;
+  }
+}

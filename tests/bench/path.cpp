@@ -1,0 +1,190 @@
+#include "path.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+
+#include "kafka_handle.hpp"
+#include "path_store.hpp"
+#include "queue.hpp"
+
+namespace inboxd::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t batches_waiting = 4;
+constexpr std::size_t runs_waiting = 10'000;
+constexpr std::size_t runs_a_settle = 500;
+constexpr int handler_threads = 2;
+constexpr auto between_settles = std::chrono::milliseconds{5};
+constexpr int poll_timeout_ms = 100;
+constexpr std::size_t messages_a_poll = 2000;
+
+/// Messages as they were polled, of the partitions of one ingest thread.
+using Messages = std::vector<std::shared_ptr<rd_kafka_message_t>>;
+
+std::int64_t digest_of(std::string_view key, std::string_view payload) {
+  return static_cast<std::int64_t>(std::hash<std::string_view>{}(payload) * 31 + std::hash<std::string_view>{}(key));
+}
+
+event::Event event_of(const rd_kafka_message_t& message) {
+  const std::string_view key{static_cast<const char*>(message.key), message.key_len};
+  const std::string_view payload{static_cast<const char*>(message.payload), message.len};
+  event::Event event;
+  event.shard_id = message.partition;
+  event.offset = message.offset;
+  event.event_id = base::parse_uuid(key).value();
+  event.digest = digest_of(key, payload);
+  event.event_type = "order.placed";
+  event.key = key;
+  event.payload = payload;
+  rd_kafka_timestamp_type_t type{};
+  event.kafka_timestamp = rd_kafka_message_timestamp(&message, &type) * 1000;
+  return event;
+}
+
+/// By partition; within one the messages come in order of offset.
+FeedBatch batch_of(const Messages& messages, int partitions) {
+  std::vector<std::vector<const rd_kafka_message_t*>> sorted(static_cast<std::size_t>(partitions));
+  for (const auto& message : messages) sorted[static_cast<std::size_t>(message->partition)].push_back(message.get());
+  FeedBatch batch;
+  for (const auto& of_partition : sorted) {
+    if (of_partition.empty()) continue;
+    batch.slices.push_back(
+        {of_partition.front()->partition, {of_partition.front()->offset, of_partition.back()->offset + 1}});
+    for (const rd_kafka_message_t* message : of_partition) batch.events.push_back(event_of(*message));
+  }
+  return batch;
+}
+
+/// The threads of one run and what they share.
+class PathRunner {
+ public:
+  PathRunner(const Options& options, const std::string& database_url, const std::string& topic)
+      : options_{options}, url_{database_url}, topic_{topic}, total_{Feed::total(options)} {
+    for (int i = 0; i < options.connections; ++i)
+      to_ingest_.push_back(std::make_unique<Queue<Messages>>(batches_waiting));
+  }
+
+  void run() {
+    const int ingesters = options_.connections;
+    on_threads(1 + ingesters + handler_threads + 1, [&](int worker) {
+      if (worker == 0) {
+        poll();
+      } else if (worker <= ingesters) {
+        ingest(*to_ingest_[static_cast<std::size_t>(worker - 1)]);
+      } else if (worker <= ingesters + handler_threads) {
+        handle();
+      } else {
+        settle();
+      }
+    });
+  }
+
+  double seconds_to(Clock::time_point end) const { return std::chrono::duration<double>(end - began_).count(); }
+  Clock::time_point all_stored() const { return all_stored_; }
+  Clock::time_point all_settled() const { return all_settled_; }
+
+ private:
+  void poll() {
+    const auto consumer = consume_from_beginning(options_.kafka, topic_, options_.partitions);
+    rd_kafka_queue_t* const queue = rd_kafka_queue_get_consumer(consumer.get());
+    std::vector<rd_kafka_message_t*> polled(messages_a_poll);
+    std::vector<Messages> gathered(to_ingest_.size());
+    for (std::int64_t seen = 0; seen < total_;) {
+      const auto count = rd_kafka_consume_batch_queue(queue, poll_timeout_ms, polled.data(), polled.size());
+      for (ssize_t i = 0; i < count; ++i) {
+        std::shared_ptr<rd_kafka_message_t> message{polled[static_cast<std::size_t>(i)], rd_kafka_message_destroy};
+        if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) continue;
+        if (seen++ == 0) began_ = Clock::now();
+        const std::size_t worker = static_cast<std::size_t>(message->partition) % to_ingest_.size();
+        gathered[worker].push_back(std::move(message));
+        if (gathered[worker].size() == static_cast<std::size_t>(options_.batch)) {
+          to_ingest_[worker]->put(std::exchange(gathered[worker], {}));
+        }
+      }
+    }
+    for (std::size_t worker = 0; worker < to_ingest_.size(); ++worker) {
+      if (!gathered[worker].empty()) to_ingest_[worker]->put(std::move(gathered[worker]));
+      to_ingest_[worker]->close();
+    }
+    gathered.clear();
+    // The messages belong to the consumer: it outlives them.
+    std::unique_lock lock{ended_mutex_};
+    ended_.wait(lock, [&] { return ingesters_ended_ == static_cast<int>(to_ingest_.size()); });
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_consumer_close(consumer.get());
+  }
+
+  void ingest(Queue<Messages>& queue) {
+    {
+      PathStore store{url_};
+      while (true) {
+        auto taken = queue.take(1);
+        if (taken.empty()) break;
+        for (const PathRun& run : store.store(batch_of(taken.front(), options_.partitions))) in_hand_.put(run);
+        stored_ += static_cast<std::int64_t>(taken.front().size());
+        if (stored_ == total_) all_stored_ = Clock::now();
+      }
+    }
+    const std::lock_guard lock{ended_mutex_};
+    if (++ingesters_ended_ == static_cast<int>(to_ingest_.size())) in_hand_.close();
+    ended_.notify_all();
+  }
+
+  void handle() {
+    while (true) {
+      const auto runs = in_hand_.take(1);
+      if (runs.empty()) break;
+      handled_.put(runs.front());
+    }
+    if (++handlers_ended_ == handler_threads) handled_.close();
+  }
+
+  void settle() {
+    PathStore store{url_};
+    while (true) {
+      const auto runs = handled_.take(runs_a_settle);
+      if (runs.empty()) break;
+      store.settle(runs);
+      all_settled_ = Clock::now();
+      std::this_thread::sleep_for(between_settles);
+    }
+  }
+
+  const Options& options_;
+  const std::string url_, topic_;
+  const std::int64_t total_;
+  std::vector<std::unique_ptr<Queue<Messages>>> to_ingest_;
+  Queue<PathRun> in_hand_{runs_waiting}, handled_{runs_waiting};
+  std::atomic<std::int64_t> stored_{0};
+  std::atomic<int> handlers_ended_{0};
+  std::mutex ended_mutex_;
+  std::condition_variable ended_;
+  int ingesters_ended_ = 0;
+  Clock::time_point began_, all_stored_, all_settled_;
+};
+
+}  // namespace
+
+PathRates run_path(const Options& options, const std::string& database_url, const std::string& topic) {
+  Session control{database_url};
+  PathStore::create(control, options.partitions);
+  PathRunner runner{options, database_url, topic};
+  Meter meter{control, options.kafka};
+  runner.run();
+  const Cost cost = meter.stop();
+  const std::int64_t events = Feed::total(options);
+  const auto settled = control.number("select sum(upper(r) - lower(r)) from bench_path.outcome, unnest(offsets) r");
+  if (settled != events) throw std::runtime_error{"path: not everything was settled"};
+  control.run("drop schema bench_path cascade");
+  return {{events, runner.seconds_to(runner.all_stored()), cost},
+          {events, runner.seconds_to(runner.all_settled()), cost}};
+}
+
+}  // namespace inboxd::bench

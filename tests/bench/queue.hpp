@@ -1,0 +1,49 @@
+#pragma once
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+namespace inboxd::bench {
+
+/// A bounded queue between threads; `put` waits for room. After `close`, `take` gives what is left, then nothing.
+template <class Item>
+class Queue final {
+ public:
+  explicit Queue(std::size_t limit) : limit_{limit} {}
+
+  void put(Item item) {
+    std::unique_lock lock{mutex_};
+    room_.wait(lock, [&] { return items_.size() < limit_; });
+    items_.push_back(std::move(item));
+    filled_.notify_one();
+  }
+
+  /// Waits for at least one item and takes at most that many; none: the queue is closed and empty.
+  std::vector<Item> take(std::size_t most) {
+    std::unique_lock lock{mutex_};
+    filled_.wait(lock, [&] { return !items_.empty() || closed_; });
+    std::vector<Item> out;
+    while (!items_.empty() && out.size() < most) {
+      out.push_back(std::move(items_.front()));
+      items_.pop_front();
+    }
+    room_.notify_all();
+    return out;
+  }
+
+  void close() {
+    const std::lock_guard lock{mutex_};
+    closed_ = true;
+    filled_.notify_all();
+  }
+
+ private:
+  const std::size_t limit_;
+  std::mutex mutex_;
+  std::condition_variable filled_, room_;
+  std::deque<Item> items_;
+  bool closed_ = false;
+};
+
+}  // namespace inboxd::bench

@@ -1,0 +1,25 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "options.hpp"
+#include "report.hpp"
+
+namespace inboxd::bench {
+
+/// One row of the goals: what `inboxd_bench NAME` measures. A scenario throws where counts are wrong or a server fails.
+struct Scenario {
+  const char* name;
+  const char* about;
+  void (*measure)(const Options&, Report&);
+};
+
+const std::vector<Scenario>& scenarios();
+
+void measure_ingest_memory(const Options& options, Report& report);
+void measure_ingest_kafka(const Options& options, Report& report);
+void measure_end_to_end(const Options& options, Report& report);
+void measure_three_handlers(const Options& options, Report& report);
+void measure_duplicates(const Options& options, Report& report);
+
+}  // namespace inboxd::bench

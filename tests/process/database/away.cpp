@@ -1,0 +1,233 @@
+// The database is stopped, set back, hung, behind a pooler.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+
+#include "process/support/load.hpp"
+#include "process/support/stage.hpp"
+#include "support/pgbouncer.hpp"
+#include "support/private_postgres.hpp"
+#include "support/proxy.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+using Catch::Matchers::ContainsSubstring;
+
+TEST_CASE(
+    "PostgreSQL is stopped for longer than max.poll.interval: the group stays stable, memory bounded, it catches up") {
+  const milliseconds away{is_long() ? 60'000 : 15'000};
+  PrivatePostgres server;
+  Stage stage{4, server.url()};
+  stage.config.kafka["session.timeout.ms"] = "6000";
+  stage.config.kafka["max.poll.interval.ms"] = "6000";
+  stage.config.sections["database"] = "deadline: 5s";
+  const auto one = stage.start();
+  const auto two = stage.start();
+  Load load{stage, 2000};
+  wait_until("both are members", [&] { return stage.kafka.members(stage.config.group).size() == 2; });
+  load.wait_for_more(2000);
+  const auto members = stage.kafka.members(stage.config.group);
+  const int assigned =
+      one->count_in_log("consumer: partitions assigned") + two->count_in_log("consumer: partitions assigned");
+
+  server.stop();
+  std::size_t most_memory = 0;
+  holds_for("the same members", away, [&] {
+    most_memory = std::max({most_memory, resident_bytes(one->process().id()), resident_bytes(two->process().id())});
+    return stage.kafka.members(stage.config.group) == members && one->process().is_running() &&
+           two->process().is_running();
+  });
+  server.start();
+  const auto back = monotonic_ms();
+  load.finish();
+  const auto tally = stage.wait_done();
+  WARN("PostgreSQL away for " << away.count() / 1000 << " s: caught up " << monotonic_ms() - back
+       << " ms after it was back, most memory " << most_memory / (1 << 20) << " MiB: " << tally.text());
+  CHECK(tally.is_perfect());
+  CHECK(stage.kafka.members(stage.config.group) == members);
+  CHECK(one->count_in_log("consumer: partitions assigned") + two->count_in_log("consumer: partitions assigned") ==
+        assigned);
+  CHECK(most_memory < (200u << 20));
+}
+
+TEST_CASE("the database is set back under load with work in hand: replayed, and no stale settle touches a new run") {
+  PrivatePostgres server;
+  Stage stage{4, server.url()};
+  stage.config.sections["handler_defaults"] = "lease: 5s, concurrency: 4, events_per_call: 10";
+  stage.set("takes", "5ms");
+  const auto daemon = stage.start();
+  Load load{stage, 1000};
+  load.wait_for_more(1000);
+  server.snapshot();
+  load.wait_for_more(2000);
+  wait_until("work is done that will be undone", [&] { return stage.recording.count() > 1500; });
+  const auto called_before = stage.recording.count();
+  server.restore();
+  load.wait_for_more(1500);
+  load.finish();
+  const auto tally = stage.wait_done();
+  WARN("set back after " << called_before << " calls; leases lost: "
+       << daemon->count_in_log("leases were lost, what the handlers said of their events is dropped") << " times: "
+       << tally.text());
+  CHECK(tally.is_perfect());
+  CHECK(tally.calls > tally.produced);  // what was undone was done again
+  CHECK(daemon->process().is_running());
+  CHECK(stage.database.number("select count(*) from inbox.failure") == 0);
+}
+
+TEST_CASE("an operator reads in the log that the database was set back") {
+  PrivatePostgres server;
+  Stage stage{1, server.url()};
+  auto daemon = stage.start();
+  stage.produce(100);
+  stage.wait_done();
+  server.snapshot();
+  stage.database.session().close();  // the server was stopped for it
+  stage.produce(200);
+  stage.wait_done();
+  wait_until("the offset is committed", [&] {
+    return stage.kafka.committed(stage.config.group, stage.topic) == std::map<int, std::int64_t>{{0, 300}};
+  });
+  server.restore();
+  stage.database.session().close();
+  SECTION("while it runs") { stage.produce(10); }
+  SECTION("after a restart") {
+    daemon->stop();
+    daemon = stage.start();
+  }
+  daemon->wait_log("the database is behind the group's offset");
+  const auto tally = stage.wait_done();
+  CHECK(tally.is_perfect());
+}
+
+TEST_CASE(
+    "a synchronous standby that is gone: connections stay bounded, nothing is acknowledged, the group is stable") {
+  PrivatePostgres server;
+  Stage stage{4, server.url()};
+  stage.config.kafka["session.timeout.ms"] = "6000";
+  stage.config.kafka["max.poll.interval.ms"] = "6000";
+  stage.config.sections["database"] = "deadline: 1s";
+  const auto daemon = stage.start();
+  stage.produce(500);
+  CHECK(stage.wait_done().is_perfect());
+  wait_until("the offsets are committed", [&] {
+    std::int64_t sum = 0;
+    for (const auto& [partition, offset] : stage.kafka.committed(stage.config.group, stage.topic)) sum += offset;
+    return sum == 500;
+  });
+  const auto members = stage.kafka.members(stage.config.group);
+  REQUIRE(members.size() == 1);
+
+  server.configure("synchronous_standby_names = 'ghost'");
+  stage.database.wait_for("the standby is wanted",
+                          "select count(*) from pg_settings where name = 'synchronous_standby_names' and setting <> ''",
+                          1);
+  const auto before = stage.kafka.committed(stage.config.group, stage.topic);
+  stage.produce(500);
+  std::int64_t most = 0;
+  holds_for("nothing is acknowledged and the group is stable", milliseconds{9000}, [&] {
+    most = std::max(
+        most, stage.database.number("select count(*) from pg_stat_activity where application_name like 'inboxd%'"));
+    return stage.kafka.committed(stage.config.group, stage.topic) == before &&
+           stage.kafka.members(stage.config.group) == members;
+  });
+  // Six slots (control, two to ingest, claimer, settler, maintenance), each with at most one unresolved session beside.
+  WARN("most connections of the daemon at once: " << most);
+  CHECK(most <= 12);
+  server.configure("synchronous_standby_names = ''");
+  const auto tally = stage.wait_done();
+  WARN(tally.text());
+  CHECK(tally.is_perfect());
+}
+
+TEST_CASE("a server that speaks German makes no difference") {
+  Stage stage;
+  const std::string english = stage.config.url;
+  Proxy proxy{port_of(english)};
+  stage.config.url = url_with_port(english, proxy.port()) + "?options=-c%20lc_messages%3Dde_DE.UTF-8";
+  const auto daemon = stage.start();
+  Load load{stage, 1000};
+  for (int i = 0; i < 4; ++i) {
+    load.wait_for_more(300);
+    proxy.cut();
+  }
+  // Sessions that the server ends speak to the daemon in German.
+  stage.database.run("select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'inboxd%' and "
+                     "query like '%' || $1 || '%'", {stage.database.schema()});
+  load.wait_for_more(300);
+  load.finish();
+  const auto tally = stage.wait_done();
+  WARN(tally.text());
+  CHECK(tally.is_perfect());
+}
+
+TEST_CASE("through PgBouncer in transaction mode without prepared statements everything works") {
+  Stage stage;
+  const PgBouncer pooler{stage.config.url};
+  stage.config.url = pooler.url();
+  stage.config.sections["database"] = "prepare: false";
+  auto one = stage.start();
+  const auto two = stage.start();
+  Load load{stage, 1500};
+  load.wait_for_more(1500);
+  one->kill();
+  load.wait_for_more(500);
+  one = stage.start();
+  load.wait_for_more(1500);
+  load.finish();
+  const auto tally = stage.wait_done();
+  WARN(tally.text());
+  CHECK(tally.is_perfect());
+  CHECK(command(stage.config, {"check"}).status == ExitStatus{0, 0});
+}
+
+TEST_CASE("check says when prepared statements have to be turned off") {
+  Stage stage{1};
+  stage.migrate();
+  CHECK(command(stage.config, {"check"}).status == ExitStatus{0, 0});
+  const PgBouncer pooler{stage.config.url};
+  stage.config.url = pooler.url();
+  const auto refused = command(stage.config, {"check"});
+  INFO(refused.out << refused.err);
+  CHECK(refused.status == ExitStatus{1, 0});
+  CHECK_THAT(refused.out + refused.err, ContainsSubstring("database.prepare: false"));
+  stage.config.sections["database"] = "prepare: false";
+  const auto fine = command(stage.config, {"check"});
+  INFO(fine.out << fine.err);
+  CHECK(fine.status == ExitStatus{0, 0});
+}
+
+TEST_CASE("a database that is not there yet is waited for, and its absence has an exit status") {
+  PrivatePostgres server;
+  Stage stage{1, server.url()};
+  stage.config.sections["database"] = "deadline: 20s";
+  server.stop();
+  Daemon daemon{stage.config};
+  daemon.wait_log("waiting for the database");
+  server.start();
+  daemon.wait_ready();
+  stage.produce(10);
+  CHECK(stage.wait_done().is_perfect());
+  CHECK(daemon.stop() == ExitStatus{0, 0});
+  server.stop();
+  stage.config.sections["database"] = "deadline: 1s";
+  Daemon refused{stage.config};
+  CHECK(refused.process().wait() == ExitStatus{69, 0});
+  server.start();
+}
+
+TEST_CASE("a slow network to the database costs time and nothing else") {
+  Stage stage;
+  Proxy proxy{port_of(stage.config.url)};
+  stage.config.url = url_with_port(stage.config.url, proxy.port());
+  proxy.delay(milliseconds{20});
+  const auto daemon = stage.start();
+  stage.produce(2000);
+  CHECK(stage.wait_done().is_perfect());
+  proxy.freeze(true);  // neither answers nor errors: the deadline decides
+  stage.produce(100);
+  holds_for("nothing passes", milliseconds{1000}, [&] { return stage.tally().done == 2000; });
+  proxy.freeze(false);
+  CHECK(stage.wait_done().is_perfect());
+}

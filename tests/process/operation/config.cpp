@@ -1,0 +1,128 @@
+// Files that are refused: where, why, what would be right; exit 78.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "process/support/stage.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+const std::string good =
+    "database:\n  url: postgresql://nobody@127.0.0.1:1/none\n"
+    "kafka:\n  brokers: localhost:1\n  group: g\n"
+    "topics:\n  - name: orders\n"
+    "handlers:\n  - name: first\n    plugin: log\n    subscribe: {topics: [orders]}\n";
+
+/// What `run` says of a file that must be refused before anything is touched.
+std::string refused(const std::string& config) {
+  std::string path;
+  const auto finished = command_with_file(config, {"run"}, &path);
+  INFO(finished.out << finished.err);
+  CHECK(finished.status == ExitStatus{78, 0});
+  std::string text = finished.err;
+  for (auto at = text.find(path); at != std::string::npos; at = text.find(path)) text.replace(at, path.size(), "FILE");
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("an unknown key is refused with its place and a suggestion") {
+  const auto text = refused(good + "ingest:\n  conections: 2\n");
+  CHECK_THAT(text, ContainsSubstring("FILE:13:3: ingest.conections"));
+  CHECK_THAT(text, ContainsSubstring("did you mean connections?"));
+}
+
+TEST_CASE("properties that load code, are test hooks or belong to the daemon are refused by name with the reason") {
+  for (const std::string property : {"plugin.library.paths", "sasl.kerberos.kinit.cmd", "ssl.engine.location",
+                                     "test.mock.num.brokers", "enable.auto.commit", "auto.offset.reset", "group.id",
+                                     "PLUGIN.Library.Paths"}) {
+    auto config = good;
+    config.replace(config.find("  group: g\n"), 11, "  group: g\n  properties:\n    " + property + ": x\n");
+    const auto text = refused(config);
+    INFO(property << ": " << text);
+    CHECK_THAT(text, ContainsSubstring("FILE:7:5:"));
+    CHECK_THAT(text, ContainsSubstring(property));
+    CHECK_THAT(text, ContainsSubstring("may not be set"));
+  }
+}
+
+TEST_CASE("a YAML bomb is refused at once: anchors and aliases do not exist here") {
+  std::string bomb = "a: &a [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n";
+  for (char name = 'b'; name <= 'i'; ++name) {
+    const std::string before(1, static_cast<char>(name - 1));
+    bomb += std::string(1, name) + ": &" + name + " [";
+    for (int i = 0; i < 9; ++i) bomb += (i == 0 ? "*" : ", *") + before;
+    bomb += "]\n";
+  }
+  const auto began = monotonic_ms();
+  CHECK_THAT(refused(bomb + good), ContainsSubstring("FILE:1:"));
+  CHECK(monotonic_ms() - began < 5000);
+  CHECK_THAT(refused(good + "log: " + std::string(5000, '[') + "\n"), ContainsSubstring("FILE:"));
+  CHECK_THAT(refused(good + "# " + std::string(2 << 20, 'x') + "\n"), ContainsSubstring("larger than"));
+}
+
+TEST_CASE("all problems of a file are told at once") {
+  const auto text = refused("database:\n  url: x\n  connections: many\nkafka:\n  brokers: b\ntopics: []\nbogus: 1\n"
+                            "database:\n  url: y\n");
+  INFO(text);
+  CHECK_THAT(text, ContainsSubstring("FILE:3:"));
+  CHECK_THAT(text, ContainsSubstring("database.connections"));
+  CHECK_THAT(text, ContainsSubstring("kafka.group"));
+  CHECK_THAT(text, ContainsSubstring("FILE:7:1: bogus"));
+  CHECK_THAT(text, ContainsSubstring("FILE:8:1: database"));
+}
+
+TEST_CASE("a file that is not there, a variable that is not set: 78, and it says which") {
+  const auto missing = run_to_end({.arguments = {daemon_program(), "--config", "/nonexistent/inboxd.yaml", "run"}});
+  CHECK(missing.status == ExitStatus{78, 0});
+  CHECK_THAT(missing.err, ContainsSubstring("/nonexistent/inboxd.yaml"));
+  auto config = good;
+  config.replace(config.find("group: g"), 8, "group: ${INBOXD_TEST_NOT_SET}");
+  CHECK_THAT(refused(config), ContainsSubstring("INBOXD_TEST_NOT_SET"));
+}
+
+TEST_CASE("a plugin that cannot be loaded is refused at the start with the reason") {
+  Stage stage{1};
+  stage.config.handlers[0].plugin = "/nonexistent/plugin.so";
+  Daemon daemon{stage.config};
+  CHECK(daemon.process().wait() == ExitStatus{78, 0});
+  CHECK_THAT(daemon.log(), ContainsSubstring("/nonexistent/plugin.so"));
+  stage.config.handlers[0].plugin = "";
+  stage.config.handlers[0].settings["no_such_setting"] = "1";
+  Daemon misspelt{stage.config};
+  CHECK(misspelt.process().wait() == ExitStatus{78, 0});
+  CHECK_THAT(misspelt.log(), ContainsSubstring("no_such_setting"));
+}
+
+TEST_CASE("a password is in no output") {
+  Stage stage{1};
+  const TempFolder folder;
+  write_file(folder / "password", "s3cr3t-unlikely\n");
+  std::filesystem::permissions(folder / "password", std::filesystem::perms{0600});
+  stage.config.sections["database"] = "password: {file: " + (folder / "password").string() + "}";
+  {
+    const auto daemon = stage.start();
+    stage.produce(5);
+    CHECK(stage.wait_done().is_perfect());
+    daemon->stop();
+    CHECK(daemon->count_in_log("s3cr3t") == 0);
+  }
+  for (const std::vector<std::string>& what : {std::vector<std::string>{"config", "show"}, {"check"}, {"status"}}) {
+    const auto finished = command(stage.config, what);
+    CHECK((finished.out + finished.err).find("s3cr3t") == std::string::npos);
+  }
+}
+
+TEST_CASE("records cannot forge a log line") {
+  Stage stage{1};
+  const auto daemon = stage.start();
+  const std::string forged = "x\n2026-01-01T00:00:00.000Z error daemon: forged";
+  stage.kafka.produce({Message{.topic = stage.topic, .key = forged, .payload = forged, .headers = {{"id", forged}}}});
+  stage.produce(3);
+  CHECK(stage.wait_done().is_perfect());
+  stage.database.wait_for("it is in quarantine", "select count(*) from inbox.quarantined where reason = 'bad_id'", 1);
+  CHECK(daemon->count_in_log("\n2026-01-01T00:00:00.000Z") == 0);
+}

@@ -1,0 +1,194 @@
+// Signals, systemd, and runs that end by themselves.
+#include <catch2/catch_test_macros.hpp>
+
+#include <csignal>
+
+#include "process/support/load.hpp"
+#include "process/support/stage.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+
+TEST_CASE("SIGTERM under load: running calls finish, the rest is given back uncharged, exit 0 in time") {
+  Stage stage{2};
+  stage.set("takes", "30ms");
+  auto daemon = stage.start();
+  stage.produce(500);
+  wait_until("it is at work", [&] { return stage.recording.count() > 10; });
+  const auto began = monotonic_ms();
+  CHECK(daemon->stop() == ExitStatus{0, 0});
+  const auto took = monotonic_ms() - began;
+  const auto tally = stage.tally();
+  WARN("stopped within " << took << " ms: " << tally.text());
+  CHECK(took < 12'000);
+  CHECK(tally.done == tally.calls);  // every call that began was settled
+  CHECK(stage.database.number("select count(*) from inbox.delivery where owner is not null") == 0);
+  CHECK(stage.database.number("select count(*) from inbox.delivery where attempts > 0 or claims > 0") == 0);
+  CHECK(stage.database.number("select count(*) from inbox.failure") == 0);
+  CHECK(stage.offsets_ahead() == 0);
+  CHECK(daemon->notified().count("STOPPING=1") == 1);
+
+  stage.set("takes", "0ms");
+  daemon = stage.start();
+  const auto all = stage.wait_done();
+  CHECK(all.is_perfect());
+  CHECK(all.calls == 500);
+}
+
+TEST_CASE(
+    "a call that does not end within the drain is left behind, and its events are somebody else's at once or later") {
+  Stage stage{1};
+  const TempFolder folder;
+  stage.set("gate", folder / "gate");
+  stage.config.sections["shutdown"] = "drain: 1s";
+  stage.config.sections["handler_defaults"] = "lease: 2s, concurrency: 1, events_per_call: 5, deadline: 60s";
+  auto daemon = stage.start();
+  stage.produce(20);
+  wait_until("it is at work", [&] { return stage.recording.count() >= 1; });
+  const auto began = monotonic_ms();
+  daemon->stop();
+  const auto took = monotonic_ms() - began;
+  WARN("stopped within " << took << " ms, drain 1 s");
+  CHECK(took < 8000);
+  write_file(folder / "gate", "open");
+  daemon = stage.start();
+  CHECK(stage.wait_done().is_perfect());
+}
+
+TEST_CASE("a second SIGTERM leaves at once") {
+  Stage stage{1};
+  const TempFolder folder;
+  stage.set("gate", folder / "gate");
+  stage.config.sections["shutdown"] = "drain: 1m";
+  // The gate lets go of a call that is cancelled: this one is not, for its deadline is far off.
+  stage.config.sections["handler_defaults"] = "lease: 2s, concurrency: 1, events_per_call: 5, deadline: 5m";
+  auto daemon = stage.start();
+  stage.produce(5);
+  wait_until("it is at work", [&] { return stage.recording.count() >= 1; });
+  daemon->process().signal(SIGTERM);
+  wait_until("it is stopping", [&] { return daemon->notified().count("STOPPING=1") == 1; });
+  daemon->wait_log("daemon: stopping");
+  holds_for("it drains", milliseconds{500}, [&] { return daemon->process().is_running(); });
+  const auto began = monotonic_ms();
+  daemon->process().signal(SIGTERM);
+  CHECK(daemon->process().wait() == ExitStatus{128 + SIGTERM, 0});
+  CHECK(monotonic_ms() - began < 2000);
+  write_file(folder / "gate", "open");
+  daemon = stage.start();
+  CHECK(stage.wait_done().is_perfect());
+}
+
+TEST_CASE("SIGHUP with a bad file keeps the old configuration; with a good one the handlers are the new ones") {
+  Stage stage{1};
+  const auto daemon = stage.start();
+  stage.produce(20);
+  CHECK(stage.wait_done().is_perfect());
+
+  daemon->write_config("database: {url: x}\nbogus: true\n");
+  daemon->process().signal(SIGHUP);
+  daemon->wait_log("reload refused, the old configuration stays");
+  stage.produce(20);
+  CHECK(stage.wait_done().is_perfect());
+
+  auto with_bad_plugin = stage.config;
+  with_bad_plugin.handlers[0].plugin = "/nonexistent/plugin.so";
+  daemon->write_config(with_bad_plugin.text());
+  const int refusals = daemon->count_in_log("reload refused");
+  daemon->process().signal(SIGHUP);
+  daemon->wait_log("reload refused", refusals + 1);
+  stage.produce(20);
+  CHECK(stage.wait_done().is_perfect());
+
+  auto added = stage.config.handlers[0];
+  added.name = "added";
+  added.start = "beginning";
+  stage.config.handlers.push_back(added);
+  daemon->write_config(stage.config.text());
+  daemon->process().signal(SIGHUP);
+  daemon->wait_log("daemon: reloaded");
+  stage.produce(20);
+  CHECK(stage.wait_done("recorder").is_perfect());
+  const auto tally = stage.wait_done("added");
+  CHECK(tally.is_perfect());
+  CHECK(tally.calls == 80);
+}
+
+TEST_CASE("reloads under load lose and double nothing") {
+  Stage stage{2};
+  const auto daemon = stage.start();
+  Load load{stage, 1000};
+  for (int i = 1; i <= 8; ++i) {
+    load.wait_for_more(200);
+    stage.set("takes", std::to_string(i % 3) + "ms");
+    daemon->write_config(stage.config.text());
+    daemon->process().signal(SIGHUP);
+    daemon->wait_log("daemon: reloaded", i);
+  }
+  load.finish();
+  const auto tally = stage.wait_done();
+  WARN("8 reloads: " << tally.text());
+  CHECK(tally.is_perfect());
+}
+
+TEST_CASE("SIGUSR1 pauses all handlers of the instance, SIGUSR2 lets them go on") {
+  Stage stage{1};
+  const auto daemon = stage.start();
+  daemon->process().signal(SIGUSR1);
+  daemon->wait_log("all handlers are paused");
+  stage.produce(30);
+  stage.wait_stored(30);
+  holds_for("nothing is handled", milliseconds{700}, [&] { return stage.recording.count() == 0; });
+  daemon->process().signal(SIGUSR2);
+  CHECK(stage.wait_done().is_perfect());
+}
+
+TEST_CASE("systemd is told READY, WATCHDOG, RELOADING, STOPPING; the watchdog stops when the process does") {
+  Stage stage{1};
+  Daemon daemon{stage.config, {"run", "--migrate"}, {{"WATCHDOG_USEC", "1000000"}}};
+  daemon.wait_ready();
+  wait_until("it says that it lives", [&] { return daemon.notified().count("WATCHDOG=1") >= 3; });
+  daemon.process().signal(SIGSTOP);
+  const auto frozen = daemon.notified().count("WATCHDOG=1");
+  holds_for("a frozen process does not", milliseconds{1500},
+            [&] { return daemon.notified().count("WATCHDOG=1") <= frozen + 1; });
+  daemon.process().signal(SIGCONT);
+  wait_until("it says so again", [&] { return daemon.notified().count("WATCHDOG=1") > frozen + 1; });
+  daemon.process().signal(SIGHUP);
+  wait_until("a reload is told", [&] {
+    return daemon.notified().count("RELOADING=1") == 1 && daemon.notified().count("READY=1") == 2;
+  });
+  CHECK(daemon.stop() == ExitStatus{0, 0});
+  CHECK(daemon.notified().count("STOPPING=1") == 1);
+  CHECK(daemon.notified().lines().front() == "READY=1");
+}
+
+TEST_CASE("--until-idle stops with 0 once every event there was is settled, dead ones too") {
+  Stage stage{3};
+  stage.set("fail_type", "Bad");
+  stage.config.handlers[0].more = {"retry: {max_attempts: 2, base: 200ms, jitter: 0}"};
+  stage.produce(1000);
+  stage.kafka.produce({event_message(stage.topic, "bad00000-0000-4000-8000-000000000000", "{}", "Bad")});
+  Daemon daemon{stage.config, {"run", "--migrate", "--until-idle"}};
+  CHECK(daemon.process().wait(milliseconds{45'000}) == ExitStatus{0, 0});
+  const auto tally = stage.tally();
+  WARN(tally.text());
+  CHECK(tally.is_perfect());
+  CHECK(tally.dead == 1);
+  Daemon again{stage.config, {"run", "--until-idle"}};  // nothing to do
+  CHECK(again.process().wait() == ExitStatus{0, 0});
+  CHECK(stage.tally().calls == tally.calls);
+}
+
+TEST_CASE("run without the migrations says what to do and leaves") {
+  Stage stage{1};
+  Daemon daemon{stage.config, {"run"}};
+  CHECK(daemon.process().wait() == ExitStatus{75, 0});
+  CHECK(daemon.log().find("inboxd migrate") != std::string::npos);
+  CHECK(command(stage.config, {"migrate", "--check"}).status == ExitStatus{1, 0});
+  stage.migrate();
+  CHECK(command(stage.config, {"migrate", "--check"}).status == ExitStatus{0, 0});
+  stage.database.run("insert into inbox.migration (version, name, digest) values (9999, 'future', '')");
+  Daemon older{stage.config, {"run", "--migrate"}};
+  CHECK(older.process().wait() == ExitStatus{78, 0});
+  CHECK(older.log().find("9999") != std::string::npos);
+}

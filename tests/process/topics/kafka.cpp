@@ -1,0 +1,219 @@
+// What happens to topics: offsets that expire, partitions that are added, logs that lose their beginning.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "process/support/stage.hpp"
+#include "support/environment.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+using Catch::Matchers::ContainsSubstring;
+
+TEST_CASE("the group's offsets expire or are deleted: it goes on from its positions") {
+  Stage stage{3};
+  auto daemon = stage.start();
+  stage.produce(300);
+  CHECK(stage.wait_done().is_perfect());
+  CHECK(daemon->stop() == ExitStatus{0, 0});
+  stage.kafka.delete_group(stage.config.group);
+  CHECK(stage.kafka.committed(stage.config.group, stage.topic).empty());
+  stage.produce(100);
+  daemon = stage.start();
+  const auto tally = stage.wait_done();
+  CHECK(tally.is_perfect());
+  CHECK(tally.calls == 400);
+  stage.database.wait_for("the old records were not read again", "select sum(position)::int from inbox.lag", 400);
+  CHECK(stage.database.number(
+            "select count(*) from inbox.position where first_offset >= 0 and next_offset <= first_offset") == 0);
+}
+
+TEST_CASE("partitions that are added are read from their beginning, also with start: end") {
+  Stage stage{1};
+  stage.config.topics = {"{name: " + stage.topic + ", start: end}"};
+  const auto daemon = stage.start();
+  stage.database.wait_for("the first position is written", "select count(*) from inbox.lag", 1);
+  stage.kafka.add_partitions(stage.topic, 3);
+  std::vector<Message> messages;
+  std::vector<std::string> ids;
+  for (int i = 0; i < 90; ++i) {
+    ids.push_back("0e000000-0000-4000-8000-" + std::to_string(100'000'000'000 + i));
+    messages.push_back(event_message(stage.topic, ids.back()));
+    messages.back().partition = i % 3;
+  }
+  stage.kafka.produce(messages);  // before anybody has noticed the new partitions
+  stage.note(ids);
+  const auto tally = stage.wait_done();
+  CHECK(tally.is_perfect());
+  CHECK(stage.database.number("select count(*) from inbox.lag") == 3);
+}
+
+TEST_CASE("a topic that appears later and matches the pattern begins at its beginning, also with start: end") {
+  Stage stage{1};
+  const std::string prefix = random_name("family");
+  stage.kafka.create_topic(1, prefix + ".first");
+  stage.config.topics = {"{pattern: \"^" + prefix + "\\\\.\", start: end}"};
+  const auto daemon = stage.start();
+  stage.database.wait_for("the first topic is known", "select count(*) from inbox.lag", 1);
+  const auto later = stage.kafka.create_topic(1, prefix + ".later");
+  std::vector<Message> messages;
+  std::vector<std::string> ids;
+  for (int i = 0; i < 20; ++i) {
+    ids.push_back("0f000000-0000-4000-8000-" + std::to_string(100'000'000'000 + i));
+    messages.push_back(event_message(later, ids.back()));
+  }
+  stage.kafka.produce(messages);
+  stage.note(ids);
+  CHECK(stage.wait_done().is_perfect());
+}
+
+TEST_CASE("a topic that is deleted and created again halts, and goes on from its beginning once that is accepted") {
+  Stage stage{1};
+  auto daemon = stage.start();
+  stage.produce(50);
+  CHECK(stage.wait_done().is_perfect());
+  daemon->stop();
+  stage.kafka.delete_topic(stage.topic);
+  stage.kafka.create_topic(1, stage.topic);
+  stage.produce(20);  // at offsets that the old topic had, too
+  daemon = stage.start();
+  stage.database.wait_for("it is halted", "select count(*) from inbox.lag where halted_reason like '%created again%'",
+                          1);
+  CHECK(daemon->count_in_log("consumer: halted") >= 1);
+  CHECK(stage.database.number("select count(*) from inbox.event") == 50);
+  CHECK_THAT(command(stage.config, {"status"}).out, ContainsSubstring("created again"));
+
+  const auto accepted = command(stage.config, {"shards", "accept-incarnation", stage.topic, "--yes"});
+  INFO(accepted.out << accepted.err);
+  CHECK(accepted.status == ExitStatus{0, 0});
+  const auto tally = stage.wait_done();
+  CHECK(tally.is_perfect());
+  CHECK(stage.database.number("select count(distinct shard_id) from inbox.event") == 2);
+}
+
+TEST_CASE(
+    "records that Kafka has lost halt the partition with the gap, others go on; once accepted it goes on behind it") {
+  Stage stage{2};
+  auto daemon = stage.start();
+  const auto produce_to = [&](int partition, int count, bool counted) {
+    static int number = 0;
+    std::vector<Message> messages;
+    std::vector<std::string> ids;
+    for (int i = 0; i < count; ++i) {
+      ids.push_back("1a000000-0000-4000-8000-" + std::to_string(100'000'000'000 + number++));
+      messages.push_back(event_message(stage.topic, ids.back()));
+      messages.back().partition = partition;
+    }
+    stage.kafka.produce(messages);
+    if (counted) stage.note(ids);
+  };
+  produce_to(0, 10, true);
+  produce_to(1, 10, true);
+  CHECK(stage.wait_done().is_perfect());
+  daemon->stop();
+  produce_to(0, 20, false);
+  stage.kafka.delete_records(stage.topic, 0, 30);
+  produce_to(0, 5, false);
+  produce_to(1, 5, true);
+  daemon = stage.start();
+  stage.database.wait_for("it is halted",
+                          "select count(*) from inbox.lag where partition = 0 and halted_reason is not null", 1);
+  CHECK(stage.wait_done().is_perfect());  // the other partition goes on
+  CHECK(stage.position(0) == 10);
+  CHECK(stage.database.text("select gap from inbox.shard where partition = 0") == "[10,30)");
+  wait_until("its end is not committed",
+             [&] { return stage.kafka.committed(stage.config.group, stage.topic)[1] == 15; });
+  CHECK(stage.kafka.committed(stage.config.group, stage.topic)[0] == 10);
+
+  const auto dry = command(stage.config, {"shards", "accept-gap", stage.topic, "0", "--dry-run"});
+  CHECK(dry.status == ExitStatus{0, 0});
+  CHECK(stage.position(0) == 10);
+  const auto accepted = command(stage.config, {"shards", "accept-gap", stage.topic, "0", "--yes"});
+  INFO(accepted.out << accepted.err);
+  CHECK(accepted.status == ExitStatus{0, 0});
+  stage.database.wait_for("it goes on behind the gap", "select position from inbox.lag where partition = 0", 35);
+  CHECK(stage.database.text("select gaps from inbox.shard where partition = 0") == "{[10,30)}");
+  CHECK(stage.database.number("select count(*) from inbox.event") == 30);
+  stage.database.wait_for("all is done", "select sum(inbox.count_of(offsets)) from inbox.outcome", 30);
+}
+
+TEST_CASE("what a transaction aborted is never stored, and the lag still reaches 0") {
+  Stage stage{1};
+  const auto daemon = stage.start();
+  stage.produce(10);
+  const auto of = [&](const std::string& id) { return event_message(stage.topic, id); };
+  stage.kafka.produce_transaction(
+      {of("aaaa0000-0000-4000-8000-000000000001"), of("aaaa0000-0000-4000-8000-000000000002")}, false);
+  stage.kafka.produce_transaction({of("cccc0000-0000-4000-8000-000000000001")}, true);
+  stage.note({"cccc0000-0000-4000-8000-000000000001"});
+  stage.kafka.produce_transaction({of("aaaa0000-0000-4000-8000-000000000003")}, false);
+
+  CHECK(stage.wait_done().is_perfect());
+  const auto end = stage.kafka.ends(stage.topic).at(0);
+  stage.database.wait_for("the position is at the end", "select position from inbox.lag", end);
+  stage.database.wait_for("the lag is 0", "select lag from inbox.lag where high_watermark = " + std::to_string(end), 0);
+  CHECK(stage.database.number("select count(*) from inbox.event where event_id::text like 'aaaa%'") == 0);
+  CHECK(stage.database.number("select count(*) from inbox.event") == 11);
+}
+
+TEST_CASE("tombstones, empty values, null keys and odd headers are stored as they came") {
+  Stage stage{1};
+  const auto daemon = stage.start();
+  const auto id = [](int n) { return "77770000-0000-4000-8000-00000000000" + std::to_string(n); };
+  std::vector<Message> messages;
+  for (int i = 0; i < 4; ++i) messages.push_back(event_message(stage.topic, id(i)));
+  messages[0].payload = std::nullopt;
+  messages[1].payload = "";
+  messages[2].key = std::nullopt;
+  messages[3].key = "";
+  messages[3].headers.push_back({"twice", "one"});
+  messages[3].headers.push_back({"twice", "two"});
+  messages[3].headers.push_back({"null", std::nullopt});
+  messages[3].headers.push_back({"raw", std::string{"\xff\0\x01", 3}});
+  stage.kafka.produce(messages);
+  for (int i = 0; i < 4; ++i) stage.note({id(i)});
+  stage.wait_stored(4);
+  const auto described = [&](int n) {
+    return stage.database.text(
+        "select (payload is null) || ' ' || coalesce(length(payload), -1) || ' ' || (key is null) "
+        "|| ' ' || coalesce(length(key), -1) from inbox.event where event_id = $1",
+        {id(n)});
+  };
+  CHECK(described(0) == "true -1 false 36");
+  CHECK(described(1) == "false 0 false 36");
+  CHECK(described(2) == "false 2 true -1");
+  CHECK(described(3) == "false 2 false 0");
+  CHECK(stage.database.text("select headers - 'id' - 'eventType' from inbox.events where event_id = $1", {id(3)}) ==
+        R"({"raw": {"base64": "/wAB"}, "null": null, "twice": "two"})");
+}
+
+TEST_CASE("records without an id or too large are in quarantine, raw; the rest goes on") {
+  Stage stage{1};
+  stage.config.topics = {"{name: " + stage.topic + ", payload_limit: 1KiB}"};
+  const auto daemon = stage.start();
+  stage.produce(5);
+  stage.kafka.produce({Message{.topic = stage.topic, .key = "k", .payload = "nobody knows me"}});
+  stage.kafka.produce({event_message(stage.topic, "99990000-0000-4000-8000-000000000000", std::string(5000, 'x'))});
+  stage.produce(5);
+  CHECK(stage.wait_done().is_perfect());
+  stage.database.wait_for("two are in quarantine", "select count(*) from inbox.quarantined", 2);
+  CHECK(stage.database.text(
+            "select string_agg(reason || ' ' || payload_size || ' ' || coalesce(encode(payload, 'escape'), "
+            "'-'), ', ' order by \"offset\") from inbox.quarantined") == "no_id 15 nobody knows me, too_large 5000 -");
+}
+
+TEST_CASE("an instance with a fixed name restarts without a rebalance") {
+  Stage stage{4};
+  stage.config.kafka["session.timeout.ms"] = "6000";
+  const auto other = stage.start();
+  stage.config.instance_id = "one";
+  auto fixed = stage.start();
+  wait_until("both are members", [&] { return stage.kafka.members(stage.config.group).size() == 2; });
+  stage.produce(200);
+  CHECK(stage.wait_done().is_perfect());
+  const int before = other->count_in_log("consumer: partitions revoked");
+  CHECK(fixed->stop() == ExitStatus{0, 0});
+  stage.produce(200);
+  fixed = stage.start();
+  CHECK(stage.wait_done().is_perfect());
+  CHECK(other->count_in_log("consumer: partitions revoked") == before);
+}
