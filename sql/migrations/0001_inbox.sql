@@ -31,9 +31,10 @@ create table inbox.shard (
 );
 
 -- The log of what is ingested: the newest row by (epoch, first_offset) says what comes next. Appended only, each row
--- keyed by the offset it expected. An epoch begins with first_offset -1.
+-- keyed by the offset it expected. An epoch begins with first_offset -1. No foreign key: it would lock the shard's row
+-- for every batch, and each row follows one of the same shard anyway.
 create table inbox.position (
-  shard_id        int not null references inbox.shard,
+  shard_id        int not null,
   epoch           int not null check (epoch >= 0),
   first_offset    bigint not null check (first_offset >= -1),
   next_offset     bigint not null,

@@ -69,14 +69,12 @@ begin
 end
 $$;
 
--- Notes event ids (sorted) in the ledger; returns how many are new, and of the others (lost) where they came from now
--- and whether any of them is odd: another digest or another shard than the first time.
---
--- A plain INSERT costs little more than half of one with ON CONFLICT, so that is tried first; a duplicate that nobody
--- expected ends the attempt. p_careful: duplicates are likely, so look first. p_repeats: an id occurs twice.
+-- Notes event ids (sorted) in the ledger, some of which may be there already; returns how many are new, and of the
+-- others (lost) where they came from now and whether any of them is odd: another digest or another shard than the first
+-- time. p_repeats: an id occurs twice in this batch.
 -- The settings: plans are made while the tables are still small, and kept.
 create function inbox.note_ids(
-  p_careful boolean, p_repeats boolean, l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],
+  p_repeats boolean, l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],
   out stored int, out lost_shard int[], out lost_offset bigint[], out odd boolean)
 language plpgsql set enable_seqscan = off set jit = off set plan_cache_mode = force_generic_plan as $$
 declare
@@ -86,34 +84,27 @@ declare
 begin
   stored := 0; lost_shard := '{}'; lost_offset := '{}'; odd := false;
   if not p_repeats then
-    if p_careful then
-      select array_agg(g.event_id order by g.event_id), array_agg(g.shard_id order by g.event_id),
-             array_agg(g.digest order by g.event_id) into v_id, v_shard, v_digest
-      from inbox.ledger g where g.event_id = any (l_id);
-      if v_id = l_id and v_shard = l_shard and v_digest = l_digest then
-        lost_shard := l_shard; lost_offset := l_offset;
-        return;
-      end if;
+    select array_agg(g.event_id order by g.event_id), array_agg(g.shard_id order by g.event_id),
+           array_agg(g.digest order by g.event_id) into v_id, v_shard, v_digest
+    from inbox.ledger g where g.event_id = any (l_id);
+    if v_id = l_id and v_shard = l_shard and v_digest = l_digest then
+      lost_shard := l_shard; lost_offset := l_offset;
+      return;
     end if;
     begin
-      if v_id is null then
-        insert into inbox.ledger (event_id, shard_id, "offset", digest)
-        select l_id[i], l_shard[i], l_offset[i], l_digest[i] from generate_series(1, cardinality(l_id)) i;
-        get diagnostics stored = row_count;
-        return;
-      end if;
       insert into inbox.ledger (event_id, shard_id, "offset", digest)
       select l_id[i], l_shard[i], l_offset[i], l_digest[i]
       from generate_series(1, cardinality(l_id)) i left join unnest(v_id) k(id) on k.id = l_id[i]
       where k.id is null;
       get diagnostics stored = row_count;
-      select array_agg(l.shard), array_agg(l."offset"), bool_or(l.digest <> k.digest or l.shard <> k.shard)
+      select coalesce(array_agg(l.shard), '{}'), coalesce(array_agg(l."offset"), '{}'),
+             coalesce(bool_or(l.digest <> k.digest or l.shard <> k.shard), false)
       into lost_shard, lost_offset, odd
       from unnest(l_id, l_shard, l_offset, l_digest) l(id, shard, "offset", digest)
       join unnest(v_id, v_shard, v_digest) k(id, shard, digest) on k.id = l.id;
       return;
     exception when unique_violation then
-      stored := 0;
+      stored := 0;  -- somebody was faster
     end;
   end if;
   insert into inbox.ledger (event_id, shard_id, "offset", digest)
@@ -133,7 +124,12 @@ $$;
 -- One batch of records: position, ledger, events, deliveries and quarantine in one transaction, all of a shard or
 -- nothing of it. Called in autocommit. Shards come sorted by id, ledger rows (l_) by event id, so that two instances
 -- wait for each other in one order; events (e_) and runs (r_) in log order. A run's lease of 0 ms means: due now.
--- Arrays are read by subscript, which is cheaper than unnest; of a column that is null throughout an empty one will do.
+-- p_careful: duplicates are likely. p_repeats: an event id occurs twice.
+--
+-- Each statement counts, for small batches as for large ones, and planning one counts more (hence the setting: with
+-- plans for the arrays at hand each call would make its own): what is only needed after a duplicate or a position that
+-- does not match has statements of its own. Arrays are read by subscript, which is cheaper than unnest; of a column that
+-- is null throughout an empty one will do.
 --
 -- status: stored, or routing (handlers have changed since the caller read them; nothing is written).
 -- moved: the shards whose position matched. born: the delivery ids, one a run, null where nothing of the run was new;
@@ -149,14 +145,15 @@ create function inbox.ingest(
   q_size bigint[], q_digest bigint[], q_headers bytea[], q_kafka_timestamp timestamptz[],
   out status text, out moved int[], out born bigint[], out born_pending text, out stored int, out duplicates int,
   out conflicts int, out received_at bigint)
-language plpgsql set lock_timeout = '10s' set client_connection_check_interval = '5s'
-set enable_seqscan = off set jit = off set plan_cache_mode = force_generic_plan as $$
+language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   v_all boolean;
-  v_odd boolean;
   v_now timestamptz;
+  v_slow boolean := p_careful or p_repeats;
+  v_odd boolean;
   v_lost_shard int[] := '{}';
   v_lost_offset bigint[] := '{}';
+  v_gone boolean[];  -- for each event whether it is left out; null: none is
 begin
   stored := 0; duplicates := 0; conflicts := 0; received_at := 0;
   -- Held to the end: a handler that is added meanwhile waits, and so knows for certain what was routed without it.
@@ -167,22 +164,28 @@ begin
   end if;
   status := 'stored';
 
-  with appended as (
-    insert into inbox.position (shard_id, epoch, first_offset, next_offset, routing_version, leader_epoch)
-    select s.shard, s.epoch, s.expected, s.next, p_routing_version, s.leader
-    from unnest(s_shard, s_epoch, s_expected, s_next, s_leader_epoch) s(shard, epoch, expected, next, leader)
-    cross join lateral (
-      select p.epoch, p.next_offset from inbox.position p
-      where p.shard_id = s.shard order by p.epoch desc, p.first_offset desc limit 1) newest
-    where newest.epoch = s.epoch and newest.next_offset = s.expected
-    on conflict do nothing
-    returning shard_id)
-  select coalesce(array_agg(shard_id), '{}') into moved from appended;
-  v_all := cardinality(moved) = cardinality(s_shard);
-  if cardinality(moved) = 0 then
-    return;
-  end if;
-  if not v_all then
+  insert into inbox.position (shard_id, epoch, first_offset, next_offset, routing_version, leader_epoch)
+  select s.shard, s.epoch, s.expected, s.next, p_routing_version, s.leader
+  from unnest(s_shard, s_epoch, s_expected, s_next, s_leader_epoch) s(shard, epoch, expected, next, leader)
+  cross join lateral (
+    select p.epoch, p.next_offset from inbox.position p
+    where p.shard_id = s.shard order by p.epoch desc, p.first_offset desc limit 1) newest
+  where newest.epoch = s.epoch and newest.next_offset = s.expected
+  on conflict do nothing;
+  get diagnostics stored = row_count;
+  v_all := stored = cardinality(s_shard);
+  stored := 0;
+  if v_all then
+    moved := s_shard;
+  else
+    -- Ours are the rows that this transaction wrote.
+    select coalesce(array_agg(s.shard), '{}') into moved
+    from unnest(s_shard, s_epoch, s_expected) s(shard, epoch, expected)
+    join inbox.position p on p.shard_id = s.shard and p.epoch = s.epoch and p.first_offset = s.expected
+    where p.xmin = pg_current_xact_id()::xid;
+    if cardinality(moved) = 0 then
+      return;
+    end if;
     select coalesce(array_agg(l.id order by l.i), '{}'), coalesce(array_agg(l.shard order by l.i), '{}'),
            coalesce(array_agg(l."offset" order by l.i), '{}'), coalesce(array_agg(l.digest order by l.i), '{}')
     into l_id, l_shard, l_offset, l_digest
@@ -192,44 +195,66 @@ begin
 
   v_now := clock_timestamp();
   received_at := (extract(epoch from v_now) * 1000000)::bigint;
-  if cardinality(l_id) > 0 then
-    select n.stored, n.lost_shard, n.lost_offset, n.odd into stored, v_lost_shard, v_lost_offset, v_odd
-    from inbox.note_ids(p_careful, p_repeats, l_id, l_shard, l_offset, l_digest) n;
-    duplicates := cardinality(l_id) - stored;
+  if not v_slow then
+    -- A plain INSERT costs little more than half of one with ON CONFLICT; a duplicate ends the attempt.
+    begin
+      insert into inbox.ledger (event_id, shard_id, "offset", digest)
+      select l_id[i], l_shard[i], l_offset[i], l_digest[i] from generate_series(1, cardinality(l_id)) i;
+      get diagnostics stored = row_count;
+    exception when unique_violation then
+      v_slow := true;
+    end;
   end if;
-  if v_odd then
-    conflicts := inbox.absorb(p_routing_version, v_now, l_id, l_shard, l_offset, l_digest,
-                              e_shard, e_offset, e_type, e_key, e_payload, e_headers, e_kafka_timestamp);
+  if v_slow then
+    select n.stored, n.lost_shard, n.lost_offset, n.odd into stored, v_lost_shard, v_lost_offset, v_odd
+    from inbox.note_ids(p_repeats, l_id, l_shard, l_offset, l_digest) n;
+    duplicates := cardinality(l_id) - stored;
+    if v_odd then
+      conflicts := inbox.absorb(p_routing_version, v_now, l_id, l_shard, l_offset, l_digest,
+                                e_shard, e_offset, e_type, e_key, e_payload, e_headers, e_kafka_timestamp);
+    end if;
   end if;
 
   if stored > 0 then
+    if duplicates > 0 or not v_all then
+      select array_agg(x.shard is not null or not e.shard = any (moved) order by e.i) into v_gone
+      from unnest(e_shard, e_offset) with ordinality e(shard, "offset", i)
+      left join unnest(v_lost_shard, v_lost_offset) x(shard, "offset")
+        on x.shard = e.shard and x."offset" = e."offset";
+    end if;
     insert into inbox.event (shard_id, "offset", event_id, source_id, event_type, source, subject, key, payload,
                              headers, occurred_at, kafka_timestamp, received_at)
     select e_shard[i], e_offset[i], e_id[i], e_source_id[i], e_type[i], e_source[i], e_subject[i], e_key[i],
            e_payload[i], e_headers[i], e_occurred_at[i], e_kafka_timestamp[i], v_now
     from generate_series(1, cardinality(e_shard)) i
-    where (v_all or e_shard[i] = any (moved))
-      and not exists (select from unnest(v_lost_shard, v_lost_offset) x(shard, "offset")
-                      where x.shard = e_shard[i] and x."offset" = e_offset[i]);
+    where v_gone is null or not v_gone[i];
   end if;
 
-  if cardinality(r_handler) > 0 and stored > 0 then
+  if cardinality(r_handler) > 0 and stored > 0 and v_gone is null then
+    select array_agg(nextval('inbox.delivery_delivery_id_seq')) into born from generate_series(1, cardinality(r_handler));
+    insert into inbox.delivery (delivery_id, handler_id, shard_id, pending, events, claims, fence, owner, due_at,
+                                received_from, received_to)
+    select born[i], r_handler[i], r_shard[i], r_pending[i]::int8multirange, r_events[i], (r_lease[i] > 0)::int,
+           case when r_lease[i] > 0 then p_fence else 0 end, case when r_lease[i] > 0 then p_owner end,
+           clock_timestamp() + r_lease[i] * interval '1 ms', v_now, v_now
+    from generate_series(1, cardinality(r_handler)) i;
+  elsif cardinality(r_handler) > 0 and stored > 0 then
     with run as (
       select r.*, r.pending_text::int8multirange - lost.offsets as pending
-      from unnest(r_handler, r_shard, r_pending, r_events, r_lease)
-           with ordinality r(handler, shard, pending_text, events, lease, ordinal)
+      from unnest(r_handler, r_shard, r_pending, r_lease)
+           with ordinality r(handler, shard, pending_text, lease, ordinal)
       left join lateral (
         select coalesce(range_agg(int8range(x."offset", x."offset" + 1)), '{}') as offsets
         from unnest(v_lost_shard, v_lost_offset) x(shard, "offset") where x.shard = r.shard) lost on true
-      where v_all or r.shard = any (moved)),
+      where r.shard = any (moved)),
     kept as materialized (
       select run.*, nextval('inbox.delivery_delivery_id_seq') as id
       from run where not isempty(run.pending)),
     inserted as (
       insert into inbox.delivery (delivery_id, handler_id, shard_id, pending, events, claims, fence, owner, due_at,
                                   received_from, received_to)
-      select id, handler, shard, pending, case when duplicates = 0 then events else inbox.count_of(pending) end,
-             (lease > 0)::int, case when lease > 0 then p_fence else 0 end, case when lease > 0 then p_owner end,
+      select id, handler, shard, pending, inbox.count_of(pending), (lease > 0)::int,
+             case when lease > 0 then p_fence else 0 end, case when lease > 0 then p_owner end,
              clock_timestamp() + lease * interval '1 ms', v_now, v_now
       from kept)
     select array_agg(k.id order by o.ordinal),
