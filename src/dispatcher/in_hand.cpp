@@ -104,6 +104,7 @@ consumer::HandOff::Room InHand::reserve(std::int64_t events, std::size_t bytes) 
   const auto each = static_cast<std::int64_t>(bytes) / events + 1;
   const std::int64_t held_bytes = queue_.bytes() + reservations_.bytes() + claiming_ * bytes_per_event_;
   granted = std::min(granted, std::max<std::int64_t>(shared_->bytes.left_for(held_bytes) / each, held() == 0 ? 1 : 0));
+  if (granted < events) no_room_ = true;
   if (granted <= 0) return {};
   reservations_.reserve(std::this_thread::get_id(), granted, granted * each, Clock::now());
   count();
@@ -134,7 +135,10 @@ void InHand::release(std::int64_t events) {
 void InHand::born_due() {
   const std::lock_guard lock{mutex_};
   ++births_;
-  if (std::exchange(backlog_, true)) return;
+  if (backlog_) return;
+  // Born due for want of room: more than can be taken in hand. Otherwise it was planned while there was a backlog.
+  backlog_ = std::exchange(no_room_, false);
+  next_poll_ = Clock::now();
   shared_->claimer.ring();
 }
 
@@ -179,11 +183,10 @@ void InHand::end_claim(const Wish& wish, std::vector<inbox::LeasedRun> runs, Clo
   claiming_ = 0;
   for (std::size_t i = 0; i < runs.size(); ++i) add(std::move(runs[i]), bytes[i], asked + wish.lease);
   if (!takes()) queue_.leave(0);
-  if (more) {
-    backlog_ = true;
-  } else if (births_ == wish.births) {
-    backlog_ = false;
-  }
+  // What was born due during the claim is little, and the next look takes it while ingest hands over again. Were it asked
+  // for that nothing is born meanwhile, a busy topic would never come out of its backlog.
+  backlog_ = more;
+  if (births_ != wish.births) next_poll_ = Clock::now();
   count();
 }
 

@@ -151,6 +151,7 @@ class InHand final : public settler::Holder, public std::enable_shared_from_this
   std::int64_t common_events_ = 0;             ///< what it uses of the budgets' common halves
   std::int64_t common_bytes_ = 0;
   bool backlog_ = true;                        ///< until a claim has found less than it asked for
+  bool no_room_ = false;                       ///< a reservation got less than it asked for
   bool hungry_ = false;                        ///< the claimer would take more, had there been room
   std::uint64_t births_ = 0;
   DueTimes retries_;
