@@ -16,7 +16,7 @@ struct DaemonSettings {
   std::string database_url;
   std::string topic;
   int handlers = 1;
-  std::string handler_settings = "{mode: nothing}";  ///< YAML, of the bench's plugin
+  std::string handler_settings = "{}";               ///< YAML, of the bench's plugin
   std::string handler_keys = "concurrency: 2, events_per_call: 500";
   std::string types = "[]";                          ///< what the handlers subscribe to
 };

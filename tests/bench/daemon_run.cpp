@@ -13,24 +13,33 @@ void check_counts(Session& session, std::int64_t events, std::int64_t outcomes) 
                            ", settled " + std::to_string(settled) + " of " + std::to_string(outcomes)};
 }
 
-DaemonRun run_daemon(const Options& options, const DaemonSettings& settings, std::int64_t events) {
-  Session control{settings.database_url};
+void fresh_inbox(const Options& options, const DaemonSettings& settings, Session& control) {
   control.run("drop schema if exists inbox cascade");
   Daemon::migrate(options, settings);
   control.run("checkpoint");
+}
+
+DaemonRun run_daemon_here(const Options& options, const DaemonSettings& settings, Session& control) {
   Meter meter{control, options.kafka};
   Daemon daemon{options, settings, true};
   daemon.wait();
   Cost cost = meter.stop();
   cost.own_cpu = daemon.cpu_seconds();
-  check_counts(control, events, events * settings.handlers);
+  const auto events = control.number("select count(*) from inbox.event");
+  const auto seconds_to = [&](const std::string& last) {
+    return control.real("select extract(epoch from (" + last + ") - (select min(received_at) from inbox.event))");
+  };
   DaemonRun out;
-  const auto began = "(select min(received_at) from inbox.event)";
-  out.stored = {events, control.real(std::string{"select extract(epoch from max(received_at) - "} + began +
-                                     ") from inbox.event"), cost};
-  out.settled = {events, control.real(std::string{"select extract(epoch from max(finished_at) - "} + began +
-                                      ") from inbox.outcome"), cost};
+  out.stored = {events, seconds_to("select max(received_at) from inbox.event"), cost};
+  out.settled = {events, seconds_to("select max(finished_at) from inbox.outcome"), cost};
   out.peak_memory = daemon.peak_memory();
+  return out;
+}
+
+DaemonRun run_daemon(const Options& options, const DaemonSettings& settings, Session& control, std::int64_t events) {
+  fresh_inbox(options, settings, control);
+  DaemonRun out = run_daemon_here(options, settings, control);
+  check_counts(control, events, events * settings.handlers);
   return out;
 }
 

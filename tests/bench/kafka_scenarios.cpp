@@ -1,9 +1,8 @@
 // From a real broker: topics that are filled beforehand, the daemon as a process of its own.
-#include <unistd.h>
-
 #include "daemon_run.hpp"
 #include "limit.hpp"
 #include "path.hpp"
+#include "proxy.hpp"
 #include "scenarios.hpp"
 #include "session.hpp"
 #include "topic.hpp"
@@ -11,37 +10,61 @@
 namespace inboxd::bench {
 namespace {
 
+constexpr double mebibyte = 1 << 20;
+
 /// A filled topic and a database of its own for one scenario.
 struct Bench {
-  explicit Bench(const Options& options)
-      : database{options.postgres},
-        topic{options.kafka, "inboxd-bench-" + std::to_string(getpid()), options.partitions},
-        events{options.events} {
-    topic.preload(Generator{1, options.payload}, 0, events);
-  }
-  DaemonSettings settings(int handlers) const {
-    return {.database_url = database.url(), .topic = topic.name(), .handlers = handlers};
+  explicit Bench(const Options& asked)
+      : options{asked}, database{asked.postgres}, control{database.url()}, topic{asked.kafka, asked.partitions} {
+    topic.preload(Generator{1, options.payload}, 0, options.events);
   }
 
+  DaemonSettings settings(int handlers = 1) const {
+    DaemonSettings out;
+    out.database_url = database.url();
+    out.topic = topic.name();
+    out.handlers = handlers;
+    return out;
+  }
+  DaemonRun daemon(const DaemonSettings& settings) { return run_daemon(options, settings, control, options.events); }
+  PathRates path() const { return run_path(options, database.url(), topic.name()); }
+  Run limit() const { return run_limit(options, database.url()); }
+
+  const Options& options;
   ScratchDatabase database;
+  Session control;
   Topic topic;
-  std::int64_t events;
 };
 
-double cpu_of_postgres(const Run& run) { return run.cost.postgres_cpu * 1e6 / static_cast<double>(run.events); }
-double own_cpu(const Run& run) { return run.cost.own_cpu * 1e6 / static_cast<double>(run.events); }
+double for_each_event(const Run& run, double Cost::* part) {
+  return run.cost.*part / static_cast<double>(run.events);
+}
+
+/// Columns of an end-to-end run, one value a round.
+struct Columns {
+  std::vector<double> ratio, own_us, own_ratio, postgres_ratio, wal_bytes, memory_bytes;
+
+  void add(const Run& path, const DaemonRun& daemon) {
+    const Run& run = daemon.settled;
+    ratio.push_back(run.rate() / path.rate());
+    own_us.push_back(for_each_event(run, &Cost::own_cpu) * 1e6);
+    own_ratio.push_back(for_each_event(run, &Cost::own_cpu) / for_each_event(path, &Cost::own_cpu));
+    postgres_ratio.push_back(for_each_event(run, &Cost::postgres_cpu) / for_each_event(path, &Cost::postgres_cpu));
+    wal_bytes.push_back(for_each_event(run, &Cost::wal_bytes));
+    memory_bytes.push_back(static_cast<double>(daemon.peak_memory));
+  }
+};
 
 }  // namespace
 
 void measure_ingest_kafka(const Options& options, Report& report) {
-  const Bench bench{options};
+  Bench bench{options};
   std::vector<double> ratios;
   for (int round = 0; round < options.rounds; ++round) {
-    const Run limit = run_limit(options, bench.database.url());
-    report.run("limit", limit);
-    const Run path = run_path(options, bench.database.url(), bench.topic.name()).stored;
+    report.run("limit", bench.limit());
+    const Run path = bench.path().stored;
     report.run("path, stored", path);
-    const Run run = run_daemon(options, bench.settings(options.handlers), bench.events).stored;
+    const Run run = bench.daemon(bench.settings(options.handlers)).stored;
     report.run("inboxd, stored", run);
     ratios.push_back(run.rate() / path.rate());
   }
@@ -49,42 +72,87 @@ void measure_ingest_kafka(const Options& options, Report& report) {
 }
 
 void measure_end_to_end(const Options& options, Report& report) {
-  const Bench bench{options};
-  std::vector<double> ratios, own, postgres, wal, memory;
+  Bench bench{options};
+  Columns all;
   for (int round = 0; round < options.rounds; ++round) {
-    report.run("limit", run_limit(options, bench.database.url()));
-    const Run path = run_path(options, bench.database.url(), bench.topic.name()).settled;
+    report.run("limit", bench.limit());
+    const Run path = bench.path().settled;
     report.run("path", path);
-    const DaemonRun daemon = run_daemon(options, bench.settings(options.handlers), bench.events);
-    const Run& run = daemon.settled;
-    report.run("inboxd", run);
-    ratios.push_back(run.rate() / path.rate());
-    own.push_back(own_cpu(run));
-    postgres.push_back(cpu_of_postgres(run) / cpu_of_postgres(path));
-    wal.push_back(run.cost.wal_bytes / static_cast<double>(run.events));
-    memory.push_back(static_cast<double>(daemon.peak_memory));
+    const DaemonRun daemon = bench.daemon(bench.settings(options.handlers));
+    report.run("inboxd", daemon.settled);
+    all.add(path, daemon);
   }
-  report.goal("end to end from Kafka, of the path", fixed(median(ratios), 2), ">= 0.80", median(ratios) >= 0.8);
-  report.goal("CPU of the daemon for an event", fixed(median(own), 2) + " us", "<= 2.5 us", median(own) <= 2.5);
-  report.goal("CPU of PostgreSQL, of the path's", fixed(median(postgres), 2), "<= 1.15", median(postgres) <= 1.15);
-  report.goal("WAL for an event, all settled", fixed(median(wal), 0) + " B", "< 800 B (256 B payload)",
-              median(wal) < 800);
-  report.goal("resident memory at full load", mebibytes(static_cast<std::int64_t>(median(memory))), "< 200 MiB",
-              median(memory) < 200.0 * (1 << 20));
+  const double ratio = median(all.ratio), own = median(all.own_us), memory = median(all.memory_bytes);
+  const double postgres = median(all.postgres_ratio);
+  report.goal("end to end from Kafka, of the path", fixed(ratio, 2), ">= 0.80", ratio >= 0.8);
+  report.goal("CPU of the daemon for an event",
+              fixed(own, 2) + " us (path: " + fixed(own / median(all.own_ratio), 2) + ")", "<= 2.5 us", own <= 2.5);
+  report.goal("CPU of PostgreSQL, of the path's", fixed(postgres, 2), "<= 1.15", postgres <= 1.15);
+  report.goal("resident memory at full load", mebibytes(static_cast<std::int64_t>(memory)), "< 200 MiB",
+              memory < 200 * mebibyte);
+}
+
+void measure_wal(const Options& options, Report& report) {
+  Bench bench{options};
+  const Run run = bench.daemon(bench.settings()).settled;
+  report.run("inboxd", run);
+  const double bytes = for_each_event(run, &Cost::wal_bytes);
+  report.goal("WAL for an event of " + std::to_string(options.payload) + " B, all settled", fixed(bytes, 0) + " B",
+              "< 800 B (256 B payload)", bytes < 800);
 }
 
 void measure_three_handlers(const Options& options, Report& report) {
-  const Bench bench{options};
+  Bench bench{options};
+  std::vector<double> costs;
+  for (int round = 0; round < options.rounds; ++round) {
+    const Run one = bench.daemon(bench.settings(1)).settled;
+    report.run("one handler", one);
+    const Run three = bench.daemon(bench.settings(3)).settled;
+    report.run("three handlers", three);
+    costs.push_back(1 - three.rate() / one.rate());
+  }
+  report.goal("what three handlers cost of the rate of one", fixed(median(costs) * 100, 0) + " %", "< 20 %",
+              median(costs) < 0.2);
+}
+
+void measure_retries(const Options& options, Report& report) {
+  Bench bench{options};
+  DaemonSettings failing = bench.settings();
+  failing.handler_settings = "{failures: 2}";
+  failing.handler_keys += ", retry: {backoff: fixed, base: 100ms, jitter: 0}";
+  std::vector<double> ratios, wal;
+  for (int round = 0; round < options.rounds; ++round) {
+    const Run smooth = bench.daemon(bench.settings()).settled;
+    report.run("no failures", smooth);
+    const Run run = bench.daemon(failing).settled;
+    report.run("two failures", run);
+    ratios.push_back(run.rate() / smooth.rate());
+    wal.push_back(run.cost.wal_bytes / smooth.cost.wal_bytes);
+  }
+  report.goal("every event fails twice: of the rate without", fixed(median(ratios), 2), ">= 0.30",
+              median(ratios) >= 0.3);
+  report.goal("every event fails twice: WAL", fixed(median(wal), 2) + " times", "< 3 times", median(wal) < 3);
+}
+
+void measure_remote(const Options& options, Report& report) {
+  Bench bench{options};
+  const int port = std::stoi(url_part(options.postgres, "port"));
+  DelayProxy near{port, std::chrono::microseconds{0}}, far{port, std::chrono::milliseconds{1}};
+  const auto through = [&](const DelayProxy& proxy) {
+    DaemonSettings settings = bench.settings();
+    settings.database_url = bench.database.url_at("127.0.0.1", proxy.port());
+    return settings;
+  };
   std::vector<double> ratios;
   for (int round = 0; round < options.rounds; ++round) {
-    const Run one = run_daemon(options, bench.settings(1), bench.events).settled;
-    report.run("one handler", one);
-    const Run three = run_daemon(options, bench.settings(3), bench.events).settled;
-    report.run("three handlers", three);
-    ratios.push_back(1 - three.rate() / one.rate());
+    const Run local = bench.daemon(bench.settings()).settled;
+    report.run("local", local);
+    report.run("proxy, 0 ms", bench.daemon(through(near)).settled);
+    const Run remote = bench.daemon(through(far)).settled;
+    report.run("proxy, 1 ms", remote);
+    ratios.push_back(remote.rate() / local.rate());
   }
-  report.goal("three handlers cost of the rate of one", fixed(median(ratios) * 100, 0) + " %", "< 20 %",
-              median(ratios) < 0.2);
+  report.goal("database 1 ms away, of the local rate", fixed(median(ratios), 2), ">= 0.70", median(ratios) >= 0.7);
 }
 
 }  // namespace inboxd::bench

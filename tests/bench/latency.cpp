@@ -84,8 +84,8 @@ SteadyRun run_steadily(const Options& options, const std::string& database_url, 
   settings.database_url = database_url;
   settings.topic = topic.name();
   settings.handler_keys = load.handler_keys;
-  settings.handler_settings = "{file: " + file.string() + ", " +
-                              (load.handler_settings.empty() ? "mode: latency" : load.handler_settings) + "}";
+  settings.handler_settings =
+      "{file: " + file.string() + (load.more_settings.empty() ? "" : ", " + load.more_settings) + "}";
   control.run("drop schema if exists inbox cascade");
   Daemon::migrate(options, settings);
   if (prepare) prepare(control);

@@ -23,7 +23,7 @@ struct SteadyLoad {
   double per_second = 1000;
   std::chrono::seconds time{20};
   std::string handler_keys = "concurrency: 8";
-  std::string handler_settings = {};           ///< more of the plugin's settings, as in YAML's braces
+  std::string more_settings = {};              ///< of the plugin, as between YAML's braces: `failures: 1`
 };
 struct SteadyRun {
   Latencies latencies;                         ///< from sending to the handler's call; the first seconds left out

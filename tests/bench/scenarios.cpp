@@ -5,10 +5,19 @@ namespace inboxd::bench {
 const std::vector<Scenario>& scenarios() {
   static const std::vector<Scenario> all{
       {"ingest-memory", "records from memory, no broker: ledger, event, delivery run, position", measure_ingest_memory},
+      {"duplicates", "every record was there before", measure_duplicates},
       {"ingest-kafka", "a preloaded topic until all is stored", measure_ingest_kafka},
       {"end-to-end", "a preloaded topic until all is settled by a no-op plugin", measure_end_to_end},
+      {"wal", "bytes of WAL for an event, end to end", measure_wal},
       {"three-handlers", "end to end with three handlers instead of one", measure_three_handlers},
-      {"duplicates", "every record was there before", measure_duplicates},
+      {"drain", "a backlog that is already in the database", measure_drain},
+      {"latency", "from producing to the handler's call, at 1,000 and 10,000 events/s", measure_latency},
+      {"memory", "resident memory while PostgreSQL is away under load", measure_memory},
+      {"old-snapshot", "a session that keeps an old snapshot open, at full load and at 2,000 events/s",
+       measure_old_snapshot},
+      {"retries", "every event fails twice, then succeeds", measure_retries},
+      {"partitions-200", "200 partitions with a trickle each, 30 day partitions in place", measure_partitions},
+      {"remote", "the database 1 ms away, by a delaying proxy", measure_remote},
   };
   return all;
 }

@@ -17,9 +17,17 @@ struct Scenario {
 const std::vector<Scenario>& scenarios();
 
 void measure_ingest_memory(const Options& options, Report& report);
+void measure_duplicates(const Options& options, Report& report);
 void measure_ingest_kafka(const Options& options, Report& report);
 void measure_end_to_end(const Options& options, Report& report);
+void measure_wal(const Options& options, Report& report);
 void measure_three_handlers(const Options& options, Report& report);
-void measure_duplicates(const Options& options, Report& report);
+void measure_drain(const Options& options, Report& report);
+void measure_latency(const Options& options, Report& report);
+void measure_memory(const Options& options, Report& report);
+void measure_old_snapshot(const Options& options, Report& report);
+void measure_retries(const Options& options, Report& report);
+void measure_partitions(const Options& options, Report& report);
+void measure_remote(const Options& options, Report& report);
 
 }  // namespace inboxd::bench

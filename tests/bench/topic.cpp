@@ -1,5 +1,7 @@
 #include "topic.hpp"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstring>
 #include <stdexcept>
@@ -52,6 +54,11 @@ void delete_topic(rd_kafka_t* handle, const std::string& name) {
   rd_kafka_queue_destroy(queue);
 }
 
+std::string unique_name() {
+  static std::atomic<int> number{0};
+  return "inboxd-bench-" + std::to_string(getpid()) + "-" + std::to_string(++number);
+}
+
 std::string key_of(const base::Uuid& id) {
   std::string key(Generator::key_bytes, '\0');
   Generator::write_key(id, key.data());
@@ -75,11 +82,11 @@ std::int64_t time_of_sending(std::string_view payload) {
   return value;
 }
 
-Topic::Topic(const std::string& brokers, const std::string& name, int partitions)
-    : name_{name}, partitions_{partitions}, producer_{nullptr} {
+Topic::Topic(const std::string& brokers, int partitions)
+    : name_{unique_name()}, partitions_{partitions}, producer_{nullptr} {
   auto handle = make_kafka_handle(RD_KAFKA_PRODUCER, brokers,
                                   {{"acks", "all"},
-                                   {"linger.ms", "0"},
+                                   {"linger.ms", "1"},
                                    {"batch.size", "262144"},
                                    {"queue.buffering.max.messages", "200000"}});
   create_topic(handle.get(), name_, partitions_);

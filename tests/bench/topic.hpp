@@ -10,11 +10,11 @@ struct rd_kafka_s;
 
 namespace inboxd::bench {
 
-/// A topic of its own on the broker, deleted when this goes. Its records are the generator's: the key is the id's
+/// A new topic on the broker, deleted when this goes. Its records are the generator's: the key is the id's
 /// text. Throws std::runtime_error.
 class Topic final {
  public:
-  Topic(const std::string& brokers, const std::string& name, int partitions);
+  Topic(const std::string& brokers, int partitions);
   ~Topic();
   Topic(const Topic&) = delete;
   Topic& operator=(const Topic&) = delete;

@@ -108,7 +108,8 @@ int Daemon::count_in_log(const std::string& text) const {
 }
 
 void Daemon::wait_log(const std::string& text, int times, milliseconds within) const {
-  wait_until("the log says '" + text + "'", [&] { return count_in_log(text) >= times; }, within);
+  wait_until(
+      "the log says '" + text + "'", [&] { return count_in_log(text) >= times; }, within);
 }
 
 Finished command(const ConfigText& config, const std::vector<std::string>& arguments) {

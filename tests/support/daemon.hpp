@@ -14,8 +14,8 @@ namespace inboxd::support {
 /// One handler of an inboxd.yaml. What is not named here stands in `more` as YAML: `deadline: 2s`.
 struct HandlerText {
   std::string name = "recorder";
-  std::string plugin = {};                     ///< empty: the recorder
-  std::vector<std::string> topics = {};        ///< empty: all
+  std::string plugin = {};               ///< empty: the recorder
+  std::vector<std::string> topics = {};  ///< empty: all
   std::string start = "beginning";
   std::vector<std::string> more = {};
   std::map<std::string, std::string> settings = {};
@@ -31,7 +31,7 @@ struct ConfigText {
   std::string group = random_name("group");
   std::string instance_id = {};
   std::map<std::string, std::string> kafka;
-  std::vector<std::string> topics = {};        ///< each a YAML map: `{name: orders, start: end}`
+  std::vector<std::string> topics = {};  ///< each a YAML map: `{name: orders, start: end}`
   std::vector<HandlerText> handlers = {};
   std::map<std::string, std::string> sections = {};  ///< `ingest` -> `{connections: 1}`, `database` -> `prepare: false`
 
@@ -61,7 +61,7 @@ class Daemon final {
   ExitStatus stop(milliseconds within = patience);
   void kill() { process_->kill(); }
 
-  void write_config(std::string_view text);    ///< for SIGHUP
+  void write_config(std::string_view text);  ///< for SIGHUP
   std::string log() const;
   int count_in_log(const std::string& text) const;
   void wait_log(const std::string& text, int times = 1, milliseconds within = patience) const;

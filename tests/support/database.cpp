@@ -35,8 +35,8 @@ Session::Row row_of(const PGresult* result, int row) {
     if (PQgetisnull(result, row, column) != 0) {
       out.emplace_back();
     } else {
-      out.emplace_back(std::string{PQgetvalue(result, row, column),
-                                   static_cast<std::size_t>(PQgetlength(result, row, column))});
+      out.emplace_back(
+          std::string{PQgetvalue(result, row, column), static_cast<std::size_t>(PQgetlength(result, row, column))});
     }
   }
   return out;
@@ -62,7 +62,8 @@ pg_conn* Session::open() {
     close();
     throw std::runtime_error{message};
   }
-  PQsetNoticeProcessor(connection_, [](void*, const char*) {}, nullptr);
+  PQsetNoticeProcessor(
+      connection_, [](void*, const char*) {}, nullptr);
   Result{PQexec(connection_, "set application_name = 'test'"), PQclear};
   return connection_;
 }

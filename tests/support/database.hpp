@@ -48,8 +48,8 @@ class Session final {
 /// inbox::migrate) makes it. Declare it before what works on it.
 class Database final {
  public:
-  Database();                                  ///< on the server that all tests share
-  explicit Database(std::string url);          ///< on another one
+  Database();                          ///< on the server that all tests share
+  explicit Database(std::string url);  ///< on another one
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;

@@ -37,7 +37,8 @@ bool can_listen(int port) {
 std::string needed(const char* variable) {
   const char* const value = std::getenv(variable);
   if (value == nullptr || *value == '\0') {
-    throw std::runtime_error{std::string{variable} + " is not set: run the tests with tests/run, or start servers with "
+    throw std::runtime_error{std::string{variable} +
+                             " is not set: run the tests with tests/run, or start servers with "
                              "config/setup/servers and export what its env file says"};
   }
   return value;

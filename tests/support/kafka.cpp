@@ -29,8 +29,11 @@ void must(rd_kafka_error_t* error, const std::string& what) {
 
 rd_kafka_t* make_producer(const std::string& brokers, const std::map<std::string, std::string>& more) {
   rd_kafka_conf_t* const conf = rd_kafka_conf_new();
-  std::map<std::string, std::string> all{{"bootstrap.servers", brokers}, {"linger.ms", "2"}, {"log_level", "2"},
-                                         {"enable.idempotence", "true"}, {"topic.metadata.propagation.max.ms", "5000"}};
+  std::map<std::string, std::string> all{{"bootstrap.servers", brokers},
+                                         {"linger.ms", "2"},
+                                         {"log_level", "2"},
+                                         {"enable.idempotence", "true"},
+                                         {"topic.metadata.propagation.max.ms", "5000"}};
   for (const auto& [name, value] : more) all[name] = value;
   std::array<char, 512> error{};
   for (const auto& [name, value] : all) {
@@ -238,8 +241,8 @@ void Kafka::produce_transaction(const std::vector<Message>& messages, bool commi
 }
 
 std::map<int, std::int64_t> Kafka::committed(const std::string& group, const std::string& topic) {
-  const Owned<rd_kafka_ListConsumerGroupOffsets_t> wanted{
-      rd_kafka_ListConsumerGroupOffsets_new(group.c_str(), nullptr), rd_kafka_ListConsumerGroupOffsets_destroy};
+  const Owned<rd_kafka_ListConsumerGroupOffsets_t> wanted{rd_kafka_ListConsumerGroupOffsets_new(group.c_str(), nullptr),
+                                                          rd_kafka_ListConsumerGroupOffsets_destroy};
   std::map<int, std::int64_t> out;
   Client& with = client();
   with.admin(

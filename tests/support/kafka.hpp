@@ -17,7 +17,7 @@ struct Message {
   std::optional<std::string> key = {};
   std::optional<std::string> payload = "";
   std::vector<std::pair<std::string, std::optional<std::string>>> headers = {};
-  int partition = -1;                          ///< -1: by key
+  int partition = -1;  ///< -1: by key
 };
 
 /// What an outbox router writes: header `id` (a UUID is kept as the event's id), header `eventType`.

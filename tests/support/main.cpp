@@ -1,6 +1,5 @@
 // The main of every Catch2 executable: prints the seed first, so that a red run can be repeated with --rng-seed.
 #include <catch2/catch_session.hpp>
-
 #include <cstdio>
 
 int main(int argc, char** argv) {

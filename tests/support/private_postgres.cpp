@@ -38,7 +38,9 @@ void PrivatePostgres::start() {
   const auto log = folder_ / "log";
   server_ = std::make_unique<Process>(
       Command{.arguments = {programs_ + "/postgres", "-D", folder_ / "data", "-p", std::to_string(port_)},
-              .user = user_, .out = log, .err = log});
+              .user = user_,
+              .out = log,
+              .err = log});
   Session session{url(), "inbox"};
   wait_until("PostgreSQL starts", [&] {
     if (!server_->is_running()) throw std::runtime_error{"PostgreSQL does not start: " + read_file(log)};

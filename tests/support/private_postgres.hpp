@@ -22,7 +22,7 @@ class PrivatePostgres final {
   int port() const { return port_; }
 
   void start();
-  void stop();                                 ///< at once, as a crash would; what was committed stays
+  void stop();  ///< at once, as a crash would; what was committed stays
   bool is_running() const { return server_ != nullptr; }
 
   /// A copy of the whole cluster as it is now (it stops for that), and back to it, as a restore from a backup would.

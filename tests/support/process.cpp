@@ -117,7 +117,8 @@ bool Process::is_running() {
 }
 
 ExitStatus Process::wait(milliseconds within) {
-  wait_until("process " + std::to_string(id_) + " ends", [&] { return !is_running(); }, within);
+  wait_until(
+      "process " + std::to_string(id_) + " ends", [&] { return !is_running(); }, within);
   return *ended_;
 }
 

@@ -13,15 +13,15 @@ namespace inboxd::support {
 
 /// A program to start.
 struct Command {
-  std::vector<std::string> arguments;                 ///< the program first: a path, or a name that $PATH finds
+  std::vector<std::string> arguments;                   ///< the program first: a path, or a name that $PATH finds
   std::map<std::string, std::string> environment = {};  ///< beside what this process has
-  std::string user = {};                              ///< as whom, where this process is root; empty: as itself
-  std::filesystem::path out = "/dev/null";            ///< appended to
+  std::string user = {};                                ///< as whom, where this process is root; empty: as itself
+  std::filesystem::path out = "/dev/null";              ///< appended to
   std::filesystem::path err = "/dev/null";
 };
 
 struct ExitStatus {
-  int code = -1;                                      ///< -1: ended by a signal
+  int code = -1;  ///< -1: ended by a signal
   int signal = 0;
   bool operator==(const ExitStatus&) const = default;
 };

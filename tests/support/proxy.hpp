@@ -43,8 +43,8 @@ class Proxy final {
   void cut_at(std::string bytes, Cut when, int times = 1, int skip = 0);
   /// How many connections were cut (or held) by `cut_at`.
   int cuts() const;
-  int connections() const;                     ///< open now
-  int accepted() const;                        ///< ever
+  int connections() const;  ///< open now
+  int accepted() const;     ///< ever
 
   /// What a client sends when it runs a prepared statement of that name: an unnamed portal, then the name.
   static std::string executes(const std::string& statement);
@@ -58,9 +58,9 @@ class Proxy final {
     int client = -1;
     int server = -1;
     std::deque<Chunk> to_server, to_client;
-    std::string seen;                          ///< the end of what the client sent, for bytes split over reads
-    std::optional<Cut> sprung;                 ///< what the trap has in store for the answer
-    std::string answer;                        ///< what was kept from the client
+    std::string seen;           ///< the end of what the client sent, for bytes split over reads
+    std::optional<Cut> sprung;  ///< what the trap has in store for the answer
+    std::string answer;         ///< what was kept from the client
     bool done = false;
   };
   struct Trap {

@@ -1,8 +1,8 @@
-// The handler that the benchmark loads. Setting `mode`:
-//   nothing  says done at once (default)
-//   fail     says retry until an event was tried `failures` times
-//   latency  says done and notes how long ago the record was sent; the microseconds go to `file` at the end, one
-//            unsigned 32-bit number each
+// The handler that the benchmark loads: a no-op that says done, unless its settings want more of it.
+//   failures     so many attempts of an event fail before it is done (default 0)
+//   fail_one_in  only of every so many offsets (default 1: all)
+//   file         where the microseconds between sending and the first call are written at the end, an unsigned 32-bit
+//                number each, in the order of the calls
 #include <inboxd/handler.hpp>
 
 #include <fstream>
@@ -26,7 +26,8 @@ std::int64_t time_of_sending(std::string_view payload) {
 class BenchHandler final : public inboxd::Handler {
  public:
   explicit BenchHandler(const inboxd::Settings& settings)
-      : mode_{settings.text("mode", "nothing")}, failures_{settings.number("failures", 0)},
+      : failures_{settings.number("failures", 0)},
+        fail_one_in_{std::max<std::int64_t>(settings.number("fail_one_in", 1), 1)},
         file_{settings.text("file", "")} {}
 
   ~BenchHandler() override {
@@ -37,8 +38,8 @@ class BenchHandler final : public inboxd::Handler {
   }
 
   inboxd::Outcome handle(inboxd::Call&, const inboxd::Event& event) override {
-    if (mode_ == "fail" && event.attempt() <= failures_) return inboxd::retry("on purpose", "bench");
-    if (mode_ == "latency") note(event);
+    if (!file_.empty() && event.attempt() == 1) note(event);
+    if (event.attempt() <= failures_ && event.offset() % fail_one_in_ == 0) return inboxd::retry("on purpose", "bench");
     return inboxd::done();
   }
 
@@ -52,8 +53,8 @@ class BenchHandler final : public inboxd::Handler {
     microseconds_.push_back(static_cast<std::uint32_t>(std::max<std::int64_t>(passed / 1000, 0)));
   }
 
-  const std::string mode_;
   const std::int64_t failures_;
+  const std::int64_t fail_one_in_;
   const std::string file_;
   std::mutex mutex_;
   std::vector<std::uint32_t> microseconds_;

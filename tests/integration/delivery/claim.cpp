@@ -1,6 +1,5 @@
 // Who may take which deliveries, and how many of them at once.
 #include <catch2/catch_test_macros.hpp>
-
 #include <set>
 #include <thread>
 
@@ -170,7 +169,7 @@ TEST_CASE("a culprit that kills whoever runs it is found among its neighbours, a
     let_leases_run_out(inbox);
   }
   WARN("after " << deaths << " deaths the culprit was claimed " << claims_of_culprit << " times, any other at most "
-       << most_of_others << " times");
+                << most_of_others << " times");
   CHECK(inbox.outstanding() == 1);
   CHECK(claims_of_culprit > 10);  // what the dispatcher calls dead
   CHECK(most_of_others <= 6);
@@ -185,7 +184,7 @@ TEST_CASE("a run is given back uncharged: due at once, as if it had never been t
 
   CHECK(inbox::give_back(inbox.connection(), base::random_uuid(), keys) == 0);  // not theirs
   CHECK(inbox::give_back(inbox.connection(), inbox.owner, keys) == 1);
-  CHECK(inbox::give_back(inbox.connection(), inbox.owner, keys) == 0);          // not twice
+  CHECK(inbox::give_back(inbox.connection(), inbox.owner, keys) == 0);  // not twice
 
   const auto again = claim_due(inbox.connection(), handler, base::random_uuid());
   REQUIRE(again.runs.size() == 1);
@@ -309,14 +308,17 @@ TEST_CASE("an old snapshot that keeps vacuum away makes neither claims nor settl
   // Blocks of table delivery and its indexes that ten events read on a connection of their own, whose end makes its
   // statistics seen.
   const auto blocks_of_ten = [&] {
-    const std::string sql = "select heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read from "
-                            "pg_statio_user_tables where relid = 'inbox.delivery'::regclass";
+    const std::string sql =
+        "select heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read from "
+        "pg_statio_user_tables where relid = 'inbox.delivery'::regclass";
     owe(10);
     inbox.connection().close();
     inbox.database().session().close();
     wait_until("no other statistics are to come", [&] {
-      return inbox.database().number("select count(*) from pg_stat_activity where application_name like 'inboxd%' and "
-                                     "query like '%' || $1 || '%'", {inbox.database().schema()}) == 0;
+      return inbox.database().number(
+                 "select count(*) from pg_stat_activity where application_name like 'inboxd%' and "
+                 "query like '%' || $1 || '%'",
+                 {inbox.database().schema()}) == 0;
     });
     const auto before = inbox.database().number(sql);
     const auto connection = inbox.connect();
@@ -339,7 +341,7 @@ TEST_CASE("an old snapshot that keeps vacuum away makes neither claims nor settl
   inbox.database().run("vacuum analyze inbox.delivery");  // sees a table of nothing but dead rows
   const auto pinned_down = blocks_of_ten();
   WARN("blocks of table delivery read to work off 10 events: " << fresh << " fresh, " << pinned_down
-       << " over 6000 dead rows that an old snapshot keeps");
+                                                               << " over 6000 dead rows that an old snapshot keeps");
   CHECK(pinned_down < 2 * fresh);
 
   const auto culprit = inbox::find_pinned_snapshot(inbox.connection(), milliseconds{0});

@@ -1,6 +1,5 @@
 // What becomes of deliveries when handlers have spoken, and that a late word changes nothing.
 #include <catch2/catch_test_macros.hpp>
-
 #include <thread>
 
 #include "integration/support/inbox.hpp"
@@ -38,8 +37,9 @@ inbox::FailedAttempt failed(const event::Event& event, int attempt, const std::s
 }
 
 std::string states(Inbox& inbox) {
-  return inbox.database().text("select coalesce(string_agg(state || ':' || n, ' ' order by state), '') from "
-                               "(select state, count(*) n from inbox.deliveries group by state) x");
+  return inbox.database().text(
+      "select coalesce(string_agg(state || ':' || n, ' ' order by state), '') from "
+      "(select state, count(*) n from inbox.deliveries group by state) x");
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // What the database refuses, what is lost on the way, and how it is told: by SQLSTATE, in whatever language.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
-
 #include <thread>
 
 #include "integration/support/inbox.hpp"
@@ -17,10 +16,13 @@ namespace {
 
 /// A payload that this schema's database refuses as invalid text.
 void refuse_payload(Database& database, const std::string& payload) {
-  database.run("create function inbox.refuse() returns trigger language plpgsql as $$ begin "
-               "if new.payload = '" + payload + "'::bytea then raise exception 'no' using errcode = '22P02'; end if; "
-               "return new; end $$; "
-               "create trigger refuse before insert on inbox.event for each row execute function inbox.refuse()");
+  database.run(
+      "create function inbox.refuse() returns trigger language plpgsql as $$ begin "
+      "if new.payload = '" +
+      payload +
+      "'::bytea then raise exception 'no' using errcode = '22P02'; end if; "
+      "return new; end $$; "
+      "create trigger refuse before insert on inbox.event for each row execute function inbox.refuse()");
 }
 
 }  // namespace
@@ -48,8 +50,9 @@ TEST_CASE("a missing day partition stops ingest and is not taken for poison") {
   const auto shard = inbox.add_shard("orders");
   Batch batch{inbox};
   batch.at(shard, 0).events(3);
-  inbox.database().run("do $$ declare p text; begin for p in select inhrelid::regclass::text from pg_inherits "
-                       "where inhparent = 'inbox.event'::regclass loop execute 'drop table ' || p; end loop; end $$");
+  inbox.database().run(
+      "do $$ declare p text; begin for p in select inhrelid::regclass::text from pg_inherits "
+      "where inhparent = 'inbox.event'::regclass loop execute 'drop table ' || p; end loop; end $$");
 
   const auto failure = failure_of([&] { batch.store(inbox.connection()); });
   CHECK(failure.fault == Fault::stop);
@@ -251,4 +254,26 @@ TEST_CASE("a server that shuts down or is not there is a reconnect, never poison
   CHECK(failure_of([&] { batch.store(inbox.connection()); }).fault == Fault::reconnect);
   server.start();
   CHECK(batch.store(inbox.connection()).stored == 1);
+}
+
+TEST_CASE("a server that became read-only, as after a failover, is a reconnect and not poison") {
+  PrivatePostgres server;
+  Inbox inbox{server.url()};
+  const auto shard = inbox.add_shard("orders");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(1);
+  server.configure("default_transaction_read_only = on");
+  inbox.database().wait_for(
+      "it is read-only",
+      "select count(*) from pg_settings where name = 'default_transaction_read_only' and setting = 'on'", 1);
+  CHECK(failure_of([&] { batch.store(inbox.connection()); }).fault == Fault::reconnect);
+  CHECK(failure_of([&] { batch.store(inbox.connection()); }).fault == Fault::reconnect);  // it looks for another one
+  server.configure("default_transaction_read_only = off");
+  wait_until("it is writable again", [&] {
+    try {
+      return batch.store(inbox.connection()).stored == 1;
+    } catch (...) {
+      return false;
+    }
+  });
 }

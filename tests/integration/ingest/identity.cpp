@@ -1,6 +1,5 @@
 // The same id from elsewhere: another payload, another topic, another instance at the same moment.
 #include <catch2/catch_test_macros.hpp>
-
 #include <thread>
 
 #include "integration/support/inbox.hpp"
@@ -124,9 +123,10 @@ TEST_CASE("an id that two instances bring on two more topics at the same moment 
   std::thread one{[&] { on_audit.store(*a); }};
   std::thread two{[&] { on_mirror.store(*b); }};
   wait_until("both wait", [&] {
-    return inbox.database().number("select count(*) from pg_stat_activity where application_name like 'inboxd%' and "
-                                   "wait_event_type = 'Lock' and query like '%' || $1 || '%'",
-                                   {inbox.database().schema()}) == 2;
+    return inbox.database().number(
+               "select count(*) from pg_stat_activity where application_name like 'inboxd%' and "
+               "wait_event_type = 'Lock' and query like '%' || $1 || '%'",
+               {inbox.database().schema()}) == 2;
   });
   holder.run("commit");
   one.join();

@@ -1,6 +1,5 @@
 // Migrations: by several at once, behind a pooler, into a schema of any name, and never backwards.
 #include <catch2/catch_test_macros.hpp>
-
 #include <thread>
 
 #include "inbox/connection.hpp"
@@ -89,7 +88,8 @@ TEST_CASE("everything stays inside the configured schema") {
     CHECK(migration.sql.find("'inbox.") == std::string::npos);
   }
   CHECK(inbox.database().number("select count(*) from pg_proc p join pg_namespace n on n.oid = p.pronamespace "
-                                "where n.nspname = $1 and prosrc ~ '\\minbox\\.'", {inbox.settings().schema}) == 0);
+                                "where n.nspname = $1 and prosrc ~ '\\minbox\\.'",
+                                {inbox.settings().schema}) == 0);
 }
 
 TEST_CASE("through PgBouncer in transaction mode without prepared statements everything works") {

@@ -1,7 +1,6 @@
 // Handlers live in the database: added, changed, renamed, and owed what was stored before them.
-#include <catch2/catch_test_macros.hpp>
-
 #include <atomic>
+#include <catch2/catch_test_macros.hpp>
 #include <thread>
 
 #include "integration/support/inbox.hpp"
@@ -132,7 +131,8 @@ TEST_CASE("a handler added while batches are being stored gets every event, each
   const std::string total = std::to_string(stored.load());
   CHECK(inbox.database().number("select count(*) from inbox.backlog where due = " + total) == 5);
   CHECK(inbox.database().number("select count(*) from (select handler_id, inbox.count_of(range_agg(r)) as n from "
-                                "inbox.delivery, unnest(pending) r group by handler_id) x where n = " + total) == 5);
+                                "inbox.delivery, unnest(pending) r group by handler_id) x where n = " +
+                                total) == 5);
 }
 
 TEST_CASE("a new handler is back-filled from the beginning in bites, only with what it subscribes to") {

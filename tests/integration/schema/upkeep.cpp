@@ -17,8 +17,9 @@ void make_old_day(Inbox& inbox) {
       "with gone as (delete from inbox.event returning *) insert into inbox.event select shard_id, "
       "\"offset\", event_id, source_id, event_type, source, subject, key, payload, headers, occurred_at, "
       "kafka_timestamp, '2020-01-01 12:00:00+00' from gone");
-  inbox.database().run("update inbox.delivery set received_from = '2020-01-01 12:00:00+00', received_to = '2020-01-01 "
-                       "12:00:00+00'");
+  inbox.database().run(
+      "update inbox.delivery set received_from = '2020-01-01 12:00:00+00', received_to = '2020-01-01 "
+      "12:00:00+00'");
 }
 
 }  // namespace

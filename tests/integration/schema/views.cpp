@@ -1,7 +1,6 @@
 // The public face: columns are promises, states are what people see.
-#include <catch2/catch_test_macros.hpp>
-
 #include <algorithm>
+#include <catch2/catch_test_macros.hpp>
 
 #include "integration/support/inbox.hpp"
 
@@ -23,12 +22,13 @@ std::string missing(Inbox& inbox, const std::string& view, const std::vector<std
 
 TEST_CASE("every promised column of every view is there") {
   Inbox inbox;
-  CHECK(missing(inbox, "events", {"event_id", "source_id", "topic", "partition", "offset", "event_type", "source",
-                                  "subject", "key", "payload", "headers", "occurred_at", "received_at"}) == "");
-  CHECK(missing(inbox, "deliveries", {"event_id", "handler", "state", "attempts", "due_at", "last_error",
-                                      "finished_at"}) == "");
-  CHECK(missing(inbox, "failures", {"event_id", "handler", "attempt", "occurred_at", "error_class", "message",
-                                    "duration"}) == "");
+  CHECK(missing(inbox, "events",
+                {"event_id", "source_id", "topic", "partition", "offset", "event_type", "source", "subject", "key",
+                 "payload", "headers", "occurred_at", "received_at"}) == "");
+  CHECK(missing(inbox, "deliveries",
+                {"event_id", "handler", "state", "attempts", "due_at", "last_error", "finished_at"}) == "");
+  CHECK(missing(inbox, "failures",
+                {"event_id", "handler", "attempt", "occurred_at", "error_class", "message", "duration"}) == "");
   CHECK(missing(inbox, "backlog", {"handler", "due", "leased", "retrying", "waiting", "dead", "oldest_due_age"}) == "");
   CHECK(missing(inbox, "lag", {"topic", "partition", "position", "high_watermark", "lag", "halted_reason"}) == "");
   CHECK(missing(inbox, "dead_letters", {"event_id", "handler"}) == "");
@@ -83,8 +83,10 @@ TEST_CASE("the deliveries of one event are found by its id without reading every
   }
   auto& database = inbox.database();
   database.run("analyze inbox.event; analyze inbox.ledger; analyze inbox.delivery");
-  const auto rows = database.rows("explain (analyze, buffers, costs off, timing off, summary off) select * from "
-                                  "inbox.deliveries where event_id = '" + wanted.text() + "'");
+  const auto rows = database.rows(
+      "explain (analyze, buffers, costs off, timing off, summary off) select * from "
+      "inbox.deliveries where event_id = '" +
+      wanted.text() + "'");
   CHECK(rows.at(0).at(0)->find("rows=1 ") != std::string::npos);
   std::int64_t buffers = 0;
   for (const auto& row : rows) {

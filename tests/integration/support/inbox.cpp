@@ -42,8 +42,7 @@ std::int32_t Inbox::add_handler(const std::string& name, const std::vector<std::
   handler.types = types;
   handler.start = start;
   inbox::register_handlers(*connection_, {handler});
-  return static_cast<std::int32_t>(
-      database_.number("select handler_id from inbox.handler where name = $1", {name}));
+  return static_cast<std::int32_t>(database_.number("select handler_id from inbox.handler where name = $1", {name}));
 }
 
 std::int32_t Inbox::add_shard(const std::string& topic, int partition, std::int64_t next) {

@@ -1,8 +1,7 @@
 // The database is stopped, set back, hung, behind a pooler.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-
-#include <algorithm>
 
 #include "process/support/load.hpp"
 #include "process/support/stage.hpp"
@@ -43,7 +42,8 @@ TEST_CASE(
   load.finish();
   const auto tally = stage.wait_done();
   WARN("PostgreSQL away for " << away.count() / 1000 << " s: caught up " << monotonic_ms() - back
-       << " ms after it was back, most memory " << most_memory / (1 << 20) << " MiB: " << tally.text());
+                              << " ms after it was back, most memory " << most_memory / (1 << 20)
+                              << " MiB: " << tally.text());
   CHECK(tally.is_perfect());
   CHECK(stage.kafka.members(stage.config.group) == members);
   CHECK(one->count_in_log("consumer: partitions assigned") + two->count_in_log("consumer: partitions assigned") ==
@@ -68,8 +68,8 @@ TEST_CASE("the database is set back under load with work in hand: replayed, and 
   load.finish();
   const auto tally = stage.wait_done();
   WARN("set back after " << called_before << " calls; leases lost: "
-       << daemon->count_in_log("leases were lost, what the handlers said of their events is dropped") << " times: "
-       << tally.text());
+                         << daemon->count_in_log("leases were lost, what the handlers said of their events is dropped")
+                         << " times: " << tally.text());
   CHECK(tally.is_perfect());
   CHECK(tally.calls > tally.produced);  // what was undone was done again
   CHECK(daemon->process().is_running());
@@ -153,8 +153,10 @@ TEST_CASE("a server that speaks German makes no difference") {
     proxy.cut();
   }
   // Sessions that the server ends speak to the daemon in German.
-  stage.database.run("select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'inboxd%' and "
-                     "query like '%' || $1 || '%'", {stage.database.schema()});
+  stage.database.run(
+      "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'inboxd%' and "
+      "query like '%' || $1 || '%'",
+      {stage.database.schema()});
   load.wait_for_more(300);
   load.finish();
   const auto tally = stage.wait_done();

@@ -1,6 +1,5 @@
 // Instances that die, that seem dead, and that come back.
 #include <catch2/catch_test_macros.hpp>
-
 #include <csignal>
 
 #include "process/support/load.hpp"
@@ -114,14 +113,17 @@ TEST_CASE("an event that kills its instance does not take the others of its run 
   stage.note(good);
   int deaths = 0;
   auto daemon = stage.start();
-  wait_until("the others are done and the deadly one is dead", [&] {
-    if (!daemon->process().is_running()) {
-      ++deaths;
-      daemon = stage.start();
-    }
-    const auto tally = stage.tally();
-    return tally.done == 63 && tally.dead == 1;
-  }, milliseconds{55'000}, [&] { return stage.tally().text() + ", " + std::to_string(deaths) + " deaths"; });
+  wait_until(
+      "the others are done and the deadly one is dead",
+      [&] {
+        if (!daemon->process().is_running()) {
+          ++deaths;
+          daemon = stage.start();
+        }
+        const auto tally = stage.tally();
+        return tally.done == 63 && tally.dead == 1;
+      },
+      milliseconds{55'000}, [&] { return stage.tally().text() + ", " + std::to_string(deaths) + " deaths"; });
   WARN(deaths << " deaths of the instance until the culprit was found among 64: " << stage.tally().text());
   CHECK(stage.tally().done_twice == 0);
 }

@@ -1,8 +1,7 @@
 // Retries at the right moments, dead letters with every reason, neighbours that are not held up.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-
-#include <algorithm>
 #include <numeric>
 
 #include "process/support/stage.hpp"
@@ -158,5 +157,5 @@ TEST_CASE("a slow handler does not hold up another one, and both instances share
   }
   REQUIRE(by_process.size() == 2);
   WARN("600 events of 20 ms: the first instance did " << by_process[one->process().id()] << ", the one that came later "
-       << by_process[two->process().id()]);
+                                                      << by_process[two->process().id()]);
 }

@@ -2,7 +2,6 @@
 #include <catch2/catch_get_random_seed.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
-
 #include <csignal>
 #include <random>
 #include <thread>
@@ -65,8 +64,9 @@ TEST_CASE("killed at random points: nothing lost, nothing doubled, offsets never
             "select coalesce(sum(next_offset - greatest(first_offset, 0)), 0) from "
             "inbox.position where first_offset >= 0");
         wait_until("it stores something", [&] {
-          return stage.database.number("select coalesce(sum(next_offset - greatest(first_offset, 0)), 0) from "
-                                       "inbox.position where first_offset >= 0") > before;
+          return stage.database.number(
+                     "select coalesce(sum(next_offset - greatest(first_offset, 0)), 0) from "
+                     "inbox.position where first_offset >= 0") > before;
         });
       }
       std::this_thread::sleep_for(milliseconds{moment(random)});  // the random moment itself, no waiting for anything
@@ -114,8 +114,8 @@ TEST_CASE("killed between the database's commit and Kafka's: nothing lost, nothi
   stage.config.url = direct;
   const auto last = stage.start();
   const auto tally = stage.wait_done();
-  WARN(kills << " kills between the two commits, the group's offsets behind by " << behind_in_all << " records in all: "
-       << tally.text());
+  WARN(kills << " kills between the two commits, the group's offsets behind by " << behind_in_all
+             << " records in all: " << tally.text());
   CHECK(tally.is_perfect());
   CHECK(stage.offsets_ahead() == 0);
 }
@@ -178,8 +178,8 @@ TEST_CASE("connections cut during COMMIT, before and after it: no duplicate, no 
   proxy.cut();
   load.finish();
   const auto tally = stage.wait_done();
-  WARN(cuts << " cuts, " << daemon->count_in_log("whether the batch was committed is unknown") << " batches in doubt: "
-       << tally.text());
+  WARN(cuts << " cuts, " << daemon->count_in_log("whether the batch was committed is unknown")
+            << " batches in doubt: " << tally.text());
   CHECK(tally.is_perfect());
   CHECK(daemon->count_in_log("whether the batch was committed is unknown") >= 8);
 }
@@ -197,11 +197,11 @@ TEST_CASE("start: end with two instances that die in turn loses nothing between 
   stage.database.wait_for("all first positions are written", "select count(*) from inbox.lag", 3);
   one->kill();
   for (int life = 0; life < 4; ++life) {
-    stage.produce(50);               // nobody is there
+    stage.produce(50);  // nobody is there
     auto next = stage.start();
     stage.produce(50);
     stage.wait_stored(static_cast<std::int64_t>(stage.ids().size()));
-    stage.produce(50);               // it is killed with these on their way
+    stage.produce(50);  // it is killed with these on their way
     next->kill();
   }
   const auto last = stage.start();
@@ -273,7 +273,7 @@ TEST_CASE("a handler that one of two instances adds gets every event from then o
   std::size_t too_old = 0;
   for (const auto& id : before) too_old += calls.contains(id) ? 1 : 0;
   WARN("the added handler got " << calls.size() << " events, missing " << missing << " of 2000 since it was added; "
-       << stage.recording.processes().size() << " processes at work");
+                                << stage.recording.processes().size() << " processes at work");
   CHECK(missing == 0);
   CHECK(too_old == 0);
   CHECK(stage.recording.processes().size() == 2);
@@ -283,10 +283,11 @@ TEST_CASE("poison: of 500 records 499 are stored and one is in quarantine, in on
   const bool german = GENERATE(false, true);
   Stage stage{1};
   stage.migrate();
-  stage.database.run("create function inbox.refuse() returns trigger language plpgsql as $$ begin "
-                     "if new.payload = 'poison'::bytea then raise exception 'no' using errcode = '22P02'; end if; "
-                     "return new; end $$; "
-                     "create trigger refuse before insert on inbox.event for each row execute function inbox.refuse()");
+  stage.database.run(
+      "create function inbox.refuse() returns trigger language plpgsql as $$ begin "
+      "if new.payload = 'poison'::bytea then raise exception 'no' using errcode = '22P02'; end if; "
+      "return new; end $$; "
+      "create trigger refuse before insert on inbox.event for each row execute function inbox.refuse()");
   stage.produce(320);
   const std::string culprit = "bad00000-0000-4000-8000-000000000000";
   stage.kafka.produce({event_message(stage.topic, culprit, "poison")});

@@ -36,9 +36,9 @@ TEST_CASE("an unknown key is refused with its place and a suggestion") {
 }
 
 TEST_CASE("properties that load code, are test hooks or belong to the daemon are refused by name with the reason") {
-  for (const std::string property : {"plugin.library.paths", "sasl.kerberos.kinit.cmd", "ssl.engine.location",
-                                     "test.mock.num.brokers", "enable.auto.commit", "auto.offset.reset", "group.id",
-                                     "PLUGIN.Library.Paths"}) {
+  for (const std::string property :
+       {"plugin.library.paths", "sasl.kerberos.kinit.cmd", "ssl.engine.location", "test.mock.num.brokers",
+        "enable.auto.commit", "auto.offset.reset", "group.id", "PLUGIN.Library.Paths"}) {
     auto config = good;
     config.replace(config.find("  group: g\n"), 11, "  group: g\n  properties:\n    " + property + ": x\n");
     const auto text = refused(config);
@@ -65,8 +65,9 @@ TEST_CASE("a YAML bomb is refused at once: anchors and aliases do not exist here
 }
 
 TEST_CASE("all problems of a file are told at once") {
-  const auto text = refused("database:\n  url: x\n  connections: many\nkafka:\n  brokers: b\ntopics: []\nbogus: 1\n"
-                            "database:\n  url: y\n");
+  const auto text = refused(
+      "database:\n  url: x\n  connections: many\nkafka:\n  brokers: b\ntopics: []\nbogus: 1\n"
+      "database:\n  url: y\n");
   INFO(text);
   CHECK_THAT(text, ContainsSubstring("FILE:3:"));
   CHECK_THAT(text, ContainsSubstring("database.connections"));

@@ -1,6 +1,5 @@
 // Signals, systemd, and runs that end by themselves.
 #include <catch2/catch_test_macros.hpp>
-
 #include <csignal>
 
 #include "process/support/load.hpp"
@@ -154,9 +153,8 @@ TEST_CASE("systemd is told READY, WATCHDOG, RELOADING, STOPPING; the watchdog st
   daemon.process().signal(SIGCONT);
   wait_until("it says so again", [&] { return daemon.notified().count("WATCHDOG=1") > frozen + 1; });
   daemon.process().signal(SIGHUP);
-  wait_until("a reload is told", [&] {
-    return daemon.notified().count("RELOADING=1") == 1 && daemon.notified().count("READY=1") == 2;
-  });
+  wait_until("a reload is told",
+             [&] { return daemon.notified().count("RELOADING=1") == 1 && daemon.notified().count("READY=1") == 2; });
   CHECK(daemon.stop() == ExitStatus{0, 0});
   CHECK(daemon.notified().count("STOPPING=1") == 1);
   CHECK(daemon.notified().lines().front() == "READY=1");

@@ -87,8 +87,10 @@ Tally Stage::tally(const std::string& handler) {
       {handler});
   out.done = std::stoll(*done[0][1]);
   out.done_twice = std::stoll(*done[0][0]) - out.done;
-  out.outstanding = database.number("select coalesce(sum(events), 0) from inbox.delivery join inbox.handler using "
-                                    "(handler_id) where name = $1", {handler});
+  out.outstanding = database.number(
+      "select coalesce(sum(events), 0) from inbox.delivery join inbox.handler using "
+      "(handler_id) where name = $1",
+      {handler});
   out.dead = database.number("select count(*) from inbox.dead_letters where handler = $1", {handler});
   for (const auto& [id, calls] : recording.calls_by_event(handler)) out.calls += calls;
   return out;

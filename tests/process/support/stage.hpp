@@ -14,13 +14,13 @@ namespace inboxd::support {
 /// What became of the events that were produced, by counting; `of` names the handler.
 struct Tally {
   std::int64_t produced = 0;
-  std::int64_t lost = 0;                       ///< neither stored nor in quarantine
-  std::int64_t doubled = 0;                    ///< rows of an event beyond its first
-  std::int64_t done = 0;                       ///< events with an outcome `done`
-  std::int64_t done_twice = 0;                 ///< outcomes of an event beyond its first
+  std::int64_t lost = 0;        ///< neither stored nor in quarantine
+  std::int64_t doubled = 0;     ///< rows of an event beyond its first
+  std::int64_t done = 0;        ///< events with an outcome `done`
+  std::int64_t done_twice = 0;  ///< outcomes of an event beyond its first
   std::int64_t outstanding = 0;
   std::int64_t dead = 0;
-  std::int64_t calls = 0;                      ///< how often the handler was given an event
+  std::int64_t calls = 0;  ///< how often the handler was given an event
   std::string text() const;
   /// Everything stored once and done once.
   bool is_perfect() const {
@@ -44,7 +44,7 @@ class Stage final {
 
   /// Setting of the recorder, all handlers.
   void set(const std::string& name, const std::string& value);
-  std::unique_ptr<Daemon> start();             ///< and waits until it is ready
+  std::unique_ptr<Daemon> start();  ///< and waits until it is ready
   /// The schema without a daemon, for tests that change it first.
   void migrate();
 

@@ -4,6 +4,7 @@
 
 #include "process/support/stage.hpp"
 #include "support/environment.hpp"
+#include "support/proxy.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -216,4 +217,18 @@ TEST_CASE("an instance with a fixed name restarts without a rebalance") {
   fixed = stage.start();
   CHECK(stage.wait_done().is_perfect());
   CHECK(other->count_in_log("consumer: partitions revoked") == before);
+}
+
+TEST_CASE("brokers that are not there yet are waited for") {
+  Stage stage{2};
+  Proxy proxy{port_of(stage.kafka.brokers())};
+  proxy.refuse(true);
+  stage.config.brokers = "127.0.0.1:" + std::to_string(proxy.port());
+  stage.produce(50);
+  const auto daemon = stage.start();
+  wait_until("it has tried", [&] { return proxy.accepted() >= 3; });
+  CHECK(daemon->process().is_running());
+  proxy.refuse(false);
+  CHECK(stage.wait_done().is_perfect());
+  CHECK(daemon->stop() == ExitStatus{0, 0});
 }

@@ -1,12 +1,12 @@
 // Notes each event that it is given in a file, one line with one write, so that several processes can share it; then
 // behaves as its settings say. A test counts the lines.
 #include <fcntl.h>
-#include <inboxd/handler.hpp>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
+#include <inboxd/handler.hpp>
 #include <stdexcept>
 #include <string>
 #include <thread>

@@ -1,0 +1,70 @@
+// Steady streams, measured from sending to the handler's call.
+#include <array>
+
+#include "daemon_run.hpp"
+#include "latency.hpp"
+#include "scenarios.hpp"
+#include "session.hpp"
+
+namespace inboxd::bench {
+namespace {
+
+constexpr std::chrono::seconds usual_time{20};
+constexpr std::chrono::seconds smoke_time{2};
+constexpr int many_partitions = 200;
+constexpr int days_in_place = 30;
+constexpr double trickle_per_second = 2000;
+
+std::chrono::seconds time_of(const Options& options) { return options.smoke ? smoke_time : usual_time; }
+
+double cpu_us(const Run& run, double Cost::* part) { return run.cost.*part * 1e6 / static_cast<double>(run.events); }
+
+/// 30 day partitions in place, as after a month.
+void make_days(Session& session) { session.run("select inbox.make_partitions(" + std::to_string(days_in_place) + ")"); }
+
+SteadyRun trickle_through(const Options& options, const ScratchDatabase& database, int partitions) {
+  Topic topic{options.kafka, partitions};
+  return run_steadily(options, database.url(), topic,
+                      {.per_second = trickle_per_second, .time = time_of(options)}, make_days);
+}
+
+}  // namespace
+
+void measure_latency(const Options& options, Report& report) {
+  const ScratchDatabase database{options.postgres};
+  for (const double rate : std::array{1000.0, 10'000.0}) {
+    const SteadyLoad load{.per_second = rate, .time = time_of(options)};
+    const std::string at = " at " + rate_text(rate);
+    {
+      Topic topic{options.kafka, options.partitions};
+      report.note("broker's share" + at + ": " + percentiles_text(consume_steadily(options, topic, load)));
+    }
+    Topic topic{options.kafka, options.partitions};
+    const SteadyRun run = run_steadily(options, database.url(), topic, load);
+    report.run("inboxd", run.run);
+    report.note("to the handler's call" + at + ": " + percentiles_text(run.latencies));
+    const double p50 = percentile_ms(run.latencies, 0.5), p99 = percentile_ms(run.latencies, 0.99);
+    report.goal("latency p50" + at, fixed(p50, 2) + " ms", "< 3 ms", p50 < 3);
+    report.goal("latency p99" + at, fixed(p99, 2) + " ms", "< 10 ms", p99 < 10);
+  }
+}
+
+void measure_partitions(const Options& options, Report& report) {
+  const ScratchDatabase database{options.postgres};
+  const SteadyRun few = trickle_through(options, database, options.partitions);
+  report.run(std::to_string(options.partitions) + " partitions", few.run);
+  report.note(percentiles_text(few.latencies));
+  const SteadyRun many = trickle_through(options, database, many_partitions);
+  report.run(std::to_string(many_partitions) + " partitions", many.run);
+  report.note(percentiles_text(many.latencies));
+  const auto compare = [&](const std::string& what, double with_many, double with_few) {
+    const double times = with_few > 0 ? with_many / with_few : 1;
+    report.goal("200 partitions, 30 days: " + what, fixed(times, 2) + " times", "<= 2 times", times <= 2);
+  };
+  compare("latency p50", percentile_ms(many.latencies, 0.5), percentile_ms(few.latencies, 0.5));
+  compare("latency p99", percentile_ms(many.latencies, 0.99), percentile_ms(few.latencies, 0.99));
+  compare("CPU of PostgreSQL", cpu_us(many.run, &Cost::postgres_cpu), cpu_us(few.run, &Cost::postgres_cpu));
+  compare("CPU of the daemon", cpu_us(many.run, &Cost::own_cpu), cpu_us(few.run, &Cost::own_cpu));
+}
+
+}  // namespace inboxd::bench

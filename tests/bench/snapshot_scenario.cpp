@@ -1,0 +1,138 @@
+// A session that keeps an old snapshot open: what vacuum cannot clean up meanwhile must not slow anything down.
+#include <algorithm>
+#include <functional>
+
+#include "daemon_run.hpp"
+#include "latency.hpp"
+#include "scenarios.hpp"
+#include "session.hpp"
+
+namespace inboxd::bench {
+namespace {
+
+constexpr double trickle_per_second = 2000;
+/// Of the whole time, at its begin and at its end.
+constexpr double stretch = 0.1;
+
+/// An old snapshot, held as long as this lives.
+class OldSnapshot final {
+ public:
+  explicit OldSnapshot(const std::string& url) : session_{url} {
+    session_.run("begin isolation level repeatable read; select count(*) from pg_class");
+  }
+
+ private:
+  Session session_;
+};
+
+/// Events settled a second in a part of the run, by the times that the outcomes bear.
+double rate_between(Session& session, double from, double to) {
+  const std::string bounds =
+      "with span as (select min(finished_at) as first, max(finished_at) - min(finished_at) as length from inbox.outcome)"
+      " select coalesce(sum(upper(r) - lower(r)), 0)::float8 / greatest(extract(epoch from max(length)) * " +
+      std::to_string(to - from) + ", 0.001) from span, inbox.outcome, unnest(offsets) r where finished_at >= first + length * " +
+      std::to_string(from) + " and finished_at <= first + length * " + std::to_string(to);
+  return session.real(bounds);
+}
+
+struct ClaimCost {
+  std::int64_t buffers = 0;
+  double milliseconds = 0;
+};
+
+/// What one claim that finds nothing costs now, with the low-water mark that a running daemon would have.
+ClaimCost cost_of_claim(Session& session) {
+  session.run("begin");
+  const auto lines = session.column(
+      "explain (analyze, buffers, timing off) select * from inbox.claim((select min(handler_id) from inbox.handler),"
+      " gen_random_uuid(), 1, interval '30 s', 1000, 16, clock_timestamp() - interval '10 s')");
+  session.run("rollback");
+  ClaimCost out;
+  for (const std::string& line : lines) {
+    if (const auto at = line.find("shared hit="); at != std::string::npos && out.buffers == 0) {
+      out.buffers = std::stoll(line.substr(at + 11));
+    }
+    if (const auto at = line.find("Execution Time: "); at != std::string::npos) {
+      out.milliseconds = std::stod(line.substr(at + 16));
+    }
+  }
+  return out;
+}
+
+struct FullLoad {
+  Run run;
+  double begin = 0, end = 0;                   ///< events a second
+};
+
+FullLoad full_load(const Options& options, const ScratchDatabase& database, const Topic& topic, bool with_snapshot) {
+  Session control{database.url()};
+  DaemonSettings settings;
+  settings.database_url = database.url();
+  settings.topic = topic.name();
+  settings.handler_keys += ", retry: {backoff: fixed, base: 1s}";
+  settings.handler_settings = "{failures: 1, fail_one_in: 1000}";
+  fresh_inbox(options, settings, control);
+  std::unique_ptr<OldSnapshot> snapshot;
+  if (with_snapshot) snapshot = std::make_unique<OldSnapshot>(database.url());
+  FullLoad out;
+  out.run = run_daemon_here(options, settings, control).settled;
+  check_counts(control, options.events, options.events);
+  out.begin = rate_between(control, stretch, 2 * stretch);
+  out.end = rate_between(control, 1 - 2 * stretch, 1 - stretch);
+  return out;
+}
+
+void measure_full_load(const Options& options, Report& report) {
+  const ScratchDatabase database{options.postgres};
+  Topic topic{options.kafka, options.partitions};
+  topic.preload(Generator{1, options.payload}, 0, options.events);
+  std::vector<double> kept;
+  for (int round = 0; round < options.rounds; ++round) {
+    const auto show = [&](const std::string& kind, const FullLoad& load) {
+      report.run(kind, load.run);
+      report.note("second tenth " + rate_text(load.begin) + ", ninth tenth " + rate_text(load.end));
+    };
+    const FullLoad without = full_load(options, database, topic, false);
+    show("no snapshot", without);
+    const FullLoad with = full_load(options, database, topic, true);
+    show("old snapshot", with);
+    kept.push_back((with.end / with.begin) / (without.end / without.begin));
+  }
+  report.goal("full load: end of begin, as without snapshot", fixed(median(kept), 2), ">= 0.90", median(kept) >= 0.9);
+}
+
+void measure_trickle(const Options& options, Report& report) {
+  const ScratchDatabase database{options.postgres};
+  Topic topic{options.kafka, options.partitions};
+  std::unique_ptr<OldSnapshot> snapshot;
+  SteadyLoad load;
+  load.per_second = trickle_per_second;
+  load.time = options.duration;
+  load.handler_keys = "concurrency: 8, retry: {backoff: fixed, base: 1s}";
+  load.more_settings = "failures: 1, fail_one_in: 100";
+  const SteadyRun run = run_steadily(options, database.url(), topic, load,
+                                     [&](Session&) { snapshot = std::make_unique<OldSnapshot>(database.url()); });
+  report.run("old snapshot", run.run);
+  report.note("first tenth: " + percentiles_text(run.latencies, 0, stretch));
+  report.note("last tenth:  " + percentiles_text(run.latencies, 1 - stretch, 1));
+  Session control{database.url()};
+  const auto dead = control.number("select n_dead_tup from pg_stat_user_tables where relname = 'delivery'");
+  const ClaimCost claim = cost_of_claim(control);
+  report.note("one claim at the end: " + std::to_string(claim.buffers) + " buffers, " + fixed(claim.milliseconds, 2) +
+              " ms; dead rows in delivery: " + std::to_string(dead));
+  for (const double part : {0.5, 0.99}) {
+    const double times = percentile_ms(run.latencies, part, 1 - stretch, 1) /
+                         std::max(percentile_ms(run.latencies, part, 0, stretch), 0.001);
+    report.goal("2,000 events/s: latency p" + fixed(part * 100, 0) + " at the end", fixed(times, 2) + " of the begin",
+                "<= 1.10", times <= 1.1);
+  }
+}
+
+}  // namespace
+
+void measure_old_snapshot(const Options& options, Report& report) {
+  measure_full_load(options, report);
+  measure_trickle(options, report);
+}
+
+}  // namespace inboxd::bench
