@@ -127,9 +127,9 @@ $$;
 -- p_careful: duplicates are likely. p_repeats: an event id occurs twice.
 --
 -- Each statement counts, for small batches as for large ones, and planning one counts more (hence the setting: with
--- plans for the arrays at hand each call would make its own): what is only needed after a duplicate or a position that
--- does not match has statements of its own. Arrays are read by subscript, which is cheaper than unnest; of a column that
--- is null throughout an empty one will do.
+-- plans for the arrays at hand each call would make its own): what is only needed after a duplicate or a position
+-- that does not match has statements of its own. Arrays are read by subscript, which is cheaper than unnest; of a
+-- column that is null throughout an empty one will do.
 --
 -- status: stored, or routing (handlers have changed since the caller read them; nothing is written).
 -- moved: the shards whose position matched. born: the delivery ids, one a run, null where nothing of the run was new;
@@ -231,7 +231,8 @@ begin
   end if;
 
   if cardinality(r_handler) > 0 and stored > 0 and v_gone is null then
-    select array_agg(nextval('inbox.delivery_delivery_id_seq')) into born from generate_series(1, cardinality(r_handler));
+    select array_agg(nextval('inbox.delivery_delivery_id_seq')) into born
+    from generate_series(1, cardinality(r_handler));
     insert into inbox.delivery (delivery_id, handler_id, shard_id, pending, events, claims, fence, owner, due_at,
                                 received_from, received_to)
     select born[i], r_handler[i], r_shard[i], r_pending[i]::int8multirange, r_events[i], (r_lease[i] > 0)::int,

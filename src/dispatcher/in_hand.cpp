@@ -183,8 +183,8 @@ void InHand::end_claim(const Wish& wish, std::vector<inbox::LeasedRun> runs, Clo
   claiming_ = 0;
   for (std::size_t i = 0; i < runs.size(); ++i) add(std::move(runs[i]), bytes[i], asked + wish.lease);
   if (!takes()) queue_.leave(0);
-  // What was born due during the claim is little, and the next look takes it while ingest hands over again. Were it asked
-  // for that nothing is born meanwhile, a busy topic would never come out of its backlog.
+  // What was born due during the claim is little, and the next look takes it while ingest hands over again. Were it
+  // asked for that nothing is born meanwhile, a busy topic would never come out of its backlog.
   backlog_ = more;
   if (births_ != wish.births) next_poll_ = Clock::now();
   count();

@@ -28,9 +28,11 @@ class OldSnapshot final {
 /// Events settled a second in a part of the run, by the times that the outcomes bear.
 double rate_between(Session& session, double from, double to) {
   const std::string bounds =
-      "with span as (select min(finished_at) as first, max(finished_at) - min(finished_at) as length from inbox.outcome)"
+      "with span as (select min(finished_at) as first, max(finished_at) - min(finished_at) as length from "
+      "inbox.outcome)"
       " select coalesce(sum(upper(r) - lower(r)), 0)::float8 / greatest(extract(epoch from max(length)) * " +
-      std::to_string(to - from) + ", 0.001) from span, inbox.outcome, unnest(offsets) r where finished_at >= first + length * " +
+      std::to_string(to - from) +
+      ", 0.001) from span, inbox.outcome, unnest(offsets) r where finished_at >= first + length * " +
       std::to_string(from) + " and finished_at <= first + length * " + std::to_string(to);
   return session.real(bounds);
 }
