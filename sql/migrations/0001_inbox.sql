@@ -93,13 +93,15 @@ create table inbox.routing (
 );
 insert into inbox.routing (version) values (1);
 
--- What a new handler is still owed of the past, a range of one shard at a time.
+-- What a new handler is still owed of the past, a range of one shard at a time. elsewhere: it does not subscribe to the
+-- shard's topic, and is owed only those events that came on a topic of its own, too (also_seen).
 create table inbox.backfill (
   handler_id  int not null references inbox.handler,
   shard_id    int not null references inbox.shard,
   next_offset bigint not null,
   end_offset  bigint not null,
   from_time   timestamptz,
+  elsewhere   boolean not null default false,
   check (next_offset < end_offset),
   primary key (handler_id, shard_id)
 );
@@ -191,11 +193,15 @@ create table inbox.quarantine (
 );
 create index quarantine_place on inbox.quarantine (shard_id, "offset");
 
--- The same id on another topic: handlers that subscribe only to the second topic are owed the event once.
+-- The same id on another topic: handlers that subscribe only to the second topic are owed the event once, those that
+-- are added later (a later routing version) by their back-fill. shard_id and offset: where the event is.
 create table inbox.also_seen (
-  event_id uuid not null,
-  topic    text not null,
-  seen_on  date not null default current_date,
+  event_id        uuid not null,
+  topic           text not null,
+  shard_id        int not null,
+  "offset"        bigint not null,
+  routing_version bigint not null,
+  seen_at         timestamptz not null default clock_timestamp(),
   primary key (event_id, topic)
 );
 

@@ -325,7 +325,8 @@ begin
     join unnest(e_shard, e_offset, e_type) e(shard, "offset", type) on e.shard = l.shard and e."offset" = l."offset"
     where here.topic <> first.topic),
   noted as (
-    insert into inbox.also_seen (event_id, topic) select id, topic from elsewhere
+    insert into inbox.also_seen (event_id, topic, shard_id, "offset", routing_version)
+    select id, topic, shard_id, "offset", p_routing_version from elsewhere
     on conflict do nothing returning event_id, topic)
   insert into inbox.delivery (handler_id, shard_id, pending, events, due_at, received_from, received_to)
   select distinct on (h.handler_id, x.id)
@@ -400,22 +401,24 @@ $$;
 
 -- `= any (ids)` beside a join on the same id: see inbox.claim.
 -- Records what handlers said, guarded by id, fence, owner and pending @> settled: a delivery whose lease was lost
--- changes nothing. d_: deliveries with all offsets that leave them now, and those of them that are done. g_: offsets
--- that failed alike and are tried again together. f_: one row for each failed attempt. x_: offsets that are dead.
--- Returns the ids of the deliveries that were settled; the others' leases were lost.
+-- changes nothing. d_: deliveries with all offsets that leave them now, and those of them that are done. The others
+-- say by a subscript of d_ (of) whose they are, so that one call may name a delivery under an old fence, too. g_:
+-- offsets that failed alike and are tried again together. f_: one row for each failed attempt. x_: offsets that are
+-- dead. Returns the subscripts of the deliveries that were settled; the others' leases were lost.
 create function inbox.settle(
   p_owner uuid, d_id bigint[], d_fence bigint[], d_settled text[], d_done text[],
-  g_id bigint[], g_offsets text[], g_delay bigint[], g_error text[],
-  f_id bigint[], f_event uuid[], f_attempt int[], f_class text[], f_message text[], f_duration bigint[],
-  x_id bigint[], x_offset bigint[], x_event uuid[])
-returns bigint[]
+  g_of int[], g_offsets text[], g_delay bigint[], g_error text[],
+  f_of int[], f_event uuid[], f_attempt int[], f_class text[], f_message text[], f_duration bigint[],
+  x_of int[], x_offset bigint[], x_event uuid[])
+returns int[]
 language plpgsql set lock_timeout = '10s' set client_connection_check_interval = '5s' as $$
 declare
+  v_of int[];
   v_ids bigint[];
 begin
-  select coalesce(array_agg(t.delivery_id), '{}') into v_ids from (
-    select d.delivery_id
-    from unnest(d_id, d_fence, d_settled) s(id, fence, settled)
+  select coalesce(array_agg(t.i), '{}'), coalesce(array_agg(t.delivery_id), '{}') into v_of, v_ids from (
+    select s.i, d.delivery_id
+    from unnest(d_id, d_fence, d_settled) with ordinality s(id, fence, settled, i)
     join inbox.delivery d on d.delivery_id = s.id
     where d.delivery_id = any (d_id) and d.fence = s.fence and d.owner = p_owner
       and d.pending @> s.settled::int8multirange
@@ -423,7 +426,8 @@ begin
 
   insert into inbox.outcome (handler_id, shard_id, offsets, outcome, attempts, owner)
   select d.handler_id, d.shard_id, s.done::int8multirange, 'done', d.attempts + 1, p_owner
-  from unnest(d_id, d_done) s(id, done) join inbox.delivery d on d.delivery_id = s.id
+  from unnest(d_id, d_fence, d_done) s(id, fence, done)
+  join inbox.delivery d on d.delivery_id = s.id and d.fence = s.fence
   where d.delivery_id = any (v_ids) and s.done <> '{}';
 
   insert into inbox.delivery (handler_id, shard_id, pending, events, lane, attempts, due_at, expires_at, received_from,
@@ -431,27 +435,31 @@ begin
   select d.handler_id, d.shard_id, g.offsets::int8multirange, inbox.count_of(g.offsets::int8multirange), d.lane,
          d.attempts + 1, clock_timestamp() + g.delay * interval '1 ms', d.expires_at, d.received_from, d.received_to,
          g.error
-  from unnest(g_id, g_offsets, g_delay, g_error) g(id, offsets, delay, error)
-  join inbox.delivery d on d.delivery_id = g.id
+  from unnest(g_of, g_offsets, g_delay, g_error) g(i, offsets, delay, error)
+  join inbox.delivery d on d.delivery_id = d_id[g.i] and d.fence = d_fence[g.i]
   where d.delivery_id = any (v_ids);
 
   insert into inbox.failure (event_id, handler_id, attempt, error_class, message, duration)
   select f.event, d.handler_id, f.attempt, f.class, f.message, f.duration * interval '1 ms'
-  from unnest(f_id, f_event, f_attempt, f_class, f_message, f_duration) f(id, event, attempt, class, message, duration)
-  join inbox.delivery d on d.delivery_id = f.id
+  from unnest(f_of, f_event, f_attempt, f_class, f_message, f_duration) f(i, event, attempt, class, message, duration)
+  join inbox.delivery d on d.delivery_id = d_id[f.i] and d.fence = d_fence[f.i]
   where d.delivery_id = any (v_ids);
 
-  if cardinality(x_id) > 0 then
-    perform inbox.bury(v_ids, x_id, x_offset, x_event);
+  if cardinality(x_of) > 0 then
+    perform inbox.bury(v_ids, array_agg(d.delivery_id), array_agg(x."offset"), array_agg(x.event))
+    from unnest(x_of, x_offset, x_event) x(i, "offset", event)
+    join inbox.delivery d on d.delivery_id = d_id[x.i] and d.fence = d_fence[x.i]
+    where d.delivery_id = any (v_ids);
   end if;
 
-  delete from inbox.delivery d using unnest(d_id, d_settled) s(id, settled)
-  where d.delivery_id = s.id and d.delivery_id = any (v_ids) and isempty(d.pending - s.settled::int8multirange);
+  delete from inbox.delivery d using unnest(d_id, d_fence, d_settled) s(id, fence, settled)
+  where d.delivery_id = s.id and d.fence = s.fence and d.delivery_id = any (v_ids)
+    and isempty(d.pending - s.settled::int8multirange);
   update inbox.delivery d
   set pending = d.pending - s.settled::int8multirange, events = inbox.count_of(d.pending - s.settled::int8multirange)
-  from unnest(d_id, d_settled) s(id, settled)
-  where d.delivery_id = s.id and d.delivery_id = any (v_ids);
-  return v_ids;
+  from unnest(d_id, d_fence, d_settled) s(id, fence, settled)
+  where d.delivery_id = s.id and d.fence = s.fence and d.delivery_id = any (v_ids);
+  return v_of;
 end
 $$;
 
@@ -514,7 +522,8 @@ end
 $$;
 
 -- One bite of owed history: the next p_events events of one range become deliveries, due now, of no wider a span than
--- the views look for (10000). Returns how many events it went through; 0 when nothing is left (or others are at it).
+-- the views look for (10000). Of a shard whose topic is none of the handler's only what came on one of its topics, too,
+-- before the handler was routed to: what comes since is owed by inbox.absorb. Returns how many events it went through; 0 when nothing is left (or others are at it).
 create function inbox.backfill_bite(p_events int, p_bytes bigint) returns bigint
 language plpgsql as $$
 declare
@@ -522,13 +531,13 @@ declare
   v_seen bigint;
   v_last bigint;
 begin
-  select f.*, h.types into b from inbox.backfill f join inbox.handler h using (handler_id)
+  select f.*, h.topics, h.types, h.routing_version into b from inbox.backfill f join inbox.handler h using (handler_id)
   order by f.handler_id, f.shard_id limit 1 for update of f skip locked;
   if not found then
     return 0;
   end if;
   with near as (
-    select e."offset", e.event_type, e.received_at, coalesce(octet_length(e.payload), 0) as size
+    select e."offset", e.event_id, e.event_type, e.received_at, coalesce(octet_length(e.payload), 0) as size
     from inbox.event e
     where e.shard_id = b.shard_id and e."offset" >= b.next_offset and e."offset" < b.end_offset
     order by e."offset" limit p_events),
@@ -540,7 +549,12 @@ begin
     select range_agg(int8range("offset", "offset" + 1)) as pending, count(*) as events,
            min(received_at) as received_from, max(received_at) as received_to
     from bite
-    where inbox.matches(event_type, b.types) and (b.from_time is null or received_at >= b.from_time)),
+    where inbox.matches(event_type, b.types)
+      and case when b.elsewhere then exists (
+            select from inbox.also_seen s
+            where s.event_id = bite.event_id and s.routing_version < b.routing_version
+              and inbox.matches(s.topic, b.topics) and (b.from_time is null or s.seen_at >= b.from_time))
+          else b.from_time is null or received_at >= b.from_time end),
   born as (
     insert into inbox.delivery (handler_id, shard_id, pending, events, due_at, received_from, received_to)
     select b.handler_id, b.shard_id, pending, events, clock_timestamp(), received_from, received_to

@@ -1,10 +1,21 @@
--- Everything ingested so far on topics of a new handler, from a time on or from the beginning. Called with routing
--- locked, so that no range is missed and none counted twice.
-insert into inbox.backfill (handler_id, shard_id, next_offset, end_offset, from_time)
-select $1::int, s.shard_id, 0, p.next_offset, 'epoch'::timestamptz + $3::bigint * interval '1 us'
-from inbox.shard s
-cross join lateral (
-  select max(x.next_offset) as next_offset from inbox.position x
-  where x.shard_id = s.shard_id and x.first_offset >= 0) p
-where inbox.matches(s.topic, $2::text[]) and p.next_offset > 0
+-- Everything ingested so far that a new handler subscribes to, from a time on or from the beginning: whole shards of its
+-- topics, and of other topics the stretch that holds what came on its topics, too. Called with routing locked, so that
+-- no range is missed and none counted twice. also_seen is read whole.
+with ours as (
+  select s.shard_id, inbox.matches(s.topic, $2::text[]) as matches, s.topic from inbox.shard s)
+insert into inbox.backfill (handler_id, shard_id, next_offset, end_offset, from_time, elsewhere)
+select $1::int, x.shard_id, x.first, x."end", 'epoch'::timestamptz + $3::bigint * interval '1 us', x.elsewhere
+from (
+  select o.shard_id, 0::bigint as first, p.next_offset as "end", false as elsewhere
+  from ours o
+  cross join lateral (
+    select max(x.next_offset) as next_offset from inbox.position x
+    where x.shard_id = o.shard_id and x.first_offset >= 0) p
+  where o.matches and p.next_offset > 0
+  union all
+  select a.shard_id, min(a."offset"), max(a."offset") + 1, true
+  from inbox.also_seen a join ours o using (shard_id)
+  where not o.matches and a.topic in (select topic from ours where matches)
+    and ($3::bigint is null or a.seen_at >= 'epoch'::timestamptz + $3::bigint * interval '1 us')
+  group by a.shard_id) x
 on conflict do nothing

@@ -1,6 +1,7 @@
 #include "inbox/settle.hpp"
 
 #include <set>
+#include <utility>
 
 #include "inbox/arrays.hpp"
 #include "inbox/connection_access.hpp"
@@ -15,11 +16,10 @@ bool is_all_done(const Settlement& settlement) {
   return settlement.whole && settlement.retries.empty() && settlement.dead.empty() && settlement.failures.empty();
 }
 
-std::set<std::int64_t> ids_of(const pqxx::result& rows) {
-  std::set<std::int64_t> ids;
-  for (const auto& row : rows) ids.insert(row[0].as<std::int64_t>());
-  return ids;
-}
+/// Ids with their fences: one call may name a delivery under an old fence, too.
+using Keys = std::set<std::pair<std::int64_t, std::int64_t>>;
+
+std::pair<std::int64_t, std::int64_t> pair_of(const LeaseKey& key) { return {key.delivery_id, key.fence}; }
 
 /// The parameters of the frequent case, one plain statement: whole runs that are done.
 struct DoneArrays {
@@ -38,27 +38,29 @@ struct DoneArrays {
 /// The arrays of function inbox.settle, in the order of its arguments.
 struct Arrays {
   ArrayParameter id{Type::int8}, fence{Type::int8}, settled{Type::text}, done{Type::text};
-  ArrayParameter retry_id{Type::int8}, retry_offsets{Type::text}, retry_delay{Type::int8}, retry_error{Type::text};
-  ArrayParameter failed_id{Type::int8}, failed_event{Type::uuid}, failed_attempt{Type::int4}, failed_class{Type::text},
+  std::vector<LeaseKey> keys;  ///< what the subscripts of those four stand for, from 1 on
+  ArrayParameter retry_of{Type::int4}, retry_offsets{Type::text}, retry_delay{Type::int8}, retry_error{Type::text};
+  ArrayParameter failed_of{Type::int4}, failed_event{Type::uuid}, failed_attempt{Type::int4}, failed_class{Type::text},
       failed_message{Type::text}, failed_duration{Type::int8};
-  ArrayParameter dead_id{Type::int8}, dead_offset{Type::int8}, dead_event{Type::uuid};
+  ArrayParameter dead_of{Type::int4}, dead_offset{Type::int8}, dead_event{Type::uuid};
 
   void add(const Settlement& settlement);
   pqxx::params parameters(const std::string& owner);
 };
 
 void Arrays::add(const Settlement& settlement) {
-  const std::int64_t delivery = settlement.key.delivery_id;
+  keys.push_back(settlement.key);
+  const auto own = static_cast<std::int32_t>(keys.size());
   event::OffsetSet leaving = settlement.done;
   for (const RetryGroup& group : settlement.retries) {
     for (const auto& range : group.offsets.ranges()) leaving.add(range);
-    retry_id.add(delivery);
+    retry_of.add(own);
     retry_offsets.add(group.offsets.text());
     retry_delay.add(static_cast<std::int64_t>(group.delay.count()));
     retry_error.add(group.last_error);
   }
   for (const FailedAttempt& failure : settlement.failures) {
-    failed_id.add(delivery);
+    failed_of.add(own);
     failed_event.add(failure.event_id);
     failed_attempt.add(failure.attempt);
     failed_class.add(failure.error_class);
@@ -67,11 +69,11 @@ void Arrays::add(const Settlement& settlement) {
   }
   for (const DeadEvent& dead : settlement.dead) {
     leaving.add(dead.offset);
-    dead_id.add(delivery);
+    dead_of.add(own);
     dead_offset.add(dead.offset);
     dead_event.add(dead.event_id);
   }
-  id.add(delivery);
+  id.add(settlement.key.delivery_id);
   fence.add(settlement.key.fence);
   settled.add(leaving.text());
   done.add(settlement.done.text());
@@ -81,8 +83,8 @@ pqxx::params Arrays::parameters(const std::string& owner) {
   pqxx::params out;
   out.append(owner);
   for (ArrayParameter* array :
-       {&id, &fence, &settled, &done, &retry_id, &retry_offsets, &retry_delay, &retry_error, &failed_id, &failed_event,
-        &failed_attempt, &failed_class, &failed_message, &failed_duration, &dead_id, &dead_offset, &dead_event}) {
+       {&id, &fence, &settled, &done, &retry_of, &retry_offsets, &retry_delay, &retry_error, &failed_of, &failed_event,
+        &failed_attempt, &failed_class, &failed_message, &failed_duration, &dead_of, &dead_offset, &dead_event}) {
     out.append(array->finish());
   }
   return out;
@@ -105,20 +107,24 @@ std::vector<LeaseKey> settle(Connection& connection, const base::Uuid& owner,
   }
   auto& access = connection.access();
   const std::string owner_text = owner.text();
-  std::set<std::int64_t> settled;
+  Keys settled;
+  const auto note_done = [&](const pqxx::result& rows) {
+    for (const auto& row : rows) settled.emplace(row[0].as<std::int64_t>(), row[1].as<std::int64_t>());
+  };
   if (done_count == settlements.size()) {
-    settled = ids_of(access.run(statements::settle_done, done.parameters(owner_text)));
+    note_done(access.run(statements::settle_done, done.parameters(owner_text)));
   } else {
     access.transaction([&](pqxx::work& tx) {
-      settled = ids_of(access.run_in(tx, statements::settle, others.parameters(owner_text)));
-      if (done_count > 0)
-        settled.merge(ids_of(access.run_in(tx, statements::settle_done, done.parameters(owner_text))));
+      for (const auto& row : access.run_in(tx, statements::settle, others.parameters(owner_text))) {
+        settled.insert(pair_of(others.keys.at(row[0].as<std::size_t>() - 1)));
+      }
+      if (done_count > 0) note_done(access.run_in(tx, statements::settle_done, done.parameters(owner_text)));
       return true;
     });
   }
   std::vector<LeaseKey> lost;
   for (const Settlement& settlement : settlements) {
-    if (!settled.contains(settlement.key.delivery_id)) lost.push_back(settlement.key);
+    if (!settled.contains(pair_of(settlement.key))) lost.push_back(settlement.key);
   }
   return lost;
 }

@@ -218,6 +218,39 @@ TEST_CASE("settlements of all kinds go in one transaction; one that is lost does
   CHECK(states(inbox) == "done:10 due:2 leased:18");
 }
 
+TEST_CASE("one settle that names a delivery under its old fence, too, records only what was done under the new one") {
+  Inbox inbox;
+  const auto [handler, old] = claimed_run(inbox, 4);
+  inbox.database().run("update inbox.delivery set due_at = clock_timestamp() - interval '1 s', claims = 0");
+  const auto taken = claim_due(inbox.connection(), handler, inbox.owner);
+  REQUIRE(taken.runs.size() == 1);
+  const auto& run = taken.runs[0];
+  inbox::Settlement late;
+  late.key = old.key;
+  late.done.add(0);
+  late.retries.push_back(retry(old, {1}, milliseconds{10}));
+  late.failures = {failed(*old.events[1], 1), failed(*old.events[2], 1)};
+  late.dead.push_back({2, old.events[2]->event_id});
+  inbox::Settlement now;
+  now.key = run.key;
+  now.done.add(3);
+  now.retries.push_back(retry(run, {2}, milliseconds{10}));
+  now.failures = {failed(*run.events[2], 1, "the new one's word")};
+  CHECK(inbox::settle(inbox.connection(), inbox.owner, {late, now}) == std::vector{old.key});
+  CHECK(inbox.database().text("select pending || ' ' || events from inbox.delivery where owner is not null") ==
+        "{[0,2)} 2");
+  CHECK(inbox.database().text("select string_agg(pending::text, ' ') from inbox.delivery where owner is null") ==
+        "{[2,3)}");
+  CHECK(inbox.database().text("select string_agg(outcome || ' ' || offsets, ', ') from inbox.outcome") ==
+        "done {[3,4)}");
+  CHECK(inbox.database().text("select string_agg(message, ', ') from inbox.failure") == "the new one's word");
+
+  auto rest = all_done(run);
+  rest.done = event::OffsetSet{{0, 2}};
+  CHECK(inbox::settle(inbox.connection(), inbox.owner, {all_done(old), rest}) == std::vector{old.key});
+  CHECK(inbox.database().number("select count(*) from inbox.delivery") == 1);
+}
+
 TEST_CASE("many workers that claim and settle at once do each event exactly once") {
   Inbox inbox;
   constexpr int runs = 50;

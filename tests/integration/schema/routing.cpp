@@ -1,6 +1,7 @@
 // Handlers live in the database: added, changed, renamed, and owed what was stored before them.
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
+#include <set>
 #include <thread>
 
 #include "integration/support/inbox.hpp"
@@ -176,6 +177,60 @@ TEST_CASE("a new handler that starts now is owed nothing of the past, one that s
   backfill_all(inbox, 100);
   CHECK(inbox.database().text("select string_agg(handler || ' ' || due, ', ' order by handler) from inbox.backlog") ==
         "from-now 0, since 7");
+}
+
+TEST_CASE("a new handler is back-filled with what came on its topic, too, after it was stored from another, once") {
+  Inbox inbox;
+  const auto orders = inbox.add_shard("orders");
+  const auto audit = inbox.add_shard("audit");
+  const auto before = base::random_uuid(), other_type = base::random_uuid(), between = base::random_uuid();
+  Batch first{inbox};
+  first.at(orders, 0).events(20).event(before).event(other_type, "{}", "Other").events(20).event(between).events(5);
+  first.store(inbox.connection());
+  Batch second{inbox};
+  second.at(audit, 0).event(before).event(other_type, "{}", "Other");
+  CHECK(second.store(inbox.connection()).duplicates == 2);
+
+  const auto handler = inbox.add_handler("late", {"audit", "mirror"}, {"Happened"}, Inbox::beginning());
+  // What comes from now on is owed by ingest, while the back-fill has not gone by yet, and not once more by that.
+  Batch third{inbox};
+  third.at(audit, 2).event(between).event(before);
+  third.store(inbox.connection());
+  const auto mirror = inbox.add_shard("mirror");
+  Batch fourth{inbox};
+  fourth.at(mirror, 0).event(before).event(between);
+  fourth.store(inbox.connection());
+  inbox.database().run("update inbox.backfill set end_offset = 47");  // as if more had come on the topic before
+  backfill_all(inbox, 7);
+
+  std::multiset<std::string> given;
+  for (const auto& run : claim_due(inbox.connection(), handler, inbox.owner).runs) {
+    for (const auto* event : run.events) given.insert(event->event_id.text());
+  }
+  CHECK(given == std::multiset<std::string>{before.text(), between.text()});
+}
+
+TEST_CASE("a new handler that starts at a time is owed what came on its topic since, whenever it was stored") {
+  Inbox inbox;
+  const auto orders = inbox.add_shard("orders");
+  const auto audit = inbox.add_shard("audit");
+  const auto early = base::random_uuid(), late = base::random_uuid();
+  Batch first{inbox};
+  first.at(orders, 0).event(early).event(late);
+  first.store(inbox.connection());
+  Batch second{inbox};
+  second.at(audit, 0).event(early);
+  second.store(inbox.connection());
+  const auto between = inbox.database().number("select (extract(epoch from clock_timestamp()) * 1000000)::bigint");
+  Batch third{inbox};
+  third.at(audit, 1).event(late);
+  third.store(inbox.connection());
+
+  const auto handler = inbox.add_handler("since", {"audit"}, {}, {config::StartAt::Kind::time, between});
+  backfill_all(inbox, 100);
+  const auto claimed = claim_due(inbox.connection(), handler, inbox.owner);
+  REQUIRE(events_in(claimed.runs) == 1);
+  CHECK(claimed.runs[0].events[0]->event_id == late);
 }
 
 TEST_CASE(

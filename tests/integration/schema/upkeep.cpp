@@ -96,6 +96,28 @@ TEST_CASE("old rows of the ledger and of positions go in bites, never the newest
   CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100) == 6);
 }
 
+TEST_CASE("an id that the ledger has forgotten is a new event on each of its topics") {
+  using namespace std::chrono_literals;
+  Inbox inbox;
+  const auto of_orders = inbox.add_handler("of-orders", {"orders"});
+  const auto of_audit = inbox.add_handler("of-audit", {"audit"});
+  const auto orders = inbox.add_shard("orders");
+  const auto audit = inbox.add_shard("audit");
+  const auto id = base::random_uuid();
+  for (const std::int64_t offset : {0, 1}) {
+    Batch first{inbox};
+    first.at(orders, offset).event(id).owe(of_orders);
+    first.store(inbox.connection());
+    Batch second{inbox};
+    second.at(audit, offset).event(id).owe(of_audit);
+    second.store(inbox.connection());
+    inbox.database().run("update inbox.ledger set received_on = current_date - 3");
+    CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100) == 1);
+  }
+  CHECK(inbox.database().text("select string_agg(handler || ' ' || due, ', ' order by handler) from inbox.backlog") ==
+        "of-audit 2, of-orders 2");
+}
+
 TEST_CASE("instances are seen, and told apart from those that have stopped") {
   Inbox inbox;
   const inbox::InstanceIdentity one{base::random_uuid(), "host-a", 11};
