@@ -30,6 +30,13 @@ create table inbox.shard (
   unique (source, topic, partition, incarnation)
 );
 
+-- Entries of the configuration (a topic's name or a pattern) whose first start has been: topics and partitions that
+-- appear later begin at their beginning.
+create table inbox.topic_start (
+  entry      text primary key,
+  started_at timestamptz not null default clock_timestamp()
+);
+
 -- The log of what is ingested: the newest row by (epoch, first_offset) says what comes next. Appended only, each row
 -- keyed by the offset it expected. An epoch begins with first_offset -1. No foreign key: it would lock the shard's row
 -- for every batch, and each row follows one of the same shard anyway.

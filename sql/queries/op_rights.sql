@@ -6,7 +6,7 @@ from (values
   ('failure', 'select, insert'), ('dead_letter', 'select, insert, update'), ('quarantine', 'select, insert'),
   ('handler', 'select, insert, update'), ('routing', 'select, update'),
   ('backfill', 'select, insert, update, delete'), ('also_seen', 'select, insert'),
-  ('instance', 'select, insert, update')) t(name, privileges)
+  ('instance', 'select, insert, update'), ('topic_start', 'select, insert')) t(name, privileges)
 cross join lateral unnest(string_to_array(t.privileges, ', ')) p(privilege)
 cross join lateral (select p.privilege, t.name) w
 where not has_table_privilege('inbox.' || t.name, p.privilege)

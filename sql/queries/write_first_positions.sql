@@ -1,7 +1,13 @@
--- First positions of partitions; what is there stays. All or none, so that nobody sees half of a first start. Locks:
--- the new rows.
-with wanted as (
-  select * from unnest($1::text[], $2::text[], $3::int[], $4::bigint[]) x(topic, incarnation, partition, next_offset)),
+-- First positions of partitions; what is there stays. All or none, so that nobody sees half of a first start; with an
+-- entry of the configuration ($5) it is noted as started, and nothing is written where somebody else was faster. Locks:
+-- the new rows; waits for another that starts the same entry.
+with started as (
+  insert into inbox.topic_start (entry) select $5::text where $5::text is not null
+  on conflict do nothing
+  returning entry),
+wanted as (
+  select * from unnest($1::text[], $2::text[], $3::int[], $4::bigint[]) x(topic, incarnation, partition, next_offset)
+  where $5::text is null or exists (select from started)),
 fresh as (
   insert into inbox.shard (topic, partition, incarnation)
   select w.topic, w.partition, w.incarnation from wanted w

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "consumer/first_positions.hpp"
 #include "inbox/database_error.hpp"
 #include "kafka/lookup.hpp"
 
@@ -15,6 +16,7 @@ constexpr std::size_t portion = 500;
 /// Corrupt reads of one partition in a row before it is halted.
 constexpr int most_corrupt_reads = 3;
 constexpr int most_chores_pending = 2;
+constexpr std::chrono::seconds start_entries_again_after{1};
 
 std::size_t size_of(const rd_kafka_message_t& message) { return message.len + message.key_len; }
 
@@ -44,7 +46,8 @@ Ingester::Ingester(IngesterContext context, int number)
       name_{"ingest " + std::to_string(number)},
       queue_{rd_kafka_queue_new(context_.client)},
       connection_{context_.settings.database, name_, context_.watchdog, context_.log},
-      store_{context_.settings, context_.owner, connection_, context_.hand_off, context_.counts, context_.log} {}
+      store_{context_.settings, context_.owner, connection_, context_.hand_off, context_.counts, context_.log},
+      entries_left_{number == 0 ? context_.topics.entries().size() : 0} {}
 
 Ingester::~Ingester() {
   request_stop();
@@ -80,11 +83,31 @@ void Ingester::run() {
     // Letters come before anything that is fetched now: whoever sends LookUp has paused the partition first, so what
     // is read after this point belongs to the position that was looked up.
     read_letters();
+    if (entries_left_ > 0 && std::chrono::steady_clock::now() >= start_entries_at_) start_entries();
     Batch batch;
     gather(batch);
     if (!batch.empty()) ingest(batch);
     for (const PartitionError& error : batch.errors) handle(error);
   }
+}
+
+void Ingester::start_entries() {
+  // Also where no topic of an entry exists, and so nothing is ever assigned: what appears after this is later.
+  const auto& entries = context_.topics.entries();
+  try {
+    for (; entries_left_ > 0 && !stopping_; --entries_left_) {
+      last_moved_ = std::chrono::steady_clock::now().time_since_epoch().count();
+      const auto problem =
+          start_entry(connection_, context_.client, context_.topics, entries[entries.size() - entries_left_]);
+      if (!problem) continue;
+      context_.log.debug("consumer: first start of a topic is tried again", {{"reason", problem->message}});
+      break;
+    }
+  } catch (...) {
+    context_.log.debug("consumer: first start of a topic is tried again",
+                       {{"error", inbox::describe(std::current_exception()).message}});
+  }
+  start_entries_at_ = std::chrono::steady_clock::now() + start_entries_again_after;
 }
 
 void Ingester::read_letters() {

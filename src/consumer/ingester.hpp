@@ -66,6 +66,7 @@ class Ingester final {
   };
 
   void run();
+  void start_entries();
   void read_letters();
   void answer(const LookUp& letter);
   void answer(const Forget& letter);
@@ -90,6 +91,9 @@ class Ingester final {
   Store store_;
   base::Mailbox<ToIngester> letters_;
   std::map<kafka::TopicPartition, Shard> shards_;
+  /// Entries of the configuration whose first start this ingester sees to: one ingester, all of them.
+  std::size_t entries_left_;
+  std::chrono::steady_clock::time_point start_entries_at_{};
   std::unordered_map<MessageSource, Shard*, HashSource> by_source_;
   std::atomic<int> chores_pending_{0};
   std::atomic<std::int64_t> last_moved_{0};

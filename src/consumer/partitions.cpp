@@ -1,8 +1,6 @@
 #include "consumer/partitions.hpp"
 
-#include <algorithm>
-#include <iterator>
-
+#include "consumer/first_positions.hpp"
 #include "kafka/lookup.hpp"
 
 namespace inboxd::consumer {
@@ -11,55 +9,13 @@ namespace {
 constexpr kafka::Timeout broker_timeout{3'000};
 constexpr std::string_view recreated = "the topic was deleted and created again: new id ";
 
-/// Where a partition without a position begins. The first ones of an entry of the configuration obey its `start`; later
-/// ones, and later topics that match its pattern, begin at their beginning.
-base::Result<std::int64_t> first_offset(rd_kafka_t* client, const kafka::TopicPartition& partition,
-                                        const config::StartAt& start, bool is_later) {
-  using Kind = config::StartAt::Kind;
-  auto bounds = kafka::log_bounds(client, partition, broker_timeout);
-  if (!bounds) return bounds.problem();
-  if (is_later || start.kind == Kind::beginning) return bounds.value().low;
-  if (start.kind == Kind::end) return bounds.value().high;
-  if (start.kind == Kind::time) return kafka::offset_at(client, partition, start.time_us, broker_timeout);
-  auto committed = kafka::committed_offset(client, partition, broker_timeout);
-  if (!committed) return committed.problem();
-  return committed.value().value_or(bounds.value().low);
-}
-
-/// Names in a list that belong to one entry of the configuration.
-std::vector<std::string> of_entry(const std::vector<std::string>& names, const Topics& topics,
-                                  const config::Topic& entry) {
-  std::vector<std::string> out;
-  std::copy_if(names.begin(), names.end(), std::back_inserter(out),
-               [&](const std::string& name) { return topics.find(name) == &entry; });
-  return out;
-}
-
-/// Writes first positions for all partitions that have none of the topic and, where nothing of its entry is known yet,
-/// of all other topics of the entry: a first start is one moment for all. A problem where a broker did not answer.
+/// First positions where a partition has none: those of the first start of its entry, or its beginning after that.
 std::optional<base::Problem> write_first_positions(inbox::Connection& connection, rd_kafka_t* client,
-                                                   const Topics& topics, const std::string& name,
+                                                   const Topics& topics, const kafka::TopicPartition& partition,
                                                    const config::Topic& entry) {
-  const bool is_later = !of_entry(inbox::known_topics(connection), topics, entry).empty();
-  std::vector<std::string> names{name};
-  if (!is_later && !entry.pattern.empty()) {
-    const auto all = kafka::list_topics(client, broker_timeout);
-    if (!all) return all.problem();
-    names = of_entry(all.value(), topics, entry);
-  }
-  std::vector<inbox::FirstPosition> positions;
-  for (const std::string& topic : names) {
-    const auto description = kafka::describe_topic(client, topic, broker_timeout);
-    if (!description) return description.problem();
-    for (std::int32_t partition = 0; partition < description.value().partitions; ++partition) {
-      if (inbox::find_position(connection, topic, partition)) continue;
-      const auto offset = first_offset(client, {topic, partition}, entry.start, is_later);
-      if (!offset) return offset.problem();
-      positions.push_back({topic, description.value().incarnation, partition, offset.value()});
-    }
-  }
-  inbox::write_first_positions(connection, positions);
-  return std::nullopt;
+  auto problem = start_entry(connection, client, topics, entry);
+  if (problem || inbox::find_position(connection, partition.topic, partition.partition)) return problem;
+  return start_later_topic(connection, client, partition.topic);
 }
 
 /// Whether a reason passes by itself: not where an operator has to decide.
@@ -74,7 +30,7 @@ LookedUp look_up(inbox::Connection& connection, rd_kafka_t* client, const Topics
   const auto description = kafka::describe_topic(client, partition.topic, broker_timeout);
   auto position = inbox::find_position(connection, partition.topic, partition.partition);
   if (!position) {
-    const auto problem = write_first_positions(connection, client, topics, partition.topic, *topic);
+    const auto problem = write_first_positions(connection, client, topics, partition, *topic);
     if (problem) return NotNow{problem->message};
     position = inbox::find_position(connection, partition.topic, partition.partition);
     if (!position) return NotNow{"the topic has fewer partitions than assigned"};

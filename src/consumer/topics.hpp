@@ -18,6 +18,8 @@ class Topics final {
   /// Null where no configured topic matches (a record we did not ask for).
   const config::Topic* find(const std::string& name) const;
 
+  const std::vector<config::Topic>& entries() const { return topics_; }
+
   /// What the client subscribes to: names, and patterns as they are (they begin with ^).
   std::vector<std::string> subscription() const;
 

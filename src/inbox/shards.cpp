@@ -31,7 +31,12 @@ std::vector<std::string> known_topics(Connection& connection) {
   return out;
 }
 
-void write_first_positions(Connection& connection, const std::vector<FirstPosition>& positions) {
+bool has_started(Connection& connection, const std::string& entry) {
+  return connection.access().run(statements::has_started, pqxx::params{entry}, Effect::reads)[0][0].as<bool>();
+}
+
+void write_first_positions(Connection& connection, const std::vector<FirstPosition>& positions,
+                           const std::optional<std::string>& entry) {
   ArrayParameter topic{Type::text}, incarnation{Type::text}, partition{Type::int4}, next{Type::int8};
   for (const FirstPosition& position : positions) {
     topic.add(position.topic);
@@ -40,7 +45,7 @@ void write_first_positions(Connection& connection, const std::vector<FirstPositi
     next.add(position.next_offset);
   }
   connection.access().run(statements::write_first_positions,
-                          pqxx::params{topic.finish(), incarnation.finish(), partition.finish(), next.finish()});
+                          pqxx::params{topic.finish(), incarnation.finish(), partition.finish(), next.finish(), entry});
 }
 
 void halt_shard(Connection& connection, std::int32_t shard_id, const std::string& reason,

@@ -33,9 +33,14 @@ struct FirstPosition {
 /// Topics of which any partition has a position.
 std::vector<std::string> known_topics(Connection& connection);
 
+/// Whether an entry of the configuration (a topic's name or a pattern) has had its first start.
+bool has_started(Connection& connection, const std::string& entry);
+
 /// Writes first positions in one transaction; those that are there already stay as they are, so that of two instances
-/// that resolve `end` a moment apart one wins for each partition.
-void write_first_positions(Connection& connection, const std::vector<FirstPosition>& positions);
+/// that resolve `end` a moment apart one wins for each partition. With an entry they are those of its first start, which
+/// is noted; where that has been meanwhile, nothing is written.
+void write_first_positions(Connection& connection, const std::vector<FirstPosition>& positions,
+                           const std::optional<std::string>& entry = std::nullopt);
 
 /// Whether the reason that a shard is halted for already stays.
 enum class Halt { keep_first, replace };

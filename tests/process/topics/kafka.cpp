@@ -67,6 +67,30 @@ TEST_CASE("a topic that appears later and matches the pattern begins at its begi
   CHECK(stage.wait_done().is_perfect());
 }
 
+TEST_CASE(
+    "topics that do not exist at the first start begin at their beginning when they appear, also with start: end") {
+  Stage stage{1};
+  const std::string prefix = random_name("family");
+  const std::string named = random_name("named");
+  stage.config.topics = {"{pattern: \"^" + prefix + "\\\\.\", start: end}", "{name: " + named + ", start: end}"};
+  auto daemon = stage.start();
+  stage.database.wait_for("the first start is noted", "select count(*) from inbox.topic_start", 2);
+  daemon->stop();
+  std::vector<Message> messages;
+  std::vector<std::string> ids;
+  for (const std::string& topic : {prefix + ".first", named}) {
+    stage.kafka.create_topic(1, topic);
+    for (int i = 0; i < 20; ++i) {
+      ids.push_back("0d000000-0000-4000-8000-" + std::to_string(100'000'000'000 + static_cast<int>(ids.size())));
+      messages.push_back(event_message(topic, ids.back()));
+    }
+  }
+  stage.kafka.produce(messages);
+  stage.note(ids);
+  daemon = stage.start();
+  CHECK(stage.wait_done().is_perfect());
+}
+
 TEST_CASE("a topic that is deleted and created again halts, and goes on from its beginning once that is accepted") {
   Stage stage{1};
   auto daemon = stage.start();
