@@ -4,6 +4,7 @@
 #include "cli/finding.hpp"
 #include "kafka/lookup.hpp"
 #include "kafka/properties.hpp"
+#include "kafka/words.hpp"
 
 namespace inboxd::cli {
 namespace {
@@ -49,13 +50,16 @@ FoundList check_brokers(const config::Settings& settings) {
   }
   auto conf = kafka::make_conf(wanted);
   if (!conf) return {{Kind::problem, "kafka.properties", conf.problem().message}};
+  kafka::Words words;
+  words.listen(conf.value().get());
   const auto client = kafka::make_consumer(std::move(conf).value());
   if (!client) return {{Kind::problem, "kafka.properties", client.problem().message}};
   const auto topics = kafka::list_topics(client.value().get(), patience);
   if (!topics) {
+    const std::string said = words.last_complaint();
     out.push_back({Kind::unreachable, "brokers " + configured.brokers,
                    "not reached within " + std::to_string(patience.count() / 1000) + " s: " +
-                       topics.problem().message + "; is the address right, and does the network let us through?"});
+                       topics.problem().message + (said.empty() ? "" : " (" + said + ")") + "; is the address right, and does the network let us through?"});
     return out;
   }
   out.push_back({Kind::good, "brokers " + configured.brokers, std::to_string(topics.value().size()) + " topics"});
