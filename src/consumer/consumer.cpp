@@ -37,7 +37,7 @@ std::optional<base::Problem> Consumer::start() {
   for (std::size_t i = 0; i < connections; ++i) {
     ingesters_.push_back(std::make_unique<Ingester>(
         IngesterContext{settings_, owner_, client_.get(), topics_, hand_off_, counts_, poller_.mailbox(),
-                        poller_.revocations(), watchdog_, log_},
+                        poller_.revocations(), poller_.recreated(), watchdog_, log_},
         static_cast<int>(i)));
     ingesters.push_back(ingesters_.back().get());
     ingesters.back()->start();

@@ -86,6 +86,7 @@ void Ingester::run() {
     if (entries_left_ > 0 && std::chrono::steady_clock::now() >= start_entries_at_) start_entries();
     Batch batch;
     gather(batch);
+    drop_recreated(batch);
     if (!batch.empty()) ingest(batch);
     for (const PartitionError& error : batch.errors) handle(error);
   }
@@ -291,6 +292,18 @@ void Ingester::answer(const CheckIncarnations&) {
     }
     // A topic that is another one now is halted, with the reason, when its position is looked up.
     if (!known->second.empty() && known->second != shard.position.incarnation) out_of_step(shard);
+  }
+}
+
+void Ingester::drop_recreated(Batch& batch) {
+  for (const std::string& topic : context_.recreated.since(recreated_seen_)) {
+    // What was just fetched may be the new topic's, at offsets that follow those of the old one by chance.
+    std::erase_if(batch.parts, [&](const Part& part) { return part.shard->assignment.partition.topic == topic; });
+    for (auto& [partition, shard] : shards_) {
+      if (partition.topic != topic || !shard.reading) continue;
+      context_.log.warn("consumer: the topic has another id; looking it up again", {{"partition", text_of(partition)}});
+      out_of_step(shard);
+    }
   }
 }
 

@@ -12,6 +12,7 @@
 #include "consumer/batch.hpp"
 #include "consumer/letters.hpp"
 #include "consumer/partitions.hpp"
+#include "consumer/recreated.hpp"
 #include "consumer/store.hpp"
 
 namespace inboxd::consumer {
@@ -27,6 +28,7 @@ struct IngesterContext {
   base::Mailbox<ToPoller>& poller;
   /// Rises whenever partitions are taken from us: a batch that cannot be stored meanwhile is dropped.
   const std::atomic<std::uint64_t>& revocations;
+  const RecreatedTopics& recreated;
   inbox::Watchdog& watchdog;
   base::Logger& log;
 };
@@ -80,6 +82,7 @@ class Ingester final {
 
   void ingest(Batch& batch);
   void advance(const Batch& batch, const std::vector<std::int32_t>& mismatched);
+  void drop_recreated(Batch& batch);
   void out_of_step(Shard& shard);
   void handle(const PartitionError& error);
   void halt(Shard& shard, const Break& broken);
@@ -95,6 +98,7 @@ class Ingester final {
   std::size_t entries_left_;
   std::chrono::steady_clock::time_point start_entries_at_{};
   std::unordered_map<MessageSource, Shard*, HashSource> by_source_;
+  std::size_t recreated_seen_ = 0;
   std::atomic<int> chores_pending_{0};
   std::atomic<std::int64_t> last_moved_{0};
   std::atomic<bool> stopping_{false};

@@ -10,6 +10,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int poll_wait_ms = 50;
+/// As syslog counts.
+constexpr int debug_level = 7;
 constexpr int seek_wait_ms = 1'000;
 constexpr int commit_wait_ms = 3'000;
 constexpr auto ask_again_after = 500ms;
@@ -38,6 +40,7 @@ void Poller::prepare(rd_kafka_conf_t* conf) {
   rd_kafka_conf_set_offset_commit_cb(conf, on_commit);
   rd_kafka_conf_set_error_cb(conf, on_error);
   rd_kafka_conf_set_log_cb(conf, on_log);
+  shows_debug_ = RecreatedTopics::prepare(conf);
 }
 
 void Poller::start(rd_kafka_t* client, std::vector<std::string> subscription, std::vector<Ingester*> ingesters) {
@@ -284,7 +287,11 @@ void Poller::on_error(rd_kafka_t* client, int code, const char* reason, void* se
 
 void Poller::on_log(const rd_kafka_t* client, int level, const char*, const char* text) {
   auto* const poller = static_cast<Poller*>(rd_kafka_opaque(client));
-  if (poller != nullptr) poller->log_.debug("kafka: client says", {{"level", level}, {"text", text}});
+  if (poller == nullptr) return;
+  poller->recreated_.read(text);
+  if (level < debug_level || poller->shows_debug_) {
+    poller->log_.debug("kafka: client says", {{"level", level}, {"text", text}});
+  }
 }
 
 void Poller::note_watermarks() {

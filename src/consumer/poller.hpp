@@ -11,6 +11,7 @@
 #include "base/mailbox.hpp"
 #include "consumer/ingester.hpp"
 #include "consumer/letters.hpp"
+#include "consumer/recreated.hpp"
 #include "kafka/handle.hpp"
 
 namespace inboxd::consumer {
@@ -35,6 +36,7 @@ class Poller final {
 
   base::Mailbox<ToPoller>& mailbox() { return letters_; }
   const std::atomic<std::uint64_t>& revocations() const { return revocations_; }
+  const RecreatedTopics& recreated() const { return recreated_; }
   std::int64_t last_moved() const { return last_moved_.load(); }
   /// Partitions that are being read, and all that are assigned.
   int running() const { return running_.load(); }
@@ -90,6 +92,8 @@ class Poller final {
   std::map<std::string, Clock::time_point> complaints_;
   base::Mailbox<ToPoller> letters_;
   std::atomic<std::uint64_t> revocations_{0};
+  RecreatedTopics recreated_;
+  bool shows_debug_ = false;                   ///< somebody asked the client library for debug lines
   std::atomic<std::int64_t> last_moved_{0};
   std::atomic<int> running_{0}, assigned_{0};
   std::atomic<bool> failed_{false}, stopping_{false};

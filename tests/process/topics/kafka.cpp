@@ -1,6 +1,7 @@
 // What happens to topics: offsets that expire, partitions that are added, logs that lose their beginning.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <csignal>
 
 #include "process/support/stage.hpp"
 #include "support/environment.hpp"
@@ -113,6 +114,29 @@ TEST_CASE("a topic that is deleted and created again halts, and goes on from its
   const auto tally = stage.wait_done();
   CHECK(tally.is_perfect());
   CHECK(stage.database.number("select count(distinct shard_id) from inbox.event") == 2);
+}
+
+TEST_CASE("a topic that is created again, longer than it was, behind the daemon's back: none of it under the old one") {
+  Stage stage{1};
+  stage.config.kafka["session.timeout.ms"] = "10000";
+  stage.config.kafka["heartbeat.interval.ms"] = "1000";
+  const auto daemon = stage.start();
+  stage.produce(50);
+  CHECK(stage.wait_done().is_perfect());
+  // It sees neither the end of the old one nor anything between.
+  daemon->process().signal(SIGSTOP);
+  stage.kafka.delete_topic(stage.topic);
+  stage.kafka.create_topic(1, stage.topic);
+  stage.produce(120);
+  daemon->process().signal(SIGCONT);
+  stage.database.wait_for("it is halted", "select count(*) from inbox.lag where halted_reason like '%created again%'",
+                          1);
+  CHECK(stage.database.number("select count(*) from inbox.event") == 50);
+
+  const auto accepted = command(stage.config, {"shards", "accept-incarnation", stage.topic, "--yes"});
+  INFO(accepted.out << accepted.err);
+  CHECK(accepted.status == ExitStatus{0, 0});
+  CHECK(stage.wait_done().is_perfect());
 }
 
 TEST_CASE(

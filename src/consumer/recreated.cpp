@@ -1,0 +1,44 @@
+#include "consumer/recreated.hpp"
+
+#include <array>
+
+namespace inboxd::consumer {
+namespace {
+
+constexpr std::string_view before_name = "Topic ";
+constexpr std::string_view behind_name = " changed id from ";
+/// The id of a topic that the library knew nothing of yet.
+constexpr std::string_view no_id = "AAAAAAAAAAAAAAAAAAAAAA ";
+
+}  // namespace
+
+bool RecreatedTopics::prepare(rd_kafka_conf_t* conf) {
+  std::array<char, 1024> asked{};
+  std::size_t size = asked.size();
+  const bool is_asked = rd_kafka_conf_get(conf, "debug", asked.data(), &size) == RD_KAFKA_CONF_OK && asked[0] != '\0';
+  const std::string contexts = is_asked ? std::string{"topic,"} + asked.data() : "topic";
+  std::array<char, 256> error{};
+  rd_kafka_conf_set(conf, "debug", contexts.c_str(), error.data(), error.size());
+  return is_asked;
+}
+
+void RecreatedTopics::read(std::string_view line) {
+  const auto behind = line.find(behind_name);
+  if (behind == std::string_view::npos || line.substr(behind + behind_name.size()).starts_with(no_id)) return;
+  const auto before = line.rfind(before_name, behind);
+  if (before == std::string_view::npos) return;
+  const auto begin = before + before_name.size();
+  const std::lock_guard lock{mutex_};
+  names_.emplace_back(line.substr(begin, behind - begin));
+  count_ = names_.size();
+}
+
+std::vector<std::string> RecreatedTopics::since(std::size_t& seen) const {
+  if (count_ == seen) return {};
+  const std::lock_guard lock{mutex_};
+  const std::vector<std::string> out{names_.begin() + static_cast<std::ptrdiff_t>(seen), names_.end()};
+  seen = names_.size();
+  return out;
+}
+
+}  // namespace inboxd::consumer
