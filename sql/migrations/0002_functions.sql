@@ -523,7 +523,8 @@ $$;
 
 -- One bite of owed history: the next p_events events of one range become deliveries, due now, of no wider a span than
 -- the views look for (10000). Of a shard whose topic is none of the handler's only what came on one of its topics, too,
--- before the handler was routed to: what comes since is owed by inbox.absorb. Returns how many events it went through; 0 when nothing is left (or others are at it).
+-- before the handler was routed to: what comes since is owed by inbox.absorb. Returns how many events it went through;
+-- 0 when nothing is left (or others are at it).
 create function inbox.backfill_bite(p_events int, p_bytes bigint) returns bigint
 language plpgsql as $$
 declare

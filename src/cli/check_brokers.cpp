@@ -59,7 +59,8 @@ FoundList check_brokers(const config::Settings& settings) {
     const std::string said = words.last_complaint();
     out.push_back({Kind::unreachable, "brokers " + configured.brokers,
                    "not reached within " + std::to_string(patience.count() / 1000) + " s: " +
-                       topics.problem().message + (said.empty() ? "" : " (" + said + ")") + "; is the address right, and does the network let us through?"});
+                       topics.problem().message + (said.empty() ? "" : " (" + said + ")") +
+                       "; is the address right, and does the network let us through?"});
     return out;
   }
   out.push_back({Kind::good, "brokers " + configured.brokers, std::to_string(topics.value().size()) + " topics"});

@@ -37,8 +37,8 @@ std::vector<std::string> known_topics(Connection& connection);
 bool has_started(Connection& connection, const std::string& entry);
 
 /// Writes first positions in one transaction; those that are there already stay as they are, so that of two instances
-/// that resolve `end` a moment apart one wins for each partition. With an entry they are those of its first start, which
-/// is noted; where that has been meanwhile, nothing is written.
+/// that resolve `end` a moment apart one wins for each partition. With an entry they are those of its first start,
+/// which is noted; where that has been meanwhile, nothing is written.
 void write_first_positions(Connection& connection, const std::vector<FirstPosition>& positions,
                            const std::optional<std::string>& entry = std::nullopt);
 
