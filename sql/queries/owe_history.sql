@@ -1,6 +1,6 @@
 -- Everything ingested so far that a new handler subscribes to, from a time on or from the beginning: whole shards of
--- its topics, and of other topics the stretch that holds what came on its topics, too. Called with routing locked, so that
--- no range is missed and none counted twice. also_seen is read whole.
+-- its topics, and of other topics the stretch that holds what came on its topics, too. Called with routing locked, so
+-- that no range is missed and none counted twice. also_seen is read whole.
 with ours as (
   select s.shard_id, inbox.matches(s.topic, $2::text[]) as matches, s.topic from inbox.shard s)
 insert into inbox.backfill (handler_id, shard_id, next_offset, end_offset, from_time, elsewhere)
