@@ -21,7 +21,13 @@ enum class Permission {
   change,                                      ///< takes `dry-run` and `yes`; is written to the audit
 };
 
-enum class Needs { nothing, database };
+enum class Needs {
+  nothing,
+  database,
+  daemon,                                      ///< what only the running one knows: asked over its admin port
+};
+
+class Live;
 
 /// How far a long operation has come.
 struct Progress {
@@ -33,6 +39,7 @@ struct Progress {
 /// What an operation works with. Its functions are called on the operation's thread.
 struct Context {
   inbox::Connection* connection = nullptr;     ///< there for those that need the database
+  Live* live = nullptr;                        ///< there for those that need the daemon
   std::string name_space;                      ///< kafka.namespace: goes into ids made of a topic
   std::string actor;                           ///< who asks, for the audit
   std::function<void(const Progress&)> progress = [](const Progress&) {};
@@ -64,6 +71,9 @@ struct Operation {
   /// Throws what the database throws; `answer_for` (failure.hpp) makes an answer of it.
   Answer (*function)(Context& context, const Arguments& arguments) = nullptr;
 };
+
+/// Where an operation is on the admin port: `/v1/dead/replay`. Those that read are asked by GET, the others by POST.
+std::string path_of(const Operation& operation);
 
 /// Every operation, in the order in which help lists them.
 std::vector<Operation> operations();

@@ -1,5 +1,6 @@
 #include "admin/operations.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -8,10 +9,16 @@ namespace inboxd::admin {
 std::vector<Operation> operations() {
   std::vector<Operation> out;
   for (auto family : {status_operations, event_operations, dead_operations, quarantine_operations, handler_operations,
-                      shard_operations, version_operations}) {
+                      shard_operations, instance_operations, version_operations}) {
     auto rows = family();
     out.insert(out.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
   }
+  return out;
+}
+
+std::string path_of(const Operation& operation) {
+  std::string out = "/v1/" + operation.verb;
+  std::replace(out.begin(), out.end(), ' ', '/');
   return out;
 }
 
@@ -33,9 +40,7 @@ Parameter until_parameter(std::string help) {
   return {"until", Parameter::Kind::time, std::move(help), "TIME"};
 }
 
-Parameter dry_run_parameter() {
-  return {"dry-run", Parameter::Kind::flag, "only say what would be done"};
-}
+Parameter dry_run_parameter() { return {"dry-run", Parameter::Kind::flag, "only say what would be done"}; }
 
 Parameter yes_parameter() { return {"yes", Parameter::Kind::flag, "do not ask"}; }
 

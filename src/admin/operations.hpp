@@ -12,6 +12,7 @@ std::vector<Operation> dead_operations();
 std::vector<Operation> quarantine_operations();
 std::vector<Operation> handler_operations();
 std::vector<Operation> shard_operations();
+std::vector<Operation> instance_operations();
 std::vector<Operation> version_operations();
 
 /// Parameters that several operations share; `help` is a verb: `received`.

@@ -84,12 +84,15 @@ std::optional<event::Microseconds> Arguments::time(std::string_view name) const 
 void Arguments::set_flag(std::string_view name, bool value) {
   find<bool>(name);
   values_.find(name)->second = value;
+  given_.erase(std::string{name});
+  if (value) given_[std::string{name}] = {"true"};
 }
 
 base::Result<Arguments> read_arguments(const std::vector<Parameter>& parameters,
                                        const std::map<std::string, std::vector<std::string>>& given,
                                        event::Microseconds now) {
   Arguments out;
+  out.given_ = given;
   for (const Parameter& parameter : parameters) {
     auto& value = out.values_[parameter.name];
     const auto found = given.find(parameter.name);

@@ -48,6 +48,9 @@ class Arguments {
 
   void set_flag(std::string_view name, bool value);
 
+  /// What was given, by name, as texts: to be read again elsewhere.
+  const std::map<std::string, std::vector<std::string>>& given() const { return given_; }
+
   /// What was given, as a person would type it, without `yes` and `dry-run`: for the audit.
   const std::string& asked() const { return asked_; }
 
@@ -60,6 +63,7 @@ class Arguments {
   const T* find(std::string_view name) const;
 
   std::map<std::string, Value, std::less<>> values_;
+  std::map<std::string, std::vector<std::string>> given_;
   std::string asked_;
 };
 

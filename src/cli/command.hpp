@@ -27,5 +27,6 @@ Command check_command();
 Command migrate_command();
 std::vector<Command> config_commands();
 Command plugin_command();
+Command health_command();
 
 }  // namespace inboxd::cli

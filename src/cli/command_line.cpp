@@ -68,6 +68,7 @@ const char* family_help(const std::string& family) {
   if (family == "quarantine") return "Records that could not become events.";
   if (family == "handlers") return "Who the events are for.";
   if (family == "shards") return "Partitions, their positions, gaps and halts.";
+  if (family == "instance") return "The running daemon, asked over its admin port.";
   if (family == "config") return "The configuration and what it can say.";
   if (family == "plugin") return "Handlers in shared objects.";
   return "";

@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "admin/failure.hpp"
+#include "cli/ask_daemon.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/words.hpp"
 #include "inbox/connection.hpp"
@@ -56,7 +57,7 @@ class Operator final {
  public:
   Operator(const Session& session, const admin::Operation& operation, const config::Settings& settings,
            Interrupt* interrupt)
-      : session_{session}, operation_{operation}, log_{command_log()} {
+      : session_{session}, operation_{operation}, settings_{settings}, log_{command_log()} {
     context_.name_space = settings.kafka.name_space;
     context_.actor = actor();
     if (interrupt != nullptr) {
@@ -70,6 +71,7 @@ class Operator final {
   }
 
   Answer ask(const admin::Arguments& arguments) {
+    if (operation_.needs == admin::Needs::daemon) return ask_daemon(settings_, operation_, arguments);
     ProgressLine line{session_.output};
     context_.progress = [&](const admin::Progress& progress) { line.show(progress); };
     try {
@@ -83,6 +85,7 @@ class Operator final {
  private:
   const Session& session_;
   const admin::Operation& operation_;
+  const config::Settings& settings_;
   base::Logger log_;
   std::unique_ptr<inbox::Watchdog> watchdog_;
   std::unique_ptr<inbox::Connection> connection_;
@@ -135,7 +138,7 @@ ExitCode change(const Session& session, const admin::Operation& operation, const
 ExitCode operate(const Session& session, const admin::Operation& operation, const admin::Arguments& arguments,
                  Presenter presenter) {
   config::Settings settings;
-  if (operation.needs == admin::Needs::database) {
+  if (operation.needs != admin::Needs::nothing) {
     const auto loaded = session.load();
     if (!loaded) return ExitCode::configuration;
     settings = loaded->settings;
@@ -204,6 +207,9 @@ std::vector<Command> operation_commands() {
                                                     {"shards list", present_shards},
                                                     {"shards accept-gap", present_accepted},
                                                     {"shards accept-incarnation", present_accepted},
+                                                    {"instance show", present_instance},
+                                                    {"instance pause", present_instance_change},
+                                                    {"instance resume", present_instance_change},
                                                     {"version", present_version}};
   std::vector<Command> out;
   for (auto& operation : admin::operations()) {

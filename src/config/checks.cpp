@@ -1,5 +1,6 @@
 #include "config/checks.hpp"
 
+#include <cstdlib>
 #include <initializer_list>
 
 #include "base/text.hpp"
@@ -32,11 +33,12 @@ void check_database(const Settings& settings, Reading& reading) {
     complain(reading, {"database.schema"},
              "'" + settings.database.schema + "' belongs to PostgreSQL; choose another name");
   }
-  const int least = settings.ingest.connections + other_connections;
+  const int others = other_connections + (settings.admin.is_off() ? 0 : 1);  // its operations
+  const int least = settings.ingest.connections + others;
   if (settings.database.connections < least) {
     complain(reading, {"database.connections", "ingest.connections"},
              "ingest.connections (" + std::to_string(settings.ingest.connections) + ") and " +
-                 std::to_string(other_connections) + " more must fit into database.connections (" +
+                 std::to_string(others) + " more must fit into database.connections (" +
                  std::to_string(settings.database.connections) + "); make it at least " + std::to_string(least));
   }
   const Retention& retention = settings.retention;
@@ -44,6 +46,21 @@ void check_database(const Settings& settings, Reading& reading) {
     reading.findings.warning(reading.mentioned.nearest("retention.ledger"), "retention.ledger",
                              "ids are forgotten sooner than events are removed (retention.events): later the events "
                              "are not found by their id, and the same event sent again is a new one");
+  }
+}
+
+bool is_on_this_machine(const std::string& listen) {
+  return listen.starts_with("127.") || listen.starts_with("localhost:") || listen.starts_with("[::1]:");
+}
+
+void check_admin(const Admin& admin, Reading& reading) {
+  if (admin.listen == "off") return;
+  const int port = std::atoi(admin.listen.c_str() + admin.listen.rfind(':') + 1);
+  if (port < 1 || port > 65'535) complain(reading, {"admin.listen"}, "the port must be from 1 to 65535");
+  if (!is_on_this_machine(admin.listen) && admin.token.empty() && !reading.mentioned.has("admin.token")) {
+    reading.findings.warning(reading.mentioned.nearest("admin.listen"), "admin.listen",
+                             "other machines reach this port, and without admin.token they are answered health checks "
+                             "only");
   }
 }
 
@@ -138,6 +155,7 @@ void check_handler(const Settings& settings, std::size_t index, Reading& reading
 
 void check_together(const Settings& settings, Reading& reading) {
   check_database(settings, reading);
+  check_admin(settings.admin, reading);
   for (std::size_t i = 0; i < settings.topics.size(); ++i) check_topic(settings, i, reading);
   check_names(settings, reading);
   for (std::size_t i = 0; i < settings.handlers.size(); ++i) check_handler(settings, i, reading);

@@ -142,6 +142,22 @@ struct Log {
   bool operator==(const Log&) const = default;
 };
 
+/// The port that answers health, metrics and operations.
+struct Admin {
+  std::string listen = "127.0.0.1:9470";       ///< HOST:PORT, or `off`
+  std::string socket;                          ///< path of a Unix socket beside it; empty: none
+  Secret token;                                ///< whoever sends it may change things; empty: nobody may
+  std::vector<std::string> hosts;              ///< names that requests may be addressed to, beside localhost
+  int connections = 64;
+  std::size_t header_limit = 16 << 10;
+  std::size_t body_limit = 1 << 20;
+  milliseconds receive_timeout{5'000};
+  milliseconds answer_timeout{30'000};
+  milliseconds idle_timeout{60'000};
+  bool is_off() const { return listen == "off" && socket.empty(); }
+  bool operator==(const Admin&) const = default;
+};
+
 /// Everything a configuration file says, defaults filled in, checked. A plain value.
 struct Settings {
   Database database;
@@ -151,6 +167,7 @@ struct Settings {
   Dispatch dispatch;
   std::vector<Handler> handlers;
   Retention retention;
+  Admin admin;
   Log log;
   milliseconds drain{25'000};
   bool operator==(const Settings&) const = default;

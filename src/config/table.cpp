@@ -119,7 +119,7 @@ void add_database(std::vector<Row<Settings>>& rows) {
              "a lower-case SQL name: letters, digits and _, at most 63"),
       &Database::schema);
   add(number("database.connections", 4, 1'000,
-             "The most connections the daemon ever opens; at least ingest.connections and 4 more."),
+             "The most connections the daemon ever opens; at least ingest.connections and 5 more."),
       &Database::connections);
   add(flag("database.prepare", "Prepare statements; false behind a pooler that knows no prepared statements."),
       &Database::prepare);
@@ -272,6 +272,47 @@ std::vector<Row<Handler>> handler_rows() {
   return rows;
 }
 
+void add_admin(std::vector<Row<Settings>>& rows) {
+  const auto add = [&](Description about, auto member) {
+    rows.push_back(row<Settings>(restart(std::move(about)), &Settings::admin, member));
+  };
+  add(shaped(
+          text("admin.listen",
+               "Where health, metrics and operations are served over HTTP; off: nowhere. Beyond this machine nothing "
+               "but health is answered without the token."),
+          R"(^(off|[^][/: ]+:[0-9]{1,5}|\[[0-9a-fA-F:.]+\]:[0-9]{1,5})$)", "HOST:PORT such as 127.0.0.1:9470, or off"),
+      &Admin::listen);
+  add(example("/run/inboxd/admin.sock",
+              shaped(text("admin.socket", "A Unix socket that serves the same; none: no socket."), "^/.{1,106}$",
+                     "an absolute path of at most 107 bytes")),
+      &Admin::socket);
+  add(example(
+          "{file: /run/secrets/inboxd-admin}",
+          plain("admin.token", Type::secret,
+                "The bearer token of those who may change things, and may read from other machines; none: over this "
+                "port nobody changes anything, and only this machine reads.")),
+      &Admin::token);
+  add(example(
+          "[inboxd.internal]",
+          shaped(texts("admin.hosts",
+                       "Host names under which the port may be asked, beside localhost and addresses; what comes for "
+                       "another name is refused, so that no web page can reach it by a name of its own."),
+                 "^[a-zA-Z0-9.-]{1,253}$", "a host name, without a port")),
+      &Admin::hosts);
+  add(number("admin.connections", 4, 1'000,
+             "The most connections to it; one more ends the one that says nothing longest."),
+      &Admin::connections);
+  add(size("admin.header_limit", kibibyte, mebibyte, "The most bytes of a request before its body."),
+      &Admin::header_limit);
+  add(size("admin.body_limit", kibibyte, 64 * mebibyte, "The most bytes of a request's body."), &Admin::body_limit);
+  add(duration("admin.receive_timeout", 100, minute, "How long a request may take to arrive."),
+      &Admin::receive_timeout);
+  add(duration("admin.answer_timeout", second, hour, "How long an operation may take, and then its answer to be read."),
+      &Admin::answer_timeout);
+  add(duration("admin.idle_timeout", second, hour, "How long a connection stays open between two requests."),
+      &Admin::idle_timeout);
+}
+
 void add_operation(std::vector<Row<Settings>>& rows) {
   const auto retention = [&](Description about, auto member) {
     rows.push_back(row<Settings>(std::move(about), &Settings::retention, member));
@@ -310,12 +351,14 @@ Table settings_table() {
       {"handlers", "Who works through the inbox; at least one."},
       {"handler_defaults", "What holds for every handler that does not say otherwise."},
       {"retention", "How long things are kept."},
+      {"admin", "The port for health checks, metrics and operations."},
       {"log", "What is written to stderr."},
       {"shutdown", "How the daemon stops."},
   };
   add_database(table.settings);
   add_kafka(table.settings);
   add_flow(table.settings);
+  add_admin(table.settings);
   add_operation(table.settings);
   table.topics = topic_rows();
   table.handlers = handler_rows();

@@ -15,7 +15,7 @@ constexpr std::size_t queued_bytes = 48 << 20;
 Consumer::Consumer(const config::Settings& settings, const base::Uuid& owner, HandOff& hand_off,
                    inbox::Watchdog& watchdog, base::Logger& log)
     : settings_{settings}, owner_{owner}, hand_off_{hand_off}, watchdog_{watchdog}, log_{log},
-      topics_{settings.topics}, poller_{log} {}
+      topics_{settings.topics}, poller_{board_, log} {}
 
 Consumer::~Consumer() {
   request_stop();
@@ -36,7 +36,7 @@ std::optional<base::Problem> Consumer::start() {
   std::vector<Ingester*> ingesters;
   for (std::size_t i = 0; i < connections; ++i) {
     ingesters_.push_back(std::make_unique<Ingester>(
-        IngesterContext{settings_, owner_, client_.get(), topics_, hand_off_, counts_, poller_.mailbox(),
+        IngesterContext{settings_, owner_, client_.get(), topics_, hand_off_, counts_, board_, poller_.mailbox(),
                         poller_.revocations(), poller_.recreated(), watchdog_, log_},
         static_cast<int>(i)));
     ingesters.push_back(ingesters_.back().get());

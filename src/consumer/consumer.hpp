@@ -8,6 +8,7 @@
 #include "base/result.hpp"
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
+#include "consumer/board.hpp"
 #include "consumer/hand_off.hpp"
 #include "consumer/ingester.hpp"
 #include "consumer/poller.hpp"
@@ -33,6 +34,7 @@ class Consumer final {
 
   const IngestCounts& counts() const { return counts_; }
   const Poller& poller() const { return poller_; }
+  const Board& board() const { return board_; }
   /// The oldest sign of life of its loops: steady clock, nanoseconds.
   std::int64_t last_moved() const;
   /// The client, for questions to the brokers; null before start.
@@ -46,6 +48,7 @@ class Consumer final {
   base::Logger& log_;
   Topics topics_;
   IngestCounts counts_;
+  Board board_;
   Poller poller_;
   kafka::Client client_;
   std::vector<std::unique_ptr<Ingester>> ingesters_;

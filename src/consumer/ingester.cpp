@@ -132,6 +132,7 @@ void Ingester::answer(const LookUp& letter) {
       shard.rules = {*ready->topic, context_.settings.kafka.name_space, ready->position.incarnation};
       shard.place = std::make_shared<const inbox::Place>(inbox::Place{partition.topic, partition.partition});
       shard.reading = true;
+      context_.board.advanced(partition, ready->position.next_offset, 0);
       context_.poller.send(Found{letter.assignment, ready->position.next_offset, ready->position.leader_epoch});
     } else if (const auto* standing = std::get_if<Standing>(&looked_up)) {
       context_.log.debug("consumer: partition stands still",
@@ -269,6 +270,7 @@ void Ingester::advance(const Batch& batch, const std::vector<std::int32_t>& mism
     shard.position.next_offset = part.next_offset;
     if (part.leader_epoch >= 0) shard.position.leader_epoch = part.leader_epoch;
     shard.corrupt_reads = 0;
+    context_.board.advanced(shard.assignment.partition, part.next_offset, part.messages.size());
     kafka::add(offsets, shard.assignment.partition, part.next_offset, part.leader_epoch);
   }
   if (offsets->cnt > 0) {

@@ -10,6 +10,7 @@
 
 #include "base/mailbox.hpp"
 #include "consumer/batch.hpp"
+#include "consumer/board.hpp"
 #include "consumer/letters.hpp"
 #include "consumer/partitions.hpp"
 #include "consumer/recreated.hpp"
@@ -25,6 +26,7 @@ struct IngesterContext {
   const Topics& topics;
   HandOff& hand_off;
   IngestCounts& counts;
+  Board& board;
   base::Mailbox<ToPoller>& poller;
   /// Rises whenever partitions are taken from us: a batch that cannot be stored meanwhile is dropped.
   const std::atomic<std::uint64_t>& revocations;

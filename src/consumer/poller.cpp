@@ -27,7 +27,7 @@ bool is_cooperative(rd_kafka_t* client) {
 
 }  // namespace
 
-Poller::Poller(base::Logger& log) : log_{log} {}
+Poller::Poller(Board& board, base::Logger& log) : board_{board}, log_{log} {}
 
 Poller::~Poller() {
   request_stop();
@@ -132,6 +132,12 @@ void Poller::every_second() {
     complain("consumer: offsets not committed; tried again", rd_kafka_err2str(error));
   }
   ++seconds_;
+  for (const auto& [name, partition] : partitions_) {
+    std::int64_t low = -1;
+    std::int64_t high = -1;
+    rd_kafka_get_watermark_offsets(client_, name.topic.c_str(), name.partition, &low, &high);
+    if (high >= 0) board_.set_high_watermark(name, high);
+  }
   if (seconds_ % watermark_seconds == 0) note_watermarks();
   if (seconds_ % incarnation_seconds == 0) {
     for (Ingester* ingester : ingesters_) ingester->send(CheckIncarnations{});
@@ -173,6 +179,7 @@ void Poller::add(const kafka::TopicPartition& name) {
   const std::size_t share = std::hash<std::string>{}(name.topic) + static_cast<std::size_t>(name.partition);
   partition.ingester = ingesters_[share % ingesters_.size()];
   if (partition.queue != nullptr) rd_kafka_queue_forward(partition.queue.get(), partition.ingester->queue());
+  board_.assigned(name);
   partition.ingester->send(LookUp{partition.assignment});
   partitions_[name] = std::move(partition);
 }
@@ -185,6 +192,7 @@ void Poller::revoke(rd_kafka_topic_partition_list_t* partitions) {
     const auto found = partitions_.find({partitions->elems[i].topic, partitions->elems[i].partition});
     if (found == partitions_.end()) continue;
     found->second.ingester->send(Forget{found->second.assignment});
+    board_.revoked(found->first);
     partitions_.erase(found);
   }
   if (is_cooperative(client_)) {
@@ -266,6 +274,7 @@ void Poller::on_commit(rd_kafka_t*, rd_kafka_resp_err_t error, rd_kafka_topic_pa
   auto* const poller = static_cast<Poller*>(self);
   if (error == RD_KAFKA_RESP_ERR__NO_OFFSET) return;
   if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    poller->board_.complained(rd_kafka_err2name(error));
     poller->complain("consumer: offsets not committed; tried again", rd_kafka_err2str(error));
     return;
   }
@@ -277,6 +286,7 @@ void Poller::on_commit(rd_kafka_t*, rd_kafka_resp_err_t error, rd_kafka_topic_pa
 
 void Poller::on_error(rd_kafka_t* client, int code, const char* reason, void* self) {
   auto* const poller = static_cast<Poller*>(self);
+  poller->board_.complained(rd_kafka_err2name(static_cast<rd_kafka_resp_err_t>(code)));
   poller->complain("kafka: client error", reason);
   if (code != RD_KAFKA_RESP_ERR__FATAL) return;
   char text[512];
@@ -307,6 +317,11 @@ void Poller::note_watermarks() {
 }
 
 void Poller::count() {
+  for (const auto& [name, partition] : partitions_) {
+    board_.set_state(name, partition.running  ? Board::State::reading
+                           : partition.halted ? Board::State::halted
+                                              : Board::State::looking_up);
+  }
   assigned_ = static_cast<int>(partitions_.size());
   running_ = static_cast<int>(std::count_if(partitions_.begin(), partitions_.end(),
                                             [](const auto& entry) { return entry.second.running; }));

@@ -9,6 +9,7 @@
 
 #include "base/log.hpp"
 #include "base/mailbox.hpp"
+#include "consumer/board.hpp"
 #include "consumer/ingester.hpp"
 #include "consumer/letters.hpp"
 #include "consumer/recreated.hpp"
@@ -21,7 +22,7 @@ namespace inboxd::consumer {
 /// up; the poll thread seeks and resumes them.
 class Poller final {
  public:
-  explicit Poller(base::Logger& log);
+  Poller(Board& board, base::Logger& log);
   ~Poller();
   Poller(const Poller&) = delete;
   Poller& operator=(const Poller&) = delete;
@@ -81,6 +82,7 @@ class Poller final {
   void count();
   void complain(const std::string& sentence, const std::string& reason);
 
+  Board& board_;
   base::Logger& log_;
   rd_kafka_t* client_ = nullptr;
   std::vector<std::string> subscription_;

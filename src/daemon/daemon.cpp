@@ -45,15 +45,33 @@ void Daemon::stop(std::chrono::milliseconds drain) {
 void Daemon::replace_handlers(std::vector<dispatcher::HandlerSetup> handlers) { set_handlers(std::move(handlers)); }
 
 void Daemon::set_handlers(std::vector<dispatcher::HandlerSetup> handlers) {
+  const std::lock_guard lock{handlers_mutex_};
   running_handlers_.clear();
-  for (const auto& handler : handlers) {
+  handlers_.clear();
+  for (auto& handler : handlers) {
+    handlers_[handler.handler_id] = handler.settings.name;
     if (!handler.paused) running_handlers_.push_back(handler.handler_id);
+    handler.paused = handler.paused || paused_;  // a reload ends no pause of this instance
   }
   dispatcher_.replace_handlers(std::move(handlers));
 }
 
-void Daemon::pause_all(bool paused) {
+bool Daemon::pause_all(bool paused) {
+  const std::lock_guard lock{handlers_mutex_};
+  if (paused_ == paused) return false;
+  paused_ = paused;
   for (const std::int32_t handler_id : running_handlers_) dispatcher_.set_paused(handler_id, paused);
+  return true;
+}
+
+bool Daemon::is_paused() const {
+  const std::lock_guard lock{handlers_mutex_};
+  return paused_;
+}
+
+std::map<std::int32_t, std::string> Daemon::handlers() const {
+  const std::lock_guard lock{handlers_mutex_};
+  return handlers_;
 }
 
 bool Daemon::moves(std::chrono::milliseconds within) const {

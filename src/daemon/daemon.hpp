@@ -1,7 +1,10 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/log.hpp"
@@ -29,10 +32,17 @@ class Daemon final {
   /// A reload: other handlers, other policies.
   void replace_handlers(std::vector<dispatcher::HandlerSetup> handlers);
   void set_retention(const config::Retention& retention) { maintenance_.set_retention(retention); }
-  /// Takes nothing new for any handler in this instance until told otherwise.
-  void pause_all(bool paused);
+  /// Takes nothing new for any handler in this instance until told otherwise; false: it was so already. Any thread.
+  bool pause_all(bool paused);
+  bool is_paused() const;
+  /// The handlers that this process runs, by id. Any thread.
+  std::map<std::int32_t, std::string> handlers() const;
 
   consumer::Consumer& consumer() { return consumer_; }
+  const consumer::Consumer& consumer() const { return consumer_; }
+  const dispatcher::Dispatcher& dispatcher() const { return dispatcher_; }
+  const settler::Settler& settler() const { return settler_; }
+  const maintenance::Maintenance& maintenance() const { return maintenance_; }
   bool failed() const { return consumer_.poller().failed(); }
   /// Whether every loop has moved within that time: what the service manager's watchdog hangs on.
   bool moves(std::chrono::milliseconds within) const;
@@ -50,7 +60,10 @@ class Daemon final {
   consumer::Consumer consumer_;
   maintenance::Maintenance maintenance_;
 
+  mutable std::mutex handlers_mutex_;          // guards the following; main thread and admin port
+  std::map<std::int32_t, std::string> handlers_;
   std::vector<std::int32_t> running_handlers_; ///< those that no operator has paused in the database
+  bool paused_ = false;
   std::uint64_t last_stored_ = 0;
   std::uint64_t last_done_ = 0;
 };

@@ -4,8 +4,10 @@
 #include <chrono>
 #include <optional>
 
+#include "admin/admin_port.hpp"
 #include "config/load.hpp"
 #include "daemon/daemon.hpp"
+#include "daemon/live.hpp"
 #include "daemon/notify.hpp"
 #include "daemon/signals.hpp"
 #include "daemon/until_idle.hpp"
@@ -19,8 +21,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto turn = 200ms;
 constexpr auto rates_every = 10s;
-/// A loop may be busy with one statement or one reopening for so long beyond the statement's deadline.
-constexpr auto grace_of_loops = 60s;
 
 ExitCode refuse(const Refusal& refusal, base::Logger& log) {
   log.error("daemon: cannot start", {{"reason", refusal.message}});
@@ -63,6 +63,13 @@ ExitCode run(const config::Settings& given, const RunOptions& options, base::Log
   config::Settings settings = given;
   const Notify notify;
   const auto owner = base::random_uuid();
+  // Before anything that takes time, so that whoever asks hears that it is starting.
+  LiveDaemon live{settings, owner};
+  admin::AdminPort port{settings, live, log};
+  if (const auto problem = port.start()) {
+    return refuse({problem->is_taken ? ExitCode::try_again : ExitCode::configuration,
+                   problem->message + "; admin.listen says where, off needs none"}, log);
+  }
   inbox::Watchdog watchdog;
   inbox::Connection connection{settings.database, "control", watchdog, log};
   if (const auto refusal = prepare_database(connection, settings, options.migrate, log)) return refuse(*refusal, log);
@@ -73,6 +80,7 @@ ExitCode run(const config::Settings& given, const RunOptions& options, base::Log
   if (const auto problem = daemon.start(std::move(prepared.handlers))) {
     return refuse({ExitCode::configuration, problem->message}, log);
   }
+  live.attach(daemon);
   notify.ready();
   log.info("daemon: started", {{"version", INBOXD_VERSION},
                                {"instance", owner.text()},
@@ -103,7 +111,7 @@ ExitCode run(const config::Settings& given, const RunOptions& options, base::Log
     }
     if (options.until_idle && until_idle.reached(daemon.consumer().client())) break;
     const auto now = Clock::now();
-    if (notify.alive_every() && now >= next_alive && daemon.moves(settings.database.deadline + grace_of_loops)) {
+    if (notify.alive_every() && now >= next_alive && daemon.moves(longest_standstill(settings))) {
       notify.alive();
       next_alive = now + std::min<Clock::duration>(*notify.alive_every(), 1s);
     }
@@ -113,11 +121,15 @@ ExitCode run(const config::Settings& given, const RunOptions& options, base::Log
       notify.status(daemon.status_line());
     }
   }
+  live.stopping();
   notify.stopping();
   log.info("daemon: stopping", {{"drain_ms", settings.drain.count()}});
   let_second_stop_exit();
   daemon.stop(settings.drain);
   daemon.log_rates();
+  live.detach();
+  port.request_stop();
+  port.join();
   log.info("daemon: stopped");
   return code;
 }

@@ -34,13 +34,19 @@ bool Watchdog::forget(std::uint64_t id) {
   return fired;
 }
 
+void Watchdog::cut_all() {
+  const std::lock_guard lock{mutex_};
+  cutting_ = true;
+  changed_.notify_all();
+}
+
 void Watchdog::run() {
   std::unique_lock lock{mutex_};
   while (!stopping_) {
     changed_.wait_for(lock, std::chrono::milliseconds{100});
     const auto now = std::chrono::steady_clock::now();
     for (auto& [id, watch] : watches_) {
-      if (watch.fired || now < watch.deadline) continue;
+      if (watch.fired || (now < watch.deadline && !cutting_)) continue;
       watch.fired = true;
       shutdown(watch.socket, SHUT_RDWR);
     }

@@ -21,6 +21,8 @@ class Watchdog final {
   std::uint64_t watch(int socket, std::chrono::steady_clock::time_point deadline);
   /// Ends a watch; true where the socket was shut down because of it.
   bool forget(std::uint64_t id);
+  /// Shuts down every socket that is watched, and from now on every one as soon as it is.
+  void cut_all();
 
  private:
   struct Watch {
@@ -34,6 +36,7 @@ class Watchdog final {
   std::condition_variable changed_;
   std::map<std::uint64_t, Watch> watches_;
   std::uint64_t next_id_ = 1;
+  bool cutting_ = false;
   bool stopping_ = false;
   std::thread thread_;
 };

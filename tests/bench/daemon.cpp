@@ -36,6 +36,7 @@ void write_configuration(const files::path& file, const Options& options, const 
       << "topics:\n"
       << "  - {name: " << settings.topic << ", envelope: custom, custom: {id: key}}\n"
       << "ingest: {connections: " << options.connections << ", batch_events: " << options.batch << "}\n"
+      << "admin: {listen: off}\n"
       << "handlers:\n";
   for (int i = 1; i <= settings.handlers; ++i) {
     out << "  - {name: noop_" << i << ", plugin: " << BENCH_HANDLER << ", " << settings.handler_keys

@@ -41,7 +41,8 @@ ConfigText::ConfigText(const Database& database, const Kafka& broker)
       sections{{"log", "level: debug, format: text"},
                {"dispatch", "poll: 50ms"},
                {"handler_defaults", "lease: 2s, concurrency: 2, events_per_call: 10"},
-               {"shutdown", "drain: 10s"}} {}
+               {"shutdown", "drain: 10s"},
+               {"admin", "listen: off"}} {}
 
 std::string ConfigText::text() const {
   const auto more = [&](const std::string& section) {

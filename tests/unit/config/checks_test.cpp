@@ -76,14 +76,16 @@ TEST_CASE("custom rules and the custom envelope need each other") {
   }
 }
 
-TEST_CASE("the connections of ingest and four more fit into the database's") {
+TEST_CASE("the connections of ingest and five more fit into the database's") {
   const auto with = [](const std::string& database, const std::string& ingest) {
     return problems(load(replaced(needed, "{url:", "{connections: " + database + ", url:") +
                          "ingest: {connections: " + ingest + "}\n"));
   };
-  CHECK_THAT(with("6", "2"), Equals(""));
-  CHECK_THAT(with("6", "3"),
-             ContainsSubstring("1:12: database.connections: ingest.connections (3) and 4 more must fit"));
+  CHECK_THAT(with("7", "2"), Equals(""));
+  CHECK_THAT(with("7", "3"),
+             ContainsSubstring("1:12: database.connections: ingest.connections (3) and 5 more must fit"));
+  CHECK_THAT(with("6", "2"), ContainsSubstring("5 more"));
+  CHECK_THAT(problems(load(needed + "ingest: {connections: 4}\nadmin: {listen: off}")), Equals(""));
   CHECK_THAT(problems(load(needed + "ingest: {connections: 5}")), ContainsSubstring("9:10: ingest.connections: "));
   CHECK_THAT(with("five", "3"), Equals("inboxd.yaml:1:25: database.connections: 'five' is not a whole number from 4 to "
                                        "1000\n"));
@@ -126,4 +128,12 @@ TEST_CASE("ids that are forgotten before their events are warned about") {
   CHECK_THAT(warnings(load(needed + "retention: {ledger: 7d}\n")),
              ContainsSubstring("9:13: retention.ledger: ids are"));
   CHECK_THAT(warnings(load(needed + "retention: {ledger: forever, events: forever}\n")), Equals(""));
+}
+
+TEST_CASE("an admin port that other machines reach wants a token") {
+  CHECK_THAT(warnings(load(needed + "admin: {listen: '0.0.0.0:9470'}\n")), ContainsSubstring("admin.listen: other"));
+  CHECK_THAT(warnings(load(needed + "admin: {listen: '[::1]:9470'}\n")), Equals(""));
+  CHECK_THAT(problems(load(needed + "admin: {listen: '127.0.0.1:0'}\n")), ContainsSubstring("from 1 to 65535"));
+  CHECK_THAT(problems(load(needed + "admin: {listen: '9470'}\n")), ContainsSubstring("HOST:PORT"));
+  CHECK_THAT(problems(load(needed + "admin: {listen: off, socket: run.sock}\n")), ContainsSubstring("absolute path"));
 }

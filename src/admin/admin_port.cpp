@@ -1,0 +1,184 @@
+#include "admin/admin_port.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+
+#include "admin/api.hpp"
+#include "admin/failure.hpp"
+
+namespace inboxd::admin {
+namespace {
+
+using namespace std::chrono_literals;
+
+enum Lanes : std::size_t { reading_lane, operating_lane };
+
+/// One statement of an operation takes milliseconds; whoever waits here should hear soon that the database hangs.
+constexpr auto longest_statement = std::chrono::milliseconds{10s};
+
+config::Database database_for(const config::Settings& settings) {
+  config::Database out = settings.database;
+  out.deadline = std::min({out.deadline, settings.admin.answer_timeout, longest_statement});
+  return out;
+}
+
+HttpServer::Limits limits_of(const config::Admin& settings) {
+  HttpServer::Limits out;
+  out.request.header_bytes = settings.header_limit;
+  out.request.body_bytes = settings.body_limit;
+  out.connections = static_cast<std::size_t>(settings.connections);
+  out.receive = settings.receive_timeout;
+  out.answer = settings.answer_timeout;
+  out.idle = settings.idle_timeout;
+  return out;
+}
+
+event::Microseconds now() {
+  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(since_epoch).count();
+}
+
+HttpResponse wrong_method(const char* allowed) {
+  HttpResponse out = refusal(405, std::string{"ask for this by "} + allowed);
+  out.headers.emplace_back("Allow", allowed);
+  return out;
+}
+
+bool reads(const HttpRequest& request) { return request.method == "GET" || request.method == "HEAD"; }
+
+std::optional<Probe> probe_of(const std::string& path) {
+  if (path == "/livez") return Probe::live;
+  if (path == "/readyz") return Probe::ready;
+  if (path == "/startupz") return Probe::started;
+  return std::nullopt;
+}
+
+}  // namespace
+
+AdminPort::AdminPort(const config::Settings& settings, Live& live, base::Logger& log)
+    : settings_{settings.admin},
+      database_{database_for(settings)},
+      name_space_{settings.kafka.name_space},
+      live_{live},
+      log_{log},
+      gate_{settings_},
+      operations_{operations()},
+      openapi_{openapi_text()},
+      connection_{database_, "admin", watchdog_, log},
+      server_{limits_of(settings_),
+              {"admin read", "admin operate"},
+              [this](const HttpRequest& request) { return respond(request); },
+              log} {}
+
+AdminPort::~AdminPort() {
+  request_stop();
+  join();
+}
+
+std::optional<ListenProblem> AdminPort::start() {
+  std::vector<Listener> listeners;
+  const auto add = [&](std::variant<std::vector<Listener>, ListenProblem> found) -> std::optional<ListenProblem> {
+    if (auto* problem = std::get_if<ListenProblem>(&found)) return std::move(*problem);
+    auto& some = std::get<0>(found);
+    listeners.insert(listeners.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
+    return std::nullopt;
+  };
+  if (settings_.listen != "off") {
+    if (auto problem = add(listen_on(settings_.listen))) return problem;
+  }
+  if (!settings_.socket.empty()) {
+    if (auto problem = add(listen_at(settings_.socket))) return problem;
+  }
+  if (listeners.empty()) return std::nullopt;
+  log_.info("admin: listening",
+            {{"address", settings_.listen}, {"socket", settings_.socket}, {"changes", !settings_.token.empty()}});
+  server_.start(std::move(listeners));
+  return std::nullopt;
+}
+
+void AdminPort::request_stop() {
+  server_.request_stop();
+  watchdog_.cut_all();  // an operation that waits for the database does not keep the daemon from ending
+}
+
+void AdminPort::join() { server_.join(); }
+
+AdminPort::Outcome AdminPort::respond(const HttpRequest& request) {
+  if (const auto probe = probe_of(request.path)) {
+    // Asked for by whatever address and without a token: what runs containers knows no better, and it says little.
+    return reads(request) ? health(*probe) : wrong_method("GET, HEAD");
+  }
+  if (auto refused = gate_.refuse_foreign(request)) return *refused;
+  const auto operation = std::find_if(operations_.begin(), operations_.end(),
+                                      [&](const Operation& one) { return path_of(one) == request.path; });
+  if (operation != operations_.end()) return respond_to_operation(request, *operation);
+  const bool is_metrics = request.path == "/metrics";
+  if (!is_metrics && request.path != "/openapi.json") {
+    return refusal(404, "nothing is here; /openapi.json says what there is");
+  }
+  if (!reads(request)) return wrong_method("GET, HEAD");
+  if (auto refused = gate_.refuse_unauthorised(request, Permission::read)) return *refused;
+  if (!is_metrics) return HttpResponse{200, openapi_};
+  return LaneWork{reading_lane, [this](const std::atomic<bool>&) {
+                    return HttpResponse{200, live_.metrics(), "text/plain; version=0.0.4; charset=utf-8"};
+                  }};
+}
+
+AdminPort::Outcome AdminPort::respond_to_operation(const HttpRequest& request, const Operation& operation) {
+  const bool changes = operation.permission == Permission::change;
+  if (changes ? request.method != "POST" : !reads(request)) return wrong_method(changes ? "POST" : "GET, HEAD");
+  if (auto refused = gate_.refuse_unauthorised(request, operation.permission)) return *refused;
+  if (changes) {
+    if (auto refused = Gate::refuse_media(request)) return *refused;
+  }
+  auto given = given_of(request, operation);
+  if (auto* refused = std::get_if<HttpResponse>(&given)) return std::move(*refused);
+  auto arguments = read_arguments(operation.parameters, std::get<Given>(given), now());
+  if (!arguments) return refusal(400, operation.verb + ": " + arguments.problem().message);
+  const bool is_quick = operation.needs == Needs::nothing || operation.verb == "instance show";
+  return LaneWork{
+      is_quick ? reading_lane : operating_lane,
+      [this, &operation, arguments = std::move(arguments).value(), actor = Gate::actor_of(request)](
+          const std::atomic<bool>& nobody_waits) { return operate(operation, arguments, actor, nobody_waits); }};
+}
+
+HttpResponse AdminPort::health(Probe probe) const {
+  const Health found = live_.health(probe);
+  const Document document{{"is_well", found.is_well}, {"reasons", found.reasons}};
+  return {found.is_well ? 200 : 503, document.dump() + "\n"};
+}
+
+HttpResponse AdminPort::operate(const Operation& operation, const Arguments& arguments, const std::string& actor,
+                                const std::atomic<bool>& nobody_waits) {
+  Context context;
+  context.connection = &connection_;
+  context.live = &live_;
+  context.name_space = name_space_;
+  context.actor = actor;
+  const auto end = std::chrono::steady_clock::now() + settings_.answer_timeout * 4 / 5;
+  // Work in bites stops between two of them: where nobody waits any more, and in time for the answer to say how far
+  // it came.
+  context.pause = [&](std::chrono::milliseconds most) {
+    const auto until = std::min(std::chrono::steady_clock::now() + most, end);
+    while (!nobody_waits && std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(std::min<std::chrono::steady_clock::duration>(50ms, most));
+    }
+    return nobody_waits || std::chrono::steady_clock::now() >= end;
+  };
+  Answer answer;
+  try {
+    answer = operation.function(context, arguments);
+  } catch (...) {
+    answer = answer_for(inbox::describe(std::current_exception()), connection_.where());
+  }
+  if (operation.permission == Permission::change && !arguments.flag("dry-run")) {
+    log_.info("admin: a change was asked for", {{"operation", operation.verb},
+                                                {"asked", arguments.asked()},
+                                                {"actor", actor},
+                                                {"exit_status", static_cast<int>(answer.code)}});
+  }
+  return response_of(operation, answer);
+}
+
+}  // namespace inboxd::admin

@@ -1,0 +1,138 @@
+#include "admin/api.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/text.hpp"
+
+namespace inboxd::admin {
+namespace {
+
+using base::ExitCode;
+using Kind = Parameter::Kind;
+
+const Parameter* find(const Operation& operation, const std::string& name) {
+  const auto found = std::find_if(operation.parameters.begin(), operation.parameters.end(),
+                                  [&](const Parameter& one) { return one.name == name && is_asked_over_http(one); });
+  return found == operation.parameters.end() ? nullptr : &*found;
+}
+
+HttpResponse unknown(const Operation& operation, const std::string& name) {
+  std::string known;
+  for (const Parameter& one : operation.parameters) {
+    if (is_asked_over_http(one)) known += (known.empty() ? "" : ", ") + one.name;
+  }
+  return refusal(400, operation.verb + ": there is no parameter \"" + base::escape_controls(base::shorten(name, 60)) +
+                          "\"; there is: " + (known.empty() ? "none" : known));
+}
+
+/// A value of the JSON body as the text that the command line would have.
+std::optional<std::string> text_of_json(const Document& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_integer()) return value.dump();
+  return std::nullopt;
+}
+
+std::variant<Given, HttpResponse> given_by_query(const HttpRequest& request, const Operation& operation) {
+  Given out;
+  const auto query = query_of(request.query);
+  if (!query) return refusal(400, "the query is not encoded as it should be");
+  for (const auto& [name, value] : *query) {
+    const Parameter* const parameter = find(operation, name);
+    if (parameter == nullptr) return unknown(operation, name);
+    if (parameter->kind == Kind::flag) {
+      if (value != "true" && value != "false") return refusal(400, name + ": write true or false");
+      if (value == "false") continue;
+    }
+    auto& values = out[name];
+    if (!values.empty() && parameter->kind != Kind::texts) return refusal(400, name + " is given twice");
+    values.push_back(value);
+  }
+  return out;
+}
+
+std::variant<Given, HttpResponse> given_by_body(const HttpRequest& request, const Operation& operation) {
+  Given out;
+  const Document body = Document::parse(request.body.empty() ? "{}" : request.body, nullptr, false);
+  if (!body.is_object()) return refusal(400, "the body is no JSON object");
+  for (const auto& [name, value] : body.items()) {
+    const Parameter* const parameter = find(operation, name);
+    if (parameter == nullptr) return unknown(operation, name);
+    if (value.is_null()) continue;
+    if (parameter->kind == Kind::flag) {
+      if (!value.is_boolean()) return refusal(400, name + ": write true or false");
+      if (value.get<bool>()) out[name] = {"true"};
+      continue;
+    }
+    const bool is_list = parameter->kind == Kind::texts && value.is_array();
+    for (const Document& one : is_list ? value : Document::array({value})) {
+      const auto text = text_of_json(one);
+      if (!text) return refusal(400, name + ": write a string" + (parameter->kind == Kind::number ? " or number" : ""));
+      out[name].push_back(*text);
+    }
+  }
+  return out;
+}
+
+int status_of(const Operation& operation, ExitCode code) {
+  const auto asks_for_one = [](const Parameter& parameter) { return parameter.place == Parameter::Place::word; };
+  switch (code) {
+    case ExitCode::done:
+      return 200;
+    case ExitCode::no:
+      if (operation.permission == Permission::change) return 409;
+      // An empty list is an answer, too.
+      return std::any_of(operation.parameters.begin(), operation.parameters.end(), asks_for_one) ? 404 : 200;
+    case ExitCode::usage:
+      return 400;
+    case ExitCode::not_allowed:
+      return 403;
+    case ExitCode::unavailable:
+    case ExitCode::try_again:
+      return 503;
+    default:
+      return 500;
+  }
+}
+
+}  // namespace
+
+std::variant<Given, HttpResponse> given_of(const HttpRequest& request, const Operation& operation) {
+  if (operation.permission == Permission::read) return given_by_query(request, operation);
+  if (!request.query.empty()) return refusal(400, "parameters of a change stand in the body, not in the query");
+  return given_by_body(request, operation);
+}
+
+HttpResponse response_of(const Operation& operation, const Answer& answer) {
+  Document document = answer.document.is_null() ? Document::object() : answer.document;
+  if (!answer.message.empty()) document["message"] = answer.message;
+  HttpResponse out;
+  out.status = status_of(operation, answer.code);
+  out.body = document.dump(-1, ' ', false, Document::error_handler_t::replace) + "\n";
+  out.headers.emplace_back(exit_status_header, std::to_string(static_cast<int>(answer.code)));
+  if (out.status == 503) out.headers.emplace_back("Retry-After", "5");
+  return out;
+}
+
+Answer answer_of(const HttpResponse& response) {
+  Answer out;
+  out.code = ExitCode::unavailable;
+  for (const auto& [name, value] : response.headers) {
+    int code = 0;
+    if (name == exit_status_header) std::from_chars(value.data(), value.data() + value.size(), code);
+    if (name == exit_status_header) out.code = static_cast<ExitCode>(code);
+  }
+  if (response.status == 401 || response.status == 403) out.code = ExitCode::not_allowed;
+  out.document = Document::parse(response.body, nullptr, false);
+  if (out.document.is_discarded()) out.document = nullptr;
+  if (!out.document.is_object()) return out;
+  if (const auto message = out.document.find("message"); message != out.document.end() && message->is_string()) {
+    out.message = message->get<std::string>();
+    out.document.erase("message");
+  }
+  const bool is_refusal = out.document.size() == 1 && out.document.contains("status");
+  if (out.document.empty() || is_refusal) out.document = nullptr;
+  return out;
+}
+
+}  // namespace inboxd::admin

@@ -1,0 +1,93 @@
+#pragma once
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace inboxd::admin {
+
+/// Who is on the other side of a connection.
+struct Peer {
+  bool is_local = false;  ///< this machine: a loopback address or a Unix socket
+  std::string name;       ///< `127.0.0.1`, or the user of a Unix socket: `alice`
+};
+
+struct HttpRequest {
+  std::string method;
+  std::string path;                                          ///< without what follows `?`
+  std::string query;                                         ///< what follows it, still encoded
+  std::vector<std::pair<std::string, std::string>> headers;  ///< names in lower case
+  std::string body;
+  bool keep_alive = true;
+  Peer peer;
+
+  /// The first header of that (lower-case) name.
+  const std::string* header(std::string_view name) const;
+};
+
+struct HttpResponse {
+  int status = 200;
+  std::string body;
+  std::string content_type = "application/json";
+  std::vector<std::pair<std::string, std::string>> headers = {};
+};
+
+/// `Not Found`.
+std::string_view reason_of(int status);
+
+/// A JSON document that says what is wrong: {"status": 404, "message": "…"}.
+HttpResponse refusal(int status, const std::string& message);
+
+/// The response's bytes. A HEAD request gets no body; `close` says that the connection ends.
+std::string bytes_of(const HttpResponse& response, bool without_body, bool close);
+
+/// Reads one request at a time from bytes as they come, within limits. Strict: what HTTP/1.1 leaves open between two
+/// readings is refused, so that nobody in between can read it differently.
+class RequestReader final {
+ public:
+  struct Limits {
+    std::size_t header_bytes = 16 << 10;
+    std::size_t body_bytes = 1 << 20;
+    std::size_t headers = 100;
+  };
+  explicit RequestReader(Limits limits) : limits_{limits} {}
+
+  enum class State {
+    wants_more,
+    wants_continue,  ///< the same, and the client waits for `100 Continue`
+    complete,
+    refused,  ///< see problem(); the connection cannot be read any further
+  };
+  State take(std::string_view bytes);
+  State state() const { return state_; }
+  /// Whether anything of a request has come.
+  bool has_begun() const { return !buffer_.empty(); }
+
+  /// The complete request; the reader goes on with what came behind it.
+  HttpRequest next();
+  const HttpResponse& problem() const { return problem_; }
+
+ private:
+  State read();
+  State read_head(std::string_view head);
+  State refuse(int status, const std::string& message);
+  bool read_request_line(std::string_view line);
+  bool read_header(std::string_view line);
+  State check_headers();
+
+  const Limits limits_;
+  std::string buffer_;
+  std::size_t head_size_ = 0;  ///< 0: not complete yet
+  std::size_t body_size_ = 0;
+  bool is_old_ = false;  ///< HTTP/1.0
+  HttpRequest request_;
+  HttpResponse problem_;
+  State state_ = State::wants_more;
+};
+
+/// `a=1&a=2` as pairs, decoded; nullopt where it is not encoded as it should be.
+std::optional<std::vector<std::pair<std::string, std::string>>> query_of(std::string_view encoded);
+
+}  // namespace inboxd::admin

@@ -1,0 +1,272 @@
+#include "admin/http_server.hpp"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+namespace inboxd::admin {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// New connections taken at once, so that a flood of them leaves time for those that are there.
+constexpr int accepted_at_once = 32;
+/// How long a client that was refused may go on sending before its connection is cut.
+constexpr auto last_words = 1s;
+constexpr auto out_of_descriptors = 200ms;
+
+bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+
+}  // namespace
+
+HttpServer::HttpServer(Limits limits, std::vector<std::string> lanes, Respond respond, base::Logger& log)
+    : limits_{limits}, respond_{std::move(respond)}, log_{log} {
+  for (std::string& name : lanes) lanes_.push_back(std::make_unique<Lane>(std::move(name)));
+}
+
+HttpServer::~HttpServer() {
+  request_stop();
+  join();
+}
+
+void HttpServer::start(std::vector<Listener> listeners) {
+  listeners_ = std::move(listeners);
+  for (auto& lane : lanes_) lane->start();
+  thread_ = std::thread{[this] { run(); }};
+  pthread_setname_np(thread_.native_handle(), "admin");
+}
+
+void HttpServer::request_stop() {
+  stopping_ = true;
+  wake_.ring();
+  for (auto& lane : lanes_) lane->request_stop();
+}
+
+void HttpServer::join() {
+  if (thread_.joinable()) thread_.join();
+  for (auto& lane : lanes_) lane->join();
+}
+
+void HttpServer::run() {
+  give_way();
+  while (!stopping_) turn();
+  connections_.clear();
+  listeners_.clear();
+}
+
+void HttpServer::turn() {
+  std::vector<pollfd> polled{{wake_.descriptor(), POLLIN, 0}};
+  std::vector<std::uint64_t> ids;
+  const bool accepts = Clock::now() >= accept_again_;
+  for (const Listener& listener : listeners_) {
+    polled.push_back({listener.descriptor(), static_cast<short>(accepts ? POLLIN : 0), 0});
+  }
+  auto next = Clock::now() + (accepts ? 1s : out_of_descriptors);
+  for (const auto& [id, connection] : connections_) {
+    const bool listens =
+        connection->state == Connection::State::receiving || connection->state == Connection::State::closing;
+    const bool speaks = connection->state == Connection::State::sending;
+    ids.push_back(id);
+    polled.push_back(
+        {connection->socket.get(), static_cast<short>((listens ? POLLIN : 0) | (speaks ? POLLOUT : 0)), 0});
+    next = std::min(next, connection->deadline);
+  }
+  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now());
+  ::poll(polled.data(), polled.size(), std::max(static_cast<int>(wait.count()), 0));
+
+  wake_.clear();
+  take_finished();
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const short events = polled[1 + listeners_.size() + i].revents;
+    if (events != 0) serve(ids[i], *connections_.at(ids[i]), events);
+  }
+  end_late(Clock::now());
+  for (const std::uint64_t id : gone_) connections_.erase(id);
+  gone_.clear();
+  for (std::size_t i = 0; i < listeners_.size(); ++i) {
+    if (polled[1 + i].revents != 0) accept_from(listeners_[i]);
+  }
+  counts_.open = static_cast<std::int64_t>(connections_.size());
+}
+
+void HttpServer::accept_from(const Listener& listener) {
+  for (int i = 0; i < accepted_at_once; ++i) {
+    auto [socket, peer] = listener.accept();
+    if (!socket) {
+      // Without a descriptor to spare the connection waits in the kernel: look again in a while, do not spin.
+      if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) accept_again_ = Clock::now() + out_of_descriptors;
+      return;
+    }
+    if (connections_.size() >= limits_.connections) make_room();
+    const auto now = Clock::now();
+    connections_.emplace(next_id_++, new Connection{std::move(socket),
+                                                    std::move(peer),
+                                                    RequestReader{limits_.request},
+                                                    Connection::State::receiving,
+                                                    now + limits_.receive,
+                                                    now,
+                                                    {},
+                                                    true,
+                                                    false,
+                                                    nullptr});
+  }
+}
+
+void HttpServer::make_room() {
+  // Who is being answered is spared as long as there is anybody else.
+  const auto rank = [](const Connection& connection) {
+    return std::pair{connection.state == Connection::State::working || connection.state == Connection::State::sending,
+                     connection.heard};
+  };
+  const auto least = std::min_element(connections_.begin(), connections_.end(),
+                                      [&](const auto& a, const auto& b) { return rank(*a.second) < rank(*b.second); });
+  if (least == connections_.end()) return;
+  counts_.evicted += 1;
+  if (least->second->nobody_waits) *least->second->nobody_waits = true;
+  connections_.erase(least);
+}
+
+void HttpServer::serve(std::uint64_t id, Connection& connection, short events) {
+  if ((events & (POLLERR | POLLNVAL)) != 0 ||
+      ((events & POLLHUP) != 0 && connection.state == Connection::State::working)) {
+    return drop(id);
+  }
+  switch (connection.state) {
+    case Connection::State::receiving:
+    case Connection::State::closing:
+      receive(id, connection);
+      break;
+    case Connection::State::sending:
+      send_out(id, connection);
+      break;
+    case Connection::State::working:
+      break;
+  }
+}
+
+void HttpServer::receive(std::uint64_t id, Connection& connection) {
+  std::array<char, 16 << 10> buffer;
+  const auto count = ::recv(connection.socket.get(), buffer.data(), buffer.size(), 0);
+  if (count < 0 && would_block()) return;
+  if (count <= 0) return drop(id);
+  if (connection.state == Connection::State::closing) return;
+  const bool is_first = !connection.reader.has_begun();
+  const auto state = connection.reader.take({buffer.data(), static_cast<std::size_t>(count)});
+  // The time runs from the first byte: sending on, however slowly, wins none.
+  if (is_first) connection.deadline = Clock::now() + limits_.receive;
+  if (state == RequestReader::State::wants_continue) {
+    static_cast<void>(::send(connection.socket.get(), "HTTP/1.1 100 Continue\r\n\r\n", 25, MSG_NOSIGNAL));
+  }
+  next_request(id, connection);
+}
+
+void HttpServer::next_request(std::uint64_t id, Connection& connection) {
+  if (connection.reader.state() == RequestReader::State::refused) {
+    connection.keep_alive = false;
+    return answer(id, connection, connection.reader.problem());
+  }
+  if (connection.reader.state() != RequestReader::State::complete) return;
+  HttpRequest request = connection.reader.next();
+  request.peer = connection.peer;
+  connection.keep_alive = request.keep_alive;
+  connection.without_body = request.method == "HEAD";
+  connection.heard = Clock::now();
+  counts_.requests += 1;
+  auto outcome = respond_(request);
+  if (const auto* response = std::get_if<HttpResponse>(&outcome)) return answer(id, connection, *response);
+  auto& work = std::get<LaneWork>(outcome);
+  connection.state = Connection::State::working;
+  connection.deadline = Clock::now() + limits_.answer;
+  connection.nobody_waits = std::make_shared<std::atomic<bool>>(false);
+  lanes_.at(work.lane)->add({[this, id, doing = std::move(work.work), waiting = connection.nobody_waits] {
+                               HttpResponse response;
+                               try {
+                                 response = doing(*waiting);
+                               } catch (const std::exception& error) {
+                                 log_.error("admin: a bug, please report it", {{"error", error.what()}});
+                                 response = refusal(500, "a bug, please report it; the daemon's log says more");
+                               }
+                               {
+                                 const std::lock_guard lock{mutex_};
+                                 finished_.emplace_back(id, std::move(response));
+                               }
+                               wake_.ring();
+                             },
+                             connection.nobody_waits});
+}
+
+void HttpServer::answer(std::uint64_t id, Connection& connection, const HttpResponse& response) {
+  if (response.status >= 400 && response.status < 500) counts_.refused += 1;
+  if (connection.nobody_waits) *connection.nobody_waits = true;
+  connection.nobody_waits.reset();
+  connection.state = Connection::State::sending;
+  connection.deadline = Clock::now() + limits_.answer;
+  connection.out = bytes_of(response, connection.without_body, !connection.keep_alive);
+  send_out(id, connection);
+}
+
+void HttpServer::send_out(std::uint64_t id, Connection& connection) {
+  while (!connection.out.empty()) {
+    const auto count = ::send(connection.socket.get(), connection.out.data(), connection.out.size(), MSG_NOSIGNAL);
+    if (count < 0 && would_block()) return;
+    if (count <= 0) return drop(id);
+    connection.out.erase(0, static_cast<std::size_t>(count));
+  }
+  sent(id, connection);
+}
+
+void HttpServer::sent(std::uint64_t id, Connection& connection) {
+  if (!connection.keep_alive) {
+    // Closed now, with bytes of the client unread, the kernel would reset the connection and the answer be lost.
+    ::shutdown(connection.socket.get(), SHUT_WR);
+    connection.state = Connection::State::closing;
+    connection.deadline = Clock::now() + last_words;
+    return;
+  }
+  connection.state = Connection::State::receiving;
+  connection.deadline = Clock::now() + (connection.reader.has_begun() ? limits_.receive : limits_.idle);
+  next_request(id, connection);
+}
+
+void HttpServer::take_finished() {
+  std::vector<std::pair<std::uint64_t, HttpResponse>> finished;
+  {
+    const std::lock_guard lock{mutex_};
+    finished.swap(finished_);
+  }
+  for (const auto& [id, response] : finished) {
+    const auto found = connections_.find(id);
+    if (found != connections_.end() && found->second->state == Connection::State::working) {
+      answer(id, *found->second, response);
+    }
+  }
+}
+
+void HttpServer::end_late(Clock::time_point now) {
+  for (const auto& [id, connection] : connections_) {
+    if (now < connection->deadline) continue;
+    if (connection->state == Connection::State::working) {
+      answer(id, *connection,
+             refusal(503,
+                     "the answer took longer than admin.answer_timeout; look what was done "
+                     "before you ask for it again"));
+    } else if (connection->state == Connection::State::receiving && connection->reader.has_begun()) {
+      connection->keep_alive = false;
+      answer(id, *connection, refusal(408, "the request did not arrive in time (admin.receive_timeout)"));
+    } else {
+      drop(id);
+    }
+  }
+}
+
+void HttpServer::drop(std::uint64_t id) {
+  const auto& connection = *connections_.at(id);
+  if (connection.nobody_waits) *connection.nobody_waits = true;
+  gone_.push_back(id);
+}
+
+}  // namespace inboxd::admin

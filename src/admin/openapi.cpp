@@ -1,0 +1,167 @@
+#include "admin/api.hpp"
+
+namespace inboxd::admin {
+namespace {
+
+using Kind = Parameter::Kind;
+
+Document schema_of(const Parameter& parameter) {
+  Document out;
+  switch (parameter.kind) {
+    case Kind::flag:
+      out = {{"type", "boolean"}, {"default", false}};
+      break;
+    case Kind::text:
+      out = {{"type", "string"}};
+      break;
+    case Kind::texts:
+      out = {{"type", "array"}, {"items", {{"type", "string"}}}};
+      break;
+    case Kind::number:
+      out = {{"type", "integer"}, {"minimum", parameter.least}, {"maximum", parameter.most}};
+      if (parameter.default_number) out["default"] = *parameter.default_number;
+      break;
+    case Kind::time:
+      out = {{"type", "string"}, {"examples", {"2024-01-31T12:00:00Z", "2h"}}};
+      break;
+  }
+  return out;
+}
+
+bool is_needed(const Parameter& parameter) { return parameter.place == Parameter::Place::word; }
+
+Document json_content(Document schema) { return {{"application/json", {{"schema", std::move(schema)}}}}; }
+
+Document reference(const char* name) { return {{"$ref", std::string{"#/components/responses/"} + name}}; }
+
+Document responses_of(const Operation& operation) {
+  Document ok{
+      {"description", "What was found or done; `message` has what a person should know beside it."},
+      {"headers",
+       {{"Inboxd-Exit-Status",
+         {{"description", "The exit status that the command line has for it."}, {"schema", {{"type", "integer"}}}}}}},
+      {"content", json_content({{"type", "object"}})}};
+  Document out{{"200", std::move(ok)},
+               {"400", reference("Refused")},
+               {"401", reference("Refused")},
+               {"403", reference("Refused")}};
+  bool asks_for_one = false;
+  for (const Parameter& parameter : operation.parameters) asks_for_one = asks_for_one || is_needed(parameter);
+  if (operation.permission == Permission::change) {
+    out["409"] = {{"description", "Nothing was done: nothing matched, or it was not to be done."},
+                  {"content", json_content({{"type", "object"}})}};
+    out["413"] = reference("Refused");
+    out["415"] = reference("Refused");
+  } else if (asks_for_one) {
+    out["404"] = {{"description", "There is no such thing."}, {"content", json_content({{"type", "object"}})}};
+  }
+  out["503"] = reference("Later");
+  return out;
+}
+
+Document read_of(const Operation& operation) {
+  Document parameters = Document::array();
+  for (const Parameter& parameter : operation.parameters) {
+    if (!is_asked_over_http(parameter)) continue;
+    parameters.push_back({{"name", parameter.name},
+                          {"in", "query"},
+                          {"description", parameter.help},
+                          {"required", is_needed(parameter)},
+                          {"schema", schema_of(parameter)}});
+  }
+  return {{"parameters", std::move(parameters)}};
+}
+
+Document change_of(const Operation& operation) {
+  Document properties = Document::object();
+  Document needed = Document::array();
+  for (const Parameter& parameter : operation.parameters) {
+    if (!is_asked_over_http(parameter)) continue;
+    properties[parameter.name] = schema_of(parameter);
+    properties[parameter.name]["description"] = parameter.help;
+    if (is_needed(parameter)) needed.push_back(parameter.name);
+  }
+  Document body{{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
+  if (!needed.empty()) body["required"] = std::move(needed);
+  return {{"requestBody", {{"required", true}, {"content", json_content(std::move(body))}}},
+          {"security", Document::array({{{"token", Document::array()}}})}};
+}
+
+Document path_document(const Operation& operation) {
+  const bool reads = operation.permission == Permission::read;
+  std::string id = operation.verb;
+  for (char& c : id) c = c == ' ' ? '_' : c;
+  Document out{{"operationId", id},
+               {"summary", operation.help},
+               {"tags", Document::array({operation.verb.substr(0, operation.verb.find(' '))})}};
+  out.update(reads ? read_of(operation) : change_of(operation));
+  out["responses"] = responses_of(operation);
+  return {{reads ? "get" : "post", std::move(out)}};
+}
+
+Document health_path(const char* id, const char* summary) {
+  const auto health = json_content({{"$ref", "#/components/schemas/Health"}});
+  return {{"get",
+           {{"operationId", id},
+            {"summary", summary},
+            {"tags", Document::array({"health"})},
+            {"responses",
+             {{"200", {{"description", "Yes."}, {"content", health}}},
+              {"503", {{"description", "No, and why."}, {"content", health}}}}}}}};
+}
+
+Document components() {
+  return {
+      {"securitySchemes", {{"token", {{"type", "http"}, {"scheme", "bearer"}}}}},
+      {"schemas",
+       {{"Health",
+         {{"type", "object"},
+          {"required", {"is_well", "reasons"}},
+          {"properties",
+           {{"is_well", {{"type", "boolean"}}}, {"reasons", {{"type", "array"}, {"items", {{"type", "string"}}}}}}}}},
+        {"Refusal",
+         {{"type", "object"},
+          {"required", {"message"}},
+          {"properties", {{"status", {{"type", "integer"}}}, {"message", {{"type", "string"}}}}}}}}},
+      {"responses",
+       {{"Refused",
+         {{"description", "The request is not as it has to be; `message` says what would be right."},
+          {"content", json_content({{"$ref", "#/components/schemas/Refusal"}})}}},
+        {"Later",
+         {{"description", "Not now: the database is away or busy, or time ran out."},
+          {"content", json_content({{"$ref", "#/components/schemas/Refusal"}})}}}}}};
+}
+
+}  // namespace
+
+Document openapi() {
+  Document paths{
+      {"/livez", health_path("livez", "Whether its loops move. No where one hangs: then only a restart helps.")},
+      {"/readyz", health_path("readyz", "Whether it is started, its configuration loaded, its schema right.")},
+      {"/startupz", health_path("startupz", "Whether it has come so far once.")},
+      {"/metrics",
+       {{"get",
+         {{"operationId", "metrics"},
+          {"summary", "Metrics in Prometheus's text format."},
+          {"tags", Document::array({"health"})},
+          {"responses",
+           {{"200",
+             {{"description", "The metrics."}, {"content", {{"text/plain", {{"schema", {{"type", "string"}}}}}}}}},
+            {"401", reference("Refused")},
+            {"403", reference("Refused")}}}}}}}};
+  for (const Operation& operation : operations()) paths[path_of(operation)] = path_document(operation);
+  return {
+      {"openapi", "3.1.0"},
+      {"info",
+       {{"title", "inboxd admin port"},
+        {"version", INBOXD_VERSION},
+        {"description",
+         "Every operation of the command line. Without a token only reading is answered, and only to this machine."}}},
+      {"servers", Document::array({{{"url", "http://127.0.0.1:9470"}}})},
+      {"paths", std::move(paths)},
+      {"components", components()}};
+}
+
+std::string openapi_text() { return openapi().dump(2) + "\n"; }
+
+}  // namespace inboxd::admin

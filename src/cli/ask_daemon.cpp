@@ -1,0 +1,55 @@
+#include "cli/ask_daemon.hpp"
+
+#include <chrono>
+
+#include "admin/api.hpp"
+#include "admin/http_client.hpp"
+#include "cli/session.hpp"
+
+namespace inboxd::cli {
+namespace {
+
+using admin::Document;
+using Kind = admin::Parameter::Kind;
+
+Document json_of(const admin::Parameter& parameter, const std::vector<std::string>& texts) {
+  if (parameter.kind == Kind::flag) return true;
+  if (parameter.kind == Kind::texts) return texts;
+  return texts.front();
+}
+
+admin::Question question_of(const admin::Operation& operation, const admin::Arguments& arguments) {
+  admin::Question out;
+  out.target = admin::path_of(operation);
+  out.actor = actor();
+  const bool changes = operation.permission == admin::Permission::change;
+  Document body = Document::object();
+  char before = '?';
+  for (const auto& parameter : operation.parameters) {
+    const auto given = arguments.given().find(parameter.name);
+    if (given == arguments.given().end() || !admin::is_asked_over_http(parameter)) continue;
+    body[parameter.name] = json_of(parameter, given->second);
+    for (const std::string& text : given->second) {
+      if (changes) break;
+      out.target += before + parameter.name + "=" + (parameter.kind == Kind::flag ? "true" : admin::encoded(text));
+      before = '&';
+    }
+  }
+  if (changes) {
+    out.method = "POST";
+    out.body = body.dump();
+  }
+  return out;
+}
+
+}  // namespace
+
+admin::Answer ask_daemon(const config::Settings& settings, const admin::Operation& operation,
+                         const admin::Arguments& arguments) {
+  const auto patience = settings.admin.answer_timeout + std::chrono::seconds{5};
+  const auto response = admin::ask(settings.admin, question_of(operation, arguments), patience);
+  if (!response) return {base::ExitCode::unavailable, nullptr, response.problem().message};
+  return admin::answer_of(response.value());
+}
+
+}  // namespace inboxd::cli

@@ -1,0 +1,11 @@
+#pragma once
+#include "admin/operation.hpp"
+#include "config/settings.hpp"
+
+namespace inboxd::cli {
+
+/// Has the running daemon of this configuration do an operation, over its admin port.
+admin::Answer ask_daemon(const config::Settings& settings, const admin::Operation& operation,
+                         const admin::Arguments& arguments);
+
+}  // namespace inboxd::cli

@@ -1,0 +1,69 @@
+#include "cli/present.hpp"
+#include "cli/table.hpp"
+#include "cli/words.hpp"
+
+namespace inboxd::cli {
+namespace {
+
+std::string flags_of(const Document& handler) {
+  std::string out;
+  for (const char* const flag : {"paused", "stopped", "has_backlog"}) {
+    if (handler.at(flag).get<bool>()) out += (out.empty() ? "" : ", ") + std::string{flag};
+  }
+  return out == "has_backlog" ? "backlog" : out;
+}
+
+}  // namespace
+
+std::string present_instance(const Document& document, const Look& look) {
+  Sheet sheet;
+  const bool is_paused = document.value("paused", false);
+  sheet.add("instance", text_at(document, "instance_id"));
+  sheet.add("version", text_at(document, "version"));
+  sheet.add("started", time_at(document, "started_at"));
+  sheet.add("group", text_at(document, "group"));
+  sheet.add("state", text_at(document, "state") + (is_paused ? ", all handlers paused" : ""),
+            is_paused ? Tone::warning : Tone::plain);
+  std::string out = sheet.text(look);
+  if (!document.contains("partitions")) return out;
+  Table partitions{{{"TOPIC", Align::left, true},
+                    {"PARTITION", Align::right},
+                    {"STATE"},
+                    {"POSITION", Align::right},
+                    {"LAG", Align::right},
+                    {"RECEIVED", Align::right}}};
+  for (const auto& one : document.at("partitions")) {
+    const bool halted = text_at(one, "state") == "halted";
+    partitions.add({{text_at(one, "topic")},
+                    {number_at(one, "partition")},
+                    {text_at(one, "state"), halted ? Tone::bad : Tone::plain},
+                    {number_at(one, "position")},
+                    {number_at(one, "lag")},
+                    {number_at(one, "received")}});
+  }
+  if (!partitions.empty()) out += "\n" + partitions.text(look);
+  Table handlers{{{"HANDLER", Align::left, true},
+                  {"IN HAND", Align::right},
+                  {"QUEUED", Align::right},
+                  {"ABANDONED", Align::right},
+                  {"NOW"}}};
+  for (const auto& one : document.at("handlers")) {
+    handlers.add({{text_at(one, "handler")},
+                  {number_at(one, "in_hand")},
+                  {number_at(one, "queued")},
+                  {number_at(one, "abandoned_calls")},
+                  {flags_of(one)}});
+  }
+  return handlers.empty() ? out : out + "\n" + handlers.text(look);
+}
+
+std::string present_instance_change(const Document& document, const Look&) {
+  const bool pauses = document.at("paused").get<bool>();
+  if (document.at("dry_run").get<bool>()) {
+    return std::string{pauses ? "would pause" : "would go on with"} + " all handlers of this instance\n";
+  }
+  return std::string{pauses ? "all handlers of this instance are paused" : "all handlers of this instance go on"} +
+         "\n";
+}
+
+}  // namespace inboxd::cli

@@ -1,0 +1,65 @@
+#include "consumer/board.hpp"
+
+namespace inboxd::consumer {
+
+void Board::assigned(const kafka::TopicPartition& partition) {
+  const std::lock_guard lock{mutex_};
+  Known& known = known_[partition];
+  const std::uint64_t received = known.entry.received;
+  known = {{partition, State::looking_up, -1, -1, received}, true};
+}
+
+void Board::revoked(const kafka::TopicPartition& partition) {
+  const std::lock_guard lock{mutex_};
+  known_[partition].is_assigned = false;
+}
+
+void Board::set_state(const kafka::TopicPartition& partition, State state) {
+  const std::lock_guard lock{mutex_};
+  known_[partition].entry.state = state;
+}
+
+void Board::set_high_watermark(const kafka::TopicPartition& partition, std::int64_t high) {
+  const std::lock_guard lock{mutex_};
+  known_[partition].entry.high_watermark = high;
+}
+
+void Board::advanced(const kafka::TopicPartition& partition, std::int64_t position, std::uint64_t received) {
+  const std::lock_guard lock{mutex_};
+  Entry& entry = known_[partition].entry;
+  entry.position = position;
+  entry.received += received;
+}
+
+void Board::complained(const std::string& error) {
+  const std::lock_guard lock{mutex_};
+  complaints_[error] += 1;
+}
+
+std::map<std::string, std::uint64_t> Board::complaints() const {
+  const std::lock_guard lock{mutex_};
+  return complaints_;
+}
+
+std::vector<Board::Entry> Board::entries() const {
+  const std::lock_guard lock{mutex_};
+  std::vector<Entry> out;
+  for (const auto& [partition, known] : known_) {
+    if (known.is_assigned) out.push_back(known.entry);
+  }
+  return out;
+}
+
+const char* name_of(Board::State state) {
+  switch (state) {
+    case Board::State::looking_up:
+      return "looking_up";
+    case Board::State::reading:
+      return "reading";
+    case Board::State::halted:
+      return "halted";
+  }
+  return "looking_up";
+}
+
+}  // namespace inboxd::consumer

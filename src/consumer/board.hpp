@@ -1,0 +1,54 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kafka/handle.hpp"
+
+namespace inboxd::consumer {
+
+/// How each assigned partition fares, written by poll thread and ingesters (once a batch, or a second) and read by
+/// whoever asks. Any thread.
+class Board final {
+ public:
+  enum class State { looking_up, reading, halted };
+  struct Entry {
+    kafka::TopicPartition partition;
+    State state = State::looking_up;
+    std::int64_t position = -1;        ///< the next offset; -1: not known
+    std::int64_t high_watermark = -1;  ///< what the brokers last said; -1: nothing yet
+    std::uint64_t received = 0;        ///< records since the start of this process
+  };
+
+  /// From the poll thread.
+  void assigned(const kafka::TopicPartition& partition);
+  void revoked(const kafka::TopicPartition& partition);
+  void set_state(const kafka::TopicPartition& partition, State state);
+  void set_high_watermark(const kafka::TopicPartition& partition, std::int64_t high);
+  /// The client or a broker complains: `_ALL_BROKERS_DOWN`. The library's own names, so there are only so many.
+  void complained(const std::string& error);
+
+  /// From an ingester, after COMMIT.
+  void advanced(const kafka::TopicPartition& partition, std::int64_t position, std::uint64_t received);
+
+  /// Those that are assigned now.
+  std::vector<Entry> entries() const;
+  std::map<std::string, std::uint64_t> complaints() const;
+
+ private:
+  struct Known {
+    Entry entry;
+    bool is_assigned = false;
+  };
+  mutable std::mutex mutex_;  // guards the following
+  /// Counts outlive an assignment, so that they never fall; as many as the group has partitions.
+  std::map<kafka::TopicPartition, Known> known_;
+  std::map<std::string, std::uint64_t> complaints_;
+};
+
+/// `reading`.
+const char* name_of(Board::State state);
+
+}  // namespace inboxd::consumer

@@ -1,0 +1,127 @@
+#include "daemon/live.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include "config/units.hpp"
+
+namespace inboxd::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+using admin::Document;
+
+constexpr auto grace_of_loops = 60s;
+
+std::int64_t now_us() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+Document partition_document(const consumer::Board::Entry& entry) {
+  const auto known = [](std::int64_t offset) { return offset < 0 ? Document(nullptr) : Document(offset); };
+  const bool has_lag = entry.position >= 0 && entry.high_watermark >= 0;
+  return {{"topic", entry.partition.topic},
+          {"partition", entry.partition.partition},
+          {"state", name_of(entry.state)},
+          {"position", known(entry.position)},
+          {"high_watermark", known(entry.high_watermark)},
+          {"lag", has_lag ? Document(std::max<std::int64_t>(entry.high_watermark - entry.position, 0)) : Document{}},
+          {"received", entry.received}};
+}
+
+Document handler_document(const std::string& name, const dispatcher::Stats& stats) {
+  return {{"handler", name},
+          {"in_hand", stats.in_hand},
+          {"in_hand_bytes", stats.in_hand_bytes},
+          {"queued", stats.queued},
+          {"per_second", stats.per_second},
+          {"has_backlog", stats.backlog},
+          {"paused", stats.paused},
+          {"stopped", stats.stopped},
+          {"abandoned_calls", stats.abandoned},
+          {"deadlines_passed", stats.deadlines},
+          {"given_back", stats.given_back}};
+}
+
+}  // namespace
+
+std::chrono::milliseconds longest_standstill(const config::Settings& settings) {
+  return settings.database.deadline + grace_of_loops;
+}
+
+LiveDaemon::LiveDaemon(const config::Settings& settings, base::Uuid owner)
+    : settings_{settings}, owner_{owner}, began_us_{now_us()} {}
+
+void LiveDaemon::attach(Daemon& daemon) {
+  const std::unique_lock lock{mutex_};
+  daemon_ = &daemon;
+  attached_ = Clock::now();
+  was_attached_ = true;
+}
+
+void LiveDaemon::stopping() {
+  const std::unique_lock lock{mutex_};
+  stopping_ = true;
+}
+
+void LiveDaemon::detach() {
+  const std::unique_lock lock{mutex_};
+  daemon_ = nullptr;
+}
+
+admin::Health LiveDaemon::health(admin::Probe probe) const {
+  const std::shared_lock lock{mutex_};
+  switch (probe) {
+    case admin::Probe::live: {
+      // Before it has started and while it stops others watch over the time it takes.
+      const auto within = longest_standstill(settings_);
+      const bool is_new = Clock::now() - attached_ < within;
+      if (daemon_ == nullptr || stopping_ || is_new || daemon_->moves(within)) return {};
+      return {false, {"a loop has stood still for more than " + config::duration_text(within)}};
+    }
+    case admin::Probe::started:
+      if (was_attached_) return {};
+      return {false, {"starting: database, migrations and plugins are looked at; the log says more"}};
+    case admin::Probe::ready:
+      if (stopping_) return {false, {"stopping"}};
+      if (!was_attached_) return {false, {"starting"}};
+      if (daemon_ != nullptr && daemon_->is_paused()) return {true, {"all handlers are paused in this instance"}};
+      return {};
+  }
+  return {};
+}
+
+std::string LiveDaemon::metrics() const { return ""; }
+
+Document LiveDaemon::describe() const {
+  Document out{{"instance_id", owner_.text()},
+               {"version", INBOXD_VERSION},
+               {"started_at", config::time_text(began_us_)},
+               {"group", settings_.kafka.group}};
+  const std::shared_lock lock{mutex_};
+  out["state"] = stopping_ ? "stopping" : daemon_ == nullptr ? "starting" : "running";
+  if (daemon_ == nullptr) return out;
+  out["paused"] = daemon_->is_paused();
+  out["partitions"] = Document::array();
+  for (const auto& entry : daemon_->consumer().board().entries())
+    out["partitions"].push_back(partition_document(entry));
+  out["handlers"] = Document::array();
+  for (const auto& [id, name] : daemon_->handlers()) {
+    out["handlers"].push_back(handler_document(name, daemon_->dispatcher().stats(id)));
+  }
+  const auto& in = daemon_->consumer().counts();
+  const auto& settled = daemon_->settler().counters();
+  out["since_start"] = {{"stored", in.stored.load()},           {"duplicates", in.duplicates.load()},
+                        {"quarantined", in.quarantined.load()}, {"conflicts", in.conflicts.load()},
+                        {"done", settled.done.load()},          {"retried", settled.retried.load()},
+                        {"dead", settled.dead.load()},          {"leases_lost", settled.lost.load()}};
+  return out;
+}
+
+bool LiveDaemon::pause_all(bool paused) {
+  const std::shared_lock lock{mutex_};
+  return daemon_ != nullptr && !stopping_ && daemon_->pause_all(paused);
+}
+
+}  // namespace inboxd::daemon

@@ -1,0 +1,45 @@
+#pragma once
+#include <chrono>
+#include <shared_mutex>
+#include <string>
+
+#include "admin/live.hpp"
+#include "base/uuid.hpp"
+#include "config/settings.hpp"
+#include "daemon/daemon.hpp"
+
+namespace inboxd::daemon {
+
+/// What the admin port sees of the daemon, from before it is there until after it is gone. Any thread.
+class LiveDaemon final : public admin::Live {
+ public:
+  LiveDaemon(const config::Settings& settings, base::Uuid owner);
+
+  /// The daemon has started; until `detach` it may be asked.
+  void attach(Daemon& daemon);
+  void stopping();
+  void detach();
+
+  admin::Health health(admin::Probe probe) const override;
+  std::string metrics() const override;
+  admin::Document describe() const override;
+  bool pause_all(bool paused) override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const config::Settings settings_;
+  const base::Uuid owner_;
+  const std::int64_t began_us_;  ///< wall clock
+
+  mutable std::shared_mutex mutex_;  // guards the following
+  Daemon* daemon_ = nullptr;
+  Clock::time_point attached_{};
+  bool was_attached_ = false;
+  bool stopping_ = false;
+};
+
+/// A loop may be busy with one statement or one reopening for so long: beyond that it hangs.
+std::chrono::milliseconds longest_standstill(const config::Settings& settings);
+
+}  // namespace inboxd::daemon

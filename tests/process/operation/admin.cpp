@@ -1,0 +1,354 @@
+// The admin port of a running daemon: who is answered what, and that nobody who is hostile disturbs the daemon.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <csignal>
+#include <list>
+#include <nlohmann/json.hpp>
+
+#include "process/support/load.hpp"
+#include "process/support/stage.hpp"
+#include "support/environment.hpp"
+#include "support/http.hpp"
+#include "support/private_postgres.hpp"
+#include "support/proxy.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+
+namespace {
+
+const std::string token = "correct-horse-battery";
+const std::vector<std::string> with_token{"Authorization: Bearer " + token};
+const std::vector<std::string> as_json{"Content-Type: application/json"};
+const std::vector<std::string> change{with_token[0], as_json[0]};
+
+/// A stage whose daemon serves its admin port.
+class Admin final {
+ public:
+  explicit Admin(int partitions = 1, const std::string& more = "", const std::string& database_url = "")
+      : stage{partitions, database_url} {
+    config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "', token: " + token + more;
+  }
+
+  Stage stage;
+  ConfigText& config = stage.config;
+  Database& database = stage.database;
+  const std::string& topic = stage.topic;
+  const int port = free_port();
+
+  auto start() { return stage.start(); }
+};
+
+std::string message_of(const HttpAnswer& answer) { return json::parse(answer.body).value("message", ""); }
+
+}  // namespace
+
+TEST_CASE("the admin port tells whether the daemon started, is ready and lives; health asks it") {
+  Admin admin;
+  auto daemon = admin.start();
+  for (const char* const path : {"/livez", "/readyz", "/startupz"}) {
+    CAPTURE(path);
+    const auto answer = get(admin.port, path);
+    CHECK(answer.status == 200);
+    CHECK(json::parse(answer.body).at("is_well") == true);
+  }
+  const auto healthy = command(admin.config, {"health"});
+  CHECK(healthy.status == ExitStatus{0, 0});
+  CHECK_THAT(healthy.out, ContainsSubstring("alive") && ContainsSubstring("ready"));
+  daemon->stop();
+  CHECK(command(admin.config, {"health"}).status == ExitStatus{1, 0});
+}
+
+TEST_CASE("while the daemon waits for its database it lives, has not started and is not ready") {
+  PrivatePostgres postgres;
+  postgres.start();
+  Admin admin{1, "", postgres.url()};
+  postgres.stop();
+  Daemon daemon{admin.config};
+  daemon.wait_log("admin: listening");
+  CHECK(get(admin.port, "/livez").status == 200);
+  CHECK(get(admin.port, "/startupz").status == 503);
+  CHECK(get(admin.port, "/readyz").status == 503);
+  CHECK(command(admin.config, {"health", "--live"}).status == ExitStatus{0, 0});
+  CHECK(command(admin.config, {"health"}).status == ExitStatus{1, 0});
+  postgres.start();
+  daemon.wait_ready();
+  CHECK(get(admin.port, "/readyz").status == 200);
+  daemon.kill();
+}
+
+TEST_CASE("without its database the daemon lives and is ready, and operations say what is wrong") {
+  PrivatePostgres postgres;
+  postgres.start();
+  Admin admin{1, "", postgres.url()};
+  auto daemon = admin.start();
+  CHECK(get(admin.port, "/v1/status").status == 200);
+  postgres.stop();
+  const auto status = get(admin.port, "/v1/status");
+  CHECK(status.status == 503);
+  CHECK(status.headers.at("inboxd-exit-status") == "69");
+  CHECK_THAT(message_of(status), ContainsSubstring("database"));
+  CHECK(get(admin.port, "/livez").status == 200);
+  CHECK(get(admin.port, "/readyz").status == 200);
+  CHECK(get(admin.port, "/metrics").status == 200);
+  // What the daemon alone knows and does needs no database; that it was not audited is said.
+  const auto paused = post(admin.port, "/v1/instance/pause", "{}", change);
+  CHECK(paused.status == 200);
+  CHECK_THAT(message_of(paused), ContainsSubstring("audit"));
+  postgres.start();
+  wait_until("operations work again", [&] { return get(admin.port, "/v1/status").status == 200; });
+  daemon->kill();
+}
+
+TEST_CASE("without its brokers the daemon lives and is ready, and says that nothing is read") {
+  Admin admin;
+  Proxy proxy{std::stoi(admin.config.brokers.substr(admin.config.brokers.rfind(':') + 1))};
+  admin.config.brokers = "127.0.0.1:" + std::to_string(proxy.port());
+  proxy.refuse(true);
+  auto daemon = admin.start();
+  CHECK(get(admin.port, "/livez").status == 200);
+  CHECK(get(admin.port, "/readyz").status == 200);
+  CHECK(json::parse(get(admin.port, "/v1/instance/show").body).at("partitions").empty());
+  daemon->kill();
+}
+
+TEST_CASE("who may do what: reading from this machine, the rest with the token") {
+  Admin admin;
+  auto daemon = admin.start();
+  const int port = admin.port;
+  CHECK(get(port, "/v1/status").status == 200);
+  CHECK(get(port, "/v1/status", with_token).status == 200);
+  const auto wrong = get(port, "/v1/status", {"Authorization: Bearer wrong"});
+  CHECK(wrong.status == 401);
+  CHECK(wrong.headers.at("www-authenticate").starts_with("Bearer"));
+  CHECK(get(port, "/v1/status", {"Authorization: Basic " + token}).status == 401);
+  CHECK(get(port, "/v1/status", {"Authorization: Bearer " + token + "x"}).status == 401);
+  CHECK(get(port, "/v1/status", {"Authorization: Bearer "}).status == 401);
+  CHECK(get(port, "/v1/status", {"X-Forwarded-For: 203.0.113.7"}).status == 401);
+  CHECK(post(port, "/v1/instance/pause", "{}", as_json).status == 401);
+  CHECK(post(port, "/v1/instance/pause", "{}", {as_json[0], "Authorization: Bearer wrong"}).status == 401);
+
+  CHECK(get(port, "/v1/nothing").status == 404);
+  CHECK(get(port, "/").status == 404);
+  const auto posted = post(port, "/v1/status", "{}", change);
+  CHECK(posted.status == 405);
+  CHECK(posted.headers.at("allow") == "GET, HEAD");
+  CHECK(get(port, "/v1/instance/pause", with_token).status == 405);
+  CHECK(ask(port, {.method = "OPTIONS", .target = "/v1/instance/pause"}).status == 405);
+  CHECK(ask(port, {.method = "HEAD", .target = "/v1/status"}).status == 200);
+  CHECK_THAT(daemon->log(), !ContainsSubstring(token));
+}
+
+TEST_CASE("pages of other sites are answered nothing") {
+  Admin admin{1, ", hosts: [inboxd.internal]"};
+  auto daemon = admin.start();
+  const auto status_for = [&](const std::vector<std::string>& headers) {
+    return get(admin.port, "/v1/status", headers).status;
+  };
+  CHECK(status_for({"Host: evil.example"}) == 403);
+  CHECK(status_for({"Host: localhost.evil.example"}) == 403);
+  CHECK(status_for({"Host: localhost:" + std::to_string(admin.port)}) == 200);
+  CHECK(status_for({"Host: 127.0.0.1"}) == 200);
+  CHECK(status_for({"Host: [::1]:9470"}) == 200);
+  CHECK(status_for({"Host: inboxd.internal:80"}) == 200);
+  CHECK(status_for({"Origin: https://evil.example"}) == 403);
+  CHECK(status_for({"Origin: null"}) == 403);
+  CHECK(status_for({"Host: localhost", "Origin: http://localhost"}) == 200);
+  CHECK(status_for({"Sec-Fetch-Site: cross-site"}) == 403);
+  CHECK(status_for({"Sec-Fetch-Site: same-site"}) == 403);
+  CHECK(status_for({"Sec-Fetch-Site: same-origin"}) == 200);
+  CHECK(get(admin.port, "/metrics", {"Host: evil.example"}).status == 403);
+  CHECK(get(admin.port, "/livez", {"Host: 10.0.0.7.nip.example"}).status == 200);  // a probe knows no better
+
+  // A form, with a token that a browser would never send by itself: still no JSON, still another site.
+  const auto form = std::vector<std::string>{with_token[0], "Content-Type: application/x-www-form-urlencoded"};
+  CHECK(post(admin.port, "/v1/instance/pause", "a=b", form).status == 415);
+  CHECK(post(admin.port, "/v1/instance/pause", "{}", {with_token[0], "Content-Type: text/plain"}).status == 415);
+  CHECK(post(admin.port, "/v1/instance/pause", "{}", with_token).status == 415);
+  CHECK(post(admin.port, "/v1/instance/pause", "{}", {change[0], change[1], "Sec-Fetch-Site: cross-site"}).status ==
+        403);
+  CHECK(json::parse(get(admin.port, "/v1/instance/show").body).at("paused") == false);
+}
+
+TEST_CASE("hostile requests are refused, each for its reason, and ingest goes on") {
+  Admin admin{2, ", receive_timeout: 300ms, body_limit: 1KiB, header_limit: 2KiB"};
+  auto daemon = admin.start();
+  Load load{admin.stage, 500};
+  const int port = admin.port;
+  const auto raw = [&](const std::string& bytes) {
+    RawConnection connection{port};
+    connection.send(bytes);
+    return connection.receive().status;
+  };
+  CHECK(post(port, "/v1/instance/pause", std::string(1025, ' '), change).status == 413);
+  CHECK(raw("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999\r\n\r\n") == 413);
+  CHECK(raw("POST / HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 5000\r\n\r\n") == 413);
+  CHECK(raw("GET / HTTP/1.1\r\nHost: localhost\r\nA: " + std::string(3000, 'a') + "\r\n\r\n") == 431);
+  CHECK(raw("GET /" + std::string(3000, 'a') + " HTTP/1.1\r\n") == 431);
+  CHECK(raw("GET / HTTP/1.1\r\nHost: localhost\r\n" +
+            [] {
+              std::string s;
+              for (int i = 0; i < 101; ++i) s += "a:b\r\n";
+              return s;
+            }() +
+            "\r\n") == 431);
+  CHECK(raw("GET / HTTP/1.1\r\n\r\n") == 400);
+  CHECK(raw("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n") == 400);
+  CHECK(raw("GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n") == 400);
+  CHECK(raw("GET / HTTP/1.1\r\nHost : a\r\n\r\n") == 400);
+  CHECK(raw("GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n") == 400);
+  CHECK(raw("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n") == 400);
+  CHECK(raw("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n") == 400);
+  CHECK(raw("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n") == 411);
+  CHECK(raw("GET / HTTP/2.0\r\nHost: a\r\n\r\n") == 505);
+  CHECK(raw(std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 15)) == 400);
+  CHECK(raw("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") == 400);
+  CHECK(raw("GET / HTTP/1.1\r\nHost: loc") == 408);
+  CHECK(raw("POST /v1/instance/pause HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{") == 408);
+  {
+    // One byte at a time wins no time.
+    RawConnection slow{port};
+    const auto began = monotonic_ms();
+    for (const char c : std::string(200, 'a')) {
+      if (!slow.send({&c, 1}) || slow.ends(milliseconds{20})) break;
+    }
+    CHECK(monotonic_ms() - began < 3'000);
+  }
+  CHECK(RawConnection{port}.ends(milliseconds{5'000}));  // says nothing at all
+  // Two requests at once on one connection are answered in turn.
+  RawConnection both{port};
+  both.send("GET /livez HTTP/1.1\r\nHost: a\r\n\r\nGET /v1/nothing HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  CHECK(both.receive().status == 200);
+  CHECK(both.receive().status == 404);
+
+  const auto refused = post(port, "/v1/dead/replay", "{\"handlre\": \"x\"}", change);
+  CHECK(refused.status == 400);
+  CHECK_THAT(message_of(refused), ContainsSubstring("handler"));
+  CHECK(post(port, "/v1/dead/replay", "[]", change).status == 400);
+  CHECK(post(port, "/v1/dead/replay", "{\"all\": \"yes\"}", change).status == 400);
+  CHECK(post(port, "/v1/dead/replay", std::string(900, '['), change).status == 400);
+  CHECK(get(port, "/v1/events/show").status == 400);
+  CHECK(get(port, "/v1/events/show?id=%zz").status == 400);
+  CHECK(get(port, "/v1/events/list?limit=0").status == 400);
+  CHECK(get(port, "/v1/events/list?limit=1&limit=2").status == 400);
+  load.finish();
+  CHECK(admin.stage.wait_done().is_perfect());
+}
+
+TEST_CASE("a thousand connections that say little keep nobody out, and ingest does not notice") {
+  Admin admin{2};
+  auto daemon = admin.start();
+  Load load{admin.stage, 1'000};
+  load.wait_for_more(500);
+  std::list<RawConnection> crowd;
+  std::int64_t longest = 0;
+  for (int i = 0; i < 1'000; ++i) {
+    auto& one = crowd.emplace_back(admin.port);
+    if (i % 3 == 1) one.send("GET /v1/status HTTP/1.1\r\nHost: loc");
+    if (i % 3 == 2) one.send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    if (i % 100 != 0) continue;
+    const auto began = monotonic_ms();
+    CHECK(get(admin.port, "/livez").status == 200);
+    longest = std::max(longest, monotonic_ms() - began);
+  }
+  CHECK(get(admin.port, "/v1/status").status == 200);
+  const auto stored = admin.database.number("select count(*) from inbox.event");
+  load.wait_for_more(500);
+  load.finish();
+  const auto tally = admin.stage.wait_done();
+  WARN("a health check waited at most " << longest << " ms; " << stored << " stored meanwhile; " << tally.text());
+  CHECK(longest < 1'000);
+  CHECK(tally.is_perfect());
+}
+
+TEST_CASE("operations over HTTP answer what the command line says, and changes are audited with who asked") {
+  Admin admin;
+  admin.stage.set("fail_type", "Bad");
+  admin.config.handlers[0].more = {"retry: {max_attempts: 1}"};
+  auto daemon = admin.start();
+  admin.stage.kafka.produce({event_message(admin.topic, "bad00000-0000-4000-8000-000000000001", "{}", "Bad")});
+  admin.database.wait_for("it is dead", "select count(*) from inbox.dead_letter", 1);
+
+  const auto list = json::parse(get(admin.port, "/v1/dead/list?handler=recorder").body);
+  CHECK(list.at("total") == 1);
+  const auto typed = json::parse(command(admin.config, {"dead", "list", "--handler", "recorder", "--json"}).out);
+  CHECK(list == typed);
+  CHECK(get(admin.port, "/v1/dead/list?handler=nobody").status == 200);
+  CHECK(get(admin.port, "/v1/dead/show?id=9999").status == 404);
+  const auto event = json::parse(get(admin.port, "/v1/events/show?id=" + admin.topic + "%2F0%2F0").body);
+  CHECK(event.at("event").at("event_id") == "bad00000-0000-4000-8000-000000000001");
+
+  CHECK(post(admin.port, "/v1/dead/replay", "{}", change).status == 400);  // which ones?
+  const auto plan = post(admin.port, "/v1/dead/replay", R"({"all": true, "dry-run": true})", change);
+  CHECK(json::parse(plan.body).at("matched") == 1);
+  CHECK(admin.database.number("select count(*) from inbox.audit") == 0);
+  const auto done = post(admin.port, "/v1/dead/discard", R"({"handler": "recorder", "type": ["Bad"]})",
+                         {change[0], change[1], "Inboxd-Actor: alice@laptop\t"});
+  CHECK(done.status == 200);
+  CHECK(json::parse(done.body).at("discarded") == 1);
+  CHECK(admin.database.text("select actor from inbox.audit") == "alice@laptop, admin port, 127.0.0.1");
+  CHECK(post(admin.port, "/v1/dead/discard", R"({"all": true})", change).status == 409);
+}
+
+TEST_CASE("one instance is paused and goes on over its admin port; the pause outlives a reload") {
+  Admin admin;
+  const TempFolder folder;
+  admin.config.sections["admin"] += ", socket: " + (folder / "admin.sock").string();
+  auto daemon = admin.start();
+  const auto asked = command(admin.config, {"instance", "pause"});
+  CHECK(asked.status == ExitStatus{64, 0});  // nobody is there to ask
+  CHECK(command(admin.config, {"instance", "pause", "--yes"}).status == ExitStatus{0, 0});
+  CHECK(command(admin.config, {"instance", "pause", "--yes"}).status == ExitStatus{1, 0});
+  daemon->process().signal(SIGHUP);
+  daemon->wait_log("daemon: reloaded");
+  admin.stage.produce(10);
+  admin.stage.wait_stored(10);
+  holds_for("nothing is handled", milliseconds{300}, [&] { return admin.stage.recording.count() == 0; });
+  const auto shown = command(admin.config, {"instance", "show"});
+  CHECK_THAT(shown.out, ContainsSubstring("all handlers paused") && ContainsSubstring(admin.topic));
+  CHECK(command(admin.config, {"instance", "resume", "--yes"}).status == ExitStatus{0, 0});
+  CHECK(admin.stage.wait_done().is_perfect());
+  CHECK(admin.database.number("select count(*) from inbox.audit where operation = 'instance pause'") == 1);
+  CHECK(admin.database.number("select count(*) from inbox.audit where operation = 'instance resume'") == 1);
+
+  // The socket tells who is there; without a token it only shows.
+  RawConnection local{folder / "admin.sock"};
+  local.send("GET /v1/instance/show HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  CHECK(local.receive().status == 200);
+  local.send("POST /v1/instance/pause HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
+  CHECK(local.receive().status == 401);
+  CHECK(daemon->stop() == ExitStatus{0, 0});
+  CHECK_FALSE(std::filesystem::exists(folder / "admin.sock"));
+}
+
+TEST_CASE("a port that somebody else has is said so, and worth another try") {
+  Admin admin;
+  auto daemon = admin.start();
+  Daemon other{admin.config};
+  CHECK(other.process().wait() == ExitStatus{75, 0});
+  CHECK_THAT(other.log(), ContainsSubstring("admin.listen"));
+}
+
+TEST_CASE("the OpenAPI document is what the running daemon serves, and every path in it answers as it says") {
+  Admin admin;
+  auto daemon = admin.start();
+  const auto served = get(admin.port, "/openapi.json");
+  REQUIRE(served.status == 200);
+  const auto root = std::filesystem::path{__FILE__}.parent_path().parent_path().parent_path().parent_path();
+  CHECK((served.body == read_file(root / "config" / "openapi.json")));
+  const auto document = json::parse(served.body);
+  for (const auto& [path, methods] : document.at("paths").items()) {
+    for (const auto& [method, operation] : methods.items()) {
+      CAPTURE(path, method);
+      auto answer =
+          method == "get" ? get(admin.port, path) : post(admin.port, path, "{\"dry-run\": true}", change);
+      CHECK(operation.at("responses").contains(std::to_string(answer.status)));
+      CHECK(answer.status != 404);
+      if (answer.headers["content-type"] == "application/json") CHECK(json::parse(answer.body).is_object());
+      const auto other = method == "get" ? post(admin.port, path, "{}", change) : get(admin.port, path, with_token);
+      CHECK(other.status == 405);
+    }
+  }
+}
