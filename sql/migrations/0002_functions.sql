@@ -210,7 +210,7 @@ begin
     from inbox.note_ids(p_repeats, l_id, l_shard, l_offset, l_digest) n;
     duplicates := cardinality(l_id) - stored;
     if v_odd then
-      conflicts := inbox.absorb(p_routing_version, v_now, l_id, l_shard, l_offset, l_digest,
+      conflicts := inbox.absorb(p_routing_version, l_id, l_shard, l_offset, l_digest,
                                 e_shard, e_offset, e_type, e_key, e_payload, e_headers, e_kafka_timestamp);
     end if;
   end if;
@@ -280,7 +280,7 @@ $$;
 -- as a conflict, and handlers that subscribe only to the topic it came from now are owed the event, once. Returns the
 -- number of conflicts.
 create function inbox.absorb(
-  p_routing_version bigint, p_now timestamptz,
+  p_routing_version bigint,
   l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],
   e_shard int[], e_offset bigint[], e_type text[], e_key bytea[], e_payload bytea[], e_headers bytea[],
   e_kafka_timestamp timestamptz[]) returns int
@@ -329,9 +329,10 @@ begin
     select id, topic, shard_id, "offset", p_routing_version from elsewhere
     on conflict do nothing returning event_id, topic)
   insert into inbox.delivery (handler_id, shard_id, pending, events, due_at, received_from, received_to)
+  -- Since ever and for ever: the event is another transaction's, whose clock reading may be later than any of ours.
   select distinct on (h.handler_id, x.id)
          h.handler_id, x.shard_id, int8multirange(int8range(x."offset", x."offset" + 1)), 1, clock_timestamp(),
-         '-infinity'::timestamptz, p_now
+         '-infinity'::timestamptz, 'infinity'::timestamptz
   from noted n
   join elsewhere x on x.id = n.event_id and x.topic = n.topic
   join inbox.handler h on h.retired_at is null and inbox.matches(x.topic, h.topics) and inbox.matches(x.type, h.types)
@@ -395,7 +396,8 @@ begin
     and d.delivery_id = any (array(select taken.delivery_id from taken))
   returning d.delivery_id, d.shard_id, d.pending::text, d.events, d.attempts, d.claims,
             case when isfinite(d.received_from) then (extract(epoch from d.received_from) * 1000000)::bigint end,
-            (extract(epoch from d.received_to) * 1000000)::bigint, t.locked::int;
+            case when isfinite(d.received_to) then (extract(epoch from d.received_to) * 1000000)::bigint end,
+            t.locked::int;
 end
 $$;
 

@@ -28,7 +28,7 @@ struct ClaimedRow {
   LeasedRun run;
   std::int64_t events = 0;
   std::optional<event::Microseconds> received_from;  ///< nullopt: since ever
-  event::Microseconds received_to = 0;
+  std::optional<event::Microseconds> received_to;    ///< nullopt: for ever
 };
 
 std::vector<ClaimedRow> take_rows(Connection::Access& access, const ClaimRequest& request, int& rows_locked) {
@@ -47,13 +47,14 @@ std::vector<ClaimedRow> take_rows(Connection::Access& access, const ClaimRequest
     claimed.run.attempts = row[4].as<std::int32_t>();
     claimed.run.claims = row[5].as<std::int32_t>();
     if (!row[6].is_null()) claimed.received_from = row[6].as<event::Microseconds>();
-    claimed.received_to = row[7].as<event::Microseconds>();
+    if (!row[7].is_null()) claimed.received_to = row[7].as<event::Microseconds>();
     rows_locked = row[8].as<int>();
     rows.push_back(std::move(claimed));
   }
   // UPDATE returns rows in no promised order; the oldest offsets of a shard go first.
+  static constexpr auto latest = std::numeric_limits<event::Microseconds>::max();
   std::sort(rows.begin(), rows.end(), [](const ClaimedRow& a, const ClaimedRow& b) {
-    if (a.received_to != b.received_to) return a.received_to < b.received_to;
+    if (a.received_to != b.received_to) return a.received_to.value_or(latest) < b.received_to.value_or(latest);
     return a.run.pending.ranges().front().first < b.run.pending.ranges().front().first;
   });
   return rows;
@@ -89,7 +90,11 @@ struct Ranges {
     } else {
       from.add(std::numeric_limits<std::int64_t>::min());  // -infinity
     }
-    to.add_time(row.received_to);
+    if (row.received_to) {
+      to.add_time(*row.received_to);
+    } else {
+      to.add(std::numeric_limits<std::int64_t>::max());  // infinity
+    }
   }
 };
 

@@ -75,6 +75,27 @@ TEST_CASE("the same id on two topics is one event, and the handlers of the secon
   CHECK(inbox.database().number("select count(*) from inbox.event") == 1);
 }
 
+TEST_CASE("what another topic brings is found though the first transaction's clock read later than ours") {
+  Inbox inbox;
+  const auto of_second = inbox.add_handler("of-second", {"audit"});
+  const auto orders = inbox.add_shard("orders");
+  const auto audit = inbox.add_shard("audit");
+  const auto id = base::random_uuid();
+  Batch first{inbox};
+  first.at(orders, 0).event(id);
+  first.store(inbox.connection());
+  // As if it had read its clock a moment after the second, which then waited for the id.
+  inbox.database().run("update inbox.event set received_at = received_at + interval '3 s'");
+
+  Batch second{inbox};
+  second.at(audit, 0).event(id).owe(of_second);
+  second.store(inbox.connection());
+
+  const auto claimed = claim_due(inbox.connection(), of_second, inbox.owner);
+  CHECK(events_in(claimed.runs) == 1);
+  CHECK(claimed.empty.empty());
+}
+
 TEST_CASE("an id that comes on two more topics at once is owed once to a handler of both") {
   Inbox inbox;
   const auto handler = inbox.add_handler("of-both", {"audit", "mirror"});
