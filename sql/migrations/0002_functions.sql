@@ -145,7 +145,7 @@ create function inbox.ingest(
   q_size bigint[], q_digest bigint[], q_headers bytea[], q_kafka_timestamp timestamptz[],
   out status text, out moved int[], out born bigint[], out born_pending text, out stored int, out duplicates int,
   out conflicts int, out received_at bigint)
-language plpgsql set plan_cache_mode = force_generic_plan as $$
+language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
   v_all boolean;
   v_now timestamptz;

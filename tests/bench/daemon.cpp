@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,6 +49,7 @@ pid_t start(const files::path& log, const std::vector<std::string>& arguments) {
   const pid_t process = fork();
   if (process < 0) throw std::runtime_error{"no process can be started"};
   if (process > 0) return process;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a benchmark that is stopped leaves nothing running
   const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   dup2(file, STDOUT_FILENO);
   dup2(file, STDERR_FILENO);
