@@ -1,4 +1,4 @@
 -- What `check` wants to know of the server: can be asked before any migration. No locks.
 select current_setting('server_version_num')::int, current_setting('server_version'),
        current_setting('server_encoding'), pg_backend_pid(), current_user::text,
-       exists (select from pg_namespace n where 'inbox.' = n.nspname || '.')
+       exists (select from pg_namespace n where 'inbox.' = n.nspname || '.'), current_setting('jit')::boolean

@@ -39,8 +39,8 @@ void check_schema(inbox::Connection& connection, const std::string& schema, Foun
   const auto state = inbox::migration_state(connection, schema);
   const std::string at = "schema " + schema + " is at migration " + std::to_string(state.applied);
   if (state.newer()) {
-    out.push_back({Kind::problem, subject, at + ", this inboxd knows only " + std::to_string(state.known) +
-                                               ": run the newer inboxd"});
+    out.push_back({Kind::problem, subject,
+                   at + ", this inboxd knows only " + std::to_string(state.known) + ": run the newer inboxd"});
   } else if (state.due()) {
     out.push_back({Kind::problem, subject,
                    at + " of " + std::to_string(state.known) + ": run `inboxd migrate`, or `inboxd run --migrate`"});
@@ -70,6 +70,12 @@ FoundList check_database(const config::Settings& settings) {
                      "its encoding is " + server.encoding + "; events need a database with encoding UTF8"});
     }
     out.push_back(pooler_of(server, settings.database.prepare));
+    if (server.compiles_statements) {
+      out.push_back({Kind::warning, subject,
+                     "the server compiles statements (jit), which costs a tenth of a second each where there are many "
+                     "day partitions, and the pooler does not let us turn it off: alter role " +
+                         server.user + " set jit = off"});
+    }
     check_schema(first, settings.database.schema, out);
   } catch (...) {
     const auto answer = admin::answer_for(inbox::describe(std::current_exception()), first.where());

@@ -1,8 +1,10 @@
 #include "inbox/connection.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
+#include <cstdlib>
+#include <utility>
+#include <vector>
 
 #include "inbox/connection_access.hpp"
 
@@ -18,6 +20,25 @@ std::string_view sqlstate_of_notice(std::string_view text) {
   const auto begin = text.find_first_not_of(' ', colon + 1);
   if (begin == std::string_view::npos || text.size() < begin + 6 || text[begin + 5] != ':') return {};
   return text.substr(begin, 5);
+}
+
+/// Compiling a statement (jit) costs a tenth of a second, and the estimates over many day partitions are high enough
+/// for the server to do it for questions of a millisecond: off, unless the user's own options say otherwise.
+std::string options_of(const std::string& url) {
+  std::string out = "-c jit=off";
+  PQconninfoOption* const options = PQconninfoParse(url.c_str(), nullptr);
+  const char* theirs = std::getenv("PGOPTIONS");
+  for (const PQconninfoOption* option = options; option != nullptr && option->keyword != nullptr; ++option) {
+    if (option->val != nullptr && std::string_view{option->keyword} == "options") theirs = option->val;
+  }
+  if (theirs != nullptr) out.append(" ").append(theirs);
+  PQconninfoFree(options);
+  return out;
+}
+
+/// PgBouncer's words, which it says in English.
+bool is_options_refused(const PGconn* connection) {
+  return std::string_view{PQerrorMessage(connection)}.find("unsupported startup parameter") != std::string_view::npos;
 }
 
 std::string trimmed(std::string text) {
@@ -73,20 +94,41 @@ std::string Connection::where() const {
   return out;
 }
 
+PGconn* Connection::Access::connect(const std::string& options) {
+  const std::string name = "inboxd " + purpose;
+  const std::string seconds = std::to_string(std::clamp<long>(settings.deadline.count() / 1000, 2, 30));
+  const std::string user_timeout = std::to_string(settings.deadline.count());
+  // What stands before dbname can be overruled by the URL, what stands behind it not.
+  std::vector<std::pair<const char*, const char*>> wanted{{"application_name", name.c_str()},
+                                                          {"connect_timeout", seconds.c_str()},
+                                                          {"keepalives_idle", "10"},
+                                                          {"keepalives_interval", "5"},
+                                                          {"keepalives_count", "3"},
+                                                          {"tcp_user_timeout", user_timeout.c_str()},
+                                                          {"target_session_attrs", "read-write"},
+                                                          {"dbname", settings.url.c_str()},
+                                                          {"client_encoding", "UTF8"}};
+  if (!options.empty()) wanted.emplace_back("options", options.c_str());
+  if (!settings.password.empty()) wanted.emplace_back("password", settings.password.reveal().c_str());
+  std::vector<const char*> keywords, values;
+  for (const auto& [keyword, value] : wanted) {
+    keywords.push_back(keyword);
+    values.push_back(value);
+  }
+  keywords.push_back(nullptr);
+  values.push_back(nullptr);
+  return PQconnectdbParams(keywords.data(), values.data(), 1);
+}
+
 void Connection::Access::open() {
   if (session == nullptr) {
-    const std::string name = "inboxd " + purpose;
-    const std::string seconds = std::to_string(std::clamp<long>(settings.deadline.count() / 1000, 2, 30));
-    const std::string user_timeout = std::to_string(settings.deadline.count());
-    // What stands before dbname can be overruled by the URL, what stands behind it not.
-    const std::array<const char*, 13> keywords{"application_name", "connect_timeout", "keepalives_idle",
-                                               "keepalives_interval", "keepalives_count", "tcp_user_timeout",
-                                               "target_session_attrs", "dbname", "client_encoding",
-                                               settings.password.empty() ? nullptr : "password", nullptr};
-    const std::array<const char*, 13> values{name.c_str(), seconds.c_str(), "10", "5", "3", user_timeout.c_str(),
-                                             "read-write", settings.url.c_str(), "UTF8",
-                                             settings.password.reveal().c_str(), nullptr};
-    PGconn* const fresh = PQconnectdbParams(keywords.data(), values.data(), 1);
+    PGconn* fresh = connect(takes_options_ ? options_of(settings.url) : "");
+    if (takes_options_ && fresh != nullptr && PQstatus(fresh) != CONNECTION_OK && is_options_refused(fresh)) {
+      // A pooler that shares its sessions: whoever runs it turns jit off for the role (sql/README.md).
+      takes_options_ = false;
+      PQfinish(fresh);
+      fresh = connect("");
+    }
     if (fresh == nullptr || PQstatus(fresh) != CONNECTION_OK) {
       const std::string message = fresh == nullptr ? "out of memory" : trimmed(PQerrorMessage(fresh));
       PQfinish(fresh);
@@ -98,7 +140,11 @@ void Connection::Access::open() {
     session->set_notice_handler([this](pqxx::zview text) { read_notice(text); });
     ++generation;
     backend_.reset();
-    const auto row = ask("select a.pid, a.backend_start from pg_stat_activity a where a.pid = pg_backend_pid()", {});
+    const auto row =
+        ask("select a.pid, a.backend_start, current_setting('jit')::boolean from pg_stat_activity a "
+            "where a.pid = pg_backend_pid()",
+            {});
+    compiles_statements = row.empty() || row[0][2].as<bool>();
     if (!row.empty() && row[0][0].as<int>() == PQbackendPID(raw)) {
       backend_ = Backend{row[0][0].as<int>(), row[0][1].as<std::string>()};
     }
@@ -130,8 +176,9 @@ void Connection::Access::await_unresolved() {
   const auto rows = ask("select 1 from pg_stat_activity where pid = $1 and backend_start = $2::timestamptz",
                         pqxx::params{unresolved_->process_id, unresolved_->started_at});
   if (!rows.empty()) {
-    throw DatabaseError{{Fault::reconnect, "", "the server still works on the statement that was cut off (process " +
-                                                   std::to_string(unresolved_->process_id) + ")"}};
+    throw DatabaseError{{Fault::reconnect, "",
+                         "the server still works on the statement that was cut off (process " +
+                             std::to_string(unresolved_->process_id) + ")"}};
   }
   unresolved_.reset();
 }

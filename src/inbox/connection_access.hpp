@@ -71,6 +71,7 @@ struct Connection::Access {
   std::unique_ptr<pqxx::connection> session;
   PGconn* raw = nullptr;                       ///< the session's own; it ends with it
   int generation = 0;
+  bool compiles_statements = false;            ///< jit is on in the session
   bool expects_duplicates = false;             ///< the last batch had some: the next is likely to, too
 
  private:
@@ -89,6 +90,7 @@ struct Connection::Access {
     Watchdog& dog;
     std::uint64_t id;
   };
+  PGconn* connect(const std::string& options);
   template <class Work>
   void guarded(Effect effect, Work&& work);
   /// A question of the connection's own about the session; where it fails the connection is closed.
@@ -103,6 +105,7 @@ struct Connection::Access {
   std::unordered_map<const Statement*, bool> prepared_;
   std::optional<Backend> backend_;             ///< of this session, where it is our own (no pooler between)
   std::optional<Backend> unresolved_;          ///< of a session that was cut off while it could have committed
+  bool takes_options_ = true;                  ///< false: a pooler between refuses what a session begins with
   bool commit_warned_ = false;
   bool committing = false;
 };

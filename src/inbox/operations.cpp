@@ -9,6 +9,8 @@ namespace inboxd::inbox {
 
 pqxx::result look(Connection& connection, const Statement& statement, const pqxx::params& parameters) {
   auto& access = connection.access();
+  access.open();
+  if (!access.compiles_statements) return access.run(statement, parameters, Connection::Access::Effect::reads);
   pqxx::result out;
   try {
     access.transaction([&](pqxx::work& tx) {

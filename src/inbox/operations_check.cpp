@@ -31,6 +31,7 @@ ServerRow read_server(RowReader row) {
   out.backend = row.int4();
   out.state.user = row.text();
   out.state.has_schema = row.flag();
+  out.state.compiles_statements = row.flag();
   return out;
 }
 

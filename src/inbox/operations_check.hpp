@@ -20,6 +20,7 @@ struct ServerState {
   std::string encoding;
   std::string user;
   bool has_schema = false;
+  bool compiles_statements = false;            ///< jit is on in our sessions: a pooler did not let us turn it off
   Pooler pooler = Pooler::none;
   /// The pooler hands us server connections that do not know the statements we have prepared.
   bool loses_prepared_statements = false;

@@ -123,8 +123,12 @@ TEST_CASE("check sees a pooler that forgets prepared statements, and that there 
   CHECK_FALSE(direct.loses_prepared_statements);
   CHECK(direct.version_number >= 140'000);
   CHECK(direct.encoding == "UTF8");
+  CHECK_FALSE(direct.compiles_statements);
+  CHECK_FALSE(look(url + "?options=-c%20timezone%3DUTC").compiles_statements);
+  CHECK(look(url + "?options=-c%20jit%3Don").compiles_statements);  // who asks for it gets it
   PgBouncer pooler{url};
   const auto pooled = look(pooler.url());
   CHECK(pooled.pooler == inbox::Pooler::transaction);
   CHECK(pooled.loses_prepared_statements);
+  CHECK(pooled.compiles_statements);
 }
