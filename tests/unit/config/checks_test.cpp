@@ -1,6 +1,7 @@
 // What several keys must have in common.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstring>
 
 #include "unit/config/files.hpp"
 
@@ -73,6 +74,13 @@ TEST_CASE("custom rules and the custom envelope need each other") {
     CHECK_THAT(
         problems(load(with_topic(std::string{"{name: orders, envelope: custom, custom: {id: \""} + rule + "\"}}"))),
         ContainsSubstring("topics[0].custom.id: '" + std::string{rule} + "' is not header:NAME, json:/pointer or"));
+  }
+  for (const char* const part : {"type", "source", "subject", "time"}) {
+    CAPTURE(part);
+    CHECK_THAT(problems(load(with_topic("{name: orders, envelope: custom, custom: {id: key,\n    " + std::string{part} +
+                                        ": json:order/id}}"))),
+               Equals("inboxd.yaml:5:" + std::to_string(7 + std::strlen(part)) + ": topics[0].custom." + part +
+                      ": 'json:order/id' is not header:NAME, json:/pointer or key\n"));
   }
 }
 
