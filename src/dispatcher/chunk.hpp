@@ -23,8 +23,8 @@ class Chunk {
   void deliver(std::vector<plugin::Delivered>& to) const;
   std::size_t call_size() const;
 
-  /// Which verdicts count as interrupted: none, or those that the plugin room gives in place of a handler that was
-  /// cancelled before it came to an event.
+  /// Which verdicts count as interrupted: none, or those of the class `cancelled`, which the plugin room gives in place
+  /// of a handler that was cancelled before it came to an event, and a handler that knows its contract gives itself.
   enum class Cancelled { is_a_failure, is_an_interruption };
   /// The call's verdicts, one for each event; missing ones are failures.
   void end_call(std::vector<plugin::Verdict> verdicts, std::chrono::milliseconds duration, Cancelled cancelled);
