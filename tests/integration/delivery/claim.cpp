@@ -266,6 +266,50 @@ TEST_CASE("runs with holes are read exactly, however many ranges they have") {
   CHECK(*offsets_of(claimed.runs).begin() == 41);
 }
 
+TEST_CASE("a claim of runs whose events are mostly done reads little more than what is left of them") {
+  Inbox inbox;
+  const auto handler = owe_runs(inbox, 20, 1000, std::string(1000, 'x'));
+  const auto rows_read = [&](const std::function<std::int64_t()>& work) {
+    const std::string sql =
+        "select sum(coalesce(idx_tup_fetch, 0) + seq_tup_read) from pg_stat_user_tables t join pg_inherits i on "
+        "i.inhrelid = t.relid where i.inhparent = 'inbox.event'::regclass";
+    inbox.connection().close();  // the end of a session makes its statistics seen
+    inbox.database().session().close();
+    wait_until("no other statistics are to come", [&] {
+      return inbox.database().number(
+                 "select count(*) from pg_stat_activity where application_name like 'inboxd%' and "
+                 "query like '%' || $1 || '%'",
+                 {inbox.database().schema()}) == 0;
+    });
+    const auto before = inbox.database().number(sql);
+    const auto events = work();
+    inbox.connection().close();
+    std::int64_t after = before;
+    wait_until("the statistics are seen", [&] { return (after = inbox.database().number(sql)) >= before + events; });
+    return std::pair{events, after - before};
+  };
+  const auto leave_every = [&](int of) {  // of the offsets of each run; in a multirange of many ranges
+    inbox.database().run(
+        "update inbox.delivery d set due_at = clock_timestamp(), owner = null, fence = 0, claims = 0, "
+        "events = 1000 / " +
+        std::to_string(of) +
+        ", pending = (select range_agg(int8range(o, o + 1)) "
+        "from generate_series(lower(d.pending) / 1000 * 1000, lower(d.pending) / 1000 * 1000 + 999, " +
+        std::to_string(of) + ") o)");
+  };
+  for (const int of : {200, 50, 5, 2}) {
+    leave_every(of);
+    const auto [events, read] = rows_read([&] {
+      const auto claimed = claim_due(inbox.connection(), handler, inbox.owner);
+      CHECK(claimed.runs.size() == 20);
+      return events_in(claimed.runs);
+    });
+    WARN("of 20 runs of 1000 events with one in " << of << " left, a claim of " << events << " reads " << read);
+    CHECK(events == 20 * 1000 / of);
+    CHECK(read <= 4 * events);
+  }
+}
+
 TEST_CASE("an old snapshot that keeps vacuum away makes neither claims nor settles dear") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
