@@ -1,6 +1,6 @@
 -- What each handler has outstanding, for `status` and `handlers list`. At most $1 deliveries due and as many not yet
 -- due are counted for a handler, and $2 dead letters: `due_cut` and the like say that there are more. No locks.
--- Indexes: delivery_due, dead_letter_handler.
+-- Indexes: delivery_due (statement_timestamp can be looked up in one, clock_timestamp cannot), dead_letter_handler.
 select h.handler_id, h.name, h.mode, h.topics, h.types, h.started_from, h.paused_reason,
        (extract(epoch from h.retired_at) * 1000000)::bigint as retired_at,
        coalesce(due.events, 0), due.runs = $1::bigint as due_cut, coalesce(later.leased, 0),
@@ -14,13 +14,15 @@ cross join lateral (
          sum(d.events) filter (where d.lane is not null) as waiting,
          count(*) as runs, clock_timestamp() - min(d.due_at) as oldest
   from (select d.events, d.lane, d.due_at from inbox.delivery d
-        where d.handler_id = h.handler_id and d.due_at <= clock_timestamp() order by d.due_at limit $1::bigint) d) due
+        where d.handler_id = h.handler_id and d.due_at <= statement_timestamp()
+        order by d.due_at limit $1::bigint) d) due
 cross join lateral (
   select sum(d.events) filter (where d.owner is not null) as leased,
          sum(d.events) filter (where d.owner is null and d.lane is null) as retrying,
          sum(d.events) filter (where d.owner is null and d.lane is not null) as waiting, count(*) as runs
   from (select d.events, d.lane, d.owner from inbox.delivery d
-        where d.handler_id = h.handler_id and d.due_at > clock_timestamp() order by d.due_at limit $1::bigint) d) later
+        where d.handler_id = h.handler_id and d.due_at > statement_timestamp()
+        order by d.due_at limit $1::bigint) d) later
 cross join lateral (
   select count(*) as letters
   from (select from inbox.dead_letter x where x.handler_id = h.handler_id limit $2::bigint) x) dead
