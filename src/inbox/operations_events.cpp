@@ -39,6 +39,8 @@ std::vector<Window> windows_of(const std::vector<event::Microseconds>& days, con
   return out;
 }
 
+event::Microseconds end_of_day(event::Microseconds until) { return (until + day_us - 1) / day_us * day_us; }
+
 /// What one question gave.
 struct Answer {
   std::vector<StoredEvent> events;
@@ -97,7 +99,8 @@ class Search final {
       of_each = std::min(of_each, most);
       Answer answer = read_answer(
           look(connection_, statements::op_events_newest,
-               pqxx::params{shard_bytes_, window.from, window.until, type_bytes_, of_each, wanted()}));
+               pqxx::params{shard_bytes_, window.from, window.until, type_bytes_, of_each, wanted(),
+                            window.from - window.from % day_us, end_of_day(window.until)}));
       if (filter_.types.empty() && of_each == most) answer.sure_from.reset();  // `wanted` of each: enough of any
       const auto sure = std::ranges::partition_point(
           answer.events, [&](const StoredEvent& e) { return !answer.sure_from || e.received_at >= *answer.sure_from; });

@@ -1,5 +1,6 @@
 // What people find out about events.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "admin/find_event.hpp"
@@ -37,10 +38,13 @@ std::string first_id(Inbox& inbox) {
 /// Moves what is stored so many days back, as if it had been received then.
 void age(Inbox& inbox, int days) {
   const std::string back = std::to_string(days);
-  inbox.database().run("create table if not exists inbox.event_20200101 partition of inbox.event "
-                       "for values from ('2000-01-01') to ((current_date - 2)::timestamptz at time zone 'UTC')");
-  inbox.database().run("update inbox.event set received_at = received_at - interval '" + back + " days'; "
-                       "update inbox.ledger set received_on = received_on - " + back);
+  inbox.database().run(
+      "create table if not exists inbox.event_20200101 partition of inbox.event "
+      "for values from ('2000-01-01') to ((current_date - 2)::timestamptz at time zone 'UTC')");
+  inbox.database().run("update inbox.event set received_at = received_at - interval '" + back +
+                       " days'; "
+                       "update inbox.ledger set received_on = received_on - " +
+                       back);
 }
 
 }  // namespace
@@ -70,6 +74,63 @@ TEST_CASE("a list is of one topic, of a type, of a time") {
   CHECK(desk.ask("events list", {{"type", {"P%"}}}).code == ExitCode::no);
   CHECK(desk.ask("events list", {{"type", {"Pai_"}}}).code == ExitCode::no);
   CHECK(desk.ask("events list", {{"topic", {"nothing"}}}).message == "the inbox knows no such topic");
+}
+
+TEST_CASE("a list of a time leaves out what came before and after it on the same day") {
+  Inbox inbox;
+  store(inbox, 200);  // a minute apart, on one day
+  inbox.database().run(
+      "create table inbox.event_20200101 partition of inbox.event for values from ('2020-01-01 00:00:00+00') to "
+      "('2020-01-02 00:00:00+00')");
+  inbox.database().run(
+      "update inbox.event set received_at = '2020-01-01 00:00:00+00'::timestamptz + \"offset\" * interval '1 minute'");
+  inbox.database().run("delete from inbox.event where \"offset\" % 7 = 3");  // offsets have gaps
+  Desk desk{inbox};
+  for (const int from : {0, 1, 59, 100, 199}) {
+    for (const int until : {1, 60, 101, 150, 200}) {
+      if (from >= until) continue;
+      const auto at = [](int minute) {
+        return "2020-01-01T0" + std::to_string(minute / 60) + ":" + (minute % 60 < 10 ? "0" : "") +
+               std::to_string(minute % 60) + ":00Z";
+      };
+      std::vector<std::string> wanted;
+      for (int offset = until - 1; offset >= from; --offset) {
+        if (offset % 7 != 3) wanted.push_back("orders/" + std::to_string(offset));
+      }
+      INFO(at(from) << " to " << at(until));
+      std::map<std::string, std::vector<std::string>> given{
+          {"topic", {"orders"}}, {"since", {at(from)}}, {"until", {at(until)}}, {"limit", {"1000"}}};
+      CHECK(places(desk.ask("events list", given)) == wanted);
+      given["limit"] = {"3"};
+      wanted.resize(std::min<std::size_t>(wanted.size(), 3));
+      CHECK(places(desk.ask("events list", given)) == wanted);
+    }
+  }
+}
+
+TEST_CASE("restored events, younger than their offsets, hide no others from a list of a time") {
+  Inbox inbox;
+  store(inbox, 200);
+  const auto day = [&](const std::string& name, const std::string& from, const std::string& until) {
+    inbox.database().run("create table inbox.event_" + name + " partition of inbox.event for values from ('" + from +
+                         " 00:00:00+00') to ('" + until + " 00:00:00+00')");
+  };
+  day("20200101", "2020-01-01", "2020-01-02");
+  day("20200102", "2020-01-02", "2020-01-03");
+  const bool has_day_before = GENERATE(true, false);
+  inbox.database().run(
+      "update inbox.event set received_at = case "
+      "when \"offset\" < 140 then timestamptz '2020-01-02 20:00:00+00' "  // restored in the evening
+      "when \"offset\" < 150 then timestamptz '2020-01-01 12:00:00+00' "
+      "else timestamptz '2020-01-02 00:00:00+00' + \"offset\" * interval '1 minute' end");
+  if (!has_day_before) inbox.database().run("delete from inbox.event where \"offset\" between 140 and 149");
+  Desk desk{inbox};
+  for (const std::string since : {"2020-01-02T00:00:00Z", "2020-01-02T02:31:00Z"}) {
+    const auto answer =
+        desk.ask("events list",
+                 {{"topic", {"orders"}}, {"since", {since}}, {"until", {"2020-01-02T02:33:00Z"}}, {"limit", {"2"}}});
+    CHECK(places(answer) == std::vector<std::string>{"orders/152", "orders/151"});
+  }
 }
 
 TEST_CASE("a search for a type that is rare ends somewhere and says so") {
