@@ -17,6 +17,7 @@ const std::vector<Scenario>& scenarios() {
        measure_old_snapshot},
       {"retries", "every event fails twice, then succeeds", measure_retries},
       {"partitions-200", "200 partitions with a trickle each, 30 day partitions in place", measure_partitions},
+      {"operations", "what commands that look at the inbox take; --events 10000000 fills it", measure_operations},
       {"remote", "the database 1 ms away, by a delaying proxy", measure_remote},
   };
   return all;

@@ -28,6 +28,7 @@ void measure_memory(const Options& options, Report& report);
 void measure_old_snapshot(const Options& options, Report& report);
 void measure_retries(const Options& options, Report& report);
 void measure_partitions(const Options& options, Report& report);
+void measure_operations(const Options& options, Report& report);
 void measure_remote(const Options& options, Report& report);
 
 }  // namespace inboxd::bench
