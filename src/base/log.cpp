@@ -5,6 +5,9 @@
 
 #include <atomic>
 #include <cstdio>
+#include <map>
+#include <mutex>
+#include <utility>
 
 #include "base/text.hpp"
 
@@ -19,16 +22,6 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
     case LogLevel::error: return spdlog::level::err;
   }
   return spdlog::level::info;
-}
-
-std::string_view level_name(LogLevel level) {
-  switch (level) {
-    case LogLevel::debug: return "debug";
-    case LogLevel::info: return "info";
-    case LogLevel::warn: return "warn";
-    case LogLevel::error: return "error";
-  }
-  return "info";
 }
 
 /// journald reads the syslog priority from a `<N>` at the beginning of a line.
@@ -52,7 +45,7 @@ std::string text_line(std::string_view sentence, Logger::Facts facts) {
 }
 
 std::string json_line(LogLevel level, std::string_view sentence, Logger::Facts facts) {
-  std::string line = "\"level\":\"" + std::string{level_name(level)} + "\",\"message\":" + json_quote(sentence);
+  std::string line = "\"level\":\"" + std::string{name_of(level)} + "\",\"message\":" + json_quote(sentence);
   for (const Fact& fact : facts) {
     line.append(",").append(json_quote(fact.name)).append(":");
     line += fact.is_text ? json_quote(fact.value) : fact.value;
@@ -60,7 +53,20 @@ std::string json_line(LogLevel level, std::string_view sentence, Logger::Facts f
   return line;
 }
 
+/// Sentences are constants of this program, so there are only so many; what is beyond is a mistake of ours, bounded.
+constexpr std::size_t most_kinds = 500;
+
 }  // namespace
+
+std::string_view name_of(LogLevel level) {
+  switch (level) {
+    case LogLevel::debug: return "debug";
+    case LogLevel::info: return "info";
+    case LogLevel::warn: return "warn";
+    case LogLevel::error: return "error";
+  }
+  return "info";
+}
 
 Fact::Fact(std::string_view n, double v) : name{n}, is_text{false} {
   char text[32];
@@ -71,6 +77,15 @@ Fact::Fact(std::string_view n, double v) : name{n}, is_text{false} {
 struct Logger::Sink {
   std::shared_ptr<spdlog::logger> logger;
   std::atomic<LogFormat> format;
+  std::mutex mutex;                            // guards the following
+  std::map<std::pair<LogLevel, std::string>, std::uint64_t, std::less<>> lines;
+
+  void count(LogLevel level, std::string_view kind) {
+    const std::lock_guard lock{mutex};
+    const auto found = lines.find(std::pair{level, std::string{kind}});
+    if (found != lines.end()) ++found->second;
+    else ++lines[{level, lines.size() < most_kinds ? std::string{kind} : "other"}];
+  }
 };
 
 Logger::Logger(LogLevel level, LogFormat format) : sink_{std::make_unique<Sink>()} {
@@ -97,8 +112,18 @@ void Logger::set_format(LogFormat format) {
   }
 }
 
-void Logger::write(LogLevel level, std::string_view sentence, Facts facts) {
+std::vector<Logger::Kind> Logger::kinds() const {
+  const std::lock_guard lock{sink_->mutex};
+  std::vector<Kind> out;
+  for (const auto& [kind, lines] : sink_->lines) out.push_back({kind.first, kind.second, lines});
+  return out;
+}
+
+void Logger::write(LogLevel level, std::string_view sentence, Facts facts, std::string_view kind) {
   const auto wanted = spdlog_level(level);
+  if (level != LogLevel::debug || sink_->logger->should_log(wanted)) {
+    sink_->count(level, kind.empty() ? sentence : kind);
+  }
   if (!sink_->logger->should_log(wanted)) return;
   switch (sink_->format.load()) {
     case LogFormat::text: sink_->logger->log(wanted, spdlog::string_view_t{text_line(sentence, facts)}); break;

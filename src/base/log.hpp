@@ -5,11 +5,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace inboxd::base {
 
 enum class LogLevel { debug, info, warn, error };
 enum class LogFormat { text, json, journal };
+std::string_view name_of(LogLevel level);
 
 /// One `name=value` of a log line. Values are escaped when the line is written; never put a payload or a secret in.
 struct Fact {
@@ -40,7 +42,16 @@ class Logger final {
   void info(std::string_view sentence, Facts facts = {}) { write(LogLevel::info, sentence, facts); }
   void warn(std::string_view sentence, Facts facts = {}) { write(LogLevel::warn, sentence, facts); }
   void error(std::string_view sentence, Facts facts = {}) { write(LogLevel::error, sentence, facts); }
-  void write(LogLevel level, std::string_view sentence, Facts facts);
+  /// `kind` counts the line where its sentence is not one of ours: what a plugin says.
+  void write(LogLevel level, std::string_view sentence, Facts facts, std::string_view kind = {});
+
+  /// How many lines of each kind (its sentence) were written or kept back by the level; of debug only those written.
+  struct Kind {
+    LogLevel level;
+    std::string sentence;
+    std::uint64_t lines = 0;
+  };
+  std::vector<Kind> kinds() const;
 
   void set_level(LogLevel level);
   void set_format(LogFormat format);

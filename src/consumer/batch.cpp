@@ -66,7 +66,9 @@ void decode(Batch& batch) {
     const std::int32_t shard_id = part.shard->position.shard_id;
     for (const rd_kafka_message_t* message : part.messages) {
       event::Record record = record_of(*message, std::move(headers));
-      auto decoded = envelope::decode(record, part.shard->rules, batch.arena);
+      std::size_t rule = envelope::most_rules;
+      auto decoded = envelope::decode(record, part.shard->rules, batch.arena, &rule);
+      ++batch.decoded[rule][envelope::result_of(decoded)];
       if (auto* event = std::get_if<event::Event>(&decoded)) {
         event->shard_id = shard_id;
         batch.events.push_back(*event);

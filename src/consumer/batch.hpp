@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/arena.hpp"
+#include "consumer/counts.hpp"
 #include "consumer/letters.hpp"
 #include "envelope/decode.hpp"
 #include "event/event.hpp"
@@ -53,6 +54,7 @@ struct Batch {
   base::Arena arena;
   std::vector<event::Event> events;            ///< by shard, then offset
   std::vector<inbox::QuarantinedRecord> rejected;
+  DecodeCounts<std::uint32_t> decoded{};
 
   bool empty() const { return parts.empty(); }
 };

@@ -29,6 +29,8 @@ class Board final {
   void set_high_watermark(const kafka::TopicPartition& partition, std::int64_t high);
   /// The client or a broker complains: `_ALL_BROKERS_DOWN`. The library's own names, so there are only so many.
   void complained(const std::string& error);
+  /// A question about topics or offsets got no answer in time. The library itself says little while it cannot connect.
+  void unanswered() { complained("unanswered"); }
 
   /// From an ingester, after COMMIT.
   void advanced(const kafka::TopicPartition& partition, std::int64_t position, std::uint64_t received);

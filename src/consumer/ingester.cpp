@@ -101,6 +101,7 @@ void Ingester::start_entries() {
       const auto problem =
           start_entry(connection_, context_.client, context_.topics, entries[entries.size() - entries_left_]);
       if (!problem) continue;
+      context_.board.unanswered();
       context_.log.debug("consumer: first start of a topic is tried again", {{"reason", problem->message}});
       break;
     }
@@ -139,6 +140,7 @@ void Ingester::answer(const LookUp& letter) {
                          {{"partition", text_of(partition)}, {"reason", standing->reason}});
       context_.poller.send(Halted{letter.assignment});
     } else {
+      context_.board.unanswered();
       context_.log.warn("consumer: position not known yet",
                         {{"partition", text_of(partition)}, {"reason", std::get<NotNow>(looked_up).reason}});
       context_.poller.send(AskAgain{letter.assignment});
@@ -290,6 +292,7 @@ void Ingester::answer(const CheckIncarnations&) {
     auto known = now.find(partition.topic);
     if (known == now.end()) {
       const auto described = kafka::describe_topic(context_.client, partition.topic, kafka::Timeout{1'000});
+      if (!described) context_.board.unanswered();
       known = now.emplace(partition.topic, described ? described.value().incarnation : "").first;
     }
     // A topic that is another one now is halted, with the reason, when its position is looked up.

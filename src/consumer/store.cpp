@@ -92,6 +92,7 @@ Store::Store(const config::Settings& settings, const base::Uuid& owner, inbox::C
 
 Store::Stored Store::store(Batch& batch, const std::function<bool()>& give_up) {
   std::chrono::milliseconds backoff = first_backoff;
+  const auto began = std::chrono::steady_clock::now();
   while (true) {
     Plan plan;
     try {
@@ -100,6 +101,7 @@ Store::Stored Store::store(Batch& batch, const std::function<bool()>& give_up) {
       const auto result = inbox::ingest(connection_, plan.ingest);
       if (!result.routing_is_stale) {
         hand_over(batch, plan, result);
+        counts_.batch_seconds.observe(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
         report(batch, result);
         return {false, result.mismatched};
       }
@@ -192,6 +194,12 @@ void Store::report(const Batch& batch, const inbox::IngestResult& result) {
   counts_.conflicts += static_cast<std::uint64_t>(result.conflicts);
   counts_.quarantined += batch.rejected.size();
   counts_.mismatches += result.mismatched.size();
+  counts_.batch_records.observe(static_cast<double>(batch.messages.size()));
+  for (std::size_t rule = 0; rule < batch.decoded.size(); ++rule) {
+    for (std::size_t as = 0; as < batch.decoded[rule].size(); ++as) {
+      if (batch.decoded[rule][as] > 0) counts_.decoded[rule][as] += batch.decoded[rule][as];
+    }
+  }
   if (result.conflicts > 0) {
     log_.error("ingest: the same event id came with another payload; the later records are in quarantine",
                {{"conflicts", result.conflicts}, {"look", "inboxd quarantine list"}});

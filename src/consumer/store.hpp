@@ -1,5 +1,4 @@
 #pragma once
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -9,6 +8,7 @@
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
 #include "consumer/batch.hpp"
+#include "consumer/counts.hpp"
 #include "consumer/hand_off.hpp"
 #include "consumer/plan.hpp"
 #include "inbox/connection.hpp"
@@ -16,12 +16,6 @@
 #include "inbox/handlers.hpp"
 
 namespace inboxd::consumer {
-
-/// What ingest has done since the start. Any thread reads.
-struct IngestCounts {
-  std::atomic<std::uint64_t> stored{0}, duplicates{0}, conflicts{0}, quarantined{0}, batches{0}, repeats{0},
-      mismatches{0};
-};
 
 /// Stores batches through one connection: routes, reserves room in hand, runs the ingest transaction until its fate is
 /// known, takes poison out, hands over what was born leased. Used by one ingester, on its thread.

@@ -43,6 +43,7 @@ class Daemon final {
   const dispatcher::Dispatcher& dispatcher() const { return dispatcher_; }
   const settler::Settler& settler() const { return settler_; }
   const maintenance::Maintenance& maintenance() const { return maintenance_; }
+  const inbox::ConnectionCounts& connections() const { return watchdog_.counts(); }
   bool failed() const { return consumer_.poller().failed(); }
   /// Whether every loop has moved within that time: what the service manager's watchdog hangs on.
   bool moves(std::chrono::milliseconds within) const;

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "config/units.hpp"
+#include "daemon/metrics.hpp"
 
 namespace inboxd::daemon {
 namespace {
@@ -16,6 +17,33 @@ constexpr auto grace_of_loops = 60s;
 std::int64_t now_us() {
   return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
       .count();
+}
+
+double seconds_of(std::int64_t microseconds) { return static_cast<double>(microseconds) / 1e6; }
+
+/// The wall clock's time of a moment of the steady one.
+double wall_time_of(std::chrono::steady_clock::time_point moment) {
+  const std::chrono::duration<double> ago = std::chrono::steady_clock::now() - moment;
+  return seconds_of(now_us()) - ago.count();
+}
+
+void gather(const Daemon& daemon, Figures& out) {
+  const auto polled = std::chrono::steady_clock::duration{daemon.consumer().poller().last_moved()};
+  if (polled.count() > 0) out.last_poll = wall_time_of(std::chrono::steady_clock::time_point{polled});
+  out.last_settle = wall_time_of(daemon.settler().last_progress());
+  out.is_paused = daemon.is_paused();
+  out.partitions = daemon.consumer().board().entries();
+  out.kafka_errors = daemon.consumer().board().complaints();
+  const auto tallies = daemon.settler().tallies().all();
+  for (const auto& [id, name] : daemon.handlers()) {
+    const auto tally = tallies.find(id);
+    out.handlers.push_back(
+        {name, daemon.dispatcher().stats(id), tally == tallies.end() ? settler::Tallies::Tally{} : tally->second});
+  }
+  out.seen = daemon.maintenance().seen();
+  out.ingest = &daemon.consumer().counts();
+  out.settled = &daemon.settler().counters();
+  out.connections = &daemon.connections();
 }
 
 Document partition_document(const consumer::Board::Entry& entry) {
@@ -50,8 +78,14 @@ std::chrono::milliseconds longest_standstill(const config::Settings& settings) {
   return settings.database.deadline + grace_of_loops;
 }
 
-LiveDaemon::LiveDaemon(const config::Settings& settings, base::Uuid owner)
-    : settings_{settings}, owner_{owner}, began_us_{now_us()} {}
+LiveDaemon::LiveDaemon(const config::Settings& settings, base::Uuid owner, const base::Logger& log)
+    : settings_{settings}, owner_{owner}, log_{log}, began_us_{now_us()}, last_reload_us_{began_us_} {}
+
+void LiveDaemon::reloaded(bool worked) {
+  const std::unique_lock lock{mutex_};
+  reload_worked_ = worked;
+  if (worked) last_reload_us_ = now_us();
+}
 
 void LiveDaemon::attach(Daemon& daemon) {
   const std::unique_lock lock{mutex_};
@@ -92,7 +126,19 @@ admin::Health LiveDaemon::health(admin::Probe probe) const {
   return {};
 }
 
-std::string LiveDaemon::metrics() const { return ""; }
+std::string LiveDaemon::metrics() const {
+  Figures figures;
+  figures.start_time = seconds_of(began_us_);
+  figures.log_kinds = log_.kinds();
+  figures.http = http_;
+  // Held while the text is written: what is read must not go meanwhile.
+  const std::shared_lock lock{mutex_};
+  figures.reload_worked = reload_worked_;
+  figures.last_reload = seconds_of(last_reload_us_);
+  figures.is_ready = was_attached_ && !stopping_;
+  if (daemon_ != nullptr) gather(*daemon_, figures);
+  return metrics_text(figures);
+}
 
 Document LiveDaemon::describe() const {
   Document out{{"instance_id", owner_.text()},

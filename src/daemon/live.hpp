@@ -3,6 +3,7 @@
 #include <shared_mutex>
 #include <string>
 
+#include "admin/http_server.hpp"
 #include "admin/live.hpp"
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
@@ -13,12 +14,15 @@ namespace inboxd::daemon {
 /// What the admin port sees of the daemon, from before it is there until after it is gone. Any thread.
 class LiveDaemon final : public admin::Live {
  public:
-  LiveDaemon(const config::Settings& settings, base::Uuid owner);
+  LiveDaemon(const config::Settings& settings, base::Uuid owner, const base::Logger& log);
 
   /// The daemon has started; until `detach` it may be asked.
   void attach(Daemon& daemon);
   void stopping();
   void detach();
+  /// Set before the port starts.
+  void set_http(const admin::HttpServer::Counts& counts) { http_ = &counts; }
+  void reloaded(bool worked);
 
   admin::Health health(admin::Probe probe) const override;
   std::string metrics() const override;
@@ -30,12 +34,16 @@ class LiveDaemon final : public admin::Live {
 
   const config::Settings settings_;
   const base::Uuid owner_;
+  const base::Logger& log_;
   const std::int64_t began_us_;  ///< wall clock
+  const admin::HttpServer::Counts* http_ = nullptr;
 
   mutable std::shared_mutex mutex_;  // guards the following
   Daemon* daemon_ = nullptr;
   Clock::time_point attached_{};
   bool was_attached_ = false;
+  bool reload_worked_ = true;
+  std::int64_t last_reload_us_;
   bool stopping_ = false;
 };
 

@@ -28,14 +28,14 @@ ExitCode refuse(const Refusal& refusal, base::Logger& log) {
 }
 
 /// SIGHUP: reads the file again; all of it is taken or, where anything is wrong, none of it.
-void reload(config::Settings& settings, const std::string& file, inbox::Connection& connection, Daemon& daemon,
+bool reload(config::Settings& settings, const std::string& file, inbox::Connection& connection, Daemon& daemon,
             base::Logger& log) {
   const auto loaded = config::load_file(file, config::process_environment());
   if (!loaded.ok()) {
     for (const auto& problem : loaded.problems) {
       log.error("daemon: reload refused, the old configuration stays", {{"problem", problem.text()}});
     }
-    return;
+    return false;
   }
   for (const std::string& key : config::restart_needed(settings, loaded.settings)) {
     log.warn("daemon: this key needs a restart; its old value stays", {{"key", key}});
@@ -43,7 +43,7 @@ void reload(config::Settings& settings, const std::string& file, inbox::Connecti
   auto prepared = prepare_handlers(connection, loaded.settings.handlers, log);
   if (prepared.refusal) {
     log.error("daemon: reload refused, the old configuration stays", {{"reason", prepared.refusal->message}});
-    return;
+    return false;
   }
   daemon.replace_handlers(std::move(prepared.handlers));
   settings.handlers = loaded.settings.handlers;
@@ -54,6 +54,7 @@ void reload(config::Settings& settings, const std::string& file, inbox::Connecti
   log.set_level(settings.log.level);
   if (settings.log.format) log.set_format(*settings.log.format);
   log.info("daemon: reloaded", {{"handlers", settings.handlers.size()}});
+  return true;
 }
 
 }  // namespace
@@ -64,8 +65,9 @@ ExitCode run(const config::Settings& given, const RunOptions& options, base::Log
   const Notify notify;
   const auto owner = base::random_uuid();
   // Before anything that takes time, so that whoever asks hears that it is starting.
-  LiveDaemon live{settings, owner};
+  LiveDaemon live{settings, owner, log};
   admin::AdminPort port{settings, live, log};
+  live.set_http(port.counts());
   if (const auto problem = port.start()) {
     return refuse({problem->is_taken ? ExitCode::try_again : ExitCode::configuration,
                    problem->message + "; admin.listen says where, off needs none"}, log);
@@ -97,7 +99,7 @@ ExitCode run(const config::Settings& given, const RunOptions& options, base::Log
     if (request == Request::stop) break;
     if (request == Request::reload) {
       notify.reloading();
-      reload(settings, options.config_file, connection, daemon, log);
+      live.reloaded(reload(settings, options.config_file, connection, daemon, log));
       notify.ready();
     }
     if (request == Request::pause || request == Request::resume) {

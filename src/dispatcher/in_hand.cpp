@@ -327,6 +327,7 @@ Stats InHand::stats() const {
   out.backlog = backlog_;
   out.paused = is(Closed::paused);
   out.stopped = is(Closed::stopped);
+  out.calls = calls_.snapshot();
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/histogram.hpp"
 #include "config/settings.hpp"
 #include "consumer/hand_off.hpp"
 #include "dispatcher/bell.hpp"
@@ -43,6 +44,7 @@ struct Stats {
   bool backlog = false;                ///< there is more in the database
   bool paused = false;
   bool stopped = false;                ///< too many abandoned threads
+  base::Histogram::Snapshot calls;     ///< seconds
 };
 
 /// What one handler has in hand, and the meeting place of those who move it: ingest threads hand over, the claimer
@@ -118,6 +120,10 @@ class InHand final : public settler::Holder, public std::enable_shared_from_this
   void lost(const settler::Run& run) override;
   void retry_at(Clock::time_point due) override;
 
+  /// How long calls took, in seconds. Workers add what they gathered.
+  base::Histogram& calls() { return calls_; }
+  const base::Histogram& calls() const { return calls_; }
+
   /// Nothing in hand or expected, and no backlog known.
   bool idle() const;
   Stats stats() const;
@@ -136,6 +142,7 @@ class InHand final : public settler::Holder, public std::enable_shared_from_this
   const std::chrono::milliseconds poll_;
   const std::shared_ptr<Shared> shared_;
   std::atomic<bool> active_{false};
+  base::Histogram calls_{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300};
 
   mutable std::mutex mutex_;                   // guards the following
   std::condition_variable work_;

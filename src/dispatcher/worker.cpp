@@ -71,6 +71,7 @@ void Worker::call() {
   const auto duration = now - std::exchange(call_began_, now);
   work_.events += static_cast<std::int64_t>(delivered_.size());
   work_.busy += duration;
+  share_->in_hand->calls().observe(std::chrono::duration<double>(duration).count(), calls_);
   const std::lock_guard lock{mutex_};
   if (abandoned_) return;
   calling_ = false;
@@ -87,6 +88,7 @@ void Worker::report_and_return() {
     rest = chunk_.take_rest();
     chunk_ = Chunk{};
   }
+  share_->in_hand->calls().add(calls_);
   settler_.report(std::move(reports));
   share_->in_hand->put_back(std::move(rest));
 }

@@ -86,6 +86,7 @@ class Worker final {
   std::vector<plugin::Verdict> verdicts_;
   Clock::time_point call_began_;
   InHand::Work work_;
+  base::Histogram::Tally calls_;
 };
 
 }  // namespace inboxd::dispatcher

@@ -1,5 +1,6 @@
 #include "envelope/decode.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "envelope/identity.hpp"
@@ -40,12 +41,15 @@ std::string_view nothing_recognised(EnvelopeKind wanted) {
 }
 
 /// Reads by the first rule that recognises the record.
-void read_by_rules(const Input& in, Reading& out, Steps steps) {
+void read_by_rules(const Input& in, Reading& out, Steps steps, std::size_t* number) {
   std::string why;
+  std::size_t at = 0;
   for (const Rule& rule : all_rules()) {
+    const std::size_t this_one = at++;
     if (!applies(rule, in.rules.topic.envelope)) continue;
     const bool matched = rule.read(in, out, steps != nullptr ? &why : nullptr);
     note(steps, rule.name, matched, why);
+    if (matched && number != nullptr) *number = this_one;
     if (matched) return;
   }
   out.occurred_at = record_time(in.record);
@@ -128,14 +132,14 @@ void explain_identity(Steps steps, const Identity& identity) {
   note(steps, "identity", true, why);
 }
 
-Decoded read(const Input& in, Steps steps) {
+Decoded read(const Input& in, Steps steps, std::size_t* rule) {
   if (!in.record.payload && in.rules.topic.tombstones == config::Tombstones::skip) {
     note(steps, "tombstones: skip", true, "the value is null: left out");
     return Skipped{};
   }
   if (auto problem = problem_with_size(in)) return rejected(steps, Rejection::too_large, std::move(*problem));
   Reading reading;
-  read_by_rules(in, reading, steps);
+  read_by_rules(in, reading, steps, rule);
   check(reading);
   const auto identity = identify(reading, in, steps);
   if (!identity) return rejected(steps, *reading.problem, std::move(reading.detail));
@@ -157,14 +161,27 @@ std::string_view name_of(Rejection rejection) {
   return "undecodable";
 }
 
-Decoded decode(const event::Record& record, const TopicRules& rules, base::Arena& arena) {
-  return read({record, rules, arena}, nullptr);
+std::string rule_name(std::size_t rule) {
+  if (rule == most_rules) return "none";
+  if (rule >= all_rules().size()) return "";
+  std::string out{all_rules()[rule].name};
+  std::replace(out.begin(), out.end(), ' ', '_');
+  return out;
+}
+
+std::string_view result_name(std::size_t result) {
+  if (result == 0) return "event";
+  return result == 1 ? "skipped" : name_of(static_cast<Rejection>(result - 2));
+}
+
+Decoded decode(const event::Record& record, const TopicRules& rules, base::Arena& arena, std::size_t* rule) {
+  return read({record, rules, arena}, nullptr, rule);
 }
 
 std::vector<Step> explain(const event::Record& record, const TopicRules& rules) {
   base::Arena arena;
   std::vector<Step> steps;
-  read({record, rules, arena}, &steps);
+  read({record, rules, arena}, &steps, nullptr);
   return steps;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -32,9 +34,24 @@ struct TopicRules {
   std::string incarnation;
 };
 
+/// No record is read by a rule of a higher number; this one stands for none.
+inline constexpr std::size_t most_rules = 7;
+/// The name of a rule by its number, for metrics: `cloudevents_binary`; empty: there is none.
+std::string rule_name(std::size_t rule);
+
+/// What a record became, as a number: 0 event, 1 skipped, then the rejections.
+inline constexpr std::size_t decode_results = 6;
+inline std::size_t result_of(const Decoded& decoded) {
+  if (const auto* rejected = std::get_if<Rejected>(&decoded)) return 2 + static_cast<std::size_t>(rejected->reason);
+  return decoded.index() == 0 ? 0 : 1;
+}
+/// `event`, `skipped`, `no_id` …
+std::string_view result_name(std::size_t result);
+
 /// Reads one record: finds its identity and attributes. Pure, any thread; never throws for bad input. Views in the
 /// event point into the record's memory or into `arena`. `shard_id` and `received_at` are left for the caller.
-Decoded decode(const event::Record& record, const TopicRules& rules, base::Arena& arena);
+/// `rule` becomes the number of the rule that recognised the record, where one did.
+Decoded decode(const event::Record& record, const TopicRules& rules, base::Arena& arena, std::size_t* rule = nullptr);
 
 /// One step of how a record was read, for `explain`: which rule was tried, whether it matched and why.
 struct Step {

@@ -17,6 +17,8 @@ constexpr std::array rules{
     Rule{"custom", EnvelopeKind::custom, read_custom},
 };
 
+static_assert(rules.size() <= most_rules, "raise most_rules in decode.hpp");
+
 }  // namespace
 
 std::span<const Rule> all_rules() { return rules; }

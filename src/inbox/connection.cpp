@@ -69,7 +69,7 @@ std::string with_schema(std::string_view sql, const std::string& schema) {
 Connection::Connection(const config::Database& settings, std::string purpose, Watchdog& watchdog, base::Logger& log)
     : access_{std::make_unique<Access>(settings, std::move(purpose), watchdog, log)} {}
 
-Connection::~Connection() = default;
+Connection::~Connection() { access_->close(); }
 
 void Connection::open() { access_->open(); }
 void Connection::close() noexcept { access_->close(); }
@@ -132,9 +132,12 @@ void Connection::Access::open() {
     if (fresh == nullptr || PQstatus(fresh) != CONNECTION_OK) {
       const std::string message = fresh == nullptr ? "out of memory" : trimmed(PQerrorMessage(fresh));
       PQfinish(fresh);
+      watchdog.counts().refused += 1;
       throw DatabaseError{{Fault::reconnect, "", message}};
     }
     raw = fresh;
+    watchdog.counts().opened += 1;
+    watchdog.counts().open += 1;
     session = std::make_unique<pqxx::connection>(pqxx::connection::seize_raw_connection(fresh));
     session->set_verbosity(pqxx::error_verbosity::verbose);
     session->set_notice_handler([this](pqxx::zview text) { read_notice(text); });
@@ -153,6 +156,7 @@ void Connection::Access::open() {
 }
 
 void Connection::Access::close() noexcept {
+  if (session != nullptr) watchdog.counts().open -= 1;
   session.reset();
   raw = nullptr;
   prepared_.clear();

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -7,6 +8,12 @@
 #include <thread>
 
 namespace inboxd::inbox {
+
+/// Connections that share a watchdog, since the start. Any thread reads.
+struct ConnectionCounts {
+  std::atomic<std::int64_t> open{0};
+  std::atomic<std::uint64_t> opened{0}, refused{0};
+};
 
 /// Shuts sockets down whose statement takes longer than its deadline, because libpq blocks. One for all connections;
 /// its thread lives from construction to destruction.
@@ -23,6 +30,8 @@ class Watchdog final {
   bool forget(std::uint64_t id);
   /// Shuts down every socket that is watched, and from now on every one as soon as it is.
   void cut_all();
+  ConnectionCounts& counts() { return counts_; }
+  const ConnectionCounts& counts() const { return counts_; }
 
  private:
   struct Watch {
@@ -32,6 +41,7 @@ class Watchdog final {
   };
   void run();
 
+  ConnectionCounts counts_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::uint64_t, Watch> watches_;

@@ -1,5 +1,6 @@
 #include "maintenance/maintenance.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -47,7 +48,8 @@ void Maintenance::join() {
 }
 
 void Maintenance::run() {
-  std::array<Chore, 6> chores{{{&Maintenance::sign_of_life, 10s},
+  std::array<Chore, 7> chores{{{&Maintenance::sign_of_life, 10s},
+                               {&Maintenance::look_around, 5s},
                                {&Maintenance::backfill, 1s},
                                {&Maintenance::make_partitions, 600s},
                                {&Maintenance::purge, 60s},
@@ -98,6 +100,25 @@ void Maintenance::make_partitions() {
   if (made > 0) log_.info("maintenance: day partitions made", {{"partitions", made}});
 }
 
+/// Counting what is outstanding takes time where much is: at most a fiftieth of this thread's.
+void Maintenance::look_around() {
+  const auto began = Clock::now();
+  if (began < look_again_) return;
+  auto handlers = inbox::read_handlers(connection_);
+  const auto quarantined = inbox::count_quarantined(connection_);
+  look_again_ = Clock::now() + std::max<Clock::duration>((Clock::now() - began) * 50, 5s);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const std::lock_guard lock{mutex_};
+  seen_.handlers = std::move(handlers);
+  seen_.quarantined = quarantined.number;
+  seen_.at_us = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+}
+
+Maintenance::Seen Maintenance::seen() const {
+  const std::lock_guard lock{mutex_};
+  return seen_;
+}
+
 void Maintenance::set_retention(const config::Retention& retention) {
   const std::lock_guard lock{mutex_};
   retention_ = retention;
@@ -135,6 +156,10 @@ void Maintenance::in_bites(const std::function<std::int64_t()>& bite) {
 
 void Maintenance::look_for_pinned_snapshot() {
   const auto pinned = inbox::find_pinned_snapshot(connection_, pinned_snapshot_age);
+  {
+    const std::lock_guard lock{mutex_};
+    seen_.pinned = pinned ? pinned->age : 0s;
+  }
   if (!pinned) return;
   log_.warn("maintenance: a session keeps an old snapshot, so that vacuum cannot clean up",
             {{"pid", pinned->process_id}, {"application", pinned->application}, {"user", pinned->user},

@@ -5,10 +5,12 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "base/log.hpp"
 #include "config/settings.hpp"
 #include "inbox/connection.hpp"
+#include "inbox/operations_status.hpp"
 #include "inbox/upkeep.hpp"
 
 namespace inboxd::maintenance {
@@ -18,6 +20,14 @@ namespace inboxd::maintenance {
 /// small bites. Construct → start() → request_stop() → join().
 class Maintenance final {
  public:
+  /// What was last seen in the database, for metrics.
+  struct Seen {
+    std::vector<inbox::HandlerState> handlers;
+    std::int64_t quarantined = 0;
+    std::int64_t at_us = 0;                    ///< wall clock; 0: nothing yet
+    std::chrono::seconds pinned{0};            ///< age of a snapshot that pins vacuum; 0: none
+  };
+
   Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity, inbox::Watchdog& watchdog,
               base::Logger& log);
   ~Maintenance();
@@ -29,6 +39,8 @@ class Maintenance final {
   void join();
   /// From a reload. Any thread.
   void set_retention(const config::Retention& retention);
+  /// Any thread.
+  Seen seen() const;
   std::int64_t last_moved() const { return last_moved_.load(); }
 
  private:
@@ -49,14 +61,17 @@ class Maintenance final {
   /// Repeats while a bite was a whole one and nobody wants to stop.
   void in_bites(const std::function<std::int64_t()>& bite);
   void look_for_pinned_snapshot();
+  void look_around();
 
   const inbox::InstanceIdentity identity_;
   base::Logger& log_;
   inbox::Connection connection_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;                      // guarded, like the next, by mutex_
   config::Retention retention_;
+  Seen seen_;
+  Clock::time_point look_again_{};             ///< the thread's own
   std::atomic<std::int64_t> last_moved_{0};
   std::thread thread_;
 };

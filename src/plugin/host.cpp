@@ -28,7 +28,8 @@ void keep(const inboxd_host* host, std::int32_t level, inboxd_bytes text) {
 
 void write(const inboxd_host* host, std::int32_t level, inboxd_bytes text) {
   const auto& self = *static_cast<const HandlerHost*>(host);
-  self.logger.write(level_of(level), "handler: " + line_of(text), {{"handler", self.handler}});
+  self.logger.write(level_of(level), "handler: " + line_of(text), {{"handler", self.handler}},
+                    "handler: a line of its own");
 }
 
 inboxd_host face(void (*log)(const inboxd_host*, std::int32_t, inboxd_bytes)) {

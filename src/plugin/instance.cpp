@@ -102,7 +102,8 @@ base::Result<std::unique_ptr<Instance>> load(const config::Handler& handler, con
   const auto library = open_library(handler.plugin, where);
   if (!library) return base::Problem{"handler " + handler.name + ": " + library.problem().message};
   for (const Remark& remark : library.value().remarks) {
-    log.write(remark.level, "handler: " + remark.text, {{"handler", handler.name}});
+    log.write(remark.level, "handler: " + remark.text, {{"handler", handler.name}},
+              "handler: a line while it was loaded");
   }
   return make_instance(library.value().table, handler, log);
 }

@@ -264,6 +264,7 @@ void Settler::note_recorded(Batch& batch, const std::vector<inbox::LeaseKey>& lo
       counters_.done += static_cast<std::uint64_t>(sum.done);
       counters_.retried += static_cast<std::uint64_t>(sum.retried);
       counters_.dead += static_cast<std::uint64_t>(sum.dead);
+      tallies_.recorded(run, batch.settlements[i], sum.done, sum.retried, sum.dead);
       for (const auto& group : batch.settlements[i].retries) run.holder->retry_at(now + group.delay);
       run.holder->settled(run, sum.events());
     }
@@ -277,6 +278,7 @@ void Settler::note_recorded(Batch& batch, const std::vector<inbox::LeaseKey>& lo
 
 void Settler::note_lost(Run& run) {
   ++counters_.lost;
+  tallies_.lease_lost(run.lease.handler_id);
   run.lost = true;
   if (const auto at = held_.find(&run); at != held_.end()) {
     unrecorded_ -= static_cast<std::int64_t>(at->second.gathering.events());

@@ -18,6 +18,7 @@
 #include "settler/gathering.hpp"
 #include "settler/run.hpp"
 #include "settler/store.hpp"
+#include "settler/tallies.hpp"
 #include "settler/trouble.hpp"
 
 namespace inboxd::settler {
@@ -68,6 +69,9 @@ class Settler final {
   /// Nothing is reported that is not recorded.
   bool idle() const { return unrecorded_.load() == 0; }
   const Counters& counters() const { return counters_; }
+  /// By handler; also for those who settle inside transactions of their own.
+  Tallies& tallies() { return tallies_; }
+  const Tallies& tallies() const { return tallies_; }
   /// When the loop last moved: a service manager's watchdog hangs on it.
   Clock::time_point last_progress() const;
 
@@ -107,6 +111,7 @@ class Settler final {
   base::Logger& log_;
   const Limits limits_;
   Counters counters_;
+  Tallies tallies_;
   std::atomic<std::int64_t> unrecorded_{0};    ///< events
   std::atomic<Clock::rep> progress_{0};
 

@@ -41,6 +41,13 @@ class Admin final {
   auto start() { return stage.start(); }
 };
 
+/// The value of one line of the metrics; -1: there is none.
+double metric(int port, const std::string& name_and_labels) {
+  const std::string text = get(port, "/metrics").body;
+  const auto at = text.find("\n" + name_and_labels + " ");
+  return at == std::string::npos ? -1 : std::stod(text.substr(at + name_and_labels.size() + 2));
+}
+
 std::string message_of(const HttpAnswer& answer) { return json::parse(answer.body).value("message", ""); }
 
 }  // namespace
@@ -92,7 +99,10 @@ TEST_CASE("without its database the daemon lives and is ready, and operations sa
   CHECK_THAT(message_of(status), ContainsSubstring("database"));
   CHECK(get(admin.port, "/livez").status == 200);
   CHECK(get(admin.port, "/readyz").status == 200);
-  CHECK(get(admin.port, "/metrics").status == 200);
+  wait_until("metrics tell of the database", [&] {
+    return metric(admin.port, "inboxd_database_connections_refused_total") > 0 &&
+           metric(admin.port, "inboxd_database_connections") == 0;
+  });
   // What the daemon alone knows and does needs no database; that it was not audited is said.
   const auto paused = post(admin.port, "/v1/instance/pause", "{}", change);
   CHECK(paused.status == 200);
@@ -111,6 +121,10 @@ TEST_CASE("without its brokers the daemon lives and is ready, and says that noth
   CHECK(get(admin.port, "/livez").status == 200);
   CHECK(get(admin.port, "/readyz").status == 200);
   CHECK(json::parse(get(admin.port, "/v1/instance/show").body).at("partitions").empty());
+  wait_until("metrics tell of the brokers", [&] {
+    return metric(admin.port, "inboxd_kafka_errors_total{error=\"unanswered\"}") > 0;
+  });
+  CHECK(get(admin.port, "/livez").status == 200);
   daemon->kill();
 }
 
@@ -342,8 +356,7 @@ TEST_CASE("the OpenAPI document is what the running daemon serves, and every pat
   for (const auto& [path, methods] : document.at("paths").items()) {
     for (const auto& [method, operation] : methods.items()) {
       CAPTURE(path, method);
-      auto answer =
-          method == "get" ? get(admin.port, path) : post(admin.port, path, "{\"dry-run\": true}", change);
+      auto answer = method == "get" ? get(admin.port, path) : post(admin.port, path, "{\"dry-run\": true}", change);
       CHECK(operation.at("responses").contains(std::to_string(answer.status)));
       CHECK(answer.status != 404);
       if (answer.headers["content-type"] == "application/json") CHECK(json::parse(answer.body).is_object());
@@ -351,4 +364,50 @@ TEST_CASE("the OpenAPI document is what the running daemon serves, and every pat
       CHECK(other.status == 405);
     }
   }
+}
+
+TEST_CASE("metrics tell what became of records, events, handlers and the configuration") {
+  Admin admin{2};
+  admin.stage.set("fail_type", "Bad");
+  admin.config.handlers[0].more = {"retry: {max_attempts: 2, base: 10ms}"};
+  auto daemon = admin.start();
+  admin.stage.produce(50);
+  admin.stage.produce(1, "Bad");
+  admin.stage.kafka.produce({{.topic = admin.topic, .payload = "no id"}});
+  admin.database.wait_for("one is dead", "select count(*) from inbox.dead_letter", 1);
+  const int port = admin.port;
+  const std::string handler = "handler=\"recorder\"";
+  wait_until("all is counted",
+             [&] { return metric(port, "inboxd_attempts_total{" + handler + ",outcome=\"done\"}") == 50; });
+  CHECK(metric(port, "inboxd_attempts_total{" + handler + ",outcome=\"retried\"}") == 1);
+  CHECK(metric(port, "inboxd_attempts_total{" + handler + ",outcome=\"dead\"}") == 1);
+  CHECK(metric(port, "inboxd_ingest_records_total{result=\"new\"}") == 51);
+  CHECK(metric(port, "inboxd_ingest_records_total{result=\"quarantined\"}") == 1);
+  CHECK(metric(port, "inboxd_records_decoded_total{envelope=\"outbox_router\",result=\"event\"}") == 51);
+  CHECK(metric(port, "inboxd_records_decoded_total{envelope=\"none\",result=\"no_id\"}") == 1);
+  CHECK(metric(port, "inboxd_handler_call_seconds_count{" + handler + "}") >= 3);
+  CHECK(metric(port, "inboxd_end_to_end_seconds_count{" + handler + "}") == 50);
+  CHECK(metric(port, "inboxd_partitions{state=\"reading\"}") == 2);
+  CHECK(metric(port, "inboxd_ready") == 1);
+  const auto received = [&](int partition) {
+    return metric(port, "inboxd_partition_received_total{topic=\"" + admin.topic + "\",partition=\"" +
+                            std::to_string(partition) + "\"}");
+  };
+  CHECK(received(0) + received(1) == 52);
+  wait_until("the database is counted", [&] { return metric(port, "inboxd_dead_letters{" + handler + "}") == 1; });
+  CHECK(metric(port, "inboxd_quarantined_records") == 1);
+
+  CHECK(metric(port, "inboxd_config_last_reload_successful") == 1);
+  daemon->write_config("no: configuration");
+  daemon->process().signal(SIGHUP);
+  wait_until("the bad reload is told", [&] { return metric(port, "inboxd_config_last_reload_successful") == 0; });
+  CHECK(metric(port,
+               "inboxd_log_lines_total{level=\"error\",kind=\"daemon: reload refused, the old configuration "
+               "stays\"}") >= 1);
+  const TempFolder folder;
+  write_file(folder / "metrics", get(port, "/metrics").body);
+  const auto checked =
+      run_to_end({.arguments = {"sh", "-c", "promtool check metrics <" + (folder / "metrics").string()}});
+  INFO(checked.out << checked.err);
+  CHECK(checked.status == ExitStatus{0, 0});
 }
