@@ -1,0 +1,137 @@
+// config/prometheus and config/grafana: they name metrics that exist, and what they say is what happens.
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "daemon/metrics.hpp"
+
+using namespace inboxd;
+using namespace inboxd::daemon;
+using nlohmann::json;
+namespace files = std::filesystem;
+
+namespace {
+
+files::path config_folder() {
+  return files::path{__FILE__}.parent_path().parent_path().parent_path().parent_path() / "config";
+}
+
+std::string content_of(const files::path& path) {
+  std::ifstream file{path, std::ios::binary};
+  std::ostringstream out;
+  out << file.rdbuf();
+  return out.str();
+}
+
+std::set<std::string> known_names() {
+  std::set<std::string> out;
+  for (const MetricRow& row : metrics_table()) {
+    out.insert(row.about.name);
+    if (row.about.kind != admin::Metric::Kind::histogram) continue;
+    for (const char* const suffix : {"_bucket", "_sum", "_count"}) out.insert(row.about.name + suffix);
+  }
+  return out;
+}
+
+std::set<std::string> metrics_in(const std::string& text) {
+  std::set<std::string> out;
+  const std::regex metric{R"(\binboxd_[a-z_]+)"};
+  for (auto at = std::sregex_iterator{text.begin(), text.end(), metric}; at != std::sregex_iterator{}; ++at) {
+    out.insert(at->str());
+  }
+  return out;
+}
+
+bool has_promtool() { return std::system("command -v promtool >/dev/null") == 0; }
+
+/// The expressions of the dashboard's panels, each with the panel's title.
+std::vector<std::pair<std::string, std::string>> expressions(const json& dashboard) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const json& panel : dashboard.at("panels")) {
+    for (const json& target : panel.value("targets", json::array())) {
+      out.emplace_back(panel.at("title").get<std::string>(), target.at("expr").get<std::string>());
+    }
+  }
+  return out;
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size())) {
+    text.replace(at, what.size(), by);
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("alerts and dashboard name only metrics that exist, and use most of them") {
+  const auto known = known_names();
+  std::set<std::string> used;
+  for (const char* const name : {"prometheus/alerts.yaml", "prometheus/alerts_test.yaml", "grafana/inboxd.json"}) {
+    const std::string text = content_of(config_folder() / name);
+    CHECK_FALSE(text.empty());
+    for (const std::string& metric : metrics_in(text)) {
+      CAPTURE(name, metric);
+      CHECK(known.contains(metric));
+      used.insert(metric);
+    }
+  }
+  CHECK(used.size() > 25);
+}
+
+TEST_CASE("the rules for alerts are sound, and each fires in its test and is silent on a good day") {
+  const auto folder = config_folder() / "prometheus";
+  const std::string rules = content_of(folder / "alerts.yaml");
+  const std::string tests = content_of(folder / "alerts_test.yaml");
+  const std::regex alert{R"(- alert: (\w+))"};
+  for (auto at = std::sregex_iterator{rules.begin(), rules.end(), alert}; at != std::sregex_iterator{}; ++at) {
+    const std::string name = (*at)[1];
+    CAPTURE(name);
+    CHECK(tests.find("alertname: " + name + "\n        exp_alerts:") != std::string::npos);
+    CHECK(tests.find("alertname: " + name + "}") != std::string::npos);
+  }
+  if (!has_promtool()) SKIP("promtool is not installed; config/setup/install does");
+  CHECK(std::system(("promtool check rules " + (folder / "alerts.yaml").string()).c_str()) == 0);
+  CHECK(std::system(("promtool test rules " + (folder / "alerts_test.yaml").string()).c_str()) == 0);
+}
+
+TEST_CASE("the dashboard asks four questions, in panels that do not overlap, with expressions that Prometheus reads") {
+  const json dashboard = json::parse(content_of(config_folder() / "grafana/inboxd.json"));
+  std::vector<std::string> rows;
+  std::set<int> ids;
+  std::set<std::pair<int, int>> taken;
+  for (const json& panel : dashboard.at("panels")) {
+    CAPTURE(panel.at("title"));
+    CHECK(ids.insert(panel.at("id").get<int>()).second);
+    if (panel.at("type") == "row") rows.push_back(panel.at("title"));
+    const json& place = panel.at("gridPos");
+    CHECK(place.at("x").get<int>() + place.at("w").get<int>() <= 24);
+    for (int x = 0; x < place.at("w"); ++x) {
+      for (int y = 0; y < place.at("h"); ++y) {
+        CHECK(taken.insert({place.at("x").get<int>() + x, place.at("y").get<int>() + y}).second);
+      }
+    }
+  }
+  CHECK(rows ==
+        std::vector<std::string>{"Is it keeping up?", "Is it handling fast?", "Is it failing?", "What does it use?"});
+
+  json rules = json::array();
+  for (const auto& [title, expression] : expressions(dashboard)) {
+    CAPTURE(title, expression);
+    CHECK_FALSE(metrics_in(expression).empty());
+    rules.push_back({{"record", "panel:" + std::to_string(rules.size())},
+                     {"expr", replaced(expression, "$__rate_interval", "5m")}});
+  }
+  if (!has_promtool()) SKIP("promtool is not installed; config/setup/install does");
+  const auto file = files::temp_directory_path() / ("inboxd-dashboard-" + std::to_string(::getpid()));
+  std::ofstream{file} << json{{"groups", {{{"name", "dashboard"}, {"rules", rules}}}}}.dump();  // JSON is YAML, too
+  CHECK(std::system(("promtool check rules " + file.string()).c_str()) == 0);
+  files::remove(file);
+}
