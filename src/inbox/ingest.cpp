@@ -181,7 +181,8 @@ IngestResult read_result(const pqxx::row& row, const IngestBatch& batch) {
   if (!row[3].is_null()) {
     auto pending = pending_left(row[3].view(), out.born.size());
     for (std::size_t i = 0; i < pending.size(); ++i) {
-      if (pending[i] && *pending[i] != batch.runs[i].pending) out.born[i].pending = std::move(pending[i]);
+      auto& left = pending[i];
+      if (left && *left != batch.runs[i].pending) out.born[i].pending = std::move(left);
     }
   }
   out.stored = row[4].as<std::int64_t>();
