@@ -76,6 +76,13 @@ FoundList check_database(const config::Settings& settings) {
                      "day partitions, and the pooler does not let us turn it off: alter role " +
                          server.user + " set jit = off"});
     }
+    if (server.waits_without_limit) {
+      out.push_back({Kind::warning, subject,
+                     "its sessions wait for locks without a limit, or after their client has gone, and the pooler does "
+                     "not let us say otherwise: alter role " +
+                         server.user + " set lock_timeout = '10s'; alter role " + server.user +
+                         " set client_connection_check_interval = '5s'"});
+    }
     check_schema(first, settings.database.schema, out);
   } catch (...) {
     const auto answer = admin::answer_for(inbox::describe(std::current_exception()), first.where());

@@ -22,10 +22,12 @@ std::string_view sqlstate_of_notice(std::string_view text) {
   return text.substr(begin, 5);
 }
 
-/// Compiling a statement (jit) costs a tenth of a second, and the estimates over many day partitions are high enough
-/// for the server to do it for questions of a millisecond: off, unless the user's own options say otherwise.
+/// What our sessions begin with, unless the user's own options say otherwise. Compiling a statement (jit) costs a tenth
+/// of a second, and the estimates over many day partitions are high enough for the server to do it for questions of a
+/// millisecond: off. Nobody waits for a lock for long, and nobody whose client has gone. As options they cost nothing;
+/// as settings of a function they would for each call of it.
 std::string options_of(const std::string& url) {
-  std::string out = "-c jit=off";
+  std::string out = "-c jit=off -c lock_timeout=10s -c client_connection_check_interval=5s";
   PQconninfoOption* const options = PQconninfoParse(url.c_str(), nullptr);
   const char* theirs = std::getenv("PGOPTIONS");
   for (const PQconninfoOption* option = options; option != nullptr && option->keyword != nullptr; ++option) {
@@ -36,9 +38,11 @@ std::string options_of(const std::string& url) {
   return out;
 }
 
-/// PgBouncer's words, which it says in English.
+/// PgBouncer's words, which it says in English; or a server that does not know a setting, or cannot do it.
 bool is_options_refused(const PGconn* connection) {
-  return std::string_view{PQerrorMessage(connection)}.find("unsupported startup parameter") != std::string_view::npos;
+  const std::string_view message{PQerrorMessage(connection)};
+  return message.find("unsupported startup parameter") != std::string_view::npos ||
+         message.find("client_connection_check_interval") != std::string_view::npos;
 }
 
 std::string trimmed(std::string text) {
@@ -124,7 +128,7 @@ void Connection::Access::open() {
   if (session == nullptr) {
     PGconn* fresh = connect(takes_options_ ? options_of(settings.url) : "");
     if (takes_options_ && fresh != nullptr && PQstatus(fresh) != CONNECTION_OK && is_options_refused(fresh)) {
-      // A pooler that shares its sessions: whoever runs it turns jit off for the role (sql/README.md).
+      // A pooler that shares its sessions: whoever runs it sets the role's own settings (sql/README.md).
       takes_options_ = false;
       PQfinish(fresh);
       fresh = connect("");

@@ -32,6 +32,7 @@ ServerRow read_server(RowReader row) {
   out.state.user = row.text();
   out.state.has_schema = row.flag();
   out.state.compiles_statements = row.flag();
+  out.state.waits_without_limit = row.flag();
   return out;
 }
 

@@ -21,6 +21,7 @@ struct ServerState {
   std::string user;
   bool has_schema = false;
   bool compiles_statements = false;            ///< jit is on in our sessions: a pooler did not let us turn it off
+  bool waits_without_limit = false;            ///< for locks, or whether or not the client is still there
   Pooler pooler = Pooler::none;
   /// The pooler hands us server connections that do not know the statements we have prepared.
   bool loses_prepared_statements = false;

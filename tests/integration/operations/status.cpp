@@ -124,6 +124,9 @@ TEST_CASE("check sees a pooler that forgets prepared statements, and that there 
   CHECK(direct.version_number >= 140'000);
   CHECK(direct.encoding == "UTF8");
   CHECK_FALSE(direct.compiles_statements);
+  CHECK_FALSE(direct.waits_without_limit);
+  CHECK_FALSE(look(url + "?options=-c%20timezone%3DUTC").waits_without_limit);
+  CHECK(look(url + "?options=-c%20lock_timeout%3D0").waits_without_limit);
   CHECK_FALSE(look(url + "?options=-c%20timezone%3DUTC").compiles_statements);
   CHECK(look(url + "?options=-c%20jit%3Don").compiles_statements);  // who asks for it gets it
   PgBouncer pooler{url};
@@ -131,4 +134,5 @@ TEST_CASE("check sees a pooler that forgets prepared statements, and that there 
   CHECK(pooled.pooler == inbox::Pooler::transaction);
   CHECK(pooled.loses_prepared_statements);
   CHECK(pooled.compiles_statements);
+  CHECK(pooled.waits_without_limit);
 }
