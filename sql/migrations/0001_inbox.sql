@@ -14,20 +14,22 @@ create table inbox.migration (
   applied_at timestamptz not null default clock_timestamp()
 );
 
--- Where events come from: one row for each partition in each incarnation of its topic.
+-- Where events come from: one row for each partition in each incarnation of its topic, and a further one from each
+-- truncation of its log on that was accepted: offsets are used again then, and must not be taken for the old ones.
 create table inbox.shard (
   shard_id       int generated always as identity primary key,
   source         text not null default 'kafka',
   topic          text not null,
   partition      int not null check (partition >= 0),
   incarnation    text not null default '',
+  truncations    int not null default 0 check (truncations >= 0),
   halted_reason  text,
   halted_at      timestamptz,
   gap            int8range,
   gaps           int8multirange not null default '{}',
   high_watermark bigint,
   check ((halted_reason is null) = (halted_at is null)),
-  unique (source, topic, partition, incarnation)
+  unique (source, topic, partition, incarnation, truncations)
 );
 
 -- Entries of the configuration (a topic's name or a pattern) whose first start has been: topics and partitions that

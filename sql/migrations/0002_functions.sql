@@ -270,8 +270,7 @@ begin
     select q.* from unnest(q_shard, q_offset, q_reason, q_detail, q_key, q_payload, q_size, q_digest, q_headers,
                            q_kafka_timestamp)
          q(shard, "offset", reason, detail, key, payload, size, digest, headers, kafka)
-    where (v_all or q.shard = any (moved))
-      and not exists (select from inbox.quarantine x where x.shard_id = q.shard and x."offset" = q."offset");
+    where v_all or q.shard = any (moved);
   end if;
 end
 $$;
@@ -299,8 +298,7 @@ begin
          e.key, e.payload, coalesce(length(e.payload), 0), c.digest, e.headers, e.kafka
   from conflict c
   join unnest(e_shard, e_offset, e_key, e_payload, e_headers, e_kafka_timestamp)
-       e(shard, "offset", key, payload, headers, kafka) on e.shard = c.shard and e."offset" = c."offset"
-  where not exists (select from inbox.quarantine x where x.shard_id = c.shard and x."offset" = c."offset");
+       e(shard, "offset", key, payload, headers, kafka) on e.shard = c.shard and e."offset" = c."offset";
   get diagnostics v_conflicts = row_count;
 
   -- One at a time for each id, so that two more topics that bring it at the same moment owe it once.
@@ -384,7 +382,7 @@ begin
                                 received_from, received_to, last_error)
     select handler_id, shard_id, pending - inbox.first_of(pending, n), events - n, lane, attempts, claims, due_at,
            expires_at, received_from, received_to, last_error
-    from taken where n < events)
+    from taken where n < events and n < inbox.count_of(pending))
   update inbox.delivery d
   set owner = p_owner, fence = p_fence, claims = t.claims + 1, due_at = clock_timestamp() + p_lease,
       pending = case when t.n < t.events then inbox.first_of(t.pending, t.n) else t.pending end,
@@ -480,7 +478,7 @@ begin
                    from inbox.failure f where f.event_id = x.event and f.handler_id = d.handler_id), '[]')
   from unnest(x_id, x_offset, x_event) x(id, "offset", event)
   join inbox.delivery d on d.delivery_id = x.id
-  join inbox.event e on e.shard_id = d.shard_id and e."offset" = x."offset"
+  join inbox.event e on e.shard_id = d.shard_id and e."offset" = x."offset" and e.event_id = x.event
                     and e.received_at >= d.received_from and e.received_at <= d.received_to
   where d.delivery_id = any (p_ids)
   on conflict (event_id, handler_id) do update
@@ -549,8 +547,8 @@ begin
       select near.*, sum(size) over (order by "offset") - size as before, min("offset") over () as first from near) x
     where before < p_bytes and "offset" < first + 10000),
   owed as (
-    select range_agg(int8range("offset", "offset" + 1)) as pending, count(*) as events,
-           min(received_at) as received_from, max(received_at) as received_to
+    select range_agg(int8range("offset", "offset" + 1)) as pending, min(received_at) as received_from,
+           max(received_at) as received_to
     from bite
     where inbox.matches(event_type, b.types)
       and case when b.elsewhere then exists (
@@ -560,8 +558,8 @@ begin
           else b.from_time is null or received_at >= b.from_time end),
   born as (
     insert into inbox.delivery (handler_id, shard_id, pending, events, due_at, received_from, received_to)
-    select b.handler_id, b.shard_id, pending, events, clock_timestamp(), received_from, received_to
-    from owed where events > 0)
+    select b.handler_id, b.shard_id, pending, inbox.count_of(pending), clock_timestamp(), received_from, received_to
+    from owed where pending is not null)
   select count(*), max("offset") into v_seen, v_last from bite;
   if v_seen = 0 or v_last + 1 >= b.end_offset then
     delete from inbox.backfill where handler_id = b.handler_id and shard_id = b.shard_id;

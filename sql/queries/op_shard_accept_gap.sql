@@ -1,7 +1,10 @@
--- Goes on behind what Kafka has lost of a halted partition: a position in a new epoch, the gap among the accepted ones,
--- the halt cleared, the deed in audit. $1 topic, $2 partition, $3 actor. Locks: the shard's row. Index: shard's unique.
+-- Goes on where Kafka has lost records of a halted partition; the gap is among the accepted ones then, the halt is
+-- cleared, the deed in audit. Behind what is lost: a position in a new epoch. Where the log was truncated (the gap ends at the
+-- position): a new shard from the log's end on, because its offsets come again with other records; the old one gets a
+-- new epoch, too, so that whoever still reads under it stores nothing. $1 topic, $2 partition, $3 actor. Locks: the
+-- shard's row. Index: shard's unique.
 with waiting as materialized (
-  select s.shard_id, s.gap, s.halted_reason from inbox.shard s
+  select s.* from inbox.shard s
   where s.source = 'kafka' and s.topic = $1::text and s.partition = $2::int and s.gap is not null
     and not exists (
       select from inbox.shard newer
@@ -9,17 +12,24 @@ with waiting as materialized (
         and newer.shard_id > s.shard_id)
   for update of s),
 newest as materialized (
-  -- Behind what is lost; where the log was truncated (what is lost ends at the position), at its end.
-  select w.*, p.epoch, p.next_offset,
+  select w.*, p.epoch, p.next_offset, p.next_offset = upper(w.gap) as truncated,
          case when p.next_offset = upper(w.gap) then lower(w.gap)
               else greatest(p.next_offset, upper(w.gap)) end as target
   from waiting w
   cross join lateral (
     select p.epoch, p.next_offset from inbox.position p
     where p.shard_id = w.shard_id order by p.epoch desc, p.first_offset desc limit 1) p),
+fresh as (
+  insert into inbox.shard (source, topic, partition, incarnation, truncations)
+  select n.source, n.topic, n.partition, n.incarnation, n.truncations + 1 from newest n where n.truncated
+  returning shard_id),
+placed as (
+  insert into inbox.position (shard_id, epoch, first_offset, next_offset, routing_version)
+  select f.shard_id, 0, -1, n.target, 0 from fresh f cross join newest n),
 moved as (
   insert into inbox.position (shard_id, epoch, first_offset, next_offset, routing_version)
-  select n.shard_id, n.epoch + 1, -1, n.target, 0 from newest n where n.next_offset <> n.target),
+  select n.shard_id, n.epoch + 1, -1, case when n.truncated then n.next_offset else n.target end, 0
+  from newest n where n.next_offset <> n.target),
 resumed as (
   update inbox.shard s
   set gaps = s.gaps + int8multirange(n.gap), gap = null, halted_reason = null, halted_at = null
@@ -28,6 +38,6 @@ noted as (
   insert into inbox.audit (actor, operation, target, detail)
   select $3::text, 'shards accept-gap', $1::text || '/' || $2::int,
          jsonb_build_object('from', lower(n.gap), 'to', upper(n.gap), 'position', n.next_offset,
-                            'halted_reason', n.halted_reason)
+                            'truncated', n.truncated, 'halted_reason', n.halted_reason)
   from newest n)
 select lower(n.gap), upper(n.gap), n.target from newest n

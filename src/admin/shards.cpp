@@ -47,7 +47,10 @@ Answer accept_gap(Context& context, const Arguments& arguments) {
     return Answer{base::ExitCode::done,
                   {{"dry_run", arguments.flag("dry-run")}, {"accepted", Document::array({accepted})}}, ""};
   };
-  if (arguments.flag("dry-run")) return answer(*shard.gap, std::max(shard.gap->end, shard.position.value_or(0)));
+  const std::int64_t position = shard.position.value_or(0);
+  // A gap that ends at the position is a log that was truncated: it is read on from its end.
+  const std::int64_t target = position == shard.gap->end ? shard.gap->first : std::max(shard.gap->end, position);
+  if (arguments.flag("dry-run")) return answer(*shard.gap, target);
   const auto accepted = inbox::accept_gap(*context.connection, shard.topic, shard.partition, context.actor);
   if (!accepted) return no("shards accept-gap: somebody else was faster", shards);
   return answer(accepted->gap, accepted->position);

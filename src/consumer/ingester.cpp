@@ -130,7 +130,7 @@ void Ingester::answer(const LookUp& letter) {
     const auto looked_up = look_up(connection_, context_.client, context_.topics, partition, context_.log);
     if (const auto* ready = std::get_if<Ready>(&looked_up)) {
       shard.position = ready->position;
-      shard.rules = {*ready->topic, context_.settings.kafka.name_space, ready->position.incarnation};
+      shard.rules = {*ready->topic, context_.settings.kafka.name_space, ready->position.log_id};
       shard.place = std::make_shared<const inbox::Place>(inbox::Place{partition.topic, partition.partition});
       shard.reading = true;
       context_.board.advanced(partition, ready->position.next_offset, 0);

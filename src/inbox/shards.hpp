@@ -16,6 +16,8 @@ struct ShardPosition {
   std::int64_t next_offset = 0;
   std::int32_t leader_epoch = -1;
   std::string incarnation;                     ///< of the newest shard of that topic and partition
+  /// The log that offsets are of: another one after an accepted truncation, though the topic is the same.
+  std::string log_id;
   std::optional<std::string> halted_reason;
 };
 

@@ -1,5 +1,6 @@
 // What people do about partitions that stand still.
 #include <catch2/catch_test_macros.hpp>
+#include <set>
 
 #include "integration/operations/ask.hpp"
 
@@ -45,6 +46,79 @@ TEST_CASE("after an accepted gap an instance that stood at the old position stor
   Batch fresh{inbox};
   CHECK(fresh.at(shard, 40, 1).events(1).store(inbox.connection()).stored == 1);
   CHECK(inbox.position("orders") == 41);
+}
+
+TEST_CASE("behind an accepted truncation the same offsets hold other records, and none is taken for an old one") {
+  Inbox inbox;
+  auto& database = inbox.database();
+  const auto handler = inbox.add_handler("receipt", {"orders"});
+  const auto old_shard = inbox.add_shard("orders");
+  Batch before{inbox};
+  before.at(old_shard, 0).events(9).reject("no_id").owe(handler);
+  before.store(inbox.connection());
+  const auto first = inbox::find_position(inbox.connection(), "orders", 0);
+  inbox::halt_shard(inbox.connection(), old_shard, "the log ends at 4", event::OffsetRange{4, 10});
+  Desk desk{inbox};
+  auto dry = orders_0;
+  dry["dry-run"] = {"true"};
+  CHECK(desk.ask("shards accept-gap", dry).document.at("accepted").at(0).at("position") == 4);
+  CHECK(desk.ask("shards accept-gap", orders_0).document.at("accepted").at(0).at("position") == 4);
+
+  const auto after = inbox::find_position(inbox.connection(), "orders", 0);
+  CHECK(after->shard_id != old_shard);
+  CHECK(after->next_offset == 4);
+  CHECK_FALSE(after->halted_reason);
+  CHECK(after->incarnation == first->incarnation);  // the topic is the same
+  CHECK(after->log_id != first->log_id);            // and ids that are made of positions are not
+  Batch late{inbox};                                // of an instance that has not heard of it
+  CHECK(late.at(old_shard, 10).events(1).store(inbox.connection()).mismatched == std::vector<std::int32_t>{old_shard});
+
+  Batch again{inbox};
+  again.at(after->shard_id, 4).events(5).reject("no_id").owe(handler);
+  CHECK(again.store(inbox.connection()).stored == 5);
+  CHECK(database.number("select count(*) from inbox.quarantine") == 2);
+  const auto late_handler = inbox.add_handler("late", {"orders"}, {}, Inbox::beginning());
+  while (inbox::backfill_bite(inbox.connection(), 3) > 0) {
+  }
+  CHECK(database.number("select due from inbox.backlog where handler = 'late'") == 14);
+  for (const auto id : {handler, late_handler}) {
+    std::set<std::string> given;
+    while (given.size() < 14) {
+      const auto claimed = claim_due(inbox.connection(), id, inbox.owner, 4);
+      REQUIRE_FALSE(claimed.runs.empty());
+      for (const auto& run : claimed.runs) {
+        for (const auto* event : run.events) given.insert(event->event_id.text());
+        inbox::settle(inbox.connection(), inbox.owner, {all_done(run)});
+      }
+    }
+  }
+  CHECK(inbox.outstanding() == 0);
+
+  // Once more, and the topic is made again after that.
+  inbox::halt_shard(inbox.connection(), after->shard_id, "the log ends at 7", event::OffsetRange{7, 10});
+  CHECK(desk.ask("shards accept-gap", orders_0).code == ExitCode::done);
+  const auto third = inbox::find_position(inbox.connection(), "orders", 0);
+  CHECK(third->next_offset == 7);
+  inbox::halt_shard(inbox.connection(), third->shard_id, "created again: new id 9oSX==", std::nullopt);
+  CHECK(desk.ask("shards accept-incarnation", {{"topic", {"orders"}}}).code == ExitCode::done);
+  CHECK(inbox::find_position(inbox.connection(), "orders", 0)->log_id == "9oSX==");
+}
+
+TEST_CASE("offsets that an old truncation has doubled are counted once in a run, and a claim of it goes through") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(5);
+  batch.store(inbox.connection());
+  inbox.database().run(
+      "insert into inbox.event select shard_id, \"offset\", gen_random_uuid(), source_id, event_type, source, subject, "
+      "key, payload, headers, occurred_at, kafka_timestamp, received_at from inbox.event");
+  const auto handler = inbox.add_handler("late", {}, {}, Inbox::beginning());
+  while (inbox::backfill_bite(inbox.connection(), 100) > 0) {
+  }
+  CHECK(inbox.database().number("select count(*) from inbox.delivery where events <> inbox.count_of(pending)") == 0);
+  inbox.database().run("update inbox.delivery set events = events + 3");  // as it was counted once
+  CHECK(claim_due(inbox.connection(), handler, inbox.owner, 6).runs.size() == 1);
 }
 
 TEST_CASE("a position that is behind the gap already stays where it is") {
