@@ -18,6 +18,8 @@ constexpr auto backoff_step = 20ms;
 constexpr std::size_t most_poison_at_once = 64;
 /// Where more records than this are all refused, it is not the data: something is wrong with the database.
 constexpr std::size_t most_that_may_all_be_bad = 8;
+/// Records looked at behind the last culprit, spread evenly, where none has been accepted so far.
+constexpr std::size_t samples = 16;
 
 /// Waits, but no longer than `give_up` allows; false where it said so.
 bool wait(std::chrono::milliseconds time, const std::function<bool()>& give_up) {
@@ -243,8 +245,9 @@ bool Store::take_out_poison(Batch& batch) {
     inbox::IngestBatch whole = plan.ingest;
     whole.runs.clear();
     std::vector<std::size_t> found;
-    find_poison(whole, 0, batch.events.size(), found);
-    if (found.empty() || (found.size() == batch.events.size() && found.size() > most_that_may_all_be_bad)) {
+    // Without any event it has to go through: otherwise it is none of theirs.
+    if (is_accepted(whole, 0, 0)) find_poison(whole, 0, batch.events.size(), found);
+    if (found.empty() || (found.size() > most_that_may_all_be_bad && !is_any_accepted(whole, found))) {
       log_.error(
           "ingest: the database refuses the batch as bad data, but not for single records of it; it is tried again",
           {{"events", batch.events.size()}, {"refused", found.size()}});
@@ -263,18 +266,39 @@ bool Store::take_out_poison(Batch& batch) {
   }
 }
 
-void Store::find_poison(const inbox::IngestBatch& whole, std::size_t begin, std::size_t end,
-                        std::vector<std::size_t>& found) {
-  if (found.size() >= most_poison_at_once || begin >= end) return;
-  inbox::IngestBatch part = whole;
+bool Store::is_accepted(const inbox::IngestBatch& whole, std::size_t begin, std::size_t end) {
+  inbox::IngestBatch part;
+  part.owner = whole.owner;
+  part.fence = whole.fence;
+  part.routing_version = whole.routing_version;
+  part.steps = whole.steps;
+  part.rejected = whole.rejected;
   part.events.assign(whole.events.begin() + static_cast<std::ptrdiff_t>(begin),
                      whole.events.begin() + static_cast<std::ptrdiff_t>(end));
   try {
     inbox::rehearse(connection_, part);
-    return;
+    return true;
   } catch (...) {
     if (inbox::describe(std::current_exception()).fault != inbox::Fault::poison) throw;
+    return false;
   }
+}
+
+bool Store::is_any_accepted(const inbox::IngestBatch& whole, const std::vector<std::size_t>& refused) {
+  // Whatever lies between two culprits was accepted.
+  const std::size_t looked_at = refused.back() + 1;
+  if (looked_at > refused.size()) return true;
+  const std::size_t left = whole.events.size() - looked_at;
+  for (std::size_t i = 0; i < std::min(samples, left); ++i) {
+    const std::size_t index = looked_at + i * left / std::min(samples, left);
+    if (is_accepted(whole, index, index + 1)) return true;
+  }
+  return false;
+}
+
+void Store::find_poison(const inbox::IngestBatch& whole, std::size_t begin, std::size_t end,
+                        std::vector<std::size_t>& found) {
+  if (found.size() >= most_poison_at_once || begin >= end || is_accepted(whole, begin, end)) return;
   if (end - begin == 1) {
     found.push_back(begin);
     return;

@@ -45,6 +45,10 @@ class Store final {
   void hand_over(const Batch& batch, const Plan& plan, const inbox::IngestResult& result);
   void report(const Batch& batch, const inbox::IngestResult& result);
   bool take_out_poison(Batch& batch);
+  /// Whether the database would take that stretch of the batch's events.
+  bool is_accepted(const inbox::IngestBatch& whole, std::size_t begin, std::size_t end);
+  /// Whether it would take any at all: culprits are told from a database that refuses everything.
+  bool is_any_accepted(const inbox::IngestBatch& whole, const std::vector<std::size_t>& refused);
   void find_poison(const inbox::IngestBatch& whole, std::size_t begin, std::size_t end,
                    std::vector<std::size_t>& found);
   /// After a fault: whether the batch may be tried again at once.

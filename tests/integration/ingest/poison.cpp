@@ -1,0 +1,83 @@
+// Bad records are told from a database that refuses everything.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "consumer/store.hpp"
+#include "integration/support/inbox.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+
+namespace {
+
+/// No handler of this process.
+struct Nobody final : consumer::HandOff {
+  Room reserve(std::int32_t, std::int64_t, std::size_t) override { return {}; }
+  void hand_over(inbox::LeasedRun, std::int64_t, std::size_t) override {}
+  void release(std::int32_t, std::int64_t, std::size_t) override {}
+  void born_due(std::int32_t) override {}
+};
+
+/// Stores events of one shard as an ingester does.
+struct Stored {
+  Stored(Inbox& inbox, const Batch& events) {
+    const auto position = inbox::find_position(inbox.connection(), "orders", 0);
+    shard.position = *position;
+    shard.place = std::make_shared<const inbox::Place>(inbox::Place{"orders", 0});
+    batch.events = events.events();
+    batch.parts.push_back({&shard, {}, batch.events.back().offset + 1, -1});
+    consumer::Store store{settings, inbox.owner, inbox.connection(), nobody, counts, log};
+    int waits = 0;
+    abandoned = store.store(batch, [&] { return ++waits > 3; }).abandoned;
+  }
+
+  config::Settings settings;
+  Nobody nobody;
+  consumer::IngestCounts counts;
+  base::Logger log{base::LogLevel::error, base::LogFormat::text};
+  consumer::Shard shard;
+  consumer::Batch batch;
+  bool abandoned = false;
+};
+
+void refuse_where(Inbox& inbox, const std::string& condition) {
+  inbox.database().run(
+      "create function inbox.refuse() returns trigger language plpgsql as $$ begin if " + condition +
+      " then raise exception 'no' using errcode = '22P02'; end if; return new; end $$; "
+      "create trigger refuse before insert on inbox.event for each row execute function inbox.refuse()");
+}
+
+}  // namespace
+
+TEST_CASE("a database that refuses every event as bad data stops the batch, and nothing goes to quarantine") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  const int events = GENERATE(20, 70, 500);
+  Batch batch{inbox};
+  batch.at(shard, 0).events(events);
+  SECTION("each row by itself") { refuse_where(inbox, "true"); }
+  SECTION("even where there is none") {
+    inbox.database().run(
+        "create function inbox.refuse() returns trigger language plpgsql as $$ begin raise exception 'no' using "
+        "errcode "
+        "= '22P02'; end $$; create trigger refuse before insert on inbox.position for each row execute function "
+        "inbox.refuse()");
+  }
+  const Stored stored{inbox, batch};
+  CHECK(stored.abandoned);
+  CHECK(inbox.database().number("select count(*) from inbox.quarantine") == 0);
+  CHECK(inbox.position("orders") == 0);
+}
+
+TEST_CASE("bad records go to quarantine however many come in a row, and the good ones are stored") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  const int first = GENERATE(0, 150);
+  refuse_where(inbox, "new.payload = 'poison'::bytea");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(first).events(100, "poison").events(50);
+  const Stored stored{inbox, batch};
+  CHECK_FALSE(stored.abandoned);
+  CHECK(inbox.database().number("select count(*) from inbox.quarantine where reason = 'poison'") == 100);
+  CHECK(inbox.database().number("select count(*) from inbox.event") == first + 50);
+}
