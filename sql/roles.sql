@@ -20,7 +20,7 @@ select format('grant insert, update on %I.%I to %I', :'schema', name, :'ingest')
 from unnest(array['shard', 'position', 'handler', 'routing', 'backfill', 'instance', 'also_seen']) name
 where to_regclass(format('%I.%I', :'schema', name)) is not null \gexec
 select format('grant insert on %I.%I to %I', :'schema', name, :'ingest')
-from unnest(array['ledger', 'event', 'delivery', 'quarantine', 'topic_start']) name
+from unnest(array['ledger', 'event', 'delivery', 'quarantine', 'topic_start', 'audit']) name
 where to_regclass(format('%I.%I', :'schema', name)) is not null \gexec
 
 -- Workers claim, settle and keep house.

@@ -1,6 +1,9 @@
 #include "daemon/preparation.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "daemon/signals.hpp"
@@ -67,6 +70,24 @@ std::optional<Refusal> check_schema(inbox::Connection& connection, const config:
   return std::nullopt;
 }
 
+std::string host_name() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+void tell(const inbox::Registered& registered, const config::Handler& handler, base::Logger& log) {
+  if (registered.has_former_name) {
+    log.warn("daemon: the configuration has a former name of a handler, which keeps its new one, its topics and types",
+             {{"handler", registered.name}, {"configured", handler.name}});
+  }
+  if (registered.is_new) log.info("daemon: handler added", {{"handler", registered.name}});
+  if (!registered.change.empty()) {
+    log.warn("daemon: handler changed; what is stored from now on is owed to it by its new topics and types",
+             {{"handler", registered.name}, {"change", registered.change}});
+  }
+}
+
 }  // namespace
 
 std::optional<Refusal> prepare_database(inbox::Connection& connection, const config::Settings& settings, bool migrate,
@@ -102,13 +123,17 @@ PreparedHandlers prepare_handlers(inbox::Connection& connection, const std::vect
     out.handlers.push_back(std::move(setup));
   }
   try {
-    inbox::register_handlers(connection, handlers);
+    const auto registered = inbox::register_handlers(connection, handlers, "daemon on " + host_name());
+    for (std::size_t i = 0; i < registered.size(); ++i) {
+      out.handlers[i].handler_id = registered[i].handler_id;
+      tell(registered[i], handlers[i], log);
+      // Everything that is counted and looked up by name is so by the name that the database knows.
+      out.handlers[i].settings.name = registered[i].name;
+    }
     for (const auto& known : inbox::read_routing(connection).handlers) {
       const auto ours = std::find_if(out.handlers.begin(), out.handlers.end(),
-                                     [&](const auto& setup) { return setup.settings.name == known.name; });
-      if (ours == out.handlers.end()) continue;
-      ours->handler_id = known.handler_id;
-      ours->paused = known.paused_reason.has_value();
+                                     [&](const auto& setup) { return setup.handler_id == known.handler_id; });
+      if (ours != out.handlers.end()) ours->paused = known.paused_reason.has_value();
     }
   } catch (...) {
     out.refusal = refusal_of(inbox::describe(std::current_exception()), "handlers could not be put into the database");

@@ -36,30 +36,99 @@ std::string start_text(const config::StartAt& start) {
   }
 }
 
-/// Makes one handler's row say what the configuration says; true where routing changes by it.
-bool put_handler(Connection::Access& access, pqxx::work& tx, const config::Handler& handler) {
-  auto aliases = array_of(handler.aliases), topics = array_of(handler.topics), types = array_of(handler.types);
-  const auto alias_bytes = aliases.finish(), topic_bytes = topics.finish(), type_bytes = types.finish();
-  const auto found = access.run_in(tx, statements::find_handler, pqxx::params{handler.name, alias_bytes});
-  if (found.empty()) {
-    const auto id = access.run_in(tx, statements::insert_handler,
-                                  pqxx::params{handler.name, alias_bytes, topic_bytes, type_bytes,
-                                               start_text(handler.start)})[0][0].as<int>();
+std::string joined(const std::vector<std::string>& list, const char* where_empty) {
+  std::string out;
+  for (const std::string& text : list) out.append(out.empty() ? "" : ", ").append(text);
+  return out.empty() ? where_empty : out;
+}
+
+/// A handler's row, as far as the configuration says it.
+struct Row {
+  std::int32_t handler_id = 0;
+  std::string name;
+  std::vector<std::string> aliases, topics, types;
+  bool is_retired = false;
+  bool has_former_name = false;
+};
+
+std::string change_between(const Row& row, const config::Handler& handler) {
+  std::string out;
+  const auto say = [&](const char* what, const std::string& before, const std::string& now) {
+    if (before != now) out.append(out.empty() ? "" : "; ").append(what).append(": ").append(before + " -> " + now);
+  };
+  say("name", row.name, handler.name);
+  say("aliases", joined(row.aliases, "none"), joined(handler.aliases, "none"));
+  say("topics", joined(row.topics, "all"), joined(handler.topics, "all"));
+  say("types", joined(row.types, "all"), joined(handler.types, "all"));
+  say("retired", row.is_retired ? "yes" : "no", "no");
+  return out;
+}
+
+/// Puts the handlers of one configuration into their rows.
+class Registration {
+ public:
+  Registration(Connection::Access& access, pqxx::work& tx, const std::vector<config::Handler>& handlers,
+               const std::string& actor)
+      : access_{access}, tx_{tx}, actor_{actor} {
+    for (const config::Handler& handler : handlers) names_.add(handler.name);
+  }
+
+  Registered put(const config::Handler& handler) {
+    auto row = find(handler);
+    if (!row) return {add(handler), handler.name, true, false, {}};
+    // An older configuration: it neither renames back nor changes what the newer one says, but it is there.
+    if (row->has_former_name && !row->is_retired) return {row->handler_id, row->name, false, true, {}};
+    config::Handler wanted = handler;
+    if (row->has_former_name) {
+      wanted.name = row->name;
+      wanted.aliases = row->aliases;
+      wanted.topics = row->topics;
+      wanted.types = row->types;
+    }
+    Registered out{row->handler_id, wanted.name, false, row->has_former_name, change_between(*row, wanted)};
+    if (!out.change.empty()) update(*row, wanted);
+    return out;
+  }
+
+ private:
+  std::optional<Row> find(const config::Handler& handler) {
+    auto aliases = array_of(handler.aliases);
+    const auto found =
+        access_.run_in(tx_, statements::find_handler, pqxx::params{handler.name, aliases.finish(), names_.finish()});
+    if (found.empty()) return std::nullopt;
+    const auto row = found[0];
+    return Row{row[0].as<std::int32_t>(), row[1].as<std::string>(), texts(row[2]), texts(row[3]), texts(row[4]),
+               row[5].as<bool>(),         row[6].as<bool>()};
+  }
+
+  std::int32_t add(const config::Handler& handler) {
+    auto aliases = array_of(handler.aliases), topics = array_of(handler.topics), types = array_of(handler.types);
+    const auto topic_bytes = topics.finish();
+    const auto id = access_
+                        .run_in(tx_, statements::insert_handler,
+                                pqxx::params{handler.name, aliases.finish(), topic_bytes, types.finish(),
+                                             start_text(handler.start), actor_})[0][0]
+                        .as<std::int32_t>();
     if (handler.start.kind == config::StartAt::Kind::beginning || handler.start.kind == config::StartAt::Kind::time) {
       std::optional<std::int64_t> from;
       if (handler.start.kind == config::StartAt::Kind::time) from = handler.start.time_us;
-      access.run_in(tx, statements::owe_history, pqxx::params{id, topic_bytes, from});
+      access_.run_in(tx_, statements::owe_history, pqxx::params{id, topic_bytes, from});
     }
-    return true;
+    return id;
   }
-  const auto row = found[0];
-  const bool same = row[1].view() == handler.name && texts(row[2]) == handler.aliases &&
-                    texts(row[3]) == handler.topics && texts(row[4]) == handler.types && !row[5].as<bool>();
-  if (same) return false;
-  access.run_in(tx, statements::update_handler,
-                pqxx::params{row[0].as<int>(), handler.name, alias_bytes, topic_bytes, type_bytes});
-  return true;
-}
+
+  void update(const Row& row, const config::Handler& handler) {
+    auto aliases = array_of(handler.aliases), topics = array_of(handler.topics), types = array_of(handler.types);
+    access_.run_in(
+        tx_, statements::update_handler,
+        pqxx::params{row.handler_id, handler.name, aliases.finish(), topics.finish(), types.finish(), actor_});
+  }
+
+  Connection::Access& access_;
+  pqxx::work& tx_;
+  const std::string& actor_;
+  ArrayParameter names_{Type::text};  ///< of all handlers of the configuration
+};
 
 bool matches_one(std::string_view name, std::string_view pattern) {
   if (!pattern.empty() && pattern.back() == '*') return name.starts_with(pattern.substr(0, pattern.size() - 1));
@@ -84,16 +153,21 @@ bool matches(std::string_view name, const std::vector<std::string>& patterns) {
                                          [&](const std::string& pattern) { return matches_one(name, pattern); });
 }
 
-void register_handlers(Connection& connection, const std::vector<config::Handler>& handlers) {
+std::vector<Registered> register_handlers(Connection& connection, const std::vector<config::Handler>& handlers,
+                                          const std::string& actor) {
   auto& access = connection.access();
+  std::vector<Registered> out;
   access.transaction([&](pqxx::work& tx) {
     access.run_in(tx, statements::set_lock_timeout, pqxx::params{routing_lock_timeout});
     access.run_in(tx, statements::lock_routing, {});
-    bool changed = false;
-    for (const config::Handler& handler : handlers) changed |= put_handler(access, tx, handler);
+    Registration registration{access, tx, handlers, actor};
+    for (const config::Handler& handler : handlers) out.push_back(registration.put(handler));
+    const bool changed =
+        std::any_of(out.begin(), out.end(), [](const Registered& one) { return one.is_new || !one.change.empty(); });
     if (changed) access.run_in(tx, statements::next_routing_version, {});
     return true;
   });
+  return out;
 }
 
 std::int64_t backfill_bite(Connection& connection, int bite_events) {

@@ -29,10 +29,22 @@ Routing read_routing(Connection& connection);
 /// Whether a name is in a list of exact names and prefixes; the same rule as SQL's inbox.matches.
 bool matches(std::string_view name, const std::vector<std::string>& patterns);
 
+/// A handler of the configuration, as the database knows it from now on.
+struct Registered {
+  std::int32_t handler_id = 0;
+  std::string name;                            ///< its newest, where the configuration has a former one
+  bool is_new = false;
+  bool has_former_name = false;                ///< the configuration is older than the rename, and changes nothing
+  std::string change;                          ///< what is another now, for the log: `topics: a -> a, b`, or empty
+};
+
 /// Makes the database's handlers say what the configuration says: adds or changes, never removes; renames by alias. A
-/// handler that is new with `start` in the past is owed the events stored before (table backfill). Waits for running
-/// ingest transactions, for a bounded time.
-void register_handlers(Connection& connection, const std::vector<config::Handler>& handlers);
+/// configuration that calls a handler by a former name (the old version, in a rolling deploy) leaves it as it is. What
+/// was added or changed is noted in audit. A handler that is new with `start` in the past is owed the events stored
+/// before (table backfill); one that is changed is owed by its new topics and types what is stored from now on. Waits
+/// for running ingest transactions, for a bounded time. Returns one for each handler, in order.
+std::vector<Registered> register_handlers(Connection& connection, const std::vector<config::Handler>& handlers,
+                                          const std::string& actor = "daemon");
 
 /// Turns one bite of owed history into deliveries; returns the events it went through, 0 where nothing is left to do.
 std::int64_t backfill_bite(Connection& connection, int bite_events);

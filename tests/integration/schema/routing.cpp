@@ -65,6 +65,58 @@ TEST_CASE("a handler that is renamed with an alias keeps its id and its deliveri
   CHECK(inbox.database().text("select handler || ' ' || due from inbox.backlog") == "send-receipt 5");
 }
 
+TEST_CASE("in a rolling deploy of a rename the old configuration finds the handler under its new name and leaves it") {
+  Inbox inbox;
+  auto old_one = handler_named("mail-receipt");
+  old_one.topics = {"orders"};
+  auto new_one = handler_named("send-receipt");
+  new_one.aliases = {"mail-receipt"};
+  new_one.topics = {"orders", "refunds"};
+  const auto id = inbox::register_handlers(inbox.connection(), {old_one}).at(0).handler_id;
+  const auto renamed = inbox::register_handlers(inbox.connection(), {new_one}).at(0);
+  CHECK(renamed.handler_id == id);
+  CHECK(renamed.change ==
+        "name: mail-receipt -> send-receipt; aliases: none -> mail-receipt; topics: orders -> orders, refunds");
+  const auto version = inbox.routing_version();
+
+  const auto back = inbox::register_handlers(inbox.connection(), {old_one}).at(0);  // an old instance starts again
+  CHECK(back.handler_id == id);
+  CHECK(back.name == "send-receipt");
+  CHECK(back.has_former_name);
+  CHECK(back.change.empty());
+  CHECK(inbox.routing_version() == version);
+  CHECK(inbox.database().text("select string_agg(name || ' ' || aliases::text || ' ' || topics::text, ', ') from "
+                              "inbox.handler") == "send-receipt {mail-receipt} {orders,refunds}");
+  const auto shard = inbox.add_shard("refunds");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(3).owe(id).store(inbox.connection());
+  CHECK(inbox::outstanding(inbox.connection(), {"mail-receipt"}) == 3);
+
+  // One configuration that has both means two.
+  const auto both = inbox::register_handlers(inbox.connection(), {old_one, new_one});
+  CHECK(both.at(0).is_new);
+  CHECK(both.at(0).handler_id != id);
+  CHECK(both.at(1).handler_id == id);
+}
+
+TEST_CASE("whoever adds a handler or changes one is in audit, with what was before") {
+  Inbox inbox;
+  auto handler = handler_named("receipt");
+  handler.topics = {"orders"};
+  inbox::register_handlers(inbox.connection(), {handler}, "daemon on pod-1");
+  inbox::register_handlers(inbox.connection(), {handler}, "daemon on pod-1");
+  handler.topics = {"orders", "refunds"};
+  handler.types = {"Placed"};
+  const auto changed = inbox::register_handlers(inbox.connection(), {handler}, "daemon on pod-2").at(0);
+  CHECK(changed.change == "topics: orders -> orders, refunds; types: all -> Placed");
+  CHECK(inbox.database().text("select string_agg(actor || ' ' || operation || ' ' || target, ', ' order by audit_id) "
+                              "from inbox.audit") ==
+        "daemon on pod-1 handlers add receipt, daemon on pod-2 handlers change receipt");
+  CHECK(inbox.database().text("select (detail -> 'old' ->> 'topics') || ' ' || (detail -> 'new' ->> 'topics') from "
+                              "inbox.audit where operation = 'handlers change'") ==
+        R"(["orders"] ["orders", "refunds"])");
+}
+
 TEST_CASE("a batch routed under an old version is refused and writes nothing: a rolling deploy loses no event") {
   Inbox inbox;
   const auto old_handler = inbox.add_handler("old");
