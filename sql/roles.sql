@@ -4,8 +4,8 @@
 --        -f sql/roles.sql DATABASE
 --
 -- owner runs `inboxd migrate` and owns everything; ingest and worker are granted to the daemon's login (both, where one
--- process does all); reader sees everything and changes nothing. Run it again after each migration: it
--- grants what is new.
+-- process does all); reader sees everything and changes nothing. Run it again after each migration: it grants what is
+-- new. Functions that do what their owner may (they make and drop day partitions) are for ingest and worker alone.
 \set ON_ERROR_STOP on
 
 select format('create role %I nologin', name) from unnest(array[:'owner', :'ingest', :'worker', :'reader']) name
@@ -22,6 +22,9 @@ where to_regclass(format('%I.%I', :'schema', name)) is not null \gexec
 select format('grant insert on %I.%I to %I', :'schema', name, :'ingest')
 from unnest(array['ledger', 'event', 'delivery', 'quarantine', 'topic_start', 'audit']) name
 where to_regclass(format('%I.%I', :'schema', name)) is not null \gexec
+-- To lock a row of the ledger takes the right to update a column of it; none is ever updated.
+select format('grant update (received_on) on %I.ledger to %I', :'schema', :'ingest')
+where to_regclass(format('%I.ledger', :'schema')) is not null \gexec
 
 -- Workers claim, settle and keep house.
 select format('grant insert, update, delete on %I.%I to %I', :'schema', name, :'worker')
@@ -30,5 +33,12 @@ from unnest(array['delivery', 'outcome', 'failure', 'dead_letter', 'quarantine',
 where to_regclass(format('%I.%I', :'schema', name)) is not null \gexec
 
 select format('grant usage on all sequences in schema %I to %I, %I', :'schema', :'ingest', :'worker') \gexec
-select format('grant execute on all functions in schema %I to %I, %I, %I', :'schema', :'ingest', :'worker',
-              :'reader') \gexec
+select format('grant execute on all functions in schema %I to %I', :'schema', :'worker') \gexec
+select format('revoke execute on function %s from public, %I', f.oid::regprocedure, :'reader')
+from pg_proc f where f.pronamespace = (:'schema')::regnamespace and f.prosecdef \gexec
+select format('grant execute on function %s to %I', f.oid::regprocedure, :'ingest')
+from pg_proc f
+where f.pronamespace = (:'schema')::regnamespace and (not f.prosecdef or f.proname = 'make_partitions') \gexec
+-- What the views call.
+select format('grant execute on function %s to %I', f.oid::regprocedure, :'reader')
+from pg_proc f where f.pronamespace = (:'schema')::regnamespace and f.provolatile = 'i' \gexec

@@ -502,6 +502,9 @@ declare
   v_day date;
   v_name text;
 begin
+  if p_days is null or p_days not between 0 and 400 then
+    raise exception 'no number of days from 0 to 400: %', p_days using errcode = 'invalid_parameter_value';
+  end if;
   -- One maker at a time, for this transaction only (works behind a transaction pooler).
   perform pg_advisory_xact_lock(1768841849, 'inbox.routing'::regclass::oid::int);
   foreach v_table in array array['event', 'outcome', 'failure'] loop
@@ -579,6 +582,10 @@ declare
   v_name text;
   v_end timestamptz;
 begin
+  if p_table is null or p_table not in ('event', 'outcome', 'failure') or p_keep is null or p_keep < interval '0' then
+    raise exception 'no table of days, or no time to keep it: %, %', p_table, p_keep
+      using errcode = 'invalid_parameter_value';
+  end if;
   for v_name, v_end in
     select c.relname, to_date(right(c.relname, 8), 'YYYYMMDD') + 1
     from pg_inherits i join pg_class c on c.oid = i.inhrelid
@@ -597,3 +604,6 @@ begin
   return null;
 end
 $$;
+
+-- They do what their owner may: for those alone whom roles.sql names.
+revoke all on function inbox.make_partitions(int), inbox.drop_partition(text, interval) from public;

@@ -58,6 +58,21 @@ TEST_CASE("a day is dropped when it is past its retention, and not while somebod
   CHECK(again.store(inbox.connection()).duplicates == 1);
 }
 
+TEST_CASE("days are made and dropped within reason only") {
+  using namespace std::chrono_literals;
+  Inbox inbox;
+  inbox.add_shard("orders");
+  make_old_day(inbox);
+  for (const char* table : {"position", ".*", "EVENT", ""}) {
+    CHECK(failure_of([&] { inbox::drop_partition(inbox.connection(), table, 24h); }).sqlstate == "22023");
+  }
+  CHECK(failure_of([&] { inbox::drop_partition(inbox.connection(), "event", -24h); }).sqlstate == "22023");
+  CHECK_THROWS(inbox.database().run("select inbox.drop_partition('event', null)"));
+  CHECK(failure_of([&] { inbox::make_partitions(inbox.connection(), 1'000'000); }).sqlstate == "22023");
+  CHECK(inbox.database().number("select count(*) from pg_inherits where inhrelid = "
+                                "to_regclass('inbox.event_20200101')") == 1);
+}
+
 TEST_CASE("a drop that has to wait for a long reader gives up soon and lets ingest go on") {
   using namespace std::chrono_literals;
   Inbox inbox;
