@@ -19,8 +19,12 @@ using Type = ArrayParameter::Type;
 constexpr std::size_t ranges_read_one_by_one = 4;
 /// unless the span holds more offsets than this for each of the run's events.
 constexpr std::int64_t offsets_worth_reading = 4;
-/// The first portion of events read for a claim; later ones grow with what an event turned out to weigh.
-constexpr std::int64_t first_portion_events = 1024;
+/// The first portion of events read for a claim where nobody knows what one weighs, and where it is known of the last
+/// claim: small, because the next one may be another matter. Later portions grow with what an event turns out to weigh,
+constexpr std::int64_t first_portion_events = 64;
+constexpr std::int64_t largest_first_portion_events = 256;
+/// by no more than this factor of what was read before.
+constexpr std::int64_t portion_growth = 4;
 constexpr std::int64_t largest_portion_events = 16 * 1024;
 
 /// A claimed row before its events are read.
@@ -169,20 +173,24 @@ std::size_t end_of_portion(const std::vector<ClaimedRow>& rows, std::size_t begi
   return end;
 }
 
-/// Reads the events of rows in portions until about `most_bytes` are read; returns how many rows were read.
-std::size_t read_runs(Connection::Access& access, std::vector<ClaimedRow>& rows, std::size_t most_bytes) {
+/// Reads the events of rows in portions until about `most_bytes` are read; returns how many rows were read. `weight`:
+/// bytes of an event in the handler's last claim (0: not known), and then in this one.
+std::size_t read_runs(Connection::Access& access, std::vector<ClaimedRow>& rows, std::size_t most_bytes,
+                      std::int64_t& weight) {
   read_places(access, rows);
-  std::size_t bytes = 0;
+  const auto most = static_cast<std::int64_t>(most_bytes);
+  std::int64_t bytes = 0;
   std::int64_t events = 0;
-  std::int64_t portion = first_portion_events;
+  std::int64_t portion =
+      weight == 0 ? first_portion_events : std::clamp<std::int64_t>(most / weight / 2, 1, largest_first_portion_events);
   std::size_t done = 0;
-  while (done < rows.size() && (done == 0 || bytes < most_bytes)) {
+  while (done < rows.size() && (done == 0 || bytes < most)) {
     const std::size_t end = end_of_portion(rows, done, portion);
-    bytes += read_portion(access, rows, done, end);
+    bytes += static_cast<std::int64_t>(read_portion(access, rows, done, end));
     for (; done < end; ++done) events += rows[done].events;
-    const auto each = static_cast<std::int64_t>(bytes) / std::max<std::int64_t>(events, 1) + 1;
-    const auto left = static_cast<std::int64_t>(most_bytes) - static_cast<std::int64_t>(bytes);
-    portion = std::clamp<std::int64_t>(left / each / 2, 1, largest_portion_events);
+    weight = bytes / std::max<std::int64_t>(events, 1) + 1;
+    portion = std::clamp<std::int64_t>((most - bytes) / weight / 2, 1,
+                                       std::min(events * portion_growth, largest_portion_events));
   }
   return done;
 }
@@ -222,7 +230,7 @@ Claimed claim(Connection& connection, const ClaimRequest& request) {
   if (rows.empty()) return out;
   std::size_t done = 0;
   try {
-    done = read_runs(access, rows, request.bytes);
+    done = read_runs(access, rows, request.bytes, access.event_weights[request.handler_id]);
   } catch (...) {
     give_back_quietly(connection, request.owner, rows);
     throw;

@@ -73,6 +73,8 @@ struct Connection::Access {
   int generation = 0;
   bool compiles_statements = false;            ///< jit is on in the session
   bool expects_duplicates = false;             ///< the last batch had some: the next is likely to, too
+  /// Bytes of an event in the last claim of each handler.
+  std::unordered_map<std::int32_t, std::int64_t> event_weights;
 
  private:
   struct Backend {

@@ -114,6 +114,27 @@ TEST_CASE("a claim that wants less than a run holds takes a part and leaves the 
   CHECK(rest.runs.at(0).claims == 1);  // the split is nobody's unclean end
 }
 
+TEST_CASE("a claim reads about as many bytes as it may, the first one, too, and gives the rest back uncharged") {
+  Inbox inbox;
+  constexpr std::size_t each = 16 << 10;
+  const auto handler = owe_runs(inbox, 128, 8, std::string(each, 'x'));
+  inbox::ClaimRequest request;
+  request.handler_id = handler;
+  request.owner = inbox.owner;
+  request.lease = milliseconds{30'000};
+  request.events = 1'000'000;
+  request.rows = 1000;
+  request.bytes = 512 << 10;
+  for (int i = 0; i < 3; ++i) {
+    const auto claimed = inbox::claim(inbox.connection(), request);
+    const auto bytes = static_cast<std::size_t>(events_in(claimed.runs)) * each;
+    INFO("claim " << i << " read " << bytes << " bytes of events");
+    CHECK(bytes >= request.bytes / 2);
+    CHECK(bytes <= (i == 0 ? 4 : 2) * request.bytes);
+  }
+  CHECK(inbox.database().number("select count(*) from inbox.delivery where owner is null and claims > 0") == 0);
+}
+
 TEST_CASE("a claim never takes more than it wants, however the rows are cut") {
   Inbox inbox;
   const auto handler = owe_runs(inbox, 10, 7);
