@@ -189,7 +189,8 @@ std::vector<Row<Topic>> topic_rows() {
   add(choice("on_missing_id", {"quarantine", "position", "digest"},
              "What becomes of a record without an id: kept aside, or given one made of its position or its content."),
       &Topic::on_missing_id);
-  add(size("payload_limit", 1, 512 * mebibyte, "The largest payload; a larger one goes to quarantine."),
+  add(size("payload_limit", 1, 512 * mebibyte,
+           "The largest payload, key, or all headers; what is larger goes to quarantine."),
       &Topic::payload_limit);
   add(choice("tombstones", {"store", "skip"}, "Whether records without a value become events."), &Topic::tombstones);
   return rows;

@@ -1,6 +1,7 @@
 #include "consumer/batch.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/text.hpp"
 #include "envelope/identity.hpp"
@@ -10,6 +11,10 @@ namespace inboxd::consumer {
 namespace {
 
 constexpr std::size_t longest_detail = 500;
+/// What is kept of the headers of a record that is too large.
+constexpr std::size_t most_header_bytes = 8 << 10;
+/// What a header takes beside its name and its value.
+constexpr std::size_t header_overhead = 8;
 
 event::MaybeBytes bytes_of(const void* data, std::size_t size) {
   if (data == nullptr) return std::nullopt;
@@ -29,12 +34,38 @@ void read_headers(const rd_kafka_message_t& message, std::vector<event::Header>&
   }
 }
 
-event::MaybeBytes packed_headers(const event::Record& record, base::Arena& arena) {
-  if (record.headers.empty()) return std::nullopt;
-  return arena.copy(event::pack_headers(record.headers));
+event::MaybeBytes packed_headers(const std::vector<event::Header>& headers, base::Arena& arena) {
+  if (headers.empty()) return std::nullopt;
+  return event::pack_headers(headers, arena);
+}
+
+/// The first headers, as many as the limit allows.
+std::vector<event::Header> first_of(const std::vector<event::Header>& headers) {
+  std::vector<event::Header> out;
+  std::size_t size = 0;
+  for (const event::Header& header : headers) {
+    size += event::packed_size({header});
+    if (size > most_header_bytes) break;
+    out.push_back(header);
+  }
+  return out;
 }
 
 }  // namespace
+
+std::size_t size_of(const rd_kafka_message_t& message) {
+  std::size_t size = message.len + message.key_len;
+  rd_kafka_headers_t* headers = nullptr;
+  if (rd_kafka_message_headers(&message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR) return size;
+  const char* name = nullptr;
+  const void* value = nullptr;
+  std::size_t length = 0;
+  for (std::size_t i = 0; rd_kafka_header_get_all(headers, i, &name, &value, &length) == RD_KAFKA_RESP_ERR_NO_ERROR;
+       ++i) {
+    size += header_overhead + std::strlen(name) + length;
+  }
+  return size;
+}
 
 event::Record record_of(const rd_kafka_message_t& message, std::vector<event::Header>&& headers) {
   event::Record record;
@@ -93,7 +124,7 @@ inbox::QuarantinedRecord quarantined(const event::Record& record, std::int32_t s
     out.key = record.key;
     out.payload = record.payload;
   }
-  out.headers = packed_headers(record, arena);
+  out.headers = packed_headers(with_payload ? record.headers : first_of(record.headers), arena);
   out.payload_size = record.payload ? static_cast<std::int64_t>(record.payload->size()) : 0;
   out.digest = envelope::digest_of(record.key, record.payload);
   out.kafka_timestamp = record.timestamp;

@@ -59,6 +59,9 @@ struct Batch {
   bool empty() const { return parts.empty(); }
 };
 
+/// What of a message counts against the limits: key, payload and headers.
+std::size_t size_of(const rd_kafka_message_t& message);
+
 /// The record of a message: views into it. `headers` is reused to save allocations.
 event::Record record_of(const rd_kafka_message_t& message, std::vector<event::Header>&& headers);
 

@@ -18,8 +18,6 @@ constexpr int most_corrupt_reads = 3;
 constexpr int most_chores_pending = 2;
 constexpr std::chrono::seconds start_entries_again_after{1};
 
-std::size_t size_of(const rd_kafka_message_t& message) { return message.len + message.key_len; }
-
 bool is_about_position(rd_kafka_resp_err_t code) {
   return code == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET || code == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE ||
          code == RD_KAFKA_RESP_ERR__LOG_TRUNCATION;

@@ -61,12 +61,15 @@ std::optional<std::string> problem_with_size(const Input& in) {
   const auto size = [](const event::MaybeBytes& bytes) { return bytes ? bytes->size() : 0; };
   const std::size_t payload = size(in.record.payload);
   const std::size_t key = size(in.record.key);
-  if (payload <= limit && key <= limit) return std::nullopt;
+  const std::size_t headers = event::packed_size(in.record.headers);
+  if (payload <= limit && key <= limit && headers <= limit) return std::nullopt;
   const auto digest = static_cast<std::uint64_t>(digest_of(in.record.key, in.record.payload));
   char hex[17];
   std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(digest));
-  return (payload > limit ? "the payload has " + std::to_string(payload) : "the key has " + std::to_string(key)) +
-         " bytes, the topic's payload_limit is " + std::to_string(limit) + "; digest " + hex;
+  const std::string what = payload > limit ? "the payload has " + std::to_string(payload)
+                           : key > limit   ? "the key has " + std::to_string(key)
+                                           : "the headers have " + std::to_string(headers);
+  return what + " bytes, the topic's payload_limit is " + std::to_string(limit) + "; digest " + hex;
 }
 
 void check_attribute(Reading& reading, std::string_view name, const event::MaybeBytes& text) {

@@ -17,12 +17,6 @@ char* put_bytes(char* out, std::string_view bytes) {
   return out + bytes.size();
 }
 
-std::size_t packed_size(const std::vector<Header>& headers) {
-  std::size_t size = 0;
-  for (const Header& header : headers) size += 8 + header.name.size() + (header.value ? header.value->size() : 0);
-  return size;
-}
-
 void pack_into(char* out, const std::vector<Header>& headers) {
   for (const Header& header : headers) {
     out = put_bytes(out, header.name);
@@ -48,6 +42,12 @@ bool take_bytes(std::string_view& packed, std::int32_t length, std::string_view&
 }
 
 }  // namespace
+
+std::size_t packed_size(const std::vector<Header>& headers) {
+  std::size_t size = 0;
+  for (const Header& header : headers) size += 8 + header.name.size() + (header.value ? header.value->size() : 0);
+  return size;
+}
 
 std::string pack_headers(const std::vector<Header>& headers) {
   std::string out(packed_size(headers), '\0');

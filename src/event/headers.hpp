@@ -16,6 +16,9 @@ std::string pack_headers(const std::vector<Header>& headers);
 /// The same into the arena's memory: for the hot path, where nothing else is allocated.
 std::string_view pack_headers(const std::vector<Header>& headers, base::Arena& arena);
 
+/// What they take in packed form.
+std::size_t packed_size(const std::vector<Header>& headers);
+
 /// The headers in packed form, as views into it; what is cut off at the end is left out.
 std::vector<Header> unpack_headers(std::string_view packed);
 

@@ -1,8 +1,9 @@
-// Bad records are told from a database that refuses everything.
+// Bad records are told from a database that refuses everything, and what is kept of records that are too large.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
 #include "consumer/store.hpp"
+#include "event/headers.hpp"
 #include "integration/support/inbox.hpp"
 
 using namespace inboxd;
@@ -80,4 +81,16 @@ TEST_CASE("bad records go to quarantine however many come in a row, and the good
   CHECK_FALSE(stored.abandoned);
   CHECK(inbox.database().number("select count(*) from inbox.quarantine where reason = 'poison'") == 100);
   CHECK(inbox.database().number("select count(*) from inbox.event") == first + 50);
+}
+
+TEST_CASE("of a record that is too large quarantine keeps the headers that fit, and of another all") {
+  event::Record record;
+  const std::string large(5'000, 'x');
+  record.headers = {{"id", "1"}, {"a", large}, {"b", large}, {"c", "small"}};
+  base::Arena arena;
+  const auto headers_kept = [&](bool with_payload) {
+    return event::unpack_headers(*consumer::quarantined(record, 1, "too_large", "why", with_payload, arena).headers);
+  };
+  CHECK(headers_kept(true) == record.headers);
+  CHECK(headers_kept(false) == std::vector<event::Header>{record.headers[0], record.headers[1]});
 }

@@ -88,6 +88,17 @@ TEST_CASE("a key over the limit is refused, too") {
   CHECK(Outcome{record, by}.rejection().starts_with("too_large: the key has 11 bytes"));
 }
 
+TEST_CASE("headers over the limit are refused, all of them together") {
+  TopicRules by = rules();
+  by.topic.payload_limit = 1000;
+  const auto with = [&](std::size_t size) {
+    return with_headers({{"id", a_uuid}, {"a", std::string(size, 'x')}, {"b", std::string(500, 'x')}});
+  };
+  // Each takes eight bytes beside its name and its value.
+  CHECK(Outcome{with(436), by}.is_event());
+  CHECK(Outcome{with(437), by}.rejection().starts_with("too_large: the headers have 1001 bytes"));
+}
+
 TEST_CASE("an absurd timestamp of the record is left out and the event kept") {
   for (const std::int64_t absurd : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::min()}) {
     event::Record record = with_headers({{"id", a_uuid}});
