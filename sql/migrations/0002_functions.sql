@@ -573,9 +573,17 @@ begin
 end
 $$;
 
+-- Whether somebody still needs events of the day that ends then: deliveries that wait for them, and history that is
+-- still being turned into deliveries.
+create function inbox.is_day_needed(p_end timestamptz) returns boolean language sql stable as $$
+  select exists (select from inbox.backfill)
+      or exists (
+        select from inbox.delivery d where d.received_from < p_end and d.received_to >= p_end - interval '1 day')
+$$;
+
 -- Drops one day partition of a table that is older than p_keep and that nothing needs any more; returns its name, or
--- null where there is none. Deliveries that still wait for events of that day keep it, and so does history that is
--- still being turned into deliveries: looked for behind the lock, so that nobody adds any meanwhile.
+-- null where there is none. What is needed is looked for before any lock, and once more behind it, when nobody can add
+-- to it. The partitioned table is locked first, as by everybody who reads or writes a day of it.
 create function inbox.drop_partition(p_table text, p_keep interval) returns text
 language plpgsql security definer set search_path = pg_catalog, pg_temp set timezone = 'UTC' as $$
 declare
@@ -593,11 +601,10 @@ begin
     order by c.relname
   loop
     exit when v_end > clock_timestamp() - p_keep;
+    continue when p_table = 'event' and inbox.is_day_needed(v_end);
+    execute format('lock table only inbox.%I in access exclusive mode', p_table);
     execute format('lock table inbox.%I in access exclusive mode', v_name);
-    continue when p_table = 'event' and (
-      exists (select from inbox.backfill)
-      or exists (
-        select from inbox.delivery d where d.received_from < v_end and d.received_to >= v_end - interval '1 day'));
+    continue when p_table = 'event' and inbox.is_day_needed(v_end);
     execute format('drop table inbox.%I', v_name);
     return v_name;
   end loop;

@@ -131,15 +131,25 @@ void Maintenance::purge() {
   const std::array<std::pair<const char*, config::Retention::Keep>, 3> tables{
       {{"event", keep.events}, {"outcome", keep.outcomes}, {"failure", keep.failures}}};
   for (const auto& [table, time] : tables) {
-    if (!time) continue;
-    while (const auto dropped = inbox::drop_partition(connection_, table, *time)) {
-      log_.info("maintenance: a day is kept no longer", {{"partition", *dropped}});
-    }
+    if (time) drop_days(table, *time);
   }
   if (keep.ledger) {
     in_bites([&] { return inbox::trim_ledger(connection_, *keep.ledger, bite_rows); });
   }
   in_bites([&] { return inbox::trim_old_rows(connection_, keep.dead_letters, keep.quarantine, bite_rows); });
+}
+
+void Maintenance::drop_days(const char* table, std::chrono::milliseconds keep) {
+  try {
+    while (const auto dropped = inbox::drop_partition(connection_, table, keep)) {
+      log_.info("maintenance: a day is kept no longer", {{"partition", *dropped}});
+    }
+  } catch (...) {
+    // Somebody reads it for long, say: no reason to keep what is old elsewhere.
+    const auto failure = inbox::describe(std::current_exception());
+    log_.warn("maintenance: days of a table are dropped later",
+              {{"table", table}, {"fault", name_of(failure.fault)}, {"error", failure.message}});
+  }
 }
 
 void Maintenance::trim_positions() {

@@ -57,6 +57,7 @@ class Maintenance final {
   void backfill();
   void make_partitions();
   void purge();
+  void drop_days(const char* table, std::chrono::milliseconds keep);
   void trim_positions();
   /// Repeats while a bite was a whole one and nobody wants to stop.
   void in_bites(const std::function<std::int64_t()>& bite);

@@ -1,5 +1,6 @@
 // Day partitions, retention, and who keeps vacuum from its work.
 #include <catch2/catch_test_macros.hpp>
+#include <thread>
 
 #include "integration/support/inbox.hpp"
 
@@ -56,6 +57,34 @@ TEST_CASE("a day is dropped when it is past its retention, and not while somebod
   Batch again{inbox};  // purged, then delivered once more: still absorbed
   again.at(shard, 5).event(batch.events()[0].event_id).owe(handler);
   CHECK(again.store(inbox.connection()).duplicates == 1);
+}
+
+TEST_CASE("a day that is still needed is not locked at all, and one that goes is locked in the order of its readers") {
+  using namespace std::chrono_literals;
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  const auto shard = inbox.add_shard("orders");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(1).owe(handler).store(inbox.connection());
+  make_old_day(inbox);
+  Session reader{inbox.database().url(), inbox.database().schema()};
+  reader.run("begin; select count(*) from inbox.event_20200101");
+  CHECK_FALSE(inbox::drop_partition(inbox.connection(), "event", 24h).has_value());
+  reader.run("rollback");
+
+  inbox.database().run("delete from inbox.delivery");
+  reader.run(
+      "begin; set local lock_timeout = '100ms'; "
+      "select count(*) from inbox.event where received_at >= '2020-01-02 00:00:00+00'");
+  std::thread dropping{[&] {
+    CHECK(failure_of([&] { inbox::drop_partition(inbox.connection(), "event", 24h); }).fault == inbox::Fault::retry);
+  }};
+  inbox.database().wait_for(
+      "the drop waits", "select count(*) from pg_locks where not granted and relation = 'inbox.event'::regclass", 1);
+  CHECK(reader.number("select count(*) from inbox.event") == 1);
+  dropping.join();
+  reader.run("rollback");
+  CHECK(inbox::drop_partition(inbox.connection(), "event", 24h) == "event_20200101");
 }
 
 TEST_CASE("days are made and dropped within reason only") {
