@@ -31,41 +31,62 @@ language sql immutable parallel safe as $$
     where case when right(p, 1) = '*' then starts_with(name, left(p, -1)) else name = p end)
 $$;
 
--- Packed headers as a JSON object, the last of a name wins: a string, null, or {"base64": …} where it is no text.
+-- Bytes as text where they are UTF-8 without a NUL, and null where not. Looked at before they are converted: to catch
+-- the error takes a subtransaction, which no parallel plan allows. What needs no escape is ASCII, as nearly all is. Not
+-- strict, so that it is inlined.
+create function inbox.text_of(raw bytea) returns text language sql immutable parallel safe as $$
+  select case when strpos(encode(raw, 'escape'), '\') = 0 then encode(raw, 'escape')
+              when encode(raw, 'hex') ~ ('^(?:0[1-9a-f]|[1-7][0-9a-f]|(?:c[2-9a-f]|d[0-9a-f])[89ab][0-9a-f]'
+                                         '|(?:e0[ab]|e[1-9abcef][89ab]|ed[89])[0-9a-f][89ab][0-9a-f]'
+                                         '|(?:f0[9ab]|f[1-3][89ab]|f48)[0-9a-f][89ab][0-9a-f][89ab][0-9a-f])*$')
+              then convert_from(raw, 'UTF8') end
+$$;
+
+-- Packed headers as a JSON object, the last of a name wins: a string, null, or {"base64": …} where it is no text. Of
+-- more than 1000 headers only the first 1000. Put together once, at the end: by header it would take their square.
 create function inbox.headers_of(packed bytea) returns jsonb language plpgsql immutable strict parallel safe as $$
 declare
-  result jsonb := '{}';
-  at int := 1;
+  most constant int := 1000;
+  bytes constant bytea := packed || ''::bytea;  -- unpacked once, where it is stored compressed
+  names text[] := '{}';
+  texts text[] := '{}';
+  raws bytea[] := '{}';  -- null where it is a text
+  has_raw boolean := false;
+  at int := 0;
   size int;
-  name text;
   raw bytea;
-  value jsonb;
+  name text;
+  value text;
 begin
-  while at + 3 <= length(packed) loop
-    size := ('x' || encode(substr(packed, at, 4), 'hex'))::bit(32)::int;
-    raw := substr(packed, at + 4, size);
-    begin
-      name := convert_from(raw, 'UTF8');
-    exception when others then
-      name := 'base64:' || encode(raw, 'base64');
-    end;
+  while at + 8 <= length(bytes) and cardinality(names) < most loop
+    size := (get_byte(bytes, at) << 24) | (get_byte(bytes, at + 1) << 16) | (get_byte(bytes, at + 2) << 8)
+            | get_byte(bytes, at + 3);
+    exit when size < 0 or size > length(bytes) - at - 8;
+    raw := substr(bytes, at + 5, size);
+    name := coalesce(inbox.text_of(raw), 'base64:' || encode(raw, 'base64'));
     at := at + 4 + size;
-    size := ('x' || encode(substr(packed, at, 4), 'hex'))::bit(32)::int;
-    at := at + 4;
-    if size < 0 then
-      value := 'null';
-    else
-      raw := substr(packed, at, size);
-      begin
-        value := to_jsonb(convert_from(raw, 'UTF8'));
-      exception when others then
-        value := jsonb_build_object('base64', encode(raw, 'base64'));
-      end;
-      at := at + size;
+    size := (get_byte(bytes, at) << 24) | (get_byte(bytes, at + 1) << 16) | (get_byte(bytes, at + 2) << 8)
+            | get_byte(bytes, at + 3);
+    exit when size > length(bytes) - at - 4;
+    raw := case when size >= 0 then substr(bytes, at + 5, size) end;
+    value := inbox.text_of(raw);
+    if value is not null then
+      raw := null;
+    elsif raw is not null then
+      has_raw := true;
     end if;
-    result := result || jsonb_build_object(name, value);
+    names := names || name;
+    texts := texts || value;
+    raws := raws || raw;
+    at := at + 4 + greatest(size, 0);
   end loop;
-  return result;
+  if not has_raw then
+    return jsonb_object(names, texts);
+  end if;
+  return (
+    select jsonb_object_agg(x.name, case when x.raw is null then to_jsonb(x.value)
+                                         else jsonb_build_object('base64', encode(x.raw, 'base64')) end order by x.i)
+    from unnest(names, texts, raws) with ordinality x(name, value, raw, i));
 end
 $$;
 

@@ -1,7 +1,9 @@
 // The public face: columns are promises, states are what people see.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <chrono>
 
+#include "event/headers.hpp"
 #include "integration/support/inbox.hpp"
 
 using namespace inboxd;
@@ -95,4 +97,45 @@ TEST_CASE("the deliveries of one event are found by its id without reading every
   }
   WARN("buffers read to find the deliveries of one of 20000 events: " << buffers);
   CHECK(buffers < 100);
+}
+
+TEST_CASE("hostile headers are shown as far as they can be, in a parallel plan, too") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  using namespace std::string_view_literals;
+  const auto shown = [&](const std::vector<event::Header>& headers) {
+    Batch batch{inbox};
+    batch.at(shard, inbox.position("orders")).events(1);
+    const std::string packed = event::pack_headers(headers);
+    batch.get().events[0].headers = packed;
+    batch.store(inbox.connection());
+    return inbox.database().text("select headers from inbox.events order by \"offset\" desc limit 1");
+  };
+  // Where a plan is made to be parallel, a function that catches errors would fail.
+  inbox.database().run(
+      "set min_parallel_table_scan_size = 0; set parallel_setup_cost = 0; "
+      "set parallel_tuple_cost = 0; do $$ begin execute format('set %I = on', (select name from "
+      "pg_settings where name in ('force_parallel_mode', 'debug_parallel_query'))); end $$");
+  CHECK(shown({{"a", "1"}, {"n", std::nullopt}, {"a", "2"}, {"empty", ""}}) == R"({"a": "2", "n": null, "empty": ""})");
+  CHECK(shown({{"x", "\xFF"sv}, {"y", "a\0b"sv}, {"\xC0\x80"sv, "z"}}) ==
+        R"({"x": {"base64": "/w=="}, "y": {"base64": "YQBi"}, "base64:wIA=": "z"})");
+  CHECK(shown({{"k", "\u00e9\u20ac\U0001f600"}}) == "{\"k\": \"\u00e9\u20ac\U0001f600\"}");
+  for (const auto bad : {"\xED\xA0\x80"sv, "\xF4\x90\x80\x80"sv, "\xE0\x80\x80"sv, "\xF0\x8F\xBF\xBF"sv, "\xC1\xBF"sv,
+                         "\xF5\x80\x80\x80"sv, "\x80"sv, "\xE2\x82"sv}) {
+    CHECK(shown({{"k", bad}}).find("base64") != std::string::npos);
+  }
+  std::vector<std::string> names;
+  std::vector<event::Header> many;
+  for (int i = 0; i < 50'000; ++i) names.push_back("name-" + std::to_string(i));
+  for (const auto& name : names) many.push_back({name, "value"});
+  const auto began = std::chrono::steady_clock::now();
+  shown(many);
+  CHECK(inbox.database().number("select count(*) from (select jsonb_object_keys(headers) from inbox.events "
+                                "where \"offset\" = (select max(\"offset\") from inbox.events)) x") == 1000);
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds{5});
+  // What is cut off, or says that it is longer than it is.
+  for (const auto* broken :
+       {"'\\x0000000161'", "'\\x7fffffff61ffffffff'", "'\\x80000000'", "'\\x000000016100000009'"}) {
+    inbox.database().run("select inbox.headers_of(" + std::string{broken} + "::bytea)");
+  }
 }
