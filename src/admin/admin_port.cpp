@@ -99,7 +99,8 @@ std::optional<ListenProblem> AdminPort::start() {
 
 void AdminPort::request_stop() {
   server_.request_stop();
-  watchdog_.cut_all();  // an operation that waits for the database does not keep the daemon from ending
+  watchdog_.cut_all(std::chrono::steady_clock::now());  // an operation that waits for the database does not keep the
+                                                        // daemon from ending
 }
 
 void AdminPort::join() { server_.join(); }

@@ -335,7 +335,9 @@ void add_operation(std::vector<Row<Settings>>& rows) {
                            "How lines look; auto: journal where systemd reads them, text in a terminal, else json."),
                     &Settings::log, &Log::format));
   rows.push_back(row<Settings>(
-      duration("shutdown.drain", 0, hour, "How long running calls may finish when the daemon is asked to stop."),
+      duration("shutdown.drain", 0, hour,
+               "How long running calls may finish when the daemon is asked to stop; it ends some three seconds later "
+               "at the latest."),
       &Settings::drain));
 }
 

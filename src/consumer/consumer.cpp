@@ -14,8 +14,13 @@ constexpr std::size_t queued_bytes = 48 << 20;
 
 Consumer::Consumer(const config::Settings& settings, const base::Uuid& owner, HandOff& hand_off,
                    inbox::Watchdog& watchdog, base::Logger& log)
-    : settings_{settings}, owner_{owner}, hand_off_{hand_off}, watchdog_{watchdog}, log_{log},
-      topics_{settings.topics}, poller_{board_, log} {}
+    : settings_{settings},
+      owner_{owner},
+      hand_off_{hand_off},
+      watchdog_{watchdog},
+      log_{log},
+      topics_{settings.topics},
+      poller_{board_, log} {}
 
 Consumer::~Consumer() {
   request_stop();
@@ -50,10 +55,14 @@ void Consumer::request_stop() {
   for (auto& ingester : ingesters_) ingester->request_stop();
 }
 
-void Consumer::join() {
+void Consumer::finish_intake() {
   // The ingesters end first: what they stored last is committed by the poll thread on its way out.
   for (auto& ingester : ingesters_) ingester->join();
   poller_.request_stop();
+}
+
+void Consumer::join() {
+  finish_intake();
   poller_.join();
   ingesters_.clear();
   client_.reset();

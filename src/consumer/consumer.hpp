@@ -30,6 +30,8 @@ class Consumer final {
   /// Makes the Kafka client and starts reading. The problem is a property that the client refuses.
   std::optional<base::Problem> start();
   void request_stop();
+  /// Waits until nothing more is stored or handed over; the group is left meanwhile.
+  void finish_intake();
   void join();
 
   const IngestCounts& counts() const { return counts_; }

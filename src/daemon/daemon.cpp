@@ -7,6 +7,10 @@
 namespace inboxd::daemon {
 namespace {
 
+/// After the drain, for what the last calls said to be recorded; and the longest that one statement may take then.
+constexpr std::chrono::seconds last_records{2};
+constexpr std::chrono::seconds last_statement{1};
+
 std::string host_name() {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
@@ -32,13 +36,17 @@ std::optional<base::Problem> Daemon::start(std::vector<dispatcher::HandlerSetup>
 
 void Daemon::stop(std::chrono::milliseconds drain) {
   const auto deadline = std::chrono::steady_clock::now() + drain;
+  // A database that hangs must not hold up the end: whoever waits for it would kill us, with the leases still held.
+  watchdog_.hurry(deadline, last_statement);
+  watchdog_.cut_all(deadline + last_records + last_statement);
   maintenance_.request_stop();
   consumer_.request_stop();
   dispatcher_.request_stop();
-  consumer_.join();
+  consumer_.finish_intake();
   dispatcher_.join(deadline);
   settler_.request_stop();
-  settler_.join(deadline + std::chrono::seconds{2});
+  settler_.join(deadline + last_records);
+  consumer_.join();
   maintenance_.join();
 }
 

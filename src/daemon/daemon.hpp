@@ -27,7 +27,8 @@ class Daemon final {
   Daemon& operator=(const Daemon&) = delete;
 
   std::optional<base::Problem> start(std::vector<dispatcher::HandlerSetup> handlers);
-  /// Intake first, then running calls for at most `drain`, then what they reported; the rest is given back.
+  /// Intake first, then running calls for at most `drain`, then what they reported; the rest is given back. Ends about
+  /// three seconds after the drain at the latest, also where the database hangs.
   void stop(std::chrono::milliseconds drain);
   /// A reload: other handlers, other policies.
   void replace_handlers(std::vector<dispatcher::HandlerSetup> handlers);

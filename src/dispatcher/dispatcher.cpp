@@ -134,7 +134,8 @@ void Dispatcher::join(Clock::time_point deadline) {
     leaving_.clear();
   }
   if (!claimer_.is_running()) return;
-  if (!settler_.flush(Clock::now() + limits_.flush)) {
+  const auto now = Clock::now();
+  if (!settler_.flush(std::min(now + limits_.flush, std::max(now, deadline) + limits_.overtime))) {
     log_.warn("dispatcher: not all outcomes could be recorded, their events run again when the leases have run out");
   }
   claimer_.request_stop();

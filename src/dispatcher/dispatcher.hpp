@@ -45,7 +45,8 @@ class Dispatcher final : public consumer::HandOff {
     Claimer::Limits claimer;
     std::chrono::milliseconds review{25};      ///< between two looks at the running calls
     std::chrono::milliseconds last_call{500};  ///< after the shutdown's deadline, for calls to notice that they end
-    std::chrono::milliseconds flush{5'000};    ///< at shutdown, for the settler to record what was finished
+    std::chrono::milliseconds flush{5'000};    ///< at shutdown, for the settler to record what was finished,
+    std::chrono::milliseconds overtime{2'000}; ///< but so long after its deadline at most
   };
 
   Dispatcher(const config::Dispatch& settings, const config::Database& database, base::Uuid owner,

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "inbox/connecting.hpp"
 #include "inbox/connection_access.hpp"
 
 namespace inboxd::inbox {
@@ -99,29 +100,21 @@ std::string Connection::where() const {
 }
 
 PGconn* Connection::Access::connect(const std::string& options) {
-  const std::string name = "inboxd " + purpose;
   const std::string seconds = std::to_string(std::clamp<long>(settings.deadline.count() / 1000, 2, 30));
   const std::string user_timeout = std::to_string(settings.deadline.count());
   // What stands before dbname can be overruled by the URL, what stands behind it not.
-  std::vector<std::pair<const char*, const char*>> wanted{{"application_name", name.c_str()},
-                                                          {"connect_timeout", seconds.c_str()},
+  std::vector<std::pair<std::string, std::string>> wanted{{"application_name", "inboxd " + purpose},
+                                                          {"connect_timeout", seconds},
                                                           {"keepalives_idle", "10"},
                                                           {"keepalives_interval", "5"},
                                                           {"keepalives_count", "3"},
-                                                          {"tcp_user_timeout", user_timeout.c_str()},
+                                                          {"tcp_user_timeout", user_timeout},
                                                           {"target_session_attrs", "read-write"},
-                                                          {"dbname", settings.url.c_str()},
+                                                          {"dbname", settings.url},
                                                           {"client_encoding", "UTF8"}};
-  if (!options.empty()) wanted.emplace_back("options", options.c_str());
-  if (!settings.password.empty()) wanted.emplace_back("password", settings.password.reveal().c_str());
-  std::vector<const char*> keywords, values;
-  for (const auto& [keyword, value] : wanted) {
-    keywords.push_back(keyword);
-    values.push_back(value);
-  }
-  keywords.push_back(nullptr);
-  values.push_back(nullptr);
-  return PQconnectdbParams(keywords.data(), values.data(), 1);
+  if (!options.empty()) wanted.emplace_back("options", options);
+  if (!settings.password.empty()) wanted.emplace_back("password", settings.password.reveal());
+  return make_connection(std::move(wanted), watchdog);
 }
 
 void Connection::Access::open() {
@@ -134,7 +127,7 @@ void Connection::Access::open() {
       fresh = connect("");
     }
     if (fresh == nullptr || PQstatus(fresh) != CONNECTION_OK) {
-      const std::string message = fresh == nullptr ? "out of memory" : trimmed(PQerrorMessage(fresh));
+      const std::string message = fresh == nullptr ? "given up" : trimmed(PQerrorMessage(fresh));
       PQfinish(fresh);
       watchdog.counts().refused += 1;
       throw DatabaseError{{Fault::reconnect, "", message}};

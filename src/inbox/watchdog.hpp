@@ -28,25 +28,33 @@ class Watchdog final {
   std::uint64_t watch(int socket, std::chrono::steady_clock::time_point deadline);
   /// Ends a watch; true where the socket was shut down because of it.
   bool forget(std::uint64_t id);
-  /// Shuts down every socket that is watched, and from now on every one as soon as it is.
-  void cut_all();
+  /// From that moment on nothing takes longer than `longest`, what already runs included.
+  void hurry(std::chrono::steady_clock::time_point from, std::chrono::milliseconds longest);
+  /// From that moment on nothing goes on at all, and nothing new begins.
+  void cut_all(std::chrono::steady_clock::time_point from);
+  /// Whether what began then has to end: for what is no statement (making a connection).
+  bool is_over(std::chrono::steady_clock::time_point began) const;
   ConnectionCounts& counts() { return counts_; }
   const ConnectionCounts& counts() const { return counts_; }
 
  private:
   struct Watch {
     int socket;
+    std::chrono::steady_clock::time_point began;
     std::chrono::steady_clock::time_point deadline;
     bool fired;
   };
   void run();
+  bool is_over(std::chrono::steady_clock::time_point began, std::chrono::steady_clock::time_point now) const;
 
   ConnectionCounts counts_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;  // guards the following
   std::condition_variable changed_;
   std::map<std::uint64_t, Watch> watches_;
   std::uint64_t next_id_ = 1;
-  bool cutting_ = false;
+  std::chrono::steady_clock::time_point hurry_from_ = std::chrono::steady_clock::time_point::max();
+  std::chrono::steady_clock::time_point cut_from_ = std::chrono::steady_clock::time_point::max();
+  std::chrono::milliseconds longest_{0};
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -60,7 +60,7 @@ void Maintenance::run() {
     lock.unlock();
     last_moved_ = Clock::now().time_since_epoch().count();
     for (Chore& chore : chores) {
-      if (Clock::now() < chore.next) continue;
+      if (Clock::now() < chore.next || is_stopping()) continue;
       chore.next = Clock::now() + chore.every;
       last_moved_ = Clock::now().time_since_epoch().count();
       try {
@@ -80,6 +80,11 @@ void Maintenance::run() {
     log_.debug("maintenance: the end could not be noted",
                {{"error", inbox::describe(std::current_exception()).message}});
   }
+}
+
+bool Maintenance::is_stopping() {
+  const std::lock_guard lock{mutex_};
+  return stopping_;
 }
 
 void Maintenance::sign_of_life() { inbox::instance_seen(connection_, identity_, false); }

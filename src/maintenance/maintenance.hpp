@@ -53,6 +53,7 @@ class Maintenance final {
   };
 
   void run();
+  bool is_stopping();
   void sign_of_life();
   void backfill();
   void make_partitions();

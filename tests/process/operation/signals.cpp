@@ -1,9 +1,11 @@
 // Signals, systemd, and runs that end by themselves.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <csignal>
 
 #include "process/support/load.hpp"
 #include "process/support/stage.hpp"
+#include "support/proxy.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -53,6 +55,35 @@ TEST_CASE(
   CHECK(stage.database.number("select count(*) from inbox.failure") == 0);
   CHECK(stage.database.number("select count(*) from inbox.delivery where attempts > 0 or owner is not null") == 0);
   write_file(folder / "gate", "open");
+  daemon = stage.start();
+  CHECK(stage.wait_done().is_perfect());
+}
+
+TEST_CASE("SIGTERM while the database hangs, in a statement or in being connected to: the end comes with the drain") {
+  const bool connects = GENERATE(false, true);
+  Stage stage{2};
+  Proxy proxy{port_of(stage.config.url)};
+  stage.config.url = url_with_port(stage.config.url, proxy.port());
+  stage.config.sections["shutdown"] = "drain: 1s";
+  stage.config.sections["database"] = "deadline: 30s";
+  stage.config.sections["handler_defaults"] = "lease: 30s";
+  auto daemon = stage.start();
+  stage.produce(50);
+  CHECK(stage.wait_done().is_perfect());
+  proxy.freeze(true);
+  if (connects) {
+    const int before = proxy.accepted();
+    proxy.cut();
+    wait_until("it connects again", [&] { return proxy.accepted() >= before + 3; });
+  }
+  stage.produce(50);
+  holds_for("nothing gets through", milliseconds{700}, [&] { return stage.recording.count() == 50; });
+  const auto began = monotonic_ms();
+  CHECK(daemon->stop() == ExitStatus{0, 0});
+  const auto took = monotonic_ms() - began;
+  WARN((connects ? "connecting" : "in a statement") << ": stopped within " << took << " ms, drain 1 s");
+  CHECK(took < 6'000);
+  proxy.freeze(false);
   daemon = stage.start();
   CHECK(stage.wait_done().is_perfect());
 }
