@@ -82,32 +82,89 @@ void Claimer::run() {
     progress();
     const auto now = Clock::now();
     if (now >= blocked_until_) {
-      for (const auto& hand : hands_()) {
-        if (!serve(*hand, duties_[hand->handler_id()])) break;
-      }
+      serve(hands_());
     }
     shared_->claimer.wait_until(next_turn(Clock::now()));
   }
   for (const auto& hand : hands_()) {
-    if (!give_back(*hand, duties_[hand->handler_id()])) return;
+    // Another handler's may be given back where this one's are refused.
+    if (!give_back(*hand, duty_of(*hand)) && is_blocked()) return;
   }
+}
+
+void Claimer::serve(const Handlers& hands) {
+  limit_statements(hands);
+  keep_all(hands);
+  for (const auto& hand : hands) {
+    // Claims of many handlers may take their time: leases are renewed when it is their time, also between two.
+    if (!is_blocked() && Clock::now() >= next_renewals_) keep_all(hands);
+    if (is_blocked() || stopping_) return;
+    Duty& duty = duty_of(*hand);
+    attempt(duty.taking, [&] { return take(*hand, duty); });
+  }
+}
+
+void Claimer::keep_all(const Handlers& hands) {
+  next_renewals_ = Clock::now() + limits_.turn;
+  for (const auto& hand : hands) {
+    if (is_blocked()) return;
+    Duty& duty = duty_of(*hand);
+    attempt(duty.keeping, [&] { return keep(*hand, duty); });
+    next_renewals_ = std::min(next_renewals_, duty.next_renewal);
+  }
+}
+
+/// Does what is to be done for one handler, unless it failed a moment ago. The others go on where it was this handler's
+/// own: a table that its claims alone run into, rows that somebody has locked.
+template <class Work>
+void Claimer::attempt(Effort& effort, Work&& work) {
+  const auto now = Clock::now();
+  if (now < effort.again) return;
+  refused_.reset();
+  if (work()) {
+    effort.trouble.worked();
+  } else if (refused_) {
+    effort.again = Clock::now() + effort.trouble.failed(*refused_, Clock::now());
+  }
+}
+
+Claimer::Duty& Claimer::duty_of(const InHand& hand) {
+  const auto found = duties_.find(hand.handler_id());
+  if (found != duties_.end()) return found->second;
+  const std::string part = "dispatcher: handler " + std::to_string(hand.handler_id());
+  const settler::Trouble keeping{part + ", what is in hand", log_, limits_.trouble};
+  const settler::Trouble taking{part + ", claims", log_, limits_.trouble};
+  return duties_.emplace(hand.handler_id(), Duty{{keeping, {}}, {taking, {}}, 0, {}, {}, {}, {}, {}}).first->second;
+}
+
+/// Where nothing is in hand, nothing can be lost by waiting.
+void Claimer::limit_statements(const Handlers& hands) {
+  std::optional<std::chrono::milliseconds> limit;
+  for (const auto& hand : hands) {
+    const auto lease = hand->lease_at_stake();
+    if (lease && (!limit || *lease / 2 < *limit)) limit = *lease / 2;
+  }
+  deliveries_->limit_statements(limit ? std::optional{std::max(*limit, limits_.shortest_deadline)} : std::nullopt);
 }
 
 Claimer::Clock::time_point Claimer::next_turn(Clock::time_point now) {
   auto turn = now + limits_.turn;
   if (now < blocked_until_) return std::min(turn, blocked_until_);
   for (const auto& hand : hands_()) {
-    turn = std::min(turn, hand->next_claim(now));
-    turn = std::min(turn, duties_[hand->handler_id()].next_renewal);
+    const Duty& duty = duty_of(*hand);
+    turn = std::min(turn, std::max(hand->next_claim(now), duty.taking.again));
+    turn = std::min(turn, std::max(duty.next_renewal, duty.keeping.again));
   }
   return turn;
 }
 
-/// Notes how a question to the database went; false where it failed: nothing more is asked for a while.
+/// Notes how a question to the database went; false where it failed: for all, where the connection is the matter.
 bool Claimer::worked(const inbox::DatabaseFailure* failure) {
   progress();
   if (failure != nullptr) {
-    blocked_until_ = Clock::now() + trouble_.failed(*failure, Clock::now());
+    const bool of_all = failure->fault == inbox::Fault::reconnect || failure->fault == inbox::Fault::in_doubt;
+    if (of_all) blocked_until_ = Clock::now() + trouble_.failed(*failure, Clock::now());
+    if (!of_all) refused_ = *failure;
     return false;
   }
   trouble_.worked();
@@ -118,9 +175,13 @@ bool Claimer::worked(const inbox::DatabaseFailure* failure) {
   return true;
 }
 
-bool Claimer::serve(InHand& hand, Duty& duty) {
-  return give_back(hand, duty) && skip(duty) && renew(hand, duty) && read_low_water(hand, duty) && claim(hand, duty);
+bool Claimer::keep(InHand& hand, Duty& duty) {
+  // Renewed first: what is given back late is late, what is renewed late is lost.
+  const bool renewed = renew(hand, duty);
+  return !is_blocked() && give_back(hand, duty) && skip(duty) && renewed;
 }
+
+bool Claimer::take(InHand& hand, Duty& duty) { return read_low_water(hand, duty) && claim(hand, duty); }
 
 bool Claimer::give_back(InHand& hand, Duty& duty) {
   for (const auto& key : hand.take_left()) duty.to_give_back.push_back(key);
@@ -230,9 +291,9 @@ std::vector<inbox::LeasedRun> Claimer::without_crashed(InHand& hand, std::vector
                {{"handler_id", lease.handler_id},
                 {"event_id", lease.events.front()->event_id.text()},
                 {"claims", lease.claims}});
-    const settler::Verdict verdict{settler::Verdict::Kind::dead, std::nullopt, "crashed",
-                                   "it was in hand at " + std::to_string(lease.claims - 1) +
-                                       " unclean ends, and ran alone the last times"};
+    const settler::Verdict verdict{
+        settler::Verdict::Kind::dead, std::nullopt, "crashed",
+        "it was in hand at " + std::to_string(lease.claims - 1) + " unclean ends, and ran alone the last times"};
     std::vector<settler::Report> reports;
     reports.push_back({hand.make_run(std::move(lease)), 0, 1, {{0, verdict, std::chrono::milliseconds{0}}}});
     settler_.report(std::move(reports));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -18,7 +19,8 @@
 namespace inboxd::dispatcher {
 
 /// The one thread that asks the database on behalf of all handlers: claims what is due where there is room, renews
-/// leases, reads low-water marks, gives back. When the database fails it waits and goes on.
+/// leases, reads low-water marks, gives back. What is in hand comes first, for all handlers, then what they would take.
+/// When the database is away it waits and goes on; where it refuses something of one handler, that handler waits.
 class Claimer final {
  public:
   using Clock = std::chrono::steady_clock;
@@ -31,6 +33,8 @@ class Claimer final {
     std::chrono::milliseconds reading{1'000};  ///< between readings of a low-water mark, where something moves
     std::chrono::milliseconds idle_reading{10'000};
     std::chrono::milliseconds turn{1'000};     ///< the loop moves at least so often
+    /// A statement may take half of the shortest lease that is at stake, so that it is renewed in time, but so long.
+    std::chrono::milliseconds shortest_deadline{1'000};
     settler::Trouble::Limits trouble;
   };
   /// All handlers, retired ones included: they may have something to give back.
@@ -50,8 +54,15 @@ class Claimer final {
   Clock::time_point last_progress() const;
 
  private:
+  /// Whether the database does what is asked of it for one handler, and since when not.
+  struct Effort {
+    settler::Trouble trouble;
+    Clock::time_point again{};  ///< not before then
+  };
   /// What is remembered of a handler. The thread's own.
   struct Duty {
+    Effort keeping;  ///< what is in hand
+    Effort taking;
     int rows = 0;
     LowWater low_water;
     Clock::time_point next_reading{};
@@ -60,8 +71,17 @@ class Claimer final {
     std::vector<inbox::LeaseKey> to_skip;
   };
 
+  using Handlers = std::vector<std::shared_ptr<InHand>>;
+
   void run();
-  bool serve(InHand& hand, Duty& duty);
+  void serve(const Handlers& hands);
+  void keep_all(const Handlers& hands);
+  bool keep(InHand& hand, Duty& duty);
+  bool take(InHand& hand, Duty& duty);
+  template <class Work>
+  void attempt(Effort& effort, Work&& work);
+  Duty& duty_of(const InHand& hand);
+  void limit_statements(const Handlers& hands);
   bool give_back(InHand& hand, Duty& duty);
   bool skip(Duty& duty);
   bool renew(InHand& hand, Duty& duty);
@@ -71,6 +91,7 @@ class Claimer final {
   std::vector<inbox::LeasedRun> without_crashed(InHand& hand, std::vector<inbox::LeasedRun> runs);
   void adapt_rows(Duty& duty, int asked, int locked, bool events_reached);
   Clock::time_point next_turn(Clock::time_point now);
+  bool is_blocked() const { return Clock::now() < blocked_until_; }
   bool worked(const inbox::DatabaseFailure* failure);
   void progress();
 
@@ -91,8 +112,10 @@ class Claimer final {
   // The thread's own.
   std::unordered_map<std::int32_t, Duty> duties_;
   int generation_ = 0;
-  settler::Trouble trouble_;
+  settler::Trouble trouble_;  ///< with the connection, for all handlers
   Clock::time_point blocked_until_{};
+  std::optional<inbox::DatabaseFailure> refused_;  ///< of the last thing asked for one handler
+  Clock::time_point next_renewals_{};
 
   std::thread thread_;
 };

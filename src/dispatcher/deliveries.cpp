@@ -1,5 +1,7 @@
 #include "dispatcher/deliveries.hpp"
 
+#include <algorithm>
+
 #include "inbox/connection.hpp"
 #include "inbox/settle.hpp"
 
@@ -11,7 +13,7 @@ using settler::ask;
 class DatabaseDeliveries final : public Deliveries {
  public:
   DatabaseDeliveries(const config::Database& database, base::Uuid owner, inbox::Watchdog& watchdog, base::Logger& log)
-      : owner_{owner}, connection_{database, "dispatcher", watchdog, log} {}
+      : owner_{owner}, deadline_{database.deadline}, connection_{database, "dispatcher", watchdog, log} {}
 
   Answer<inbox::Claimed> claim(const inbox::ClaimRequest& request) override {
     inbox::ClaimRequest ours = request;
@@ -38,10 +40,15 @@ class DatabaseDeliveries final : public Deliveries {
     });
   }
 
+  void limit_statements(std::optional<std::chrono::milliseconds> longest) override {
+    connection_.set_deadline(std::min(longest.value_or(deadline_), deadline_));
+  }
+
   int generation() const override { return connection_.generation(); }
 
  private:
   const base::Uuid owner_;
+  const std::chrono::milliseconds deadline_;
   inbox::Connection connection_;
 };
 

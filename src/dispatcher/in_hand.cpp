@@ -219,6 +219,11 @@ std::vector<inbox::LeaseKey> InHand::take_left() {
   return queue_.take_left();
 }
 
+std::optional<std::chrono::milliseconds> InHand::lease_at_stake() const {
+  const std::lock_guard lock{mutex_};
+  return queue_.events() > 0 ? std::optional{lease_} : std::nullopt;
+}
+
 InHand::Renewal InHand::to_renew(Clock::time_point now) const {
   const std::lock_guard lock{mutex_};
   return {queue_.ending_before(now + lease_ * 2 / 3), lease_};

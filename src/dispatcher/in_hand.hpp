@@ -97,6 +97,8 @@ class InHand final : public settler::Holder, public std::enable_shared_from_this
     std::vector<std::shared_ptr<settler::Run>> runs;
     std::chrono::milliseconds lease{0};
   };
+  /// How long a lease is, where anything is held that could be lost by being renewed too late.
+  std::optional<std::chrono::milliseconds> lease_at_stake() const;
   /// Runs that have used a third of their lease.
   Renewal to_renew(Clock::time_point now) const;
   void renewed(const std::vector<std::shared_ptr<settler::Run>>& runs, Clock::time_point lease_end);

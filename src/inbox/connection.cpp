@@ -79,6 +79,7 @@ Connection::~Connection() { access_->close(); }
 void Connection::open() { access_->open(); }
 void Connection::close() noexcept { access_->close(); }
 bool Connection::is_open() const { return access_->session != nullptr; }
+void Connection::set_deadline(std::chrono::milliseconds longest) { access_->settings.deadline = longest; }
 int Connection::generation() const { return access_->generation; }
 
 std::string Connection::where() const {

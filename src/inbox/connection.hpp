@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -27,6 +28,8 @@ class Connection final {
   /// Forgets the connection; the next use opens a new one.
   void close() noexcept;
   bool is_open() const;
+  /// The longest that a statement may take from now on.
+  void set_deadline(std::chrono::milliseconds longest);
   /// Counts how often the slot was opened: a new number means that anything remembered of the session is stale.
   int generation() const;
   /// The address in the form a person knows it, without password: for messages.

@@ -341,6 +341,59 @@ TEST_CASE("when the database comes back, work goes on by itself") {
   CHECK(eventually([&] { return house.database.done() == 2; }));
 }
 
+TEST_CASE("a handler whose claims are refused does not starve the others, and its leases are renewed") {
+  const auto door = std::make_shared<Door>();
+  House house;
+  auto refused = House::handler(4);
+  refused.lease = milliseconds{60};
+  auto setups = House::setup(
+      [door](const Delivered&, const auto&) {
+        door->pass();
+        return Verdict{};
+      },
+      refused);
+  setups.push_back({8, House::handler(), std::make_unique<test::SayingInstance>(say_done), false});
+  house.dispatcher.replace_handlers(std::move(setups));
+  house.dispatcher.start();
+  REQUIRE(house.caught_up());
+  REQUIRE(house.give(lease_of({1}, 41)));
+  {
+    const std::lock_guard lock{house.database.mutex};
+    house.database.refused = {7};
+  }
+  REQUIRE(eventually([&] { return house.database.read([](const auto& it) { return it.refusals; }) >= 3; }));
+  for (std::int64_t id = 1; id <= 5; ++id) {
+    auto lease = lease_of(offsets_from(id * 100, 10), id);
+    lease.handler_id = 8;
+    house.database.add(std::move(lease));
+  }
+  CHECK(eventually([&] { return house.database.done() == 50; }));
+  const auto renewals = [&] { return house.database.read([](const auto& it) { return it.renewed.size(); }); };
+  const auto before = renewals();
+  CHECK(eventually([&] { return renewals() >= before + 3; }));
+  door->unlock();
+}
+
+TEST_CASE("a statement may take half of the shortest lease that is at stake, and as long as configured where none is") {
+  const auto door = std::make_shared<Door>();
+  House house;
+  auto settings = House::handler(1);
+  settings.lease = seconds{30};
+  house.run(
+      [door](const Delivered&, const auto&) {
+        door->pass();
+        return Verdict{};
+      },
+      settings);
+  REQUIRE(house.caught_up());
+  const auto longest = [&] { return house.database.read([](const auto& it) { return it.longest_statement; }); };
+  CHECK(longest() == std::nullopt);
+  REQUIRE(house.give(lease_of({1}, 41)));
+  CHECK(eventually([&] { return longest() == seconds{15}; }));
+  door->unlock();
+  CHECK(eventually([&] { return longest() == std::nullopt; }));
+}
+
 TEST_CASE("at a stop running calls finish, and what is queued is given back uncharged") {
   const auto door = std::make_shared<Door>();
   House house;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "dispatcher/dispatcher.hpp"
@@ -30,6 +31,9 @@ struct Database {
   int all_claims = 0;
   bool away = false;
   int asked_in_vain = 0;                       ///< while it was away
+  std::set<std::int32_t> refused;  ///< handlers whose claims are refused
+  int refusals = 0;
+  std::optional<std::chrono::milliseconds> longest_statement;
 
   /// Under the lock.
   bool is_away() {
@@ -81,6 +85,10 @@ class MemoryDeliveries final : public Deliveries {
     const std::lock_guard lock{database_.mutex};
     ++database_.all_claims;
     if (database_.is_away()) return gone();
+    if (database_.refused.contains(request.handler_id)) {
+      ++database_.refusals;
+      return inbox::DatabaseFailure{inbox::Fault::stop, "42501", "not allowed"};
+    }
     inbox::Claimed out;
     out.empty = std::exchange(database_.empty, {});
     std::int64_t events = 0;
@@ -112,6 +120,10 @@ class MemoryDeliveries final : public Deliveries {
   Answer<std::monostate> settle_skipped(const std::vector<inbox::LeaseKey>& keys) override {
     if (note(database_.skipped, keys).index() == 1) return gone();
     return std::monostate{};
+  }
+  void limit_statements(std::optional<std::chrono::milliseconds> longest) override {
+    const std::lock_guard lock{database_.mutex};
+    database_.longest_statement = longest;
   }
   int generation() const override { return 1; }
 
