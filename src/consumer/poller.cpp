@@ -14,6 +14,10 @@ constexpr int poll_wait_ms = 50;
 constexpr int debug_level = 7;
 constexpr int seek_wait_ms = 1'000;
 constexpr int commit_wait_ms = 3'000;
+/// A partition that was just assigned is not read yet for a moment; one that the library has ended never is.
+constexpr int most_refusals = 3;
+/// Joining again disturbs the whole group: where slow brokers are the reason, it must not go on for ever.
+constexpr auto join_again_after = 30s;
 constexpr auto ask_again_after = 500ms;
 constexpr auto ask_halted_after = 5s;
 constexpr int watermark_seconds = 5;
@@ -242,11 +246,18 @@ void Poller::seek_and_resume(const std::vector<Found>& found) {
       log_.debug("consumer: cannot seek yet", {{"partition", text_of(found[i].assignment.partition)},
                                                {"error", rd_kafka_err2str(code)}});
       partition.ask_at = Clock::now() + ask_again_after;
-      has_ended = has_ended || (partition.halted && code == RD_KAFKA_RESP_ERR__STATE);
+      partition.refusals = code == RD_KAFKA_RESP_ERR__STATE ? partition.refusals + 1 : 0;
+      if (partition.refusals < (partition.halted ? 1 : most_refusals)) continue;
+      if (!partition.halted && Clock::now() < next_join_) continue;
+      has_ended = true;
+      if (partition.halted) continue;
+      log_.warn("consumer: the client reads a partition no longer and did not say why",
+                {{"partition", text_of(found[i].assignment.partition)}, {"offset", found[i].offset}});
       continue;
     }
     partition.running = true;
     partition.halted = false;
+    partition.refusals = 0;
     kafka::add(resume, found[i].assignment.partition, RD_KAFKA_OFFSET_INVALID);
     log_.debug("consumer: reading",
                {{"partition", text_of(found[i].assignment.partition)}, {"offset", found[i].offset}});
@@ -257,8 +268,10 @@ void Poller::seek_and_resume(const std::vector<Found>& found) {
 
 void Poller::join_again() {
   // Where an offset is out of range the library ends the reading of that partition for good: it can be assigned again,
-  // but not sought. Rare, after a halt, so it may cost a rebalance.
-  log_.info("consumer: joins the group again, to read on where it was halted");
+  // but not sought. It says so once, and whoever does not read the partition at that moment drops it as stale. Rare, so
+  // it may cost a rebalance.
+  next_join_ = Clock::now() + join_again_after;
+  log_.info("consumer: joins the group again, to read on where it stands still");
   rd_kafka_unsubscribe(client_);
   subscribe();
 }

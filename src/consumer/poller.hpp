@@ -52,8 +52,10 @@ class Poller final {
     kafka::Queue queue;
     Ingester* ingester = nullptr;
     bool running = false;
-    /// Stood still since it was assigned, or last read: the library may have ended it.
+    /// Stood still since it was assigned, or last read.
     bool halted = false;
+    /// Refusals to seek in a row because the library does not read the partition: it may have ended it.
+    int refusals = 0;
     /// When to look the position up (again); far away while an answer is awaited or the partition runs.
     Clock::time_point ask_at = Clock::time_point::max();
   };
@@ -91,6 +93,7 @@ class Poller final {
   std::uint64_t next_generation_ = 1;
   Clock::time_point next_second_{};
   int seconds_ = 0;
+  Clock::time_point next_join_{};
   std::map<std::string, Clock::time_point> complaints_;
   base::Mailbox<ToPoller> letters_;
   std::atomic<std::uint64_t> revocations_{0};

@@ -1,0 +1,113 @@
+// The poll thread against the client library's own stand-in for brokers; the test answers for the ingester.
+#include "consumer/poller.hpp"
+
+#include <librdkafka/rdkafka_mock.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "kafka/properties.hpp"
+
+namespace inboxd::consumer {
+namespace {
+
+using namespace std::chrono_literals;
+
+bool eventually(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + 20s;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(10ms);
+  }
+  return true;
+}
+
+class NoHandOff final : public HandOff {
+ public:
+  Room reserve(std::int32_t, std::int64_t, std::size_t) override { return {}; }
+  void hand_over(inbox::LeasedRun, std::int64_t, std::size_t) override {}
+  void release(std::int32_t, std::int64_t, std::size_t) override {}
+  void born_due(std::int32_t) override {}
+};
+
+/// A poll thread, subscribed to an empty topic, and an ingester that never runs.
+struct Reader {
+  static constexpr const char* topic = "orders";
+
+  Reader() {
+    auto conf = kafka::make_conf({"127.0.0.1:1", "group", "", {{"heartbeat.interval.ms", "100"}}, 0});
+    REQUIRE(conf);
+    poller.prepare(conf.value().get());
+    char error[256];
+    REQUIRE(rd_kafka_conf_set(conf.value().get(), "test.mock.num.brokers", "1", error, sizeof error) ==
+            RD_KAFKA_CONF_OK);
+    auto made = kafka::make_consumer(std::move(conf).value());
+    REQUIRE(made);
+    client = std::move(made).value();
+    rd_kafka_mock_cluster_t* const brokers = rd_kafka_handle_mock_cluster(client.get());
+    rd_kafka_mock_group_initial_rebalance_delay_ms(brokers, 0);
+    rd_kafka_mock_topic_create(brokers, topic, 1, 1);
+    rd_kafka_poll_set_consumer(client.get());
+    ingester = std::make_unique<Ingester>(IngesterContext{settings,
+                                                          {},
+                                                          client.get(),
+                                                          topics,
+                                                          hand_off,
+                                                          counts,
+                                                          board,
+                                                          poller.mailbox(),
+                                                          poller.revocations(),
+                                                          poller.recreated(),
+                                                          watchdog,
+                                                          log},
+                                          0);
+    poller.start(client.get(), {topic}, {ingester.get()});
+  }
+  ~Reader() {
+    poller.request_stop();
+    poller.join();
+    ingester.reset();
+  }
+  Assignment assignment(std::uint64_t generation, std::uint64_t ask) const { return {{topic, 0}, generation, ask}; }
+  void find(const Assignment& where, std::int64_t offset) { poller.mailbox().send(Found{where, offset, -1}); }
+
+  base::Logger log{base::LogLevel::error, base::LogFormat::text};
+  config::Settings settings;
+  const Topics topics{{}};
+  NoHandOff hand_off;
+  IngestCounts counts;
+  Board board;
+  inbox::Watchdog watchdog;
+  Poller poller{board, log};
+  kafka::Client client;
+  std::unique_ptr<Ingester> ingester;
+};
+
+}  // namespace
+
+TEST_CASE("a partition that the client has stopped reading, unnoticed, is read on after it was assigned again") {
+  Reader reader;
+  REQUIRE(eventually([&] { return reader.poller.assigned() == 1; }));
+  // Sought behind the end: the library ends the partition and says so, to an ingester that does not read just now.
+  REQUIRE(eventually([&] {
+    reader.find(reader.assignment(1, 0), 1'000'000);
+    return reader.poller.running() == 1;
+  }));
+  REQUIRE(eventually([&] {
+    const kafka::Message said{rd_kafka_consume_queue(reader.ingester->queue(), 100)};
+    return said != nullptr && said->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET;
+  }));
+  reader.poller.mailbox().send(OutOfStep{reader.assignment(1, 0)});
+  REQUIRE(eventually([&] { return reader.poller.running() == 0; }));
+  // What a look-up finds, whichever it is that is asked for by then.
+  CHECK(eventually([&] {
+    for (std::uint64_t ask = 1; ask < 20; ++ask) reader.find(reader.assignment(1, ask), 0);
+    reader.find(reader.assignment(2, 0), 0);
+    std::this_thread::sleep_for(50ms);
+    return reader.poller.running() == 1;
+  }));
+}
+
+}  // namespace inboxd::consumer
