@@ -1,6 +1,7 @@
 #include "consumer/ingester.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "consumer/first_positions.hpp"
 #include "inbox/database_error.hpp"
@@ -284,17 +285,24 @@ void Ingester::advance(const Batch& batch, const std::vector<std::int32_t>& mism
 
 void Ingester::answer(const CheckIncarnations&) {
   chores_pending_ -= 1;
+  std::set<std::string> names;
+  for (const auto& [partition, shard] : shards_) {
+    if (shard.reading && !shard.position.incarnation.empty()) names.insert(partition.topic);
+  }
+  // One question for all of them: brokers that are away cost the time for one, however many topics there are.
+  const auto described = kafka::describe_topics(context_.client, {names.begin(), names.end()}, kafka::Timeout{1'000});
+  if (!described) {
+    context_.board.unanswered();
+    return;
+  }
   std::map<std::string, std::string> now;
+  for (const auto& topic : described.value()) now[topic.name] = topic.incarnation;
   for (auto& [partition, shard] : shards_) {
     if (!shard.reading || shard.position.incarnation.empty()) continue;
-    auto known = now.find(partition.topic);
-    if (known == now.end()) {
-      const auto described = kafka::describe_topic(context_.client, partition.topic, kafka::Timeout{1'000});
-      if (!described) context_.board.unanswered();
-      known = now.emplace(partition.topic, described ? described.value().incarnation : "").first;
-    }
+    const auto known = now.find(partition.topic);
     // A topic that is another one now is halted, with the reason, when its position is looked up.
-    if (!known->second.empty() && known->second != shard.position.incarnation) out_of_step(shard);
+    if (known == now.end() || known->second.empty() || known->second == shard.position.incarnation) continue;
+    out_of_step(shard);
   }
 }
 

@@ -1,5 +1,7 @@
 #include "kafka/lookup.hpp"
 
+#include <span>
+
 namespace inboxd::kafka {
 namespace {
 
@@ -25,32 +27,62 @@ TopicDescription read_description(const rd_kafka_TopicDescription_t* description
   return out;
 }
 
-}  // namespace
+bool has_failed(const rd_kafka_TopicDescription_t* description) {
+  const rd_kafka_error_t* const error = rd_kafka_TopicDescription_error(description);
+  return error != nullptr && rd_kafka_error_code(error) != RD_KAFKA_RESP_ERR_NO_ERROR;
+}
 
-base::Result<TopicDescription> describe_topic(rd_kafka_t* client, const std::string& topic, Timeout timeout) {
-  const char* names[] = {topic.c_str()};
-  const std::unique_ptr<rd_kafka_TopicCollection_t, Destroy> topics{rd_kafka_TopicCollection_of_topic_names(names, 1)};
+/// The answer to one question about topics; `what` begins the problem's sentence.
+base::Result<Event> ask_descriptions(rd_kafka_t* client, const std::vector<std::string>& names, const std::string& what,
+                                     Timeout timeout) {
+  std::vector<const char*> list;
+  for (const std::string& name : names) list.push_back(name.c_str());
+  const std::unique_ptr<rd_kafka_TopicCollection_t, Destroy> topics{
+      rd_kafka_TopicCollection_of_topic_names(list.data(), list.size())};
   const std::unique_ptr<rd_kafka_AdminOptions_t, Destroy> options{
       rd_kafka_AdminOptions_new(client, RD_KAFKA_ADMIN_OP_DESCRIBETOPICS)};
   char error[256];
   rd_kafka_AdminOptions_set_request_timeout(options.get(), milliseconds(timeout), error, sizeof error);
   const Queue queue{rd_kafka_queue_new(client)};
   rd_kafka_DescribeTopics(client, topics.get(), options.get(), queue.get());
-  const Event event{rd_kafka_queue_poll(queue.get(), milliseconds(timeout))};
-  const std::string what = "topic " + topic;
+  Event event{rd_kafka_queue_poll(queue.get(), milliseconds(timeout))};
   if (event == nullptr) return problem(what, RD_KAFKA_RESP_ERR__TIMED_OUT);
   if (rd_kafka_event_error(event.get()) != RD_KAFKA_RESP_ERR_NO_ERROR) {
     return base::Problem{what + ": " + rd_kafka_event_error_string(event.get())};
   }
+  return event;
+}
+
+std::span<const rd_kafka_TopicDescription_t*> descriptions_of(const Event& event) {
   std::size_t count = 0;
-  const auto** const descriptions =
+  const auto** const first =
       rd_kafka_DescribeTopics_result_topics(rd_kafka_event_DescribeTopics_result(event.get()), &count);
-  if (count == 0) return problem(what, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+  return {first, count};
+}
+
+}  // namespace
+
+base::Result<TopicDescription> describe_topic(rd_kafka_t* client, const std::string& topic, Timeout timeout) {
+  const std::string what = "topic " + topic;
+  const auto answer = ask_descriptions(client, {topic}, what, timeout);
+  if (!answer) return answer.problem();
+  const auto descriptions = descriptions_of(answer.value());
+  if (descriptions.empty()) return problem(what, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
   const rd_kafka_error_t* const failed = rd_kafka_TopicDescription_error(descriptions[0]);
-  if (failed != nullptr && rd_kafka_error_code(failed) != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    return base::Problem{what + ": " + rd_kafka_error_string(failed)};
-  }
+  if (has_failed(descriptions[0])) return base::Problem{what + ": " + rd_kafka_error_string(failed)};
   return read_description(descriptions[0]);
+}
+
+base::Result<std::vector<TopicDescription>> describe_topics(rd_kafka_t* client, const std::vector<std::string>& topics,
+                                                            Timeout timeout) {
+  std::vector<TopicDescription> out;
+  if (topics.empty()) return out;
+  const auto answer = ask_descriptions(client, topics, std::to_string(topics.size()) + " topics", timeout);
+  if (!answer) return answer.problem();
+  for (const rd_kafka_TopicDescription_t* description : descriptions_of(answer.value())) {
+    if (!has_failed(description)) out.push_back(read_description(description));
+  }
+  return out;
 }
 
 base::Result<std::vector<std::string>> list_topics(rd_kafka_t* client, Timeout timeout) {

@@ -20,6 +20,9 @@ struct TopicDescription {
   std::string incarnation;                     ///< the topic's id; empty where the brokers know none
 };
 base::Result<TopicDescription> describe_topic(rd_kafka_t* client, const std::string& topic, Timeout timeout);
+/// All of them in one question; a topic that the brokers do not describe (gone, or not for us) is left out.
+base::Result<std::vector<TopicDescription>> describe_topics(rd_kafka_t* client, const std::vector<std::string>& topics,
+                                                            Timeout timeout);
 
 /// Names of all topics.
 base::Result<std::vector<std::string>> list_topics(rd_kafka_t* client, Timeout timeout);
