@@ -22,15 +22,17 @@ base::ExitCode run(Session& session, const admin::Arguments& arguments) {
 
 Command run_command() {
   using Kind = admin::Parameter::Kind;
-  return {"run",
-          "The daemon: from Kafka into the inbox and through the handlers, until SIGTERM or Ctrl-C.",
-          {{"run --config /etc/inboxd/inboxd.yaml", "as a service"},
-           {"run --migrate", "brings the database's schema up to date first"},
-           {"run --migrate --until-idle", "for jobs and tests: ends once every event there was is settled"}},
-          {{"migrate", Kind::flag, "apply migrations that are due first"},
-           {"until-idle", Kind::flag, "end with status 0 once every event there was is settled"}},
-          false,
-          run};
+  return {
+      "run",
+      "The daemon: from Kafka into the inbox and through the handlers, until SIGTERM or Ctrl-C.",
+      {{"run --config /etc/inboxd/inboxd.yaml", "as a service"},
+       {"run --migrate", "brings the database's schema up to date first"},
+       {"run --migrate --until-idle", "for jobs and tests: ends once every event there was is settled"}},
+      {{"migrate", Kind::flag, "apply migrations that are due first"},
+       {"until-idle", Kind::flag,
+        "end with status 0 once every event there was is settled, with 1 where a halted partition keeps some back"}},
+      false,
+      run};
 }
 
 }  // namespace inboxd::cli

@@ -18,10 +18,9 @@ std::optional<base::Problem> write_first_positions(inbox::Connection& connection
   return start_later_topic(connection, client, partition.topic);
 }
 
-/// Whether a reason passes by itself: not where an operator has to decide.
-bool needs_operator(const std::string& reason) { return !reason.starts_with("not readable"); }
-
 }  // namespace
+
+bool needs_operator(const std::string& halted_reason) { return !halted_reason.starts_with("not readable"); }
 
 LookedUp look_up(inbox::Connection& connection, rd_kafka_t* client, const Topics& topics,
                  const kafka::TopicPartition& partition, base::Logger& log) {
@@ -34,8 +33,8 @@ LookedUp look_up(inbox::Connection& connection, rd_kafka_t* client, const Topics
     if (problem) return NotNow{problem->message};
     position = inbox::find_position(connection, partition.topic, partition.partition);
     if (!position) return NotNow{"the topic has fewer partitions than assigned"};
-    log.info("consumer: first position", {{"topic", partition.topic}, {"partition", partition.partition},
-                                          {"offset", position->next_offset}});
+    log.info("consumer: first position",
+             {{"topic", partition.topic}, {"partition", partition.partition}, {"offset", position->next_offset}});
   }
   // Without an answer the position is still right: brokers that are away must not keep us from going on.
   if (description && !description.value().incarnation.empty() && !position->incarnation.empty() &&
@@ -44,7 +43,9 @@ LookedUp look_up(inbox::Connection& connection, rd_kafka_t* client, const Topics
     if (position->halted_reason != reason) {
       // Whatever it was halted for before, this is why: the reader of the old log went out of the new one's range.
       inbox::halt_shard(connection, position->shard_id, reason, std::nullopt, inbox::Halt::replace);
-      log.error("consumer: halted", {{"topic", partition.topic}, {"partition", partition.partition}, {"reason", reason},
+      log.error("consumer: halted", {{"topic", partition.topic},
+                                     {"partition", partition.partition},
+                                     {"reason", reason},
                                      {"do", "inboxd shards accept-incarnation " + partition.topic}});
     }
     return Standing{reason};

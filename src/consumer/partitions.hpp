@@ -32,6 +32,9 @@ using LookedUp = std::variant<Ready, Standing, NotNow>;
 LookedUp look_up(inbox::Connection& connection, rd_kafka_t* client, const Topics& topics,
                  const kafka::TopicPartition& partition, base::Logger& log);
 
+/// Whether a shard stands still until an operator decides, or is tried again by itself ("not readable").
+bool needs_operator(const std::string& halted_reason);
+
 /// Why a partition cannot be read on, found out after the broker refused the position: a gap (retention went past us),
 /// a log that is shorter than we know it, or nothing that could be told.
 struct Break {

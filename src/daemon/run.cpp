@@ -70,7 +70,8 @@ ExitCode run(const config::Settings& given, const RunOptions& options, base::Log
   live.set_http(port.counts());
   if (const auto problem = port.start()) {
     return refuse({problem->is_taken ? ExitCode::try_again : ExitCode::configuration,
-                   problem->message + "; admin.listen says where, off needs none"}, log);
+                   problem->message + "; admin.listen says where, off needs none"},
+                  log);
   }
   inbox::Watchdog watchdog;
   inbox::Connection connection{settings.database, "control", watchdog, log};
@@ -90,7 +91,7 @@ ExitCode run(const config::Settings& given, const RunOptions& options, base::Log
                                {"handlers", settings.handlers.size()},
                                {"topics", settings.topics.size()}});
 
-  UntilIdle until_idle{settings, connection, log};
+  UntilIdle until_idle{settings, watchdog, log};
   auto next_rates = Clock::now() + rates_every;
   auto next_alive = Clock::now();
   ExitCode code = ExitCode::done;
@@ -111,7 +112,11 @@ ExitCode run(const config::Settings& given, const RunOptions& options, base::Log
       code = ExitCode::try_again;
       break;
     }
-    if (options.until_idle && until_idle.reached(daemon.consumer().client())) break;
+    if (options.until_idle) {
+      const auto state = until_idle.look(daemon.consumer().client());
+      if (state == UntilIdle::State::stuck) code = ExitCode::no;
+      if (state != UntilIdle::State::busy) break;
+    }
     const auto now = Clock::now();
     if (notify.alive_every() && now >= next_alive && daemon.moves(longest_standstill(settings))) {
       notify.alive();

@@ -9,7 +9,8 @@ namespace inboxd::daemon {
 
 struct RunOptions {
   bool migrate = false;                        ///< apply migrations first
-  bool until_idle = false;                     ///< stop when every event there was is settled
+  /// Stop when every event there was is settled; with 1 where a partition waits for an operator.
+  bool until_idle = false;
   std::string config_file;                     ///< read again on SIGHUP
 };
 

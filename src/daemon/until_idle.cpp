@@ -1,5 +1,8 @@
 #include "daemon/until_idle.hpp"
 
+#include <algorithm>
+
+#include "consumer/partitions.hpp"
 #include "inbox/database_error.hpp"
 #include "inbox/shards.hpp"
 #include "inbox/upkeep.hpp"
@@ -9,23 +12,31 @@ namespace inboxd::daemon {
 namespace {
 
 constexpr kafka::Timeout broker_timeout{5'000};
+constexpr std::chrono::milliseconds longest_question{5'000};
 
 }  // namespace
 
-UntilIdle::UntilIdle(const config::Settings& settings, inbox::Connection& connection, base::Logger& log)
-    : settings_{settings}, topics_{settings.topics}, connection_{connection}, log_{log} {
+UntilIdle::UntilIdle(const config::Settings& settings, inbox::Watchdog& watchdog, base::Logger& log)
+    : settings_{settings},
+      topics_{settings.topics},
+      connection_{settings.database, "until-idle", watchdog, log},
+      log_{log} {
+  connection_.set_deadline(std::min(settings.database.deadline, longest_question));
   for (const auto& handler : settings.handlers) handlers_.push_back(handler.name);
 }
 
-bool UntilIdle::reached(rd_kafka_t* client) {
-  if (!ends_known_ && !find_ends(client)) return false;
+UntilIdle::State UntilIdle::look(rd_kafka_t* client) {
+  if (!ends_known_ && !find_ends(client)) return State::busy;
   try {
-    return positions_reached() && inbox::outstanding(connection_, handlers_) == 0;
+    if (!positions_reached() || inbox::outstanding(connection_, handlers_) != 0) return State::busy;
   } catch (...) {
     log_.debug("daemon: whether all is settled is not known",
                {{"error", inbox::describe(std::current_exception()).message}});
-    return false;
+    return State::busy;
   }
+  if (halted_.empty()) return State::idle;
+  tell_halted();
+  return State::stuck;
 }
 
 bool UntilIdle::find_ends(rd_kafka_t* client) {
@@ -47,15 +58,28 @@ bool UntilIdle::find_ends(rd_kafka_t* client) {
   return true;
 }
 
+/// Where an operator has to decide there is nothing to wait for; what passes by itself is waited for.
 bool UntilIdle::positions_reached() {
+  halted_.clear();
   for (auto end = ends_.begin(); end != ends_.end();) {
     const auto position = inbox::find_position(connection_, end->first.topic, end->first.partition);
     if (!position) return false;
-    const bool reached = position->next_offset >= end->second || position->halted_reason.has_value();
-    if (!reached) return false;
-    end = ends_.erase(end);
+    if (position->next_offset >= end->second) {
+      end = ends_.erase(end);
+      continue;
+    }
+    if (!position->halted_reason || !consumer::needs_operator(*position->halted_reason)) return false;
+    halted_.emplace(end->first, *position->halted_reason);
+    ++end;
   }
   return true;
+}
+
+void UntilIdle::tell_halted() const {
+  for (const auto& [partition, reason] : halted_) {
+    log_.error("daemon: this partition is halted, its records are not all stored",
+               {{"partition", kafka::text_of(partition)}, {"reason", reason}, {"look", "inboxd shards list"}});
+  }
 }
 
 }  // namespace inboxd::daemon

@@ -9,29 +9,38 @@
 #include "config/settings.hpp"
 #include "consumer/topics.hpp"
 #include "inbox/connection.hpp"
+#include "inbox/watchdog.hpp"
 #include "kafka/handle.hpp"
 
 namespace inboxd::daemon {
 
 /// Whether every event that there was when the daemon began is stored and settled by the configured handlers. Looks at
-/// brokers and database, so that it does not matter which instance did the work. One thread.
+/// brokers and database, so that it does not matter which instance did the work. One thread. Asks over a connection of
+/// its own, and no question takes long: a signal is not noticed meanwhile.
 class UntilIdle final {
  public:
-  UntilIdle(const config::Settings& settings, inbox::Connection& connection, base::Logger& log);
+  UntilIdle(const config::Settings& settings, inbox::Watchdog& watchdog, base::Logger& log);
 
+  enum class State {
+    busy,
+    idle,
+    stuck,  ///< there is nothing more to do until an operator decides about a partition; the log says which
+  };
   /// Asks again; cheap enough for a few times a second.
-  bool reached(rd_kafka_t* client);
+  State look(rd_kafka_t* client);
 
  private:
   bool find_ends(rd_kafka_t* client);
   bool positions_reached();
+  void tell_halted() const;
 
   const config::Settings& settings_;
   const consumer::Topics topics_;
-  inbox::Connection& connection_;
+  inbox::Connection connection_;
   base::Logger& log_;
   bool ends_known_ = false;
   std::map<kafka::TopicPartition, std::int64_t> ends_;  ///< not reached yet
+  std::map<kafka::TopicPartition, std::string> halted_;  ///< at the last look: those of them that stand still, and why
   std::vector<std::string> handlers_;
 };
 

@@ -211,6 +211,46 @@ TEST_CASE("--until-idle stops with 0 once every event there was is settled, dead
   CHECK(stage.tally().calls == tally.calls);
 }
 
+TEST_CASE("--until-idle waits for a partition that cannot be read for the moment") {
+  Stage stage{1};
+  stage.produce(10);
+  Daemon first{stage.config, {"run", "--migrate", "--until-idle"}};
+  CHECK(first.process().wait() == ExitStatus{0, 0});
+  stage.database.run("update inbox.shard set halted_reason = 'not readable: made up', halted_at = now()");
+  stage.produce(10);
+  Daemon second{stage.config, {"run", "--until-idle"}};
+  CHECK(second.process().wait() == ExitStatus{0, 0});
+  CHECK(stage.tally().is_perfect());
+  CHECK(stage.database.number("select count(*) from inbox.lag where halted_reason is not null") == 0);
+}
+
+TEST_CASE("--until-idle ends with 1 and names the partition where an operator has to decide; the rest is done") {
+  Stage stage{2};
+  int number = 0;
+  const auto produce_to = [&](int partition, int count) {
+    std::vector<Message> messages;
+    for (int i = 0; i < count; ++i) {
+      messages.push_back(
+          event_message(stage.topic, "2b000000-0000-4000-8000-" + std::to_string(100'000'000'000 + number++)));
+      messages.back().partition = partition;
+    }
+    stage.kafka.produce(messages);
+  };
+  produce_to(0, 5);
+  produce_to(1, 5);
+  Daemon first{stage.config, {"run", "--migrate", "--until-idle"}};
+  CHECK(first.process().wait() == ExitStatus{0, 0});
+  produce_to(0, 20);
+  produce_to(1, 5);
+  stage.kafka.delete_records(stage.topic, 0, 15);
+  Daemon second{stage.config, {"run", "--until-idle"}};
+  CHECK(second.process().wait() == ExitStatus{1, 0});
+  CHECK(second.count_in_log("this partition is halted") == 1);
+  CHECK(second.log().find(stage.topic + "/0") != std::string::npos);
+  CHECK(stage.database.number("select count(*) from inbox.event") == 15);
+  CHECK(stage.database.number("select coalesce(sum(events), 0) from inbox.delivery") == 0);
+}
+
 TEST_CASE("run without the migrations says what to do and leaves") {
   Stage stage{1};
   Daemon daemon{stage.config, {"run"}};
