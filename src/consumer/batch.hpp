@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ struct Shard {
   envelope::TopicRules rules;
   std::shared_ptr<const inbox::Place> place;
   int corrupt_reads = 0;                       ///< in a row
+  /// It was not readable, and is read again: the reason stays until a record, or the end, was read.
+  std::optional<std::string> standing_reason;
+  bool proven = false;  ///< something was read since the position was looked up
 };
 
 /// What of a batch belongs to one shard.

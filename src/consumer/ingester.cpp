@@ -87,6 +87,7 @@ void Ingester::run() {
     gather(batch);
     drop_recreated(batch);
     if (!batch.empty()) ingest(batch);
+    if (any_proven_) end_standing();
     for (const PartitionError& error : batch.errors) handle(error);
   }
 }
@@ -129,6 +130,8 @@ void Ingester::answer(const LookUp& letter) {
     const auto looked_up = look_up(connection_, context_.client, context_.topics, partition, context_.log);
     if (const auto* ready = std::get_if<Ready>(&looked_up)) {
       shard.position = ready->position;
+      shard.standing_reason = ready->position.halted_reason;
+      shard.proven = false;
       shard.rules = {*ready->topic, context_.settings.kafka.name_space, ready->position.log_id};
       shard.place = std::make_shared<const inbox::Place>(inbox::Place{partition.topic, partition.partition});
       shard.reading = true;
@@ -200,6 +203,11 @@ void Ingester::gather(Batch& batch) {
 void Ingester::add(Batch& batch, kafka::Message message) {
   Shard* const shard = shard_of(*message);
   if (shard == nullptr || !shard->reading || shard->broken) return;
+  if (shard->standing_reason && !shard->proven) {
+    const bool is_read = message->err == RD_KAFKA_RESP_ERR_NO_ERROR || message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
+    shard->proven = is_read && message->offset >= shard->position.next_offset;
+    any_proven_ = any_proven_ || shard->proven;
+  }
   if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
     // The end of the partition: what lies between the last record and here are control records or aborted ones.
     if (message->offset > shard->position.next_offset) {
@@ -283,6 +291,23 @@ void Ingester::advance(const Batch& batch, const std::vector<std::int32_t>& mism
   }
 }
 
+void Ingester::end_standing() {
+  any_proven_ = false;
+  for (auto& [partition, shard] : shards_) {
+    if (!shard.reading || !shard.proven || !shard.standing_reason) continue;
+    try {
+      inbox::resume_shard(connection_, shard.position.shard_id, *shard.standing_reason);
+      context_.log.info("consumer: readable again", {{"partition", text_of(partition)}});
+      shard.standing_reason.reset();
+    } catch (...) {
+      any_proven_ = true;
+      context_.log.debug("consumer: that it is readable again could not be recorded yet",
+                         {{"error", inbox::describe(std::current_exception()).message}});
+      return;
+    }
+  }
+}
+
 void Ingester::answer(const CheckIncarnations&) {
   chores_pending_ -= 1;
   std::set<std::string> names;
@@ -340,8 +365,8 @@ void Ingester::handle(const PartitionError& error) {
     halt(shard, examine(context_.client, shard.assignment.partition, shard.position.next_offset));
   } else if (is_corruption(error.code)) {
     // Passes by itself where the broker is repaired; until then it is read again and again, and never past it.
-    halt(shard, {"not readable: corrupt records at " + std::to_string(shard.position.next_offset) + " or behind: " +
-                     error.message,
+    halt(shard, {"not readable: corrupt records at " + std::to_string(shard.position.next_offset) +
+                     " or behind: " + error.message,
                  std::nullopt});
   } else {
     halt(shard, {"not readable: " + error.message, std::nullopt});
@@ -350,10 +375,14 @@ void Ingester::handle(const PartitionError& error) {
 
 void Ingester::halt(Shard& shard, const Break& broken) {
   shard.reading = false;
-  context_.log.error("consumer: halted", {{"partition", text_of(shard.assignment.partition)}, {"reason", broken.reason},
-                                          {"look", "inboxd shards list"}});
+  // Tried again every few seconds, and no better: that is known.
+  const bool is_known = shard.standing_reason == broken.reason;
+  context_.log.write(
+      is_known ? base::LogLevel::debug : base::LogLevel::error, "consumer: halted",
+      {{"partition", text_of(shard.assignment.partition)}, {"reason", broken.reason}, {"look", "inboxd shards list"}});
   try {
-    inbox::halt_shard(connection_, shard.position.shard_id, broken.reason, broken.gap);
+    const auto how = shard.standing_reason && !is_known ? inbox::Halt::replace : inbox::Halt::keep_first;
+    inbox::halt_shard(connection_, shard.position.shard_id, broken.reason, broken.gap, how);
   } catch (...) {
     // It is found again: the partition is asked for again, read, and refused by the broker as now.
     context_.log.warn("consumer: the reason could not be recorded",

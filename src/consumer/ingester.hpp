@@ -85,6 +85,7 @@ class Ingester final {
   void ingest(Batch& batch);
   void advance(const Batch& batch, const std::vector<std::int32_t>& mismatched);
   void drop_recreated(Batch& batch);
+  void end_standing();
   void out_of_step(Shard& shard);
   void handle(const PartitionError& error);
   void halt(Shard& shard, const Break& broken);
@@ -101,6 +102,7 @@ class Ingester final {
   std::chrono::steady_clock::time_point start_entries_at_{};
   std::unordered_map<MessageSource, Shard*, HashSource> by_source_;
   std::size_t recreated_seen_ = 0;
+  bool any_proven_ = false;  ///< of those that were not readable, some are
   std::atomic<int> chores_pending_{0};
   std::atomic<std::int64_t> last_moved_{0};
   std::atomic<bool> stopping_{false};

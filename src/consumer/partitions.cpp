@@ -51,7 +51,6 @@ LookedUp look_up(inbox::Connection& connection, rd_kafka_t* client, const Topics
     return Standing{reason};
   }
   if (position->halted_reason && needs_operator(*position->halted_reason)) return Standing{*position->halted_reason};
-  if (position->halted_reason) inbox::resume_shard(connection, position->shard_id);
   // The group's offset only ever follows the database: behind it, the database has lost what it once had.
   const auto committed = kafka::committed_offset(client, partition, broker_timeout);
   if (committed && committed.value() && *committed.value() > position->next_offset) {

@@ -11,7 +11,8 @@
 
 namespace inboxd::consumer {
 
-/// A shard that may be read from `position.next_offset` on, as records of `topic`.
+/// A shard that may be read from `position.next_offset` on, as records of `topic`. Where it was not readable, its
+/// reason still stands: it goes when something was read.
 struct Ready {
   inbox::ShardPosition position;
   const config::Topic* topic = nullptr;

@@ -59,8 +59,8 @@ void halt_shard(Connection& connection, std::int32_t shard_id, const std::string
   connection.access().run(statements::halt_shard, pqxx::params{shard_id, reason, from, to, how == Halt::replace});
 }
 
-void resume_shard(Connection& connection, std::int32_t shard_id) {
-  connection.access().run(statements::resume_shard, pqxx::params{shard_id});
+void resume_shard(Connection& connection, std::int32_t shard_id, const std::string& reason) {
+  connection.access().run(statements::resume_shard, pqxx::params{shard_id, reason});
 }
 
 void record_watermarks(Connection& connection, const std::vector<Watermark>& watermarks) {

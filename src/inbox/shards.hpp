@@ -51,8 +51,8 @@ enum class Halt { keep_first, replace };
 void halt_shard(Connection& connection, std::int32_t shard_id, const std::string& reason,
                 std::optional<event::OffsetRange> gap, Halt how = Halt::keep_first);
 
-/// Clears a reason that has passed by itself (an authorisation given meanwhile). Gaps stay.
-void resume_shard(Connection& connection, std::int32_t shard_id);
+/// Clears a reason that has passed by itself (an authorisation given meanwhile), if it is still that one. Gaps stay.
+void resume_shard(Connection& connection, std::int32_t shard_id, const std::string& reason);
 
 /// What the broker last said of the ends of partitions: for view `lag`.
 struct Watermark {

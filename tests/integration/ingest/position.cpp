@@ -132,8 +132,10 @@ TEST_CASE("a halted shard keeps its first reason, and one with a gap waits for a
 
   CHECK(inbox::find_position(inbox.connection(), "orders", 0)->halted_reason == "not authorised");
   CHECK(inbox.database().text("select gap from inbox.shard where partition = 1") == "[5,9)");
-  inbox::resume_shard(inbox.connection(), passing);
-  inbox::resume_shard(inbox.connection(), lost);
+  inbox::resume_shard(inbox.connection(), passing, "something later");  // it stands for another reason
+  CHECK(inbox::find_position(inbox.connection(), "orders", 0)->halted_reason == "not authorised");
+  inbox::resume_shard(inbox.connection(), passing, "not authorised");
+  inbox::resume_shard(inbox.connection(), lost, "records are gone");
   CHECK_FALSE(inbox::find_position(inbox.connection(), "orders", 0)->halted_reason.has_value());
   CHECK(inbox::find_position(inbox.connection(), "orders", 1)->halted_reason == "records are gone");
 }
