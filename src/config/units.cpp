@@ -152,10 +152,17 @@ std::string time_text(std::int64_t microseconds_since) {
   using namespace std::chrono;
   const sys_time<microseconds> when{microseconds{microseconds_since}};
   const auto midnight = floor<days>(when);
-  const year_month_day date{midnight};
-  const hh_mm_ss time{when - midnight};
+  // std::chrono's years end at 32767, microseconds of 64 bits reach 294247: counted from a like day of a like era.
+  constexpr std::int64_t era_days = 146'097;
+  constexpr std::int64_t era_years = 400;
+  const std::int64_t day = midnight.time_since_epoch().count();
+  const std::int64_t eras = day / era_days;
+  const year_month_day date{sys_days{days{static_cast<int>(day % era_days)}}};
+  const std::int64_t year_number = static_cast<int>(date.year()) + eras * era_years;
+  constexpr std::int64_t day_microseconds = 86'400'000'000;
+  const hh_mm_ss time{microseconds{(microseconds_since % day_microseconds + day_microseconds) % day_microseconds}};
   std::array<char, 64> out{};
-  std::snprintf(out.data(), out.size(), "%04d-%02u-%02uT%02d:%02d:%02d", static_cast<int>(date.year()),
+  std::snprintf(out.data(), out.size(), "%04lld-%02u-%02uT%02d:%02d:%02d", static_cast<long long>(year_number),
                 static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
                 static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
                 static_cast<int>(time.seconds().count()));

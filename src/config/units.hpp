@@ -20,7 +20,7 @@ std::string size_text(std::int64_t bytes);
 /// RFC 3339 with its offset (`2024-01-31T12:00:00.5+01:00`), as microseconds since 1970 UTC. Digits after the sixth are
 /// dropped; a leap second is not accepted.
 std::optional<std::int64_t> parse_time(std::string_view text);
-/// In UTC, with a fraction only where there is one.
+/// In UTC, with a fraction only where there is one. Years beyond 9999 have as many digits as they need.
 std::string time_text(std::int64_t microseconds);
 
 }  // namespace inboxd::config

@@ -1,6 +1,7 @@
 #include "config/units.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <limits>
 
 using namespace inboxd::config;
 using namespace std::chrono_literals;
@@ -58,4 +59,8 @@ TEST_CASE("what is written for people reads back as the same value") {
   CHECK(time_text(1'706'702'400'000'000) == "2024-01-31T12:00:00Z");
   CHECK(time_text(-1) == "1969-12-31T23:59:59.999999Z");
   CHECK(time_text(250'000) == "1970-01-01T00:00:00.25Z");
+  CHECK(time_text(253'402'300'799'000'000) == "9999-12-31T23:59:59Z");
+  // The ends of 64 bits.
+  CHECK(time_text(std::numeric_limits<std::int64_t>::max()) == "294247-01-10T04:00:54.775807Z");
+  CHECK(time_text(std::numeric_limits<std::int64_t>::min()) == "-290308-12-21T19:59:05.224192Z");
 }
