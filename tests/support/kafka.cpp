@@ -70,7 +70,8 @@ void send_one(rd_kafka_t* producer, const Message& message, std::string& failure
     const auto error = rd_kafka_producev(
         producer, RD_KAFKA_V_TOPIC(message.topic.c_str()), RD_KAFKA_V_PARTITION(message.partition),
         RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_VALUE(const_cast<void*>(payload), payload_size),
-        RD_KAFKA_V_KEY(key, key_size), RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(&failure), RD_KAFKA_V_END);
+        RD_KAFKA_V_KEY(key, key_size), RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_TIMESTAMP(message.timestamp_ms),
+        RD_KAFKA_V_OPAQUE(&failure), RD_KAFKA_V_END);
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR) break;
     rd_kafka_headers_destroy(headers);
     if (error != RD_KAFKA_RESP_ERR__QUEUE_FULL) must(error, "produce");
@@ -224,6 +225,50 @@ void Kafka::delete_records(const std::string& topic, int partition, std::int64_t
       [](rd_kafka_event_t* event) {
         check_partitions(rd_kafka_DeleteRecords_result_offsets(rd_kafka_event_DeleteRecords_result(event)),
                          "delete records");
+      });
+}
+
+void Kafka::deny_reading(const std::string& topic, bool on) {
+  std::array<char, 512> error{};
+  Client& with = client();
+  if (!on) {
+    const Owned<rd_kafka_AclBindingFilter_t> all{
+        rd_kafka_AclBindingFilter_new(RD_KAFKA_RESOURCE_TOPIC, topic.c_str(), RD_KAFKA_RESOURCE_PATTERN_LITERAL,
+                                      nullptr, nullptr, RD_KAFKA_ACL_OPERATION_ANY, RD_KAFKA_ACL_PERMISSION_TYPE_ANY,
+                                      error.data(), error.size()),
+        rd_kafka_AclBinding_destroy};
+    with.admin(
+        "delete rules",
+        [&](rd_kafka_queue_t* queue) {
+          rd_kafka_AclBindingFilter_t* list[] = {all.get()};
+          rd_kafka_DeleteAcls(with.producer.get(), list, 1, nullptr, queue);
+        },
+        [](rd_kafka_event_t*) {});
+    return;
+  }
+  const auto rule = [&](rd_kafka_AclOperation_t operation, rd_kafka_AclPermissionType_t permission) {
+    return Owned<rd_kafka_AclBinding_t>{
+        rd_kafka_AclBinding_new(RD_KAFKA_RESOURCE_TOPIC, topic.c_str(), RD_KAFKA_RESOURCE_PATTERN_LITERAL,
+                                "User:ANONYMOUS", "*", operation, permission, error.data(), error.size()),
+        rd_kafka_AclBinding_destroy};
+  };
+  // A topic with a rule allows only what a rule allows.
+  const auto everything = rule(RD_KAFKA_ACL_OPERATION_ALL, RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW);
+  const auto but_read = rule(RD_KAFKA_ACL_OPERATION_READ, RD_KAFKA_ACL_PERMISSION_TYPE_DENY);
+  with.admin(
+      "create rules",
+      [&](rd_kafka_queue_t* queue) {
+        rd_kafka_AclBinding_t* list[] = {everything.get(), but_read.get()};
+        rd_kafka_CreateAcls(with.producer.get(), list, 2, nullptr, queue);
+      },
+      [](rd_kafka_event_t* event) {
+        std::size_t count = 0;
+        const auto* const* const results =
+            rd_kafka_CreateAcls_result_acls(rd_kafka_event_CreateAcls_result(event), &count);
+        for (std::size_t i = 0; i < count; ++i) {
+          const rd_kafka_error_t* const failed = rd_kafka_acl_result_error(results[i]);
+          if (failed != nullptr) must(rd_kafka_error_code(failed), "create rules");
+        }
       });
 }
 

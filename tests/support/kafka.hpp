@@ -18,6 +18,7 @@ struct Message {
   std::optional<std::string> payload = "";
   std::vector<std::pair<std::string, std::optional<std::string>>> headers = {};
   int partition = -1;  ///< -1: by key
+  std::int64_t timestamp_ms = 0;  ///< 0: now
 };
 
 /// What an outbox router writes: header `id` (a UUID is kept as the event's id), header `eventType`.
@@ -42,6 +43,9 @@ class Kafka final {
   void add_partitions(const std::string& topic, int total);
   /// Records before that offset are gone, as after a retention.
   void delete_records(const std::string& topic, int partition, std::int64_t before);
+
+  /// While on, nobody may read the topic; it may still be described and written to.
+  void deny_reading(const std::string& topic, bool on);
 
   /// Returns when the broker has them all.
   void produce(const std::vector<Message>& messages);

@@ -64,7 +64,7 @@ std::string Proxy::executes(const std::string& statement) {
   return std::string{"\0", 1} + statement + std::string{"\0", 1};
 }
 
-Proxy::Proxy(int target_port) : target_port_{target_port}, port_{free_port()} {
+Proxy::Proxy(int target_port, int port) : target_port_{target_port}, port_{port != 0 ? port : free_port()} {
   listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   const sockaddr_in address = address_of(port_);
   const int on = 1;

@@ -17,7 +17,8 @@ namespace inboxd::support {
 /// be called from any thread; its own thread lives as long as it does.
 class Proxy final {
  public:
-  explicit Proxy(int target_port);
+  /// Listens on a free port, unless one is given.
+  explicit Proxy(int target_port, int port = 0);
   ~Proxy();
   Proxy(const Proxy&) = delete;
   Proxy& operator=(const Proxy&) = delete;

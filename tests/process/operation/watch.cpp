@@ -1,0 +1,92 @@
+// What a person sees at a terminal.
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <catch2/catch_test_macros.hpp>
+#include <csignal>
+#include <utility>
+
+#include "process/support/stage.hpp"
+#include "support/environment.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+
+namespace {
+
+/// A program at a terminal of its own; killed at the end.
+class AtTerminal {
+ public:
+  explicit AtTerminal(std::vector<std::string> arguments) {
+    winsize size{};
+    size.ws_row = 50;
+    size.ws_col = 120;
+    std::vector<char*> raw;
+    for (std::string& argument : arguments) raw.push_back(argument.data());
+    raw.push_back(nullptr);
+    child_ = forkpty(&terminal_, nullptr, nullptr, &size);
+    if (child_ == 0) {
+      execv(raw[0], raw.data());
+      _exit(127);
+    }
+  }
+  ~AtTerminal() {
+    if (child_ > 0) {
+      kill(child_, SIGKILL);
+      waitpid(child_, nullptr, 0);
+    }
+    close(terminal_);
+  }
+  AtTerminal(const AtTerminal&) = delete;
+  AtTerminal& operator=(const AtTerminal&) = delete;
+
+  /// Everything it has written so far that was not read yet; blocks until there is something or it has ended.
+  std::string read_some() {
+    std::array<char, 4096> bytes{};
+    const ssize_t count = read(terminal_, bytes.data(), bytes.size());
+    return count > 0 ? std::string{bytes.data(), static_cast<std::size_t>(count)} : std::string{};
+  }
+  void type(std::string_view keys) { REQUIRE(write(terminal_, keys.data(), keys.size()) == std::ssize(keys)); }
+  int wait_for_end() {
+    while (!read_some().empty()) {
+    }
+    int status = 0;
+    waitpid(std::exchange(child_, 0), &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+ private:
+  int terminal_ = -1;
+  pid_t child_ = 0;
+};
+
+constexpr std::string_view new_screen = "\x1b[H\x1b[2J";
+
+}  // namespace
+
+TEST_CASE("status --watch shows a new screen every two seconds, with what has changed, until Ctrl-C") {
+  Stage stage{1};
+  stage.migrate();
+  const TempFolder folder;
+  write_file(folder / "inboxd.yaml", stage.config.text());
+  AtTerminal terminal{{daemon_program(), "--config", (folder / "inboxd.yaml").string(), "status", "--watch"}};
+  std::string seen;
+  const auto read_until = [&](const std::string& what, const auto& found) {
+    wait_until(what, [&] {
+      seen += terminal.read_some();
+      return found();
+    });
+  };
+  read_until("a first screen", [&] { return seen.find(new_screen) != std::string::npos && seen.size() > 100; });
+  CHECK(seen.find("4711") == std::string::npos);
+  stage.database.run(
+      "insert into inbox.shard (source, topic, partition, halted_reason, halted_at) "
+      "values ('kafka', 'topic-4711', 0, 'made up', now())");
+  const auto before = seen.size();
+  read_until("a later screen", [&] { return seen.find("topic-4711", before) != std::string::npos; });
+  CHECK(seen.find(new_screen, before) < seen.find("topic-4711", before));
+  terminal.type("\x03");
+  CHECK(terminal.wait_for_end() == 0);
+}

@@ -1,0 +1,124 @@
+// Brokers that go and come back, topics that may not be read, records with odd times.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <limits>
+
+#include "process/support/load.hpp"
+#include "process/support/stage.hpp"
+#include "support/environment.hpp"
+#include "support/proxy.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// Denies the topic for as long as it lives.
+struct Denied {
+  Denied(Kafka& brokers, std::string name) : kafka{brokers}, topic{std::move(name)} { kafka.deny_reading(topic, true); }
+  ~Denied() { kafka.deny_reading(topic, false); }
+  Kafka& kafka;
+  const std::string topic;
+};
+
+}  // namespace
+
+TEST_CASE("a topic that may not be read and one that does not exist: others go on, the reason stays until it may") {
+  Stage stage{2};
+  const auto denied = stage.kafka.create_topic(1);
+  stage.config.topics.push_back("{name: " + denied + "}");
+  stage.config.topics.push_back("{name: " + random_name("absent") + "}");
+  const std::string id = "3c000000-0000-4000-8000-000000000001";
+  stage.kafka.produce({event_message(denied, id)});
+  const auto reason = [&] {
+    return stage.database.number("select count(*) from inbox.lag where topic = '" + denied +
+                                 "' and halted_reason like 'not readable%authorization%'");
+  };
+  std::unique_ptr<Daemon> daemon;
+  {
+    const Denied rule{stage.kafka, denied};
+    daemon = stage.start();
+    stage.produce(100);
+    CHECK(stage.wait_done().is_perfect());
+    wait_until("the topic stands still with the reason", [&] { return reason() == 1; });
+    holds_for("it is tried again, and the reason stays", milliseconds{6'000}, [&] { return reason() == 1; });
+    CHECK_THAT(command(stage.config, {"status"}).out, ContainsSubstring("not readable"));
+    stage.produce(20);
+    CHECK(stage.wait_done().is_perfect());
+  }
+  stage.note({id});
+  CHECK(stage.wait_done().is_perfect());
+  wait_until("the reason is gone", [&] { return reason() == 0; });
+}
+
+TEST_CASE(
+    "all brokers go in the middle of it and come back: it goes on by itself, and ends in time while they are away") {
+  Proxy proxy{std::stoi(needed("INBOXD_TEST_KAFKA_BEHIND_PROXY")), std::stoi(needed("INBOXD_TEST_KAFKA_PROXY_PORT"))};
+  Stage stage{4};
+  stage.config.brokers = "127.0.0.1:" + std::to_string(proxy.port());
+  auto daemon = stage.start();
+  Load load{stage, 1000};
+  load.wait_for_more(500);
+  wait_until("it reads", [&] { return stage.recording.count() > 0; });
+  const auto vanish = [&](bool on) {
+    proxy.refuse(on);
+    if (on) proxy.cut();
+  };
+  for (int i = 0; i < 2; ++i) {
+    vanish(true);
+    const auto before = stage.recording.count();
+    load.wait_for_more(300);
+    CHECK(daemon->process().is_running());
+    vanish(false);
+    wait_until("it reads on", [&] { return stage.recording.count() > before + 300; });
+  }
+  load.finish();
+  auto tally = stage.wait_done();
+  CHECK(tally.is_perfect());
+  CHECK(stage.offsets_ahead() == 0);
+
+  vanish(true);
+  const auto began = monotonic_ms();
+  CHECK(daemon->stop() == ExitStatus{0, 0});
+  const auto took = monotonic_ms() - began;
+  WARN("stopped within " << took << " ms without brokers: " << tally.text());
+  CHECK(took < 12'000);
+  vanish(false);
+  stage.produce(50);
+  daemon = stage.start();
+  tally = stage.wait_done();
+  CHECK(tally.is_perfect());
+}
+
+TEST_CASE("records with absurd times are stored with them, handled, shown, and drive no error loop") {
+  Stage stage{1};
+  const auto odd = stage.kafka.create_topic(1, "",
+                                            {{"message.timestamp.after.max.ms", "9223372036854775807"},
+                                             {"message.timestamp.before.max.ms", "9223372036854775807"}});
+  stage.config.topics = {"{name: " + odd + "}"};
+  const std::vector<std::int64_t> times{1, 253'402'300'800'000, 9'224'318'016'000'000,
+                                        std::numeric_limits<std::int64_t>::max() / 1000,
+                                        std::numeric_limits<std::int64_t>::max()};
+  std::vector<Message> messages;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const std::string id = "4d000000-0000-4000-8000-00000000000" + std::to_string(i);
+    messages.push_back(event_message(odd, id));
+    messages.back().timestamp_ms = times[i];
+    stage.note({id});
+  }
+  stage.kafka.produce(messages);
+  const auto daemon = stage.start();
+  const auto tally = stage.wait_done();
+  CHECK(tally.is_perfect());
+  CHECK(tally.calls == static_cast<std::int64_t>(times.size()));
+  CHECK(daemon->count_in_log("tried again") == 0);
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const auto shown = command(stage.config, {"events", "show", stage.ids()[i], "--json"});
+    INFO(shown.out << shown.err);
+    CHECK(shown.status == ExitStatus{0, 0});
+  }
+  const auto listed = command(stage.config, {"events", "list"});
+  INFO(listed.out << listed.err);
+  CHECK(listed.status == ExitStatus{0, 0});
+}
