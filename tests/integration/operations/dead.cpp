@@ -228,7 +228,8 @@ TEST_CASE("a discarded dead letter leaves an outcome and who did it") {
   CHECK(inbox.database().text("select offsets || ' ' || attempts from inbox.outcome where outcome = 'discarded'") ==
         "{[0,3)} 1");
   CHECK(inbox.database().text("select actor || '|' || operation || '|' || target || '|' || (detail ->> 'events') "
-                              "from inbox.audit where operation like 'dead %'") == "ann@host|dead discard|--error timeout*|3");
+                              "from inbox.audit where operation like 'dead %'") ==
+        "ann@host|dead discard|--error timeout*|3");
   CHECK(inbox.outstanding() == 0);
 }
 

@@ -93,7 +93,7 @@ TEST_CASE("the roles ingest and worker can each do their work, and together all 
   handler.topics = {};
   inbox::register_handlers(*daemon, {handler});
   inbox::halt_shard(*daemon, orders, "why", std::nullopt);
-  inbox::resume_shard(*daemon, orders);
+  inbox::resume_shard(*daemon, orders, "why");
   inbox::record_watermarks(*daemon, {{orders, 10}});
 
   daemon = roles.connect({"worker"});
