@@ -32,7 +32,7 @@ language sql immutable parallel safe as $$
 $$;
 
 -- Packed headers as a JSON object, the last of a name wins: a string, null, or {"base64": …} where it is no text.
-create function inbox.headers_of(packed bytea) returns jsonb language plpgsql immutable strict parallel safe as $$
+create function inbox.headers_of(packed bytea) returns jsonb language plpgsql immutable strict as $$
 declare
   result jsonb := '{}';
   at int := 1;

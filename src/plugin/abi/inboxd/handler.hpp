@@ -382,8 +382,8 @@ class Handler {
     throw std::logic_error{"the handler overrides neither handle nor handle_batch"};
   }
 
-  // By itself calls `handle` for each event: one that throws does not keep the others from their turn, and what an event
-  // that is not done wrote with SQL is undone alone. Stops when the call is cancelled.
+  // By itself calls `handle` for each event: one that throws does not keep the others from their turn, and what an
+  // event that is not done wrote with SQL is undone alone. Stops when the call is cancelled.
   virtual void handle_batch(Call& call, const Events& events) {
     const auto* const sql = static_cast<const inboxd_sql*>(call.extension(INBOXD_SQL));
     for (const Event event : events) {

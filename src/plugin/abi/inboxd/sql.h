@@ -2,13 +2,14 @@
  *
  * The extension `inboxd.sql/1`: SQL in the transaction that also records what became of the events. What a handler
  * writes through it and the mark that its events are done are one commit: both are there, or neither is, whoever dies
- * when. A plugin names INBOXD_SQL in the `needs` of its table; one that does not costs no transaction and no connection.
+ * when. A plugin names INBOXD_SQL in the `needs` of its table; one that does not costs no transaction and no
+ * connection.
  *
  *     static void handle(void* instance, inboxd_call* call, const inboxd_event* const* events, size_t count) {
  *       const inboxd_sql* const sql = (const inboxd_sql*)call->extension(call, INBOXD_SQL);
  *       inboxd_sql_value key = inboxd_sql_text(events[0]->key);
- *       inboxd_sql_statement insert = inboxd_sql_query("insert into receipt (order_id) values ($1)", &key, 1);
- *       const inboxd_sql_result* const result = sql->execute(call, &insert);
+ *       inboxd_sql_statement receipt = inboxd_sql_query("call take_receipt($1)", &key, 1);
+ *       const inboxd_sql_result* const result = sql->execute(call, &receipt);
  *       if (result->error != NULL) inboxd_sql_retry(call, 0, result->error);
  *       else inboxd_done(call, 0);
  *     }
@@ -18,11 +19,11 @@
  *     it is committed, the verdicts are recorded in it, guarded by the lease: where others have the events by now,
  *     nothing of it is kept.
  *   - An event that is not done leaves nothing behind. For a call of one event the daemon sees to that. In a call of
- *     several, the handler does: a savepoint before each event's statements, rollback_to where it failed (the C++ veneer
- *     does so by itself). Where all events of a call failed, all that the call wrote is undone.
- *   - A statement that fails makes the ones after it fail, too (25P02), until a savepoint from before is rolled back to.
- *     Where that has not happened when the call ends, all it wrote is undone, and its events that were said to be done
- *     become failures of the class `sql.SQLSTATE`.
+ *     several, the handler does: a savepoint before each event's statements, rollback_to where it failed (the C++
+ *     veneer does so by itself). Where all events of a call failed, all that the call wrote is undone.
+ *   - A statement that fails makes the ones after it fail, too (25P02), until a savepoint from before is rolled back
+ *     to. Where that has not happened when the call ends, all it wrote is undone, and its events that were said to be
+ *     done become failures of the class `sql.SQLSTATE`.
  *   - After 40001, 40P01, 55P03 or a lost connection the daemon runs the whole transaction again, so `handle` is called
  *     again with the same events; that is no attempt. `will_repeat` says so; what the verdicts say is not looked at.
  *   - The handler cannot end the transaction nor change the session: BEGIN, COMMIT, ROLLBACK, SAVEPOINT, PREPARE, SET
@@ -36,7 +37,7 @@
 #ifndef INBOXD_SQL_H
 #define INBOXD_SQL_H
 
-#include <inboxd/handler.h>
+#include "handler.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -66,10 +67,10 @@ enum {
 
 /* A parameter or a field of a row. This struct never changes.
  *
- * A parameter gets the type that the statement gives it (write `$1::numeric` where it gives none); the value is converted:
- * a text to anything that its text form fits, bytes and texts to each other as they are, an integer to every number.
- * What a field's column is decides how it comes: integers of every width as INT64, both floats as DOUBLE, json and jsonb
- * as JSON, and what is not in the list above in its text form, as TEXT. */
+ * A parameter gets the type that the statement gives it (write `$1::numeric` where it gives none); the value is
+ * converted: a text to anything that its text form fits, bytes and texts to each other as they are, an integer to
+ * every number. What a field's column is decides how it comes: integers of every width as INT64, both floats as
+ * DOUBLE, json and jsonb as JSON, and what is not in the list above in its text form, as TEXT. */
 typedef struct inboxd_sql_value {
   int32_t type;
   uint32_t reserved; /* 0 */
@@ -80,12 +81,12 @@ typedef struct inboxd_sql_value {
 
 /* ---- Statements ------------------------------------------------------------------------------------------------- */
 
-/* The statement sees the events [first, first + count) of the call as a relation `events`, in order, with the columns of
- * type `inbox.message`: event_id uuid, source_id text, topic text, partition int, "offset" bigint, event_type text,
+/* The statement sees the events [first, first + count) of the call as a relation `events`, in order, with the columns
+ * of type `inbox.message`: event_id uuid, source_id text, topic text, partition int, "offset" bigint, event_type text,
  * source text, subject text, key text (null where it is no text), payload bytea, body jsonb (the payload, null where it
  * is no JSON that PostgreSQL takes), headers jsonb, occurred_at timestamptz, received_at timestamptz, attempt int.
- * The database reads them from the inbox: they do not travel. For INSERT, UPDATE, DELETE, MERGE, SELECT, VALUES, with or
- * without a WITH of their own. */
+ * The database reads them from the inbox: they do not travel. For INSERT, UPDATE, DELETE, MERGE, SELECT, VALUES, with
+ * or without a WITH of their own. */
 #define INBOXD_SQL_WITH_EVENTS 1u
 
 /* One statement and its parameters. Borrowed until `execute` returns. */
@@ -152,7 +153,8 @@ typedef struct inboxd_sql {
   /* Runs one statement and waits for it. Never NULL. All its rows are in memory. */
   const inboxd_sql_result* (*execute)(inboxd_call* call, const inboxd_sql_statement* statement);
 
-  /* The field of a row (both from 0); a null value where there is no such field. Its bytes live as long as the result. */
+  /* The field of a row (both from 0); a null value where there is no such field. Its bytes live as long as
+   * the result. */
   void (*value)(const inboxd_sql_result* result, size_t row, size_t column, inboxd_sql_value* value);
 
   /* Frees a result before the call ends. NULL is nothing. */
@@ -165,7 +167,8 @@ typedef struct inboxd_sql {
   /* Ends a savepoint (and those set after it) and keeps what was done since. One that is not there changes nothing. */
   void (*release_savepoint)(inboxd_call* call, int32_t savepoint);
 
-  /* Ends a savepoint (and those set after it) and undoes all that was done since; a failed transaction is ready again. */
+  /* Ends a savepoint (and those set after it) and undoes all that was done since; a failed transaction is ready
+   * again. */
   void (*rollback_to)(inboxd_call* call, int32_t savepoint);
 
   /* INBOXD_SQL_READY, INBOXD_SQL_FAILED or INBOXD_SQL_OVER. */
@@ -182,8 +185,8 @@ typedef struct inboxd_sql_host {
   /* [main], during `create` only. Has the database read and plan a statement without running it, under the role and the
    * search path that it will have: syntax, tables, columns, functions, rights. `values` may be NULL: then `value_count`
    * says how many parameters it has. The result has the columns and no rows, or the error with its position. It is
-   * borrowed until the next `describe`, or until `create` returns. NULL where no database is at hand (an offline check):
-   * then nothing can be said. */
+   * borrowed until the next `describe`, or until `create` returns. NULL where no database is at hand (an offline
+   * check): then nothing can be said. */
   const inboxd_sql_result* (*describe)(const inboxd_host* host, const inboxd_sql_statement* statement);
 } inboxd_sql_host;
 
