@@ -38,12 +38,15 @@ std::string id_of(int order) {
   return text;
 }
 
+int whole_amount(int order) { return 5 + order % 90; }
+int cents(int order) { return order % 100; }
+
 std::string order_json(int order) {
   const bool slow = order >= first_slow_order && order < first_slow_order + slow_orders;
   const char* const card = order == refused_order ? "refused" : slow ? "slow" : "visa";
   char text[256];
   std::snprintf(text, sizeof text, R"({"orderId":"A-%05d","customer":"C-%03d","amount":%d.%02d,"card":"%s"})", order,
-                order % 400, 5 + order % 90, order % 100, card);
+                order % 400, whole_amount(order), cents(order), card);
   return text;
 }
 
@@ -52,8 +55,11 @@ Record order_record(int order) {
   record.key = "C-" + std::to_string(order % 400);
   switch (order % 3) {
     case 0:  // CloudEvents, binary: attributes in headers
-      record.headers = {{"ce_specversion", "1.0"}, {"ce_id", id_of(order)}, {"ce_source", "/shop"},
-                        {"ce_type", "OrderPlaced"}, {"content-type", "application/json"}};
+      record.headers = {{"ce_specversion", "1.0"},
+                        {"ce_id", id_of(order)},
+                        {"ce_source", "/shop"},
+                        {"ce_type", "OrderPlaced"},
+                        {"content-type", "application/json"}};
       record.value = order_json(order);
       break;
     case 1:  // CloudEvents, structured: everything in the value
@@ -109,7 +115,9 @@ int main(int argc, char** argv) {
   for (int order = 0; order < duplicates; ++order) send(producer.get(), argv[2], order_record(order * 10));
   send(producer.get(), argv[2], {"C-1", R"({"note":"somebody forgot the id"})", {}});
   check(rd_kafka_flush(producer.get(), 30'000), "the broker did not take everything");
-  std::printf("orders=%d\nduplicates=%d\nwithout_id=1\nfail_twice=%d\nalways_fail=1\n", orders, duplicates,
-              slow_orders);
+  long sales = 0;
+  for (int order = 0; order < orders; ++order) sales += whole_amount(order) * 100 + cents(order);
+  std::printf("orders=%d\nduplicates=%d\nwithout_id=1\nfail_twice=%d\nalways_fail=1\nsales_in_cents=%ld\n", orders,
+              duplicates, slow_orders, sales);
   return 0;
 }

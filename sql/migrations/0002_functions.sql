@@ -44,7 +44,9 @@ $$;
 
 -- Packed headers as a JSON object, the last of a name wins: a string, null, or {"base64": …} where it is no text. Of
 -- more than 1000 headers only the first 1000. Put together once, at the end: by header it would take their square.
-create function inbox.headers_of(packed bytea) returns jsonb language plpgsql immutable strict parallel safe as $$
+-- With its owner's rights: roles that handlers run under can name nothing of this schema.
+create function inbox.headers_of(packed bytea) returns jsonb language plpgsql immutable strict parallel safe
+security definer set search_path = pg_catalog as $$
 declare
   most constant int := 1000;
   bytes constant bytea := packed || ''::bytea;  -- unpacked once, where it is stored compressed

@@ -1,7 +1,8 @@
 -- The events of claimed runs, one range of a shard at a time. No locks. Index: event_place of the day partitions that
--- the run was received in.
-select r.run, e."offset", e.event_id, e.digest, e.source_id, e.event_type, e.source, e.subject, e.key, e.payload,
-       e.headers, e.occurred_at, e.kafka_timestamp, e.received_at
+-- the run was received in. $7: payloads and headers, too.
+select r.run, e."offset", e.event_id, e.digest, e.source_id, e.event_type, e.source, e.subject, e.key,
+       case when $7::boolean then e.payload end, case when $7::boolean then e.headers end,
+       e.occurred_at, e.kafka_timestamp, e.received_at
 from unnest($1::int[], $2::int[], $3::bigint[], $4::bigint[], $5::timestamptz[], $6::timestamptz[])
      r(run, shard, first, "end", received_from, received_to)
 cross join lateral (

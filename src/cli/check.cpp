@@ -4,6 +4,8 @@
 #include "cli/command.hpp"
 #include "cli/finding.hpp"
 #include "config/environment.hpp"
+#include "daemon/preparation.hpp"
+#include "inbox/handler_transaction.hpp"
 #include "plugin/plugin.hpp"
 
 namespace inboxd::cli {
@@ -14,10 +16,14 @@ using Kind = Finding::Kind;
 
 const char* name_of(Kind kind) {
   switch (kind) {
-    case Kind::good: return "ok";
-    case Kind::warning: return "warning";
-    case Kind::problem: return "problem";
-    case Kind::unreachable: return "unreachable";
+    case Kind::good:
+      return "ok";
+    case Kind::warning:
+      return "warning";
+    case Kind::problem:
+      return "problem";
+    case Kind::unreachable:
+      return "unreachable";
   }
   return "problem";
 }
@@ -90,15 +96,30 @@ ExitCode check(Session& session, const admin::Arguments& arguments) {
 FoundList check_plugins(const config::Settings& settings) {
   FoundList out;
   const auto where = plugin::default_search_path();
+  auto log = command_log();
+  inbox::Watchdog watchdog;
+  // Where the database cannot be reached, check_database says so, and here nothing is said about statements.
+  const auto describer = inbox::database_describer(settings.database, watchdog, log);
+  std::vector<daemon::Writer> writers;
   for (const auto& handler : settings.handlers) {
     const std::string subject = "handler " + handler.name;
     const auto description = plugin::inspect(handler.plugin, where);
     if (!description) {
       out.push_back({Kind::problem, subject, description.problem().message});
-    } else {
-      out.push_back({Kind::good, subject, description.value().name + " " + description.value().version + " from " +
-                                              description.value().path});
+      continue;
     }
+    const auto instance = plugin::load(handler, where, log, describer.get());
+    if (!instance) {
+      out.push_back({Kind::problem, subject, instance.problem().message});
+    } else {
+      if (instance.value()->needs().sql) writers.push_back({handler.name, handler.concurrency});
+      out.push_back(
+          {Kind::good, subject,
+           description.value().name + " " + description.value().version + " from " + description.value().path});
+    }
+  }
+  if (const auto problem = daemon::connections_problem(writers, settings)) {
+    out.push_back({Kind::problem, "configuration", problem->message});
   }
   return out;
 }

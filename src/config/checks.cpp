@@ -10,9 +10,6 @@
 namespace inboxd::config {
 namespace {
 
-/// Connections beside those of ingest: control, settling, claims and leases, housekeeping.
-constexpr int other_connections = 4;
-
 /// Says a sentence at the first of the keys that the file has, unless one of them was wrong by itself.
 void complain(Reading& reading, std::initializer_list<std::string> keys, const std::string& sentence) {
   for (const std::string& key : keys) {
@@ -33,7 +30,7 @@ void check_database(const Settings& settings, Reading& reading) {
     complain(reading, {"database.schema"},
              "'" + settings.database.schema + "' belongs to PostgreSQL; choose another name");
   }
-  const int others = other_connections + (settings.admin.is_off() ? 0 : 1);  // its operations
+  const int others = settings.other_connections();
   const int least = settings.ingest.connections + others;
   if (settings.database.connections < least) {
     complain(reading, {"database.connections", "ingest.connections"},

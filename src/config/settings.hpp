@@ -32,8 +32,10 @@ struct Database {
   std::string url;                             ///< libpq URL or key=value string, without the password
   Secret password;
   std::string schema = "inbox";
-  int connections = 8;
+  int connections = 32;
   bool prepare = true;
+  std::string handler_role;                    ///< that handlers' SQL runs under; empty: the daemon's own
+  std::string handler_search_path;             ///< empty: the role's or the database's own
   milliseconds deadline{30'000};
   bool operator==(const Database&) const = default;
 };
@@ -116,6 +118,7 @@ struct Handler {
   StartAt start{StartAt::Kind::end, 0};
   int concurrency = 8;
   int events_per_call = 1;
+  int group = 1;                               ///< calls that share one transaction
   milliseconds deadline{30'000};
   milliseconds lease{30'000};
   Retry retry;
@@ -170,6 +173,10 @@ struct Settings {
   Admin admin;
   Log log;
   milliseconds drain{25'000};
+
+  /// Connections beside those of ingest and of handlers: control, settling, claims and leases, housekeeping, and the
+  /// admin port's operations.
+  int other_connections() const { return admin.is_off() ? 4 : 5; }
   bool operator==(const Settings&) const = default;
 };
 

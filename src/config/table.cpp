@@ -119,10 +119,20 @@ void add_database(std::vector<Row<Settings>>& rows) {
              "a lower-case SQL name: letters, digits and _, at most 63"),
       &Database::schema);
   add(number("database.connections", 4, 1'000,
-             "The most connections the daemon ever opens; at least ingest.connections and 5 more."),
+             "The most connections the daemon ever opens: ingest.connections, 5 more, and `concurrency` of each "
+             "handler that writes in the transaction that settles."),
       &Database::connections);
   add(flag("database.prepare", "Prepare statements; false behind a pooler that knows no prepared statements."),
       &Database::prepare);
+  add(example("app_handlers",
+              shaped(text("database.handler_role",
+                          "The role that handlers' SQL runs under (SET LOCAL ROLE); the daemon's own must be "
+                          "a member of it, and it needs no right on the inbox."),
+                     "^[^[:cntrl:]]{1,63}$", "the name of a role")),
+      &Database::handler_role);
+  add(example("app, public", text("database.handler_search_path",
+                                  "The search_path of handlers' SQL; none: that of the role or the database.")),
+      &Database::handler_search_path);
   add(duration("database.deadline", 100, hour, "The longest one statement of the daemon itself may take, also COMMIT."),
       &Database::deadline);
 }
@@ -256,6 +266,11 @@ std::vector<Row<Handler>> handler_rows() {
       common(choice("mode", {"single"}, "How it gets events: each with a verdict of its own, in no promised order."))));
   add(common(number("concurrency", 1, 1'024, "Calls at the same time in this instance.")), &Handler::concurrency);
   add(common(number("events_per_call", 1, 100'000, "The most events one call gets.")), &Handler::events_per_call);
+  add(common(
+          number("group", 1, 10'000,
+                 "The most calls that share one transaction, of handlers that write in the one that settles (each with "
+                 "a savepoint of its own).")),
+      &Handler::group);
   add(common(duration("deadline", 10, day, "The longest one call may take.")), &Handler::deadline);
   add(common(duration("lease", second, hour,
                       "After so long without a sign of life from an instance, others take over what it had in hand.")),

@@ -16,6 +16,7 @@ class HandOff {
   struct Room {
     std::int64_t events = 0;                   ///< reserved; 0: let them be born due
     std::chrono::milliseconds lease{0};
+    std::int64_t run_events = 0;               ///< leased runs are cut into ones of at most so many; 0: they are not
   };
   /// Reserves room for at most that many events; never blocks. A handler that this process does not run, that is
   /// paused, or that has a backlog in the database (older events come first) has none.

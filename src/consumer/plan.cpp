@@ -72,13 +72,14 @@ void lease_as_room_allows(Owed& owed, const HandOff::Room& room) {
   std::int64_t left = room.events;
   for (std::size_t i = 0; i < owed.runs.size() && left > 0; ++i) {
     const std::int64_t count = owed.runs[i].pending.count();
-    if (count > left) {
+    const std::int64_t most = room.run_events > 0 ? std::min(left, room.run_events) : left;
+    if (count > most) {
       inbox::PlannedRun rest = owed.runs[i];
-      std::tie(owed.runs[i].pending, rest.pending) = cut(owed.runs[i].pending, left);
+      std::tie(owed.runs[i].pending, rest.pending) = cut(owed.runs[i].pending, most);
       owed.runs.insert(owed.runs.begin() + static_cast<std::ptrdiff_t>(i) + 1, std::move(rest));
     }
     owed.runs[i].lease = room.lease;
-    left -= std::min(count, left);
+    left -= std::min(count, most);
   }
 }
 

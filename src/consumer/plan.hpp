@@ -27,7 +27,7 @@ std::vector<Owed> route(const std::vector<event::Event>& events, const inbox::Ro
                         const std::function<std::string_view(std::int32_t)>& topic_of, int run_events);
 
 /// Leases the first runs of what is owed to this process, as many events as there is room for; the last one that fits
-/// only in part is split.
+/// only in part is split, and so are those larger than the room's `run_events`.
 void lease_as_room_allows(Owed& owed, const HandOff::Room& room);
 
 }  // namespace inboxd::consumer

@@ -69,6 +69,7 @@ Document handler_document(const std::string& name, const dispatcher::Stats& stat
           {"stopped", stats.stopped},
           {"abandoned_calls", stats.abandoned},
           {"deadlines_passed", stats.deadlines},
+          {"repeated_transactions", stats.repeated},
           {"given_back", stats.given_back}};
 }
 

@@ -301,6 +301,11 @@ void add_handlers(std::vector<MetricRow>& rows) {
                          [](const Figures& figures, Exposition& out) {
                            each_handler(figures, out, [](const auto& handler) { return handler.stats.deadlines; });
                          }));
+  rows.push_back(counter("repeated_transactions_total",
+                         "Handlers' transactions that ran again, uncharged: deadlocks, lost connections.", {"handler"},
+                         [](const Figures& figures, Exposition& out) {
+                           each_handler(figures, out, [](const auto& handler) { return handler.stats.repeated; });
+                         }));
   rows.push_back(gauge("abandoned_calls", "Threads that are still in such a call.", {"handler"},
                        [](const Figures& figures, Exposition& out) {
                          each_handler(figures, out,

@@ -8,6 +8,7 @@
 
 #include "daemon/signals.hpp"
 #include "inbox/database_error.hpp"
+#include "inbox/handler_transaction.hpp"
 #include "inbox/handlers.hpp"
 #include "inbox/migrations.hpp"
 #include "inbox/upkeep.hpp"
@@ -107,12 +108,29 @@ std::optional<Refusal> prepare_database(inbox::Connection& connection, const con
   }
 }
 
-PreparedHandlers prepare_handlers(inbox::Connection& connection, const std::vector<config::Handler>& handlers,
-                                  base::Logger& log) {
+std::optional<base::Problem> connections_problem(const std::vector<Writer>& writers, const config::Settings& settings) {
+  int needed = settings.ingest.connections + settings.other_connections();
+  std::string who;
+  for (const Writer& writer : writers) {
+    needed += writer.concurrency;
+    who += (who.empty() ? "" : ", ") + writer.handler + ": " + std::to_string(writer.concurrency);
+  }
+  if (who.empty() || needed <= settings.database.connections) return std::nullopt;
+  return base::Problem{"database.connections is " + std::to_string(settings.database.connections) + ", and " +
+                       std::to_string(needed) +
+                       " are needed: `concurrency` of each handler that writes in transactions (" + who +
+                       "), ingest.connections (" + std::to_string(settings.ingest.connections) + ") and " +
+                       std::to_string(settings.other_connections()) + " more; raise it, or lower concurrency"};
+}
+
+PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::Settings& settings,
+                                  inbox::Watchdog& watchdog, base::Logger& log) {
+  const std::vector<config::Handler>& handlers = settings.handlers;
   PreparedHandlers out;
   const auto search_path = plugin::default_search_path();
+  const auto describer = inbox::database_describer(settings.database, watchdog, log);
   for (const config::Handler& handler : handlers) {
-    auto instance = plugin::load(handler, search_path, log);
+    auto instance = plugin::load(handler, search_path, log, describer.get());
     if (!instance) {
       out.refusal = Refusal{ExitCode::configuration, "handler " + handler.name + ": " + instance.problem().message};
       return out;
@@ -121,6 +139,14 @@ PreparedHandlers prepare_handlers(inbox::Connection& connection, const std::vect
     setup.settings = handler;
     setup.instance = std::move(instance).value();
     out.handlers.push_back(std::move(setup));
+  }
+  std::vector<Writer> writers;
+  for (const auto& setup : out.handlers) {
+    if (setup.instance->needs().sql) writers.push_back({setup.settings.name, setup.settings.concurrency});
+  }
+  if (const auto problem = connections_problem(writers, settings)) {
+    out.refusal = Refusal{ExitCode::configuration, problem->message};
+    return out;
   }
   try {
     const auto registered = inbox::register_handlers(connection, handlers, "daemon on " + host_name());

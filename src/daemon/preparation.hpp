@@ -1,5 +1,6 @@
 #pragma once
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/exit_code.hpp"
@@ -22,13 +23,21 @@ struct Refusal {
 std::optional<Refusal> prepare_database(inbox::Connection& connection, const config::Settings& settings, bool migrate,
                                         base::Logger& log);
 
+/// A handler that writes in transactions: each of its workers has a connection.
+struct Writer {
+  std::string handler;
+  int concurrency = 0;
+};
+/// Whether there are connections enough for all (database.connections).
+std::optional<base::Problem> connections_problem(const std::vector<Writer>& writers, const config::Settings& settings);
+
 /// Loads the plugin of every configured handler and puts the handlers into the database. All of it or nothing: a
 /// plugin that is refused leaves the database as it was.
 struct PreparedHandlers {
   std::vector<dispatcher::HandlerSetup> handlers;
   std::optional<Refusal> refusal;
 };
-PreparedHandlers prepare_handlers(inbox::Connection& connection, const std::vector<config::Handler>& handlers,
-                                  base::Logger& log);
+PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::Settings& settings,
+                                  inbox::Watchdog& watchdog, base::Logger& log);
 
 }  // namespace inboxd::daemon

@@ -28,8 +28,8 @@ ExitCode refuse(const Refusal& refusal, base::Logger& log) {
 }
 
 /// SIGHUP: reads the file again; all of it is taken or, where anything is wrong, none of it.
-bool reload(config::Settings& settings, const std::string& file, inbox::Connection& connection, Daemon& daemon,
-            base::Logger& log) {
+bool reload(config::Settings& settings, const std::string& file, inbox::Connection& connection,
+            inbox::Watchdog& watchdog, Daemon& daemon, base::Logger& log) {
   const auto loaded = config::load_file(file, config::process_environment());
   if (!loaded.ok()) {
     for (const auto& problem : loaded.problems) {
@@ -40,7 +40,9 @@ bool reload(config::Settings& settings, const std::string& file, inbox::Connecti
   for (const std::string& key : config::restart_needed(settings, loaded.settings)) {
     log.warn("daemon: this key needs a restart; its old value stays", {{"key", key}});
   }
-  auto prepared = prepare_handlers(connection, loaded.settings.handlers, log);
+  config::Settings next = settings;  // what needs a restart stays
+  next.handlers = loaded.settings.handlers;
+  auto prepared = prepare_handlers(connection, next, watchdog, log);
   if (prepared.refusal) {
     log.error("daemon: reload refused, the old configuration stays", {{"reason", prepared.refusal->message}});
     return false;
@@ -76,7 +78,7 @@ ExitCode run(const config::Settings& given, const RunOptions& options, base::Log
   inbox::Watchdog watchdog;
   inbox::Connection connection{settings.database, "control", watchdog, log};
   if (const auto refusal = prepare_database(connection, settings, options.migrate, log)) return refuse(*refusal, log);
-  auto prepared = prepare_handlers(connection, settings.handlers, log);
+  auto prepared = prepare_handlers(connection, settings, watchdog, log);
   if (prepared.refusal) return refuse(*prepared.refusal, log);
 
   Daemon daemon{settings, owner, log};
@@ -100,7 +102,7 @@ ExitCode run(const config::Settings& given, const RunOptions& options, base::Log
     if (request == Request::stop) break;
     if (request == Request::reload) {
       notify.reloading();
-      live.reloaded(reload(settings, options.config_file, connection, daemon, log));
+      live.reloaded(reload(settings, options.config_file, connection, watchdog, daemon, log));
       notify.ready();
     }
     if (request == Request::pause || request == Request::resume) {

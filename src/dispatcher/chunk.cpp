@@ -13,8 +13,8 @@ constexpr std::string_view cancelled_class = "cancelled";
 constexpr const char* no_verdict_class = "no-verdict";
 
 settler::Verdict to_settle(plugin::Verdict& verdict) {
-  const auto kind = verdict.kind == plugin::Verdict::Kind::dead ? settler::Verdict::Kind::dead
-                                                                : settler::Verdict::Kind::retry;
+  const auto kind =
+      verdict.kind == plugin::Verdict::Kind::dead ? settler::Verdict::Kind::dead : settler::Verdict::Kind::retry;
   return {kind, verdict.delay, std::move(verdict.error_class), std::move(verdict.message)};
 }
 
@@ -62,7 +62,8 @@ void Chunk::deliver(std::vector<plugin::Delivered>& to) const {
   each_part(begin_, end_, [&](std::size_t number, std::size_t first, std::size_t end) {
     const inbox::LeasedRun& lease = pieces_[number].run->lease;
     for (std::size_t i = first; i < end; ++i) {
-      to.push_back({lease.events[i], lease.place->topic, lease.place->partition, lease.attempts + 1});
+      to.push_back(
+          {lease.events[i], lease.place->topic, lease.place->partition, lease.attempts + 1, lease.has_content});
     }
   });
 }
@@ -90,6 +91,21 @@ void Chunk::fail_call(const settler::Verdict& verdict, std::chrono::milliseconds
     for (std::size_t i = first; i < end; ++i) marks_.push_back({number, {i, verdict, duration}, false});
   });
   begin_ = end_;
+}
+
+void Chunk::rewind() {
+  begin_ = end_ = reported_;
+  marks_.clear();
+}
+
+std::vector<Piece> Chunk::take_unreported() {
+  std::vector<Piece> out;
+  each_part(reported_, begin_, [&](std::size_t number, std::size_t first, std::size_t end) {
+    out.push_back({pieces_[number].run, first, end});
+  });
+  marks_.clear();
+  reported_ = begin_;
+  return out;
 }
 
 std::vector<settler::Report> Chunk::take_finished() {

@@ -31,6 +31,11 @@ class Chunk {
   /// The call did not come back: all its events failed like that.
   void fail_call(const settler::Verdict& verdict, std::chrono::milliseconds duration);
 
+  /// The transaction of all that is finished and not reported was undone: those calls are to be made again.
+  void rewind();
+  /// The same, for somebody else to make.
+  std::vector<Piece> take_unreported();
+
   /// What is finished since the last time.
   std::vector<settler::Report> take_finished();
   /// What no call has begun with, and what was interrupted.

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -253,6 +254,8 @@ bool Claimer::claim(InHand& hand, Duty& duty) {
   request.bytes = wish->bytes;
   duty.rows = std::max(duty.rows, limits_.rows_first);
   request.rows = static_cast<int>(std::min<std::int64_t>(duty.rows, wish->events));
+  request.slice = static_cast<int>(std::min<std::int64_t>(wish->run_events, std::numeric_limits<int>::max()));
+  request.payloads = wish->payloads;
   request.not_before = duty.low_water.not_before();
   auto answer = deliveries_->claim(request);
   if (!worked(answer)) {

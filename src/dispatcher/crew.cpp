@@ -8,14 +8,19 @@
 namespace inboxd::dispatcher {
 
 Crew::Crew(std::shared_ptr<InHand> in_hand, std::shared_ptr<plugin::Instance> instance, const config::Handler& settings,
-           WatchLimits limits, std::shared_ptr<Bell> ended, settler::Settler& settler, base::Logger& log)
+           WatchLimits limits, std::shared_ptr<Bell> ended, const inbox::TransactionFactory& transactions,
+           settler::Settler& settler, base::Logger& log)
     : share_{std::make_shared<CrewShare>()},
       name_{settings.name},
       concurrency_{std::max(settings.concurrency, 1)},
       settler_{settler},
       log_{log} {
   share_->in_hand = std::move(in_hand);
+  if (instance->needs().sql) share_->transactions = transactions;
   share_->instance = std::move(instance);
+  share_->log = &log;
+  share_->handler = settings.name;
+  share_->group = std::max(settings.group, 1);
   share_->ended = std::move(ended);
   share_->events_per_call = static_cast<std::size_t>(std::max(settings.events_per_call, 1));
   share_->deadline = settings.deadline;

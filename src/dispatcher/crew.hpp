@@ -20,7 +20,8 @@ namespace inboxd::dispatcher {
 class Crew final {
  public:
   Crew(std::shared_ptr<InHand> in_hand, std::shared_ptr<plugin::Instance> instance, const config::Handler& settings,
-       WatchLimits limits, std::shared_ptr<Bell> ended, settler::Settler& settler, base::Logger& log);
+       WatchLimits limits, std::shared_ptr<Bell> ended, const inbox::TransactionFactory& transactions,
+       settler::Settler& settler, base::Logger& log);
   /// Gives up calls that still run, uncharged.
   ~Crew();
   Crew(const Crew&) = delete;
@@ -42,6 +43,7 @@ class Crew final {
   const std::shared_ptr<InHand>& in_hand() const { return share_->in_hand; }
   int abandoned() const { return share_->abandoned.load(); }
   std::uint64_t deadlines() const { return deadlines_; }
+  std::uint64_t repeated() const { return share_->repeated.load(); }
 
  private:
   struct Hired {

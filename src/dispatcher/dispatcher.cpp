@@ -10,14 +10,17 @@ namespace inboxd::dispatcher {
 
 Dispatcher::Dispatcher(const config::Dispatch& settings, const config::Database& database, base::Uuid owner,
                        inbox::Watchdog& watchdog, settler::Settler& settler, base::Logger& log)
-    : Dispatcher{settings, database_deliveries(database, owner, watchdog, log), settler, log, Limits{}} {}
+    : Dispatcher{settings, database_deliveries(database, owner, watchdog, log),         settler, log,
+                 Limits{}, inbox::database_transactions(database, owner, watchdog, log)} {}
 
 Dispatcher::Dispatcher(const config::Dispatch& settings, std::unique_ptr<Deliveries> deliveries,
-                       settler::Settler& settler, base::Logger& log, Limits limits)
+                       settler::Settler& settler, base::Logger& log, Limits limits,
+                       inbox::TransactionFactory transactions)
     : settings_{settings},
       settler_{settler},
       log_{log},
       limits_{limits},
+      transactions_{std::move(transactions)},
       shared_{std::make_shared<Shared>(settings.in_hand_events, static_cast<std::int64_t>(settings.in_hand_bytes))},
       claimer_{std::move(deliveries), shared_, [this] { return all_in_hand(); }, settler, log, limits.claimer} {
   progress();
@@ -58,7 +61,7 @@ std::shared_ptr<InHand> Dispatcher::prepare(const HandlerSetup& handler) {
     if (!kept) kept = std::make_shared<InHand>(handler.handler_id, handler.settings, settings_.poll, shared_);
     hand = kept;
   }
-  hand->configure(handler.settings);
+  hand->configure(handler.settings, handler.instance->needs());
   handler.paused ? hand->close(InHand::Closed::paused) : hand->reopen(InHand::Closed::paused);
   hand->reopen(InHand::Closed::retired);
   hand->reopen(InHand::Closed::stopped);
@@ -77,8 +80,9 @@ void Dispatcher::replace_handlers(std::vector<HandlerSetup> handlers) {
   std::set<std::int32_t> kept;
   for (HandlerSetup& handler : handlers) {
     kept.insert(handler.handler_id);
-    auto crew = std::make_unique<Crew>(prepare(handler), std::shared_ptr<plugin::Instance>{std::move(handler.instance)},
-                                       handler.settings, limits_.watch, worker_ended_, settler_, log_);
+    auto hand = prepare(handler);  // asks the instance, which goes to the crew then
+    auto crew = std::make_unique<Crew>(std::move(hand), std::shared_ptr<plugin::Instance>{std::move(handler.instance)},
+                                       handler.settings, limits_.watch, worker_ended_, transactions_, settler_, log_);
     if (started_ && !stopping_) crew->start();
     crews_[handler.handler_id] = std::move(crew);
   }
@@ -199,6 +203,7 @@ Stats Dispatcher::stats(std::int32_t handler_id) const {
   if (const auto at = crews_.find(handler_id); at != crews_.end()) {
     out.abandoned = at->second->abandoned();
     out.deadlines = at->second->deadlines();
+    out.repeated = at->second->repeated();
   }
   return out;
 }

@@ -51,8 +51,9 @@ class Dispatcher final : public consumer::HandOff {
 
   Dispatcher(const config::Dispatch& settings, const config::Database& database, base::Uuid owner,
              inbox::Watchdog& watchdog, settler::Settler& settler, base::Logger& log);
+  /// `transactions`: for handlers that need SQL.
   Dispatcher(const config::Dispatch& settings, std::unique_ptr<Deliveries> deliveries, settler::Settler& settler,
-             base::Logger& log, Limits limits);
+             base::Logger& log, Limits limits, inbox::TransactionFactory transactions = {});
   ~Dispatcher() override;
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
@@ -97,6 +98,7 @@ class Dispatcher final : public consumer::HandOff {
   settler::Settler& settler_;
   base::Logger& log_;
   const Limits limits_;
+  const inbox::TransactionFactory transactions_;
   const std::shared_ptr<Shared> shared_;
   const std::shared_ptr<Bell> worker_ended_ = std::make_shared<Bell>();
   std::atomic<Clock::rep> progress_{0};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "dispatcher/own_events.hpp"
+#include "inbox/handler_transaction.hpp"
 
 namespace inboxd::dispatcher {
 namespace {
@@ -52,8 +53,11 @@ bool InHand::is_open() const {
   return takes();
 }
 
-void InHand::configure(const config::Handler& settings) {
+void InHand::configure(const config::Handler& settings, plugin::Instance::Needs needs) {
   const std::lock_guard lock{mutex_};
+  needs_ = needs;
+  events_per_call_ = settings.events_per_call;
+  transaction_events_ = events_per_call_ * settings.group;
   retry_ = settings.retry;
   lease_ = settings.lease;
   pace_.reshape(settings.concurrency, settings.events_per_call);
@@ -83,6 +87,14 @@ void InHand::count() {
   shared_->bytes.use(bytes_now - std::exchange(common_bytes_, bytes_now));
 }
 
+/// Workers that settle in transactions of their own get runs of their own: the most events of one, where so many come.
+std::int64_t InHand::run_events_of(std::int64_t events) const {
+  if (!needs_.sql) return 0;
+  const std::int64_t even = (events + pace_.workers() - 1) / pace_.workers();
+  const std::int64_t transactions = (even + transaction_events_ - 1) / transaction_events_;
+  return std::max<std::int64_t>(transactions, 1) * transaction_events_;
+}
+
 bool InHand::room_is_enough() const {
   const std::int64_t free = room();
   if (free < 1) return false;
@@ -108,7 +120,7 @@ consumer::HandOff::Room InHand::reserve(std::int64_t events, std::size_t bytes) 
   if (granted <= 0) return {};
   reservations_.reserve(std::this_thread::get_id(), granted, granted * each, Clock::now());
   count();
-  return {granted, lease_};
+  return {granted, lease_, run_events_of(granted)};
 }
 
 void InHand::hand_over(inbox::LeasedRun run, std::int64_t reserved) {
@@ -169,8 +181,12 @@ std::optional<InHand::Wish> InHand::begin_claim(Clock::time_point now) {
   claiming_ = std::min(free, backlog_ ? at_once : std::max<std::int64_t>(free / 2, 1));
   const std::int64_t bytes = queue_.bytes() + reservations_.bytes();
   count();
-  return Wish{claiming_, static_cast<std::size_t>(std::max<std::int64_t>(shared_->bytes.left_for(bytes), 1)), lease_,
-              births_};
+  return Wish{claiming_,
+              static_cast<std::size_t>(std::max<std::int64_t>(shared_->bytes.left_for(bytes), 1)),
+              lease_,
+              births_,
+              run_events_of(claiming_),
+              !needs_.no_payloads || events_per_call_ <= inbox::most_events_sent};
 }
 
 void InHand::end_claim(const Wish& wish, std::vector<inbox::LeasedRun> runs, Clock::time_point asked, bool more) {
@@ -245,7 +261,9 @@ std::vector<Piece> InHand::take(const std::atomic<bool>& stop, Work done) {
     --idle_workers_;
     if (stop) return {};
     const std::int64_t expired = queue_.expired();
-    std::vector<Piece> pieces = queue_.take(pace_.turn_of(queue_.queued()), Clock::now());
+    const std::int64_t turn = pace_.turn_of(queue_.queued());
+    std::vector<Piece> pieces =
+        queue_.take(needs_.sql ? std::max(turn, transaction_events_) : turn, Clock::now(), needs_.sql);
     if (queue_.expired() != expired) count();
     if (queue_.queued() > 0 && idle_workers_ > 0) work_.notify_one();
     if (!pieces.empty()) return pieces;

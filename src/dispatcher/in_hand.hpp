@@ -17,6 +17,7 @@
 #include "dispatcher/reservations.hpp"
 #include "dispatcher/room.hpp"
 #include "dispatcher/run_queue.hpp"
+#include "plugin/plugin.hpp"
 #include "settler/run.hpp"
 
 namespace inboxd::dispatcher {
@@ -39,6 +40,7 @@ struct Stats {
   double per_second = 0;               ///< what its workers could do; 0 while nothing is known
   std::int64_t expired = 0;            ///< events dropped before their call because the lease had run out
   std::int64_t given_back = 0;         ///< events given back uncharged
+  std::uint64_t repeated = 0;          ///< transactions that ran again, uncharged
   std::uint64_t deadlines = 0;         ///< calls past their deadline that were given up
   int abandoned = 0;                   ///< threads that are still in such a call
   bool backlog = false;                ///< there is more in the database
@@ -65,7 +67,7 @@ class InHand final : public settler::Holder, public std::enable_shared_from_this
   void reopen(Closed reason);
   bool is_open() const;
   /// New settings after a reload.
-  void configure(const config::Handler& settings);
+  void configure(const config::Handler& settings, plugin::Instance::Needs needs = {});
   void recount();
 
   // Ingest: see consumer::HandOff.
@@ -80,6 +82,8 @@ class InHand final : public settler::Holder, public std::enable_shared_from_this
     std::size_t bytes = 0;
     std::chrono::milliseconds lease{0};
     std::uint64_t births = 0;          ///< how often events were born due before
+    std::int64_t run_events = 0;       ///< the most events of a run; 0: as it is
+    bool payloads = true;
   };
   /// Where it is time to look into the database and there is room; the room is held until `end_claim`.
   std::optional<Wish> begin_claim(Clock::time_point now);
@@ -135,6 +139,7 @@ class InHand final : public settler::Holder, public std::enable_shared_from_this
   std::int64_t held() const;
   std::int64_t room() const;
   bool room_is_enough() const;
+  std::int64_t run_events_of(std::int64_t events) const;
   void count();
   void note_size(std::int64_t events, std::int64_t bytes);
   void add(inbox::LeasedRun run, std::int64_t bytes, Clock::time_point lease_end);
@@ -152,6 +157,9 @@ class InHand final : public settler::Holder, public std::enable_shared_from_this
   unsigned closed_ = 0;
   config::Retry retry_;
   std::chrono::milliseconds lease_;
+  plugin::Instance::Needs needs_;
+  std::int64_t events_per_call_ = 1;
+  std::int64_t transaction_events_ = 1;        ///< of one transaction, where it has some: events_per_call * group
   RunQueue queue_;
   Reservations reservations_;
   Pace pace_;

@@ -34,6 +34,7 @@ class Pace {
   /// After a reload: the workers are others, what is known of the handler stays.
   void reshape(int concurrency, std::int64_t events_per_call);
 
+  std::int64_t workers() const { return concurrency_; }
   std::int64_t minimum() const { return concurrency_ * events_per_call_; }
   /// Events to have in hand: about a second of work, at least the minimum.
   std::int64_t target() const;

@@ -24,7 +24,7 @@ void RunQueue::add(std::shared_ptr<settler::Run> run, std::int64_t bytes, Clock:
   bytes_ += bytes;
 }
 
-std::vector<Piece> RunQueue::take(std::int64_t events, Clock::time_point now) {
+std::vector<Piece> RunQueue::take(std::int64_t events, Clock::time_point now, bool whole) {
   std::vector<Piece> out;
   while (events > 0 && !queue_.empty()) {
     Piece& front = queue_.front();
@@ -37,7 +37,7 @@ std::vector<Piece> RunQueue::take(std::int64_t events, Clock::time_point now) {
       begin_leaving(at, Leaving::expired);
       continue;
     }
-    const std::int64_t taken = std::min(events, front.size());
+    const std::int64_t taken = whole ? front.size() : std::min(events, front.size());
     const std::size_t end = front.first + static_cast<std::size_t>(taken);
     out.push_back({front.run, front.first, end});
     front.first = end;

@@ -31,7 +31,8 @@ class RunQueue {
 
   /// The next events, oldest run first; leaves out runs that are lost or leave, and drops those whose lease has
   /// certainly run out.
-  std::vector<Piece> take(std::int64_t events, Clock::time_point now);
+  /// `whole`: no piece is cut, so that a run stays with one worker; there may then be more than `events`.
+  std::vector<Piece> take(std::int64_t events, Clock::time_point now, bool whole = false);
   /// What a worker did not come to: to the front again, for another one.
   void put_back(std::vector<Piece> pieces);
 

@@ -20,6 +20,11 @@ settler::Verdict deadline_verdict(std::chrono::milliseconds deadline) {
 
 }  // namespace
 
+Worker::Worker(std::shared_ptr<CrewShare> share, settler::Settler& settler)
+    : share_{std::move(share)},
+      settler_{settler},
+      transaction_{share_->transactions ? share_->transactions("worker " + share_->handler) : nullptr} {}
+
 void Worker::run() {
   InHand& in_hand = *share_->in_hand;
   for (;;) {
@@ -29,7 +34,11 @@ void Worker::run() {
       const std::lock_guard lock{mutex_};
       chunk_ = Chunk{std::move(pieces)};
     }
-    while (next_call()) call();
+    if (transaction_) {
+      run_transactions();
+    } else {
+      while (next_call()) call();
+    }
     const std::lock_guard lock{mutex_};
     if (abandoned_) break;
   }
@@ -41,20 +50,25 @@ void Worker::run() {
   share_->ended->ring();
 }
 
-/// Begins the next call of the chunk; where there is none (or no more are wanted), reports what is finished.
+/// Begins the next call of the chunk; false where there is none, or no more are wanted.
+bool Worker::begin_call(std::size_t most_events) {
+  const std::lock_guard lock{mutex_};
+  if (abandoned_ || share_->stop || !chunk_.begin_call(most_events)) return false;
+  chunk_.deliver(delivered_);
+  // One look at the clock for the end of a call and the beginning of the next.
+  if (work_.events == 0) call_began_ = taken_ = Clock::now();
+  started_ = call_began_;
+  calling_ = true;
+  cancellation_.requested = share_->cancelled.load();
+  return true;
+}
+
+/// The same; where there is none, reports what is finished.
 bool Worker::next_call() {
+  if (begin_call(share_->events_per_call)) return true;
   {
     const std::lock_guard lock{mutex_};
     if (abandoned_) return false;
-    if (!share_->stop && chunk_.begin_call(share_->events_per_call)) {
-      chunk_.deliver(delivered_);
-      // One look at the clock for the end of a call and the beginning of the next.
-      if (work_.events == 0) call_began_ = taken_ = Clock::now();
-      started_ = call_began_;
-      calling_ = true;
-      cancellation_.requested = share_->cancelled.load();
-      return true;
-    }
   }
   report_and_return();
   return false;
@@ -101,14 +115,18 @@ Worker::Review Worker::review(Clock::time_point now) {
   out.running = {static_cast<std::int64_t>(chunk_.call_size()), elapsed};
   if (elapsed >= share_->deadline) cancellation_.requested = true;
   if (elapsed >= share_->deadline + share_->limits.grace) {
+    // What is finished and not committed goes with the transaction, uncharged.
+    if (transaction_) out.rest = chunk_.take_unreported();
     chunk_.fail_call(deadline_verdict(share_->deadline), rounded(elapsed));
     abandoned_ = true;
     ++share_->abandoned;
     out.abandoned = true;
+    if (transaction_) transaction_->cut();
   }
   if (out.abandoned || now - taken_ >= share_->limits.patience) {
-    out.reports = chunk_.take_finished();
-    out.rest = chunk_.take_rest();
+    // What a transaction that is open has finished, is not: only what nobody has begun is taken away.
+    if (!transaction_ || out.abandoned) out.reports = chunk_.take_finished();
+    for (Piece& piece : chunk_.take_rest()) out.rest.push_back(std::move(piece));
   }
   return out;
 }
@@ -122,7 +140,11 @@ Worker::Review Worker::abandon() {
   Review out;
   const std::lock_guard lock{mutex_};
   if (!calling_ || abandoned_) return out;
-  out.rest = chunk_.call_pieces();
+  if (transaction_) {
+    transaction_->cut();
+    out.rest = chunk_.take_unreported();
+  }
+  for (Piece& piece : chunk_.call_pieces()) out.rest.push_back(std::move(piece));
   abandoned_ = true;
   ++share_->abandoned;
   out.abandoned = true;

@@ -4,13 +4,17 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "config/settings.hpp"
 #include "dispatcher/bell.hpp"
 #include "dispatcher/chunk.hpp"
 #include "dispatcher/in_hand.hpp"
+#include "inbox/handler_transaction.hpp"
 #include "plugin/plugin.hpp"
+#include "settler/gathering.hpp"
 #include "settler/settler.hpp"
 
 namespace inboxd::dispatcher {
@@ -25,12 +29,17 @@ struct WatchLimits {
 struct CrewShare {
   std::shared_ptr<InHand> in_hand;
   std::shared_ptr<plugin::Instance> instance;
+  inbox::TransactionFactory transactions;      ///< empty: the handler writes in none
+  base::Logger* log = nullptr;
+  std::string handler;
   std::shared_ptr<Bell> ended;                 ///< rung when a worker has ended
   std::size_t events_per_call = 1;
+  int group = 1;                               ///< the most calls of one transaction
   std::chrono::milliseconds deadline{0};
   WatchLimits limits;
   std::atomic<bool> stop{false};               ///< no new calls
   std::atomic<bool> cancelled{false};          ///< shutdown: what the handler does not come to is not charged
+  std::atomic<std::uint64_t> repeated{0};      ///< transactions that ran again, uncharged
   std::atomic<int> abandoned{0};               ///< threads in calls that were given up
 };
 
@@ -39,13 +48,13 @@ struct CrewShare {
 /// after it (`review`): takes away from a slow call what it does not need, cancels it at its deadline, gives it up
 /// after the grace. A worker that was given up touches nothing but its own when its call returns at last.
 ///
-/// A handler that settles inside its own transaction will differ in one step only: what `end_call` leaves to be
-/// reported, it records itself through settler::Gathering.
+/// A handler that needs SQL has its calls made in transactions (transactions.cpp): what became of their events is not
+/// reported but recorded by the worker itself, through settler::Gathering, as the last thing before COMMIT.
 class Worker final {
  public:
   using Clock = std::chrono::steady_clock;
 
-  Worker(std::shared_ptr<CrewShare> share, settler::Settler& settler) : share_{std::move(share)}, settler_{settler} {}
+  Worker(std::shared_ptr<CrewShare> share, settler::Settler& settler);
 
   /// The thread's body: until `stop`, or until given up.
   void run();
@@ -65,12 +74,32 @@ class Worker final {
   Review abandon();
 
  private:
+  bool begin_call(std::size_t most_events);
   bool next_call();
   void call();
   void report_and_return();
 
+  // transactions.cpp: the same with a transaction around some calls.
+  enum class Step { called, repeat, split, given_up };
+  enum class GroupEnd { done, repeat, split, nothing, given_up };
+  void run_transactions();
+  GroupEnd run_group(bool one_event);
+  Step call_in_transaction(bool alone);
+  bool judge_call(const inbox::CallEnd& end);
+  GroupEnd commit(std::size_t events);
+  GroupEnd undo_group(GroupEnd end);
+  void note_committed(std::vector<settler::Report>& reports, std::vector<settler::Gathered>& sums);
+  void note_lost(const std::vector<inbox::LeaseKey>& lost);
+  bool wait_to_repeat(int tries);
+  bool wait_to_reconnect(int losses);
+  void note_repeat(base::LogLevel level);
+  bool wait_about(std::chrono::milliseconds wait);
+  GroupEnd charge(const inbox::SqlError& error);
+  void put_back_all();
+
   const std::shared_ptr<CrewShare> share_;
   settler::Settler& settler_;                  ///< not touched once abandoned
+  const std::unique_ptr<inbox::HandlerTransaction> transaction_;  ///< null where the handler writes in none
   plugin::Cancellation cancellation_;
   std::atomic<bool> ended_{false};
 
@@ -87,6 +116,7 @@ class Worker final {
   Clock::time_point call_began_;
   InHand::Work work_;
   base::Histogram::Tally calls_;
+  std::optional<inbox::SqlError> repeat_because_;
 };
 
 }  // namespace inboxd::dispatcher

@@ -37,8 +37,8 @@ struct ClaimedRow {
 
 std::vector<ClaimedRow> take_rows(Connection::Access& access, const ClaimRequest& request, int& rows_locked) {
   const std::int64_t fence = base::random_fence();
-  const auto result = access.run(
-      statements::claim, pqxx::params{request.handler_id, request.owner.text(), fence, request.lease.count(),
+  const auto result =
+      access.run(statements::claim, pqxx::params{request.handler_id, request.owner.text(), fence, request.lease.count(),
                                       request.events, request.rows, request.not_before});
   std::vector<ClaimedRow> rows;
   for (const auto& row : result) {
@@ -64,6 +64,39 @@ std::vector<ClaimedRow> take_rows(Connection::Access& access, const ClaimRequest
   return rows;
 }
 
+/// Makes rows of their own of runs that several workers will go through.
+void slice_rows(Connection::Access& access, const ClaimRequest& request, std::vector<ClaimedRow>& rows) {
+  ArrayParameter ids{Type::int8};
+  std::size_t large = 0;
+  for (const ClaimedRow& row : rows) {
+    if (request.slice <= 0 || row.events <= request.slice) continue;
+    ids.add(row.run.key.delivery_id);
+    ++large;
+  }
+  if (large == 0) return;
+  std::map<std::int64_t, std::vector<std::pair<std::int64_t, event::OffsetSet>>> slices;
+  for (const auto& row : access.run(statements::slice, pqxx::params{request.owner.text(), rows.front().run.key.fence,
+                                                                    ids.finish(), request.slice})) {
+    slices[row[0].as<std::int64_t>()].emplace_back(row[1].as<std::int64_t>(),
+                                                   event::OffsetSet::parse(row[2].view()).value_or(event::OffsetSet{}));
+  }
+  std::vector<ClaimedRow> out;
+  for (ClaimedRow& row : rows) {
+    const auto found = slices.find(row.run.key.delivery_id);
+    if (found == slices.end()) {
+      out.push_back(std::move(row));
+      continue;
+    }
+    for (auto& [delivery_id, pending] : found->second) {
+      ClaimedRow& piece = out.emplace_back(row);
+      piece.run.key.delivery_id = delivery_id;
+      piece.events = pending.count();
+      piece.run.pending = std::move(pending);
+    }
+  }
+  rows = std::move(out);
+}
+
 void read_places(Connection::Access& access, std::vector<ClaimedRow>& rows) {
   ArrayParameter shards{Type::int4};
   std::set<std::int32_t> seen;
@@ -71,8 +104,8 @@ void read_places(Connection::Access& access, std::vector<ClaimedRow>& rows) {
     if (seen.insert(row.run.shard_id).second) shards.add(row.run.shard_id);
   }
   std::map<std::int32_t, std::shared_ptr<const Place>> places;
-  for (const auto& row : access.run(statements::shard_places, pqxx::params{shards.finish()},
-                                    Connection::Access::Effect::reads)) {
+  for (const auto& row :
+       access.run(statements::shard_places, pqxx::params{shards.finish()}, Connection::Access::Effect::reads)) {
     places[row[0].as<std::int32_t>()] =
         std::make_shared<const Place>(Place{row[1].as<std::string>(), row[2].as<int>()});
   }
@@ -124,10 +157,10 @@ event::Event read_event(const BinaryRow& row, std::int32_t shard_id, base::Arena
   return out;
 }
 
-std::shared_ptr<PGresult> fetch(Connection::Access& access, Ranges& ranges) {
-  std::array<const char*, 6> values{};
-  std::array<int, 6> lengths{};
-  std::array<int, 6> formats{};
+std::shared_ptr<PGresult> fetch(Connection::Access& access, Ranges& ranges, bool payloads) {
+  std::array<const char*, 7> values{};
+  std::array<int, 7> lengths{};
+  std::array<int, 7> formats{};
   std::size_t i = 0;
   for (ArrayParameter* array : {&ranges.run, &ranges.shard, &ranges.first, &ranges.end, &ranges.from, &ranges.to}) {
     const auto bytes = array->finish();
@@ -135,12 +168,13 @@ std::shared_ptr<PGresult> fetch(Connection::Access& access, Ranges& ranges) {
     lengths[i] = static_cast<int>(bytes.size());
     formats[i++] = 1;
   }
-  return access.fetch(statements::fetch_events, 6, values.data(), lengths.data(), formats.data());
+  values[6] = payloads ? "t" : "f";
+  return access.fetch(statements::fetch_events, 7, values.data(), lengths.data(), formats.data());
 }
 
 /// Reads the events of rows [begin, end) into one block; returns its bytes.
-std::size_t read_portion(Connection::Access& access, std::vector<ClaimedRow>& rows, std::size_t begin,
-                         std::size_t end) {
+std::size_t read_portion(Connection::Access& access, std::vector<ClaimedRow>& rows, std::size_t begin, std::size_t end,
+                         bool payloads) {
   Ranges ranges;
   for (std::size_t i = begin; i < end; ++i) {
     const auto& of_run = rows[i].run.pending.ranges();
@@ -151,7 +185,7 @@ std::size_t read_portion(Connection::Access& access, std::vector<ClaimedRow>& ro
       for (const auto& range : of_run) ranges.add(static_cast<std::int32_t>(i), rows[i], range);
     }
   }
-  const auto result = fetch(access, ranges);
+  const auto result = fetch(access, ranges, payloads);
   const int count = PQntuples(result.get());
   auto block = std::make_shared<EventBlock>();
   block->events.reserve(static_cast<std::size_t>(count));  // no event may move: runs point to them
@@ -173,12 +207,12 @@ std::size_t end_of_portion(const std::vector<ClaimedRow>& rows, std::size_t begi
   return end;
 }
 
-/// Reads the events of rows in portions until about `most_bytes` are read; returns how many rows were read. `weight`:
-/// bytes of an event in the handler's last claim (0: not known), and then in this one.
-std::size_t read_runs(Connection::Access& access, std::vector<ClaimedRow>& rows, std::size_t most_bytes,
+/// Reads the events of rows in portions until about `request.bytes` are read; returns how many rows were read.
+/// `weight`: bytes of an event in the handler's last claim (0: not known), and then in this one.
+std::size_t read_runs(Connection::Access& access, std::vector<ClaimedRow>& rows, const ClaimRequest& request,
                       std::int64_t& weight) {
   read_places(access, rows);
-  const auto most = static_cast<std::int64_t>(most_bytes);
+  const auto most = static_cast<std::int64_t>(request.bytes);
   std::int64_t bytes = 0;
   std::int64_t events = 0;
   std::int64_t portion =
@@ -186,8 +220,11 @@ std::size_t read_runs(Connection::Access& access, std::vector<ClaimedRow>& rows,
   std::size_t done = 0;
   while (done < rows.size() && (done == 0 || bytes < most)) {
     const std::size_t end = end_of_portion(rows, done, portion);
-    bytes += static_cast<std::int64_t>(read_portion(access, rows, done, end));
-    for (; done < end; ++done) events += rows[done].events;
+    bytes += static_cast<std::int64_t>(read_portion(access, rows, done, end, request.payloads));
+    for (; done < end; ++done) {
+      rows[done].run.has_content = request.payloads;
+      events += rows[done].events;
+    }
     weight = bytes / std::max<std::int64_t>(events, 1) + 1;
     portion = std::clamp<std::int64_t>((most - bytes) / weight / 2, 1,
                                        std::min(events * portion_growth, largest_portion_events));
@@ -230,7 +267,8 @@ Claimed claim(Connection& connection, const ClaimRequest& request) {
   if (rows.empty()) return out;
   std::size_t done = 0;
   try {
-    done = read_runs(access, rows, request.bytes, access.event_weights[request.handler_id]);
+    slice_rows(access, request, rows);
+    done = read_runs(access, rows, request, access.event_weights[request.handler_id]);
   } catch (...) {
     give_back_quietly(connection, request.owner, rows);
     throw;

@@ -41,6 +41,7 @@ struct LeasedRun {
   event::OffsetSet pending;
   std::int32_t attempts = 0;                   ///< failures settled so far: this is attempt `attempts + 1`
   std::int32_t claims = 1;
+  bool has_content = true;  ///< payloads and headers were read, not left in the database
   std::shared_ptr<const Place> place;
   std::shared_ptr<const EventBlock> block;     ///< keeps the events' bytes
   std::vector<const event::Event*> events;     ///< by offset; those of `pending`
@@ -53,6 +54,8 @@ struct ClaimRequest {
   std::int64_t events = 0;                     ///< the most events wanted
   std::size_t bytes = 64 << 20;                ///< about the most bytes; what is over is given back
   int rows = 0;                                ///< the most rows looked at (they are locked while the claim runs)
+  int slice = 0;                               ///< larger runs are cut into rows of at most so many events; 0: none is
+  bool payloads = true;                        ///< false: payloads and headers are left in the database
   /// Nothing of the handler can be due before; from read_low_water. nullopt: look everywhere.
   std::optional<event::Microseconds> not_before;
 };

@@ -61,8 +61,24 @@ struct Connection::Access {
   /// A statement inside such a transaction.
   pqxx::result run_in(pqxx::transaction_base& tx, const Statement& statement, const pqxx::params& parameters);
 
+  /// Runs `work` on the raw connection in pipeline mode, watched for that long. Nothing else of this type may be used
+  /// on the connection from then on: pipeline mode is not left again.
+  template <class Work>
+  void talk(Effect effect, std::chrono::milliseconds limit, Work&& work) {
+    guarded(
+        effect,
+        [&] {
+          if (PQpipelineStatus(raw) == PQ_PIPELINE_OFF && PQenterPipelineMode(raw) == 0) {
+            throw pqxx::broken_connection{PQerrorMessage(raw)};
+          }
+          work();
+        },
+        limit);
+  }
+
   void open();
   void close() noexcept;
+  const std::string& text_of(const Statement& statement);
 
   config::Database settings;
   std::string purpose;
@@ -83,9 +99,9 @@ struct Connection::Access {
   };
   /// A statement's time runs: the socket is shut down at its deadline.
   struct Watched {
-    explicit Watched(Access& access)
-        : dog{access.watchdog},
-          id{dog.watch(PQsocket(access.raw), std::chrono::steady_clock::now() + access.settings.deadline)} {}
+    explicit Watched(Access& access) : Watched{access, access.settings.deadline} {}
+    Watched(Access& access, std::chrono::milliseconds limit)
+        : dog{access.watchdog}, id{dog.watch(PQsocket(access.raw), std::chrono::steady_clock::now() + limit)} {}
     ~Watched() { dog.forget(id); }
     Watched(const Watched&) = delete;
     Watched& operator=(const Watched&) = delete;
@@ -94,10 +110,13 @@ struct Connection::Access {
   };
   PGconn* connect(const std::string& options);
   template <class Work>
-  void guarded(Effect effect, Work&& work);
+  void guarded(Effect effect, Work&& work) {
+    guarded(effect, std::forward<Work>(work), settings.deadline);
+  }
+  template <class Work>
+  void guarded(Effect effect, Work&& work, std::chrono::milliseconds limit);
   /// A question of the connection's own about the session; where it fails the connection is closed.
   pqxx::result ask(const char* question, const pqxx::params& parameters);
-  const std::string& text_of(const Statement& statement);
   void prepare(const Statement& statement);
   void read_notice(std::string_view text);
   void await_unresolved();
@@ -113,13 +132,13 @@ struct Connection::Access {
 };
 
 template <class Work>
-void Connection::Access::guarded(Effect effect, Work&& work) {
+void Connection::Access::guarded(Effect effect, Work&& work, std::chrono::milliseconds limit) {
   open();
   commit_warned_ = false;
   committing = false;
   try {
     // Forgotten before a handler below closes the socket: its number may soon be another's.
-    const Watched watched{*this};
+    const Watched watched{*this, limit};
     work();
   } catch (const pqxx::in_doubt_error& error) {
     lost(Effect::writes, error.what());
@@ -136,7 +155,7 @@ void Connection::Access::guarded(Effect effect, Work&& work) {
     if (raw != nullptr && PQstatus(raw) != CONNECTION_OK) lost(effect, error.what());
     throw;
   }
-  if (commit_warned_) {
+  if (commit_warned_ && effect == Effect::writes) {  // a handler's function may warn of what it likes
     throw DatabaseError{{Fault::in_doubt, "01000", "the server did not wait for its synchronous standby"}};
   }
 }

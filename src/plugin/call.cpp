@@ -64,7 +64,8 @@ Verdict verdict_of(const inboxd_verdict* said) {
   return verdict;
 }
 
-Call::Call(std::span<const Delivered> events, const Cancellation& cancellation, steady_clock::time_point deadline)
+Call::Call(std::span<const Delivered> events, const Cancellation& cancellation, steady_clock::time_point deadline,
+           inbox::HandlerSql* sql)
     : delivered_{events},
       cancellation_{cancellation},
       deadline_{deadline},
@@ -74,6 +75,7 @@ Call::Call(std::span<const Delivered> events, const Cancellation& cancellation, 
       verdicts_(events.size()),
       settled_(events.size()),
       unsettled_{events.size()} {
+  if (sql != nullptr) sql_.emplace(*sql, events.size());
   for (std::size_t i = 0; i < events.size(); ++i) fill(i);
 }
 
@@ -175,6 +177,11 @@ std::int64_t Call::deadline_ms_left(const inboxd_call* face) {
   return std::max<std::int64_t>(left.count(), 0);
 }
 
-const void* Call::extension(inboxd_call*, const char*) { return nullptr; }  // version 1.0 has none
+const void* Call::extension(inboxd_call* face, const char* name) {
+  const bool is_sql = name != nullptr && std::string_view{name} == INBOXD_SQL;
+  return is_sql && sql_of_call(face) != nullptr ? sql_call_part() : nullptr;
+}
+
+CallSql* sql_of_call(inboxd_call* call) { return static_cast<Call::Face*>(call)->call->sql(); }
 
 }  // namespace inboxd::plugin

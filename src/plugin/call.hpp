@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "plugin/abi/inboxd/handler.h"
 #include "plugin/plugin.hpp"
+#include "plugin/sql.hpp"
 
 namespace inboxd::plugin {
 
@@ -17,13 +19,15 @@ namespace inboxd::plugin {
 class Call final {
  public:
   Call(std::span<const Delivered> events, const Cancellation& cancellation,
-       std::chrono::steady_clock::time_point deadline);
+       std::chrono::steady_clock::time_point deadline, inbox::HandlerSql* sql = nullptr);
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
   inboxd_call* face() { return &face_; }
   const inboxd_event* const* events() const { return pointers_.get(); }
   std::size_t count() const { return delivered_.size(); }
+  /// Null where the plugin has none.
+  CallSql* sql() { return sql_ ? &*sql_ : nullptr; }
 
   /// For all events without a verdict: the handler broke off with this.
   void fail_rest(std::string_view error_class, std::string_view message);
@@ -31,12 +35,12 @@ class Call final {
   /// The verdicts, in the order of the events; what has none gets one that says so. Once, after `handle` returned.
   std::vector<Verdict> take_verdicts();
 
- private:
   /// What the plugin sees, with the way back.
   struct Face : inboxd_call {
     Call* call;
   };
 
+ private:
   static void say(inboxd_call* face, std::size_t index, const inboxd_verdict* verdict);
   static const inboxd_header* headers(inboxd_call* face, std::size_t index, std::size_t* count);
   static bool is_cancelled(const inboxd_call* face);
@@ -52,6 +56,7 @@ class Call final {
   std::span<const Delivered> delivered_;
   const Cancellation& cancellation_;
   std::chrono::steady_clock::time_point deadline_;
+  std::optional<CallSql> sql_;
   Face face_;
   std::unique_ptr<inboxd_event[]> events_;
   std::unique_ptr<const inboxd_event*[]> pointers_;

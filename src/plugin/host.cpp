@@ -9,17 +9,25 @@ namespace {
 /// What is no level becomes a warning: it is a mistake in the plugin, and the line should be seen.
 base::LogLevel level_of(std::int32_t level) {
   switch (level) {
-    case INBOXD_LOG_DEBUG: return base::LogLevel::debug;
-    case INBOXD_LOG_INFO: return base::LogLevel::info;
-    case INBOXD_LOG_ERROR: return base::LogLevel::error;
-    default: return base::LogLevel::warn;
+    case INBOXD_LOG_DEBUG:
+      return base::LogLevel::debug;
+    case INBOXD_LOG_INFO:
+      return base::LogLevel::info;
+    case INBOXD_LOG_ERROR:
+      return base::LogLevel::error;
+    default:
+      return base::LogLevel::warn;
   }
 }
 
 std::string line_of(inboxd_bytes text) { return base::shorten(to_view(text), INBOXD_LOG_LIMIT); }
 
-const void* extension(const inboxd_host*, const char* name) {
-  return name == nullptr ? nullptr : find_extension(name);
+const void* part_of_handlers(const inboxd_host*, const char* name) {
+  return name != nullptr && std::string_view{name} == INBOXD_SQL ? sql_host_part() : nullptr;
+}
+
+const void* part_at_entry(const inboxd_host*, const char* name) {
+  return name != nullptr && std::string_view{name} == INBOXD_SQL ? sql_entry_part() : nullptr;
 }
 
 void keep(const inboxd_host* host, std::int32_t level, inboxd_bytes text) {
@@ -32,17 +40,42 @@ void write(const inboxd_host* host, std::int32_t level, inboxd_bytes text) {
                     "handler: a line of its own");
 }
 
-inboxd_host face(void (*log)(const inboxd_host*, std::int32_t, inboxd_bytes)) {
-  return {sizeof(inboxd_host), INBOXD_ABI_MAJOR, INBOXD_ABI_MINOR, INBOXD_VERSION, log, extension};
+inboxd_host face(void (*log)(const inboxd_host*, std::int32_t, inboxd_bytes),
+                 const void* (*find)(const inboxd_host*, const char*)) {
+  return {sizeof(inboxd_host), INBOXD_ABI_MAJOR, INBOXD_ABI_MINOR, INBOXD_VERSION, log, find};
 }
 
 }  // namespace
 
-const void* find_extension(std::string_view) { return nullptr; }  // version 1.0 has none
+bool has_extension(std::string_view name) { return name == INBOXD_SQL || name == INBOXD_SQL_WITHOUT_PAYLOADS; }
 
-EntryHost::EntryHost(std::vector<Remark>& its_remarks) : inboxd_host{face(keep)}, remarks{&its_remarks} {}
+EntryHost::EntryHost(std::vector<Remark>& its_remarks)
+    : inboxd_host{face(keep, part_at_entry)}, remarks{&its_remarks} {}
 
-HandlerHost::HandlerHost(base::Logger& its_log, std::string its_handler)
-    : inboxd_host{face(write)}, logger{its_log}, handler{std::move(its_handler)} {}
+HandlerHost::HandlerHost(base::Logger& its_log, std::string its_handler, inbox::SqlDescriber* its_describer)
+    : inboxd_host{face(write, part_of_handlers)},
+      logger{its_log},
+      handler{std::move(its_handler)},
+      describer_{its_describer} {}
+
+const inboxd_sql_result* HandlerHost::describe(const inboxd_sql_statement* statement) const {
+  if (describer_ == nullptr) return nullptr;
+  const SqlQuestion question{statement, 0};
+  std::unique_ptr<inbox::SqlResult> result;
+  if (question.nonsense) {
+    result = std::make_unique<inbox::SqlResult>();
+    result->error = question.nonsense;
+  } else {
+    result = describer_->describe(question.statement);
+  }
+  if (!result) return nullptr;
+  described_ = std::make_unique<SqlAnswer>(std::move(result));
+  return described_.get();
+}
+
+void HandlerHost::forget_describer() {
+  describer_ = nullptr;
+  described_.reset();
+}
 
 }  // namespace inboxd::plugin

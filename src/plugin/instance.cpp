@@ -27,7 +27,26 @@ class PluginInstance final : public Instance {
 
   std::vector<Verdict> handle(std::span<const Delivered> events, const Cancellation& cancellation,
                               std::chrono::steady_clock::time_point deadline) override {
-    Call call{events, cancellation, deadline};
+    return call_with(nullptr, events, cancellation, deadline);
+  }
+  std::vector<Verdict> handle_in(inbox::HandlerSql& sql, std::span<const Delivered> events,
+                                 const Cancellation& cancellation,
+                                 std::chrono::steady_clock::time_point deadline) override {
+    return call_with(&sql, events, cancellation, deadline);
+  }
+  Needs needs() const override { return {needs_named(INBOXD_SQL), needs_named(INBOXD_SQL_WITHOUT_PAYLOADS)}; }
+
+ private:
+  bool needs_named(std::string_view wanted) const {
+    for (const char* const* name = table_->needs; name != nullptr && *name != nullptr; ++name) {
+      if (*name == wanted) return true;
+    }
+    return false;
+  }
+
+  std::vector<Verdict> call_with(inbox::HandlerSql* sql, std::span<const Delivered> events,
+                                 const Cancellation& cancellation, std::chrono::steady_clock::time_point deadline) {
+    Call call{events, cancellation, deadline, sql};
     if (events.empty()) return {};
     try {
       table_->handle(instance_, call.face(), call.events(), call.count());
@@ -39,7 +58,6 @@ class PluginInstance final : public Instance {
     return call.take_verdicts();
   }
 
- private:
   const inboxd_plugin* table_;
   std::unique_ptr<HandlerHost> host_;          ///< the plugin keeps its address
   void* instance_;
@@ -88,24 +106,25 @@ base::Result<Description> inspect(const std::string& plugin, const SearchPath& w
 }
 
 base::Result<std::unique_ptr<Instance>> make_instance(const inboxd_plugin* table, const config::Handler& handler,
-                                                      base::Logger& log) {
-  auto host = std::make_unique<HandlerHost>(log, handler.name);
+                                                      base::Logger& log, inbox::SqlDescriber* describer) {
+  auto host = std::make_unique<HandlerHost>(log, handler.name, describer);
   const auto instance = create(table, *host, handler);
+  host->forget_describer();
   if (!instance) {
-    return base::Problem{"handler " + handler.name + ": plugin " + handler.plugin + ": " + instance.problem().message};
+    return base::Problem{"plugin " + handler.plugin + ": " + instance.problem().message};
   }
   return std::unique_ptr<Instance>{std::make_unique<PluginInstance>(table, std::move(host), instance.value())};
 }
 
 base::Result<std::unique_ptr<Instance>> load(const config::Handler& handler, const SearchPath& where,
-                                             base::Logger& log) {
+                                             base::Logger& log, inbox::SqlDescriber* describer) {
   const auto library = open_library(handler.plugin, where);
-  if (!library) return base::Problem{"handler " + handler.name + ": " + library.problem().message};
+  if (!library) return base::Problem{library.problem().message};
   for (const Remark& remark : library.value().remarks) {
     log.write(remark.level, "handler: " + remark.text, {{"handler", handler.name}},
               "handler: a line while it was loaded");
   }
-  return make_instance(library.value().table, handler, log);
+  return make_instance(library.value().table, handler, log, describer);
 }
 
 }  // namespace inboxd::plugin

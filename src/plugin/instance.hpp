@@ -11,6 +11,6 @@ namespace inboxd::plugin {
 
 /// Makes an instance of a plugin whose table is known to be good. `load` without the loading.
 base::Result<std::unique_ptr<Instance>> make_instance(const inboxd_plugin* table, const config::Handler& handler,
-                                                      base::Logger& log);
+                                                      base::Logger& log, inbox::SqlDescriber* describer = nullptr);
 
 }  // namespace inboxd::plugin

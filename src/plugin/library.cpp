@@ -65,7 +65,7 @@ base::Result<Library> ask_for_table(const std::string& path, Entry entry) {
 std::optional<std::string> missing_extension(const inboxd_plugin* table) {
   if (table->needs == nullptr) return std::nullopt;
   for (const char* const* name = table->needs; *name != nullptr; ++name) {
-    if (find_extension(*name) == nullptr) {
+    if (!has_extension(*name)) {
       return "needs the extension " + std::string{*name} + ", which inboxd " INBOXD_VERSION
              " does not have; it takes a newer inboxd, or a plugin that does without";
     }

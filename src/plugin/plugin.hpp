@@ -13,6 +13,7 @@
 #include "base/result.hpp"
 #include "config/settings.hpp"
 #include "event/event.hpp"
+#include "inbox/handler_sql.hpp"
 
 namespace inboxd::plugin {
 
@@ -22,6 +23,7 @@ struct Delivered {
   std::string_view topic;
   std::int32_t partition = 0;
   std::int32_t attempt = 1;
+  bool has_content = true;  ///< payload and headers are here, not left in the database
 };
 
 /// What a handler said of one event. Where it said nothing or nonsense this room says it, as a retry of the error class
@@ -62,10 +64,24 @@ struct Description {
 class Instance {
  public:
   virtual ~Instance() = default;
+
+  /// What the plugin's table says that it needs.
+  struct Needs {
+    bool sql = false;                          ///< a transaction around its calls: use handle_in
+    bool no_payloads = false;                  ///< events without payload and headers will do
+  };
+  virtual Needs needs() const { return {}; }
+
   /// One call: a verdict for each event, in their order. Blocks as long as the handler takes; never throws. `deadline`
   /// is when the call ought to have ended (monotonic).
   virtual std::vector<Verdict> handle(std::span<const Delivered> events, const Cancellation& cancellation,
                                       std::chrono::steady_clock::time_point deadline) = 0;
+  /// The same for one that needs SQL, with what it runs its statements through.
+  virtual std::vector<Verdict> handle_in(inbox::HandlerSql&, std::span<const Delivered> events,
+                                         const Cancellation& cancellation,
+                                         std::chrono::steady_clock::time_point deadline) {
+    return handle(events, cancellation, deadline);
+  }
 };
 
 /// Where plugins named without a slash are looked for.
@@ -82,7 +98,8 @@ base::Result<Description> inspect(const std::string& plugin, const SearchPath& w
 
 /// Loads a plugin and makes an instance of it with its settings; the problem is a sentence with what would be right.
 /// The instance writes to the logger as long as it lives.
-base::Result<std::unique_ptr<Instance>> load(const config::Handler& handler, const SearchPath& where,
-                                             base::Logger& log);
+/// `describer`: for what the plugin wants to know of its statements while the instance is made; null: no database.
+base::Result<std::unique_ptr<Instance>> load(const config::Handler& handler, const SearchPath& where, base::Logger& log,
+                                             inbox::SqlDescriber* describer = nullptr);
 
 }  // namespace inboxd::plugin

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 
 namespace inboxd::settler {
 namespace {
@@ -21,6 +22,11 @@ double growth(const config::Retry& retry, std::int32_t attempt) {
 }
 
 }  // namespace
+
+double random01() {
+  thread_local std::mt19937_64 generator{std::random_device{}()};
+  return std::uniform_real_distribution<double>{0.0, 1.0}(generator);
+}
 
 std::chrono::milliseconds backoff_for(const config::Retry& retry, std::int32_t attempt, double random01) {
   const double grown = growth(retry, std::max(attempt, 1));

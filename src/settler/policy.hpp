@@ -19,6 +19,9 @@ struct Verdict {
   std::string message;
 };
 
+/// For the jitter of retries: nothing depends on it being hard to guess. Any thread.
+double random01();
+
 struct Done {
   bool operator==(const Done&) const = default;
 };

@@ -42,7 +42,7 @@ struct Run {
   const config::Retry retry;
   const std::shared_ptr<Holder> holder;
   std::atomic<bool> lost{false};   ///< set by the settler; reports of it are dropped from then on
-  std::size_t recorded = 0;        ///< events settled so far; the settler's thread only
+  std::atomic<std::size_t> recorded{0};  ///< events settled so far; by whoever settles
 };
 
 /// One event of a report that was not done; `index` is its place in the run's events.

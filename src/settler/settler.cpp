@@ -4,18 +4,11 @@
 
 #include <algorithm>
 #include <iterator>
-#include <random>
 #include <unordered_set>
 #include <utility>
 
 namespace inboxd::settler {
 namespace {
-
-/// For the jitter of retries: nothing depends on it being hard to guess.
-double random01() {
-  thread_local std::mt19937_64 generator{std::random_device{}()};
-  return std::uniform_real_distribution<double>{0.0, 1.0}(generator);
-}
 
 void make_plain(std::string& text) {
   for (char& c : text) {
@@ -88,6 +81,18 @@ void Settler::report(std::vector<Report> reports) {
   if (wake) changed_.notify_all();
 }
 
+void Settler::note_elsewhere(const Run& run, const Gathered& recorded) {
+  counters_.done += static_cast<std::uint64_t>(recorded.done);
+  counters_.retried += static_cast<std::uint64_t>(recorded.retried);
+  counters_.dead += static_cast<std::uint64_t>(recorded.dead);
+  tallies_.recorded(run, recorded.settlement, recorded.done, recorded.retried, recorded.dead);
+}
+
+void Settler::note_lost_elsewhere(const Run& run) {
+  ++counters_.lost;
+  tallies_.lease_lost(run.lease.handler_id);
+}
+
 bool Settler::flush(Clock::time_point deadline) {
   std::unique_lock lock{mutex_};
   const std::uint64_t wanted = ++flush_wanted_;
@@ -154,7 +159,8 @@ void Settler::gather(std::vector<Report> reports) {
     const auto [at, is_new] = held_.try_emplace(run.get(), Held{Gathering{run}, next_ticket_, now});
     Held& held = at->second;
     held.gathering.add(std::move(report));
-    if (held.gathering.complete()) {
+    if (!held.is_finished && held.gathering.complete()) {
+      held.is_finished = true;
       finished_.push_back({now, held.ticket, run.get()});
     } else if (is_new) {
       unfinished_.push_back({now, held.ticket, run.get()});
@@ -164,7 +170,7 @@ void Settler::gather(std::vector<Report> reports) {
   // Nobody waits for those that were recorded or completed meanwhile.
   while (!unfinished_.empty()) {
     const auto at = held_.find(unfinished_.front().run);
-    if (at != held_.end() && at->second.ticket == unfinished_.front().ticket && !at->second.gathering.complete()) break;
+    if (at != held_.end() && at->second.ticket == unfinished_.front().ticket && !at->second.is_finished) break;
     unfinished_.pop_front();
   }
 }

@@ -63,6 +63,10 @@ class Settler final {
   /// What became of events of runs, in any order, each event once. Any thread; never blocks on the database.
   void report(std::vector<Report> reports);
 
+  /// Counts what somebody else recorded in a transaction of his own, or lost. Any thread.
+  void note_elsewhere(const Run& run, const Gathered& recorded);
+  void note_lost_elsewhere(const Run& run);
+
   /// Waits until everything that was reported before is recorded, holding nothing back; false at the deadline.
   bool flush(Clock::time_point deadline);
 
@@ -81,6 +85,7 @@ class Settler final {
     Gathering gathering;
     std::uint64_t ticket = 0;                  ///< tells it from an older one of the same run
     Clock::time_point since;                   ///< of the first report
+    bool is_finished = false;  ///< is in finished_; the last of its events may have been recorded elsewhere, too
   };
   struct Due {
     Clock::time_point since;

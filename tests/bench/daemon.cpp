@@ -32,15 +32,16 @@ files::path make_folder() {
 
 void write_configuration(const files::path& file, const Options& options, const DaemonSettings& settings) {
   std::ofstream out{file};
-  out << "database: {url: \"" << settings.database_url << "\"}\n"
+  out << "database: {url: \"" << settings.database_url << "\", connections: " << settings.connections << "}\n"
       << "kafka: {brokers: \"" << options.kafka << "\", group: \"" << settings.topic << "\"}\n"
       << "topics:\n"
       << "  - {name: " << settings.topic << ", envelope: custom, custom: {id: key}}\n"
       << "ingest: {connections: " << options.connections << ", batch_events: " << options.batch << "}\n"
       << "admin: {listen: off}\n"
       << "handlers:\n";
+  const std::string plugin = settings.plugin.empty() ? BENCH_HANDLER : settings.plugin;
   for (int i = 1; i <= settings.handlers; ++i) {
-    out << "  - {name: noop_" << i << ", plugin: " << BENCH_HANDLER << ", " << settings.handler_keys
+    out << "  - {name: noop_" << i << ", plugin: \"" << plugin << "\", " << settings.handler_keys
         << ", subscribe: {types: " << settings.types << "}, settings: " << settings.handler_settings << "}\n";
   }
 }

@@ -16,9 +16,11 @@ struct DaemonSettings {
   std::string database_url;
   std::string topic;
   int handlers = 1;
-  std::string handler_settings = "{}";               ///< YAML, of the bench's plugin
+  std::string plugin = {};              ///< empty: the bench's own
+  int connections = 8;                  ///< the most the daemon opens
+  std::string handler_settings = "{}";  ///< YAML, of the plugin
   std::string handler_keys = "concurrency: 2, events_per_call: 500";
-  std::string types = "[]";                          ///< what the handlers subscribe to
+  std::string types = "[]";  ///< what the handlers subscribe to
 };
 
 /// The real program as a child process, with the bench's plugin as its handlers. Its log is in a file of the temporary

@@ -1,44 +1,14 @@
 // From a real broker: topics that are filled beforehand, the daemon as a process of its own.
-#include "daemon_run.hpp"
-#include "limit.hpp"
-#include "path.hpp"
+#include "kafka_bench.hpp"
 #include "proxy.hpp"
 #include "scenarios.hpp"
-#include "session.hpp"
-#include "topic.hpp"
 
 namespace inboxd::bench {
 namespace {
 
 constexpr double mebibyte = 1 << 20;
 
-/// A filled topic and a database of its own for one scenario.
-struct Bench {
-  explicit Bench(const Options& asked)
-      : options{asked}, database{asked.postgres}, control{database.url()}, topic{asked.kafka, asked.partitions} {
-    topic.preload(Generator{1, options.payload}, 0, options.events);
-  }
-
-  DaemonSettings settings(int handlers = 1) const {
-    DaemonSettings out;
-    out.database_url = database.url();
-    out.topic = topic.name();
-    out.handlers = handlers;
-    return out;
-  }
-  DaemonRun daemon(const DaemonSettings& settings) { return run_daemon(options, settings, control, options.events); }
-  PathRates path() const { return run_path(options, database.url(), topic.name()); }
-  Run limit() const { return run_limit(options, database.url()); }
-
-  const Options& options;
-  ScratchDatabase database;
-  Session control;
-  Topic topic;
-};
-
-double for_each_event(const Run& run, double Cost::* part) {
-  return run.cost.*part / static_cast<double>(run.events);
-}
+double for_each_event(const Run& run, double Cost::*part) { return run.cost.*part / static_cast<double>(run.events); }
 
 /// Columns of an end-to-end run, one value a round.
 struct Columns {
@@ -58,7 +28,7 @@ struct Columns {
 }  // namespace
 
 void measure_ingest_kafka(const Options& options, Report& report) {
-  Bench bench{options};
+  KafkaBench bench{options};
   std::vector<double> ratios;
   for (int round = 0; round < options.rounds; ++round) {
     report.run("limit", bench.limit());
@@ -72,7 +42,7 @@ void measure_ingest_kafka(const Options& options, Report& report) {
 }
 
 void measure_end_to_end(const Options& options, Report& report) {
-  Bench bench{options};
+  KafkaBench bench{options};
   Columns all;
   for (int round = 0; round < options.rounds; ++round) {
     report.run("limit", bench.limit());
@@ -93,7 +63,7 @@ void measure_end_to_end(const Options& options, Report& report) {
 }
 
 void measure_wal(const Options& options, Report& report) {
-  Bench bench{options};
+  KafkaBench bench{options};
   const Run run = bench.daemon(bench.settings()).settled;
   report.run("inboxd", run);
   const double bytes = for_each_event(run, &Cost::wal_bytes);
@@ -102,7 +72,7 @@ void measure_wal(const Options& options, Report& report) {
 }
 
 void measure_three_handlers(const Options& options, Report& report) {
-  Bench bench{options};
+  KafkaBench bench{options};
   std::vector<double> costs;
   for (int round = 0; round < options.rounds; ++round) {
     const Run one = bench.daemon(bench.settings(1)).settled;
@@ -116,7 +86,7 @@ void measure_three_handlers(const Options& options, Report& report) {
 }
 
 void measure_retries(const Options& options, Report& report) {
-  Bench bench{options};
+  KafkaBench bench{options};
   DaemonSettings failing = bench.settings();
   failing.handler_settings = "{failures: 2}";
   failing.handler_keys += ", retry: {backoff: fixed, base: 100ms, jitter: 0}";
@@ -135,7 +105,7 @@ void measure_retries(const Options& options, Report& report) {
 }
 
 void measure_remote(const Options& options, Report& report) {
-  Bench bench{options};
+  KafkaBench bench{options};
   const int port = std::stoi(url_part(options.postgres, "port"));
   DelayProxy near{port, std::chrono::microseconds{0}}, far{port, std::chrono::milliseconds{1}};
   const auto through = [&](const DelayProxy& proxy) {

@@ -72,10 +72,12 @@ void Room::ingest_part(int worker, const Load& load, Counts& counts) {
   Feed feed{options_, worker, load.seed, shards_[static_cast<std::size_t>(worker)].next_offset};
   FeedBatch from_feed;
   while (feed.next(from_feed)) {
-    const auto result = inbox::ingest(*connection, planned(from_feed, load));
+    const inbox::IngestBatch batch = planned(from_feed, load);
+    const auto result = inbox::ingest(*connection, batch);
     if (!result.mismatched.empty() || result.routing_is_stale) throw std::runtime_error{"ingest: not stored"};
     counts.stored += result.stored;
     counts.duplicates += result.duplicates;
+    if (load.stored) load.stored(batch, result.received_at);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,7 +30,9 @@ class Room final {
 
   struct Load {
     std::uint64_t seed = 1;
-    std::chrono::milliseconds lease{30'000};   ///< 0: born due
+    std::chrono::milliseconds lease{30'000};  ///< 0: born due
+    /// Told of each batch that is stored, and when the database received it; on the ingesting thread.
+    std::function<void(const inbox::IngestBatch&, event::Microseconds received_at)> stored = {};
   };
   struct Counts {
     std::int64_t stored = 0;
@@ -54,7 +57,7 @@ class Room final {
   inbox::Watchdog watchdog_;
   base::Uuid owner_ = base::random_uuid();
   inbox::Routing routing_;
-  std::vector<inbox::ShardPosition> shards_;   ///< by partition; their next offsets move with each ingest
+  std::vector<inbox::ShardPosition> shards_;  ///< by partition; their next offsets move with each ingest
 };
 
 /// Handlers as a configuration would name them: noop_1, noop_2, …

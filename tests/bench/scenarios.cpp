@@ -19,6 +19,14 @@ const std::vector<Scenario>& scenarios() {
       {"partitions-200", "200 partitions with a trickle each, 30 day partitions in place", measure_partitions},
       {"operations", "what commands that look at the inbox take; --events 10000000 fills it", measure_operations},
       {"remote", "the database 1 ms away, by a delaying proxy", measure_remote},
+      {"sql-statement", "a preloaded topic into a table with one index by the sql handler, 500 events a call",
+       measure_sql_statement},
+      {"sql-memory", "the same without a broker, beside one insert ... select over the inbox in bites of 500",
+       measure_sql_memory},
+      {"sql-single", "the same from a topic, one event a call, concurrency 8", measure_sql_single},
+      {"sql-group", "a C++ handler that inserts one row an event, group: 50", measure_sql_group},
+      {"hand-written", "claim 100 with SKIP LOCKED, insert each, mark done, commit: the usual loop",
+       measure_hand_written},
   };
   return all;
 }

@@ -30,5 +30,10 @@ void measure_retries(const Options& options, Report& report);
 void measure_partitions(const Options& options, Report& report);
 void measure_operations(const Options& options, Report& report);
 void measure_remote(const Options& options, Report& report);
+void measure_sql_statement(const Options& options, Report& report);
+void measure_sql_memory(const Options& options, Report& report);
+void measure_sql_single(const Options& options, Report& report);
+void measure_sql_group(const Options& options, Report& report);
+void measure_hand_written(const Options& options, Report& report);
 
 }  // namespace inboxd::bench

@@ -31,6 +31,7 @@ rd_kafka_t* make_producer(const std::string& brokers, const std::map<std::string
   rd_kafka_conf_t* const conf = rd_kafka_conf_new();
   std::map<std::string, std::string> all{{"bootstrap.servers", brokers},
                                          {"linger.ms", "2"},
+                                         {"message.max.bytes", "20000000"},
                                          {"log_level", "2"},
                                          {"enable.idempotence", "true"},
                                          {"topic.metadata.propagation.max.ms", "5000"}};

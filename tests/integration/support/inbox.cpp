@@ -34,6 +34,16 @@ std::unique_ptr<inbox::Connection> Inbox::connect(const config::Database& settin
   return std::make_unique<inbox::Connection>(settings, "test", watchdog_, log_);
 }
 
+std::unique_ptr<inbox::HandlerTransaction> Inbox::transaction() { return transaction(settings_); }
+
+std::unique_ptr<inbox::HandlerTransaction> Inbox::transaction(const config::Database& settings) {
+  return inbox::database_transactions(settings, owner, watchdog_, log_)("test");
+}
+
+std::unique_ptr<inbox::SqlDescriber> Inbox::describer(const config::Database& settings) {
+  return inbox::database_describer(settings, watchdog_, log_);
+}
+
 std::int32_t Inbox::add_handler(const std::string& name, const std::vector<std::string>& topics,
                                 const std::vector<std::string>& types, config::StartAt start) {
   config::Handler handler;

@@ -9,6 +9,7 @@
 #include "inbox/claim.hpp"
 #include "inbox/connection.hpp"
 #include "inbox/database_error.hpp"
+#include "inbox/handler_transaction.hpp"
 #include "inbox/handlers.hpp"
 #include "inbox/ingest.hpp"
 #include "inbox/settle.hpp"
@@ -35,6 +36,11 @@ class Inbox final {
   /// One more: for another thread, or as another instance.
   std::unique_ptr<inbox::Connection> connect(const std::string& purpose = "test");
   std::unique_ptr<inbox::Connection> connect(const config::Database& settings);
+
+  /// A worker's transactions, with these settings where given.
+  std::unique_ptr<inbox::HandlerTransaction> transaction();
+  std::unique_ptr<inbox::HandlerTransaction> transaction(const config::Database& settings);
+  std::unique_ptr<inbox::SqlDescriber> describer(const config::Database& settings);
 
   /// A handler of all topics named; its id.
   std::int32_t add_handler(const std::string& name, const std::vector<std::string>& topics = {},

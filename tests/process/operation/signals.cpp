@@ -71,11 +71,7 @@ TEST_CASE("SIGTERM while the database hangs, in a statement or in being connecte
   stage.produce(50);
   CHECK(stage.wait_done().is_perfect());
   proxy.freeze(true);
-  if (connects) {
-    const int before = proxy.accepted();
-    proxy.cut();
-    wait_until("it connects again", [&] { return proxy.accepted() >= before + 3; });
-  }
+  if (connects) proxy.cut();  // a frozen proxy takes no connections
   stage.produce(50);
   holds_for("nothing gets through", milliseconds{700}, [&] { return stage.recording.count() == 50; });
   const auto began = monotonic_ms();

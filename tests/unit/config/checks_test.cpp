@@ -93,8 +93,8 @@ TEST_CASE("the connections of ingest and five more fit into the database's") {
   CHECK_THAT(with("7", "3"),
              ContainsSubstring("1:12: database.connections: ingest.connections (3) and 5 more must fit"));
   CHECK_THAT(with("6", "2"), ContainsSubstring("5 more"));
-  CHECK_THAT(problems(load(needed + "ingest: {connections: 4}\nadmin: {listen: off}")), Equals(""));
-  CHECK_THAT(problems(load(needed + "ingest: {connections: 5}")), ContainsSubstring("9:10: ingest.connections: "));
+  CHECK_THAT(problems(load(needed + "ingest: {connections: 28}\nadmin: {listen: off}")), Equals(""));
+  CHECK_THAT(problems(load(needed + "ingest: {connections: 28}")), ContainsSubstring("9:10: ingest.connections: "));
   CHECK_THAT(with("five", "3"), Equals("inboxd.yaml:1:25: database.connections: 'five' is not a whole number from 4 to "
                                        "1000\n"));
 }

@@ -81,7 +81,14 @@ inboxd.yaml:8:1: unknown: there is no such key; known here: )"
 
 TEST_CASE("every key arrives in its field") {
   const auto loaded = load(R"(
-database: {url: "host=db user=app", schema: box, connections: 9, prepare: false, deadline: 5s}
+database:
+  url: "host=db user=app"
+  schema: box
+  connections: 9
+  prepare: false
+  handler_role: handlers
+  handler_search_path: app, public
+  deadline: 5s
 kafka:
   brokers: a:1,b:2
   group: g
@@ -106,6 +113,7 @@ handlers:
     mode: single
     concurrency: 2
     events_per_call: 3
+    group: 4
     deadline: 4s
     lease: 1s
     retry: {max_attempts: 5, backoff: linear, base: 6ms, cap: 7ms, jitter: 0}
@@ -116,7 +124,7 @@ shutdown: {drain: 0ms}
 )");
   REQUIRE_THAT(everything_said(loaded), Equals(""));
   Settings wanted;
-  wanted.database = {"host=db user=app", {}, "box", 9, false, 5s};
+  wanted.database = {"host=db user=app", {}, "box", 9, false, "handlers", "app, public", 5s};
   wanted.kafka = {
       "a:1,b:2",
       "g",
@@ -152,6 +160,7 @@ shutdown: {drain: 0ms}
   handler.start.kind = StartAt::Kind::beginning;
   handler.concurrency = 2;
   handler.events_per_call = 3;
+  handler.group = 4;
   handler.deadline = 4s;
   handler.lease = 1s;
   handler.retry = {5, Backoff::linear, 6ms, 7ms, 0};

@@ -194,9 +194,10 @@ struct Door {
 /// A dispatcher on top of these, with short times.
 struct House {
   explicit House(config::Dispatch settings = {}) : House{settings, quick()} {}
-  House(config::Dispatch settings, Dispatcher::Limits limits)
+  House(config::Dispatch settings, Dispatcher::Limits limits, inbox::TransactionFactory transactions = {})
       : settler{std::make_unique<MemoryStore>(database), log, settler::Settler::Limits{}},
-        dispatcher{settings, std::make_unique<MemoryDeliveries>(database), settler, log, limits} {
+        dispatcher{settings, std::make_unique<MemoryDeliveries>(database), settler, log, limits,
+                   std::move(transactions)} {
     settler.start();
   }
   ~House() {

@@ -32,7 +32,10 @@ struct Fixture {
 /// What the daemon makes of a verdict.
 Verdict taken(std::int32_t outcome, std::int64_t delay_ms, const std::string& error_class = "",
               const std::string& message = "") {
-  const inboxd_verdict said = {sizeof(inboxd_verdict), outcome, delay_ms, {error_class.data(), error_class.size()},
+  const inboxd_verdict said = {sizeof(inboxd_verdict),
+                               outcome,
+                               delay_ms,
+                               {error_class.data(), error_class.size()},
                                {message.data(), message.size()}};
   return verdict_of(&said);
 }
@@ -116,7 +119,7 @@ TEST_CASE("an extension that is not there is null, on the call and on the host")
   CHECK(call.face()->extension(call.face(), "inboxd.sql/1") == nullptr);
   std::vector<inboxd::plugin::Remark> remarks;
   const inboxd::plugin::EntryHost host{remarks};
-  CHECK(host.extension(&host, "inboxd.sql/1") == nullptr);
+  CHECK(host.extension(&host, "inboxd.sql/2") == nullptr);
   CHECK(host.extension(&host, nullptr) == nullptr);
 }
 

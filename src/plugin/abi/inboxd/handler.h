@@ -186,7 +186,7 @@ struct inboxd_call {
 
   /* [call] The call's part of a named extension (`inboxd.NAME/MAJOR`), or NULL where this daemon does not have it or
    * the plugin's table did not name it in `needs`. What it points to is described by the extension's own header and
-   * borrowed until `handle` returns. This version has none. */
+   * borrowed until `handle` returns. There is <inboxd/sql.h>. */
   const void* (*extension)(inboxd_call* call, const char* name);
 };
 
@@ -211,7 +211,7 @@ struct inboxd_host {
   void (*log)(const inboxd_host* host, int32_t level, inboxd_bytes text);
 
   /* [main] The host's part of a named extension, or NULL where this daemon does not have it. What it points to lives as
-   * long as the host. This version has none. */
+   * long as the host. There is <inboxd/sql.h>. */
   const void* (*extension)(const inboxd_host* host, const char* name);
 };
 

@@ -23,7 +23,9 @@
 // share needs a lock or an atomic.
 #pragma once
 
+#include <inboxd/basics.hpp>
 #include <inboxd/handler.h>
+#include <inboxd/sql.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -40,22 +42,6 @@
 #include <vector>
 
 namespace inboxd {
-
-using Milliseconds = std::chrono::milliseconds;
-using Time = std::chrono::time_point<std::chrono::system_clock, std::chrono::microseconds>;
-using MaybeText = std::optional<std::string_view>;  // null is not the same as empty
-
-namespace detail {
-
-inline inboxd_bytes bytes(std::string_view text) { return {text.data() == nullptr ? "" : text.data(), text.size()}; }
-inline std::string_view view(inboxd_bytes bytes) { return {bytes.data, bytes.size}; }
-inline MaybeText maybe(inboxd_bytes bytes) { return bytes.data == nullptr ? MaybeText{} : MaybeText{view(bytes)}; }
-inline std::optional<Time> time(std::int64_t microseconds) {
-  if (microseconds == INBOXD_NO_TIME) return std::nullopt;
-  return Time{std::chrono::microseconds{microseconds}};
-}
-
-}  // namespace detail
 
 // ---- Outcomes -------------------------------------------------------------------------------------------------------
 
@@ -246,6 +232,12 @@ class Event {
     inboxd_format_id(event_->event_id, text);
     return text;
   }
+  // The same as 16 bytes: for a parameter of type uuid.
+  Uuid uuid() const {
+    Uuid out;
+    std::copy(std::begin(event_->event_id), std::end(event_->event_id), out.bytes.begin());
+    return out;
+  }
   // The producer's own text of the id.
   std::string source_id() const {
     return event_->source_id.data == nullptr ? id() : std::string{detail::view(event_->source_id)};
@@ -352,8 +344,18 @@ class Call {
   // The same of every event of which nothing has been said yet.
   void settle_rest(const Outcome& outcome) { say(INBOXD_THE_REST, outcome); }
 
+  // SQL in the transaction that also records the outcomes; for plugins with INBOXD_SQL among their needs.
+  Sql sql() {
+    const auto* const found = static_cast<const inboxd_sql*>(extension(INBOXD_SQL));
+    if (found == nullptr) {
+      throw std::logic_error{"the plugin has no SQL: write INBOXD_HANDLER(Type, \"name\", \"version\", INBOXD_SQL)"};
+    }
+    return Sql{found, call_};
+  }
+
   // The call's part of a named extension, or null where this daemon does not have it.
   const void* extension(const char* name) { return call_->extension(call_, name); }
+  inboxd_call* raw() { return call_; }
 
  private:
   void say(std::size_t index, const Outcome& outcome) {
@@ -380,18 +382,33 @@ class Handler {
     throw std::logic_error{"the handler overrides neither handle nor handle_batch"};
   }
 
-  // By itself calls `handle` for each event: one that throws does not keep the others from their turn. Stops when the
-  // call is cancelled.
+  // By itself calls `handle` for each event: one that throws does not keep the others from their turn, and what an
+  // event that is not done wrote with SQL is undone alone. Stops when the call is cancelled.
   virtual void handle_batch(Call& call, const Events& events) {
+    const auto* const sql = static_cast<const inboxd_sql*>(call.extension(INBOXD_SQL));
     for (const Event event : events) {
       if (event.index() > 0 && call.is_cancelled()) return;
-      try {
-        call.settle(event, handle(call, event));
-      } catch (const std::exception& thrown) {
-        call.settle(event, retry(thrown.what(), "exception"));
-      } catch (...) {
-        call.settle(event, retry("something that is no std::exception was thrown", "exception"));
+      std::optional<Savepoint> before;  // a single event's writes are the daemon's to undo
+      if (sql != nullptr && events.size() > 1) before.emplace(call.sql().savepoint());
+      Outcome outcome = guarded(call, event);
+      if (before && outcome.kind == INBOXD_DONE && sql->state(call.raw()) == INBOXD_SQL_FAILED) {
+        outcome = retry("the handler said that it is done although a statement had failed", "sql.25P02");
       }
+      if (before && outcome.kind == INBOXD_DONE) before->keep();
+      call.settle(event, outcome);
+    }
+  }
+
+ private:
+  Outcome guarded(Call& call, const Event& event) {
+    try {
+      return handle(call, event);
+    } catch (const SqlError& error) {
+      return retry(error.what(), error.error_class());
+    } catch (const std::exception& thrown) {
+      return retry(thrown.what(), "exception");
+    } catch (...) {
+      return retry("something that is no std::exception was thrown", "exception");
     }
   }
 };
@@ -428,6 +445,8 @@ struct Adapter {
     Call call{instance->host, raw};
     try {
       instance->handler.handle_batch(call, Events{raw, events, count});
+    } catch (const SqlError& error) {
+      inboxd_retry(raw, INBOXD_THE_REST, INBOXD_POLICY_DELAY, error.error_class().c_str(), error.what());
     } catch (const std::exception& thrown) {
       settle_rest(raw, thrown.what());
     } catch (...) {

@@ -1,0 +1,292 @@
+// Calls inside transactions: some calls, what became of their events, COMMIT; or none of it, and again.
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "dispatcher/worker.hpp"
+
+namespace inboxd::dispatcher {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// A transaction that the database keeps ending (serialization, deadlocks, locks) is repeated so often before its
+/// events are charged for it. What is the connection's fault is repeated for ever.
+constexpr int most_repeats = 30;
+constexpr milliseconds first_wait{5};
+constexpr milliseconds last_wait{5'000};
+constexpr milliseconds wait_step{20};
+constexpr milliseconds first_reconnect{100};
+constexpr int most_doublings = 5;
+/// No transaction is kept open for further calls after so long: others wait for what it has locked.
+constexpr milliseconds open_for{250};
+
+plugin::Verdict failure(std::string error_class, std::string message) {
+  return {plugin::Verdict::Kind::retry, std::nullopt, std::move(error_class), std::move(message)};
+}
+
+/// Whether the handler may have brought it about: then it is not repeated for ever. 08006 is a connection that is gone.
+bool may_be_the_handlers(const inbox::SqlError& error) { return error.sqlstate != "08006"; }
+
+milliseconds rounded(Worker::Clock::duration duration) { return std::chrono::duration_cast<milliseconds>(duration); }
+
+}  // namespace
+
+/// All of the chunk, transaction by transaction.
+void Worker::run_transactions() {
+  int tries = 0;
+  int losses = 0;
+  // So many events go one by one, because nobody knows whose fault it was when they went together.
+  std::size_t singly = 0;
+  for (;;) {
+    GroupEnd end = run_group(singly > 0);
+    if (end == GroupEnd::nothing || end == GroupEnd::given_up) break;
+    if (end == GroupEnd::done) {
+      tries = losses = 0;
+      if (singly > 0) --singly;
+      continue;
+    }
+    const bool is_bounded = repeat_because_ && may_be_the_handlers(*repeat_because_);
+    if (end == GroupEnd::repeat && is_bounded && ++tries > most_repeats) {
+      tries = 0;
+      if (singly > 0 && charge(*repeat_because_) == GroupEnd::done) {
+        --singly;
+        continue;
+      }
+      end = GroupEnd::split;
+    }
+    if (end == GroupEnd::split) {
+      singly = share_->events_per_call * static_cast<std::size_t>(share_->group);
+      tries = 0;
+    } else if (!(is_bounded ? wait_to_repeat(tries) : wait_to_reconnect(losses++))) {
+      break;
+    }
+  }
+  put_back_all();
+}
+
+/// Some calls and their COMMIT. After `repeat` and `split` nothing of it has happened, and the chunk is where it was.
+Worker::GroupEnd Worker::run_group(bool one_event) {
+  const int most_calls = one_event ? 1 : share_->group;
+  const std::size_t most_events = one_event ? 1 : share_->events_per_call;
+  int calls = 0;
+  std::size_t events = 0;
+  const auto began = call_began_ = Clock::now();  // what COMMIT and waiting took is no call's time
+  while (calls < most_calls && (calls == 0 || Clock::now() - began < open_for) && begin_call(most_events)) {
+    const Step step = call_in_transaction(most_calls == 1);
+    if (step == Step::given_up) return GroupEnd::given_up;
+    if (step == Step::repeat) return undo_group(GroupEnd::repeat);
+    if (step == Step::split) return undo_group(GroupEnd::split);
+    ++calls;
+    events += delivered_.size();
+  }
+  return calls == 0 ? GroupEnd::nothing : commit(events);
+}
+
+Worker::GroupEnd Worker::undo_group(GroupEnd end) {
+  transaction_->roll_back();
+  const std::lock_guard lock{mutex_};
+  if (abandoned_) return GroupEnd::given_up;
+  calling_ = false;
+  chunk_.rewind();
+  return end;
+}
+
+Worker::Step Worker::call_in_transaction(bool alone) {
+  inbox::CallFrame frame;
+  frame.alone = alone;
+  frame.deadline = call_began_ + share_->deadline;
+  frame.events.reserve(delivered_.size());
+  for (const plugin::Delivered& each : delivered_) {
+    frame.events.push_back({each.event, each.topic, each.partition, each.attempt, each.has_content});
+  }
+  transaction_->begin_call(std::move(frame));
+  try {
+    verdicts_ = share_->instance->handle_in(*transaction_, delivered_, cancellation_, call_began_ + share_->deadline);
+  } catch (const std::exception& thrown) {
+    verdicts_.assign(delivered_.size(), failure("exception", thrown.what()));
+  }
+  const inbox::CallEnd end = transaction_->end_call();
+  const auto now = Clock::now();
+  const auto duration = now - std::exchange(call_began_, now);
+  work_.busy += duration;
+  share_->in_hand->calls().observe(std::chrono::duration<double>(duration).count(), calls_);
+  if (end.must_repeat) {
+    repeat_because_ = end.unresolved;
+    const std::lock_guard lock{mutex_};
+    calling_ = false;
+    return abandoned_ ? Step::given_up : Step::repeat;
+  }
+  if (end.misdeed && delivered_.size() > 1) return Step::split;  // whose it was, shows when they go one by one
+  if (!judge_call(end)) transaction_->undo_call();
+  work_.events += static_cast<std::int64_t>(delivered_.size());
+  const std::lock_guard lock{mutex_};
+  if (abandoned_) return Step::given_up;
+  calling_ = false;
+  chunk_.end_call(std::move(verdicts_), rounded(duration),
+                  share_->cancelled ? Chunk::Cancelled::is_an_interruption : Chunk::Cancelled::is_a_failure);
+  return Step::called;
+}
+
+/// What the verdicts are worth after what the call did; whether what it wrote stays.
+bool Worker::judge_call(const inbox::CallEnd& end) {
+  verdicts_.resize(delivered_.size(), failure("no-verdict", "the handler returned no verdict for the event"));
+  if (end.misdeed) {
+    std::fill(verdicts_.begin(), verdicts_.end(), failure("sql.session", "the handler " + *end.misdeed));
+    return false;
+  }
+  if (end.unresolved) {
+    for (plugin::Verdict& verdict : verdicts_) {
+      if (verdict.kind != plugin::Verdict::Kind::done) continue;
+      verdict = failure(
+          "sql." + end.unresolved->sqlstate,
+          "a statement failed and was not rolled back, although the handler said done: " + end.unresolved->message);
+    }
+    return false;
+  }
+  return std::any_of(verdicts_.begin(), verdicts_.end(),
+                     [](const plugin::Verdict& verdict) { return verdict.kind == plugin::Verdict::Kind::done; });
+}
+
+Worker::GroupEnd Worker::commit(std::size_t events) {
+  std::vector<settler::Report> reports;
+  Chunk before;
+  {
+    const std::lock_guard lock{mutex_};
+    before = chunk_;
+    reports = chunk_.take_finished();
+  }
+  std::vector<settler::Gathering> gatherings;
+  for (settler::Report& report : reports) {
+    const bool is_new = gatherings.empty() || gatherings.back().run() != report.run;
+    if (is_new) gatherings.emplace_back(report.run);
+    gatherings.back().add(report);
+  }
+  std::vector<settler::Gathered> sums;
+  std::vector<inbox::Settlement> settlements;
+  for (settler::Gathering& gathering : gatherings) {
+    sums.push_back(gathering.take(settler::random01()));
+    settlements.push_back(sums.back().settlement);
+  }
+  const inbox::CommitEnd end = settlements.empty() ? inbox::CommitEnd{} : transaction_->commit(settlements);
+  if (settlements.empty()) transaction_->roll_back();
+  if (end.kind == inbox::CommitEnd::Kind::committed) {
+    note_committed(reports, sums);
+    return GroupEnd::done;
+  }
+  {
+    const std::lock_guard lock{mutex_};
+    chunk_ = std::move(before);
+  }
+  if (end.kind == inbox::CommitEnd::Kind::lost) {
+    note_lost(end.lost);
+    return GroupEnd::done;
+  }
+  repeat_because_ = end.error;
+  const bool is_refused = end.kind == inbox::CommitEnd::Kind::refused;
+  if (is_refused && events == 1) return charge(*end.error);
+  const std::lock_guard lock{mutex_};
+  chunk_.rewind();
+  return is_refused && events > 1 ? GroupEnd::split : GroupEnd::repeat;
+}
+
+void Worker::note_committed(std::vector<settler::Report>& reports, std::vector<settler::Gathered>& sums) {
+  const auto now = Clock::now();
+  std::size_t next = 0;
+  const settler::Run* last = nullptr;
+  for (const settler::Report& report : reports) {
+    if (report.run.get() == last) continue;
+    last = report.run.get();
+    settler::Run& run = *report.run;
+    const settler::Gathered& sum = sums[next++];
+    run.recorded += static_cast<std::size_t>(sum.events());
+    settler_.note_elsewhere(run, sum);
+    for (const auto& group : sum.settlement.retries) run.holder->retry_at(now + group.delay);
+    run.holder->settled(run, sum.events());
+  }
+}
+
+/// A zombie's end: nothing that was written is kept. What is still ours is for anybody to do.
+void Worker::note_lost(const std::vector<inbox::LeaseKey>& lost) {
+  std::vector<Piece> pieces;
+  {
+    const std::lock_guard lock{mutex_};
+    pieces = chunk_.take_unreported();
+  }
+  share_->log->warn("dispatcher: leases were lost, what the handler wrote for their events is rolled back",
+                    {{"handler", share_->handler}, {"deliveries", lost.size()}});
+  const auto is_lost = [&](const Piece& piece) {
+    return std::find(lost.begin(), lost.end(), piece.run->lease.key) != lost.end();
+  };
+  for (const Piece& piece : pieces) {
+    if (!is_lost(piece) || piece.run->lost.exchange(true)) continue;
+    settler_.note_lost_elsewhere(*piece.run);
+    piece.run->holder->lost(*piece.run);
+  }
+  std::erase_if(pieces, is_lost);
+  share_->in_hand->put_back(std::move(pieces));
+}
+
+/// A transaction that others ended (serialization, deadlocks, locks) runs again soon. False where the daemon stops
+/// meanwhile.
+bool Worker::wait_to_repeat(int tries) {
+  if (tries == 1) note_repeat(base::LogLevel::debug);
+  ++share_->repeated;
+  return wait_about(first_wait * std::max(tries, 1));
+}
+
+/// One that was lost with its connection, later and later; said the first time and whenever the wait has doubled.
+bool Worker::wait_to_reconnect(int losses) {
+  const auto wait = first_reconnect * (1 << std::min(losses, most_doublings));
+  if (losses <= most_doublings) note_repeat(base::LogLevel::warn);
+  ++share_->repeated;
+  return wait_about(wait);
+}
+
+void Worker::note_repeat(base::LogLevel level) {
+  share_->log->write(level, "dispatcher: a handler's transaction runs again, uncharged",
+                     {{"handler", share_->handler},
+                      {"sqlstate", repeat_because_ ? repeat_because_->sqlstate : ""},
+                      {"message", repeat_because_ ? repeat_because_->message : ""}});
+}
+
+/// With jitter; false where the daemon stops meanwhile.
+bool Worker::wait_about(milliseconds wait) {
+  const auto jitter = std::chrono::duration_cast<milliseconds>(wait * settler::random01());
+  const auto until = Clock::now() + std::min(wait + jitter, last_wait);
+  while (Clock::now() < until) {
+    if (share_->stop) return false;
+    std::this_thread::sleep_for(std::min<Clock::duration>(wait_step, until - Clock::now()));
+  }
+  return !share_->stop;
+}
+
+/// The next event of the chunk has failed, this time: its failure is recorded, and nothing that it wrote.
+Worker::GroupEnd Worker::charge(const inbox::SqlError& error) {
+  {
+    const std::lock_guard lock{mutex_};
+    if (abandoned_) return GroupEnd::given_up;
+    chunk_.rewind();
+    if (!chunk_.begin_call(1)) return GroupEnd::nothing;
+    chunk_.fail_call({settler::Verdict::Kind::retry, std::nullopt, "sql." + error.sqlstate, error.message},
+                     milliseconds{0});
+  }
+  return commit(0);
+}
+
+/// The chunk's end: what no call came to, and what was interrupted, is for others.
+void Worker::put_back_all() {
+  std::vector<Piece> rest;
+  {
+    const std::lock_guard lock{mutex_};
+    if (abandoned_) return;
+    rest = chunk_.take_unreported();
+    for (Piece& piece : chunk_.take_rest()) rest.push_back(std::move(piece));
+    chunk_ = Chunk{};
+  }
+  share_->in_hand->calls().add(calls_);
+  share_->in_hand->put_back(std::move(rest));
+}
+
+}  // namespace inboxd::dispatcher

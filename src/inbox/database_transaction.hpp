@@ -1,0 +1,121 @@
+#pragma once
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "inbox/connection.hpp"
+#include "inbox/connection_access.hpp"
+#include "inbox/handler_transaction.hpp"
+#include "inbox/pipeline.hpp"
+#include "inbox/prepared_sql.hpp"
+
+namespace inboxd::inbox {
+
+/// What is nobody's fault: the whole transaction runs again. By SQLSTATE alone.
+bool is_repeated_state(std::string_view sqlstate);
+
+/// The real HandlerTransaction. What is sent before the first statement (BEGIN, settings, savepoints) is kept until
+/// there is one and goes with it; settling and COMMIT are one round trip, too: settling raises an error where a lease
+/// was lost, and what follows an error in a pipeline is skipped. Private to this room.
+class DatabaseTransaction final : public HandlerTransaction {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Result = Pipeline::Result;
+
+  DatabaseTransaction(const config::Database& settings, base::Uuid owner, const std::string& purpose,
+                      Watchdog& watchdog, base::Logger& log);
+  ~DatabaseTransaction() override;
+  DatabaseTransaction(const DatabaseTransaction&) = delete;
+  DatabaseTransaction& operator=(const DatabaseTransaction&) = delete;
+
+  std::unique_ptr<SqlResult> execute(const SqlStatement& statement) override;
+  std::int32_t savepoint() override;
+  void release_savepoint(std::int32_t number) override;
+  void rollback_to(std::int32_t number) override;
+  State state() const override;
+
+  void begin_call(CallFrame frame) override;
+  CallEnd end_call() override;
+  void undo_call() override;
+  CommitEnd commit(const std::vector<Settlement>& settlements) override;
+  void roll_back() override;
+  void cut() override;
+
+  /// Has the server read and plan a statement without running it. Throws where there is no database.
+  std::unique_ptr<SqlResult> describe(const SqlStatement& statement, std::chrono::milliseconds limit);
+
+ private:
+  struct Point {
+    std::int32_t number = 0;
+    bool sent = false;
+    bool set_after_failure = false;
+  };
+  /// What was sent for somebody, and where in the pipeline's results his begin.
+  struct Sent {
+    std::vector<Result> results;
+    std::size_t own = 0;
+  };
+  using Add = std::function<void(Pipeline&)>;
+
+  std::unique_ptr<SqlResult> run(const SqlStatement& statement);
+  std::optional<SqlError> prepare(const SqlStatement& statement, Sight sight);
+  std::optional<SqlError> explain(const SqlStatement& statement, const PreparedSql& prepared);
+  Sent send(Connection::Access::Effect effect, std::chrono::milliseconds limit, bool opens, const Add& add);
+  void add_opening(Pipeline& pipeline);
+  std::size_t add_daemons(Pipeline& pipeline, const Statement& statement, const WireParameters& parameters);
+  void add_settlements(Pipeline& pipeline, const std::vector<Settlement>& settlements);
+  void add_role(Pipeline& pipeline, const std::string& role);
+  void add_leaving(Pipeline& pipeline);
+  void add_forgetting(Pipeline& pipeline, const std::vector<std::string>& names);
+  void noticed(const std::vector<Result>& results);
+  const PGresult* first_failure(const std::vector<Result>& results) const;
+
+  std::unique_ptr<SqlResult> failed(SqlError error, bool stale_plan = false);
+  std::unique_ptr<SqlResult> lost(const DatabaseFailure& failure);
+  void look_at_session();
+  bool session_is_due() const;
+  void judge_session(const PGresult* result);
+  void note_clean();
+  void close() noexcept;
+  CommitEnd try_commit(const std::vector<Settlement>& settlements);
+  CommitEnd resolve(const std::vector<Settlement>& settlements);
+  CommitEnd owed_of(const std::vector<Settlement>& settlements);
+  void forget_transaction();
+  bool is_cut() const;
+
+  config::Database settings_;
+  std::string owner_;
+  std::string purpose_;
+  base::Logger& log_;
+  Connection connection_;
+  Connection::Access& access_;
+
+  CallFrame frame_;
+  bool begun_ = false;   ///< BEGIN was sent
+  bool failed_ = false;  ///< a statement failed: nothing goes until a savepoint is rolled back to
+  bool over_ = false;    ///< of this call's SQL
+  bool must_repeat_ = false;
+  std::optional<SqlError> first_error_;
+  std::optional<std::string> misdeed_;
+  std::vector<Point> points_;
+  std::int32_t next_point_ = 0;
+  std::int32_t call_point_ = 0;
+  std::vector<std::string> pending_;  ///< to be sent before the next statement
+  std::int64_t timeout_ms_ = 0;       ///< statement_timeout as it was set
+
+  int generation_ = 0;
+  PreparedSqlCache cache_;
+  std::set<const Statement*> daemons_;  ///< of the daemon's own, prepared in this session
+  std::vector<std::pair<const Statement*, std::size_t>> being_prepared_;  ///< with the index of the result
+  std::vector<PreparedSqlCache::Key> run_;                                ///< by this transaction
+  Clock::time_point last_look_{};
+
+  mutable std::mutex cut_mutex_;  // guards the following
+  bool cut_ = false;
+  int socket_ = -1;  ///< a duplicate of the session's: its number is nobody else's
+};
+
+}  // namespace inboxd::inbox

@@ -1,0 +1,213 @@
+// The end of a handler's transaction: what became of its events is recorded in it, and it is committed, or known not to
+// be.
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <thread>
+
+#include "inbox/database_transaction.hpp"
+#include "inbox/settle_arrays.hpp"
+#include "statements.hpp"
+
+namespace inboxd::inbox {
+namespace {
+
+using std::chrono::milliseconds;
+using Effect = Connection::Access::Effect;
+
+/// What function inbox.demand raises.
+constexpr std::string_view lease_lost = "IL001";
+/// Between two tries to learn what became of a COMMIT.
+constexpr milliseconds resolve_again{100};
+
+/// Settings that a pooler may have made: not the handler's doing.
+constexpr const char* poolers_settings =
+    "{application_name,client_encoding,DateStyle,TimeZone,IntervalStyle,standard_conforming_strings}";
+
+void add(WireParameters& to, ArrayParameter& array) {
+  const auto bytes = array.finish();
+  to.add(reinterpret_cast<const char*>(bytes.data()), bytes.size(), 1);
+}
+void add(WireParameters& to, const std::string& text) { to.add(text.c_str(), text.size(), 0); }
+
+std::vector<LeaseKey> keys_of(const std::vector<Settlement>& settlements) {
+  std::vector<LeaseKey> out;
+  for (const Settlement& settlement : settlements) out.push_back(settlement.key);
+  return out;
+}
+
+}  // namespace
+
+/// As the daemon again: the settling. Parameters must live until it is sent, hence the texts are kept by the caller.
+void DatabaseTransaction::add_leaving(Pipeline& pipeline) {
+  const std::string timeout = std::to_string(settings_.deadline.count());
+  WireParameters parameters;
+  add(parameters, timeout);
+  add_daemons(pipeline, statements::tx_leave, parameters);
+}
+
+void DatabaseTransaction::add_settlements(Pipeline& pipeline, const std::vector<Settlement>& settlements) {
+  DoneArrays done;
+  SettledArrays others;
+  bool any_done = false, any_others = false;
+  for (const Settlement& settlement : settlements) {
+    const bool only_done = settlement.retries.empty() && settlement.dead.empty() && settlement.failures.empty();
+    if (is_all_done(settlement)) {
+      done.add(settlement);
+      any_done = true;
+    } else if (only_done) {
+      const std::string id = std::to_string(settlement.key.delivery_id), fence = std::to_string(settlement.key.fence),
+                        offsets = settlement.done.text(), count = std::to_string(settlement.done.count());
+      WireParameters parameters;
+      add(parameters, owner_);
+      for (const std::string* text : {&id, &fence, &offsets, &count}) add(parameters, *text);
+      add_daemons(pipeline, statements::tx_settle_part, parameters);
+    } else {
+      others.add(settlement);
+      any_others = true;
+    }
+  }
+  const auto add_arrays = [&](auto& arrays, const Statement& statement) {
+    WireParameters parameters;
+    add(parameters, owner_);
+    arrays.each([&](ArrayParameter& array) { add(parameters, array); });
+    add_daemons(pipeline, statement, parameters);
+  };
+  if (any_others) add_arrays(others, statements::tx_settle);
+  if (any_done) add_arrays(done, statements::tx_settle_done);
+}
+
+/// Behind a pooler a session is ours for one transaction: it must not be left with our statements.
+void DatabaseTransaction::add_forgetting(Pipeline& pipeline, const std::vector<std::string>& names) {
+  for (const std::string& name : names) pipeline.run("deallocate \"" + name + "\"");
+}
+
+CommitEnd DatabaseTransaction::commit(const std::vector<Settlement>& settlements) {
+  CommitEnd end;
+  try {
+    end = try_commit(settlements);
+  } catch (...) {
+    const DatabaseFailure failure = inbox::describe(std::current_exception());
+    forget_transaction();
+    if (failure.fault == Fault::in_doubt) return resolve(settlements);
+    end.kind = CommitEnd::Kind::repeat;
+    end.error = SqlError{};
+    end.error->sqlstate = failure.sqlstate.empty() ? "08006" : failure.sqlstate;
+    end.error->message = failure.message;
+  }
+  return end;
+}
+
+CommitEnd DatabaseTransaction::try_commit(const std::vector<Settlement>& settlements) {
+  const bool looks = begun_ && session_is_due();
+  std::size_t committed = 0;
+  const Sent sent = send(Effect::writes, settings_.deadline, false, [&](Pipeline& pipeline) {
+    if (!begun_) pipeline.run("begin");
+    begun_ = true;
+    add_leaving(pipeline);
+    add_settlements(pipeline, settlements);
+    committed = pipeline.run("commit");
+    if (looks) {
+      WireParameters parameters;
+      parameters.add(poolers_settings, std::strlen(poolers_settings), 0);
+      add_daemons(pipeline, statements::tx_session_left, parameters);
+    }
+    if (!settings_.prepare) add_forgetting(pipeline, cache_.clear());
+  });
+  const bool ended_otherwise = committed < sent.results.size() && is_good(sent.results[committed].get()) &&
+                               std::string_view{PQcmdStatus(sent.results[committed].get())} != "COMMIT";
+  const auto bad = std::find_if(sent.results.begin(), sent.results.end(),
+                                [](const Result& result) { return !is_good(result.get()); });
+  CommitEnd end;
+  if (ended_otherwise) throw DatabaseError{{Fault::reconnect, "", "COMMIT ended the transaction without committing"}};
+  if (bad > sent.results.begin() + static_cast<std::ptrdiff_t>(committed)) {
+    if (looks) {
+      for (std::size_t i = committed + 1; i < sent.results.size(); ++i) {
+        const bool is_answer = !is_good(sent.results[i].get()) || PQntuples(sent.results[i].get()) == 1;
+        if (is_answer) {
+          judge_session(sent.results[i].get());
+          break;
+        }
+      }
+    }
+    forget_transaction();
+    return end;
+  }
+  SqlError error = error_of(bad->get());
+  error.position = 0;
+  roll_back();
+  if (error.sqlstate == lease_lost) return owed_of(settlements);
+  end.kind = is_repeated_state(error.sqlstate) ? CommitEnd::Kind::repeat : CommitEnd::Kind::refused;
+  if (end.kind == CommitEnd::Kind::repeat && fault_of(error.sqlstate) == Fault::reconnect) connection_.close();
+  end.error = std::move(error);
+  return end;
+}
+
+/// Asks which of the settlements are still owed by us; the leases of the others were lost. Throws.
+CommitEnd DatabaseTransaction::owed_of(const std::vector<Settlement>& settlements) {
+  ArrayParameter id{ArrayParameter::Type::int8}, fence{ArrayParameter::Type::int8}, settled{ArrayParameter::Type::text};
+  for (const Settlement& settlement : settlements) {
+    id.add(settlement.key.delivery_id);
+    fence.add(settlement.key.fence);
+    settled.add(leaving(settlement).text());
+  }
+  std::vector<std::int64_t> ours;
+  const Sent sent = send(Effect::reads, settings_.deadline, false, [&](Pipeline& pipeline) {
+    WireParameters parameters;
+    add(parameters, owner_);
+    for (ArrayParameter* array : {&id, &fence, &settled}) add(parameters, *array);
+    add_daemons(pipeline, statements::tx_still_owed, parameters);
+  });
+  if (const PGresult* const bad = first_failure(sent.results)) {
+    throw DatabaseError{{fault_of(error_of(bad).sqlstate), error_of(bad).sqlstate, error_of(bad).message}};
+  }
+  const PGresult* const rows = sent.results.back().get();
+  for (int i = 0; i < PQntuples(rows); ++i) {
+    std::int64_t delivery = 0;
+    const std::string_view text = PQgetvalue(rows, i, 0);
+    std::from_chars(text.data(), text.data() + text.size(), delivery);
+    if (PQgetvalue(rows, i, 1)[0] == 't') ours.push_back(delivery);
+  }
+  CommitEnd end;
+  end.kind = CommitEnd::Kind::lost;
+  for (const Settlement& settlement : settlements) {
+    if (std::find(ours.begin(), ours.end(), settlement.key.delivery_id) == ours.end()) {
+      end.lost.push_back(settlement.key);
+    }
+  }
+  return end;
+}
+
+/// After a COMMIT in doubt: what is still owed under its fence was not committed, what is gone was settled. The
+/// question waits for a session that is still at it. Nothing is run again before it is answered.
+CommitEnd DatabaseTransaction::resolve(const std::vector<Settlement>& settlements) {
+  log_.warn("dispatcher: the connection broke during a handler's COMMIT, asking what became of it",
+            {{"worker", purpose_}, {"deliveries", settlements.size()}});
+  for (;;) {
+    CommitEnd end;
+    end.was_in_doubt = true;
+    if (is_cut()) {  // nobody will know; the leases run out, and whoever takes the events finds the truth in the rows
+      end.kind = CommitEnd::Kind::lost;
+      end.lost = keys_of(settlements);
+      return end;
+    }
+    try {
+      const CommitEnd owed = owed_of(settlements);
+      // All of them are in one transaction: one that is still owed by us tells that nothing was committed.
+      end.kind = owed.lost.size() < settlements.size() ? CommitEnd::Kind::repeat : CommitEnd::Kind::committed;
+      if (end.kind == CommitEnd::Kind::repeat) {
+        end.error = SqlError{};
+        end.error->sqlstate = "08006";
+        end.error->message = "the connection broke during COMMIT; nothing was committed";
+      }
+      return end;
+    } catch (...) {
+      const auto failure = inbox::describe(std::current_exception());
+      forget_transaction();
+      log_.debug("dispatcher: what became of a COMMIT is not known yet", {{"error", failure.message}});
+    }
+    std::this_thread::sleep_for(resolve_again);
+  }
+}
+
+}  // namespace inboxd::inbox

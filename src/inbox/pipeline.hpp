@@ -1,0 +1,59 @@
+#pragma once
+#include <libpq-fe.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace inboxd::inbox {
+
+/// Parameters as libpq takes them. Views: their bytes live elsewhere until the pipeline has been sent.
+struct WireParameters {
+  std::vector<const char*> values;
+  std::vector<int> lengths;
+  std::vector<int> formats;
+  void add(const char* value, std::size_t length, int format) {
+    values.push_back(value);
+    lengths.push_back(static_cast<int>(length));
+    formats.push_back(format);
+  }
+  int count() const { return static_cast<int>(values.size()); }
+};
+
+/// Several statements in one round trip, by libpq's pipeline mode: after one that fails, those behind it are skipped.
+/// Throws pqxx::broken_connection where the connection breaks. Private to this room.
+class Pipeline final {
+ public:
+  using Result = std::shared_ptr<PGresult>;
+
+  /// The connection must be in pipeline mode, with nothing under way.
+  explicit Pipeline(PGconn* raw) : raw_{raw} {}
+  Pipeline(const Pipeline&) = delete;
+  Pipeline& operator=(const Pipeline&) = delete;
+
+  /// Each returns the index of its result.
+  std::size_t run(const std::string& sql) { return run(sql, {}, 0); }
+  std::size_t run(const std::string& sql, const WireParameters& parameters, int result_format);
+  std::size_t prepare(const std::string& name, const std::string& sql);
+  std::size_t describe(const std::string& name);
+  std::size_t execute(const std::string& name, const WireParameters& parameters, int result_format);
+
+  /// How many results there will be so far.
+  std::size_t size() const { return count_; }
+
+  /// Sends, and waits for all results.
+  std::vector<Result> finish();
+
+ private:
+  std::size_t sent(int worked);
+
+  PGconn* raw_;
+  std::size_t count_ = 0;
+};
+
+inline bool is_good(const PGresult* result) {
+  const auto status = PQresultStatus(result);
+  return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_EMPTY_QUERY;
+}
+
+}  // namespace inboxd::inbox

@@ -1,0 +1,47 @@
+#pragma once
+#include "inbox/arrays.hpp"
+#include "inbox/settle.hpp"
+
+namespace inboxd::inbox {
+
+/// The whole delivery is done: the frequent case, one plain statement.
+inline bool is_all_done(const Settlement& settlement) {
+  return settlement.whole && settlement.retries.empty() && settlement.dead.empty() && settlement.failures.empty();
+}
+
+/// All offsets that leave the delivery with this settlement.
+event::OffsetSet leaving(const Settlement& settlement);
+
+/// The arrays of settle_done, in the order of its parameters.
+struct DoneArrays {
+  ArrayParameter id{ArrayParameter::Type::int8}, fence{ArrayParameter::Type::int8}, done{ArrayParameter::Type::text};
+
+  void add(const Settlement& settlement);
+  template <class Visit>
+  void each(Visit visit) {
+    for (ArrayParameter* array : {&id, &fence, &done}) visit(*array);
+  }
+};
+
+/// The arrays of function inbox.settle, in the order of its arguments.
+struct SettledArrays {
+  using Type = ArrayParameter::Type;
+  ArrayParameter id{Type::int8}, fence{Type::int8}, settled{Type::text}, done{Type::text};
+  std::vector<LeaseKey> keys;  ///< what the subscripts of those four stand for, from 1 on
+  ArrayParameter retry_of{Type::int4}, retry_offsets{Type::text}, retry_delay{Type::int8}, retry_error{Type::text};
+  ArrayParameter failed_of{Type::int4}, failed_event{Type::uuid}, failed_attempt{Type::int4}, failed_class{Type::text},
+      failed_message{Type::text}, failed_duration{Type::int8};
+  ArrayParameter dead_of{Type::int4}, dead_offset{Type::int8}, dead_event{Type::uuid};
+
+  void add(const Settlement& settlement);
+  template <class Visit>
+  void each(Visit visit) {
+    for (ArrayParameter* array : {&id, &fence, &settled, &done, &retry_of, &retry_offsets, &retry_delay, &retry_error,
+                                  &failed_of, &failed_event, &failed_attempt, &failed_class, &failed_message,
+                                  &failed_duration, &dead_of, &dead_offset, &dead_event}) {
+      visit(*array);
+    }
+  }
+};
+
+}  // namespace inboxd::inbox

@@ -1,0 +1,412 @@
+#include "inbox/sql_values.hpp"
+
+#include <arpa/inet.h>
+#include <endian.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <limits>
+
+#include "base/uuid.hpp"
+#include "inbox/arrays.hpp"
+
+namespace inboxd::inbox {
+namespace {
+
+/// The types that have a binary form here, by their oids (pg_type.dat; they never change).
+enum Type : Oid {
+  bool_type = 16,
+  bytea_type = 17,
+  name_type = 19,
+  int8_type = 20,
+  int2_type = 21,
+  int4_type = 23,
+  text_type = 25,
+  oid_type = 26,
+  json_type = 114,
+  float4_type = 700,
+  float8_type = 701,
+  unknown_type = 705,
+  bpchar_type = 1042,
+  varchar_type = 1043,
+  timestamptz_type = 1184,
+  uuid_type = 2950,
+  void_type = 2278,
+  jsonb_type = 3802
+};
+
+template <class Wire>
+std::string raw(Wire wire) {
+  std::string out(sizeof wire, '\0');
+  std::memcpy(out.data(), &wire, sizeof wire);
+  return out;
+}
+std::string wire8(std::int64_t value) { return raw(htobe64(static_cast<std::uint64_t>(value))); }
+std::string wire4(std::int32_t value) { return raw(htonl(static_cast<std::uint32_t>(value))); }
+std::string wire2(std::int16_t value) { return raw(htons(static_cast<std::uint16_t>(value))); }
+
+std::string wire_float(double number, Oid type) {
+  if (type == float4_type) {
+    const auto narrow = static_cast<float>(number);
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &narrow, sizeof bits);
+    return raw(htonl(bits));
+  }
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &number, sizeof bits);
+  return raw(htobe64(bits));
+}
+
+/// Fewer digits where they say the same.
+std::string text_of(double number) {
+  char text[40];
+  const auto end = std::to_chars(text, text + sizeof text, number);
+  return {text, end.ptr};
+}
+
+/// ISO 8601 in UTC, as every PostgreSQL reads it.
+std::string text_of_time(event::Microseconds time) {
+  std::int64_t seconds = time / 1'000'000, rest = time % 1'000'000;
+  if (rest < 0) {
+    rest += 1'000'000;
+    --seconds;
+  }
+  const std::time_t since = seconds;
+  std::tm parts{};
+  gmtime_r(&since, &parts);
+  char text[64];
+  const int year = parts.tm_year + 1900;
+  std::snprintf(text, sizeof text, "%04d-%02d-%02d %02d:%02d:%02d.%06d+00%s", year > 0 ? year : 1 - year,
+                parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, static_cast<int>(rest),
+                year > 0 ? "" : " BC");
+  return text;
+}
+
+std::string text_of_uuid(std::string_view bytes) {
+  base::Uuid uuid;
+  std::memcpy(uuid.bytes.data(), bytes.data(), uuid.bytes.size());
+  return uuid.text();
+}
+
+bool is_text(Oid type) {
+  return type == text_type || type == varchar_type || type == bpchar_type || type == json_type || type == name_type ||
+         type == unknown_type;
+}
+
+SqlError out_of_range(std::int64_t value) {
+  SqlError error;
+  error.sqlstate = "22003";
+  error.message = "the parameter " + std::to_string(value) + " does not fit the integer type it is used as";
+  return error;
+}
+
+}  // namespace
+
+void SqlParameters::add_bytes(std::string bytes, int format) {
+  kept_.push_back(std::move(bytes));
+  wire_.add(kept_.back().data(), kept_.back().size(), format);
+}
+void SqlParameters::add_text(std::string text) { add_bytes(std::move(text), 0); }
+void SqlParameters::add_view(std::string_view bytes) {
+  wire_.add(bytes.data() == nullptr ? "" : bytes.data(), bytes.size(), 1);
+}
+
+std::optional<SqlError> SqlParameters::add(std::span<const SqlValue> values, const std::vector<Oid>& types) {
+  if (values.size() != types.size()) {
+    SqlError error;
+    error.sqlstate = "08P01";
+    error.message = "the statement has " + std::to_string(types.size()) + " parameters, " +
+                    std::to_string(values.size()) + " values were given";
+    return error;
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (auto error = add(values[i], types[i])) return error;
+  }
+  return std::nullopt;
+}
+
+std::optional<SqlError> SqlParameters::add(const SqlValue& value, Oid type) {
+  switch (value.type) {
+    case SqlType::null:
+      wire_.add(nullptr, 0, 0);
+      return std::nullopt;
+    case SqlType::boolean:
+      if (type == bool_type)
+        add_bytes(std::string(1, value.integer != 0 ? '\1' : '\0'), 1);
+      else
+        add_text(value.integer != 0 ? "true" : "false");
+      return std::nullopt;
+    case SqlType::int64:
+      if (type == int8_type) {
+        add_bytes(wire8(value.integer), 1);
+      } else if (type == int4_type) {
+        if (value.integer != static_cast<std::int32_t>(value.integer)) return out_of_range(value.integer);
+        add_bytes(wire4(static_cast<std::int32_t>(value.integer)), 1);
+      } else if (type == int2_type) {
+        if (value.integer != static_cast<std::int16_t>(value.integer)) return out_of_range(value.integer);
+        add_bytes(wire2(static_cast<std::int16_t>(value.integer)), 1);
+      } else {
+        add_text(std::to_string(value.integer));
+      }
+      return std::nullopt;
+    case SqlType::float8:
+      if (type == float8_type || type == float4_type)
+        add_bytes(wire_float(value.number, type), 1);
+      else
+        add_text(text_of(value.number));
+      return std::nullopt;
+    case SqlType::timestamptz:
+      if (type == timestamptz_type)
+        add_bytes(wire8(value.integer - postgres_epoch_us), 1);
+      else
+        add_text(text_of_time(value.integer));
+      return std::nullopt;
+    case SqlType::uuid:
+      if (type == uuid_type)
+        add_view(value.bytes.substr(0, 16));
+      else
+        add_text(text_of_uuid(value.bytes));
+      return std::nullopt;
+    case SqlType::bytea:
+    case SqlType::text:
+    case SqlType::json:
+      break;
+  }
+  if (is_text(type) || type == bytea_type) {
+    add_view(value.bytes);
+  } else if (type == jsonb_type) {
+    std::string versioned(1, '\1');  // of its binary form
+    versioned.append(value.bytes);
+    add_bytes(std::move(versioned), 1);
+  } else if (value.bytes.find('\0') != std::string_view::npos) {
+    SqlError error;
+    error.sqlstate = "22021";
+    error.message = "a parameter has a zero byte where a text is wanted";
+    return error;
+  } else {
+    add_text(std::string{value.bytes});
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+struct Known {
+  SqlType type;
+  bool binary;
+};
+
+Known known(Oid type) {
+  switch (type) {
+    case bool_type:
+      return {SqlType::boolean, true};
+    case bytea_type:
+      return {SqlType::bytea, true};
+    case int2_type:
+    case int4_type:
+    case int8_type:
+    case oid_type:
+      return {SqlType::int64, true};
+    case float4_type:
+    case float8_type:
+      return {SqlType::float8, true};
+    case json_type:
+    case jsonb_type:
+      return {SqlType::json, true};
+    case uuid_type:
+      return {SqlType::uuid, true};
+    case timestamptz_type:
+      return {SqlType::timestamptz, true};
+    case text_type:
+    case varchar_type:
+    case bpchar_type:
+    case name_type:
+    case void_type:
+    case unknown_type:
+      return {SqlType::text, true};
+    default:
+      return {SqlType::text, false};
+  }
+}
+
+std::int64_t binary_integer(std::string_view bytes) {
+  if (bytes.size() == 2) {
+    std::uint16_t wire = 0;
+    std::memcpy(&wire, bytes.data(), sizeof wire);
+    return static_cast<std::int16_t>(ntohs(wire));
+  }
+  if (bytes.size() == 4) {
+    std::uint32_t wire = 0;
+    std::memcpy(&wire, bytes.data(), sizeof wire);
+    return static_cast<std::int32_t>(ntohl(wire));
+  }
+  std::uint64_t wire = 0;
+  std::memcpy(&wire, bytes.data(), std::min(sizeof wire, bytes.size()));
+  return static_cast<std::int64_t>(be64toh(wire));
+}
+
+double binary_float(std::string_view bytes) {
+  if (bytes.size() == 4) {
+    const auto bits = static_cast<std::uint32_t>(binary_integer(bytes));
+    float narrow = 0;
+    std::memcpy(&narrow, &bits, sizeof narrow);
+    return narrow;
+  }
+  const auto bits = static_cast<std::uint64_t>(binary_integer(bytes));
+  double number = 0;
+  std::memcpy(&number, &bits, sizeof number);
+  return number;
+}
+
+/// `2026-11-21 12:10:39.5+05:30`; nothing where the session has another date style, or for infinity.
+std::optional<event::Microseconds> time_of(const std::string& text) {
+  int year = 0, month = 0, day = 0, hour = 0, minute = 0, at = 0;
+  double second = 0;
+  if (std::sscanf(text.c_str(), "%d-%d-%d %d:%d:%lf%n", &year, &month, &day, &hour, &minute, &second, &at) != 6) {
+    return std::nullopt;
+  }
+  const std::string zone = text.substr(static_cast<std::size_t>(at));
+  int zone_hour = 0, zone_minute = 0, zone_second = 0;
+  const int read =
+      std::sscanf(zone.c_str() + (zone.empty() ? 0 : 1), "%d:%d:%d", &zone_hour, &zone_minute, &zone_second);
+  if (read < 1 || (zone[0] != '+' && zone[0] != '-')) return std::nullopt;
+  if (zone.ends_with("BC")) year = 1 - year;
+  std::tm parts{};
+  parts.tm_year = year - 1900;
+  parts.tm_mon = month - 1;
+  parts.tm_mday = day;
+  parts.tm_hour = hour;
+  parts.tm_min = minute;
+  const std::int64_t east = (zone_hour * 3600 + zone_minute * 60 + zone_second) * (zone[0] == '-' ? -1 : 1);
+  return (std::int64_t{timegm(&parts)} - east) * 1'000'000 + std::llround(second * 1e6);
+}
+
+/// Rows in the form they came in: all binary or, where a column has no binary form here, all text.
+class Rows final : public SqlResult {
+ public:
+  Rows(std::shared_ptr<PGresult> result, const ResultShape& shape) : result_{std::move(result)}, binary_{shape.binary} {
+    columns = shape.columns;
+    rows = static_cast<std::size_t>(PQntuples(result_.get()));
+    const char* const count = PQcmdTuples(result_.get());
+    std::from_chars(count, count + std::strlen(count), affected);
+  }
+
+  SqlValue value(std::size_t row, std::size_t column) const override {
+    SqlValue out;
+    if (row >= rows || column >= columns.size()) return out;
+    const auto r = static_cast<int>(row), c = static_cast<int>(column);
+    if (PQgetisnull(result_.get(), r, c) != 0) return out;
+    const std::string_view bytes{PQgetvalue(result_.get(), r, c),
+                                 static_cast<std::size_t>(PQgetlength(result_.get(), r, c))};
+    out.type = columns[column].type;
+    binary_ ? read_binary(out, bytes, columns[column].type_id) : read_text(out, bytes);
+    return out;
+  }
+
+ private:
+  static void read_binary(SqlValue& out, std::string_view bytes, Oid type) {
+    switch (out.type) {
+      case SqlType::boolean:
+        out.integer = !bytes.empty() && bytes[0] != 0 ? 1 : 0;
+        break;
+      case SqlType::int64:
+        out.integer = binary_integer(bytes);
+        if (type == oid_type) out.integer &= 0xFFFFFFFF;
+        break;
+      case SqlType::timestamptz:
+        out.integer = binary_integer(bytes);  // infinity stays as far away as there is
+        if (out.integer < std::numeric_limits<std::int64_t>::max() - postgres_epoch_us &&
+            out.integer != std::numeric_limits<std::int64_t>::min()) {
+          out.integer += postgres_epoch_us;
+        }
+        break;
+      case SqlType::float8:
+        out.number = binary_float(bytes);
+        break;
+      default:
+        out.bytes = type == jsonb_type ? bytes.substr(1) : bytes;
+    }
+  }
+  void read_text(SqlValue& out, std::string_view bytes) const {
+    switch (out.type) {
+      case SqlType::boolean:
+        out.integer = bytes == "t" ? 1 : 0;
+        break;
+      case SqlType::int64:
+        std::from_chars(bytes.data(), bytes.data() + bytes.size(), out.integer);
+        break;
+      case SqlType::float8:
+        out.number = std::strtod(bytes.data(), nullptr);
+        break;
+      case SqlType::uuid: {
+        const auto uuid = base::parse_uuid(bytes).value_or(base::Uuid{});
+        out.bytes = converted_.emplace_back(reinterpret_cast<const char*>(uuid.bytes.data()), uuid.bytes.size());
+        break;
+      }
+      case SqlType::bytea: {
+        std::size_t size = 0;
+        unsigned char* const memory = PQunescapeBytea(reinterpret_cast<const unsigned char*>(bytes.data()), &size);
+        out.bytes = converted_.emplace_back(reinterpret_cast<const char*>(memory), memory == nullptr ? 0 : size);
+        PQfreemem(memory);
+        break;
+      }
+      case SqlType::timestamptz:
+        if (const auto time = time_of(std::string{bytes})) {
+          out.integer = *time;
+        } else {
+          out.type = SqlType::text;
+          out.bytes = bytes;
+        }
+        break;
+      default:
+        out.bytes = bytes;
+    }
+  }
+
+  std::shared_ptr<PGresult> result_;
+  bool binary_;
+  mutable std::deque<std::string> converted_;  ///< bytes that the text form does not have as they are
+};
+
+std::optional<std::string> field(const PGresult* result, int code) {
+  const char* const text = PQresultErrorField(result, code);
+  return text == nullptr ? std::nullopt : std::optional<std::string>{text};
+}
+
+}  // namespace
+
+ResultShape shape_of(const PGresult* description) {
+  ResultShape out;
+  for (int i = 0; i < PQnfields(description); ++i) {
+    const Oid type = PQftype(description, i);
+    out.columns.push_back({PQfname(description, i), type, known(type).type});
+    out.binary = out.binary && known(type).binary;
+  }
+  return out;
+}
+
+std::unique_ptr<SqlResult> rows_of(std::shared_ptr<PGresult> result, const ResultShape& shape) {
+  return std::make_unique<Rows>(std::move(result), shape);
+}
+
+SqlError error_of(const PGresult* result) {
+  SqlError error;
+  error.sqlstate = field(result, PG_DIAG_SQLSTATE).value_or("08006");
+  error.message = field(result, PG_DIAG_MESSAGE_PRIMARY).value_or(PQresultErrorMessage(result));
+  error.position =
+      static_cast<std::uint32_t>(std::atoi(field(result, PG_DIAG_STATEMENT_POSITION).value_or("0").c_str()));
+  error.detail = field(result, PG_DIAG_MESSAGE_DETAIL);
+  error.hint = field(result, PG_DIAG_MESSAGE_HINT);
+  error.schema = field(result, PG_DIAG_SCHEMA_NAME);
+  error.table = field(result, PG_DIAG_TABLE_NAME);
+  error.column = field(result, PG_DIAG_COLUMN_NAME);
+  error.constraint = field(result, PG_DIAG_CONSTRAINT_NAME);
+  error.data_type = field(result, PG_DIAG_DATATYPE_NAME);
+  return error;
+}
+
+}  // namespace inboxd::inbox

@@ -1,0 +1,99 @@
+#pragma once
+#include <catch2/catch_message.hpp>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "integration/support/inbox.hpp"
+
+namespace inboxd::support {
+
+/// A claimed run and a worker's transactions, beside a table `note (id uuid, text text, number bigint)` of an
+/// application's own in schema `app` (the test's name for it).
+class Desk final {
+ public:
+  using Values = std::vector<inbox::SqlValue>;
+  using Result = std::unique_ptr<inbox::SqlResult>;
+
+  explicit Desk(
+      int events = 10, const std::string& payload = "{\"order\": 7}",
+      const std::function<void(config::Database&)>& change = [](config::Database&) {})
+      : app{inbox.database().schema() + "_app"}, settings{inbox.settings()}, handler{inbox.add_handler("receipt")} {
+    inbox.database().run("create schema " + app);
+    inbox.database().run("create table " + app + ".note (id uuid, text text, number bigint)");
+    settings.handler_search_path = app;
+    change(settings);
+    Batch batch{inbox};
+    batch.at(inbox.add_shard("orders"), 0).events(events, payload, "OrderPlaced").owe(handler);
+    batch.store(inbox.connection());
+    claim();
+    transaction = inbox.transaction(settings);
+  }
+  ~Desk() {
+    transaction.reset();
+    inbox.database().run("drop schema " + app + " cascade");
+  }
+  Desk(const Desk&) = delete;
+  Desk& operator=(const Desk&) = delete;
+
+  void claim() {
+    auto claimed = claim_due(inbox.connection(), handler, inbox.owner);
+    run = std::make_unique<inbox::LeasedRun>(std::move(claimed.runs.at(0)));
+  }
+
+  /// A call with events [first, end) of the run.
+  void begin(std::size_t first, std::size_t end, bool alone = true,
+             std::chrono::milliseconds time = milliseconds{10'000}) {
+    inbox::CallFrame frame;
+    for (std::size_t i = first; i < end; ++i) {
+      frame.events.push_back(
+          {run->events[i], run->place->topic, run->place->partition, run->attempts + 1, has_content});
+    }
+    frame.deadline = std::chrono::steady_clock::now() + time;
+    frame.alone = alone;
+    transaction->begin_call(std::move(frame));
+  }
+  bool has_content = true;  ///< false: as if payloads and headers had been left in the database
+
+  Result execute(const std::string& sql, const Values& values = {}) {
+    return transaction->execute({sql, values, false, 0, 0});
+  }
+  Result with_events(const std::string& sql, std::size_t first = 0, std::size_t count = 1'000'000,
+                     const Values& values = {}) {
+    return transaction->execute({sql, values, true, first, count});
+  }
+  /// What is settled when events [first, end) are done.
+  inbox::Settlement done(std::size_t first, std::size_t end) const {
+    inbox::Settlement out;
+    out.key = run->key;
+    for (std::size_t i = first; i < end; ++i) out.done.add(run->events[i]->offset);
+    out.whole = first == 0 && end == run->events.size();
+    return out;
+  }
+  inbox::CommitEnd commit(const inbox::Settlement& settlement) {
+    auto end = transaction->commit({settlement});
+    if (end.error) UNSCOPED_INFO(end.error->sqlstate + " " + end.error->message);
+    return end;
+  }
+  inbox::CommitEnd commit_all() { return commit(done(0, run->events.size())); }
+
+  std::int64_t notes(const std::string& where = "true") {
+    return inbox.database().number("select count(*) from " + app + ".note where " + where);
+  }
+  std::int64_t done_events() {
+    return inbox.database().number("select count(*) from inbox.deliveries where state = 'done'");
+  }
+
+  Inbox inbox;
+  const std::string app;
+  config::Database settings;
+  const std::int32_t handler;
+  std::unique_ptr<inbox::LeasedRun> run;
+  std::unique_ptr<inbox::HandlerTransaction> transaction;
+};
+
+inline inbox::SqlValue text_value(std::string_view text) { return {inbox::SqlType::text, 0, 0, text}; }
+inline inbox::SqlValue number_value(std::int64_t number) { return {inbox::SqlType::int64, number, 0, {}}; }
+
+}  // namespace inboxd::support

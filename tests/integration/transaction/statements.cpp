@@ -1,0 +1,346 @@
+// A handler's statements: parameters and fields of every type, relation `events`, errors, and what is refused.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "integration/transaction/desk.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+using Catch::Matchers::ContainsSubstring;
+using Kind = inbox::CommitEnd::Kind;
+using inbox::SqlType;
+using inbox::SqlValue;
+
+namespace {
+
+constexpr std::int64_t moment = 1'700'000'000'123'456;
+const std::string uuid_bytes{"\x12\x34\x56\x78\x9a\xbc\xde\xf0\x12\x34\x56\x78\x9a\xbc\xde\xf0", 16};
+
+SqlValue value(SqlType type, std::string_view bytes) { return {type, 0, 0, bytes}; }
+
+}  // namespace
+
+TEST_CASE("parameters and fields of every type go there and back, with and without prepared statements") {
+  const bool prepare = GENERATE(true, false);
+  CAPTURE(prepare);
+  Desk desk{1, "{}", [&](config::Database& settings) { settings.prepare = prepare; }};
+  desk.begin(0, 1);
+  const std::string raw{"\0\xff", 2};
+  // A numeric column beside them has all come in text form.
+  const std::string more = GENERATE("", ", 12.50::numeric");
+  const auto result = desk.execute(
+      "select $1::bool, $2::int8, $3::int4, $4::int2, $5::float8, $6::text, $7::bytea, $8::uuid, $9::timestamptz,"
+      " $10::jsonb, $11::text" +
+          more,
+      {{SqlType::boolean, 1, 0, {}},
+       number_value(-5'000'000'000),
+       number_value(70'000),
+       number_value(-3),
+       {SqlType::float8, 0, 2.5, {}},
+       text_value("täxt"),
+       value(SqlType::bytea, raw),
+       value(SqlType::uuid, uuid_bytes),
+       {SqlType::timestamptz, moment, 0, {}},
+       value(SqlType::json, "{\"a\": 1}"),
+       {}});
+  REQUIRE(!result->error);
+  REQUIRE(result->rows == 1);
+  CHECK(result->value(0, 0).integer == 1);
+  CHECK(result->value(0, 1).integer == -5'000'000'000);
+  CHECK(result->value(0, 2).integer == 70'000);
+  CHECK(result->value(0, 3).integer == -3);
+  CHECK(result->value(0, 4).number == 2.5);
+  CHECK(result->value(0, 5).bytes == "täxt");
+  CHECK(result->value(0, 6).bytes == raw);
+  CHECK(result->value(0, 7).type == SqlType::uuid);
+  CHECK(result->value(0, 7).bytes == uuid_bytes);
+  CHECK(result->value(0, 8).type == SqlType::timestamptz);
+  CHECK(result->value(0, 8).integer == moment);
+  CHECK(result->value(0, 9).type == SqlType::json);
+  CHECK(result->value(0, 9).bytes == "{\"a\": 1}");
+  CHECK(result->value(0, 10).type == SqlType::null);
+  if (!more.empty()) CHECK(result->value(0, 11).bytes == "12.50");
+  CHECK(result->value(1, 0).type == SqlType::null);
+  desk.transaction->roll_back();
+}
+
+TEST_CASE("a value fits what the statement wants of it, or is told") {
+  Desk desk{1};
+  desk.begin(0, 1);
+  const auto id = base::random_uuid().text();
+  const auto good = desk.execute(
+      "select $1::numeric = 7, $2::uuid, $3::timestamptz at time zone 'UTC' = '2023-11-14 22:13:20.123456',"
+      " $4::text, $5::bytea, $6::float8",
+      {number_value(7),
+       text_value(id),
+       {SqlType::timestamptz, moment, 0, {}},
+       value(SqlType::uuid, uuid_bytes),
+       text_value("a\\b"),
+       number_value(3)});
+  REQUIRE(!good->error);
+  CHECK(good->value(0, 0).integer == 1);
+  CHECK(good->value(0, 2).integer == 1);
+  CHECK(good->value(0, 3).bytes == "12345678-9abc-def0-1234-56789abcdef0");
+  CHECK(good->value(0, 4).bytes == "a\\b");
+  CHECK(good->value(0, 5).number == 3.0);
+
+  const auto point = desk.transaction->savepoint();
+  CHECK(desk.execute("select $1::int4", {number_value(5'000'000'000)})->error->sqlstate == "22003");
+  desk.transaction->rollback_to(point);
+  const auto zero = desk.transaction->savepoint();
+  CHECK(desk.execute("select $1::numeric", {text_value({"1\0", 2})})->error->sqlstate == "22021");
+  desk.transaction->rollback_to(zero);
+  const auto count = desk.transaction->savepoint();
+  CHECK(desk.execute("select $1::text", {text_value("a"), text_value("b")})->error->sqlstate == "08P01");
+  desk.transaction->rollback_to(count);
+  CHECK(!desk.execute("select 1")->error);
+  desk.transaction->roll_back();
+}
+
+TEST_CASE("an error says where and what") {
+  Desk desk{1};
+  desk.inbox.database().run("create table " + desk.app + ".receipt (id int constraint positive check (id > 0))");
+  desk.begin(0, 1);
+  const auto wrong = desk.execute("insert into receipt values ($1)", {number_value(-1)});
+  REQUIRE(wrong->error);
+  CHECK(wrong->error->sqlstate == "23514");
+  CHECK(wrong->error->constraint == "positive");
+  CHECK(wrong->error->table == "receipt");
+  CHECK(wrong->error->schema == desk.app);
+  CHECK(!wrong->error->will_repeat);
+  desk.transaction->roll_back();
+
+  desk.begin(0, 1);
+  // Characters, not bytes; and what the daemon put before it does not count.
+  CHECK(desk.execute("select 'ä', nowhere")->error->position == 13);
+  desk.transaction->roll_back();
+  desk.begin(0, 1);
+  CHECK(desk.with_events("select 'ä', nowhere from events")->error->position == 13);
+  desk.transaction->roll_back();
+  desk.begin(0, 1);
+  CHECK(desk.with_events("with x as (select 1) select nowhere from x, events")->error->position == 29);
+  desk.transaction->roll_back();
+}
+
+TEST_CASE("relation events has the call's events in order, or some of them, sent or read in place") {
+  Desk desk{20, "{\"order\": \"A-1\"}"};
+  desk.has_content = GENERATE(true, false);
+  CAPTURE(desk.has_content);
+  desk.begin(5, 15);
+  const auto all = desk.with_events(
+      "select \"offset\", topic, partition, event_type, body->>'order', attempt, event_id from events");
+  REQUIRE(!all->error);
+  REQUIRE(all->rows == 10);
+  for (std::size_t i = 0; i < 10; ++i) {
+    CHECK(all->value(i, 0).integer == static_cast<std::int64_t>(5 + i));
+    CHECK(all->value(i, 1).bytes == "orders");
+    CHECK(all->value(i, 3).bytes == "OrderPlaced");
+    CHECK(all->value(i, 4).bytes == "A-1");
+    CHECK(all->value(i, 5).integer == 1);
+  }
+  const auto some = desk.with_events("with x as (select max(\"offset\") as m from events) select m, $1::text from x", 2,
+                                     3, {text_value("own")});
+  REQUIRE(!some->error);
+  CHECK(some->value(0, 0).integer == 9);
+  CHECK(some->value(0, 1).bytes == "own");
+  CHECK(desk.with_events("select from events", 3, 0)->rows == 0);
+  for (const char* const sql :
+       {"with recursive n(i) as (values (1) union all select i + 1 from n where i < 3) select i from n, events",
+        "/* a comment */ (select 1 from events) union all select 2 from events",
+        "values ((select count(*) from events))", "insert into note (id) select event_id from events returning id",
+        "update note set text = 'x' where id in (select event_id from events)",
+        "delete from note where id in (select event_id from events)"}) {
+    CAPTURE(sql);
+    const auto result = desk.with_events(sql);
+    CHECK(!result->error);
+  }
+  desk.inbox.database().run("create function " + desk.app +
+                            ".take(inbox.message) returns text language sql as"
+                            " 'select ($1).source_id || ($1).topic'");
+  const auto calls = desk.with_events("select take(events) from events");
+  REQUIRE(!calls->error);
+  CHECK(calls->rows == 10);
+  desk.transaction->roll_back();
+}
+
+TEST_CASE("events that are sent have the same columns as those that are read in place") {
+  Desk desk{3};
+  desk.inbox.database().run(
+      "update inbox.event set source_id = 'id-' || \"offset\", source = '/shop', subject = 'täxt', key = 'k'::bytea,"
+      " headers = decode('00000005', 'hex') || 'trace'::bytea || decode('00000002', 'hex') || 't1'::bytea,"
+      " occurred_at = '2023-11-14 22:13:20.123456+00' where \"offset\" <> 1");
+  desk.inbox.database().run("update inbox.event set key = '\\xff', payload = null where \"offset\" = 1");
+  desk.inbox.database().run("update inbox.delivery set due_at = now() - interval '1 s', claims = 0");
+  desk.claim();
+  const auto seen = [&](bool sent) {
+    desk.has_content = sent;
+    desk.begin(0, 3);
+    const auto result = desk.with_events("select e::text from events e");
+    REQUIRE(!result->error);
+    REQUIRE(result->rows == 3);
+    std::vector<std::string> rows;
+    for (std::size_t i = 0; i < 3; ++i) rows.emplace_back(result->value(i, 0).bytes);
+    desk.transaction->roll_back();
+    return rows;
+  };
+  const auto sent = seen(true);
+  CHECK(sent == seen(false));
+  CHECK_THAT(sent[0], ContainsSubstring("id-0") && ContainsSubstring("trace") && ContainsSubstring("täxt"));
+}
+
+TEST_CASE("a payload that is no JSON for PostgreSQL has a null body, and is no error") {
+  const std::string payload = GENERATE(as<std::string>{}, "no json", "", "{\"a\": \"\\u0000\"}", "\"\\ud800\"",
+                                       "1e1000000", "\xff\xfe", std::string(100'000, '['));
+  Desk desk{2, payload};
+  desk.has_content = GENERATE(true, false);
+  desk.begin(0, 2);
+  const auto result = desk.with_events("select body is null, payload is not null, length(payload) from events");
+  REQUIRE(!result->error);
+  REQUIRE(result->rows == 2);
+  CHECK(result->value(1, 0).integer == 1);
+  CHECK(result->value(1, 2).integer == static_cast<std::int64_t>(payload.size()));
+  CHECK(!desk.transaction->end_call().unresolved);
+  desk.transaction->roll_back();
+}
+
+TEST_CASE("8 MB of JSON, and JSON as deep as PostgreSQL takes it") {
+  const std::string large = "{\"text\": \"" + std::string(8 << 20, 'x') + "\"}";
+  Desk desk{1, large};
+  desk.begin(0, 1);
+  const auto result = desk.with_events("select length(body->>'text') from events");
+  REQUIRE(!result->error);
+  CHECK(result->value(0, 0).integer == 8 << 20);
+  desk.transaction->roll_back();
+}
+
+TEST_CASE("a handler cannot end the transaction or change the session by a statement") {
+  const std::string sql = GENERATE(
+      as<std::string>{}, "commit", " /* now */ COMMIT", "rollback", "begin", "end", "prepare transaction 'x'",
+      "savepoint x", "set search_path = public", "SET ROLE x", "set session characteristics as transaction read only",
+      "reset all", "discard all", "listen x", "-- hm\nunlisten *", "create temp table x (i int)",
+      "declare x cursor with hold for select 1", "copy note from stdin", "set local role x");
+  CAPTURE(sql);
+  Desk desk{1};
+  desk.begin(0, 1);
+  const auto result = desk.execute(sql);
+  REQUIRE(result->error);
+  CHECK(result->error->sqlstate == "0A000");
+  const auto end = desk.transaction->end_call();
+  REQUIRE(end.unresolved);
+  CHECK_THAT(end.unresolved->message, ContainsSubstring("the handler "));
+}
+
+TEST_CASE("what belongs to a transaction is a handler's to use") {
+  Desk desk{1};
+  desk.begin(0, 1);
+  for (const char* const sql :
+       {"set local work_mem = '8MB'", "set constraints all immediate", "create temp table x (i int) on commit drop",
+        "declare x cursor for select 1", "select pg_advisory_xact_lock(1)", "notify x", "do $$ begin perform 1; end $$",
+        "select set_config('work_mem', '9MB', true)", "insert into x values (1);"}) {
+    CAPTURE(sql);
+    const auto result = desk.execute(sql);
+    CHECK(!result->error);
+    if (result->error) WARN(result->error->message);
+  }
+  const auto end = desk.transaction->end_call();
+  CHECK(!end.misdeed);
+  CHECK(desk.commit_all().kind == Kind::committed);
+}
+
+TEST_CASE("a function's warnings are not taken for the server's, nor its errors of connection for ours") {
+  Desk desk{1};
+  desk.begin(0, 1);
+  REQUIRE(!desk.execute("do $$ begin raise warning 'hm'; end $$")->error);
+  const auto point = desk.transaction->savepoint();
+  const auto elsewhere = desk.execute("do $$ begin raise exception 'no link' using errcode = '08001'; end $$");
+  REQUIRE(elsewhere->error);
+  CHECK(elsewhere->error->sqlstate == "08001");
+  CHECK(!elsewhere->error->will_repeat);
+  desk.transaction->rollback_to(point);
+  CHECK(!desk.execute("insert into note (number) values (1)")->error);
+  CHECK(!desk.transaction->end_call().must_repeat);
+  CHECK(desk.commit_all().kind == Kind::committed);
+  CHECK(desk.notes() == 1);
+}
+
+TEST_CASE("two statements at once are refused by the server") {
+  Desk desk{1};
+  desk.begin(0, 1);
+  CHECK(desk.execute("insert into note (number) values (1); commit")->error->sqlstate == "42601");
+  desk.transaction->roll_back();
+  CHECK(desk.notes() == 0);
+}
+
+TEST_CASE("a session lock or a cursor with hold inside a function is found before COMMIT") {
+  Desk desk{1};
+  desk.begin(0, 1);
+  REQUIRE(!desk.execute("select pg_advisory_lock(4711)")->error);
+  const auto end = desk.transaction->end_call();
+  REQUIRE(end.misdeed);
+  CHECK_THAT(*end.misdeed, ContainsSubstring("session advisory lock"));
+  desk.transaction->roll_back();
+  CHECK(desk.inbox.database().number("select count(*) from pg_locks where locktype = 'advisory' and objid = 4711") ==
+        0);
+
+  desk.begin(0, 1);
+  REQUIRE(!desk.execute("do $$ begin execute 'declare c cursor with hold for select 1'; end $$")->error);
+  const auto again = desk.transaction->end_call();
+  REQUIRE(again.misdeed);
+  CHECK_THAT(*again.misdeed, ContainsSubstring("WITH HOLD"));
+  desk.transaction->roll_back();
+}
+
+TEST_CASE("what a function changed in the session is put right after COMMIT") {
+  Desk desk{3};
+  desk.begin(0, 1);
+  REQUIRE(!desk.execute("select set_config('work_mem', '9MB', false)")->error);
+  REQUIRE(!desk.execute("select set_config('search_path', 'pg_catalog', false)")->error);
+  REQUIRE(
+      !desk.execute("do $$ begin execute 'create temp table left_over (i int)'; execute 'listen x'; end $$")->error);
+  CHECK(!desk.transaction->end_call().misdeed);
+  auto settlement = desk.done(0, 1);
+  settlement.whole = false;
+  CHECK(desk.commit(settlement).kind == Kind::committed);
+  desk.begin(1, 2);
+  const auto clean = desk.execute(
+      "select current_setting('work_mem'), to_regclass('left_over') is null,"
+      " (select count(*) from pg_listening_channels())");
+  REQUIRE(!clean->error);
+  CHECK(clean->value(0, 0).bytes != "9MB");
+  CHECK(clean->value(0, 1).integer == 1);
+  CHECK(clean->value(0, 2).integer == 0);
+  CHECK(!desk.execute("select * from note")->error);
+  desk.transaction->roll_back();
+}
+
+TEST_CASE("a statement that runs past the call's deadline is ended by the server") {
+  Desk desk{1};
+  desk.begin(0, 1, true, milliseconds{300});
+  const auto began = std::chrono::steady_clock::now();
+  const auto result = desk.execute("select pg_sleep(20)");
+  REQUIRE(result->error);
+  CHECK(result->error->sqlstate == "57014");
+  CHECK(!result->error->will_repeat);
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds{5});
+  CHECK(desk.transaction->end_call().unresolved->sqlstate == "57014");
+}
+
+TEST_CASE("a plan that no longer fits repeats the transaction and then works") {
+  Desk desk{1};
+  desk.begin(0, 1);
+  REQUIRE(!desk.execute("select * from note")->error);
+  desk.transaction->roll_back();
+  desk.inbox.database().run("alter table " + desk.app + ".note add more int");
+  desk.begin(0, 1);
+  const auto stale = desk.execute("select * from note");
+  REQUIRE(stale->error);
+  CHECK(stale->error->will_repeat);
+  desk.transaction->end_call();
+  desk.transaction->roll_back();
+  desk.begin(0, 1);
+  const auto fresh = desk.execute("select * from note");
+  REQUIRE(!fresh->error);
+  CHECK(fresh->columns.size() == 4);
+  desk.transaction->roll_back();
+}
