@@ -48,11 +48,11 @@ std::unique_ptr<inbox::Connection> Room::connect(const std::string& purpose) {
   return std::make_unique<inbox::Connection>(settings_, purpose, watchdog_, log_);
 }
 
-inbox::IngestBatch Room::planned(const FeedBatch& feed, const Load& load) const {
+inbox::IngestBatch Room::planned(const FeedBatch& feed, const inbox::Routing& routing, const Load& load) const {
   inbox::IngestBatch batch;
   batch.owner = owner_;
   batch.fence = base::random_fence();
-  batch.routing_version = routing_.version;
+  batch.routing_version = routing.version;
   batch.events = feed.events;
   for (event::Event& event : batch.events) {
     event.shard_id = shards_[static_cast<std::size_t>(event.shard_id)].shard_id;
@@ -60,7 +60,7 @@ inbox::IngestBatch Room::planned(const FeedBatch& feed, const Load& load) const 
   for (const Slice& slice : feed.slices) {
     const auto& shard = shards_[static_cast<std::size_t>(slice.partition)];
     batch.steps.push_back({shard.shard_id, shard.epoch, slice.offsets.first, slice.offsets.end, -1});
-    for (const inbox::Subscription& handler : routing_.handlers) {
+    for (const inbox::Subscription& handler : routing.handlers) {
       batch.runs.push_back({handler.handler_id, shard.shard_id, event::OffsetSet{slice.offsets}, load.lease});
     }
   }
@@ -71,10 +71,17 @@ void Room::ingest_part(int worker, const Load& load, Counts& counts) {
   const auto connection = connect("bench ingest");
   Feed feed{options_, worker, load.seed, shards_[static_cast<std::size_t>(worker)].next_offset};
   FeedBatch from_feed;
+  inbox::Routing routing = routing_;
   while (feed.next(from_feed)) {
-    const inbox::IngestBatch batch = planned(from_feed, load);
-    const auto result = inbox::ingest(*connection, batch);
-    if (!result.mismatched.empty() || result.routing_is_stale) throw std::runtime_error{"ingest: not stored"};
+    inbox::IngestBatch batch = planned(from_feed, routing, load);
+    auto result = inbox::ingest(*connection, batch);
+    if (result.routing_is_stale) {  // a daemon beside us registered its handlers
+      routing = inbox::read_routing(*connection);
+      batch = planned(from_feed, routing, load);
+      result = inbox::ingest(*connection, batch);
+    }
+    if (result.routing_is_stale) throw std::runtime_error{"ingest: the routing changes again and again"};
+    if (!result.mismatched.empty()) throw std::runtime_error{"ingest: a position does not match"};
     counts.stored += result.stored;
     counts.duplicates += result.duplicates;
     if (load.stored) load.stored(batch, result.received_at);

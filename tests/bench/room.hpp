@@ -49,7 +49,7 @@ class Room final {
 
  private:
   void ingest_part(int worker, const Load& load, Counts& counts);
-  inbox::IngestBatch planned(const FeedBatch& feed, const Load& load) const;
+  inbox::IngestBatch planned(const FeedBatch& feed, const inbox::Routing& routing, const Load& load) const;
 
   Options options_;
   config::Database settings_;
