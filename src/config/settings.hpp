@@ -118,7 +118,7 @@ struct Handler {
   StartAt start{StartAt::Kind::end, 0};
   int concurrency = 8;
   int events_per_call = 1;
-  int group = 1;                               ///< calls that share one transaction
+  int group = 50;                              ///< calls that share one transaction
   milliseconds deadline{30'000};
   milliseconds lease{30'000};
   Retry retry;

@@ -91,8 +91,9 @@ void InHand::count() {
 std::int64_t InHand::run_events_of(std::int64_t events) const {
   if (!needs_.sql) return 0;
   const std::int64_t even = (events + pace_.workers() - 1) / pace_.workers();
-  const std::int64_t transactions = (even + transaction_events_ - 1) / transaction_events_;
-  return std::max<std::int64_t>(transactions, 1) * transaction_events_;
+  const std::int64_t transaction = pace_.transaction_of(transaction_events_);
+  const std::int64_t transactions = (even + transaction - 1) / transaction;
+  return std::max<std::int64_t>(transactions, 1) * transaction;
 }
 
 bool InHand::room_is_enough() const {
@@ -261,9 +262,9 @@ std::vector<Piece> InHand::take(const std::atomic<bool>& stop, Work done) {
     --idle_workers_;
     if (stop) return {};
     const std::int64_t expired = queue_.expired();
-    const std::int64_t turn = pace_.turn_of(queue_.queued());
-    std::vector<Piece> pieces =
-        queue_.take(needs_.sql ? std::max(turn, transaction_events_) : turn, Clock::now(), needs_.sql);
+    const std::int64_t queued = queue_.queued();
+    const std::int64_t turn = needs_.sql ? pace_.turn_in_transactions(queued) : pace_.turn_of(queued);
+    std::vector<Piece> pieces = queue_.take(turn, Clock::now(), needs_.sql);
     if (queue_.expired() != expired) count();
     if (queue_.queued() > 0 && idle_workers_ > 0) work_.notify_one();
     if (!pieces.empty()) return pieces;

@@ -45,14 +45,22 @@ std::int64_t Pace::target() const {
   return std::max(minimum(), static_cast<std::int64_t>(std::min(by_rate, by_evidence)));
 }
 
-std::int64_t Pace::turn_of(std::int64_t queued) const {
-  const auto worth = [&](double of_work) {
-    return events_ > 0 ? std::llround(std::min(of_work / seconds_per_event(), 1e9)) : 0LL;
-  };
+/// Events that keep a worker busy for so long; 0 while nothing is known.
+std::int64_t Pace::worth(double seconds) const {
+  return events_ > 0 ? std::llround(std::min(seconds / seconds_per_event(), 1e9)) : 0;
+}
+
+std::int64_t Pace::whole_calls(std::int64_t events) const {
+  return std::max(events / events_per_call_, std::int64_t{1}) * events_per_call_;
+}
+
+std::int64_t Pace::turn_of(std::int64_t queued, double seconds) const {
   const std::int64_t even = (queued + concurrency_ - 1) / concurrency_;
-  const std::int64_t turn =
-      std::min<std::int64_t>(worth(limits_.turn_seconds), std::max<std::int64_t>(worth(limits_.alone_seconds), even));
-  return std::max(turn / events_per_call_, std::int64_t{1}) * events_per_call_;
+  return whole_calls(std::min(worth(seconds), std::max(worth(limits_.alone_seconds), even)));
+}
+
+std::int64_t Pace::transaction_of(std::int64_t most) const {
+  return whole_calls(std::min(worth(limits_.transaction_seconds), most));
 }
 
 double Pace::per_second() const {

@@ -21,6 +21,9 @@ constexpr milliseconds first_reconnect{100};
 constexpr int most_doublings = 5;
 /// No transaction is kept open for further calls after so long: others wait for what it has locked.
 constexpr milliseconds open_for{250};
+/// Savepoints cost as much as small statements. So the calls of a group get some only after a call failed, for so many
+/// groups.
+constexpr int careful_groups = 32;
 
 plugin::Verdict failure(std::string error_class, std::string message) {
   return {plugin::Verdict::Kind::retry, std::nullopt, std::move(error_class), std::move(message)};
@@ -42,9 +45,11 @@ void Worker::run_transactions() {
   for (;;) {
     GroupEnd end = run_group(singly > 0);
     if (end == GroupEnd::nothing || end == GroupEnd::given_up) break;
+    if (end == GroupEnd::again) continue;
     if (end == GroupEnd::done) {
       tries = losses = 0;
       if (singly > 0) --singly;
+      if (careful_ > 0) --careful_;
       continue;
     }
     const bool is_bounded = repeat_because_ && may_be_the_handlers(*repeat_because_);
@@ -57,7 +62,7 @@ void Worker::run_transactions() {
       end = GroupEnd::split;
     }
     if (end == GroupEnd::split) {
-      singly = share_->events_per_call * static_cast<std::size_t>(share_->group);
+      singly = undone_events_;
       tries = 0;
     } else if (!(is_bounded ? wait_to_repeat(tries) : wait_to_reconnect(losses++))) {
       break;
@@ -74,17 +79,23 @@ Worker::GroupEnd Worker::run_group(bool one_event) {
   std::size_t events = 0;
   const auto began = call_began_ = Clock::now();  // what COMMIT and waiting took is no call's time
   while (calls < most_calls && (calls == 0 || Clock::now() - began < open_for) && begin_call(most_events)) {
-    const Step step = call_in_transaction(most_calls == 1);
+    const Step step = call_in_transaction(most_calls == 1 || careful_ == 0, calls == 0);
     if (step == Step::given_up) return GroupEnd::given_up;
-    if (step == Step::repeat) return undo_group(GroupEnd::repeat);
-    if (step == Step::split) return undo_group(GroupEnd::split);
+    if (step == Step::repeat) return undo_group(GroupEnd::repeat, events);
+    if (step == Step::split) return undo_group(GroupEnd::split, events);
+    if (step == Step::carefully) {
+      careful_ = careful_groups;
+      return undo_group(GroupEnd::again, events);
+    }
     ++calls;
     events += delivered_.size();
   }
   return calls == 0 ? GroupEnd::nothing : commit(events);
 }
 
-Worker::GroupEnd Worker::undo_group(GroupEnd end) {
+/// `events`: of its calls but the last.
+Worker::GroupEnd Worker::undo_group(GroupEnd end, std::size_t events) {
+  undone_events_ = events + delivered_.size();
   transaction_->roll_back();
   const std::lock_guard lock{mutex_};
   if (abandoned_) return GroupEnd::given_up;
@@ -93,7 +104,9 @@ Worker::GroupEnd Worker::undo_group(GroupEnd end) {
   return end;
 }
 
-Worker::Step Worker::call_in_transaction(bool alone) {
+/// `alone`: it cannot be undone but with the calls before it. Where it has to be, they are all made again, with
+/// savepoints.
+Worker::Step Worker::call_in_transaction(bool alone, bool is_first) {
   inbox::CallFrame frame;
   frame.alone = alone;
   frame.deadline = call_began_ + share_->deadline;
@@ -119,7 +132,10 @@ Worker::Step Worker::call_in_transaction(bool alone) {
     return abandoned_ ? Step::given_up : Step::repeat;
   }
   if (end.misdeed && delivered_.size() > 1) return Step::split;  // whose it was, shows when they go one by one
-  if (!judge_call(end)) transaction_->undo_call();
+  if (!judge_call(end)) {
+    if (alone && !is_first && end.ran) return Step::carefully;
+    if (!alone || is_first) transaction_->undo_call();
+  }
   work_.events += static_cast<std::int64_t>(delivered_.size());
   const std::lock_guard lock{mutex_};
   if (abandoned_) return Step::given_up;
@@ -184,6 +200,7 @@ Worker::GroupEnd Worker::commit(std::size_t events) {
     return GroupEnd::done;
   }
   repeat_because_ = end.error;
+  undone_events_ = events;
   const bool is_refused = end.kind == inbox::CommitEnd::Kind::refused;
   if (is_refused && events == 1) return charge(*end.error);
   const std::lock_guard lock{mutex_};

@@ -21,26 +21,26 @@ namespace inboxd::dispatcher {
 
 /// How calls are watched.
 struct WatchLimits {
-  std::chrono::milliseconds grace{1'000};      ///< a call past its deadline is told so, and given up after this
-  std::chrono::milliseconds patience{20};      ///< who is busy for longer keeps nothing but the events of its call
+  std::chrono::milliseconds grace{1'000};  ///< a call past its deadline is told so, and given up after this
+  std::chrono::milliseconds patience{20};  ///< who is busy for longer keeps nothing but the events of its call
 };
 
 /// What the workers of one crew share. Outlives the crew where a call never returns.
 struct CrewShare {
   std::shared_ptr<InHand> in_hand;
   std::shared_ptr<plugin::Instance> instance;
-  inbox::TransactionFactory transactions;      ///< empty: the handler writes in none
+  inbox::TransactionFactory transactions;  ///< empty: the handler writes in none
   base::Logger* log = nullptr;
   std::string handler;
-  std::shared_ptr<Bell> ended;                 ///< rung when a worker has ended
+  std::shared_ptr<Bell> ended;  ///< rung when a worker has ended
   std::size_t events_per_call = 1;
-  int group = 1;                               ///< the most calls of one transaction
+  int group = 1;  ///< the most calls of one transaction
   std::chrono::milliseconds deadline{0};
   WatchLimits limits;
-  std::atomic<bool> stop{false};               ///< no new calls
-  std::atomic<bool> cancelled{false};          ///< shutdown: what the handler does not come to is not charged
-  std::atomic<std::uint64_t> repeated{0};      ///< transactions that ran again, uncharged
-  std::atomic<int> abandoned{0};               ///< threads in calls that were given up
+  std::atomic<bool> stop{false};           ///< no new calls
+  std::atomic<bool> cancelled{false};      ///< shutdown: what the handler does not come to is not charged
+  std::atomic<std::uint64_t> repeated{0};  ///< transactions that ran again, uncharged
+  std::atomic<int> abandoned{0};           ///< threads in calls that were given up
 };
 
 /// One thread that calls a handler. It takes about a millisecond of work at once and calls event by event (or
@@ -63,9 +63,9 @@ class Worker final {
   /// What a review found; the overseer acts on it without the worker's lock.
   struct Review {
     std::vector<settler::Report> reports;
-    std::vector<Piece> rest;                   ///< for other workers
+    std::vector<Piece> rest;  ///< for other workers
     Pace::Running running;
-    bool abandoned = false;                    ///< the call was given up: the thread is lost
+    bool abandoned = false;  ///< the call was given up: the thread is lost
   };
   Review review(Clock::time_point now);
   /// Tells a running call that nobody waits for it.
@@ -80,14 +80,14 @@ class Worker final {
   void report_and_return();
 
   // transactions.cpp: the same with a transaction around some calls.
-  enum class Step { called, repeat, split, given_up };
-  enum class GroupEnd { done, repeat, split, nothing, given_up };
+  enum class Step { called, repeat, split, carefully, given_up };
+  enum class GroupEnd { done, repeat, split, again, nothing, given_up };
   void run_transactions();
   GroupEnd run_group(bool one_event);
-  Step call_in_transaction(bool alone);
+  Step call_in_transaction(bool alone, bool is_first);
   bool judge_call(const inbox::CallEnd& end);
   GroupEnd commit(std::size_t events);
-  GroupEnd undo_group(GroupEnd end);
+  GroupEnd undo_group(GroupEnd end, std::size_t events);
   void note_committed(std::vector<settler::Report>& reports, std::vector<settler::Gathered>& sums);
   void note_lost(const std::vector<inbox::LeaseKey>& lost);
   bool wait_to_repeat(int tries);
@@ -98,15 +98,15 @@ class Worker final {
   void put_back_all();
 
   const std::shared_ptr<CrewShare> share_;
-  settler::Settler& settler_;                  ///< not touched once abandoned
+  settler::Settler& settler_;                                     ///< not touched once abandoned
   const std::unique_ptr<inbox::HandlerTransaction> transaction_;  ///< null where the handler writes in none
   plugin::Cancellation cancellation_;
   std::atomic<bool> ended_{false};
 
-  std::mutex mutex_;                           // guards the following; the thread and the overseer
+  std::mutex mutex_;  // guards the following; the thread and the overseer
   Chunk chunk_;
-  Clock::time_point taken_;                    ///< of the chunk's first call
-  Clock::time_point started_;                  ///< of the running call
+  Clock::time_point taken_;    ///< of the chunk's first call
+  Clock::time_point started_;  ///< of the running call
   bool calling_ = false;
   bool abandoned_ = false;
 
@@ -117,6 +117,8 @@ class Worker final {
   InHand::Work work_;
   base::Histogram::Tally calls_;
   std::optional<inbox::SqlError> repeat_because_;
+  std::size_t undone_events_ = 0;  ///< of the group that was undone last
+  int careful_ = 0;                ///< groups to come whose calls get savepoints
 };
 
 }  // namespace inboxd::dispatcher

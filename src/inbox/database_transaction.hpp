@@ -105,6 +105,7 @@ class DatabaseTransaction final : public HandlerTransaction {
   std::int32_t call_point_ = 0;
   std::vector<std::string> pending_;  ///< to be sent before the next statement
   std::int64_t timeout_ms_ = 0;       ///< statement_timeout as it was set
+  bool ran_ = false;                  ///< the call ran a statement
 
   int generation_ = 0;
   PreparedSqlCache cache_;

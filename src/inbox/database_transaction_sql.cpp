@@ -182,6 +182,7 @@ std::unique_ptr<SqlResult> DatabaseTransaction::execute(const SqlStatement& stat
     over_ = true;
     return failed(plain_error("57014", "the call is past its deadline"));
   }
+  ran_ = true;
   try {
     return run(statement);
   } catch (...) {

@@ -37,11 +37,12 @@ inline constexpr std::size_t most_bytes_sent = 256 << 10;
 struct CallFrame {
   std::vector<CallEvent> events;
   std::chrono::steady_clock::time_point deadline;
-  bool alone = false;  ///< no other call shares the transaction: it needs no savepoint
+  bool alone = false;  ///< it has no savepoint of its own: to undo it is to undo the transaction
 };
 
 /// What there is to say of a call's SQL when it has returned, before its verdicts are believed.
 struct CallEnd {
+  bool ran = false;                    ///< a statement was run
   bool must_repeat = false;            ///< the transaction is lost through no fault of the handler's
   std::optional<SqlError> unresolved;  ///< a statement failed and was not rolled back
   std::optional<std::string> misdeed;  ///< what it did to transaction or session, to follow "the handler "

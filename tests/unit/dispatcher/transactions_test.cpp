@@ -64,6 +64,7 @@ class MemoryTransaction final : public inbox::HandlerTransaction {
     const std::lock_guard lock{ledger_.mutex};
     ++ledger_.calls;
     auto end = ledger_.at_end(frame_);
+    end.ran = true;
     if (!end.must_repeat && !end.misdeed) written_.merge(std::multiset<std::int64_t>{call_});
     return end;
   }
@@ -194,6 +195,27 @@ TEST_CASE("what an event that is not done wrote is undone, and its failure is re
   CHECK(ledger.read([](const auto& it) { return it.commits; }) == 1);
   CHECK(ledger.read([](const auto& it) { return it.written.count(4); }) == 0);
   CHECK(ledger.read([](const auto& it) { return it.settled.at(0).dead.size(); }) == 1);
+}
+
+TEST_CASE("calls get savepoints only after one had to be undone: those before it are made again, and done once") {
+  Ledger ledger;
+  std::vector<bool> alone;
+  ledger.at_end = [&](const inbox::CallFrame& frame) {
+    alone.push_back(frame.alone);
+    inbox::CallEnd end;
+    if (has(frame, 3)) end.unresolved = error_of("23505");
+    return end;
+  };
+  Bank bank{ledger};
+  bank.house.database.add(lease_of(offsets_from(0, 12)));
+  bank.run(6, 1);
+  REQUIRE(bank.handled(11));
+  CHECK(ledger.read([](const auto& it) { return it.written; }) ==
+        std::multiset<std::int64_t>{0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11});
+  CHECK(classes_of(ledger) == std::vector<std::string>{"sql.23505"});
+  CHECK(alone == std::vector<bool>{true, true, true, true, false, false, false, false, false, false, false, false,
+                                   false, false, false, false});
+  CHECK(bank.house.dispatcher.stats(7).repeated == 0);
 }
 
 TEST_CASE("a transaction that the database ended runs again, uncharged, and each event is done once") {
