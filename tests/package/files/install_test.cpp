@@ -1,0 +1,60 @@
+// `cmake --install`: what is where, and that it works from there.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "package/support/made.hpp"
+#include "support/environment.hpp"
+
+using namespace inboxd::support;
+using Catch::Matchers::ContainsSubstring;
+namespace fs = std::filesystem;
+
+TEST_CASE("an install has program, handlers, headers, units and documents in their places below any prefix") {
+  const TempFolder prefix;
+  install_below(prefix.path());
+  for (const char* const file : {"bin/inboxd",
+                                 "lib/inboxd/log.so",
+                                 "lib/inboxd/sql.so",
+                                 "include/inboxd/handler.h",
+                                 "include/inboxd/handler.hpp",
+                                 "include/inboxd/sql.h",
+                                 "include/inboxd/sql.hpp",
+                                 "lib/cmake/inboxd/inboxdConfig.cmake",
+                                 "lib/systemd/system/inboxd.service",
+                                 "lib/systemd/system/inboxd@.service",
+                                 "share/doc/inboxd/README.md",
+                                 "share/doc/inboxd/CHANGELOG.md",
+                                 "share/doc/inboxd/config/README.md",
+                                 "share/doc/inboxd/config/inboxd.yaml",
+                                 "share/doc/inboxd/config/inboxd.minimal.yaml",
+                                 "share/doc/inboxd/config/examples/receipt/receipt.cpp",
+                                 "share/doc/inboxd/config/examples/receipt/CMakeLists.txt",
+                                 "share/doc/inboxd/config/systemd/jit.conf",
+                                 "share/doc/inboxd/sql/README.md",
+                                 "share/doc/inboxd/sql/roles.sql",
+                                 "share/doc/inboxd/copyright",
+                                 "share/doc/inboxd/licenses/librdkafka.txt"}) {
+    CAPTURE(file);
+    CHECK(fs::is_regular_file(prefix / file));
+  }
+  for (const char* const folder : {"etc", "share/doc/inboxd/config/setup", "share/doc/inboxd/sql/migrations"}) {
+    CAPTURE(folder);
+    CHECK_FALSE(fs::exists(prefix / folder));
+  }
+}
+
+TEST_CASE("what is installed runs from there: the program, its handlers, the units' paths, the example") {
+  const TempFolder prefix;
+  install_below(prefix.path());
+  const std::string program = prefix / "bin/inboxd";
+  CHECK_THAT(must({program, "version"}), ContainsSubstring("inboxd"));
+  CHECK_THAT(must({program, "plugin", "check", "log"}), ContainsSubstring("lib/inboxd/log.so"));
+  CHECK_THAT(must({program, "--config", prefix / "share/doc/inboxd/config/inboxd.minimal.yaml", "check", "--offline"}),
+             ContainsSubstring("ok"));
+  for (const char* const unit : {"inboxd.service", "inboxd@.service"}) {
+    const std::string text = read_file(prefix / "lib/systemd/system" / unit);
+    CHECK_THAT(text, ContainsSubstring("ExecStart=" + program + " run"));
+    CHECK_THAT(text, ContainsSubstring("ExecReload=" + program + " check --offline"));
+    CHECK_THAT(text, !ContainsSubstring("/usr/bin/inboxd"));
+  }
+}
