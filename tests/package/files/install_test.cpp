@@ -30,6 +30,7 @@ TEST_CASE("an install has program, handlers, headers, units and documents in the
                                  "share/doc/inboxd/config/examples/receipt/receipt.cpp",
                                  "share/doc/inboxd/config/examples/receipt/CMakeLists.txt",
                                  "share/doc/inboxd/config/systemd/jit.conf",
+                                 "share/doc/inboxd/config/kubernetes/deployment.yaml",
                                  "share/doc/inboxd/sql/README.md",
                                  "share/doc/inboxd/sql/roles.sql",
                                  "share/doc/inboxd/copyright",

@@ -1,0 +1,43 @@
+# The container image of inboxd: the program, the handlers that come with it, and the libraries they need; no shell, no
+# compiler, no package manager, no root.
+#
+#   docker build -t inboxd .                       the image
+#   docker build -t inboxd:dev --target dev .      compilers, headers and `inboxd plugin check`, to build handlers in
+#
+# config/container/README.md shows a handler of one's own on top of it.
+
+# What it takes to build: the project's own set-up, in layers that change rarely.
+FROM debian:trixie-slim AS dependencies
+WORKDIR /source
+COPY config/setup/common config/setup/install config/setup/
+RUN config/setup/install --build-packages \
+    && apt-get install --yes --no-install-recommends tzdata \
+    && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /root/.cache/inboxd/log
+COPY config/setup/dependencies config/setup/
+RUN apt-get update \
+    && config/setup/dependencies --without-tests \
+    && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /root/.cache/inboxd/log
+
+FROM dependencies AS build
+COPY . .
+RUN --mount=type=cache,target=/root/.cache/ccache \
+    cmake --preset release -DINBOXD_TESTS=OFF \
+    && cmake --build --preset release \
+    && DESTDIR=/installed cmake --install build/release --prefix /usr --strip
+
+FROM build AS files
+RUN config/container/collect /installed /files
+
+FROM dependencies AS dev
+COPY --from=build /installed/ /
+WORKDIR /handler
+CMD ["bash"]
+
+FROM scratch AS inboxd
+COPY --from=files /files/ /
+USER 65532:65532
+EXPOSE 9470
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=6s --start-period=1m --retries=3 CMD ["/usr/bin/inboxd", "health"]
+ENTRYPOINT ["/usr/bin/inboxd"]
+CMD ["run"]
