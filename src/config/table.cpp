@@ -347,7 +347,9 @@ void add_operation(std::vector<Row<Settings>>& rows) {
                     &Settings::log, &Log::level));
   rows.push_back(
       row<Settings>(choice("log.format", {"auto", "text", "json", "journal"},
-                           "How lines look; auto: journal where systemd reads them, text in a terminal, else json."),
+                           "How lines look; journal: entries of journald with a field for each fact (EVENT_ID=, "
+                           "HANDLER=, TOPIC=) and a MESSAGE_ID= for each kind; auto: journal where systemd reads "
+                           "them, text in a terminal, else json."),
                     &Settings::log, &Log::format));
   rows.push_back(row<Settings>(
       duration("shutdown.drain", 0, hour,

@@ -117,6 +117,8 @@ void add_process(std::vector<MetricRow>& rows) {
                              out.add({base::name_of(kind.level), kind.sentence}, kind.lines);
                            }
                          }));
+  rows.push_back(counter("log_lines_lost_total", "Log lines that the journal did not take in time.", {},
+                         [](const Figures& figures, Exposition& out) { out.add(figures.log_lines_lost); }));
 }
 
 void add_kafka(std::vector<MetricRow>& rows) {

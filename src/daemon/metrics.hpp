@@ -35,6 +35,7 @@ struct Figures {
   std::vector<HandlerFigures> handlers;
   maintenance::Maintenance::Seen seen;
   std::vector<base::Logger::Kind> log_kinds;
+  std::uint64_t log_lines_lost = 0;
   const consumer::IngestCounts* ingest = nullptr;
   const settler::Settler::Counters* settled = nullptr;
   const inbox::ConnectionCounts* connections = nullptr;
