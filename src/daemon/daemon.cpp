@@ -104,10 +104,20 @@ void Daemon::log_rates() {
   last_done_ = done;
 }
 
-std::string Daemon::status_line() const {
-  return std::to_string(consumer_.poller().running()) + " of " + std::to_string(consumer_.poller().assigned()) +
-         " partitions, " + std::to_string(consumer_.counts().stored.load()) + " stored, " +
-         std::to_string(settler_.counters().done.load()) + " done";
+StatusFigures Daemon::status() const {
+  StatusFigures out;
+  for (const auto& entry : consumer_.board().entries()) {
+    ++out.assigned;
+    if (entry.state == consumer::Board::State::reading) ++out.reading;
+    if (entry.state == consumer::Board::State::halted) ++out.halted;
+    if (entry.position >= 0 && entry.high_watermark > entry.position) out.lag += entry.high_watermark - entry.position;
+  }
+  out.stored = consumer_.counts().stored;
+  out.done = settler_.counters().done;
+  out.retried = settler_.counters().retried;
+  out.dead = settler_.counters().dead;
+  out.is_paused = is_paused();
+  return out;
 }
 
 }  // namespace inboxd::daemon

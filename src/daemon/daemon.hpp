@@ -12,6 +12,7 @@
 #include "config/settings.hpp"
 #include "consumer/consumer.hpp"
 #include "daemon/preparation.hpp"
+#include "daemon/status.hpp"
 #include "dispatcher/dispatcher.hpp"
 #include "inbox/watchdog.hpp"
 #include "maintenance/maintenance.hpp"
@@ -50,7 +51,7 @@ class Daemon final {
   bool moves(std::chrono::milliseconds within) const;
   /// One line for people: what came in and what was settled since the last call.
   void log_rates();
-  std::string status_line() const;
+  StatusFigures status() const;
 
  private:
   void set_handlers(std::vector<dispatcher::HandlerSetup> handlers);
