@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "plugin/traced.hpp"
+
 namespace inboxd::daemon {
 namespace {
 
@@ -21,12 +23,15 @@ std::string host_name() {
 
 Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::Logger& log)
     : log_{log},
+      group_{settings.kafka.group},
+      tracer_{std::make_shared<trace::Tracer>(settings.tracing, owner, log)},
       settler_{settings.database, owner, watchdog_, log},
       dispatcher_{settings.dispatch, settings.database, owner, watchdog_, settler_, log},
-      consumer_{settings, owner, dispatcher_, watchdog_, log},
+      consumer_{settings, owner, dispatcher_, watchdog_, log, settings.tracing.is_off() ? nullptr : tracer_.get()},
       maintenance_{settings, {owner, host_name(), static_cast<int>(getpid())}, watchdog_, log} {}
 
 std::optional<base::Problem> Daemon::start(std::vector<dispatcher::HandlerSetup> handlers) {
+  tracer_->start();
   settler_.start();
   set_handlers(std::move(handlers));
   dispatcher_.start();
@@ -39,6 +44,7 @@ void Daemon::stop(std::chrono::milliseconds drain) {
   // A database that hangs must not hold up the end: whoever waits for it would kill us, with the leases still held.
   watchdog_.hurry(deadline, last_statement);
   watchdog_.cut_all(deadline + last_records + last_statement);
+  tracer_->end_by(deadline + last_records + last_statement);
   maintenance_.request_stop();
   consumer_.request_stop();
   dispatcher_.request_stop();
@@ -48,6 +54,8 @@ void Daemon::stop(std::chrono::milliseconds drain) {
   settler_.join(deadline + last_records);
   consumer_.join();
   maintenance_.join();
+  tracer_->request_stop();
+  tracer_->join();
 }
 
 void Daemon::replace_handlers(std::vector<dispatcher::HandlerSetup> handlers) { set_handlers(std::move(handlers)); }
@@ -59,6 +67,9 @@ void Daemon::set_handlers(std::vector<dispatcher::HandlerSetup> handlers) {
   for (auto& handler : handlers) {
     handlers_[handler.handler_id] = handler.settings.name;
     if (!handler.paused) running_handlers_.push_back(handler.handler_id);
+    if (!tracer_->settings().is_off()) {
+      handler.instance = plugin::traced(std::move(handler.instance), {handler.settings.name, group_}, tracer_);
+    }
     handler.paused = handler.paused || paused_;  // a reload ends no pause of this instance
   }
   dispatcher_.replace_handlers(std::move(handlers));

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 #include "inbox/watchdog.hpp"
 #include "maintenance/maintenance.hpp"
 #include "settler/settler.hpp"
+#include "trace/tracer.hpp"
 
 namespace inboxd::daemon {
 
@@ -45,6 +47,7 @@ class Daemon final {
   const dispatcher::Dispatcher& dispatcher() const { return dispatcher_; }
   const settler::Settler& settler() const { return settler_; }
   const maintenance::Maintenance& maintenance() const { return maintenance_; }
+  const trace::Counts& traces() const { return tracer_->counts(); }
   const inbox::ConnectionCounts& connections() const { return watchdog_.counts(); }
   bool failed() const { return consumer_.poller().failed(); }
   /// Whether every loop has moved within that time: what the service manager's watchdog hangs on.
@@ -58,6 +61,8 @@ class Daemon final {
 
   base::Logger& log_;
   inbox::Watchdog watchdog_;
+  const std::string group_;
+  const std::shared_ptr<trace::Tracer> tracer_;
   settler::Settler settler_;
   dispatcher::Dispatcher dispatcher_;
   consumer::Consumer consumer_;

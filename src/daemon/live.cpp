@@ -44,6 +44,7 @@ void gather(const Daemon& daemon, Figures& out) {
   out.ingest = &daemon.consumer().counts();
   out.settled = &daemon.settler().counters();
   out.connections = &daemon.connections();
+  out.traces = &daemon.traces();
 }
 
 Document partition_document(const consumer::Board::Entry& entry) {

@@ -11,6 +11,7 @@
 #include "dispatcher/dispatcher.hpp"
 #include "maintenance/maintenance.hpp"
 #include "settler/settler.hpp"
+#include "trace/tracer.hpp"
 
 namespace inboxd::daemon {
 
@@ -40,6 +41,7 @@ struct Figures {
   const settler::Settler::Counters* settled = nullptr;
   const inbox::ConnectionCounts* connections = nullptr;
   const admin::HttpServer::Counts* http = nullptr;
+  const trace::Counts* traces = nullptr;
 };
 
 /// A row of the list of metrics: what it is and where its values come from.

@@ -10,7 +10,7 @@ import sys
 FLOORS = {
     "base": 1,
     "config": 2, "event": 2, "kafka": 2,
-    "envelope": 3, "inbox": 3,
+    "envelope": 3, "inbox": 3, "trace": 3,
     "consumer": 4, "settler": 4, "plugin": 4, "admin": 4,
     "dispatcher": 5, "maintenance": 5, "relay": 5,
     "daemon": 6,
