@@ -85,9 +85,13 @@ std::string_view json_part(std::string_view payload) {
   return payload;
 }
 
+/// Spares what is no JSON the search.
+bool may_begin_object(char c) { return c == '{' || c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
 ProducerTexts in_payload(std::string_view payload) {
-  if (!mentions(payload, "\"traceparent\"")) return {};
-  TopMembers members{json_part(payload)};
+  payload = json_part(payload);
+  if (payload.empty() || !may_begin_object(payload[0]) || !mentions(payload, "\"traceparent\"")) return {};
+  TopMembers members{payload};
   ProducerTexts out;
   bool is_cloudevent = false;
   while (members.next()) {
