@@ -61,10 +61,18 @@ void measure_ingest(KafkaBench& bench, Report& report) {
               more < 0.02);
   report.goal("the same, resident memory", mebibytes(static_cast<std::int64_t>(memory)) + " more", "< 10 MiB",
               memory < most_memory);
-  const support::Collector collector;
-  const DaemonRun all = bench.daemon(watched(collector, "1"));
-  report.note("every event traced: " + rate_text(all.stored.rate()) + ", resident " + mebibytes(all.peak_memory) +
-              ", spans that the collector got " + std::to_string(collector.count("\"spanId\"")));
+  for (const std::string sample : {"0", "1"}) {
+    const support::Collector collector;
+    Rounds one;
+    one.add(bench.daemon(watched(collector, sample)));
+    report.note("sample " + sample + ": " + one.last() + ", spans " + std::to_string(collector.count("\"spanId\"")));
+  }
+  Rounds scraped;
+  DaemonSettings settings = bench.settings();
+  settings.admin = admin_at(port);
+  const Scraper scraper{port};
+  scraped.add(bench.daemon(settings));
+  report.note("admin port and scrapes alone: " + scraped.last());
 }
 
 }  // namespace
