@@ -18,6 +18,8 @@
 #include <memory>
 #include <system_error>
 
+#include "base/exchange.hpp"
+
 namespace inboxd::admin {
 namespace {
 
@@ -75,10 +77,6 @@ ListenProblem cannot(const std::string& where, int error) {
 
 }  // namespace
 
-Socket::~Socket() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
 Listener::Listener(Socket socket, std::string where, std::string file)
     : socket_{std::move(socket)}, where_{std::move(where)}, file_{std::move(file)} {}
 
@@ -100,15 +98,8 @@ std::pair<Socket, Peer> Listener::accept() const {
   return {std::move(socket), peer_of(address, length)};
 }
 
-std::pair<std::string, std::string> split_address(const std::string& host_and_port) {
-  const auto colon = host_and_port.rfind(':');
-  std::string host = host_and_port.substr(0, colon);
-  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
-  return {host, host_and_port.substr(colon + 1)};
-}
-
 std::variant<std::vector<Listener>, ListenProblem> listen_on(const std::string& host_and_port) {
-  const auto [host, port] = split_address(host_and_port);
+  const auto [host, port] = base::split_address(host_and_port);
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;

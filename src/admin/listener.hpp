@@ -6,25 +6,11 @@
 
 #include "admin/http_message.hpp"
 #include "base/result.hpp"
+#include "base/socket.hpp"
 
 namespace inboxd::admin {
 
-/// A file descriptor that is closed with its owner.
-class Socket final {
- public:
-  explicit Socket(int descriptor = -1) : descriptor_{descriptor} {}
-  Socket(Socket&& other) noexcept : descriptor_{std::exchange(other.descriptor_, -1)} {}
-  Socket& operator=(Socket&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
-    return *this;
-  }
-  ~Socket();
-  int get() const { return descriptor_; }
-  explicit operator bool() const { return descriptor_ >= 0; }
-
- private:
-  int descriptor_;
-};
+using base::Socket;
 
 /// A way in: a port of an address, or a Unix socket, which is removed at the end.
 class Listener final {
@@ -56,9 +42,6 @@ struct ListenProblem {
 std::variant<std::vector<Listener>, ListenProblem> listen_on(const std::string& host_and_port);
 /// A path. What a daemon that is gone has left there is removed; readable and writable for its user and group.
 std::variant<std::vector<Listener>, ListenProblem> listen_at(const std::string& path);
-
-/// `[::1]:9470` as host and port.
-std::pair<std::string, std::string> split_address(const std::string& host_and_port);
 
 /// Wakes a thread that waits in poll().
 class Wake final {

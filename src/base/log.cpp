@@ -9,7 +9,9 @@
 #include <mutex>
 #include <utility>
 
+#include "base/journal.hpp"
 #include "base/text.hpp"
+#include "base/uuid.hpp"
 
 namespace inboxd::base {
 namespace {
@@ -24,15 +26,14 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
   return spdlog::level::info;
 }
 
-/// journald reads the syslog priority from a `<N>` at the beginning of a line.
-std::string_view journal_priority(LogLevel level) {
+char journal_priority(LogLevel level) {
   switch (level) {
-    case LogLevel::debug: return "<7>";
-    case LogLevel::info: return "<6>";
-    case LogLevel::warn: return "<4>";
-    case LogLevel::error: return "<3>";
+    case LogLevel::debug: return '7';
+    case LogLevel::info: return '6';
+    case LogLevel::warn: return '4';
+    case LogLevel::error: return '3';
   }
-  return "<6>";
+  return '6';
 }
 
 std::string text_line(std::string_view sentence, Logger::Facts facts) {
@@ -51,6 +52,29 @@ std::string json_line(LogLevel level, std::string_view sentence, Logger::Facts f
     line += fact.is_text ? json_quote(fact.value) : fact.value;
   }
   return line;
+}
+
+/// The same for each line of its kind, in every version: `journalctl MESSAGE_ID=…` finds them all.
+std::string message_id_of(std::string_view kind) {
+  static constexpr Uuid name_space{
+      {0x53, 0x5f, 0x0b, 0x0e, 0x9d, 0x3b, 0x4e, 0x0c, 0x8a, 0x2f, 0x61, 0x4c, 0xd5, 0x20, 0x7e, 0x19}};
+  const Uuid id = uuid_v5(name_space, kind);
+  return hex({reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()});
+}
+
+/// A fact becomes a field of its name: EVENT_ID=, HANDLER=, TOPIC=. Those that mean something to journald get a prefix.
+std::string journal_entry(LogLevel level, std::string_view sentence, Logger::Facts facts, std::string_view kind) {
+  JournalEntry out;
+  out.add("MESSAGE", text_line(sentence, facts));
+  out.add("PRIORITY", {std::string{journal_priority(level)}});
+  out.add("SYSLOG_IDENTIFIER", "inboxd");
+  out.add("MESSAGE_ID", message_id_of(kind));
+  for (const Fact& fact : facts) {
+    const bool is_taken = fact.name == "message" || fact.name == "priority" || fact.name == "user" ||
+                          fact.name == "unit" || fact.name.starts_with("_");
+    out.add(is_taken ? "inboxd_" + std::string{fact.name} : std::string{fact.name}, fact.value);
+  }
+  return out.bytes();
 }
 
 /// Sentences are constants of this program, so there are only so many; what is beyond is a mistake of ours, bounded.
@@ -75,8 +99,11 @@ Fact::Fact(std::string_view n, double v) : name{n}, is_text{false} {
 }
 
 struct Logger::Sink {
+  explicit Sink(std::string journal_path) : journal{std::move(journal_path)} {}
+
   std::shared_ptr<spdlog::logger> logger;
   std::atomic<LogFormat> format;
+  Journal journal;
   std::mutex mutex;                            // guards the following
   std::map<std::pair<LogLevel, std::string>, std::uint64_t, std::less<>> lines;
 
@@ -88,7 +115,8 @@ struct Logger::Sink {
   }
 };
 
-Logger::Logger(LogLevel level, LogFormat format) : sink_{std::make_unique<Sink>()} {
+Logger::Logger(LogLevel level, LogFormat format, std::string journal)
+    : sink_{std::make_unique<Sink>(std::move(journal))} {
   sink_->logger = std::make_shared<spdlog::logger>("inboxd", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   sink_->logger->flush_on(spdlog::level::debug);
   set_level(level);
@@ -112,6 +140,8 @@ void Logger::set_format(LogFormat format) {
   }
 }
 
+std::uint64_t Logger::lost() const { return sink_->journal.lost(); }
+
 std::vector<Logger::Kind> Logger::kinds() const {
   const std::lock_guard lock{sink_->mutex};
   std::vector<Kind> out;
@@ -121,16 +151,17 @@ std::vector<Logger::Kind> Logger::kinds() const {
 
 void Logger::write(LogLevel level, std::string_view sentence, Facts facts, std::string_view kind) {
   const auto wanted = spdlog_level(level);
-  if (level != LogLevel::debug || sink_->logger->should_log(wanted)) {
-    sink_->count(level, kind.empty() ? sentence : kind);
-  }
+  if (kind.empty()) kind = sentence;
+  if (level != LogLevel::debug || sink_->logger->should_log(wanted)) sink_->count(level, kind);
   if (!sink_->logger->should_log(wanted)) return;
   switch (sink_->format.load()) {
     case LogFormat::text: sink_->logger->log(wanted, spdlog::string_view_t{text_line(sentence, facts)}); break;
     case LogFormat::json: sink_->logger->log(wanted, spdlog::string_view_t{json_line(level, sentence, facts)}); break;
     case LogFormat::journal:
-      sink_->logger->log(wanted,
-                         spdlog::string_view_t{std::string{journal_priority(level)} + text_line(sentence, facts)});
+      if (sink_->journal.send(journal_entry(level, sentence, facts, kind)) != Journal::Sent::nobody_listens) break;
+      // The priority as systemd reads it at the beginning of a line of stderr.
+      sink_->logger->log(wanted, spdlog::string_view_t{std::string{'<', journal_priority(level), '>'} +
+                                                       text_line(sentence, facts)});
       break;
   }
 }

@@ -28,11 +28,13 @@ struct Fact {
   Fact(std::string_view n, Number v) : name{n}, value{std::to_string(v)}, is_text{false} {}
 };
 
-/// Writes lines of a sentence and facts to stderr: `ingest: stored topic=orders new=998`. Any thread. Control
-/// characters are escaped, so that a record cannot forge a line.
+/// Writes lines of a sentence and facts to stderr or the journal: `ingest: stored topic=orders new=998`. Any thread.
+/// Control characters are escaped, so that a record cannot forge a line.
 class Logger final {
  public:
-  Logger(LogLevel level, LogFormat format);
+  /// `journal` is the socket that LogFormat::journal writes to, entries with a field for each fact; where nobody
+  /// listens there, lines go to stderr with the priority before them.
+  Logger(LogLevel level, LogFormat format, std::string journal = "/run/systemd/journal/socket");
   ~Logger();
   Logger(const Logger&) = delete;
   Logger& operator=(const Logger&) = delete;
@@ -52,6 +54,8 @@ class Logger final {
     std::uint64_t lines = 0;
   };
   std::vector<Kind> kinds() const;
+  /// Lines that the journal did not take in time.
+  std::uint64_t lost() const;
 
   void set_level(LogLevel level);
   void set_format(LogFormat format);

@@ -1,5 +1,6 @@
 #include "config/checks.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <initializer_list>
 
@@ -58,6 +59,17 @@ void check_admin(const Admin& admin, Reading& reading) {
     reading.findings.warning(reading.mentioned.nearest("admin.listen"), "admin.listen",
                              "other machines reach this port, and without admin.token they are answered health checks "
                              "only");
+  }
+}
+
+void check_tracing(const Tracing& tracing, Reading& reading) {
+  const std::string& said = tracing.authorization.reveal();
+  const bool is_a_line = std::all_of(said.begin(), said.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  if (!is_a_line) {
+    complain(reading, {"tracing.authorization"}, "a header is one line of printable ASCII, such as Bearer TOKEN");
+  }
+  if (!said.empty() && tracing.is_off()) {
+    complain(reading, {"tracing.authorization"}, "nobody is told it without tracing.endpoint; set that, or remove it");
   }
 }
 
@@ -153,6 +165,7 @@ void check_handler(const Settings& settings, std::size_t index, Reading& reading
 void check_together(const Settings& settings, Reading& reading) {
   check_database(settings, reading);
   check_admin(settings.admin, reading);
+  check_tracing(settings.tracing, reading);
   for (std::size_t i = 0; i < settings.topics.size(); ++i) check_topic(settings, i, reading);
   check_names(settings, reading);
   for (std::size_t i = 0; i < settings.handlers.size(); ++i) check_handler(settings, i, reading);

@@ -161,6 +161,20 @@ struct Admin {
   bool operator==(const Admin&) const = default;
 };
 
+enum class TraceRelation { link, parent };
+
+/// Spans for a collector of traces.
+struct Tracing {
+  std::string endpoint;                        ///< URL of a collector that takes OTLP over HTTP; empty: no traces
+  Secret authorization;                        ///< the header of that name; empty: none
+  TraceRelation relation = TraceRelation::link;
+  double sample = 0;                           ///< 0..1: of events that come without a trace
+  int queue = 4'096;                           ///< spans that wait for the collector, at most
+  std::string service = "inboxd";
+  bool is_off() const { return endpoint.empty(); }
+  bool operator==(const Tracing&) const = default;
+};
+
 /// Everything a configuration file says, defaults filled in, checked. A plain value.
 struct Settings {
   Database database;
@@ -171,6 +185,7 @@ struct Settings {
   std::vector<Handler> handlers;
   Retention retention;
   Admin admin;
+  Tracing tracing;
   Log log;
   milliseconds drain{25'000};
 

@@ -329,6 +329,36 @@ void add_admin(std::vector<Row<Settings>>& rows) {
       &Admin::idle_timeout);
 }
 
+void add_tracing(std::vector<Row<Settings>>& rows) {
+  const auto add = [&](Description about, auto member) {
+    rows.push_back(row<Settings>(restart(std::move(about)), &Settings::tracing, member));
+  };
+  add(example(
+          "http://127.0.0.1:4318/v1/traces",
+          shaped(text("tracing.endpoint",
+                      "Where spans are sent (OTLP, JSON over HTTP), best to a collector beside the daemon; none: no "
+                      "traces, at no cost."),
+                 R"(^http://([^][/: ]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?(/[^ ]*)?$)",
+                 "an http:// address such as http://127.0.0.1:4318/v1/traces; for https put a collector beside")),
+      &Tracing::endpoint);
+  add(example("{file: /run/secrets/collector}",
+              plain("tracing.authorization", Type::secret,
+                    "What the header Authorization says to the collector, such as Bearer TOKEN; it goes over the "
+                    "network as it is, since there is no TLS.")),
+      &Tracing::authorization);
+  add(choice(
+          "tracing.relation", {"link", "parent"},
+          "How spans hang on the producer's: link: each event has a trace of its own, whose id is the event's id, with "
+          "a link to the producer's; parent: they go on in the producer's trace."),
+      &Tracing::relation);
+  add(ranged(Type::fraction, "tracing.sample", 0, 1,
+             "The share of events without a trace context that get a trace; those with one follow its sampled flag."),
+      &Tracing::sample);
+  add(number("tracing.queue", 64, 1'000'000, "The most spans that wait for the collector; more are dropped."),
+      &Tracing::queue);
+  add(text("tracing.service", "The name of the service in the traces."), &Tracing::service);
+}
+
 void add_operation(std::vector<Row<Settings>>& rows) {
   const auto retention = [&](Description about, auto member) {
     rows.push_back(row<Settings>(std::move(about), &Settings::retention, member));
@@ -347,7 +377,9 @@ void add_operation(std::vector<Row<Settings>>& rows) {
                     &Settings::log, &Log::level));
   rows.push_back(
       row<Settings>(choice("log.format", {"auto", "text", "json", "journal"},
-                           "How lines look; auto: journal where systemd reads them, text in a terminal, else json."),
+                           "How lines look; journal: entries of journald with a field for each fact (EVENT_ID=, "
+                           "HANDLER=, TOPIC=) and a MESSAGE_ID= for each kind; auto: journal where systemd reads "
+                           "them, text in a terminal, else json."),
                     &Settings::log, &Log::format));
   rows.push_back(row<Settings>(
       duration("shutdown.drain", 0, hour,
@@ -370,6 +402,7 @@ Table settings_table() {
       {"handler_defaults", "What holds for every handler that does not say otherwise."},
       {"retention", "How long things are kept."},
       {"admin", "The port for health checks, metrics and operations."},
+      {"tracing", "Spans of what happens to an event."},
       {"log", "What is written to stderr."},
       {"shutdown", "How the daemon stops."},
   };
@@ -377,6 +410,7 @@ Table settings_table() {
   add_kafka(table.settings);
   add_flow(table.settings);
   add_admin(table.settings);
+  add_tracing(table.settings);
   add_operation(table.settings);
   table.topics = topic_rows();
   table.handlers = handler_rows();

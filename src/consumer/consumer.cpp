@@ -13,12 +13,13 @@ constexpr std::size_t queued_bytes = 48 << 20;
 }  // namespace
 
 Consumer::Consumer(const config::Settings& settings, const base::Uuid& owner, HandOff& hand_off,
-                   inbox::Watchdog& watchdog, base::Logger& log)
+                   inbox::Watchdog& watchdog, base::Logger& log, trace::Tracer* tracer)
     : settings_{settings},
       owner_{owner},
       hand_off_{hand_off},
       watchdog_{watchdog},
       log_{log},
+      tracer_{tracer},
       topics_{settings.topics},
       poller_{board_, log} {}
 
@@ -42,7 +43,7 @@ std::optional<base::Problem> Consumer::start() {
   for (std::size_t i = 0; i < connections; ++i) {
     ingesters_.push_back(std::make_unique<Ingester>(
         IngesterContext{settings_, owner_, client_.get(), topics_, hand_off_, counts_, board_, poller_.mailbox(),
-                        poller_.revocations(), poller_.recreated(), watchdog_, log_},
+                        poller_.revocations(), poller_.recreated(), watchdog_, log_, tracer_},
         static_cast<int>(i)));
     ingesters.push_back(ingesters_.back().get());
     ingesters.back()->start();

@@ -22,7 +22,7 @@ namespace inboxd::consumer {
 class Consumer final {
  public:
   Consumer(const config::Settings& settings, const base::Uuid& owner, HandOff& hand_off, inbox::Watchdog& watchdog,
-           base::Logger& log);
+           base::Logger& log, trace::Tracer* tracer = nullptr);
   ~Consumer();
   Consumer(const Consumer&) = delete;
   Consumer& operator=(const Consumer&) = delete;
@@ -48,6 +48,7 @@ class Consumer final {
   HandOff& hand_off_;
   inbox::Watchdog& watchdog_;
   base::Logger& log_;
+  trace::Tracer* const tracer_;
   Topics topics_;
   IngestCounts counts_;
   Board board_;

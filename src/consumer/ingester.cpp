@@ -4,6 +4,7 @@
 #include <set>
 
 #include "consumer/first_positions.hpp"
+#include "consumer/ingest_spans.hpp"
 #include "inbox/database_error.hpp"
 #include "kafka/lookup.hpp"
 
@@ -252,6 +253,7 @@ Shard* Ingester::shard_of(const rd_kafka_message_t& message) {
 }
 
 void Ingester::ingest(Batch& batch) {
+  const auto begin = std::chrono::system_clock::now();
   decode(batch);
   const std::uint64_t revocations = context_.revocations;
   const auto stored = store_.store(batch, [&] {
@@ -262,6 +264,9 @@ void Ingester::ingest(Batch& batch) {
     // Whatever became of the batch, the database knows; partitions that are still ours are read from there again.
     for (Part& part : batch.parts) out_of_step(*part.shard);
     return;
+  }
+  if (context_.tracer != nullptr) {
+    add_spans(*context_.tracer, batch, stored.mismatched, context_.settings.kafka.group, begin);
   }
   advance(batch, stored.mismatched);
 }

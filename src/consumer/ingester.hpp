@@ -15,6 +15,7 @@
 #include "consumer/partitions.hpp"
 #include "consumer/recreated.hpp"
 #include "consumer/store.hpp"
+#include "trace/tracer.hpp"
 
 namespace inboxd::consumer {
 
@@ -33,6 +34,7 @@ struct IngesterContext {
   const RecreatedTopics& recreated;
   inbox::Watchdog& watchdog;
   base::Logger& log;
+  trace::Tracer* tracer = nullptr;             ///< null: no traces
 };
 
 /// Reads a share of the partitions and stores what it reads: one thread, one database connection, one queue of the

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "plugin/traced.hpp"
+
 namespace inboxd::daemon {
 namespace {
 
@@ -21,12 +23,15 @@ std::string host_name() {
 
 Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::Logger& log)
     : log_{log},
+      group_{settings.kafka.group},
+      tracer_{std::make_shared<trace::Tracer>(settings.tracing, owner, log)},
       settler_{settings.database, owner, watchdog_, log},
       dispatcher_{settings.dispatch, settings.database, owner, watchdog_, settler_, log},
-      consumer_{settings, owner, dispatcher_, watchdog_, log},
+      consumer_{settings, owner, dispatcher_, watchdog_, log, settings.tracing.is_off() ? nullptr : tracer_.get()},
       maintenance_{settings, {owner, host_name(), static_cast<int>(getpid())}, watchdog_, log} {}
 
 std::optional<base::Problem> Daemon::start(std::vector<dispatcher::HandlerSetup> handlers) {
+  tracer_->start();
   settler_.start();
   set_handlers(std::move(handlers));
   dispatcher_.start();
@@ -39,6 +44,7 @@ void Daemon::stop(std::chrono::milliseconds drain) {
   // A database that hangs must not hold up the end: whoever waits for it would kill us, with the leases still held.
   watchdog_.hurry(deadline, last_statement);
   watchdog_.cut_all(deadline + last_records + last_statement);
+  tracer_->end_by(deadline + last_records + last_statement);
   maintenance_.request_stop();
   consumer_.request_stop();
   dispatcher_.request_stop();
@@ -48,6 +54,8 @@ void Daemon::stop(std::chrono::milliseconds drain) {
   settler_.join(deadline + last_records);
   consumer_.join();
   maintenance_.join();
+  tracer_->request_stop();
+  tracer_->join();
 }
 
 void Daemon::replace_handlers(std::vector<dispatcher::HandlerSetup> handlers) { set_handlers(std::move(handlers)); }
@@ -59,6 +67,9 @@ void Daemon::set_handlers(std::vector<dispatcher::HandlerSetup> handlers) {
   for (auto& handler : handlers) {
     handlers_[handler.handler_id] = handler.settings.name;
     if (!handler.paused) running_handlers_.push_back(handler.handler_id);
+    if (!tracer_->settings().is_off()) {
+      handler.instance = plugin::traced(std::move(handler.instance), {handler.settings.name, group_}, tracer_);
+    }
     handler.paused = handler.paused || paused_;  // a reload ends no pause of this instance
   }
   dispatcher_.replace_handlers(std::move(handlers));
@@ -104,10 +115,20 @@ void Daemon::log_rates() {
   last_done_ = done;
 }
 
-std::string Daemon::status_line() const {
-  return std::to_string(consumer_.poller().running()) + " of " + std::to_string(consumer_.poller().assigned()) +
-         " partitions, " + std::to_string(consumer_.counts().stored.load()) + " stored, " +
-         std::to_string(settler_.counters().done.load()) + " done";
+StatusFigures Daemon::status() const {
+  StatusFigures out;
+  for (const auto& entry : consumer_.board().entries()) {
+    ++out.assigned;
+    if (entry.state == consumer::Board::State::reading) ++out.reading;
+    if (entry.state == consumer::Board::State::halted) ++out.halted;
+    if (entry.position >= 0 && entry.high_watermark > entry.position) out.lag += entry.high_watermark - entry.position;
+  }
+  out.stored = consumer_.counts().stored;
+  out.done = settler_.counters().done;
+  out.retried = settler_.counters().retried;
+  out.dead = settler_.counters().dead;
+  out.is_paused = is_paused();
+  return out;
 }
 
 }  // namespace inboxd::daemon

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -12,10 +13,12 @@
 #include "config/settings.hpp"
 #include "consumer/consumer.hpp"
 #include "daemon/preparation.hpp"
+#include "daemon/status.hpp"
 #include "dispatcher/dispatcher.hpp"
 #include "inbox/watchdog.hpp"
 #include "maintenance/maintenance.hpp"
 #include "settler/settler.hpp"
+#include "trace/tracer.hpp"
 
 namespace inboxd::daemon {
 
@@ -44,19 +47,22 @@ class Daemon final {
   const dispatcher::Dispatcher& dispatcher() const { return dispatcher_; }
   const settler::Settler& settler() const { return settler_; }
   const maintenance::Maintenance& maintenance() const { return maintenance_; }
+  const trace::Counts& traces() const { return tracer_->counts(); }
   const inbox::ConnectionCounts& connections() const { return watchdog_.counts(); }
   bool failed() const { return consumer_.poller().failed(); }
   /// Whether every loop has moved within that time: what the service manager's watchdog hangs on.
   bool moves(std::chrono::milliseconds within) const;
   /// One line for people: what came in and what was settled since the last call.
   void log_rates();
-  std::string status_line() const;
+  StatusFigures status() const;
 
  private:
   void set_handlers(std::vector<dispatcher::HandlerSetup> handlers);
 
   base::Logger& log_;
   inbox::Watchdog watchdog_;
+  const std::string group_;
+  const std::shared_ptr<trace::Tracer> tracer_;
   settler::Settler settler_;
   dispatcher::Dispatcher dispatcher_;
   consumer::Consumer consumer_;

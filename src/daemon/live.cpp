@@ -44,6 +44,7 @@ void gather(const Daemon& daemon, Figures& out) {
   out.ingest = &daemon.consumer().counts();
   out.settled = &daemon.settler().counters();
   out.connections = &daemon.connections();
+  out.traces = &daemon.traces();
 }
 
 Document partition_document(const consumer::Board::Entry& entry) {
@@ -131,6 +132,7 @@ std::string LiveDaemon::metrics() const {
   Figures figures;
   figures.start_time = seconds_of(began_us_);
   figures.log_kinds = log_.kinds();
+  figures.log_lines_lost = log_.lost();
   figures.http = http_;
   // Held while the text is written: what is read must not go meanwhile.
   const std::shared_lock lock{mutex_};

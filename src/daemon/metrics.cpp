@@ -117,6 +117,8 @@ void add_process(std::vector<MetricRow>& rows) {
                              out.add({base::name_of(kind.level), kind.sentence}, kind.lines);
                            }
                          }));
+  rows.push_back(counter("log_lines_lost_total", "Log lines that the journal did not take in time.", {},
+                         [](const Figures& figures, Exposition& out) { out.add(figures.log_lines_lost); }));
 }
 
 void add_kafka(std::vector<MetricRow>& rows) {
@@ -343,6 +345,15 @@ void add_database(std::vector<MetricRow>& rows) {
       "vacuum_pinned_seconds",
       "Age of a session's snapshot that keeps vacuum from cleaning up, from 5 minutes on; else 0.", {},
       [](const Figures& figures, Exposition& out) { out.add(static_cast<double>(figures.seen.pinned.count())); }));
+  rows.push_back(counter("trace_spans_total",
+                         "Spans by what became of them: exported; dropped: the queue was full or "
+                         "nobody took them; refused: the collector said no.",
+                         {"outcome"}, [](const Figures& figures, Exposition& out) {
+                           if (figures.traces == nullptr) return;
+                           out.add({"exported"}, figures.traces->exported.load());
+                           out.add({"dropped"}, figures.traces->dropped.load());
+                           out.add({"refused"}, figures.traces->refused.load());
+                         }));
   rows.push_back(gauge("admin_connections", "Open connections to the admin port.", {},
                        [](const Figures& figures, Exposition& out) {
                          if (figures.http != nullptr) out.add(figures.http->open.load());

@@ -11,6 +11,7 @@
 #include "dispatcher/dispatcher.hpp"
 #include "maintenance/maintenance.hpp"
 #include "settler/settler.hpp"
+#include "trace/tracer.hpp"
 
 namespace inboxd::daemon {
 
@@ -35,10 +36,12 @@ struct Figures {
   std::vector<HandlerFigures> handlers;
   maintenance::Maintenance::Seen seen;
   std::vector<base::Logger::Kind> log_kinds;
+  std::uint64_t log_lines_lost = 0;
   const consumer::IngestCounts* ingest = nullptr;
   const settler::Settler::Counters* settled = nullptr;
   const inbox::ConnectionCounts* connections = nullptr;
   const admin::HttpServer::Counts* http = nullptr;
+  const trace::Counts* traces = nullptr;
 };
 
 /// A row of the list of metrics: what it is and where its values come from.

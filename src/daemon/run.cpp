@@ -21,6 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto turn = 200ms;
 constexpr auto rates_every = 10s;
+constexpr auto status_every = 2s;
 
 ExitCode refuse(const Refusal& refusal, base::Logger& log) {
   log.error("daemon: cannot start", {{"reason", refusal.message}});
@@ -96,6 +97,8 @@ ExitCode run(const config::Settings& given, const RunOptions& options, base::Log
   UntilIdle until_idle{settings, watchdog, log};
   auto next_rates = Clock::now() + rates_every;
   auto next_alive = Clock::now();
+  auto last_status = Clock::now();
+  StatusFigures last_figures;
   ExitCode code = ExitCode::done;
   while (true) {
     const auto request = wait_for_signal(turn);
@@ -127,7 +130,12 @@ ExitCode run(const config::Settings& given, const RunOptions& options, base::Log
     if (now >= next_rates) {
       next_rates = now + rates_every;
       daemon.log_rates();
-      notify.status(daemon.status_line());
+    }
+    if (now - last_status >= status_every) {
+      const StatusFigures figures = daemon.status();
+      notify.status(status_text(last_figures, figures, now - last_status));
+      last_figures = figures;
+      last_status = now;
     }
   }
   live.stopping();

@@ -132,9 +132,9 @@ void Claimer::attempt(Effort& effort, Work&& work) {
 Claimer::Duty& Claimer::duty_of(const InHand& hand) {
   const auto found = duties_.find(hand.handler_id());
   if (found != duties_.end()) return found->second;
-  const std::string part = "dispatcher: handler " + std::to_string(hand.handler_id());
-  const settler::Trouble keeping{part + ", what is in hand", log_, limits_.trouble};
-  const settler::Trouble taking{part + ", claims", log_, limits_.trouble};
+  const std::string whose = "handler " + std::to_string(hand.handler_id());
+  const settler::Trouble keeping{"dispatcher", log_, limits_.trouble, whose + ", what is in hand"};
+  const settler::Trouble taking{"dispatcher", log_, limits_.trouble, whose + ", claims"};
   return duties_.emplace(hand.handler_id(), Duty{{keeping, {}}, {taking, {}}, 0, {}, {}, {}, {}, {}}).first->second;
 }
 

@@ -41,6 +41,18 @@ bool take_bytes(std::string_view& packed, std::int32_t length, std::string_view&
   return true;
 }
 
+bool take_header(std::string_view& packed, Header& header) {
+  std::int32_t length = 0;
+  if (!take_length(packed, length) || !take_bytes(packed, length, header.name)) return false;
+  if (!take_length(packed, length)) return false;
+  header.value.reset();
+  if (length == -1) return true;
+  std::string_view value;
+  if (!take_bytes(packed, length, value)) return false;
+  header.value = value;
+  return true;
+}
+
 }  // namespace
 
 std::size_t packed_size(const std::vector<Header>& headers) {
@@ -64,18 +76,18 @@ std::string_view pack_headers(const std::vector<Header>& headers, base::Arena& a
 
 std::vector<Header> unpack_headers(std::string_view packed) {
   std::vector<Header> out;
-  while (true) {
-    Header header;
-    std::int32_t length = 0;
-    if (!take_length(packed, length) || !take_bytes(packed, length, header.name)) return out;
-    if (!take_length(packed, length)) return out;
-    if (length != -1) {
-      std::string_view value;
-      if (!take_bytes(packed, length, value)) return out;
-      header.value = value;
-    }
-    out.push_back(header);
+  Header header;
+  while (take_header(packed, header)) out.push_back(header);
+  return out;
+}
+
+std::optional<Header> find_packed(std::string_view packed, std::string_view name) {
+  std::optional<Header> out;
+  Header header;
+  while (take_header(packed, header)) {
+    if (header.name == name) out = header;
   }
+  return out;
 }
 
 }  // namespace inboxd::event

@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,5 +22,8 @@ std::size_t packed_size(const std::vector<Header>& headers);
 
 /// The headers in packed form, as views into it; what is cut off at the end is left out.
 std::vector<Header> unpack_headers(std::string_view packed);
+
+/// The last header of that name in packed form, or nothing. Allocates nothing.
+std::optional<Header> find_packed(std::string_view packed, std::string_view name);
 
 }  // namespace inboxd::event

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "event/headers.hpp"
 #include "plugin/bytes.hpp"
+#include "trace/producer.hpp"
 
 namespace inboxd::plugin {
 namespace {
@@ -178,10 +179,33 @@ std::int64_t Call::deadline_ms_left(const inboxd_call* face) {
 }
 
 const void* Call::extension(inboxd_call* face, const char* name) {
-  const bool is_sql = name != nullptr && std::string_view{name} == INBOXD_SQL;
-  return is_sql && sql_of_call(face) != nullptr ? sql_call_part() : nullptr;
+  static constexpr inboxd_trace trace_part{sizeof(inboxd_trace), 0, traceparent, tracestate};
+  const std::string_view wanted{name == nullptr ? "" : name};
+  if (wanted == INBOXD_TRACE) return &trace_part;
+  return wanted == INBOXD_SQL && sql_of_call(face) != nullptr ? sql_call_part() : nullptr;
 }
 
 CallSql* sql_of_call(inboxd_call* call) { return static_cast<Call::Face*>(call)->call->sql(); }
+
+inboxd_bytes Call::traceparent(inboxd_call* face, std::size_t index) {
+  const Call& self = *static_cast<Face*>(face)->call;
+  if (index >= self.count()) return {nullptr, 0};
+  const Delivered& event = self.delivered_[index];
+  if (!event.traceparent.empty()) return to_bytes(event.traceparent);
+  return to_bytes(trace::producer_texts(*event.event).traceparent);
+}
+
+inboxd_bytes Call::tracestate(inboxd_call* face, std::size_t index) {
+  constexpr std::size_t trace_at = 3, trace_length = 32;
+  const Call& self = *static_cast<Face*>(face)->call;
+  if (index >= self.count()) return {nullptr, 0};
+  const Delivered& event = self.delivered_[index];
+  const auto texts = trace::producer_texts(*event.event);
+  // It speaks of the producer's trace, and goes with no other.
+  const bool is_another = !event.traceparent.empty() && texts.traceparent &&
+                          event.traceparent.substr(trace_at, trace_length) !=
+                              texts.traceparent->substr(trace_at, trace_length);
+  return is_another ? inboxd_bytes{nullptr, 0} : to_bytes(texts.tracestate);
+}
 
 }  // namespace inboxd::plugin

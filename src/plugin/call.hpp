@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plugin/abi/inboxd/handler.h"
+#include "plugin/abi/inboxd/trace.h"
 #include "plugin/plugin.hpp"
 #include "plugin/sql.hpp"
 
@@ -46,6 +47,8 @@ class Call final {
   static bool is_cancelled(const inboxd_call* face);
   static std::int64_t deadline_ms_left(const inboxd_call* face);
   static const void* extension(inboxd_call* face, const char* name);
+  static inboxd_bytes traceparent(inboxd_call* face, std::size_t index);
+  static inboxd_bytes tracestate(inboxd_call* face, std::size_t index);
 
   void fill(std::size_t index);
   void settle(std::size_t index, Verdict verdict);

@@ -1,6 +1,7 @@
 #include "plugin/host.hpp"
 
 #include "base/text.hpp"
+#include "plugin/abi/inboxd/trace.h"
 #include "plugin/bytes.hpp"
 
 namespace inboxd::plugin {
@@ -47,7 +48,9 @@ inboxd_host face(void (*log)(const inboxd_host*, std::int32_t, inboxd_bytes),
 
 }  // namespace
 
-bool has_extension(std::string_view name) { return name == INBOXD_SQL || name == INBOXD_SQL_WITHOUT_PAYLOADS; }
+bool has_extension(std::string_view name) {
+  return name == INBOXD_SQL || name == INBOXD_SQL_WITHOUT_PAYLOADS || name == INBOXD_TRACE;
+}
 
 EntryHost::EntryHost(std::vector<Remark>& its_remarks)
     : inboxd_host{face(keep, part_at_entry)}, remarks{&its_remarks} {}

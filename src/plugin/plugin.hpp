@@ -24,6 +24,7 @@ struct Delivered {
   std::int32_t partition = 0;
   std::int32_t attempt = 1;
   bool has_content = true;  ///< payload and headers are here, not left in the database
+  std::string_view traceparent = {};               ///< of the daemon's own span of this attempt; empty: there is none
 };
 
 /// What a handler said of one event. Where it said nothing or nonsense this room says it, as a retry of the error class

@@ -11,8 +11,8 @@ constexpr int most_doublings = 16;
 
 }  // namespace
 
-Trouble::Trouble(std::string part, base::Logger& log, Limits limits)
-    : part_{std::move(part)}, log_{log}, limits_{limits} {}
+Trouble::Trouble(std::string part, base::Logger& log, Limits limits, std::string about)
+    : part_{std::move(part)}, about_{std::move(about)}, log_{log}, limits_{limits} {}
 
 std::chrono::milliseconds Trouble::failed(const inbox::DatabaseFailure& failure,
                                           std::chrono::steady_clock::time_point now) {
@@ -29,7 +29,7 @@ std::chrono::milliseconds Trouble::failed(const inbox::DatabaseFailure& failure,
 }
 
 void Trouble::worked() {
-  if (failures_ > 0) log_.info(part_ + ": the database works again", {{"failures", failures_}});
+  if (failures_ > 0) log_.info(part_ + ": the database works again", {{"about", about_}, {"failures", failures_}});
   failures_ = 0;
 }
 
@@ -37,7 +37,8 @@ void Trouble::log_failure(const inbox::DatabaseFailure& failure, std::chrono::mi
   const bool needs_somebody = failure.fault == inbox::Fault::stop || failure.fault == inbox::Fault::poison;
   log_.write(needs_somebody ? base::LogLevel::error : base::LogLevel::warn,
              part_ + ": the database failed, trying again",
-             {{"fault", inbox::name_of(failure.fault)},
+             {{"about", about_},
+              {"fault", inbox::name_of(failure.fault)},
               {"sqlstate", failure.sqlstate},
               {"wait_ms", wait.count()},
               {"message", failure.message}});

@@ -17,8 +17,8 @@ class Trouble final {
     std::chrono::milliseconds quiet{30'000};   ///< between two lines about the same
   };
 
-  /// `part` begins the log's sentences: `settler`.
-  Trouble(std::string part, base::Logger& log, Limits limits);
+  /// `part` begins the log's sentences: `settler`. `about` is a fact of theirs: whose work it is.
+  Trouble(std::string part, base::Logger& log, Limits limits, std::string about = "everything");
   Trouble(std::string part, base::Logger& log) : Trouble{std::move(part), log, Limits{}} {}
 
   /// Notes a failure; returns how long to wait.
@@ -30,7 +30,7 @@ class Trouble final {
  private:
   void log_failure(const inbox::DatabaseFailure& failure, std::chrono::milliseconds wait);
 
-  std::string part_;
+  std::string part_, about_;
   base::Logger& log_;
   Limits limits_;
   int failures_ = 0;

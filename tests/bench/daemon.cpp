@@ -35,9 +35,11 @@ void write_configuration(const files::path& file, const Options& options, const 
   out << "database: {url: \"" << settings.database_url << "\", connections: " << settings.connections << "}\n"
       << "kafka: {brokers: \"" << options.kafka << "\", group: \"" << settings.topic << "\"}\n"
       << "topics:\n"
-      << "  - {name: " << settings.topic << ", envelope: custom, custom: {id: key}}\n"
-      << "ingest: {connections: " << options.connections << ", batch_events: " << options.batch << "}\n"
-      << "admin: {listen: off}\n"
+      << "  - {name: " << settings.topic << ", envelope: custom, custom: {id: key}}\n";
+  for (const std::string& name : settings.more_topics) out << "  - {name: " << name << "}\n";
+  if (!settings.tracing.empty()) out << "tracing: " << settings.tracing << "\n";
+  out << "ingest: {connections: " << options.connections << ", batch_events: " << options.batch << "}\n"
+      << "admin: " << settings.admin << "\n"
       << "handlers:\n";
   const std::string plugin = settings.plugin.empty() ? BENCH_HANDLER : settings.plugin;
   for (int i = 1; i <= settings.handlers; ++i) {

@@ -21,6 +21,9 @@ struct DaemonSettings {
   std::string handler_settings = "{}";  ///< YAML, of the plugin
   std::string handler_keys = "concurrency: 2, events_per_call: 500";
   std::string types = "[]";  ///< what the handlers subscribe to
+  std::string admin = "{listen: off}";   ///< YAML
+  std::string tracing = {};              ///< YAML; empty: none
+  std::vector<std::string> more_topics = {};
 };
 
 /// The real program as a child process, with the bench's plugin as its handlers. Its log is in a file of the temporary

@@ -21,8 +21,8 @@ struct ProcessStat {
   double children = 0;  ///< of those that have ended
 };
 
-ProcessStat read_stat(pid_t process) {
-  std::ifstream file{"/proc/" + std::to_string(process) + "/stat"};
+ProcessStat read_stat(const std::string& folder) {
+  std::ifstream file{folder + "/stat"};
   std::string text;
   std::getline(file, text);
   const auto name_end = text.rfind(')');
@@ -39,6 +39,8 @@ ProcessStat read_stat(pid_t process) {
   out.children = (children_user + children_system) / ticks;
   return out;
 }
+
+ProcessStat read_stat(pid_t process) { return read_stat("/proc/" + std::to_string(process)); }
 
 template <class Visit>
 void for_each_process(Visit&& visit) {
@@ -84,6 +86,18 @@ std::int64_t status_kilobytes(pid_t process, const std::string& name) {
 }
 
 }  // namespace
+
+std::map<std::string, double> thread_cpu_seconds(pid_t process) {
+  std::map<std::string, double> out;
+  std::error_code ignored;
+  for (const auto& entry : files::directory_iterator{"/proc/" + std::to_string(process) + "/task", ignored}) {
+    std::ifstream file{entry.path() / "comm"};
+    std::string name;
+    std::getline(file, name);
+    out[name] += read_stat(entry.path().string()).own;
+  }
+  return out;
+}
 
 double cpu_seconds(pid_t process) { return process > 0 ? read_stat(process).own : 0; }
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "session.hpp"
@@ -20,6 +21,8 @@ struct Cost {
 
 /// CPU seconds of a process so far, user and system; 0 where there is none.
 double cpu_seconds(pid_t process);
+/// The same for its threads; those of one name are added up.
+std::map<std::string, double> thread_cpu_seconds(pid_t process);
 /// CPU seconds of the server so far: the postmaster, its children, and those that have ended.
 double postgres_cpu_seconds(pid_t postmaster);
 /// This process so far.

@@ -44,7 +44,8 @@ struct Mirror : inboxd::Handler {
                             " occurred=" + shown(event.occurred_at()) + " kafka=" + shown(event.kafka_timestamp()) +
                             " received=" + shown(event.received_at()) + " headers=" + shown(event.headers()) +
                             " a=" + shown(event.header("a")) + " in_time=" + (has_time ? "yes" : "no") +
-                            " sql=" + (call.extension("inboxd.sql/1") == nullptr ? "no" : "yes"),
+                            " sql=" + (call.extension("inboxd.sql/1") == nullptr ? "no" : "yes") +
+                            " trace=" + shown(call.traceparent(event)) + "/" + shown(call.tracestate(event)),
                         "mirror");
   }
 

@@ -12,7 +12,7 @@ std::vector<Recorded> Recording::all() const {
     std::istringstream words{line};
     Recorded one;
     words >> one.handler >> one.event_id >> one.topic >> one.partition >> one.offset >> one.attempt >>
-        one.monotonic_ms >> one.process_id;
+        one.monotonic_ms >> one.process_id >> one.traceparent;
     if (words) out.push_back(std::move(one));
   }
   return out;

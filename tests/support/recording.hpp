@@ -20,6 +20,7 @@ struct Recorded {
   int attempt = 0;
   std::int64_t monotonic_ms = 0;
   int process_id = 0;
+  std::string traceparent;                     ///< as the handler was told; `-`: none
 };
 
 /// The file that recorders of all instances append to: setting `file` of the recorder.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Style that a machine can check. Each complaint says what to do about it.
 
-usage: tidy.py CHECK ROOT        CHECK: includes third_parties lines sql names
+usage: tidy.py CHECK ROOT        CHECK: includes third_parties lines sql names logs
 """
 import pathlib
 import re
@@ -10,7 +10,7 @@ import sys
 FLOORS = {
     "base": 1,
     "config": 2, "event": 2, "kafka": 2,
-    "envelope": 3, "inbox": 3,
+    "envelope": 3, "inbox": 3, "trace": 3,
     "consumer": 4, "settler": 4, "plugin": 4, "admin": 4,
     "dispatcher": 5, "maintenance": 5, "relay": 5,
     "daemon": 6,
@@ -152,7 +152,33 @@ def names(root):
                 yield f"{path.relative_to(root)}:{number}: left for later: do it now or take it out"
 
 
-CHECKS = {"includes": includes, "third_parties": third_parties, "lines": lines, "sql": sql, "names": names}
+LOG_CALL = re.compile(r"\b\w*log(?:ger)?_?\.(debug|info|warn|error|write)\(")
+LITERALS = r'(?:"(?:[^"\\\n]|\\.)*"\s*)+'
+SENTENCE = re.compile(rf"\s*(?:base::LogLevel::\w+,\s*|\w+ \? base::LogLevel::\w+ : base::LogLevel::\w+,\s*)?"
+                      rf"(?:[^\",;]*\?\s*{LITERALS}:\s*)?(?:part_ \+ )?{LITERALS}[,)]")
+# Sentences that their callers give as constants, and a plugin's lines, which are counted under a constant of ours.
+GIVEN_SENTENCES = {"src/consumer/poller.cpp": "sentence,", "src/plugin/instance.cpp": "remark.level,",
+                   "src/plugin/host.cpp": "level_of(level),"}
+
+
+def logs(root):
+    """Each kind of log line has a counter and a MESSAGE_ID, made of its sentence: it has to be a constant."""
+    for path in sources(root):
+        name = str(path.relative_to(root))
+        if room_of(root, path) is None:
+            continue
+        text = path.read_text()
+        for call in LOG_CALL.finditer(text):
+            rest = text[call.end():]
+            given = GIVEN_SENTENCES.get(name)
+            if SENTENCE.match(rest) or (given is not None and rest.startswith(given)):
+                continue
+            number = text.count("\n", 0, call.start()) + 1
+            yield f"{name}:{number}: a log line whose sentence is no constant: put what varies into a fact"
+
+
+CHECKS = {"includes": includes, "third_parties": third_parties, "lines": lines, "sql": sql, "names": names,
+          "logs": logs}
 
 
 def main(arguments):

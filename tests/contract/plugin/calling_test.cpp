@@ -59,7 +59,7 @@ TEST_CASE("a handler sees everything of an event, and null is not empty") {
         "handler=under-test word=two words number=-42 flag=true pause=300000"
         " id=0190b6f0-1234-7abc-8def-0123456789ab source_id=order-1 type='OrderPlaced' source='/shop' subject=''"
         " key='key 1' payload=null at=orders/3/100 attempt=7 occurred=-5 kafka=none received=1700000000000000"
-        " headers=[a:'1',b:null,a:''] a='' in_time=yes sql=no");
+        " headers=[a:'1',b:null,a:''] a='' in_time=yes sql=no trace=null/null");
 }
 
 TEST_CASE("what an event does not have is null, and its id stands in for the producer's text") {
@@ -72,6 +72,40 @@ TEST_CASE("what an event does not have is null, and its id stands in for the pro
              ContainsSubstring("source_id=00000000-0000-0000-0000-000000000000 type='OrderPlaced' source=null"
                                " subject=null key=null payload='' at=") &&
                  ContainsSubstring("received=none headers=[] a=null"));
+}
+
+TEST_CASE("a handler is told an event's trace context, the daemon's own before the producer's, and no hostile one") {
+  Attempt attempt{"mirror"};
+  const std::string producers = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  const std::string ours = "00-0190b6f012347abc8def0123456789ab-00f067aa0ba902b8-01";
+  const std::string later = "01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  const auto told = [&](const std::vector<inboxd::event::Header>& headers, const std::string& own = "") {
+    Batch batch{{"key"}};
+    const std::string packed = inboxd::event::pack_headers(headers);
+    batch.event(0).headers = packed;
+    batch.delivered(0).traceparent = own;
+    const std::string message = batch.through(attempt.instance()).at(0).message;
+    return message.substr(message.find(" trace=") + 7);
+  };
+  CHECK(told({{"traceparent", producers}, {"tracestate", "a=1"}}) == "'" + producers + "'/'a=1'");
+  CHECK(told({{"traceparent", producers}, {"tracestate", "a=1"}}, ours) == "'" + ours + "'/null");
+  CHECK(told({}, ours) == "'" + ours + "'/null");
+  CHECK(told({{"traceparent", producers + "\r\nX-Admin: yes"}}) == "null/null");
+  CHECK(told({{"traceparent", later + "-\r\nX-Admin: yes"}}) == "'" + later + "'/null");
+  CHECK(told({{"traceparent", std::string(1'000, '0')}}) == "null/null");
+  CHECK(told({{"traceparent", std::nullopt}}) == "null/null");
+}
+
+TEST_CASE("a plugin in C may name the trace context among its needs, and gets it") {
+  const auto inspected = inboxd::plugin::inspect(contract::test_plugin("needs_trace"), {});
+  REQUIRE(inspected.ok());
+  CHECK(inspected.value().extensions == std::vector<std::string>{"inboxd.trace/1"});
+  Attempt attempt{"needs_trace"};
+  Batch batch{{"first", "second"}};
+  batch.delivered(1).traceparent = "00-0190b6f012347abc8def0123456789ab-00f067aa0ba902b8-01";
+  const auto verdicts = batch.through(attempt.instance());
+  CHECK(verdicts.at(0).message.empty());
+  CHECK(verdicts.at(1).message == batch.delivered(1).traceparent);
 }
 
 TEST_CASE("each event of a call has a verdict of its own, in their order") {

@@ -49,7 +49,7 @@ fs::path build_example(const std::string& name, const Folder& folder) {
 TEST_CASE("the install has the headers, the package and the shipped handlers in their places") {
   const Folder folder;
   install(folder);
-  for (const char* file : {"include/inboxd/handler.h", "include/inboxd/handler.hpp",
+  for (const char* file : {"include/inboxd/handler.h", "include/inboxd/handler.hpp", "include/inboxd/trace.h",
                            "lib/cmake/inboxd/inboxdConfig.cmake", "lib/cmake/inboxd/inboxdConfigVersion.cmake",
                            "lib/cmake/inboxd/inboxdHandler.cmake", "lib/inboxd/log.so"}) {
     CHECK(fs::is_regular_file(folder / "prefix" / file));

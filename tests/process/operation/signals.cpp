@@ -1,4 +1,5 @@
 // Signals, systemd, and runs that end by themselves.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <csignal>
@@ -185,6 +186,14 @@ TEST_CASE("systemd is told READY, WATCHDOG, RELOADING, STOPPING; the watchdog st
   daemon.process().signal(SIGHUP);
   wait_until("a reload is told",
              [&] { return daemon.notified().count("RELOADING=1") == 1 && daemon.notified().count("READY=1") == 2; });
+  stage.produce(100);
+  wait_until("the status tells of it", [&] {
+    const auto lines = daemon.notified().lines();
+    return std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+      return line.starts_with("STATUS=reads 1 of 1 partitions, lag ") && line.find("; 0 stored/s") == line.npos &&
+             line.ends_with(" done/s");
+    });
+  });
   CHECK(daemon.stop() == ExitStatus{0, 0});
   CHECK(daemon.notified().count("STOPPING=1") == 1);
   CHECK(daemon.notified().lines().front() == "READY=1");

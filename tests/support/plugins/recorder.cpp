@@ -35,7 +35,7 @@ class Recorder : public inboxd::Handler {
   ~Recorder() override { close(file_); }
 
   inboxd::Outcome handle(inboxd::Call& call, const inboxd::Event& event) override {
-    note(event);
+    note(event, call.traceparent(event).value_or("-"));
     if (!crash_type_.empty() && event.type() == crash_type_) std::abort();
     if (takes_.count() > 0) std::this_thread::sleep_for(takes_);
     while (!gate_.empty() && access(gate_.c_str(), F_OK) != 0) {  // held until the test makes the file
@@ -50,11 +50,11 @@ class Recorder : public inboxd::Handler {
   }
 
  private:
-  void note(const inboxd::Event& event) const {
+  void note(const inboxd::Event& event, std::string_view traceparent) const {
     const std::string line = handler_ + " " + event.id() + " " + std::string{event.topic()} + " " +
                              std::to_string(event.partition()) + " " + std::to_string(event.offset()) + " " +
                              std::to_string(event.attempt()) + " " + std::to_string(monotonic_ms()) + " " +
-                             std::to_string(getpid()) + "\n";
+                             std::to_string(getpid()) + " " + std::string{traceparent} + "\n";
     if (write(file_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
       throw std::runtime_error{"the recording cannot be written"};
     }

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <functional>
 #include <string>
+#include <vector>
 
 using namespace inboxd::base;
 
@@ -53,17 +54,45 @@ TEST_CASE("a record cannot forge a log line or a fact") {
   CHECK(std::count(json.begin(), json.end(), '\n') == 1);
 }
 
-TEST_CASE("the journal gets its priority and no time") {
-  const std::string out = written_by([] { Logger{LogLevel::info, LogFormat::journal}.error("settle: lost lease"); });
+TEST_CASE("where no journal listens, systemd gets the priority on stderr, and no time") {
+  const std::string out =
+      written_by([] { Logger{LogLevel::info, LogFormat::journal, "/nowhere"}.error("settle: lost lease"); });
   CHECK(out == "<3>settle: lost lease\n");
 }
 
 TEST_CASE("what is below the level is not written") {
   const std::string out = written_by([] {
-    Logger log{LogLevel::warn, LogFormat::journal};
+    Logger log{LogLevel::warn, LogFormat::journal, "/nowhere"};
     log.info("no");
     log.set_level(LogLevel::debug);
     log.debug("yes");
   });
   CHECK(out == "<7>yes\n");
+}
+
+TEST_CASE("lines are counted by level and kind, those that the level keeps back included") {
+  std::vector<Logger::Kind> kinds;
+  written_by([&] {
+    Logger log{LogLevel::error, LogFormat::text};
+    log.error("settler: broken", {{"reason", "one"}});
+    log.error("settler: broken", {{"reason", "another"}});
+    log.warn("settler: broken");
+    log.debug("settler: detail");
+    log.write(LogLevel::error, "what a plugin made up 1", {}, "handler: a line of its own");
+    log.write(LogLevel::error, "what a plugin made up 2", {}, "handler: a line of its own");
+    for (int i = 0; i < 1'000; ++i) log.error("made up " + std::to_string(i));
+    kinds = log.kinds();
+  });
+  const auto lines = [&](LogLevel level, const std::string& sentence) -> std::uint64_t {
+    for (const auto& kind : kinds) {
+      if (kind.level == level && kind.sentence == sentence) return kind.lines;
+    }
+    return 0;
+  };
+  CHECK(lines(LogLevel::error, "settler: broken") == 2);
+  CHECK(lines(LogLevel::warn, "settler: broken") == 1);
+  CHECK(lines(LogLevel::debug, "settler: detail") == 0);
+  CHECK(lines(LogLevel::error, "handler: a line of its own") == 2);
+  CHECK(kinds.size() < 600);  // bounded, whatever is made up
+  CHECK(lines(LogLevel::error, "other") > 400);
 }

@@ -138,6 +138,22 @@ TEST_CASE("ids that are forgotten before their events are warned about") {
   CHECK_THAT(warnings(load(needed + "retention: {ledger: forever, events: forever}\n")), Equals(""));
 }
 
+TEST_CASE("an endpoint of traces is a plain address, and what is said to it one line that nobody is shown") {
+  const auto tracing = [](const std::string& text) { return load(needed + "tracing: {" + text + "}\n"); };
+  for (const char* fine : {"http://127.0.0.1:4318/v1/traces", "http://[::1]:4318", "http://collector"}) {
+    CHECK_THAT(problems(tracing("endpoint: '" + std::string{fine} + "'")), Equals(""));
+  }
+  for (const char* wrong : {"https://127.0.0.1", "127.0.0.1:4318", "http://", "http://user:pass@collector/",
+                            "http://a b", "http://a/ b", "http://a:123456"}) {
+    CHECK_THAT(problems(tracing("endpoint: '" + std::string{wrong} + "'")), ContainsSubstring("an http:// address"));
+  }
+  CHECK_THAT(problems(tracing("endpoint: 'http://a', authorization: Bearer x")), Equals(""));
+  const std::string injected = problems(tracing("endpoint: 'http://a', authorization: \"x\\r\\nX-Admin: sesame\""));
+  CHECK_THAT(injected, ContainsSubstring("one line of printable ASCII"));
+  CHECK_THAT(injected, !ContainsSubstring("sesame"));
+  CHECK_THAT(problems(tracing("authorization: Bearer x")), ContainsSubstring("without tracing.endpoint"));
+}
+
 TEST_CASE("an admin port that other machines reach wants a token") {
   CHECK_THAT(warnings(load(needed + "admin: {listen: '0.0.0.0:9470'}\n")), ContainsSubstring("admin.listen: other"));
   CHECK_THAT(warnings(load(needed + "admin: {listen: '[::1]:9470'}\n")), Equals(""));

@@ -85,6 +85,7 @@ TEST_CASE("the file of all keys is a file of comments, and with them removed it 
   environment.variables["HOSTNAME"] = "here";
   environment.files["/run/secrets/pg"] = "secret";
   environment.files["/run/secrets/inboxd-admin"] = "secret";
+  environment.files["/run/secrets/collector"] = "Bearer secret";
   const auto loaded = load(uncommented(text), environment);
   REQUIRE_THAT(problems(loaded), Equals(""));
   const Settings& settings = loaded.settings;
@@ -113,7 +114,7 @@ TEST_CASE("the file of all keys has every key of the table, and the reference na
   const std::string text = reference();
   for (const std::string& key : all_keys()) {
     CAPTURE(key);
-    const bool is_secret = key == "database.password" || key == "admin.token";
+    const bool is_secret = key == "database.password" || key == "admin.token" || key == "tracing.authorization";
     CHECK(std::ranges::find(keys, is_secret ? key + ".file" : key) != keys.end());
     const std::string name = key.starts_with("handler_defaults.") ? key.substr(17) : key;
     CHECK_THAT(text, ContainsSubstring("`" + name + "`"));

@@ -184,9 +184,9 @@ struct inboxd_call {
    * handler itself calls. */
   int64_t (*deadline_ms_left)(const inboxd_call* call);
 
-  /* [call] The call's part of a named extension (`inboxd.NAME/MAJOR`), or NULL where this daemon does not have it or
-   * the plugin's table did not name it in `needs`. What it points to is described by the extension's own header and
-   * borrowed until `handle` returns. There is <inboxd/sql.h>. */
+  /* [call] The call's part of a named extension (`inboxd.NAME/MAJOR`), or NULL where this daemon does not have it, or
+   * where the plugin's table did not name it in `needs` and the extension's own header wants that. The header describes
+   * what it points to; borrowed until `handle` returns. There are <inboxd/sql.h> and <inboxd/trace.h>. */
   const void* (*extension)(inboxd_call* call, const char* name);
 };
 

@@ -26,6 +26,7 @@
 #include <inboxd/basics.hpp>
 #include <inboxd/handler.h>
 #include <inboxd/sql.hpp>
+#include <inboxd/trace.h>
 
 #include <algorithm>
 #include <chrono>
@@ -353,11 +354,22 @@ class Call {
     return Sql{found, call_};
   }
 
+  // The W3C trace context that work on the event belongs to: a `traceparent` header for what is asked of others.
+  MaybeText traceparent(const Event& event) {
+    const inboxd_trace* const part = trace();
+    return part == nullptr ? std::nullopt : detail::maybe(part->traceparent(call_, event.index()));
+  }
+  MaybeText tracestate(const Event& event) {
+    const inboxd_trace* const part = trace();
+    return part == nullptr ? std::nullopt : detail::maybe(part->tracestate(call_, event.index()));
+  }
+
   // The call's part of a named extension, or null where this daemon does not have it.
   const void* extension(const char* name) { return call_->extension(call_, name); }
   inboxd_call* raw() { return call_; }
 
  private:
+  const inboxd_trace* trace() { return static_cast<const inboxd_trace*>(extension(INBOXD_TRACE)); }
   void say(std::size_t index, const Outcome& outcome) {
     inboxd_say(call_, index, outcome.kind, outcome.delay ? outcome.delay->count() : INBOXD_POLICY_DELAY,
                detail::bytes(outcome.error_class), detail::bytes(outcome.message));

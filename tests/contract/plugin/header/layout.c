@@ -1,6 +1,7 @@
 /* Compiled once for each language standard; LAYOUT is the name of the function. */
 #include <inboxd/handler.h>
 #include <inboxd/sql.h>
+#include <inboxd/trace.h>
 
 #include "layout.h"
 

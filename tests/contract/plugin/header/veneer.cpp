@@ -13,6 +13,7 @@ struct Everything : inboxd::Handler {
   void handle_batch(inboxd::Call& call, const inboxd::Events& events) override {
     for (const inboxd::Event event : events) {
       if (event.header(text) == "no") call.settle(event, inboxd::dead("no"));
+      if (call.traceparent(event) && !call.tracestate(event)) call.settle(event, inboxd::dead("no state"));
       if (event.attempt() > number) call.settle(event, inboxd::retry(wait, "later"));
     }
     call.settle_rest(flag ? inboxd::done() : inboxd::retry("again", "flag.off"));

@@ -1,0 +1,111 @@
+#include "plugin/traced.hpp"
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "trace/trail.hpp"
+
+namespace inboxd::plugin {
+namespace {
+
+using trace::Span;
+
+/// An event of a call that is traced.
+struct Marked {
+  std::size_t index = 0;
+  trace::Trail trail;
+  trace::SpanId span{};
+  std::string traceparent;
+};
+
+std::string_view name_of(Verdict::Kind kind) {
+  switch (kind) {
+    case Verdict::Kind::done:
+      return "done";
+    case Verdict::Kind::retry:
+      return "retry";
+    case Verdict::Kind::dead:
+      return "dead";
+  }
+  return "done";
+}
+
+void describe(const Verdict& verdict, Span& span) {
+  span.attributes.emplace_back("inboxd.outcome", std::string{name_of(verdict.kind)});
+  if (verdict.kind == Verdict::Kind::done) return;
+  span.attributes.emplace_back("error.type", verdict.error_class.empty() ? "_OTHER" : verdict.error_class);
+  span.failure = verdict.message;
+}
+
+class TracedInstance final : public Instance {
+ public:
+  TracedInstance(std::unique_ptr<Instance> instance, TracedHandler handler, std::shared_ptr<trace::Tracer> tracer)
+      : instance_{std::move(instance)}, handler_{std::move(handler)}, tracer_{std::move(tracer)} {}
+
+  /// Whether an event is traced stands in its headers: they are read, whoever does without.
+  Needs needs() const override { return {instance_->needs().sql, false}; }
+
+  std::vector<Verdict> handle(std::span<const Delivered> events, const Cancellation& cancellation,
+                              std::chrono::steady_clock::time_point deadline) override {
+    return with_spans(events,
+                      [&](std::span<const Delivered> told) { return instance_->handle(told, cancellation, deadline); });
+  }
+  std::vector<Verdict> handle_in(inbox::HandlerSql& sql, std::span<const Delivered> events,
+                                 const Cancellation& cancellation,
+                                 std::chrono::steady_clock::time_point deadline) override {
+    return with_spans(events, [&](std::span<const Delivered> told) {
+      return instance_->handle_in(sql, told, cancellation, deadline);
+    });
+  }
+
+ private:
+  template <class Handle>
+  std::vector<Verdict> with_spans(std::span<const Delivered> events, Handle handle) {
+    const std::vector<Marked> marked = mark(events);
+    if (marked.empty()) return handle(events);
+    std::vector<Delivered> told{events.begin(), events.end()};
+    for (const Marked& one : marked) told[one.index].traceparent = one.traceparent;
+    const auto begin = std::chrono::system_clock::now();
+    auto verdicts = handle(told);
+    const auto end = std::chrono::system_clock::now();
+    const std::size_t room = tracer_->room(marked.size());
+    std::vector<Span> spans;
+    spans.reserve(room);
+    for (const Marked& one : std::span{marked}.first(room)) {
+      const Delivered& from = events[one.index];
+      Span& span = spans.emplace_back(trace::handle_span(
+          one.trail, one.span, *from.event, {from.topic, from.partition, handler_.group}, handler_.name, from.attempt));
+      span.begin = begin;
+      span.end = end;
+      if (one.index < verdicts.size()) describe(verdicts[one.index], span);
+    }
+    tracer_->add(std::move(spans));
+    return verdicts;
+  }
+
+  std::vector<Marked> mark(std::span<const Delivered> events) const {
+    std::vector<Marked> out;
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      auto trail = trace::trail_of(*events[i].event, tracer_->settings());
+      if (!trail) continue;
+      const trace::SpanId id = trace::random_span_id();
+      const std::string text = trace::traceparent_of({trail->trace, id, true});
+      out.push_back({i, std::move(*trail), id, text});
+    }
+    return out;
+  }
+
+  const std::unique_ptr<Instance> instance_;
+  const TracedHandler handler_;
+  const std::shared_ptr<trace::Tracer> tracer_;
+};
+
+}  // namespace
+
+std::unique_ptr<Instance> traced(std::unique_ptr<Instance> instance, TracedHandler handler,
+                                 std::shared_ptr<trace::Tracer> tracer) {
+  return std::make_unique<TracedInstance>(std::move(instance), std::move(handler), std::move(tracer));
+}
+
+}  // namespace inboxd::plugin

@@ -1,0 +1,238 @@
+#include "trace/tracer.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <iterator>
+#include <string_view>
+#include <system_error>
+#include <tuple>
+#include <utility>
+
+#include "base/exchange.hpp"
+#include "base/text.hpp"
+
+namespace inboxd::trace {
+namespace {
+
+constexpr std::string_view scheme = "http://";
+constexpr std::string_view usual_target = "/v1/traces";
+constexpr std::size_t largest_answer = 1 << 20;
+constexpr int no_content = 204;
+
+std::string lower_case(std::string_view text) {
+  std::string out{text};
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+/// The status of an answer; 0: it is none.
+int status_in(std::string_view answer) {
+  int out = 0;
+  if (!answer.starts_with("HTTP/1.") || answer.size() < 12) return out;
+  std::from_chars(answer.data() + 9, answer.data() + 12, out);
+  return out;
+}
+
+/// Whether an answer is all there, where it says how long it is: some collectors leave the connection open although
+/// they are asked not to.
+bool is_whole(std::string_view answer) {
+  const auto end = answer.find("\r\n\r\n");
+  if (end == answer.npos) return false;
+  if (status_in(answer) == no_content) return true;
+  const std::string head = lower_case(answer.substr(0, end));
+  constexpr std::string_view length_header = "\r\ncontent-length:";
+  const auto at = head.find(length_header);
+  if (at == head.npos) return head.find("\r\ntransfer-encoding:") != head.npos && answer.ends_with("\r\n0\r\n\r\n");
+  const auto digits = head.find_first_not_of(' ', at + length_header.size());
+  std::size_t length = 0;
+  const char* const last = head.data() + head.size();
+  if (digits == head.npos || std::from_chars(head.data() + digits, last, length).ec != std::errc{}) return false;
+  return answer.size() - end - 4 >= length;
+}
+
+/// Of a load that was taken in part, what was not: `{"partialSuccess":{"rejectedSpans":"3"}}`. Never more than the
+/// load, whatever the collector says.
+std::size_t refused_in(std::string_view answer, std::size_t load) {
+  constexpr std::string_view name = "\"rejectedSpans\"";
+  const auto at = answer.find(name);
+  if (at == answer.npos) return 0;
+  const auto digits = answer.find_first_not_of(" \t\r\n:\"", at + name.size());
+  std::uint64_t count = 0;
+  if (digits == answer.npos) return 0;
+  const auto read = std::from_chars(answer.data() + digits, answer.data() + answer.size(), count);
+  if (read.ec == std::errc::result_out_of_range) return load;
+  return read.ec == std::errc{} ? static_cast<std::size_t>(std::min<std::uint64_t>(count, load)) : 0;
+}
+
+/// What OTLP calls worth another try.
+bool is_passing(int status) { return status == 429 || status == 502 || status == 503 || status == 504; }
+
+}  // namespace
+
+Tracer::Tracer(const config::Tracing& settings, const base::Uuid& instance, base::Logger& log, Pace pace)
+    : settings_{settings}, resource_{settings.service, instance.text(), INBOXD_VERSION}, pace_{pace}, log_{log} {
+  if (settings.is_off()) return;
+  const std::string rest = settings.endpoint.substr(std::min(scheme.size(), settings.endpoint.size()));
+  const auto slash = rest.find('/');
+  const std::string place = rest.substr(0, slash);
+  target_ = slash == std::string::npos || slash + 1 == rest.size() ? usual_target : rest.substr(slash);
+  const bool has_port = place.find(':', place.starts_with('[') ? place.find(']') : 0) != std::string::npos;
+  host_header_ = has_port ? place : place + ":80";
+  std::tie(host_, port_) = base::split_address(host_header_);
+}
+
+Tracer::~Tracer() {
+  request_stop();
+  join();
+}
+
+void Tracer::start() {
+  if (settings_.is_off() || thread_.joinable()) return;
+  thread_ = std::thread{[this] { run(); }};
+  pthread_setname_np(thread_.native_handle(), "tracer");
+}
+
+void Tracer::end_by(std::chrono::steady_clock::time_point end) {
+  const std::lock_guard lock{mutex_};
+  end_ = std::min(end_, end);
+}
+
+void Tracer::request_stop() {
+  {
+    const std::lock_guard lock{mutex_};
+    if (!stopping_) end_ = std::min(end_, std::chrono::steady_clock::now() + pace_.timeout);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+}
+
+void Tracer::join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+std::size_t Tracer::free_places() const {
+  const auto most = static_cast<std::size_t>(settings_.queue);
+  return most - std::min(queue_.size(), most);
+}
+
+std::size_t Tracer::room(std::size_t wanted) {
+  if (wanted == 0) return 0;
+  std::size_t places = 0;
+  {
+    const std::lock_guard lock{mutex_};
+    places = std::min(free_places(), wanted);
+  }
+  counts_.dropped += wanted - places;
+  return places;
+}
+
+void Tracer::add(std::vector<Span> spans) {
+  if (spans.empty()) return;
+  bool is_enough = false;
+  {
+    const std::lock_guard lock{mutex_};
+    const std::size_t taken = std::min(free_places(), spans.size());
+    std::move(spans.begin(), spans.begin() + static_cast<std::ptrdiff_t>(taken), std::back_inserter(queue_));
+    counts_.dropped += spans.size() - taken;
+    is_enough = queue_.size() >= pace_.load;
+  }
+  if (is_enough) changed_.notify_all();
+}
+
+void Tracer::run() {
+  while (true) {
+    const auto load = next_load();
+    if (load.empty()) return;
+    send_until_taken(load);
+  }
+}
+
+/// Waits for spans; empty where it is time to stop and none are left.
+std::vector<Span> Tracer::next_load() {
+  std::unique_lock lock{mutex_};
+  while (true) {
+    changed_.wait_for(lock, pace_.gather, [&] { return stopping_ || queue_.size() >= pace_.load; });
+    if (!queue_.empty() || stopping_) break;
+  }
+  const auto count = static_cast<std::ptrdiff_t>(std::min(queue_.size(), pace_.load));
+  std::vector<Span> out{std::make_move_iterator(queue_.begin()), std::make_move_iterator(queue_.begin() + count)};
+  queue_.erase(queue_.begin(), queue_.begin() + count);
+  return out;
+}
+
+bool Tracer::wait(std::chrono::milliseconds time) {
+  std::unique_lock lock{mutex_};
+  return !changed_.wait_for(lock, time, [&] { return stopping_; });
+}
+
+void Tracer::send_until_taken(const std::vector<Span>& load) {
+  auto pause = pace_.first_wait;
+  while (true) {
+    const Sent sent = send(load);
+    if (sent.how != How::later) {
+      counts_.exported += load.size() - sent.refused;
+      counts_.refused += sent.refused;
+      return;
+    }
+    if (!wait(pause)) break;
+    pause = std::min(pause * 2, pace_.longest_wait);
+  }
+  // It is time to stop and nobody takes them: the rest would be offered in vain.
+  const std::lock_guard lock{mutex_};
+  counts_.dropped += load.size() + queue_.size();
+  queue_.clear();
+}
+
+std::chrono::steady_clock::time_point Tracer::end_of_request() {
+  const auto usual = std::chrono::steady_clock::now() + pace_.timeout;
+  const std::lock_guard lock{mutex_};
+  return std::min(usual, end_);
+}
+
+std::string Tracer::request_of(const std::vector<Span>& load) const {
+  const std::string body = otlp_json(resource_, load);
+  std::string out = "POST " + target_ + " HTTP/1.1\r\nHost: " + host_header_ + "\r\n";
+  if (!settings_.authorization.empty()) out += "Authorization: " + settings_.authorization.reveal() + "\r\n";
+  out += "Content-Type: application/json\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size());
+  return out + "\r\n\r\n" + body;
+}
+
+Tracer::Sent Tracer::send(const std::vector<Span>& load) {
+  base::Exchange exchange{end_of_request(), largest_answer};
+  std::string answer;
+  const bool is_done =
+      exchange.connect_to_port(host_, port_) && exchange.send(request_of(load)) && exchange.receive(answer, is_whole);
+  const int status = status_in(answer);
+  // What says that it took them, took them, also where its answer has no end.
+  Sent out;
+  if (status >= 200 && status < 300) {
+    out = {How::taken, refused_in(answer, load.size())};
+  } else if (status > 0 && !is_passing(status)) {
+    out = {How::never, load.size()};
+  }
+  note(out, out.how == How::taken ? "it took a part of them"
+            : status > 0          ? "status " + std::to_string(status)
+            : is_done             ? "no HTTP answer"
+                                  : exchange.problem());
+  return out;
+}
+
+/// One line where it begins to fail and one where it works again, however long that takes.
+void Tracer::note(const Sent& sent, const std::string& problem) {
+  const bool fails = sent.how == How::later || sent.refused > 0;
+  if (fails && !is_failing_) {
+    log_.warn(sent.how == How::later ? "trace: the collector is not reached; it is tried again"
+                                     : "trace: the collector refuses spans",
+              {{"collector", host_header_}, {"reason", problem}});
+  } else if (!fails && is_failing_) {
+    log_.info("trace: the collector takes spans again", {{"dropped", counts_.dropped.load()}});
+  }
+  is_failing_ = fails;
+}
+
+}  // namespace inboxd::trace

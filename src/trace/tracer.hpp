@@ -1,0 +1,93 @@
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/log.hpp"
+#include "base/uuid.hpp"
+#include "config/settings.hpp"
+#include "trace/span.hpp"
+
+namespace inboxd::trace {
+
+/// Since the start. Any thread reads.
+struct Counts {
+  std::atomic<std::uint64_t> exported{0};
+  std::atomic<std::uint64_t> dropped{0};  ///< for want of room: the collector is away or slow
+  std::atomic<std::uint64_t> refused{0};  ///< the collector said no
+};
+
+/// Takes spans from any thread, never waits, and sends them to the collector from a thread of its own. What does not
+/// fit its queue (`tracing.queue`) is dropped and counted. Of the endpoint the log has host and port alone: a path may
+/// hold a key. Construct → start() → request_stop() → join(); it outlives all that give it spans.
+class Tracer final {
+ public:
+  struct Pace {
+    std::size_t load = 512;                     ///< spans in one request, at most
+    std::chrono::milliseconds gather{1'000};    ///< how long they are gathered
+    std::chrono::milliseconds timeout{3'000};   ///< of one request
+    std::chrono::milliseconds first_wait{500};  ///< after a failure; doubles up to `longest_wait`
+    std::chrono::milliseconds longest_wait{30'000};
+  };
+
+  Tracer(const config::Tracing& settings, const base::Uuid& instance, base::Logger& log)
+      : Tracer{settings, instance, log, Pace{}} {}
+  Tracer(const config::Tracing& settings, const base::Uuid& instance, base::Logger& log, Pace pace);
+  ~Tracer();
+  Tracer(const Tracer&) = delete;
+  Tracer& operator=(const Tracer&) = delete;
+
+  const config::Tracing& settings() const { return settings_; }
+  void start();
+  /// The daemon stops: no request that is begun from now on goes on beyond that.
+  void end_by(std::chrono::steady_clock::time_point end);
+  /// What is queued is still offered to the collector once, for as long as one request may take.
+  void request_stop();
+  void join();
+
+  /// How many of so many spans there is room for now; the others count as dropped, and need not be made.
+  std::size_t room(std::size_t wanted);
+  void add(std::vector<Span> spans);
+  const Counts& counts() const { return counts_; }
+
+ private:
+  enum class How { taken, later, never };
+  struct Sent {
+    How how = How::later;
+    std::size_t refused = 0;  ///< of what was taken
+  };
+
+  void run();
+  std::vector<Span> next_load();
+  /// False where it is time to stop.
+  bool wait(std::chrono::milliseconds time);
+  void send_until_taken(const std::vector<Span>& load);
+  Sent send(const std::vector<Span>& load);
+  std::string request_of(const std::vector<Span>& load) const;
+  std::chrono::steady_clock::time_point end_of_request();
+  void note(const Sent& sent, const std::string& problem);
+  std::size_t free_places() const;
+
+  const config::Tracing settings_;
+  const Resource resource_;
+  const Pace pace_;
+  base::Logger& log_;
+  std::string host_, port_, host_header_, target_;
+  Counts counts_;
+  bool is_failing_ = false;  ///< the thread's own
+
+  std::mutex mutex_;  // guards the following
+  std::condition_variable changed_;
+  std::deque<Span> queue_;
+  bool stopping_ = false;
+  std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::time_point::max();  ///< of all offering
+  std::thread thread_;
+};
+
+}  // namespace inboxd::trace

@@ -1,0 +1,95 @@
+#include "trace/trail.hpp"
+
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "trace/producer.hpp"
+
+namespace inboxd::trace {
+namespace {
+
+/// Spreads what differs in a few bits over all of them (the finalizer of splitmix64). Done for each event that is
+/// looked at, so it is arithmetic and no digest; nobody's secrets hang on it.
+std::uint64_t mix(std::uint64_t bits) {
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
+  return bits ^ (bits >> 31);
+}
+
+/// Of all of an id's bytes: a part of them is no more than a time, or the same in all ids of a version.
+std::uint64_t mixed_id(const base::Uuid& id) {
+  std::array<std::uint64_t, 2> halves{};
+  std::memcpy(halves.data(), id.bytes.data(), sizeof halves);
+  return mix(halves[0] ^ mix(halves[1]));
+}
+
+/// One record, one span id: redelivered or sent again at another offset, it is another span.
+SpanId ingest_id_of(const event::Event& event) {
+  const auto shard = static_cast<std::uint64_t>(event.shard_id);
+  const std::uint64_t place = mix(static_cast<std::uint64_t>(event.offset)) ^ shard;
+  const std::uint64_t bits = mix(mixed_id(event.event_id) ^ mix(place));
+  SpanId out{};
+  std::memcpy(out.data(), &bits, out.size());
+  if (bits == 0) out[0] = 1;  // zeros are no id, says the W3C
+  return out;
+}
+
+/// The same answer wherever the event is met.
+bool is_drawn(const event::Event& event, double share) {
+  if (share <= 0 || share >= 1) return share >= 1;
+  return static_cast<double>(mixed_id(event.event_id) >> 32) < share * 4'294'967'296.0;
+}
+
+std::vector<Span::Attribute> attributes_of(const event::Event& event, const Origin& origin, const char* operation,
+                                           const char* type) {
+  std::vector<Span::Attribute> out{{"messaging.system", "kafka"},
+                                   {"messaging.operation.name", operation},
+                                   {"messaging.operation.type", type},
+                                   {"messaging.destination.name", std::string{origin.topic}},
+                                   {"messaging.destination.partition.id", std::to_string(origin.partition)},
+                                   {"messaging.kafka.offset", event.offset},
+                                   {"messaging.message.id", event.event_id.text()}};
+  if (!origin.group.empty()) out.emplace_back("messaging.consumer.group.name", std::string{origin.group});
+  if (!event.event_type.empty()) out.emplace_back("inboxd.event_type", std::string{event.event_type});
+  return out;
+}
+
+}  // namespace
+
+std::optional<Trail> trail_of(const event::Event& event, const config::Tracing& settings) {
+  Trail out;
+  out.producer = producer_context(event);
+  const bool is_wanted = out.producer ? out.producer->is_sampled : is_drawn(event, settings.sample);
+  if (!is_wanted || event.event_id == base::Uuid{}) return std::nullopt;
+  const bool goes_on = out.producer && settings.relation == config::TraceRelation::parent;
+  out.trace = goes_on ? out.producer->trace : event.event_id.bytes;
+  out.ingest = ingest_id_of(event);
+  return out;
+}
+
+Span ingest_span(const Trail& trail, const event::Event& event, const Origin& origin, const config::Tracing& settings) {
+  Span out;
+  out.trace = trail.trace;
+  out.id = trail.ingest;
+  if (trail.producer && settings.relation == config::TraceRelation::parent) out.parent = trail.producer->span;
+  if (trail.producer && settings.relation == config::TraceRelation::link) out.link = trail.producer;
+  out.name = "ingest " + std::string{origin.topic};
+  out.attributes = attributes_of(event, origin, "ingest", "receive");
+  return out;
+}
+
+Span handle_span(const Trail& trail, const SpanId& id, const event::Event& event, const Origin& origin,
+                 std::string_view handler, std::int32_t attempt) {
+  Span out;
+  out.trace = trail.trace;
+  out.id = id;
+  out.parent = trail.ingest;
+  out.name = "handle " + std::string{handler};
+  out.attributes = attributes_of(event, origin, "handle", "process");
+  out.attributes.emplace_back("inboxd.handler", std::string{handler});
+  out.attributes.emplace_back("inboxd.attempt", std::int64_t{attempt});
+  return out;
+}
+
+}  // namespace inboxd::trace

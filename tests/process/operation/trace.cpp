@@ -1,0 +1,145 @@
+// Traces: what a collector gets, and what handlers are told.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+#include "process/support/stage.hpp"
+#include "support/collector.hpp"
+#include "support/http.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+using nlohmann::json;
+
+namespace {
+
+const std::string producers_trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+const std::string producers_span = "00f067aa0ba902b7";
+const std::string event_id = "0190a5c4-0000-4000-8000-0000000000ab";
+const std::string event_trace = "0190a5c40000400080000000000000ab";
+
+std::vector<json> spans_of(const Collector& collector) {
+  std::vector<json> out;
+  for (const auto& request : collector.requests()) {
+    const json document = json::parse(request.body);
+    for (const json& span : document.at("resourceSpans").at(0).at("scopeSpans").at(0).at("spans")) out.push_back(span);
+  }
+  return out;
+}
+
+std::vector<json> named(const std::vector<json>& spans, const std::string& name) {
+  std::vector<json> out;
+  std::copy_if(spans.begin(), spans.end(), std::back_inserter(out),
+               [&](const json& span) { return span.at("name") == name; });
+  return out;
+}
+
+std::string attribute(const json& span, const std::string& key) {
+  for (const json& one : span.at("attributes")) {
+    if (one.at("key") == key) return one.at("value").begin().value().get<std::string>();
+  }
+  return "";
+}
+
+void produce_traced(Stage& stage) {
+  Message message = event_message(stage.topic, event_id);
+  message.headers.emplace_back("traceparent", "00-" + producers_trace + "-" + producers_span + "-01");
+  stage.kafka.produce({message});
+}
+
+}  // namespace
+
+TEST_CASE("a traced event has spans of ingest and of each attempt, linked to the producer's, and handlers can go on") {
+  const Collector collector;
+  Stage stage{1};
+  stage.config.sections["tracing"] = "endpoint: \"" + collector.endpoint() + "\", service: billing";
+  stage.config.handlers[0].more = {"retry: {base: 10ms}"};
+  stage.set("fail_first", "1");
+  auto daemon = stage.start();
+  stage.produce(20);  // without a context: not traced
+  produce_traced(stage);
+  stage.note({event_id});
+  CHECK(stage.wait_done().is_perfect());
+  wait_until("the spans have arrived", [&] { return spans_of(collector).size() >= 3; });
+  CHECK(daemon->stop() == ExitStatus{0, 0});
+  const auto spans = spans_of(collector);
+  CHECK(spans.size() == 3);
+
+  const auto ingests = named(spans, "ingest " + stage.topic);
+  REQUIRE(ingests.size() == 1);
+  const json& ingest = ingests[0];
+  CHECK(ingest.at("traceId") == event_trace);
+  CHECK(ingest.at("links").at(0) == json{{"traceId", producers_trace}, {"spanId", producers_span}});
+  CHECK(attribute(ingest, "messaging.message.id") == event_id);
+  const auto began = std::stoll(ingest.at("startTimeUnixNano").get<std::string>());
+  CHECK(began <= std::stoll(ingest.at("endTimeUnixNano").get<std::string>()));
+
+  auto attempts = named(spans, "handle recorder");
+  REQUIRE(attempts.size() == 2);
+  for (const json& attempt : attempts) {
+    CHECK(attempt.at("traceId") == event_trace);
+    CHECK(attempt.at("parentSpanId") == ingest.at("spanId"));
+    const bool is_first = attribute(attempt, "inboxd.attempt") == "1";
+    CHECK(attempt.contains("status") == is_first);
+    CHECK(attribute(attempt, "inboxd.outcome") == (is_first ? "retry" : "done"));
+    CHECK(attribute(attempt, "error.type") == (is_first ? "test.failure" : ""));
+  }
+  std::vector<std::string> told;
+  for (const auto& one : stage.recording.all()) {
+    if (one.event_id == event_id)
+      told.push_back(one.traceparent);
+    else
+      CHECK(one.traceparent == "-");
+  }
+  std::vector<std::string> wanted;
+  for (const json& attempt : attempts) {
+    wanted.push_back("00-" + event_trace + "-" + attempt.at("spanId").get<std::string>() + "-01");
+  }
+  std::sort(told.begin(), told.end());
+  std::sort(wanted.begin(), wanted.end());
+  CHECK(told == wanted);
+  const json first = json::parse(collector.requests()[0].body);
+  CHECK(first["resourceSpans"][0]["resource"]["attributes"][0]["value"]["stringValue"] == "billing");
+}
+
+TEST_CASE(
+    "by choice spans go on in the producer's trace; without an endpoint handlers are told the producer's context") {
+  const Collector collector;
+  Stage stage{1};
+  stage.config.sections["tracing"] = "endpoint: \"" + collector.endpoint() + "\", relation: parent";
+  auto daemon = stage.start();
+  produce_traced(stage);
+  stage.note({event_id});
+  CHECK(stage.wait_done().is_perfect());
+  wait_until("the spans have arrived", [&] { return spans_of(collector).size() >= 2; });
+  daemon->stop();
+  const auto spans = spans_of(collector);
+  for (const json& span : spans) CHECK(span.at("traceId") == producers_trace);
+  CHECK(named(spans, "ingest " + stage.topic).at(0).at("parentSpanId") == producers_span);
+
+  Stage off{1};
+  daemon = off.start();
+  produce_traced(off);
+  off.note({event_id});
+  CHECK(off.wait_done().is_perfect());
+  CHECK(off.recording.all().at(0).traceparent == "00-" + producers_trace + "-" + producers_span + "-01");
+  CHECK(spans_of(collector).size() == spans.size());
+}
+
+TEST_CASE("a collector that is away holds nothing up, and is told in log and metrics") {
+  Stage stage{2};
+  const int port = free_port();
+  stage.config.sections["tracing"] =
+      "endpoint: \"http://127.0.0.1:" + std::to_string(free_port()) + "\", sample: 1, queue: 64";
+  stage.config.sections["admin"] = "listen: \"127.0.0.1:" + std::to_string(port) + "\"";
+  auto daemon = stage.start();
+  stage.produce(2'000);
+  CHECK(stage.wait_done().is_perfect());
+  daemon->wait_log("trace: the collector is not reached");
+  wait_until("metrics count what was dropped", [&] {
+    const std::string text = get(port, "/metrics").body;
+    return text.find("inboxd_trace_spans_total{outcome=\"dropped\"} ") != std::string::npos &&
+           text.find("inboxd_trace_spans_total{outcome=\"dropped\"} 0\n") == std::string::npos;
+  });
+  CHECK(daemon->stop() == ExitStatus{0, 0});
+}
