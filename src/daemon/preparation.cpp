@@ -41,7 +41,7 @@ std::optional<Refusal> wait_for(inbox::Connection& connection, const config::Set
       if (std::chrono::steady_clock::now() >= end) return refusal_of(failure, "database " + connection.where());
       log.warn("daemon: waiting for the database", {{"database", connection.where()}, {"error", failure.message}});
       if (wait_for_signal(connect_retry) == Request::stop) {
-        return Refusal{ExitCode::unavailable, "stopped while waiting for the database"};
+        return Refusal{ExitCode::done, "stopped while waiting for the database"};
       }
     }
   }

@@ -24,7 +24,11 @@ constexpr auto rates_every = 10s;
 constexpr auto status_every = 2s;
 
 ExitCode refuse(const Refusal& refusal, base::Logger& log) {
-  log.error("daemon: cannot start", {{"reason", refusal.message}});
+  if (refusal.code == ExitCode::done) {
+    log.info("daemon: not started", {{"reason", refusal.message}});
+  } else {
+    log.error("daemon: cannot start", {{"reason", refusal.message}});
+  }
   return refusal.code;
 }
 

@@ -91,7 +91,7 @@ void InHand::count() {
 std::int64_t InHand::run_events_of(std::int64_t events) const {
   if (!needs_.sql) return 0;
   const std::int64_t even = (events + pace_.workers() - 1) / pace_.workers();
-  const std::int64_t transaction = pace_.transaction_of(transaction_events_);
+  const std::int64_t transaction = std::min(pace_.turn_in_transactions(events), transaction_events_);
   const std::int64_t transactions = (even + transaction - 1) / transaction;
   return std::max<std::int64_t>(transactions, 1) * transaction;
 }

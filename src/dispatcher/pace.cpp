@@ -59,10 +59,6 @@ std::int64_t Pace::turn_of(std::int64_t queued, double seconds) const {
   return whole_calls(std::min(worth(seconds), std::max(worth(limits_.alone_seconds), even)));
 }
 
-std::int64_t Pace::transaction_of(std::int64_t most) const {
-  return whole_calls(std::min(worth(limits_.transaction_seconds), most));
-}
-
 double Pace::per_second() const {
   return events_ > 0 ? static_cast<double>(concurrency_) / seconds_per_event() : 0.0;
 }

@@ -44,8 +44,6 @@ class Pace {
   std::int64_t turn_of(std::int64_t queued) const { return turn_of(queued, limits_.turn_seconds); }
   /// The same where calls share transactions: about 25 milliseconds of work.
   std::int64_t turn_in_transactions(std::int64_t queued) const { return turn_of(queued, limits_.transaction_seconds); }
-  /// Events that are worth a transaction, at most so many: whole calls, about 25 milliseconds of work.
-  std::int64_t transaction_of(std::int64_t most) const;
   /// Events a second with all workers busy; 0 while nothing is known.
   double per_second() const;
 

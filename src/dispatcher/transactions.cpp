@@ -62,7 +62,7 @@ void Worker::run_transactions() {
       end = GroupEnd::split;
     }
     if (end == GroupEnd::split) {
-      singly = undone_events_;
+      singly = std::max(singly, undone_events_);
       tries = 0;
     } else if (!(is_bounded ? wait_to_repeat(tries) : wait_to_reconnect(losses++))) {
       break;
@@ -96,10 +96,13 @@ Worker::GroupEnd Worker::run_group(bool one_event) {
 /// `events`: of its calls but the last.
 Worker::GroupEnd Worker::undo_group(GroupEnd end, std::size_t events) {
   undone_events_ = events + delivered_.size();
+  {
+    const std::lock_guard lock{mutex_};
+    calling_ = false;  // the call is over; what rolling back takes is not its time
+  }
   transaction_->roll_back();
   const std::lock_guard lock{mutex_};
   if (abandoned_) return GroupEnd::given_up;
-  calling_ = false;
   chunk_.rewind();
   return end;
 }
@@ -200,7 +203,7 @@ Worker::GroupEnd Worker::commit(std::size_t events) {
     return GroupEnd::done;
   }
   repeat_because_ = end.error;
-  undone_events_ = events;
+  if (events > 0) undone_events_ = events;
   const bool is_refused = end.kind == inbox::CommitEnd::Kind::refused;
   if (is_refused && events == 1) return charge(*end.error);
   const std::lock_guard lock{mutex_};

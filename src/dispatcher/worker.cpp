@@ -78,8 +78,7 @@ void Worker::call() {
   try {
     verdicts_ = share_->instance->handle(delivered_, cancellation_, call_began_ + share_->deadline);
   } catch (const std::exception& thrown) {
-    verdicts_.assign(delivered_.size(),
-                     {plugin::Verdict::Kind::retry, std::nullopt, "exception", thrown.what()});
+    verdicts_.assign(delivered_.size(), {plugin::Verdict::Kind::retry, std::nullopt, "exception", thrown.what()});
   }
   const auto now = Clock::now();
   const auto duration = now - std::exchange(call_began_, now);
@@ -123,7 +122,8 @@ Worker::Review Worker::review(Clock::time_point now) {
     out.abandoned = true;
     if (transaction_) transaction_->cut();
   }
-  if (out.abandoned || now - taken_ >= share_->limits.patience) {
+  const auto patience = transaction_ ? share_->limits.patience_in_transactions : share_->limits.patience;
+  if (out.abandoned || now - taken_ >= patience) {
     // What a transaction that is open has finished, is not: only what nobody has begun is taken away.
     if (!transaction_ || out.abandoned) out.reports = chunk_.take_finished();
     for (Piece& piece : chunk_.take_rest()) out.rest.push_back(std::move(piece));

@@ -22,7 +22,8 @@ namespace inboxd::dispatcher {
 /// How calls are watched.
 struct WatchLimits {
   std::chrono::milliseconds grace{1'000};  ///< a call past its deadline is told so, and given up after this
-  std::chrono::milliseconds patience{20};  ///< who is busy for longer keeps nothing but the events of its call
+  std::chrono::milliseconds patience{20};  ///< who is busy for longer keeps nothing but the events of its call;
+  std::chrono::milliseconds patience_in_transactions{100};  ///< the same where calls share one
 };
 
 /// What the workers of one crew share. Outlives the crew where a call never returns.

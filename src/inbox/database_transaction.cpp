@@ -125,11 +125,13 @@ const PGresult* DatabaseTransaction::first_failure(const std::vector<Result>& re
 // ---- calls
 
 void DatabaseTransaction::begin_call(CallFrame frame) {
+  if (call_point_ > 0) release(std::exchange(call_point_, 0));  // what the call before wrote stays
   frame_ = std::move(frame);
   failed_ = over_ = must_repeat_ = ran_ = false;
   first_error_.reset();
   misdeed_.reset();
   call_point_ = frame_.alone ? 0 : savepoint();
+  first_point_ = next_point_ + 1;
 }
 
 CallEnd DatabaseTransaction::end_call() {
@@ -139,13 +141,16 @@ CallEnd DatabaseTransaction::end_call() {
   end.must_repeat = must_repeat_;
   if (failed_ || must_repeat_) end.unresolved = first_error_;
   end.misdeed = misdeed_;
-  if (!failed_ && !must_repeat_ && call_point_ > 0) release_savepoint(std::exchange(call_point_, 0));
+  // What the handler left of its savepoints. The call's own stays until it is known that the call is kept.
+  const auto left =
+      std::find_if(points_.begin(), points_.end(), [&](const Point& p) { return p.number >= first_point_; });
+  if (left != points_.end() && !failed_ && !must_repeat_) release(left->number);
   return end;
 }
 
 void DatabaseTransaction::undo_call() {
   if (call_point_ > 0) {
-    rollback_to(std::exchange(call_point_, 0));
+    undo_to(std::exchange(call_point_, 0));
     return;
   }
   points_.clear();
@@ -167,14 +172,23 @@ std::int32_t DatabaseTransaction::savepoint() {
   return next_point_;
 }
 
+/// Numbers from before the call are not the handler's.
 void DatabaseTransaction::release_savepoint(std::int32_t number) {
+  if (number >= first_point_) release(number);
+}
+
+void DatabaseTransaction::rollback_to(std::int32_t number) {
+  if (number >= first_point_) undo_to(number);
+}
+
+void DatabaseTransaction::release(std::int32_t number) {
   const auto at = std::find_if(points_.begin(), points_.end(), [&](const Point& p) { return p.number == number; });
   if (at == points_.end()) return;
   if (at->sent && !failed_) pending_.push_back("release savepoint s" + std::to_string(number));
   points_.erase(at, points_.end());
 }
 
-void DatabaseTransaction::rollback_to(std::int32_t number) {
+void DatabaseTransaction::undo_to(std::int32_t number) {
   const auto at = std::find_if(points_.begin(), points_.end(), [&](const Point& p) { return p.number == number; });
   if (at == points_.end()) return;
   if (at->sent) {

@@ -63,6 +63,8 @@ class DatabaseTransaction final : public HandlerTransaction {
   std::unique_ptr<SqlResult> run(const SqlStatement& statement);
   std::optional<SqlError> prepare(const SqlStatement& statement, Sight sight);
   std::optional<SqlError> explain(const SqlStatement& statement, const PreparedSql& prepared);
+  void release(std::int32_t number);
+  void undo_to(std::int32_t number);
   Sent send(Connection::Access::Effect effect, std::chrono::milliseconds limit, bool opens, const Add& add);
   void add_opening(Pipeline& pipeline);
   std::size_t add_daemons(Pipeline& pipeline, const Statement& statement, const WireParameters& parameters);
@@ -102,7 +104,8 @@ class DatabaseTransaction final : public HandlerTransaction {
   std::optional<std::string> misdeed_;
   std::vector<Point> points_;
   std::int32_t next_point_ = 0;
-  std::int32_t call_point_ = 0;
+  std::int32_t call_point_ = 0;       ///< of the call, until it is kept or undone; 0: it has none
+  std::int32_t first_point_ = 1;      ///< the first that is the handler's
   std::vector<std::string> pending_;  ///< to be sent before the next statement
   std::int64_t timeout_ms_ = 0;       ///< statement_timeout as it was set
   bool ran_ = false;                  ///< the call ran a statement

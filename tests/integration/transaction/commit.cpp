@@ -90,6 +90,41 @@ TEST_CASE("of several calls the one that failed is undone alone, and recorded in
   CHECK(desk.inbox.database().text("select error_class from inbox.failures") == "sql.22P02");
 }
 
+TEST_CASE("a call that is undone although its statements were fine takes nothing of the calls before it along") {
+  Desk desk{3};
+  for (std::size_t i = 0; i < 3; ++i) {
+    desk.begin(i, i + 1, false);
+    REQUIRE(!desk.with_events(insert_all)->error);
+    const auto end = desk.transaction->end_call();
+    CHECK(!end.unresolved);
+    if (i == 1) desk.transaction->undo_call();  // it said dead
+  }
+  auto settlement = desk.done(0, 1);
+  settlement.done.add(desk.run->events[2]->offset);
+  inbox::RetryGroup again;
+  again.offsets.add(desk.run->events[1]->offset);
+  again.delay = milliseconds{60'000};
+  settlement.retries.push_back(again);
+  settlement.whole = true;
+  CHECK(desk.commit(settlement).kind == Kind::committed);
+  CHECK(desk.notes() == 2);
+  CHECK(desk.done_events() == 2);
+}
+
+TEST_CASE("a savepoint of an earlier call is nothing that a handler can go back to") {
+  Desk desk{2};
+  desk.begin(0, 1, false);
+  const auto early = desk.transaction->savepoint();
+  REQUIRE(!desk.with_events(insert_all)->error);
+  desk.transaction->end_call();
+  desk.begin(1, 2, false);
+  REQUIRE(!desk.with_events(insert_all)->error);
+  desk.transaction->rollback_to(early);
+  desk.transaction->end_call();
+  CHECK(desk.commit_all().kind == Kind::committed);
+  CHECK(desk.notes() == 2);
+}
+
 TEST_CASE("a call alone that failed is undone without a savepoint, and its failure is recorded") {
   Desk desk{1};
   desk.begin(0, 1);
