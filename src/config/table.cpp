@@ -268,8 +268,8 @@ std::vector<Row<Handler>> handler_rows() {
   add(common(number("events_per_call", 1, 100'000, "The most events one call gets.")), &Handler::events_per_call);
   add(common(
           number("group", 1, 10'000,
-                 "The most calls that share one transaction, of handlers that write in the one that settles. Calls that "
-                 "are waiting go together, for about 25 ms of work; where one fails it alone is undone.")),
+                 "The most calls that share one transaction, of handlers that write in the one that settles. Calls "
+                 "that are waiting go together, for about 25 ms of work; where one fails it alone is undone.")),
       &Handler::group);
   add(common(duration("deadline", 10, day, "The longest one call may take.")), &Handler::deadline);
   add(common(duration("lease", second, hour,

@@ -159,7 +159,7 @@ class InHand final : public settler::Holder, public std::enable_shared_from_this
   std::chrono::milliseconds lease_;
   plugin::Instance::Needs needs_;
   std::int64_t events_per_call_ = 1;
-  std::int64_t transaction_events_ = 1;        ///< the most of one transaction, where it has some: events_per_call * group
+  std::int64_t transaction_events_ = 1;        ///< the most of one transaction: events_per_call * group
   RunQueue queue_;
   Reservations reservations_;
   Pace pace_;
