@@ -22,10 +22,17 @@ double cpu_us(const Run& run, double Cost::* part) { return run.cost.*part * 1e6
 /// 30 day partitions in place, as after a month.
 void make_days(Session& session) { session.run("select inbox.make_partitions(" + std::to_string(days_in_place) + ")"); }
 
-SteadyRun trickle_through(const Options& options, const ScratchDatabase& database, int partitions) {
+SteadyRun trickle_through(const Options& options, const ScratchDatabase& database, int partitions, Report& report) {
+  const SteadyLoad load{.per_second = trickle_per_second, .time = time_of(options)};
+  {
+    Topic topic{options.kafka, partitions};
+    report.note("broker's share: " + percentiles_text(consume_steadily(options, topic, load)));
+  }
   Topic topic{options.kafka, partitions};
-  return run_steadily(options, database.url(), topic,
-                      {.per_second = trickle_per_second, .time = time_of(options)}, make_days);
+  SteadyRun out = run_steadily(options, database.url(), topic, load, make_days);
+  report.run(std::to_string(partitions) + " partitions", out.run);
+  report.note(percentiles_text(out.latencies));
+  return out;
 }
 
 }  // namespace
@@ -51,12 +58,8 @@ void measure_latency(const Options& options, Report& report) {
 
 void measure_partitions(const Options& options, Report& report) {
   const ScratchDatabase database{options.postgres};
-  const SteadyRun few = trickle_through(options, database, options.partitions);
-  report.run(std::to_string(options.partitions) + " partitions", few.run);
-  report.note(percentiles_text(few.latencies));
-  const SteadyRun many = trickle_through(options, database, many_partitions);
-  report.run(std::to_string(many_partitions) + " partitions", many.run);
-  report.note(percentiles_text(many.latencies));
+  const SteadyRun few = trickle_through(options, database, options.partitions, report);
+  const SteadyRun many = trickle_through(options, database, many_partitions, report);
   const auto compare = [&](const std::string& what, double with_many, double with_few) {
     const double times = with_few > 0 ? with_many / with_few : 1;
     report.goal("200 partitions, 30 days: " + what, fixed(times, 2) + " times", "<= 2 times", times <= 2);
