@@ -345,15 +345,9 @@ void add_database(std::vector<MetricRow>& rows) {
       "vacuum_pinned_seconds",
       "Age of a session's snapshot that keeps vacuum from cleaning up, from 5 minutes on; else 0.", {},
       [](const Figures& figures, Exposition& out) { out.add(static_cast<double>(figures.seen.pinned.count())); }));
-  rows.push_back(counter("trace_spans_total",
-                         "Spans by what became of them: exported; dropped: the queue was full or "
-                         "nobody took them; refused: the collector said no.",
-                         {"outcome"}, [](const Figures& figures, Exposition& out) {
-                           if (figures.traces == nullptr) return;
-                           out.add({"exported"}, figures.traces->exported.load());
-                           out.add({"dropped"}, figures.traces->dropped.load());
-                           out.add({"refused"}, figures.traces->refused.load());
-                         }));
+}
+
+void add_admin(std::vector<MetricRow>& rows) {
   rows.push_back(gauge("admin_connections", "Open connections to the admin port.", {},
                        [](const Figures& figures, Exposition& out) {
                          if (figures.http != nullptr) out.add(figures.http->open.load());
@@ -371,11 +365,21 @@ void add_database(std::vector<MetricRow>& rows) {
                          [](const Figures& figures, Exposition& out) {
                            if (figures.http != nullptr) out.add(figures.http->evicted.load());
                          }));
+  rows.push_back(counter("trace_spans_total",
+                         "Spans by what became of them: exported; dropped: the queue was full or "
+                         "nobody took them; refused: the collector said no.",
+                         {"outcome"}, [](const Figures& figures, Exposition& out) {
+                           if (figures.traces == nullptr) return;
+                           out.add({"exported"}, figures.traces->exported.load());
+                           out.add({"dropped"}, figures.traces->dropped.load());
+                           out.add({"refused"}, figures.traces->refused.load());
+                         }));
 }
 
 std::vector<MetricRow> all_rows() {
   std::vector<MetricRow> rows;
-  for (const auto add : {add_process, add_kafka, add_ingest, add_backlog, add_handlers, add_database}) add(rows);
+  for (const auto add : {add_process, add_kafka, add_ingest, add_backlog, add_handlers, add_database, add_admin})
+    add(rows);
   return rows;
 }
 

@@ -10,8 +10,8 @@ namespace inboxd::dispatcher {
 
 Dispatcher::Dispatcher(const config::Dispatch& settings, const config::Database& database, base::Uuid owner,
                        inbox::Watchdog& watchdog, settler::Settler& settler, base::Logger& log)
-    : Dispatcher{settings, database_deliveries(database, owner, watchdog, log),         settler, log,
-                 Limits{}, inbox::database_transactions(database, owner, watchdog, log)} {}
+    : Dispatcher{settings, database_deliveries(database, owner, watchdog, log), settler, log, Limits{},
+                 inbox::database_transactions(database, owner, watchdog, log)} {}
 
 Dispatcher::Dispatcher(const config::Dispatch& settings, std::unique_ptr<Deliveries> deliveries,
                        settler::Settler& settler, base::Logger& log, Limits limits,

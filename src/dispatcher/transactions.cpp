@@ -32,8 +32,6 @@ plugin::Verdict failure(std::string error_class, std::string message) {
 /// Whether the handler may have brought it about: then it is not repeated for ever. 08006 is a connection that is gone.
 bool may_be_the_handlers(const inbox::SqlError& error) { return error.sqlstate != "08006"; }
 
-milliseconds rounded(Worker::Clock::duration duration) { return std::chrono::duration_cast<milliseconds>(duration); }
-
 }  // namespace
 
 /// All of the chunk, transaction by transaction.
@@ -118,41 +116,25 @@ Worker::Step Worker::call_in_transaction(bool alone, bool is_first) {
     frame.events.push_back({each.event, each.topic, each.partition, each.attempt, each.has_content});
   }
   transaction_->begin_call(std::move(frame));
-  try {
-    verdicts_ = share_->instance->handle_in(*transaction_, delivered_, cancellation_, call_began_ + share_->deadline);
-  } catch (const std::exception& thrown) {
-    verdicts_.assign(delivered_.size(), failure("exception", thrown.what()));
-  }
+  ask();
   const inbox::CallEnd end = transaction_->end_call();
-  const auto now = Clock::now();
-  const auto duration = now - std::exchange(call_began_, now);
-  work_.busy += duration;
-  share_->in_hand->calls().observe(std::chrono::duration<double>(duration).count(), calls_);
+  const auto duration = note_time();
   if (end.must_repeat) {
     repeat_because_ = end.unresolved;
-    const std::lock_guard lock{mutex_};
-    calling_ = false;
-    return abandoned_ ? Step::given_up : Step::repeat;
+    return Step::repeat;
   }
   if (end.misdeed && delivered_.size() > 1) return Step::split;  // whose it was, shows when they go one by one
   if (!judge_call(end)) {
     if (alone && !is_first && end.ran) return Step::carefully;
     if (!alone || is_first) transaction_->undo_call();
   }
-  work_.events += static_cast<std::int64_t>(delivered_.size());
-  const std::lock_guard lock{mutex_};
-  if (abandoned_) return Step::given_up;
-  calling_ = false;
-  chunk_.end_call(std::move(verdicts_), rounded(duration),
-                  share_->cancelled ? Chunk::Cancelled::is_an_interruption : Chunk::Cancelled::is_a_failure);
-  return Step::called;
+  return end_call(duration) ? Step::called : Step::given_up;
 }
 
 /// What the verdicts are worth after what the call did; whether what it wrote stays.
 bool Worker::judge_call(const inbox::CallEnd& end) {
-  verdicts_.resize(delivered_.size(), failure("no-verdict", "the handler returned no verdict for the event"));
   if (end.misdeed) {
-    std::fill(verdicts_.begin(), verdicts_.end(), failure("sql.session", "the handler " + *end.misdeed));
+    verdicts_.assign(delivered_.size(), failure("sql.session", "the handler " + *end.misdeed));
     return false;
   }
   if (end.unresolved) {
@@ -211,7 +193,7 @@ Worker::GroupEnd Worker::commit(std::size_t events) {
   return is_refused && events > 1 ? GroupEnd::split : GroupEnd::repeat;
 }
 
-void Worker::note_committed(std::vector<settler::Report>& reports, std::vector<settler::Gathered>& sums) {
+void Worker::note_committed(const std::vector<settler::Report>& reports, const std::vector<settler::Gathered>& sums) {
   const auto now = Clock::now();
   std::size_t next = 0;
   const settler::Run* last = nullptr;

@@ -75,21 +75,39 @@ bool Worker::next_call() {
 }
 
 void Worker::call() {
+  ask();
+  end_call(note_time());
+}
+
+/// The handler's verdicts on what is delivered.
+void Worker::ask() {
+  const auto deadline = call_began_ + share_->deadline;
   try {
-    verdicts_ = share_->instance->handle(delivered_, cancellation_, call_began_ + share_->deadline);
+    verdicts_ = transaction_ ? share_->instance->handle_in(*transaction_, delivered_, cancellation_, deadline)
+                             : share_->instance->handle(delivered_, cancellation_, deadline);
   } catch (const std::exception& thrown) {
     verdicts_.assign(delivered_.size(), {plugin::Verdict::Kind::retry, std::nullopt, "exception", thrown.what()});
   }
+}
+
+/// How long the call took that is over now.
+Worker::Clock::duration Worker::note_time() {
   const auto now = Clock::now();
   const auto duration = now - std::exchange(call_began_, now);
-  work_.events += static_cast<std::int64_t>(delivered_.size());
   work_.busy += duration;
   share_->in_hand->calls().observe(std::chrono::duration<double>(duration).count(), calls_);
+  return duration;
+}
+
+/// Its verdicts count; false where it was given up meanwhile.
+bool Worker::end_call(Clock::duration duration) {
+  work_.events += static_cast<std::int64_t>(delivered_.size());
   const std::lock_guard lock{mutex_};
-  if (abandoned_) return;
+  if (abandoned_) return false;
   calling_ = false;
   chunk_.end_call(std::move(verdicts_), rounded(duration),
                   share_->cancelled ? Chunk::Cancelled::is_an_interruption : Chunk::Cancelled::is_a_failure);
+  return true;
 }
 
 void Worker::report_and_return() {

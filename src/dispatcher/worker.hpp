@@ -78,6 +78,9 @@ class Worker final {
   bool begin_call(std::size_t most_events);
   bool next_call();
   void call();
+  void ask();
+  Clock::duration note_time();
+  bool end_call(Clock::duration duration);
   void report_and_return();
 
   // transactions.cpp: the same with a transaction around some calls.
@@ -89,7 +92,7 @@ class Worker final {
   bool judge_call(const inbox::CallEnd& end);
   GroupEnd commit(std::size_t events);
   GroupEnd undo_group(GroupEnd end, std::size_t events);
-  void note_committed(std::vector<settler::Report>& reports, std::vector<settler::Gathered>& sums);
+  void note_committed(const std::vector<settler::Report>& reports, const std::vector<settler::Gathered>& sums);
   void note_lost(const std::vector<inbox::LeaseKey>& lost);
   bool wait_to_repeat(int tries);
   bool wait_to_reconnect(int losses);

@@ -1,12 +1,12 @@
 #include "inbox/claim.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
 #include "inbox/arrays.hpp"
 #include "inbox/connection_access.hpp"
+#include "inbox/pipeline.hpp"
 #include "inbox/rows.hpp"
 #include "statements.hpp"
 
@@ -158,18 +158,12 @@ event::Event read_event(const BinaryRow& row, std::int32_t shard_id, base::Arena
 }
 
 std::shared_ptr<PGresult> fetch(Connection::Access& access, Ranges& ranges, bool payloads) {
-  std::array<const char*, 7> values{};
-  std::array<int, 7> lengths{};
-  std::array<int, 7> formats{};
-  std::size_t i = 0;
+  WireParameters parameters;
   for (ArrayParameter* array : {&ranges.run, &ranges.shard, &ranges.first, &ranges.end, &ranges.from, &ranges.to}) {
-    const auto bytes = array->finish();
-    values[i] = reinterpret_cast<const char*>(bytes.data());
-    lengths[i] = static_cast<int>(bytes.size());
-    formats[i++] = 1;
+    parameters.add(array->finish());
   }
-  values[6] = payloads ? "t" : "f";
-  return access.fetch(statements::fetch_events, 7, values.data(), lengths.data(), formats.data());
+  parameters.add(payloads ? "t" : "f", 1, 0);
+  return access.fetch(statements::fetch_events, parameters);
 }
 
 /// Reads the events of rows [begin, end) into one block; returns its bytes.

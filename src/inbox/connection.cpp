@@ -228,11 +228,13 @@ pqxx::result Connection::Access::run(const Statement& statement, const pqxx::par
   return result;
 }
 
-std::shared_ptr<PGresult> Connection::Access::fetch(const Statement& statement, int count, const char* const* values,
-                                                    const int* lengths, const int* formats) {
+std::shared_ptr<PGresult> Connection::Access::fetch(const Statement& statement, const WireParameters& parameters) {
   std::shared_ptr<PGresult> result;
   guarded(Effect::reads, [&] {
     prepare(statement);
+    const int count = parameters.count();
+    const char* const* const values = parameters.values.data();
+    const int *const lengths = parameters.lengths.data(), *const formats = parameters.formats.data();
     PGresult* const got =
         settings.prepare ? PQexecPrepared(raw, statement.name, count, values, lengths, formats, 1)
                          : PQexecParams(raw, text_of(statement).c_str(), count, nullptr, values, lengths, formats, 1);

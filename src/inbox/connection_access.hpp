@@ -9,6 +9,7 @@
 
 #include "inbox/connection.hpp"
 #include "inbox/database_error.hpp"
+#include "inbox/pipeline.hpp"
 #include "inbox/statement.hpp"
 
 namespace inboxd::inbox {
@@ -44,8 +45,7 @@ struct Connection::Access {
   pqxx::result run(const Statement& statement, const pqxx::params& parameters, Effect effect = Effect::writes);
 
   /// The same with the rows in PostgreSQL's binary format: for the events of a claim. Reads only.
-  std::shared_ptr<PGresult> fetch(const Statement& statement, int count, const char* const* values, const int* lengths,
-                                  const int* formats);
+  std::shared_ptr<PGresult> fetch(const Statement& statement, const WireParameters& parameters);
 
   /// Runs `work` in a transaction of several statements and commits it, unless `work` returns false.
   template <class Work>

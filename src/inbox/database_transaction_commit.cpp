@@ -24,10 +24,6 @@ constexpr milliseconds resolve_again{100};
 constexpr const char* poolers_settings =
     "{application_name,client_encoding,DateStyle,TimeZone,IntervalStyle,standard_conforming_strings}";
 
-void add(WireParameters& to, ArrayParameter& array) {
-  const auto bytes = array.finish();
-  to.add(reinterpret_cast<const char*>(bytes.data()), bytes.size(), 1);
-}
 void add(WireParameters& to, const std::string& text) { to.add(text.c_str(), text.size(), 0); }
 
 std::vector<LeaseKey> keys_of(const std::vector<Settlement>& settlements) {
@@ -70,7 +66,7 @@ void DatabaseTransaction::add_settlements(Pipeline& pipeline, const std::vector<
   const auto add_arrays = [&](auto& arrays, const Statement& statement) {
     WireParameters parameters;
     add(parameters, owner_);
-    arrays.each([&](ArrayParameter& array) { add(parameters, array); });
+    arrays.each([&](ArrayParameter& array) { parameters.add(array.finish()); });
     add_daemons(pipeline, statement, parameters);
   };
   if (any_others) add_arrays(others, statements::tx_settle);
@@ -100,7 +96,7 @@ CommitEnd DatabaseTransaction::commit(const std::vector<Settlement>& settlements
 
 CommitEnd DatabaseTransaction::try_commit(const std::vector<Settlement>& settlements) {
   const bool looks = begun_ && session_is_due();
-  std::size_t committed = 0;
+  std::size_t committed = 0, looked = 0;
   const Sent sent = send(Effect::writes, settings_.deadline, false, [&](Pipeline& pipeline) {
     if (!begun_) pipeline.run("begin");
     begun_ = true;
@@ -110,7 +106,7 @@ CommitEnd DatabaseTransaction::try_commit(const std::vector<Settlement>& settlem
     if (looks) {
       WireParameters parameters;
       parameters.add(poolers_settings, std::strlen(poolers_settings), 0);
-      add_daemons(pipeline, statements::tx_session_left, parameters);
+      looked = add_daemons(pipeline, statements::tx_session_left, parameters);
     }
     if (!settings_.prepare) add_forgetting(pipeline, cache_.clear());
   });
@@ -121,20 +117,11 @@ CommitEnd DatabaseTransaction::try_commit(const std::vector<Settlement>& settlem
   CommitEnd end;
   if (ended_otherwise) throw DatabaseError{{Fault::reconnect, "", "COMMIT ended the transaction without committing"}};
   if (bad > sent.results.begin() + static_cast<std::ptrdiff_t>(committed)) {
-    if (looks) {
-      for (std::size_t i = committed + 1; i < sent.results.size(); ++i) {
-        const bool is_answer = !is_good(sent.results[i].get()) || PQntuples(sent.results[i].get()) == 1;
-        if (is_answer) {
-          judge_session(sent.results[i].get());
-          break;
-        }
-      }
-    }
+    if (looks) judge_session(sent.results[looked].get());
     forget_transaction();
     return end;
   }
-  SqlError error = error_of(bad->get());
-  error.position = 0;
+  SqlError error = error_elsewhere(bad->get());
   roll_back();
   if (error.sqlstate == lease_lost) return owed_of(settlements);
   end.kind = is_repeated_state(error.sqlstate) ? CommitEnd::Kind::repeat : CommitEnd::Kind::refused;
@@ -155,7 +142,7 @@ CommitEnd DatabaseTransaction::owed_of(const std::vector<Settlement>& settlement
   const Sent sent = send(Effect::reads, settings_.deadline, false, [&](Pipeline& pipeline) {
     WireParameters parameters;
     add(parameters, owner_);
-    for (ArrayParameter* array : {&id, &fence, &settled}) add(parameters, *array);
+    for (ArrayParameter* array : {&id, &fence, &settled}) parameters.add(array->finish());
     add_daemons(pipeline, statements::tx_still_owed, parameters);
   });
   if (const PGresult* const bad = first_failure(sent.results)) {

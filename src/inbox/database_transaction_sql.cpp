@@ -1,10 +1,8 @@
 // A handler's statements: prepared under the daemon's role, run under the handler's.
-#include <endian.h>
-
 #include <algorithm>
 #include <array>
 
-#include "inbox/arrays.hpp"
+#include "inbox/call_events.hpp"
 #include "inbox/database_transaction.hpp"
 #include "statements.hpp"
 
@@ -16,10 +14,6 @@ using Effect = Connection::Access::Effect;
 
 /// The server ends a statement at the call's deadline; the socket is cut where it has not said so for this much longer.
 constexpr milliseconds grace{2'000};
-/// The session is looked at after each statement for its first runs, then every so often.
-constexpr int looks_at_a_statement = 3;
-constexpr std::chrono::seconds look_every{1};
-
 /// What a plan says that was made before the table, or the rights, changed.
 bool is_stale_plan(std::string_view sqlstate) { return sqlstate == "0A000" || sqlstate == "42501"; }
 
@@ -38,122 +32,6 @@ std::unique_ptr<SqlResult> result_with(SqlError error) {
 
 PreparedSqlCache::Key key_of(const SqlStatement& statement, Sight sight) {
   return {std::string{statement.text}, sight, statement.values.size()};
-}
-
-/// Relation `events`, its parameters numbered behind the handler's.
-std::string events_expression(const std::string& text, std::size_t before) {
-  std::string out;
-  for (std::size_t at = text.find("events as"); at < text.size(); ++at) {
-    if (text[at] != '$') {
-      out += text[at];
-      continue;
-    }
-    std::size_t number = 0;
-    while (at + 1 < text.size() && text[at + 1] >= '0' && text[at + 1] <= '9') {
-      number = number * 10 + static_cast<std::size_t>(text[++at] - '0');
-    }
-    out += "$" + std::to_string(number + before);
-  }
-  return out;
-}
-
-/// The parameters of tx_events, and of tx_events_sent.
-constexpr std::size_t place_parameters = 6;
-constexpr std::size_t sent_parameters = 14;
-
-std::size_t event_parameters(Sight sight) {
-  if (sight == Sight::none) return 0;
-  return sight == Sight::sent ? sent_parameters : place_parameters;
-}
-
-void add_array(SqlParameters& to, ArrayParameter& array) {
-  const auto bytes = array.finish();
-  to.add_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, 1);
-}
-
-std::string wire_time(event::Microseconds time) {
-  const std::uint64_t wire = htobe64(static_cast<std::uint64_t>(time - postgres_epoch_us));
-  return {reinterpret_cast<const char*>(&wire), sizeof wire};
-}
-
-/// Which events, as neighbouring offsets.
-void add_places(SqlParameters& to, std::span<const CallEvent> events) {
-  using Type = ArrayParameter::Type;
-  ArrayParameter shard{Type::int4}, first{Type::int8}, end{Type::int8}, attempt{Type::int4};
-  event::Microseconds from = events.empty() ? 0 : events.front().event->received_at, until = from;
-  for (std::size_t i = 0; i < events.size();) {
-    const CallEvent& begin = events[i];
-    std::int64_t next = begin.event->offset;
-    for (; i < events.size() && events[i].event->shard_id == begin.event->shard_id &&
-           events[i].attempt == begin.attempt && events[i].event->offset == next;
-         ++i, ++next) {
-      from = std::min(from, events[i].event->received_at);
-      until = std::max(until, events[i].event->received_at);
-    }
-    shard.add(begin.event->shard_id);
-    first.add(begin.event->offset);
-    end.add(next);
-    attempt.add(begin.attempt);
-  }
-  for (ArrayParameter* array : {&shard, &first, &end}) add_array(to, *array);
-  to.add_bytes(wire_time(from), 1);
-  to.add_bytes(wire_time(until), 1);
-  add_array(to, attempt);
-}
-
-/// Their columns, in the order of tx_events_sent.
-void add_columns(SqlParameters& to, std::span<const CallEvent> events) {
-  using Type = ArrayParameter::Type;
-  ArrayParameter id{Type::uuid}, source_id{Type::text}, topic{Type::text}, partition{Type::int4}, offset{Type::int8},
-      type{Type::text}, source{Type::text}, subject{Type::text}, key{Type::bytea}, payload{Type::bytea},
-      headers{Type::bytea}, occurred{Type::timestamptz}, received{Type::timestamptz}, attempt{Type::int4};
-  for (const CallEvent& each : events) {
-    const event::Event& event = *each.event;
-    id.add(event.event_id);
-    source_id.add(event.source_id);
-    topic.add(each.topic);
-    partition.add(each.partition);
-    offset.add(event.offset);
-    type.add(event.event_type);
-    source.add(event.source);
-    subject.add(event.subject);
-    key.add(event.key);
-    payload.add(event.payload);
-    headers.add(event.headers);
-    occurred.add_time(event.occurred_at);
-    received.add_time(event.received_at);
-    attempt.add(each.attempt);
-  }
-  for (ArrayParameter* array : {&id, &source_id, &topic, &partition, &offset, &type, &source, &subject, &key, &payload,
-                                &headers, &occurred, &received, &attempt}) {
-    add_array(to, *array);
-  }
-}
-
-void add_events(SqlParameters& to, Sight sight, std::span<const CallEvent> events) {
-  if (sight == Sight::in_place) add_places(to, events);
-  if (sight == Sight::sent) add_columns(to, events);
-}
-
-Sight sight_of(const SqlStatement& statement, std::span<const CallEvent> events) {
-  if (!statement.with_events) return Sight::none;
-  if (events.empty() || static_cast<std::int64_t>(events.size()) > most_events_sent) return Sight::in_place;
-  std::size_t bytes = 0;
-  for (const CallEvent& each : events) {
-    if (!each.has_content) return Sight::in_place;
-    bytes += event::size_of(*each.event);
-  }
-  return bytes <= most_bytes_sent ? Sight::sent : Sight::in_place;
-}
-
-std::span<const CallEvent> part_of(const std::vector<CallEvent>& events, std::size_t first, std::size_t count) {
-  first = std::min(first, events.size());
-  return std::span{events}.subspan(first, std::min(count, events.size() - first));
-}
-
-SqlError without_position(SqlError error) {
-  error.position = 0;
-  return error;
 }
 
 }  // namespace
@@ -312,67 +190,14 @@ std::unique_ptr<SqlResult> DatabaseTransaction::describe(const SqlStatement& sta
 std::optional<SqlError> DatabaseTransaction::explain(const SqlStatement& statement, const PreparedSql& prepared) {
   if (!with_expression(statement.text, "")) return std::nullopt;  // no plan: DO, CALL, SET LOCAL and the like
   std::string nulls;
-  const std::size_t count = prepared.types.size() + (statement.with_events ? place_parameters : 0);
+  const std::size_t count = prepared.types.size() + (statement.with_events ? event_parameters(Sight::in_place) : 0);
   for (std::size_t i = 0; i < count; ++i) nulls += i == 0 ? "(null" : ", null";
   if (count > 0) nulls += ")";
   const Sent sent = send(Effect::reads, settings_.deadline, true, [&](Pipeline& pipeline) {
     pipeline.run("explain execute \"" + prepared.name + "\"" + nulls);
   });
   const PGresult* const bad = first_failure(sent.results);
-  return bad == nullptr ? std::nullopt : std::optional{without_position(error_of(bad))};
-}
-
-// ---- the session
-
-bool DatabaseTransaction::session_is_due() const {
-  if (run_.empty()) return false;
-  if (Clock::now() - last_look_ >= look_every) return true;
-  auto& cache = const_cast<PreparedSqlCache&>(cache_);
-  return std::any_of(run_.begin(), run_.end(), [&](const PreparedSqlCache::Key& key) {
-    const PreparedSql* const found = cache.find(key);
-    return found != nullptr && found->clean < looks_at_a_statement;
-  });
-}
-
-/// Before COMMIT, while the event can still be made to fail for it.
-void DatabaseTransaction::look_at_session() {
-  try {
-    const Sent sent = send(Effect::reads, settings_.deadline, false, [&](Pipeline& pipeline) {
-      const bool switches = !settings_.handler_role.empty();
-      if (switches) add_role(pipeline, "none");
-      add_daemons(pipeline, statements::tx_session_held, {});
-      if (switches) add_role(pipeline, settings_.handler_role);
-    });
-    if (const PGresult* const bad = first_failure(sent.results)) {
-      failed(without_position(error_of(bad)));
-      return;
-    }
-    for (const Result& result : sent.results) {
-      const bool is_answer =
-          PQntuples(result.get()) == 1 && std::string_view{PQfname(result.get(), 0)} == "session_held";
-      if (is_answer && PQgetisnull(result.get(), 0, 0) == 0) misdeed_ = PQgetvalue(result.get(), 0, 0);
-    }
-  } catch (...) {
-    lost(inbox::describe(std::current_exception()));
-  }
-}
-
-/// After COMMIT: what outlived the transaction is undone already, and told.
-void DatabaseTransaction::judge_session(const PGresult* result) {
-  last_look_ = Clock::now();
-  if (!is_good(result)) {
-    connection_.close();
-    return;
-  }
-  if (PQgetisnull(result, 0, 0) != 0) return note_clean();
-  log_.warn("dispatcher: the handler changed its session, which is the daemon's; it was put right",
-            {{"worker", purpose_}, {"what", PQgetvalue(result, 0, 0)}});
-}
-
-void DatabaseTransaction::note_clean() {
-  for (const auto& key : run_) {
-    if (PreparedSql* const found = cache_.find(key)) ++found->clean;
-  }
+  return bad == nullptr ? std::nullopt : std::optional{error_elsewhere(bad)};
 }
 
 }  // namespace inboxd::inbox

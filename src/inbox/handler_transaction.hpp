@@ -68,7 +68,7 @@ struct CommitEnd {
 class HandlerTransaction : public HandlerSql {
  public:
   virtual void begin_call(CallFrame frame) = 0;
-  /// `keep` false: what the call wrote is undone.
+  /// The call has returned; what it wrote stays unless it is undone before the next one begins.
   virtual CallEnd end_call() = 0;
   virtual void undo_call() = 0;
   /// Records what became of the events and commits. A COMMIT in doubt is resolved before this returns.

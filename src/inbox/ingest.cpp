@@ -4,8 +4,8 @@
 #include <charconv>
 #include <numeric>
 
-#include "inbox/arrays.hpp"
 #include "inbox/connection_access.hpp"
+#include "inbox/event_columns.hpp"
 #include "statements.hpp"
 
 namespace inboxd::inbox {
@@ -22,7 +22,9 @@ struct Arrays {
   ArrayParameter step_shard{Type::int4}, step_epoch{Type::int4}, step_expected{Type::int8}, step_next{Type::int8},
       step_leader{Type::int4};
   ArrayParameter ledger_id, ledger_shard, ledger_offset, ledger_digest;
-  ArrayParameter shard, offset, id, source_id, type, source, subject, key, payload, headers, occurred, kafka;
+  ArrayParameter shard;
+  EventColumns columns;
+  ArrayParameter kafka;
   ArrayParameter run_handler{Type::int4}, run_shard{Type::int4}, run_pending{Type::text}, run_events{Type::int4},
       run_lease{Type::int4};
   ArrayParameter q_shard{Type::int4}, q_offset{Type::int8}, q_reason{Type::text}, q_detail{Type::text},
@@ -48,10 +50,8 @@ Arrays::Arrays(const IngestBatch& batch)
 
 Arrays::Arrays(const IngestBatch& batch, std::size_t n, std::size_t key_bytes, std::size_t payload_bytes)
     : ledger_id{Type::uuid, n * 20}, ledger_shard{Type::int4, n * 8}, ledger_offset{Type::int8, n * 12},
-      ledger_digest{Type::int8, n * 12}, shard{Type::int4, n * 8}, offset{Type::int8, n * 12}, id{Type::uuid, n * 20},
-      source_id{Type::text, n * 4}, type{Type::text, n * 20}, source{Type::text, n * 4}, subject{Type::text, n * 4},
-      key{Type::bytea, key_bytes}, payload{Type::bytea, payload_bytes}, headers{Type::bytea, n * 4},
-      occurred{Type::timestamptz, n * 12}, kafka{Type::timestamptz, n * 12} {
+      ledger_digest{Type::int8, n * 12}, shard{Type::int4, n * 8}, columns{n, key_bytes, payload_bytes},
+      kafka{Type::timestamptz, n * 12} {
   for (const ShardStep& step : batch.steps) {
     step_shard.add(step.shard_id);
     step_epoch.add(step.epoch);
@@ -93,16 +93,7 @@ void Arrays::add_ledger(const std::vector<event::Event>& events) {
 
 void Arrays::add_event(const event::Event& event) {
   shard.add(event.shard_id);
-  offset.add(event.offset);
-  id.add(event.event_id);
-  source_id.add(event.source_id);
-  type.add(event.event_type);
-  source.add(event.source);
-  subject.add(event.subject);
-  key.add(event.key);
-  payload.add(event.payload);
-  headers.add(event.headers);
-  occurred.add_time(event.occurred_at);
+  columns.add(event);
   kafka.add_time(event.kafka_timestamp);
 }
 
@@ -129,13 +120,14 @@ pqxx::params Arrays::parameters(const IngestBatch& batch, bool expects_duplicate
   }
   out.append(expects_duplicates);
   out.append(repeats);
-  for (ArrayParameter* array :
-       {&ledger_id, &ledger_shard, &ledger_offset, &ledger_digest, &shard, &offset, &id, &source_id, &type, &source,
-        &subject, &key, &payload, &headers, &occurred, &kafka, &run_handler, &run_shard, &run_pending, &run_events,
-        &run_lease, &q_shard, &q_offset, &q_reason, &q_detail, &q_key, &q_payload, &q_size, &q_digest, &q_headers,
-        &q_kafka}) {
-    out.append(array->finish());
-  }
+  const auto add = [&](const auto& arrays) {
+    for (ArrayParameter* array : arrays) out.append(array->finish());
+  };
+  add(std::array{&ledger_id, &ledger_shard, &ledger_offset, &ledger_digest, &shard});
+  add(columns.in_order());
+  add(std::array{&kafka, &run_handler, &run_shard, &run_pending, &run_events, &run_lease});
+  add(std::array{&q_shard, &q_offset, &q_reason, &q_detail, &q_key, &q_payload, &q_size, &q_digest, &q_headers,
+                 &q_kafka});
   return out;
 }
 

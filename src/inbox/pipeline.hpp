@@ -1,8 +1,10 @@
 #pragma once
 #include <libpq-fe.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace inboxd::inbox {
@@ -16,6 +18,10 @@ struct WireParameters {
     values.push_back(value);
     lengths.push_back(static_cast<int>(length));
     formats.push_back(format);
+  }
+  /// A finished array: binary.
+  void add(std::basic_string_view<std::byte> array) {
+    add(reinterpret_cast<const char*>(array.data()), array.size(), 1);
   }
   int count() const { return static_cast<int>(values.size()); }
 };

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "inbox/sql_rows.hpp"
 #include "inbox/sql_text.hpp"
-#include "inbox/sql_values.hpp"
 
 namespace inboxd::inbox {
 

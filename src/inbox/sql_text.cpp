@@ -81,15 +81,12 @@ constexpr std::array<std::string_view, 7> of_the_session{"RESET", "DISCARD", "LI
 constexpr std::array<std::string_view, 8> with_expressions{"INSERT", "UPDATE", "DELETE", "MERGE",
                                                            "SELECT", "VALUES", "TABLE",  "WITH"};
 
+/// Whether it says so somewhere; a comment counts, too.
 bool says(std::string_view sql, std::string_view phrase) {
-  Words words{sql};
-  std::string rest{sql};
-  std::transform(rest.begin(), rest.end(), rest.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  std::string spaced;  // every run of white space is one blank
-  for (const char c : rest) {
+  std::string spaced;  // in upper case, every run of white space one blank
+  for (const char c : sql) {
     if (!is_space(c))
-      spaced += c;
+      spaced += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     else if (!spaced.empty() && spaced.back() != ' ')
       spaced += ' ';
   }

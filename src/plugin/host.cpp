@@ -63,14 +63,8 @@ HandlerHost::HandlerHost(base::Logger& its_log, std::string its_handler, inbox::
 
 const inboxd_sql_result* HandlerHost::describe(const inboxd_sql_statement* statement) const {
   if (describer_ == nullptr) return nullptr;
-  const SqlQuestion question{statement, 0};
-  std::unique_ptr<inbox::SqlResult> result;
-  if (question.nonsense) {
-    result = std::make_unique<inbox::SqlResult>();
-    result->error = question.nonsense;
-  } else {
-    result = describer_->describe(question.statement);
-  }
+  auto result =
+      SqlQuestion{statement, 0}.answered_by([&](const auto& asked) { return describer_->describe(asked); });
   if (!result) return nullptr;
   described_ = std::make_unique<SqlAnswer>(std::move(result));
   return described_.get();

@@ -119,7 +119,7 @@ base::Result<std::unique_ptr<Instance>> make_instance(const inboxd_plugin* table
 base::Result<std::unique_ptr<Instance>> load(const config::Handler& handler, const SearchPath& where,
                                              base::Logger& log, inbox::SqlDescriber* describer) {
   const auto library = open_library(handler.plugin, where);
-  if (!library) return base::Problem{library.problem().message};
+  if (!library) return library.problem();
   for (const Remark& remark : library.value().remarks) {
     log.write(remark.level, "handler: " + remark.text, {{"handler", handler.name}},
               "handler: a line while it was loaded");

@@ -97,14 +97,7 @@ SqlQuestion::SqlQuestion(const inboxd_sql_statement* said, std::size_t events) {
 }
 
 const inboxd_sql_result* CallSql::execute(const inboxd_sql_statement* said) {
-  const SqlQuestion question{said, events_};
-  std::unique_ptr<inbox::SqlResult> result;
-  if (question.nonsense) {
-    result = std::make_unique<inbox::SqlResult>();
-    result->error = question.nonsense;
-  } else {
-    result = sql_.execute(question.statement);
-  }
+  auto result = SqlQuestion{said, events_}.answered_by([&](const auto& statement) { return sql_.execute(statement); });
   answers_.push_back(std::make_unique<SqlAnswer>(std::move(result)));
   return answers_.back().get();
 }

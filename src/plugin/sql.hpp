@@ -25,6 +25,15 @@ struct SqlQuestion {
   std::vector<inbox::SqlValue> values;
   inbox::SqlStatement statement;
   std::optional<inbox::SqlError> nonsense;
+
+  /// The database's answer, or what is wrong with the question itself.
+  template <class Ask>
+  std::unique_ptr<inbox::SqlResult> answered_by(Ask ask) const {
+    if (!nonsense) return ask(statement);
+    auto result = std::make_unique<inbox::SqlResult>();
+    result->error = nonsense;
+    return result;
+  }
 };
 
 /// SQL during one call: the extension's part of it. The call's thread. Results live until they are released, or it

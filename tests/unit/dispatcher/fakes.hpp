@@ -171,6 +171,25 @@ class SayingInstance final : public plugin::Instance {
 
 inline plugin::Verdict say_done(const plugin::Delivered&, const plugin::Cancellation&) { return {}; }
 
+inline plugin::Verdict retry(std::string error_class = "busy",
+                             std::optional<std::chrono::milliseconds> delay = std::nullopt) {
+  return {plugin::Verdict::Kind::retry, delay, std::move(error_class), "made up"};
+}
+
+/// Which offsets a handler saw, how often.
+struct Seen {
+  std::mutex mutex;
+  std::multiset<std::int64_t> offsets;
+  void note(const plugin::Delivered& each) {
+    const std::lock_guard lock{mutex};
+    offsets.insert(each.event->offset);
+  }
+  std::size_t count() {
+    const std::lock_guard lock{mutex};
+    return offsets.size();
+  }
+};
+
 /// A door that calls wait behind; what is needed of it outlives the test that forgot a call.
 struct Door {
   std::mutex mutex;

@@ -1,4 +1,4 @@
-#include "inbox/sql_values.hpp"
+#include "inbox/sql_rows.hpp"
 
 #include <arpa/inet.h>
 #include <endian.h>
@@ -9,190 +9,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <deque>
 #include <limits>
 
 #include "base/uuid.hpp"
 #include "inbox/arrays.hpp"
+#include "inbox/sql_types.hpp"
 
 namespace inboxd::inbox {
-namespace {
-
-/// The types that have a binary form here, by their oids (pg_type.dat; they never change).
-enum Type : Oid {
-  bool_type = 16,
-  bytea_type = 17,
-  name_type = 19,
-  int8_type = 20,
-  int2_type = 21,
-  int4_type = 23,
-  text_type = 25,
-  oid_type = 26,
-  json_type = 114,
-  float4_type = 700,
-  float8_type = 701,
-  unknown_type = 705,
-  bpchar_type = 1042,
-  varchar_type = 1043,
-  timestamptz_type = 1184,
-  uuid_type = 2950,
-  void_type = 2278,
-  jsonb_type = 3802
-};
-
-template <class Wire>
-std::string raw(Wire wire) {
-  std::string out(sizeof wire, '\0');
-  std::memcpy(out.data(), &wire, sizeof wire);
-  return out;
-}
-std::string wire8(std::int64_t value) { return raw(htobe64(static_cast<std::uint64_t>(value))); }
-std::string wire4(std::int32_t value) { return raw(htonl(static_cast<std::uint32_t>(value))); }
-std::string wire2(std::int16_t value) { return raw(htons(static_cast<std::uint16_t>(value))); }
-
-std::string wire_float(double number, Oid type) {
-  if (type == float4_type) {
-    const auto narrow = static_cast<float>(number);
-    std::uint32_t bits = 0;
-    std::memcpy(&bits, &narrow, sizeof bits);
-    return raw(htonl(bits));
-  }
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, &number, sizeof bits);
-  return raw(htobe64(bits));
-}
-
-/// Fewer digits where they say the same.
-std::string text_of(double number) {
-  char text[40];
-  const auto end = std::to_chars(text, text + sizeof text, number);
-  return {text, end.ptr};
-}
-
-/// ISO 8601 in UTC, as every PostgreSQL reads it.
-std::string text_of_time(event::Microseconds time) {
-  std::int64_t seconds = time / 1'000'000, rest = time % 1'000'000;
-  if (rest < 0) {
-    rest += 1'000'000;
-    --seconds;
-  }
-  const std::time_t since = seconds;
-  std::tm parts{};
-  gmtime_r(&since, &parts);
-  char text[64];
-  const int year = parts.tm_year + 1900;
-  std::snprintf(text, sizeof text, "%04d-%02d-%02d %02d:%02d:%02d.%06d+00%s", year > 0 ? year : 1 - year,
-                parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, static_cast<int>(rest),
-                year > 0 ? "" : " BC");
-  return text;
-}
-
-std::string text_of_uuid(std::string_view bytes) {
-  base::Uuid uuid;
-  std::memcpy(uuid.bytes.data(), bytes.data(), uuid.bytes.size());
-  return uuid.text();
-}
-
-bool is_text(Oid type) {
-  return type == text_type || type == varchar_type || type == bpchar_type || type == json_type || type == name_type ||
-         type == unknown_type;
-}
-
-SqlError out_of_range(std::int64_t value) {
-  SqlError error;
-  error.sqlstate = "22003";
-  error.message = "the parameter " + std::to_string(value) + " does not fit the integer type it is used as";
-  return error;
-}
-
-}  // namespace
-
-void SqlParameters::add_bytes(std::string bytes, int format) {
-  kept_.push_back(std::move(bytes));
-  wire_.add(kept_.back().data(), kept_.back().size(), format);
-}
-void SqlParameters::add_text(std::string text) { add_bytes(std::move(text), 0); }
-void SqlParameters::add_view(std::string_view bytes) {
-  wire_.add(bytes.data() == nullptr ? "" : bytes.data(), bytes.size(), 1);
-}
-
-std::optional<SqlError> SqlParameters::add(std::span<const SqlValue> values, const std::vector<Oid>& types) {
-  if (values.size() != types.size()) {
-    SqlError error;
-    error.sqlstate = "08P01";
-    error.message = "the statement has " + std::to_string(types.size()) + " parameters, " +
-                    std::to_string(values.size()) + " values were given";
-    return error;
-  }
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (auto error = add(values[i], types[i])) return error;
-  }
-  return std::nullopt;
-}
-
-std::optional<SqlError> SqlParameters::add(const SqlValue& value, Oid type) {
-  switch (value.type) {
-    case SqlType::null:
-      wire_.add(nullptr, 0, 0);
-      return std::nullopt;
-    case SqlType::boolean:
-      if (type == bool_type)
-        add_bytes(std::string(1, value.integer != 0 ? '\1' : '\0'), 1);
-      else
-        add_text(value.integer != 0 ? "true" : "false");
-      return std::nullopt;
-    case SqlType::int64:
-      if (type == int8_type) {
-        add_bytes(wire8(value.integer), 1);
-      } else if (type == int4_type) {
-        if (value.integer != static_cast<std::int32_t>(value.integer)) return out_of_range(value.integer);
-        add_bytes(wire4(static_cast<std::int32_t>(value.integer)), 1);
-      } else if (type == int2_type) {
-        if (value.integer != static_cast<std::int16_t>(value.integer)) return out_of_range(value.integer);
-        add_bytes(wire2(static_cast<std::int16_t>(value.integer)), 1);
-      } else {
-        add_text(std::to_string(value.integer));
-      }
-      return std::nullopt;
-    case SqlType::float8:
-      if (type == float8_type || type == float4_type)
-        add_bytes(wire_float(value.number, type), 1);
-      else
-        add_text(text_of(value.number));
-      return std::nullopt;
-    case SqlType::timestamptz:
-      if (type == timestamptz_type)
-        add_bytes(wire8(value.integer - postgres_epoch_us), 1);
-      else
-        add_text(text_of_time(value.integer));
-      return std::nullopt;
-    case SqlType::uuid:
-      if (type == uuid_type)
-        add_view(value.bytes.substr(0, 16));
-      else
-        add_text(text_of_uuid(value.bytes));
-      return std::nullopt;
-    case SqlType::bytea:
-    case SqlType::text:
-    case SqlType::json:
-      break;
-  }
-  if (is_text(type) || type == bytea_type) {
-    add_view(value.bytes);
-  } else if (type == jsonb_type) {
-    std::string versioned(1, '\1');  // of its binary form
-    versioned.append(value.bytes);
-    add_bytes(std::move(versioned), 1);
-  } else if (value.bytes.find('\0') != std::string_view::npos) {
-    SqlError error;
-    error.sqlstate = "22021";
-    error.message = "a parameter has a zero byte where a text is wanted";
-    return error;
-  } else {
-    add_text(std::string{value.bytes});
-  }
-  return std::nullopt;
-}
-
 namespace {
 
 struct Known {
@@ -406,6 +230,12 @@ SqlError error_of(const PGresult* result) {
   error.column = field(result, PG_DIAG_COLUMN_NAME);
   error.constraint = field(result, PG_DIAG_CONSTRAINT_NAME);
   error.data_type = field(result, PG_DIAG_DATATYPE_NAME);
+  return error;
+}
+
+SqlError error_elsewhere(const PGresult* result) {
+  SqlError error = error_of(result);
+  error.position = 0;
   return error;
 }
 

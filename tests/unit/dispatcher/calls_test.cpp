@@ -1,0 +1,151 @@
+// Calls: what exceptions, deadlines and slowness do to a handler, its slots and its events.
+#include <catch2/catch_test_macros.hpp>
+
+#include "unit/dispatcher/fakes.hpp"
+
+namespace inboxd::dispatcher {
+
+using plugin::Delivered;
+using plugin::Verdict;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::Door;
+using test::eventually;
+using test::House;
+using test::lease_of;
+using test::offsets_from;
+using test::retry;
+using test::Seen;
+
+TEST_CASE("an exception of a handler is a failed attempt") {
+  House house;
+  house.run([](const Delivered&, const auto&) -> Verdict { throw std::runtime_error{"boom"}; });
+  REQUIRE(house.caught_up());
+  REQUIRE(house.give(lease_of({1})));
+  REQUIRE(eventually([&] { return house.settler.counters().retried == 1; }));
+  CHECK(house.database.failures().at(0).error_class == "exception");
+  CHECK(house.database.failures().at(0).message == "boom");
+}
+
+TEST_CASE("a call past its deadline is charged and its slot comes back") {
+  const auto door = std::make_shared<Door>();
+  House house;
+  auto settings = House::handler(1);
+  settings.deadline = milliseconds{20};
+  house.run(
+      [door](const Delivered& each, const auto&) {
+        if (each.event->offset == 2) door->pass();
+        return Verdict{};
+      },
+      settings);
+  REQUIRE(house.caught_up());
+  REQUIRE(house.give(lease_of({1, 2, 3, 4})));
+  REQUIRE(eventually([&] { return house.settler.counters().done == 3; }));
+  REQUIRE(eventually([&] { return house.settler.counters().retried == 1; }));
+  CHECK(house.database.failures().at(0).error_class == "deadline");
+  CHECK(house.dispatcher.stats(7).abandoned == 1);
+  CHECK(house.dispatcher.stats(7).deadlines == 1);
+  door->unlock();
+  CHECK(eventually([&] { return house.dispatcher.stats(7).abandoned == 0; }));
+  CHECK(house.settler.counters().done == 3);
+}
+
+TEST_CASE("a call is told when its deadline has passed, and may still answer") {
+  auto settings = House::handler(1);
+  settings.deadline = milliseconds{5};
+  auto limits = House::quick();
+  limits.watch.grace = seconds{600};
+  House patient{{}, limits};
+  patient.run(
+      [](const Delivered&, const plugin::Cancellation& cancellation) {
+        while (!cancellation.requested) std::this_thread::yield();
+        return retry("gave-up");
+      },
+      settings);
+  REQUIRE(patient.caught_up());
+  REQUIRE(patient.give(lease_of({1})));
+  REQUIRE(eventually([&] { return patient.settler.counters().retried == 1; }));
+  CHECK(patient.database.failures().at(0).error_class == "gave-up");
+  CHECK(patient.dispatcher.stats(7).deadlines == 0);
+}
+
+TEST_CASE("a cancelled call does not cancel the next one") {
+  std::atomic<int> cancelled{0};
+  auto settings = House::handler(1);
+  settings.deadline = milliseconds{5};
+  auto limits = House::quick();
+  limits.watch.grace = seconds{600};
+  House patient{{}, limits};
+  patient.run(
+      [&](const Delivered& each, const plugin::Cancellation& cancellation) {
+        if (each.event->offset == 2 && cancellation.requested) ++cancelled;
+        while (each.event->offset == 1 && !cancellation.requested) std::this_thread::yield();
+        return Verdict{};
+      },
+      settings);
+  REQUIRE(patient.caught_up());
+  REQUIRE(patient.give(lease_of({1, 2})));
+  REQUIRE(eventually([&] { return patient.settler.counters().done == 2; }));
+  CHECK(cancelled == 0);
+}
+
+TEST_CASE("a handler whose calls never return is stopped, gives back what it has, and goes on when they do") {
+  const auto door = std::make_shared<Door>();
+  House house;
+  auto settings = House::handler(1);
+  settings.deadline = milliseconds{5};
+  house.run(
+      [door](const Delivered&, const auto&) {
+        door->pass();
+        return Verdict{};
+      },
+      settings);
+  REQUIRE(house.caught_up());
+  for (std::int64_t id = 1; id <= 5; ++id) REQUIRE(house.give(lease_of({id}, id)));
+  REQUIRE(eventually([&] { return house.dispatcher.stats(7).stopped; }));
+  CHECK(house.dispatcher.stats(7).abandoned == 2);
+  CHECK(eventually([&] { return house.database.all_given_back() == std::vector<std::int64_t>{3, 4, 5}; }));
+  CHECK_FALSE(house.give(lease_of({9}, 9)));
+  door->unlock();
+  REQUIRE(eventually([&] { return !house.dispatcher.stats(7).stopped; }));
+  house.database.add(lease_of({10, 11}, 10));
+  CHECK(eventually([&] { return house.database.done() == 2; }));
+}
+
+TEST_CASE("events behind a slow call are taken by another worker") {
+  const auto door = std::make_shared<Door>();
+  House house;
+  Seen seen;
+  house.run([&, door](const Delivered& each, const auto&) {
+    if (each.event->offset == 500) door->pass();
+    seen.note(each);
+    return Verdict{};
+  });
+  REQUIRE(house.caught_up());
+  for (std::int64_t id = 0; id < 30; ++id) {  // it learns to take many at once
+    REQUIRE(eventually([&] { return house.give(lease_of(offsets_from(1'000, 40), 100 + id)); }));
+  }
+  REQUIRE(eventually([&] { return house.database.done() == 30 * 40; }));
+  REQUIRE(eventually([&] { return house.give(lease_of(offsets_from(500, 40), 1)); }));
+  CHECK(eventually([&] { return seen.count() == 30 * 40 + 39; }));
+  door->unlock();
+  CHECK(eventually([&] { return house.database.done() == 31 * 40; }));
+}
+
+TEST_CASE("a slow handler gives back what is more than a second of its work") {
+  const auto door = std::make_shared<Door>();
+  House house;
+  house.run([door](const Delivered&, const auto&) {
+    door->pass();
+    return Verdict{};
+  });
+  REQUIRE(house.caught_up());
+  for (std::int64_t id = 1; id <= 6; ++id) REQUIRE(house.give(lease_of(offsets_from(id * 100, 10), id)));
+  // Both workers are stuck in run 1; what is far more than they could do in a second leaves, the youngest first.
+  CHECK(eventually([&] { return house.database.all_given_back() == std::vector<std::int64_t>{2, 3, 4, 5, 6}; }));
+  CHECK(house.dispatcher.stats(7).backlog);
+  CHECK_FALSE(house.give(lease_of({9'999}, 99)));
+  door->unlock();
+}
+
+}  // namespace inboxd::dispatcher

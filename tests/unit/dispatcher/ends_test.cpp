@@ -1,0 +1,147 @@
+// What ends in good order: a stop, a reload, a pause.
+#include <catch2/catch_test_macros.hpp>
+
+#include "unit/dispatcher/fakes.hpp"
+
+namespace inboxd::dispatcher {
+
+using plugin::Delivered;
+using plugin::Verdict;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::Door;
+using test::eventually;
+using test::House;
+using test::lease_of;
+using test::retry;
+using test::say_done;
+
+TEST_CASE("at a stop running calls finish, and what is queued is given back uncharged") {
+  const auto door = std::make_shared<Door>();
+  House house;
+  house.run(
+      [door](const Delivered&, const auto&) {
+        door->pass();
+        return Verdict{};
+      },
+      House::handler(1));
+  REQUIRE(house.caught_up());
+  REQUIRE(house.give(lease_of({1, 2, 3}, 1)));
+  REQUIRE(house.give(lease_of({4, 5}, 2)));
+  REQUIRE(eventually([&] { return door->inside == 1; }));
+  house.dispatcher.request_stop();
+  CHECK_FALSE(house.give(lease_of({9}, 9)));
+  door->unlock();
+  house.dispatcher.join(std::chrono::steady_clock::now() + seconds{10});
+  CHECK(house.database.done() == 1);
+  CHECK(house.database.failures().empty());
+  CHECK(house.database.all_given_back() == std::vector<std::int64_t>{1, 2});
+}
+
+TEST_CASE("a call that outlasts the stop's deadline is given back uncharged") {
+  const auto door = std::make_shared<Door>();
+  House house;
+  house.run(
+      [door](const Delivered& each, const auto&) {
+        if (each.event->offset == 2) door->pass();
+        return Verdict{};
+      },
+      House::handler(1));
+  REQUIRE(house.caught_up());
+  REQUIRE(house.give(lease_of({1, 2, 3}, 1)));
+  REQUIRE(eventually([&] { return door->inside == 1; }));
+  house.dispatcher.request_stop();
+  house.dispatcher.join(std::chrono::steady_clock::now() + milliseconds{10});
+  CHECK(house.database.done() == 1);
+  CHECK(house.database.failures().empty());
+  CHECK(house.database.all_given_back() == std::vector<std::int64_t>{1});
+  door->unlock();
+}
+
+TEST_CASE("a call that notices the end of the stop's deadline costs no attempt") {
+  House house;
+  std::atomic<bool> inside{false};
+  house.run([&](const Delivered&, const plugin::Cancellation& cancellation) {
+    inside = true;
+    while (!cancellation.requested) std::this_thread::yield();
+    return retry("cancelled");
+  });
+  REQUIRE(house.caught_up());
+  REQUIRE(house.give(lease_of({1, 2, 3}, 1)));
+  REQUIRE(eventually([&] { return inside.load(); }));
+  house.dispatcher.request_stop();
+  house.dispatcher.join(std::chrono::steady_clock::now() + milliseconds{5});
+  CHECK(house.database.failures().empty());
+  CHECK(house.database.all_given_back() == std::vector<std::int64_t>{1});
+}
+
+TEST_CASE("a reload keeps what is in hand and lets running calls end with the old instance") {
+  const auto door = std::make_shared<Door>();
+  House house;
+  std::atomic<int> by_old{0};
+  std::atomic<int> by_new{0};
+  house.run(
+      [&, door](const Delivered&, const auto&) {
+        door->pass();
+        ++by_old;
+        return Verdict{};
+      },
+      House::handler(1));
+  REQUIRE(house.caught_up());
+  REQUIRE(house.give(lease_of({1, 2, 3}, 1)));
+  REQUIRE(eventually([&] { return door->inside == 1; }));
+  house.dispatcher.replace_handlers(House::setup([&](const Delivered&, const auto&) {
+    ++by_new;
+    return Verdict{};
+  }));
+  CHECK(eventually([&] { return by_new == 2; }));
+  door->unlock();
+  REQUIRE(eventually([&] { return house.database.done() == 3; }));
+  CHECK(by_old == 1);
+  CHECK(house.database.all_given_back().empty());
+}
+
+TEST_CASE("a handler that a reload drops gives back what it has queued") {
+  const auto door = std::make_shared<Door>();
+  House house;
+  house.run(
+      [door](const Delivered&, const auto&) {
+        door->pass();
+        return Verdict{};
+      },
+      House::handler(1));
+  REQUIRE(house.caught_up());
+  REQUIRE(house.give(lease_of({1}, 1)));
+  REQUIRE(house.give(lease_of({2}, 2)));
+  REQUIRE(eventually([&] { return door->inside == 1; }));
+  house.dispatcher.replace_handlers({});
+  CHECK(eventually([&] { return house.database.all_given_back() == std::vector<std::int64_t>{2}; }));
+  CHECK_FALSE(house.give(lease_of({3}, 3)));
+  door->unlock();
+  CHECK(eventually([&] { return house.database.done() == 1; }));
+}
+
+TEST_CASE("a run handed over to a handler that was dropped meanwhile is given back") {
+  House house;
+  house.run(say_done);
+  REQUIRE(house.caught_up());
+  REQUIRE(house.dispatcher.reserve(7, 1, 100).events == 1);
+  house.dispatcher.replace_handlers({});
+  house.dispatcher.hand_over(lease_of({1}, 5), 1, 100);
+  CHECK(eventually([&] { return house.database.all_given_back() == std::vector<std::int64_t>{5}; }));
+  CHECK(house.dispatcher.idle());
+}
+
+TEST_CASE("a paused handler takes nothing and goes on when it is resumed") {
+  House house;
+  house.dispatcher.replace_handlers(House::setup(say_done, House::handler(), true));
+  house.dispatcher.start();
+  house.database.add(lease_of({1, 2}));
+  CHECK_FALSE(house.give(lease_of({3}, 3)));
+  CHECK(house.dispatcher.stats(7).paused);
+  CHECK(house.database.read([](const auto& it) { return it.all_claims; }) == 0);
+  house.dispatcher.set_paused(7, false);
+  CHECK(eventually([&] { return house.database.done() == 2; }));
+}
+
+}  // namespace inboxd::dispatcher

@@ -1,0 +1,158 @@
+// Leases that run out, and a database that is away.
+#include <catch2/catch_test_macros.hpp>
+
+#include "unit/dispatcher/fakes.hpp"
+
+namespace inboxd::dispatcher {
+
+using plugin::Delivered;
+using plugin::Verdict;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::Door;
+using test::eventually;
+using test::House;
+using test::lease_of;
+using test::offsets_from;
+using test::say_done;
+using test::Seen;
+
+TEST_CASE("leases are renewed by name while a call runs") {
+  const auto door = std::make_shared<Door>();
+  House house;
+  auto settings = House::handler(1);
+  settings.lease = milliseconds{60};
+  house.run(
+      [door](const Delivered&, const auto&) {
+        door->pass();
+        return Verdict{};
+      },
+      settings);
+  REQUIRE(house.caught_up());
+  REQUIRE(house.give(lease_of({1}, 41)));
+  CHECK(eventually([&] {
+    return house.database.read([](const auto& it) { return std::count(it.renewed.begin(), it.renewed.end(), 41); }) >=
+           3;
+  }));
+  door->unlock();
+  CHECK(eventually([&] { return house.database.done() == 1; }));
+}
+
+TEST_CASE("a run whose lease has run out unrenewed is not called any more") {
+  const auto door = std::make_shared<Door>();
+  House house;
+  auto settings = House::handler(1);
+  settings.lease = milliseconds{40};
+  Seen seen;
+  house.run(
+      [&, door](const Delivered& each, const auto&) {
+        door->pass();
+        seen.note(each);
+        return Verdict{};
+      },
+      settings);
+  REQUIRE(house.caught_up());
+  REQUIRE(house.give(lease_of({1}, 1)));
+  REQUIRE(eventually([&] { return door->inside == 1; }));
+  REQUIRE(house.give(lease_of({2}, 2)));
+  {
+    const std::lock_guard lock{house.database.mutex};
+    house.database.away = true;
+  }
+  const auto until = std::chrono::steady_clock::now() + milliseconds{100};
+  REQUIRE(eventually([&] { return std::chrono::steady_clock::now() > until; }));
+  door->unlock();
+  CHECK(eventually([&] { return house.dispatcher.stats(7).expired == 1; }));
+  CHECK(seen.count() == 1);
+  const std::lock_guard lock{house.database.mutex};
+  house.database.away = false;
+}
+
+TEST_CASE("when the database comes back, work goes on by itself") {
+  House house;
+  {
+    const std::lock_guard lock{house.database.mutex};
+    house.database.away = true;
+  }
+  house.run(say_done);
+  house.database.add(lease_of({1, 2}));
+  REQUIRE(eventually([&] { return house.database.read([](const auto& it) { return it.asked_in_vain; }) > 3; }));
+  {
+    const std::lock_guard lock{house.database.mutex};
+    house.database.away = false;
+  }
+  CHECK(eventually([&] { return house.database.done() == 2; }));
+}
+
+TEST_CASE("a handler whose claims are refused does not starve the others, and its leases are renewed") {
+  const auto door = std::make_shared<Door>();
+  House house;
+  auto refused = House::handler(4);
+  refused.lease = milliseconds{60};
+  auto setups = House::setup(
+      [door](const Delivered&, const auto&) {
+        door->pass();
+        return Verdict{};
+      },
+      refused);
+  setups.push_back({8, House::handler(), std::make_unique<test::SayingInstance>(say_done), false});
+  house.dispatcher.replace_handlers(std::move(setups));
+  house.dispatcher.start();
+  REQUIRE(house.caught_up());
+  REQUIRE(house.give(lease_of({1}, 41)));
+  {
+    const std::lock_guard lock{house.database.mutex};
+    house.database.refused = {7};
+  }
+  REQUIRE(eventually([&] { return house.database.read([](const auto& it) { return it.refusals; }) >= 3; }));
+  for (std::int64_t id = 1; id <= 5; ++id) {
+    auto lease = lease_of(offsets_from(id * 100, 10), id);
+    lease.handler_id = 8;
+    house.database.add(std::move(lease));
+  }
+  CHECK(eventually([&] { return house.database.done() == 50; }));
+  const auto renewals = [&] { return house.database.read([](const auto& it) { return it.renewed.size(); }); };
+  const auto before = renewals();
+  CHECK(eventually([&] { return renewals() >= before + 3; }));
+  door->unlock();
+}
+
+TEST_CASE("a statement may take half of the shortest lease that is at stake, and as long as configured where none is") {
+  const auto door = std::make_shared<Door>();
+  House house;
+  auto settings = House::handler(1);
+  settings.lease = seconds{30};
+  house.run(
+      [door](const Delivered&, const auto&) {
+        door->pass();
+        return Verdict{};
+      },
+      settings);
+  REQUIRE(house.caught_up());
+  const auto longest = [&] { return house.database.read([](const auto& it) { return it.longest_statement; }); };
+  CHECK(longest() == std::nullopt);
+  REQUIRE(house.give(lease_of({1}, 41)));
+  CHECK(eventually([&] { return longest() == seconds{15}; }));
+  door->unlock();
+  CHECK(eventually([&] { return longest() == std::nullopt; }));
+}
+
+TEST_CASE("an event found after too many unclean ends is dead without being called again") {
+  House house;
+  Seen seen;
+  auto killer = lease_of({1}, 1);
+  killer.claims = 11;
+  auto victim = lease_of({2}, 2);
+  victim.claims = 10;
+  house.database.add(std::move(killer));
+  house.database.add(std::move(victim));
+  house.run([&](const Delivered& each, const auto&) {
+    seen.note(each);
+    return Verdict{};
+  });
+  REQUIRE(eventually([&] { return house.settler.counters().dead == 1 && house.settler.counters().done == 1; }));
+  CHECK(seen.offsets == std::multiset<std::int64_t>{2});
+  CHECK(house.database.failures().at(0).error_class == "crashed");
+}
+
+}  // namespace inboxd::dispatcher

@@ -1,0 +1,92 @@
+// How much is claimed, and how much is in hand.
+#include <catch2/catch_test_macros.hpp>
+
+#include "unit/dispatcher/fakes.hpp"
+
+namespace inboxd::dispatcher {
+
+using plugin::Delivered;
+using plugin::Verdict;
+using test::Door;
+using test::eventually;
+using test::House;
+using test::lease_of;
+using test::offsets_from;
+using test::say_done;
+
+TEST_CASE("claims look at more rows where small ones are many") {
+  House house;
+  for (std::int64_t id = 1; id <= 3'000; ++id) house.database.add(lease_of({id}, id));
+  house.run(say_done);
+  REQUIRE(eventually([&] { return house.database.done() == 3'000; }));
+  const auto claims = house.database.read([](const auto& it) { return it.claims; });
+  CHECK(claims.size() < 30);
+  CHECK(claims.front().rows == 16);
+}
+
+TEST_CASE("a claim asks for half of what may be in hand, so that the next one runs while it is worked through") {
+  config::Dispatch settings;
+  settings.in_hand_events = 1'000;
+  House house{settings};
+  for (std::int64_t id = 1; id <= 200; ++id) house.database.add(lease_of(offsets_from(id * 100, 50), id));
+  house.run(say_done);
+  REQUIRE(eventually([&] { return house.database.done() == 200 * 50; }));
+  std::int64_t most = 0;
+  for (const auto& claim : house.database.read([](const auto& it) { return it.claims; })) {
+    most = std::max(most, claim.events);
+  }
+  CHECK(most == 500);
+}
+
+TEST_CASE("more is never in hand than the limits allow, whatever the number of handlers") {
+  config::Dispatch settings;
+  settings.in_hand_events = 100;
+  House house{settings};
+  const auto door = std::make_shared<Door>();
+  std::vector<HandlerSetup> setup;
+  for (std::int32_t id = 1; id <= 4; ++id) {
+    setup.push_back({id, House::handler(1),
+                     std::make_unique<test::SayingInstance>([door](const Delivered&, const auto&) {
+                       door->pass();
+                       return Verdict{};
+                     }),
+                     false});
+  }
+  house.dispatcher.replace_handlers(std::move(setup));
+  house.dispatcher.start();
+  for (std::int32_t id = 1; id <= 4; ++id) {
+    REQUIRE(eventually([&] { return !house.dispatcher.stats(id).backlog; }));
+  }
+  std::int64_t all = 0;
+  for (std::int32_t id = 1; id <= 4; ++id) all += house.dispatcher.reserve(id, 1'000, 100'000).events;
+  CHECK(all <= 100);
+  for (std::int32_t id = 1; id <= 4; ++id) CHECK(house.dispatcher.stats(id).reserved >= 12);
+  door->unlock();
+}
+
+TEST_CASE("large events are limited by their bytes") {
+  config::Dispatch settings;
+  settings.in_hand_bytes = 10 << 20;
+  House house{settings};
+  house.run(say_done);
+  REQUIRE(house.caught_up());
+  const auto room = house.dispatcher.reserve(7, 50, 50 << 20);
+  CHECK(room.events <= 10);
+  CHECK(room.events >= 8);
+  house.dispatcher.release(7, room.events, 1);
+  CHECK(house.dispatcher.idle());
+}
+
+TEST_CASE("a fast handler soon has thousands in hand") {
+  House house;
+  house.run(say_done, House::handler(8));
+  REQUIRE(house.caught_up());
+  std::int64_t id = 0;
+  REQUIRE(eventually([&] {
+    house.give(lease_of(offsets_from(0, 60), ++id));
+    return house.dispatcher.stats(7).target >= 5'000;
+  }));
+  CHECK(id < 100);
+}
+
+}  // namespace inboxd::dispatcher
