@@ -65,8 +65,10 @@ std::optional<std::string> take_ids(const std::vector<std::string>& ids, inbox::
 }
 
 Answer bad_id(const std::string& verb, const std::string& id) {
-  return {base::ExitCode::usage, nullptr,
-          verb + ": \"" + id + "\" is neither a dead letter's number nor an event_id; `dead list` shows both"};
+  return {
+      base::ExitCode::usage, nullptr,
+      verb + ": \"" + id +
+          "\" is neither a dead letter's number nor an event_id; `dead list` shows the one, `dead list --json` both"};
 }
 
 Answer list(Context& context, const Arguments& arguments) {

@@ -18,7 +18,9 @@ Answer list(Context& context, const Arguments& arguments) {
     filter.shards.push_back(shard.shard_id);
   }
   if (filter.shards.empty()) {
-    return {base::ExitCode::no, {{"events", Document::array()}}, "the inbox knows no such topic"};
+    return {base::ExitCode::no,
+            {{"events", Document::array()}},
+            arguments.texts("topic").empty() ? "no topic is ingested yet" : "the inbox knows no such topic"};
   }
   filter.types = arguments.texts("type");
   filter.received = {arguments.time("since"), arguments.time("until")};

@@ -87,9 +87,12 @@ std::optional<HttpResponse> Gate::refuse_unauthorised(const HttpRequest& request
   }
   if (wanted == Permission::read && request.peer.is_local && !is_passed_on(request)) return std::nullopt;
   if (settings_.token.empty()) {
-    return refusal(403, wanted == Permission::read
-                            ? "without admin.token only this machine may read here"
-                            : "without admin.token nobody may change anything here; the command line can");
+    return refusal(
+        403,
+        wanted == Permission::read
+            ? "without admin.token only this machine may read here"
+            : "without admin.token nobody may change anything over this port; what is in the database the command line "
+              "changes without it");
   }
   return unauthorised("send the token that admin.token says: Authorization: Bearer TOKEN");
 }

@@ -13,7 +13,9 @@ Answer list(Context& context, const Arguments& arguments) {
   Document shards = Document::array();
   for (const auto& shard : inbox::read_shards(*context.connection, filter)) shards.push_back(document_of(shard));
   Answer out;
-  if (shards.empty()) out = {base::ExitCode::no, nullptr, "no shard matches"};
+  // That none is halted is good news.
+  if (shards.empty() && arguments.flag("halted")) out.message = "none is halted";
+  if (shards.empty() && !arguments.flag("halted")) out = {base::ExitCode::no, nullptr, "no shard matches"};
   out.document = {{"shards", std::move(shards)}};
   return out;
 }

@@ -28,6 +28,8 @@ const char* name_of(Kind kind) {
   return "problem";
 }
 
+bool is_good_enough(const Finding& finding) { return finding.kind < Kind::problem; }
+
 Tone tone_of(Kind kind) {
   if (kind == Kind::good) return Tone::good;
   return kind == Kind::warning ? Tone::warning : Tone::bad;
@@ -85,21 +87,21 @@ ExitCode check(Session& session, const admin::Arguments& arguments) {
   report.add(findings_of(loaded));
   if (!loaded.ok()) return report.finish(true);
   if (offline) return report.finish(false);
-  report.add(check_plugins(loaded.settings));
-  report.add(check_database(loaded.settings));
+  const auto database = check_database(loaded.settings);
+  report.add(database);
+  report.add(check_plugins(loaded.settings, std::all_of(database.begin(), database.end(), is_good_enough)));
   report.add(check_brokers(loaded.settings));
   return report.finish(false);
 }
 
 }  // namespace
 
-FoundList check_plugins(const config::Settings& settings) {
+FoundList check_plugins(const config::Settings& settings, bool with_database) {
   FoundList out;
   const auto where = plugin::default_search_path();
   auto log = command_log();
   inbox::Watchdog watchdog;
-  // Where the database cannot be reached, check_database says so, and here nothing is said about statements.
-  const auto describer = inbox::database_describer(settings.database, watchdog, log);
+  const auto describer = with_database ? inbox::database_describer(settings.database, watchdog, log) : nullptr;
   std::vector<daemon::Writer> writers;
   for (const auto& handler : settings.handlers) {
     const std::string subject = "handler " + handler.name;
@@ -112,10 +114,12 @@ FoundList check_plugins(const config::Settings& settings) {
     if (!instance) {
       out.push_back({Kind::problem, subject, instance.problem().message});
     } else {
-      if (instance.value()->needs().sql) writers.push_back({handler.name, handler.concurrency});
-      out.push_back(
-          {Kind::good, subject,
-           description.value().name + " " + description.value().version + " from " + description.value().path});
+      const bool writes = instance.value()->needs().sql;
+      if (writes) writers.push_back({handler.name, handler.concurrency});
+      out.push_back({Kind::good, subject,
+                     description.value().name + " " + description.value().version + " from " +
+                         description.value().path +
+                         (writes && !with_database ? "; its SQL is looked at when the database is in order" : "")});
     }
   }
   if (const auto problem = daemon::connections_problem(writers, settings)) {

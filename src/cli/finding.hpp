@@ -21,7 +21,8 @@ struct Finding {
 using FoundList = std::vector<Finding>;
 
 /// Looks at one thing each; none of them throws for what it may find.
-FoundList check_plugins(const config::Settings& settings);
+/// `with_database`: it is in order, so that the SQL of handlers can be looked at.
+FoundList check_plugins(const config::Settings& settings, bool with_database);
 FoundList check_database(const config::Settings& settings);
 FoundList check_brokers(const config::Settings& settings);
 

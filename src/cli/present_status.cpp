@@ -24,6 +24,12 @@ std::int64_t whole_at(const Document& document, const char* key) {
   return value.is_null() ? 0 : value.get<std::int64_t>();
 }
 
+/// What the brokers said a moment ago may be behind what was read since.
+std::string high_text(const Document& shard) {
+  if (shard.at("high_watermark").is_null()) return "";
+  return number_text(std::max(whole_at(shard, "high_watermark"), whole_at(shard, "position")));
+}
+
 Tone tone_of_lag(std::int64_t lag) { return lag > 0 ? Tone::warning : Tone::plain; }
 
 std::string sums_by_topic(const Document& shards, const Look& look) {
@@ -57,7 +63,7 @@ std::string each_partition(const Document& shards, const Look& look) {
     table.add({{text_at(shard, "topic")},
                {text_at(shard, "partition")},
                {number_at(shard, "position")},
-               {number_at(shard, "high_watermark")},
+               {high_text(shard)},
                {number_at(shard, "lag"), tone_of_lag(whole_at(shard, "lag"))},
                {halted ? "HALTED" : "", Tone::bad}});
   }
@@ -87,7 +93,9 @@ std::string instances(const Document& list, const Look& look) {
                {age_at(instance, "unseen_seconds") + " ago" + (gone ? ", gone?" : ""),
                 gone ? Tone::bad : Tone::plain}});
   }
-  return table.empty() ? in_tone("no daemon was seen within the last day\n", Tone::bad, look) : table.text(look);
+  return table.empty()
+             ? in_tone("no daemon is running, and none ended within the last day without saying so\n", Tone::bad, look)
+             : table.text(look);
 }
 
 Tone tone_of_verdict(const Document& document) {

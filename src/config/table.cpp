@@ -252,7 +252,7 @@ std::vector<Row<Handler>> handler_rows() {
   add(handler_name(texts("aliases", "Names it had before, so that a renamed handler keeps its deliveries.")),
       &Handler::aliases);
   add(required("log", text("plugin",
-                           "What handles the events: a plugin that comes with inboxd (log), or the path of a "
+                           "What handles the events: a plugin that comes with inboxd (sql, log), or the path of a "
                            ".so file.")),
       &Handler::plugin);
   add(minimal("[orders]", subscription(texts("subscribe.topics",

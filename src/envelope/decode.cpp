@@ -32,7 +32,8 @@ bool applies(const Rule& rule, EnvelopeKind wanted) {
 
 std::string_view nothing_recognised(EnvelopeKind wanted) {
   switch (wanted) {
-    case EnvelopeKind::automatic: return "neither a CloudEvent (in headers or value) nor a header id";
+    case EnvelopeKind::automatic:
+      return "neither a CloudEvent (in headers or value) nor a header id; see topics[].envelope";
     case EnvelopeKind::cloudevents: return "no CloudEvent, neither in the headers nor in the value";
     case EnvelopeKind::outbox_router: return "there is no header id";
     case EnvelopeKind::custom: break;  // always applies

@@ -170,10 +170,10 @@ std::vector<Registered> register_handlers(Connection& connection, const std::vec
   return out;
 }
 
-std::int64_t backfill_bite(Connection& connection, int bite_events) {
+std::optional<std::int64_t> backfill_bite(Connection& connection, int bite_events) {
   return connection.access()
       .run(statements::backfill_bite, pqxx::params{bite_events, backfill_bite_bytes})[0][0]
-      .as<std::int64_t>();
+      .as<std::optional<std::int64_t>>();
 }
 
 }  // namespace inboxd::inbox

@@ -47,6 +47,6 @@ std::vector<Registered> register_handlers(Connection& connection, const std::vec
                                           const std::string& actor = "daemon");
 
 /// Turns one bite of owed history into deliveries; returns the events it went through, 0 where nothing is left to do.
-std::int64_t backfill_bite(Connection& connection, int bite_events);
+std::optional<std::int64_t> backfill_bite(Connection& connection, int bite_events);
 
 }  // namespace inboxd::inbox

@@ -91,8 +91,8 @@ void Maintenance::sign_of_life() { inbox::instance_seen(connection_, identity_, 
 
 void Maintenance::backfill() {
   std::int64_t events = 0;
-  while (const std::int64_t bite = inbox::backfill_bite(connection_, backfill_bite_events)) {
-    events += bite;
+  while (const auto bite = inbox::backfill_bite(connection_, backfill_bite_events)) {
+    events += *bite;
     last_moved_ = Clock::now().time_since_epoch().count();
     const std::lock_guard lock{mutex_};
     if (stopping_) break;

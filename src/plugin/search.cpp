@@ -42,8 +42,9 @@ base::Result<std::string> canonical(const std::string& path) {
   std::error_code error;
   const fs::path found = fs::canonical(path, error);
   if (!error) return found.string();
-  return base::Problem{"plugin file " + path + " cannot be reached: " + error.message() +
-                       "; give the path of a shared object that the daemon's user can read"};
+  std::error_code ignored;
+  return base::Problem{"plugin file " + fs::absolute(path, ignored).string() + " cannot be reached: " +
+                       error.message() + "; give the path of a shared object that the daemon's user can read"};
 }
 
 }  // namespace

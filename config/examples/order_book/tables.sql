@@ -1,4 +1,5 @@
--- What the two handlers of inboxd.yaml write to. Run it once, as the owner of schema `billing`.
+-- What the two handlers of inboxd.yaml write to. Run it once, after `inboxd migrate`, as the owner of schema `billing`.
+begin;
 create schema if not exists billing;
 
 create table billing.receipt (
@@ -16,15 +17,18 @@ create table billing.account (
 
 -- Called for each event, in the transaction that records that it is done. inbox.message: config/handlers.md.
 create function billing.charge(event inbox.message) returns void language plpgsql as $$
+declare
+  placed jsonb := coalesce(event.body->'data', event.body);  -- of a structured CloudEvent the body is its envelope
 begin
-  if event.body->>'customer' is null then
+  if placed->>'customer' is null then
     raise exception 'an order without a customer' using errcode = 'ID001';  -- no retry mends that: a dead letter
   end if;
-  if exists (select from billing.account where customer = event.body->>'customer' and balance < -1000) then
+  if exists (select from billing.account where customer = placed->>'customer' and balance < -1000) then
     raise exception 'the customer owes too much' using errcode = 'IR001', detail = '15m';  -- tried again then
   end if;
   insert into billing.account as a (customer, balance)
-  values (event.body->>'customer', -(event.body->>'amount')::numeric)
+  values (placed->>'customer', -(placed->>'amount')::numeric)
   on conflict (customer) do update set balance = a.balance + excluded.balance;
 end
 $$;
+commit;

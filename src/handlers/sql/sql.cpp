@@ -29,6 +29,7 @@ struct Instance {
 Statement configured(const inboxd::Settings& settings) {
   const bool function = settings.has("function");
   if (function == settings.has("statement")) {
+    if (!function && !settings.has("permanent")) settings.finish();  // a misspelt name is what is wrong
     throw inboxd::SettingsError{function ? "settings 'statement' and 'function' exclude each other: give one of them"
                                          : "setting 'statement' or 'function' is missing: what is to be run"};
   }

@@ -19,7 +19,7 @@ config::Handler handler_named(const std::string& name) {
 
 std::int64_t backfill_all(Inbox& inbox, int bite) {
   std::int64_t bites = 0;
-  while (inbox::backfill_bite(inbox.connection(), bite) > 0) ++bites;
+  while (inbox::backfill_bite(inbox.connection(), bite)) ++bites;
   return bites;
 }
 
