@@ -77,6 +77,7 @@ class DatabaseTransaction final : public HandlerTransaction {
 
   std::unique_ptr<SqlResult> failed(SqlError error, bool stale_plan = false);
   std::unique_ptr<SqlResult> lost(const DatabaseFailure& failure);
+  void ended(std::string how);
   void look_at_session();
   bool session_is_due();
   void judge_session(const PGresult* result);

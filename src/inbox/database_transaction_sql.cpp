@@ -30,6 +30,15 @@ std::unique_ptr<SqlResult> result_with(SqlError error) {
   return result;
 }
 
+/// What a statement did after all, by the server's word for it: the second line of defence.
+std::optional<std::string> misdeed_of(PGresult* result, const PGconn* connection) {
+  const std::string_view tag = PQcmdStatus(result);
+  const bool may_be_local = tag == "SET";
+  auto misdeed = may_be_local ? std::nullopt : refused_because(tag);
+  if (misdeed || PQtransactionStatus(connection) == PQTRANS_INTRANS) return misdeed;
+  return "ended the transaction, which is the daemon's to end";
+}
+
 PreparedSqlCache::Key key_of(const SqlStatement& statement, Sight sight) {
   return {std::string{statement.text}, sight, statement.values.size()};
 }
@@ -97,11 +106,7 @@ std::unique_ptr<SqlResult> DatabaseTransaction::run(const SqlStatement& statemen
     if (!own) error.will_repeat = true;  // not even BEGIN and the settings went
     return failed(std::move(error), stale);
   }
-  if (PQtransactionStatus(access_.raw) != PQTRANS_INTRANS) {
-    misdeed_ = "ended the transaction, which is the daemon's to end";
-    over_ = true;
-    begun_ = false;
-  }
+  if (auto misdeed = misdeed_of(sent.results[sent.own].get(), access_.raw)) ended(std::move(*misdeed));
   ++prepared.runs;
   return rows_of(sent.results[sent.own], prepared.shape);
 }
@@ -157,6 +162,17 @@ std::unique_ptr<SqlResult> DatabaseTransaction::failed(SqlError error, bool stal
     connection_.close();  // a standby, a pooler's session
   first_error_ = error;
   return result_with(std::move(error));
+}
+
+/// What was committed cannot be taken back: it is told, and the session goes with all that was changed in it.
+void DatabaseTransaction::ended(std::string how) {
+  log_.error(
+      "dispatcher: a handler got round the daemon's transaction; what its calls wrote may be committed without being "
+      "recorded as done, and is then written again",
+      {{"worker", purpose_}, {"what", how}});
+  close();
+  misdeed_ = std::move(how);
+  over_ = true;
 }
 
 std::unique_ptr<SqlResult> DatabaseTransaction::lost(const DatabaseFailure& failure) {

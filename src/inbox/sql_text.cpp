@@ -12,7 +12,7 @@ bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }
 
-/// Reads words one after the other, over white space and comments.
+/// Reads words one after the other, over what the server reads over: white space, comments, empty statements.
 class Words {
  public:
   explicit Words(std::string_view sql) : sql_{sql} {}
@@ -38,10 +38,10 @@ class Words {
 
   void skip() {
     for (;;) {
-      if (at_ < sql_.size() && is_space(sql_[at_])) {
+      if (at_ < sql_.size() && (is_space(sql_[at_]) || sql_[at_] == ';')) {
         ++at_;
       } else if (sees("--")) {
-        at_ = std::min(sql_.find('\n', at_), sql_.size());
+        at_ = std::min(sql_.find_first_of("\n\r", at_), sql_.size());
       } else if (sees("/*")) {
         skip_comment();
       } else {

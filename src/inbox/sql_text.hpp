@@ -7,7 +7,8 @@
 namespace inboxd::inbox {
 
 /// Why a handler may not run this statement, to follow "the handler ": it would end the transaction or change the
-/// session. Looks at the first words only; what hides in functions is found out afterwards (inbox.session_held).
+/// session. Looks at the first words only; what hides in functions is found out afterwards (inbox.session_held). Takes
+/// the tag of a finished command, too.
 std::optional<std::string> refused_because(std::string_view sql);
 
 /// A handler's statement as it is sent: with a common table expression put in, where it wants one.

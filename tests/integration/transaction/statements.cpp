@@ -219,16 +219,22 @@ TEST_CASE("a handler cannot end the transaction or change the session by a state
       as<std::string>{}, "commit", " /* now */ COMMIT", "rollback", "begin", "end", "prepare transaction 'x'",
       "savepoint x", "set search_path = public", "SET ROLE x", "set session characteristics as transaction read only",
       "reset all", "discard all", "listen x", "-- hm\nunlisten *", "create temp table x (i int)",
-      "declare x cursor with hold for select 1", "copy note from stdin", "set local role x");
+      "declare x cursor with hold for select 1", "copy note from stdin", "set local role x", ";commit", "-- x\rcommit",
+      ";commit and chain", "; rollback and chain");
   CAPTURE(sql);
-  Desk desk{1};
+  Desk desk{2};
   desk.begin(0, 1);
+  REQUIRE(!desk.execute("insert into note (number) values (1)")->error);
+  desk.transaction->end_call();
+  desk.begin(1, 2);
   const auto result = desk.execute(sql);
   REQUIRE(result->error);
   CHECK(result->error->sqlstate == "0A000");
   const auto end = desk.transaction->end_call();
   REQUIRE(end.unresolved);
   CHECK_THAT(end.unresolved->message, ContainsSubstring("the handler "));
+  CHECK(desk.notes() == 0);  // of the call before nothing is committed either
+  desk.transaction->roll_back();
 }
 
 TEST_CASE("what belongs to a transaction is a handler's to use") {

@@ -55,7 +55,11 @@ TEST_CASE("what would end the transaction or change the session is known by its 
                                 "declare c cursor\n with  hold for select 1",
                                 "copy t to stdout",
                                 "load 'x'",
-                                "set transaction read only"}) {
+                                "set transaction read only",
+                                ";commit",
+                                " ;\n; rollback and chain",
+                                "-- x\rcommit",
+                                "/**/;--\r\nbegin"}) {
     CAPTURE(sql);
     CHECK(refused_because(sql).has_value());
   }
