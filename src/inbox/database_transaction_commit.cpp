@@ -96,8 +96,12 @@ CommitEnd DatabaseTransaction::commit(const std::vector<Settlement>& settlements
 
 CommitEnd DatabaseTransaction::try_commit(const std::vector<Settlement>& settlements) {
   const bool looks = begun_ && session_is_due();
+  const bool ran = begun_ && !run_.empty();
+  const auto limit = settings_.deadline + milliseconds{ran ? timeout_ms_ : 0};
   std::size_t committed = 0, looked = 0;
-  const Sent sent = send(Effect::writes, settings_.deadline, false, [&](Pipeline& pipeline) {
+  const Sent sent = send(Effect::writes, limit, false, [&](Pipeline& pipeline) {
+    // Deferred triggers are the handler's part: they run under its role, its search path and its time.
+    if (ran) add_daemons(pipeline, statements::tx_constraints, {});
     if (!begun_) pipeline.run("begin");
     begun_ = true;
     add_leaving(pipeline);

@@ -180,6 +180,29 @@ TEST_CASE("what the database refuses at COMMIT is told, and nothing of it is kep
   CHECK(desk.commit_all().kind == Kind::committed);
 }
 
+TEST_CASE("deferred triggers run as the handler's statements do: under its search path, and refused as theirs are") {
+  Desk desk{1};
+  desk.inbox.database().run("create function " + desk.app +
+                            ".balanced() returns trigger language plpgsql as $$ begin if (select sum(number) from "
+                            "note) <> 0 then raise 'the books do not balance'; end if; return null; end $$");
+  desk.inbox.database().run("create constraint trigger balanced after insert on " + desk.app +
+                            ".note deferrable initially deferred for each row execute function " + desk.app +
+                            ".balanced()");
+  desk.begin(0, 1);
+  REQUIRE(!desk.execute("insert into note (number) values (3)")->error);
+  desk.transaction->end_call();
+  const auto refused = desk.commit_all();
+  CHECK(refused.kind == Kind::refused);
+  CHECK(refused.error.value().sqlstate == "P0001");
+  desk.begin(0, 1);
+  REQUIRE(!desk.execute("insert into note (number) values (3)")->error);
+  REQUIRE(!desk.execute("insert into note (number) values (-3)")->error);
+  desk.transaction->end_call();
+  CHECK(desk.commit_all().kind == Kind::committed);
+  CHECK(desk.notes() == 2);
+  CHECK(desk.done_events() == 1);
+}
+
 TEST_CASE("a deadlock repeats the transaction, whatever the handler says") {
   Desk desk{1};
   desk.inbox.database().run("insert into " + desk.app + ".note (number) values (1), (2)");

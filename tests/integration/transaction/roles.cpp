@@ -1,4 +1,5 @@
 // A role of its own for handlers' SQL, and poolers.
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
@@ -69,6 +70,22 @@ TEST_CASE("a handler's role has no right on the inbox, and sees its events all t
   CHECK(desk.commit_all().kind == Kind::committed);
   CHECK(desk.notes() == 10);
   CHECK(desk.done_events() == 10);
+}
+
+TEST_CASE("deferred triggers run under the handler's role, as its statements do") {
+  Desk desk{1};
+  const Role role{desk};
+  desk.inbox.database().run("create function " + desk.app +
+                            ".who() returns trigger language plpgsql as $$ begin insert into note (text) values "
+                            "(current_user); return null; end $$");
+  desk.inbox.database().run("create constraint trigger who after insert on " + desk.app +
+                            ".note deferrable initially deferred for each row when (new.number = 1) execute function " +
+                            desk.app + ".who()");
+  desk.begin(0, 1);
+  REQUIRE(!desk.execute("insert into note (number) values (1)")->error);
+  desk.transaction->end_call();
+  CHECK(desk.commit_all().kind == Kind::committed);
+  CHECK(desk.notes("text = '" + role.name + "'") == 1);
 }
 
 TEST_CASE("a right that is missing is missing in the handler's statement, with events or without") {
