@@ -5,7 +5,10 @@
 --
 -- owner runs `inboxd migrate` and owns everything; ingest and worker are granted to the daemon's login (both, where one
 -- process does all); reader sees everything and changes nothing. Run it again after each migration: it grants what is
--- new. Functions that do what their owner may (they make and drop day partitions) are for ingest and worker alone.
+-- new. Functions that do what their owner may (they make and drop day partitions) are for ingest and worker alone. What
+-- a handler's statement runs to see its events is for everybody: it runs under database.handler_role, which needs no
+-- right here, and cannot name a function of a schema that it may not use. That role is to be granted to the daemon's
+-- login.
 \set ON_ERROR_STOP on
 
 select format('create role %I nologin', name) from unnest(array[:'owner', :'ingest', :'worker', :'reader']) name
@@ -39,6 +42,11 @@ from pg_proc f where f.pronamespace = (:'schema')::regnamespace and f.prosecdef 
 select format('grant execute on function %s to %I', f.oid::regprocedure, :'ingest')
 from pg_proc f
 where f.pronamespace = (:'schema')::regnamespace and (not f.prosecdef or f.proname = 'make_partitions') \gexec
+-- What relation events of a handler's statement calls.
+select format('grant execute on function %s to public', f.oid::regprocedure)
+from pg_proc f
+where f.pronamespace = (:'schema')::regnamespace
+  and f.proname in ('call_events', 'headers_of', 'key_of', 'text_or_null', 'body_of') \gexec
 -- What the views call.
 select format('grant execute on function %s to %I', f.oid::regprocedure, :'reader')
 from pg_proc f where f.pronamespace = (:'schema')::regnamespace and f.provolatile = 'i' \gexec

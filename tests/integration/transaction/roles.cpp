@@ -1,4 +1,5 @@
 // A role of its own for handlers' SQL, and poolers.
+#include "integration/support/roles.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -70,6 +71,29 @@ TEST_CASE("a handler's role has no right on the inbox, and sees its events all t
   CHECK(desk.commit_all().kind == Kind::committed);
   CHECK(desk.notes() == 10);
   CHECK(desk.done_events() == 10);
+}
+
+TEST_CASE("a daemon with the rights of sql/roles.sql alone runs handlers under a role with none") {
+  Desk desk{40, "{\"order\": 7}"};
+  const Role role{desk};
+  {
+    Roles roles{desk.inbox};
+    desk.inbox.database().run("grant " + role.name + " to " + roles.name("login"));
+    auto settings = roles.settings_of({"ingest", "worker"});
+    settings.handler_role = role.name;
+    settings.handler_search_path = desk.app;
+    CHECK(!desk.inbox.describer(settings)->describe({insert_all, {}, true, 0, 0})->error);
+    desk.transaction = desk.inbox.transaction(settings);
+    desk.begin(0, 5, false);  // sent
+    CHECK(!desk.with_events("select key, headers, source_id, body, e::text from events e")->error);
+    desk.begin(0, 40, false);  // read in place
+    CHECK(!desk.with_events("select key, headers, source_id, body, e::text from events e")->error);
+    REQUIRE(!desk.with_events(insert_all)->error);
+    CHECK(!desk.transaction->end_call().misdeed);
+    CHECK(desk.commit_all().kind == Kind::committed);
+    CHECK(desk.notes() == 40);
+    desk.transaction.reset();
+  }
 }
 
 TEST_CASE("deferred triggers run under the handler's role, as its statements do") {

@@ -1,0 +1,43 @@
+#include "integration/support/roles.hpp"
+
+#include <stdexcept>
+
+#include "support/environment.hpp"
+#include "support/process.hpp"
+
+namespace inboxd::support {
+
+Roles::Roles(Inbox& inbox) : inbox_{inbox}, prefix_{random_name("role")} {
+  apply();
+  run("create role " + name("login") + " login");
+}
+
+Roles::~Roles() {
+  for (const char* role : {"login", "owner", "ingest", "worker", "reader"}) {
+    run("drop owned by " + name(role) + "; drop role " + name(role));
+  }
+}
+
+void Roles::apply() {
+  Command command{{"psql", "-qX", "-v", "schema=" + inbox_.settings().schema}};
+  for (const char* role : {"owner", "ingest", "worker", "reader"}) {
+    command.arguments.insert(command.arguments.end(), {"-v", role + ("=" + name(role))});
+  }
+  command.arguments.insert(command.arguments.end(), {"-f", "sql/roles.sql", inbox_.database().url()});
+  const auto finished = run_to_end(command);
+  if (finished.status != ExitStatus{0, 0}) throw std::runtime_error{"sql/roles.sql: " + finished.err};
+}
+
+config::Database Roles::settings_of(const std::vector<std::string>& roles) {
+  for (const char* role : {"ingest", "worker", "reader"}) run("revoke " + name(role) + " from " + name("login"));
+  for (const auto& role : roles) run("grant " + name(role) + " to " + name("login"));
+  auto settings = inbox_.settings();
+  settings.url = settings.url.replace(settings.url.find("postgres@"), 8, name("login"));
+  return settings;
+}
+
+std::unique_ptr<inbox::Connection> Roles::connect(const std::vector<std::string>& roles) {
+  return inbox_.connect(settings_of(roles));
+}
+
+}  // namespace inboxd::support
