@@ -87,6 +87,7 @@ Worker::GroupEnd Worker::run_group(bool one_event) {
     }
     ++calls;
     events += delivered_.size();
+    if (step == Step::called_last) break;
   }
   return calls == 0 ? GroupEnd::nothing : commit(events);
 }
@@ -128,7 +129,8 @@ Worker::Step Worker::call_in_transaction(bool alone, bool is_first) {
     if (alone && !is_first && end.ran) return Step::carefully;
     if (!alone || is_first) transaction_->undo_call();
   }
-  return end_call(duration) ? Step::called : Step::given_up;
+  if (!end_call(duration)) return Step::given_up;
+  return end.lingers ? Step::called_last : Step::called;
 }
 
 /// What the verdicts are worth after what the call did; whether what it wrote stays.

@@ -127,7 +127,7 @@ const PGresult* DatabaseTransaction::first_failure(const std::vector<Result>& re
 void DatabaseTransaction::begin_call(CallFrame frame) {
   if (call_point_ > 0) release(std::exchange(call_point_, 0));  // what the call before wrote stays
   frame_ = std::move(frame);
-  failed_ = over_ = must_repeat_ = ran_ = false;
+  failed_ = over_ = must_repeat_ = ran_ = lingers_ = false;
   first_error_.reset();
   misdeed_.reset();
   call_point_ = frame_.alone ? 0 : savepoint();
@@ -138,6 +138,7 @@ CallEnd DatabaseTransaction::end_call() {
   if (!over_ && !failed_ && !misdeed_ && begun_ && session_is_due()) look_at_session();
   CallEnd end;
   end.ran = ran_;
+  end.lingers = lingers_;
   end.must_repeat = must_repeat_;
   if (failed_ || must_repeat_) end.unresolved = first_error_;
   end.misdeed = misdeed_;

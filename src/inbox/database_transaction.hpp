@@ -110,6 +110,7 @@ class DatabaseTransaction final : public HandlerTransaction {
   std::vector<std::string> pending_;  ///< to be sent before the next statement
   std::int64_t timeout_ms_ = 0;       ///< statement_timeout as it was set
   bool ran_ = false;                  ///< the call ran a statement
+  bool lingers_ = false;              ///< one that other calls would meet
 
   int generation_ = 0;
   PreparedSqlCache cache_;

@@ -86,6 +86,7 @@ std::unique_ptr<SqlResult> DatabaseTransaction::run(const SqlStatement& statemen
     if (auto error = prepare(statement, sight)) return failed(std::move(*error));
   }
   PreparedSql& prepared = *cache_.find(key);
+  lingers_ = lingers_ || prepared.lingers;
   SqlParameters parameters;
   if (auto error = parameters.add(statement.values, prepared.types)) return failed(std::move(*error));
   add_events(parameters, sight, events);
@@ -148,6 +149,7 @@ std::optional<SqlError> DatabaseTransaction::prepare(const SqlStatement& stateme
   const int ours = static_cast<int>(event_parameters(sight));
   for (int i = 0; i < PQnparams(description) - ours; ++i) prepared.types.push_back(PQparamtype(description, i));
   prepared.shape = shape_of(description);
+  prepared.lingers = lingers(statement.text);
   const std::string gone = cache_.add(key_of(statement, sight), std::move(prepared));
   if (!gone.empty()) pending_.push_back("deallocate \"" + gone + "\"");
   return std::nullopt;

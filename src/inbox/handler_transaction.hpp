@@ -43,6 +43,7 @@ struct CallFrame {
 /// What there is to say of a call's SQL when it has returned, before its verdicts are believed.
 struct CallEnd {
   bool ran = false;                    ///< a statement was run
+  bool lingers = false;                ///< what it did to the transaction would be met by other calls in it
   bool must_repeat = false;            ///< the transaction is lost through no fault of the handler's
   std::optional<SqlError> unresolved;  ///< a statement failed and was not rolled back
   std::optional<std::string> misdeed;  ///< what it did to transaction or session, to follow "the handler "

@@ -76,8 +76,7 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, size>& 
 constexpr std::array<std::string_view, 12> of_the_transaction{"BEGIN",    "START",      "COMMIT",    "END",
                                                               "ROLLBACK", "ABORT",      "SAVEPOINT", "RELEASE",
                                                               "PREPARE",  "DEALLOCATE", "EXECUTE",   "CHECKPOINT"};
-constexpr std::array<std::string_view, 7> of_the_session{"RESET", "DISCARD", "LISTEN", "UNLISTEN",
-                                                         "LOAD",  "COPY",    "CLOSE"};
+constexpr std::array<std::string_view, 6> of_the_session{"RESET", "DISCARD", "LISTEN", "UNLISTEN", "LOAD", "COPY"};
 constexpr std::array<std::string_view, 8> with_expressions{"INSERT", "UPDATE", "DELETE", "MERGE",
                                                            "SELECT", "VALUES", "TABLE",  "WITH"};
 
@@ -133,6 +132,13 @@ std::optional<std::string> refused_because(std::string_view sql) {
     return "declared a cursor WITH HOLD, which outlives its transaction; declare it without";
   }
   return std::nullopt;
+}
+
+bool lingers(std::string_view sql) {
+  constexpr std::array<std::string_view, 4> by_first_word{"SET", "DECLARE", "CREATE", "DO"};
+  Words words{sql};
+  words.skip_parentheses();
+  return is_one_of(words.next(), by_first_word) || says(sql, "SET_CONFIG");
 }
 
 std::uint32_t SentText::position_of(std::uint32_t sent) const {

@@ -11,6 +11,10 @@ namespace inboxd::inbox {
 /// the tag of a finished command, too.
 std::optional<std::string> refused_because(std::string_view sql);
 
+/// Whether it leaves something in the transaction that other calls in it would meet: a setting, a cursor, a temporary
+/// table. What hides in functions is not seen.
+bool lingers(std::string_view sql);
+
 /// A handler's statement as it is sent: with a common table expression put in, where it wants one.
 struct SentText {
   std::string text;

@@ -243,7 +243,7 @@ TEST_CASE("what belongs to a transaction is a handler's to use") {
   for (const char* const sql :
        {"set local work_mem = '8MB'", "set constraints all immediate", "create temp table x (i int) on commit drop",
         "declare x cursor for select 1", "select pg_advisory_xact_lock(1)", "notify x", "do $$ begin perform 1; end $$",
-        "select set_config('work_mem', '9MB', true)", "insert into x values (1);"}) {
+        "select set_config('work_mem', '9MB', true)", "insert into x values (1);", "close x"}) {
     CAPTURE(sql);
     const auto result = desk.execute(sql);
     CHECK(!result->error);
@@ -252,6 +252,22 @@ TEST_CASE("what belongs to a transaction is a handler's to use") {
   const auto end = desk.transaction->end_call();
   CHECK(!end.misdeed);
   CHECK(desk.commit_all().kind == Kind::committed);
+}
+
+TEST_CASE("a call says so where others in its transaction would meet what it did") {
+  Desk desk{3};
+  desk.begin(0, 1);
+  REQUIRE(!desk.execute("insert into note (number) values (1)")->error);
+  CHECK(!desk.transaction->end_call().lingers);
+  desk.begin(1, 2);
+  REQUIRE(!desk.execute("set local search_path = nowhere")->error);
+  CHECK(desk.transaction->end_call().lingers);
+  auto settlement = desk.done(0, 2);
+  CHECK(desk.commit(settlement).kind == Kind::committed);
+  desk.begin(2, 3);
+  REQUIRE(!desk.execute("insert into note (number) values (2)")->error);
+  CHECK(!desk.transaction->end_call().lingers);
+  desk.transaction->roll_back();
 }
 
 TEST_CASE("a function's warnings are not taken for the server's, nor its errors of connection for ours") {

@@ -183,6 +183,25 @@ TEST_CASE("so many calls share a transaction, and what is left at the end has on
   CHECK(bank.house.settler.counters().done == 25);
 }
 
+TEST_CASE("a call whose settings others would meet is the last of its transaction") {
+  Ledger ledger;
+  std::vector<std::size_t> sizes;
+  ledger.at_end = [](const inbox::CallFrame& frame) {
+    inbox::CallEnd end;
+    end.lingers = has(frame, 2) || has(frame, 3);
+    return end;
+  };
+  ledger.at_commit = [&](const std::multiset<std::int64_t>& written) {
+    sizes.push_back(written.size());
+    return CommitEnd{};
+  };
+  Bank bank{ledger};
+  bank.house.database.add(lease_of(offsets_from(0, 8)));
+  bank.run(50, 1);
+  REQUIRE(bank.handled(8));
+  CHECK(ledger.read([&](const auto&) { return sizes; }) == std::vector<std::size_t>{3, 1, 4});
+}
+
 TEST_CASE("what an event that is not done wrote is undone, and its failure is recorded with the others") {
   Ledger ledger;
   Bank bank{ledger};

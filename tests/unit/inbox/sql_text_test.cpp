@@ -66,9 +66,22 @@ TEST_CASE("what would end the transaction or change the session is known by its 
   for (const char* const sql :
        {"select 1", "set local x = 1", "set constraints all deferred", "create table t (i int)",
         "create temp table t (i int) on commit\ndrop", "declare c cursor for select 1", "call p()", "committee",
-        "with commit as (select 1) select 1", "", "do $$ begin end $$", "notify c"}) {
+        "with commit as (select 1) select 1", "", "do $$ begin end $$", "notify c", "close c"}) {
     CAPTURE(sql);
     CHECK(!refused_because(sql).has_value());
+  }
+}
+
+TEST_CASE("what other calls of the transaction would meet is known by its words") {
+  for (const char* const sql : {"set local x = 1", ";set constraints all deferred", "declare c cursor for select 1",
+                                "create temp table t (i int) on commit drop", "select set_config('x', $1, true)",
+                                "do $$ begin set local x = 1; end $$"}) {
+    CAPTURE(sql);
+    CHECK(lingers(sql));
+  }
+  for (const char* const sql : {"select 1", "insert into t values (1)", "update t set x = 1", "call p()", "close c"}) {
+    CAPTURE(sql);
+    CHECK(!lingers(sql));
   }
 }
 

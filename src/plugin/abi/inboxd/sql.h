@@ -25,7 +25,8 @@
  *     to. Where that has not happened when the call ends, all it wrote is undone, and its events that were said to be
  *     done become failures of the class `sql.SQLSTATE`.
  *   - Where calls share a transaction (`group`) and one of them has to be undone, those before it may be made again,
- *     too: that is no attempt either.
+ *     too: that is no attempt either. A call that ran SET LOCAL, DECLARE, CREATE, DO or anything with set_config is
+ *     the last of its transaction, so that no other meets what it set; what a function sets by itself they do meet.
  *   - After 40001, 40P01, 55P03 or a lost connection the daemon runs the whole transaction again, so `handle` is called
  *     again with the same events; that is no attempt. `will_repeat` says so; what the verdicts say is not looked at.
  *   - The handler cannot end the transaction nor change the session: BEGIN, COMMIT, ROLLBACK, SAVEPOINT, PREPARE, SET
