@@ -116,8 +116,9 @@ end
 $$;
 
 -- What a handler did to its session that its transaction does not take along, before COMMIT: session advisory locks
--- (given back here) and cursors WITH HOLD. Null: nothing.
-create function inbox.session_held() returns text language plpgsql as $$
+-- (given back here) and cursors WITH HOLD. Null: nothing. Asked with the daemon's rights while the session has whatever
+-- search path the handler has set: hence its own.
+create function inbox.session_held() returns text language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   v_locks int;
   v_cursors text;
@@ -144,18 +145,23 @@ end
 $$;
 
 -- The same after COMMIT, where it shows what outlived the transaction: settings, temporary tables, LISTEN, cursors. It
--- is all undone; the answer says what there was. p_ours: settings that are the daemon's own.
-create function inbox.session_left(p_ours text[]) returns text language plpgsql as $$
+-- is all undone; the answer says what there was. p_ours: settings that are the daemon's own; p_path: the search path
+-- outside.
+create function inbox.session_left(p_ours text[], p_path text) returns text language plpgsql
+set search_path = pg_catalog, pg_temp as $$
 declare
   v_found text := '';
   v_name text;
 begin
   for v_name in
     select s.name from pg_catalog.pg_settings s
-    where s.source = 'session' and s.setting is distinct from s.reset_val and not s.name = any (p_ours)
+    where s.source = 'session' and not s.name = any (p_ours)
+      and case s.name when 'search_path' then p_path else s.setting end is distinct from s.reset_val
   loop
     v_found := v_found || ', changed the setting ' || v_name || ' for the session';
-    execute format('reset %I', v_name);
+    if v_name <> 'search_path' then
+      execute format('reset %I', v_name);
+    end if;
   end loop;
   for v_name in
     select c.relname from pg_catalog.pg_class c
@@ -176,6 +182,8 @@ begin
     v_found := v_found || ', left the cursor ' || v_name || ' open';
     execute format('close %I', v_name);
   end loop;
-  return nullif(substr(v_found, 3), '');
+  v_found := nullif(substr(v_found, 3), '');
+  execute 'reset search_path';  -- outlives this function, and its own setting
+  return v_found;
 end
 $$;

@@ -58,6 +58,12 @@ class DatabaseTransaction final : public HandlerTransaction {
     std::vector<Result> results;
     std::size_t own = 0;
   };
+  /// What is asked of the session after COMMIT: where the answers are.
+  struct Look {
+    std::size_t role = 0;
+    std::size_t own_role = 0;
+    std::size_t left = 0;
+  };
   using Add = std::function<void(Pipeline&)>;
 
   std::unique_ptr<SqlResult> run(const SqlStatement& statement);
@@ -80,7 +86,8 @@ class DatabaseTransaction final : public HandlerTransaction {
   void ended(std::string how);
   void look_at_session();
   bool session_is_due();
-  void judge_session(const PGresult* result);
+  Look add_look(Pipeline& pipeline);
+  void judge_session(const std::vector<Result>& results, const Look& look);
   void note_clean();
   void close() noexcept;
   CommitEnd try_commit(const std::vector<Settlement>& settlements);

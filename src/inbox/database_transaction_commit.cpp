@@ -2,7 +2,6 @@
 // be.
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <thread>
 
 #include "inbox/database_transaction.hpp"
@@ -19,10 +18,6 @@ using Effect = Connection::Access::Effect;
 constexpr std::string_view lease_lost = "IL001";
 /// Between two tries to learn what became of a COMMIT.
 constexpr milliseconds resolve_again{100};
-
-/// Settings that a pooler may have made: not the handler's doing.
-constexpr const char* poolers_settings =
-    "{application_name,client_encoding,DateStyle,TimeZone,IntervalStyle,standard_conforming_strings}";
 
 void add(WireParameters& to, const std::string& text) { to.add(text.c_str(), text.size(), 0); }
 
@@ -98,7 +93,8 @@ CommitEnd DatabaseTransaction::try_commit(const std::vector<Settlement>& settlem
   const bool looks = begun_ && session_is_due();
   const bool ran = begun_ && !run_.empty();
   const auto limit = settings_.deadline + milliseconds{ran ? timeout_ms_ : 0};
-  std::size_t committed = 0, looked = 0;
+  std::size_t committed = 0;
+  Look look;
   const Sent sent = send(Effect::writes, limit, false, [&](Pipeline& pipeline) {
     // Deferred triggers are the handler's part: they run under its role, its search path and its time.
     if (ran) add_daemons(pipeline, statements::tx_constraints, {});
@@ -107,11 +103,7 @@ CommitEnd DatabaseTransaction::try_commit(const std::vector<Settlement>& settlem
     add_leaving(pipeline);
     add_settlements(pipeline, settlements);
     committed = pipeline.run("commit");
-    if (looks) {
-      WireParameters parameters;
-      parameters.add(poolers_settings, std::strlen(poolers_settings), 0);
-      looked = add_daemons(pipeline, statements::tx_session_left, parameters);
-    }
+    if (looks) look = add_look(pipeline);
     if (!settings_.prepare) add_forgetting(pipeline, cache_.clear());
   });
   const bool ended_otherwise = committed < sent.results.size() && is_good(sent.results[committed].get()) &&
@@ -121,7 +113,7 @@ CommitEnd DatabaseTransaction::try_commit(const std::vector<Settlement>& settlem
   CommitEnd end;
   if (ended_otherwise) throw DatabaseError{{Fault::reconnect, "", "COMMIT ended the transaction without committing"}};
   if (bad > sent.results.begin() + static_cast<std::ptrdiff_t>(committed)) {
-    if (looks) judge_session(sent.results[looked].get());
+    if (looks) judge_session(sent.results, look);
     forget_transaction();
     return end;
   }
@@ -144,6 +136,7 @@ CommitEnd DatabaseTransaction::owed_of(const std::vector<Settlement>& settlement
   }
   std::vector<std::int64_t> ours;
   const Sent sent = send(Effect::reads, settings_.deadline, false, [&](Pipeline& pipeline) {
+    add_leaving(pipeline);  // whatever an earlier handler's function has made of the session
     WireParameters parameters;
     add(parameters, owner_);
     for (ArrayParameter* array : {&id, &fence, &settled}) parameters.add(array->finish());

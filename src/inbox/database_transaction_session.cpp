@@ -1,6 +1,7 @@
 // What a handler left in its session, which is the daemon's: looked for before COMMIT, while its event can still be
 // made to fail for it, and put right after COMMIT.
 #include <algorithm>
+#include <string_view>
 
 #include "inbox/database_transaction.hpp"
 #include "statements.hpp"
@@ -9,6 +10,10 @@ namespace inboxd::inbox {
 namespace {
 
 using Effect = Connection::Access::Effect;
+
+/// Settings that a pooler may have made: not the handler's doing.
+constexpr std::string_view poolers_settings =
+    "{application_name,client_encoding,DateStyle,TimeZone,IntervalStyle,standard_conforming_strings}";
 
 /// The session is looked at after each statement for its first runs, then every so often.
 constexpr int looks_at_a_statement = 3;
@@ -46,16 +51,37 @@ void DatabaseTransaction::look_at_session() {
   }
 }
 
-/// After COMMIT: what outlived the transaction is undone already, and told.
-void DatabaseTransaction::judge_session(const PGresult* result) {
+/// After COMMIT: what outlived the transaction, and an end to it. The role is no row of pg_settings, and whoever it is may
+/// have no right to ask.
+DatabaseTransaction::Look DatabaseTransaction::add_look(Pipeline& pipeline) {
+  Look look;
+  look.role = pipeline.run("show role");
+  pipeline.run("reset role");
+  look.own_role = pipeline.run("show role");
+  WireParameters parameters;
+  parameters.add(poolers_settings.data(), poolers_settings.size(), 0);
+  look.left = add_daemons(pipeline, statements::tx_session_left, parameters);
+  return look;
+}
+
+/// What was found is undone already, and told.
+void DatabaseTransaction::judge_session(const std::vector<Result>& results, const Look& look) {
   last_look_ = Clock::now();
-  if (!is_good(result)) {
+  const PGresult* const left = results[look.left].get();
+  if (!is_good(left)) {
+    const SqlError error = error_elsewhere(left);
+    log_.warn("dispatcher: a handler's session cannot be looked at, it is closed",
+              {{"worker", purpose_}, {"sqlstate", error.sqlstate}, {"message", error.message}});
     connection_.close();
     return;
   }
-  if (PQgetisnull(result, 0, 0) != 0) return note_clean();
+  const std::string_view role = PQgetvalue(results[look.role].get(), 0, 0);
+  const bool has_other_role = role != PQgetvalue(results[look.own_role].get(), 0, 0);
+  if (PQgetisnull(left, 0, 0) != 0 && !has_other_role) return note_clean();
+  std::string what = PQgetvalue(left, 0, 0);
+  if (has_other_role) what = "changed the role to " + std::string{role} + (what.empty() ? "" : ", ") + what;
   log_.warn("dispatcher: the handler changed its session, which is the daemon's; it was put right",
-            {{"worker", purpose_}, {"what", PQgetvalue(result, 0, 0)}});
+            {{"worker", purpose_}, {"what", what}});
 }
 
 void DatabaseTransaction::note_clean() {

@@ -92,13 +92,17 @@ bool says(std::string_view sql, std::string_view phrase) {
   return spaced.find(phrase) != std::string::npos;
 }
 
-std::optional<std::string> refused_set(Words& words) {
+std::optional<std::string> refused_set(Words& words, std::string_view sql) {
   const std::string scope = words.next();
   if (scope == "CONSTRAINTS") return std::nullopt;
   if (scope != "LOCAL") return "ran SET without LOCAL, which would outlive its transaction; write SET LOCAL";
   const std::string name = words.next();
-  if (name == "ROLE" || name == "SESSION") return "ran SET LOCAL " + name + "; the daemon decides who it runs as";
-  if (name == "TRANSACTION") return std::string{"ran SET LOCAL TRANSACTION; the transaction is the daemon's"};
+  const bool is_quoted = name.empty() || sql.substr(words.at(), 1) == "&";  // "role", U&"r\006fle"
+  if (is_quoted) return "ran SET LOCAL with a quoted name; write it without quotes";
+  if (name == "ROLE" || name == "SESSION" || name == "SESSION_AUTHORIZATION") {
+    return "ran SET LOCAL " + name + "; the daemon decides who it runs as";
+  }
+  if (name.starts_with("TRANSACTION")) return "ran SET LOCAL " + name + "; the transaction is the daemon's";
   return std::nullopt;
 }
 
@@ -126,7 +130,7 @@ std::optional<std::string> refused_because(std::string_view sql) {
     return "ran " + first + "; the transaction is the daemon's to begin and to end";
   }
   if (is_one_of(first, of_the_session)) return "ran " + first + ", which is about the session; that is the daemon's";
-  if (first == "SET") return refused_set(words);
+  if (first == "SET") return refused_set(words, sql);
   if (first == "CREATE") return refused_create(words, sql);
   if (first == "DECLARE" && says(sql, "WITH HOLD")) {
     return "declared a cursor WITH HOLD, which outlives its transaction; declare it without";

@@ -112,6 +112,25 @@ TEST_CASE("deferred triggers run under the handler's role, as its statements do"
   CHECK(desk.notes("text = '" + role.name + "'") == 1);
 }
 
+TEST_CASE("a role that a function set for the session is not the daemon's when it asks whose a lease is") {
+  Desk desk{6};
+  const Role role{desk};
+  const std::string set_role = "select set_config('role', $1, false)";
+  for (std::size_t i = 0; i < 5; ++i) {  // trusted by then
+    desk.begin(i, i + 1);
+    REQUIRE(!desk.execute(set_role, {text_value(i < 4 ? "none" : role.name)})->error);
+    auto settlement = desk.done(i, i + 1);
+    settlement.whole = false;
+    REQUIRE(desk.commit(settlement).kind == Kind::committed);
+  }
+  desk.inbox.database().run("update inbox.delivery set fence = fence + 1");
+  desk.begin(5, 6);
+  REQUIRE(!desk.execute("insert into note (number) values (1)")->error);
+  const auto end = desk.commit(desk.done(5, 6));
+  CHECK(end.kind == Kind::lost);
+  CHECK(end.lost == std::vector{desk.run->key});
+}
+
 TEST_CASE("a right that is missing is missing in the handler's statement, with events or without") {
   Desk desk{1};
   desk.inbox.database().run("create table " + desk.app + ".secret (id uuid)");

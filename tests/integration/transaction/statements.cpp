@@ -220,7 +220,7 @@ TEST_CASE("a handler cannot end the transaction or change the session by a state
       "savepoint x", "set search_path = public", "SET ROLE x", "set session characteristics as transaction read only",
       "reset all", "discard all", "listen x", "-- hm\nunlisten *", "create temp table x (i int)",
       "declare x cursor with hold for select 1", "copy note from stdin", "set local role x", ";commit", "-- x\rcommit",
-      ";commit and chain", "; rollback and chain");
+      ";commit and chain", "set local \"role\" = none", "; rollback and chain");
   CAPTURE(sql);
   Desk desk{2};
   desk.begin(0, 1);
@@ -334,6 +334,27 @@ TEST_CASE("what a function changed in the session is put right after COMMIT") {
   CHECK(clean->value(0, 2).integer == 0);
   CHECK(!desk.execute("select * from note")->error);
   desk.transaction->roll_back();
+}
+
+TEST_CASE("what looks into the session with the daemon's rights is not the handler's to replace") {
+  Desk desk{1};
+  desk.inbox.database().run("create sequence " + desk.app + ".hijacked");
+  const std::string notice = " language sql as $$ select nextval('" + desk.app + ".hijacked')";
+  for (const std::string& theirs : {"pg_advisory_unlock(bigint) returns boolean" + notice + " > 0 $$",
+                                    "pg_listening_channels() returns setof text" + notice + "::text $$",
+                                    "substr(text, int) returns text" + notice + "::text $$"}) {
+    desk.inbox.database().run("create function " + desk.app + "." + theirs);
+  }
+  const std::string path = "set_config('search_path', '" + desk.app + ", pg_catalog', false)";
+  desk.begin(0, 1);
+  REQUIRE(!desk.execute("select pg_advisory_lock(4711), " + path)->error);
+  CHECK(desk.transaction->end_call().misdeed);
+  desk.transaction->roll_back();
+  desk.begin(0, 1);
+  REQUIRE(!desk.execute("select " + path)->error);
+  CHECK(!desk.transaction->end_call().misdeed);
+  CHECK(desk.commit_all().kind == Kind::committed);
+  CHECK(desk.inbox.database().number("select is_called::int from " + desk.app + ".hijacked") == 0);
 }
 
 TEST_CASE("a statement that runs past the call's deadline is ended by the server") {
