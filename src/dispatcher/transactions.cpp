@@ -124,7 +124,8 @@ Worker::Step Worker::call_in_transaction(bool alone, bool is_first) {
     repeat_because_ = end.unresolved;
     return Step::repeat;
   }
-  if (end.misdeed && delivered_.size() > 1) return Step::split;  // whose it was, shows when they go one by one
+  // Whose it was shows when they go one by one: not every call is looked at.
+  if (end.misdeed && (delivered_.size() > 1 || !is_first)) return Step::split;
   if (!judge_call(end)) {
     if (alone && !is_first && end.ran) return Step::carefully;
     if (!alone || is_first) transaction_->undo_call();

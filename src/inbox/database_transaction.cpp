@@ -225,6 +225,7 @@ void DatabaseTransaction::roll_back() {
   try {
     send(Connection::Access::Effect::reads, settings_.deadline, false, [&](Pipeline& pipeline) {
       pipeline.run("rollback");
+      add_leaving(pipeline);
       if (!settings_.prepare) add_forgetting(pipeline, cache_.clear());
     });
   } catch (...) {

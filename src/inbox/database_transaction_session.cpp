@@ -15,8 +15,10 @@ using Effect = Connection::Access::Effect;
 constexpr std::string_view poolers_settings =
     "{application_name,client_encoding,DateStyle,TimeZone,IntervalStyle,standard_conforming_strings}";
 
-/// The session is looked at after each statement for its first runs, then every so often.
+/// The session is looked at after each statement for its first runs, then every so often; after a statement that was
+/// run where something was found, for many runs. That is told every so often.
 constexpr int looks_at_a_statement = 3;
+constexpr int looks_at_a_suspect = 256;
 constexpr std::chrono::seconds look_every{1};
 
 }  // namespace
@@ -45,14 +47,16 @@ void DatabaseTransaction::look_at_session() {
       return;
     }
     const PGresult* const held = sent.results[answer].get();
-    if (PQgetisnull(held, 0, 0) == 0) misdeed_ = PQgetvalue(held, 0, 0);
+    if (PQgetisnull(held, 0, 0) != 0) return;
+    misdeed_ = PQgetvalue(held, 0, 0);
+    note_suspects();
   } catch (...) {
     lost(inbox::describe(std::current_exception()));
   }
 }
 
-/// After COMMIT: what outlived the transaction, and an end to it. The role is no row of pg_settings, and whoever it is may
-/// have no right to ask.
+/// After COMMIT: what outlived the transaction, and an end to it. The role is no row of pg_settings, and whoever it is
+/// may have no right to ask.
 DatabaseTransaction::Look DatabaseTransaction::add_look(Pipeline& pipeline) {
   Look look;
   look.role = pipeline.run("show role");
@@ -78,6 +82,9 @@ void DatabaseTransaction::judge_session(const std::vector<Result>& results, cons
   const std::string_view role = PQgetvalue(results[look.role].get(), 0, 0);
   const bool has_other_role = role != PQgetvalue(results[look.own_role].get(), 0, 0);
   if (PQgetisnull(left, 0, 0) != 0 && !has_other_role) return note_clean();
+  note_suspects();
+  if (last_look_ - last_told_ < look_every) return;
+  last_told_ = last_look_;
   std::string what = PQgetvalue(left, 0, 0);
   if (has_other_role) what = "changed the role to " + std::string{role} + (what.empty() ? "" : ", ") + what;
   log_.warn("dispatcher: the handler changed its session, which is the daemon's; it was put right",
@@ -87,6 +94,12 @@ void DatabaseTransaction::judge_session(const std::vector<Result>& results, cons
 void DatabaseTransaction::note_clean() {
   for (const auto& key : run_) {
     if (PreparedSql* const found = cache_.find(key)) ++found->clean;
+  }
+}
+
+void DatabaseTransaction::note_suspects() {
+  for (const auto& key : run_) {
+    if (PreparedSql* const found = cache_.find(key)) found->clean = looks_at_a_statement - looks_at_a_suspect;
   }
 }
 

@@ -313,6 +313,18 @@ TEST_CASE("a session lock or a cursor with hold inside a function is found befor
   desk.transaction->roll_back();
 }
 
+TEST_CASE("a session lock outlives no transaction, whether it was looked for or not") {
+  const bool commits = GENERATE(true, false);
+  CAPTURE(commits);
+  Desk desk{1};
+  desk.begin(0, 1);
+  REQUIRE(!desk.execute("select pg_advisory_lock(4712)")->error);
+  if (commits) CHECK(desk.commit_all().kind == Kind::committed);  // nobody has looked at the end of the call
+  desk.transaction->roll_back();
+  CHECK(desk.inbox.database().number("select count(*) from pg_locks where locktype = 'advisory' and objid = 4712") ==
+        0);
+}
+
 TEST_CASE("what a function changed in the session is put right after COMMIT") {
   Desk desk{3};
   desk.begin(0, 1);

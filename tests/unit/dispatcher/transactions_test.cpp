@@ -321,6 +321,27 @@ TEST_CASE("what a handler did to its session is charged to the event that did it
   CHECK(failures[0].message == "the handler took a session advisory lock");
 }
 
+TEST_CASE("what is found only later in a group is not charged to the event of that moment") {
+  Ledger ledger;
+  bool holds = false, is_suspicious = false;
+  ledger.at_end = [&](const inbox::CallFrame& frame) {
+    inbox::CallEnd end;
+    holds = holds || has(frame, 2);
+    if (!holds || (!is_suspicious && !has(frame, 5))) return end;
+    end.misdeed = "took a session advisory lock";
+    is_suspicious = true;
+    holds = false;
+    return end;
+  };
+  Bank bank{ledger};
+  bank.house.database.add(lease_of(offsets_from(0, 10)));
+  bank.run(10, 1);
+  REQUIRE(bank.handled(9));
+  CHECK(classes_of(ledger) == std::vector<std::string>{"sql.session"});
+  CHECK(ledger.read([](const auto& it) { return it.written; }) ==
+        std::multiset<std::int64_t>{0, 1, 3, 4, 5, 6, 7, 8, 9});
+}
+
 TEST_CASE("a handler that says done after a statement failed has done nothing") {
   Ledger ledger;
   ledger.at_end = [](const inbox::CallFrame& frame) {

@@ -31,7 +31,8 @@
  *     again with the same events; that is no attempt. `will_repeat` says so; what the verdicts say is not looked at.
  *   - The handler cannot end the transaction nor change the session: BEGIN, COMMIT, ROLLBACK, SAVEPOINT, PREPARE, SET
  *     without LOCAL, RESET, LISTEN, COPY, cursors WITH HOLD, temporary tables without ON COMMIT DROP are refused with
- *     SQLSTATE 0A000; session advisory locks fail the event. One statement at a time.
+ *     SQLSTATE 0A000; session advisory locks fail the event where they are found, and are given back in any case. One
+ *     statement at a time.
  *   - Statements run under `database.handler_role`, with `database.handler_search_path`, and no longer than the call's
  *     deadline.
  *
