@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 using Effect = Connection::Access::Effect;
 
-/// statement_timeout is set anew where it is off by more than one part in so many.
+/// statement_timeout is set anew where it is more than the call has left, or less by more than one part in so many.
 constexpr std::int64_t timeout_slack = 4;
 
 }  // namespace
@@ -80,7 +80,7 @@ void DatabaseTransaction::add_opening(Pipeline& pipeline) {
     add_daemons(pipeline, statements::tx_enter, parameters);
     begun_ = true;
     timeout_ms_ = left;
-  } else if (left < timeout_ms_ - timeout_ms_ / timeout_slack || left > timeout_ms_ + timeout_ms_ / timeout_slack) {
+  } else if (timeout_ms_ > left || timeout_ms_ < left - left / timeout_slack) {
     pipeline.run("set local statement_timeout = " + timeout);
     timeout_ms_ = left;
   }

@@ -381,6 +381,23 @@ TEST_CASE("a statement that runs past the call's deadline is ended by the server
   CHECK(desk.transaction->end_call().unresolved->sqlstate == "57014");
 }
 
+TEST_CASE("no statement may take longer than its call has left") {
+  Desk desk{2};
+  const auto allowed = [&] {
+    const auto result = desk.execute("select setting::bigint from pg_settings where name = 'statement_timeout'");
+    REQUIRE(!result->error);
+    return result->value(0, 0).integer;
+  };
+  desk.begin(0, 1, false, milliseconds{20'000});
+  CHECK(allowed() <= 20'000);
+  REQUIRE(!desk.execute("select pg_sleep(0.1)")->error);
+  CHECK(allowed() <= 19'900);
+  desk.transaction->end_call();
+  desk.begin(1, 2, false, milliseconds{60'000});
+  CHECK(allowed() > 20'000);
+  desk.transaction->roll_back();
+}
+
 TEST_CASE("a plan that no longer fits repeats the transaction and then works") {
   Desk desk{1};
   desk.begin(0, 1);
