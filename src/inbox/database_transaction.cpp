@@ -84,6 +84,7 @@ void DatabaseTransaction::add_opening(Pipeline& pipeline) {
     pipeline.run("set local statement_timeout = " + timeout);
     timeout_ms_ = left;
   }
+  add_forgetting(pipeline, cache_.take_disowned());
   for (Point& point : points_) {
     if (point.sent) continue;
     pipeline.run("savepoint s" + std::to_string(point.number));
@@ -100,6 +101,10 @@ std::size_t DatabaseTransaction::add_daemons(Pipeline& pipeline, const Statement
     being_prepared_.emplace_back(&statement, pipeline.prepare(statement.name, text));
   }
   return pipeline.execute(statement.name, parameters, 0);
+}
+
+void DatabaseTransaction::add_forgetting(Pipeline& pipeline, const std::vector<std::string>& names) {
+  for (const std::string& name : names) pipeline.run("deallocate \"" + name + "\"");
 }
 
 void DatabaseTransaction::add_role(Pipeline& pipeline, const std::string& role) {
@@ -219,15 +224,16 @@ void DatabaseTransaction::close() noexcept {
 }
 
 void DatabaseTransaction::roll_back() {
-  const bool open = begun_ && connection_.is_open() && connection_.generation() == generation_;
+  const bool open = (begun_ || !pending_.empty()) && connection_.is_open() && connection_.generation() == generation_;
   forget_transaction();
   if (!open) return;
   try {
     send(Connection::Access::Effect::reads, settings_.deadline, false, [&](Pipeline& pipeline) {
       pipeline.run("rollback");
       add_leaving(pipeline);
-      if (!settings_.prepare) add_forgetting(pipeline, cache_.clear());
+      if (!settings_.prepare) add_forgetting(pipeline, cache_.names());
     });
+    if (!settings_.prepare) cache_.clear();
   } catch (...) {
     inbox::describe(std::current_exception());  // the connection is gone, and the transaction with it
   }

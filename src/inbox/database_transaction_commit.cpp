@@ -68,11 +68,6 @@ void DatabaseTransaction::add_settlements(Pipeline& pipeline, const std::vector<
   if (any_done) add_arrays(done, statements::tx_settle_done);
 }
 
-/// Behind a pooler a session is ours for one transaction: it must not be left with our statements.
-void DatabaseTransaction::add_forgetting(Pipeline& pipeline, const std::vector<std::string>& names) {
-  for (const std::string& name : names) pipeline.run("deallocate \"" + name + "\"");
-}
-
 CommitEnd DatabaseTransaction::commit(const std::vector<Settlement>& settlements) {
   CommitEnd end;
   try {
@@ -104,7 +99,8 @@ CommitEnd DatabaseTransaction::try_commit(const std::vector<Settlement>& settlem
     add_settlements(pipeline, settlements);
     committed = pipeline.run("commit");
     if (looks) look = add_look(pipeline);
-    if (!settings_.prepare) add_forgetting(pipeline, cache_.clear());
+    // Behind a pooler a session is ours for one transaction: it must not be left with our statements.
+    if (!settings_.prepare) add_forgetting(pipeline, cache_.names());
   });
   const bool ended_otherwise = committed < sent.results.size() && is_good(sent.results[committed].get()) &&
                                std::string_view{PQcmdStatus(sent.results[committed].get())} != "COMMIT";
@@ -114,6 +110,7 @@ CommitEnd DatabaseTransaction::try_commit(const std::vector<Settlement>& settlem
   if (ended_otherwise) throw DatabaseError{{Fault::reconnect, "", "COMMIT ended the transaction without committing"}};
   if (bad > sent.results.begin() + static_cast<std::ptrdiff_t>(committed)) {
     if (looks) judge_session(sent.results, look);
+    if (!settings_.prepare) cache_.clear();
     forget_transaction();
     return end;
   }

@@ -100,10 +100,7 @@ std::unique_ptr<SqlResult> DatabaseTransaction::run(const SqlStatement& statemen
     const bool own = bad == sent.results[sent.own].get();
     error.position = own ? prepared.sent.position_of(error.position) : 0;
     const bool stale = own && prepared.runs > 0 && is_stale_plan(error.sqlstate);
-    if (stale) {
-      pending_.push_back("deallocate \"" + prepared.name + "\"");
-      cache_.erase(key);
-    }
+    if (stale) cache_.erase(key);
     if (!own) error.will_repeat = true;  // not even BEGIN and the settings went
     return failed(std::move(error), stale);
   }
@@ -143,6 +140,7 @@ std::optional<SqlError> DatabaseTransaction::prepare(const SqlStatement& stateme
     const bool own = bad == sent.results[parsed].get();
     error.position = own ? prepared.sent.position_of(error.position) : 0;
     if (!own) error.will_repeat = true;
+    if (is_good(sent.results[parsed].get())) cache_.disown(prepared.name);
     return error;
   }
   const PGresult* const description = sent.results[parsed + 1].get();
@@ -150,8 +148,7 @@ std::optional<SqlError> DatabaseTransaction::prepare(const SqlStatement& stateme
   for (int i = 0; i < PQnparams(description) - ours; ++i) prepared.types.push_back(PQparamtype(description, i));
   prepared.shape = shape_of(description);
   prepared.lingers = lingers(statement.text);
-  const std::string gone = cache_.add(key_of(statement, sight), std::move(prepared));
-  if (!gone.empty()) pending_.push_back("deallocate \"" + gone + "\"");
+  cache_.add(key_of(statement, sight), std::move(prepared));
   return std::nullopt;
 }
 

@@ -45,33 +45,42 @@ class PreparedSqlCache final {
   std::string next_name() { return prefix_ + std::to_string(++names_); }
   void set_prefix(std::string prefix) { prefix_ = std::move(prefix); }
 
-  /// Keeps a statement; the name of one that has to go for it, or empty.
-  std::string add(const Key& key, PreparedSql statement) {
-    std::string gone;
+  void add(const Key& key, PreparedSql statement) {
     if (known_.size() >= limit) {
       auto oldest = known_.begin();
       for (auto at = known_.begin(); at != known_.end(); ++at) {
         if (at->second.used < oldest->second.used) oldest = at;
       }
-      gone = oldest->second.name;
-      known_.erase(oldest);
+      erase(oldest->first);
     }
     statement.used = ++clock_;
     known_[key] = std::move(statement);
-    return gone;
   }
-  void erase(const Key& key) { known_.erase(key); }
+  void erase(const Key& key) {
+    const auto at = known_.find(key);
+    disown(at->second.name);
+    known_.erase(at);
+  }
+  /// The session has a statement of this name that nobody will use.
+  void disown(std::string name) { disowned_.push_back(std::move(name)); }
 
-  /// Forgets all; returns their names.
-  std::vector<std::string> clear() {
-    std::vector<std::string> names;
+  /// What the session has and nobody uses: to be deallocated by the caller, now.
+  std::vector<std::string> take_disowned() { return std::exchange(disowned_, {}); }
+  /// All that the session has.
+  std::vector<std::string> names() const {
+    std::vector<std::string> names = disowned_;
     for (const auto& [key, statement] : known_) names.push_back(statement.name);
-    known_.clear();
     return names;
+  }
+  /// The session has nothing any more.
+  void clear() {
+    known_.clear();
+    disowned_.clear();
   }
 
  private:
   std::map<Key, PreparedSql> known_;
+  std::vector<std::string> disowned_;
   std::string prefix_ = "handler_";
   std::uint64_t clock_ = 0;
   std::uint64_t names_ = 0;

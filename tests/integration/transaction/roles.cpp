@@ -204,5 +204,28 @@ TEST_CASE("behind a pooler in transaction mode, with prepared statements switche
   }
   CHECK(desk.notes() == 20);
   CHECK(desk.done_events() == 20);
-  CHECK(desk.inbox.database().number("select count(*) from pg_prepared_statements") == 0);
+  Session pooled{pooler.url(), desk.inbox.database().schema()};
+  CHECK(pooled.number("select count(*) from pg_prepared_statements") == 0);
+}
+
+TEST_CASE("a pooled session is left without prepared statements, also where a transaction fails") {
+  const PgBouncer pooler{needed("INBOXD_TEST_PG")};
+  Desk desk{2, "{\"order\": 7}", [&](config::Database& settings) {
+              settings.url = pooler.url();
+              settings.prepare = false;
+            }};
+  Session pooled{pooler.url(), desk.inbox.database().schema()};
+  const auto left = [&] { return pooled.number("select count(*) from pg_prepared_statements"); };
+  desk.begin(0, 1);  // a statement fails
+  REQUIRE(!desk.execute("select * from note")->error);
+  CHECK(desk.execute("select 1 / $1::int", {number_value(0)})->error);
+  desk.transaction->end_call();
+  desk.transaction->roll_back();
+  CHECK(left() == 0);
+  desk.begin(0, 1);  // the lease is lost
+  REQUIRE(!desk.with_events(insert_all)->error);
+  desk.transaction->end_call();
+  desk.inbox.database().run("update inbox.delivery set fence = fence + 1");
+  CHECK(desk.commit_all().kind == Kind::lost);
+  CHECK(left() == 0);
 }
