@@ -92,6 +92,20 @@ begin
 end
 $$;
 
+-- What waits for others and then looks again (for handlers that were added, ids that were stored, days that are needed)
+-- has to see what they committed meanwhile. Sessions begin their transactions so, except where a pooler keeps them from
+-- saying it: refused, then.
+create function inbox.need_fresh_snapshots() returns void language plpgsql as $$
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'transactions begin as %; they have to begin as read committed: '
+                    'alter role % set default_transaction_isolation = ''read committed''',
+                    current_setting('transaction_isolation'), quote_ident(session_user)
+      using errcode = 'invalid_transaction_state';
+  end if;
+end
+$$;
+
 -- Notes event ids (sorted) in the ledger, some of which may be there already; returns how many are new, and of the
 -- others (lost) where they came from now and whether any of them is odd: another digest or another shard than the first
 -- time. p_repeats: an id occurs twice in this batch.
@@ -178,6 +192,7 @@ declare
   v_lost_offset bigint[] := '{}';
   v_gone boolean[];  -- for each event whether it is left out; null: none is
 begin
+  perform inbox.need_fresh_snapshots();
   stored := 0; duplicates := 0; conflicts := 0; received_at := 0;
   -- Held to the end: a handler that is added meanwhile waits, and so knows for certain what was routed without it.
   perform pg_advisory_xact_lock_shared(1768841848, 'inbox.routing'::regclass::oid::int);
@@ -619,6 +634,7 @@ begin
     raise exception 'no table of days, or no time to keep it: %, %', p_table, p_keep
       using errcode = 'invalid_parameter_value';
   end if;
+  perform inbox.need_fresh_snapshots();
   for v_name, v_end in
     select c.relname, to_date(right(c.relname, 8), 'YYYYMMDD') + 1
     from pg_inherits i join pg_class c on c.oid = i.inhrelid

@@ -83,6 +83,13 @@ FoundList check_database(const config::Settings& settings) {
                          server.user + " set lock_timeout = '10s'; alter role " + server.user +
                          " set client_connection_check_interval = '5s'"});
     }
+    if (server.isolation != "read committed") {
+      out.push_back({Kind::problem, subject,
+                     "transactions begin as " + server.isolation +
+                         ", so that they do not see what others store meanwhile, and the pooler does not let us say "
+                         "otherwise: alter role " +
+                         server.user + " set default_transaction_isolation = 'read committed'"});
+    }
     check_schema(first, settings.database.schema, out);
   } catch (...) {
     const auto answer = admin::answer_for(inbox::describe(std::current_exception()), first.where());

@@ -26,7 +26,8 @@ std::string_view sqlstate_of_notice(std::string_view text) {
 /// What our sessions begin with, unless the user's own options say otherwise. Compiling a statement (jit) costs a tenth
 /// of a second, and the estimates over many day partitions are high enough for the server to do it for questions of a
 /// millisecond: off. Nobody waits for a lock for long, and nobody whose client has gone. As options they cost nothing;
-/// as settings of a function they would for each call of it.
+/// as settings of a function they would for each call of it. Transactions see what others commit meanwhile, and that is
+/// not the user's to change (inbox.need_fresh_snapshots).
 std::string options_of(const std::string& url) {
   std::string out = "-c jit=off -c lock_timeout=10s -c client_connection_check_interval=5s";
   PQconninfoOption* const options = PQconninfoParse(url.c_str(), nullptr);
@@ -35,6 +36,7 @@ std::string options_of(const std::string& url) {
     if (option->val != nullptr && std::string_view{option->keyword} == "options") theirs = option->val;
   }
   if (theirs != nullptr) out.append(" ").append(theirs);
+  out += R"( -c default_transaction_isolation=read\ committed)";
   PQconninfoFree(options);
   return out;
 }

@@ -71,7 +71,7 @@ void DatabaseTransaction::add_opening(Pipeline& pipeline) {
   const auto left = std::chrono::ceil<milliseconds>(frame_.deadline - Clock::now()).count();
   const std::string timeout = std::to_string(std::max<std::int64_t>(left, 1));
   if (!begun_) {
-    pipeline.run("begin");
+    pipeline.run("begin isolation level read committed");
     WireParameters parameters;
     const std::string& role = settings_.handler_role.empty() ? std::string{"none"} : settings_.handler_role;
     parameters.add(role.c_str(), role.size(), 0);

@@ -93,7 +93,7 @@ CommitEnd DatabaseTransaction::try_commit(const std::vector<Settlement>& settlem
   const Sent sent = send(Effect::writes, limit, false, [&](Pipeline& pipeline) {
     // Deferred triggers are the handler's part: they run under its role, its search path and its time.
     if (ran) add_daemons(pipeline, statements::tx_constraints, {});
-    if (!begun_) pipeline.run("begin");
+    if (!begun_) pipeline.run("begin isolation level read committed");
     begun_ = true;
     add_leaving(pipeline);
     add_settlements(pipeline, settlements);

@@ -33,6 +33,7 @@ ServerRow read_server(RowReader row) {
   out.state.has_schema = row.flag();
   out.state.compiles_statements = row.flag();
   out.state.waits_without_limit = row.flag();
+  out.state.isolation = row.text();
   return out;
 }
 

@@ -22,6 +22,7 @@ struct ServerState {
   bool has_schema = false;
   bool compiles_statements = false;            ///< jit is on in our sessions: a pooler did not let us turn it off
   bool waits_without_limit = false;            ///< for locks, or whether or not the client is still there
+  std::string isolation;                       ///< how our transactions begin: a pooler may keep us from saying it
   Pooler pooler = Pooler::none;
   /// The pooler hands us server connections that do not know the statements we have prepared.
   bool loses_prepared_statements = false;

@@ -1,10 +1,12 @@
 // What the database refuses, what is lost on the way, and how it is told: by SQLSTATE, in whatever language.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <thread>
 
 #include "integration/support/inbox.hpp"
 #include "support/environment.hpp"
+#include "support/pgbouncer.hpp"
 #include "support/private_postgres.hpp"
 #include "support/proxy.hpp"
 
@@ -276,4 +278,48 @@ TEST_CASE("a server that became read-only, as after a failover, is a reconnect a
       return false;
     }
   });
+}
+
+TEST_CASE("where transactions begin with a snapshot for all of it, a batch that waits still sees who was added") {
+  PrivatePostgres server{{"default_transaction_isolation = 'repeatable read'"}};
+  Inbox inbox{server.url()};
+  const auto shard = inbox.add_shard("orders");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(1);
+  inbox.connection().open();
+  Session adding{server.url(), inbox.database().schema()};
+  adding.run(
+      "begin; select pg_advisory_xact_lock(1768841848, 'inbox.routing'::regclass::oid::int); "
+      "update inbox.routing set version = version + 1");
+  inbox::IngestResult result;
+  std::thread ingesting{[&] { result = batch.store(inbox.connection()); }};
+  inbox.database().wait_for("the batch waits",
+                            "select count(*) from pg_locks where locktype = 'advisory' and not granted", 1);
+  adding.run("commit");
+  ingesting.join();
+  CHECK(result.routing_is_stale);
+  CHECK(inbox.position("orders") == 0);
+}
+
+TEST_CASE("behind a pooler that lets us set nothing such transactions are refused, and no handler is added by one") {
+  PrivatePostgres server;
+  const PgBouncer pooler{server.url()};
+  Inbox inbox{server.url()};
+  const auto shard = inbox.add_shard("orders");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(1);
+  inbox.database().run("alter role postgres set default_transaction_isolation = 'repeatable read'");
+  auto settings = inbox.settings();
+  settings.url = pooler.url();
+  settings.prepare = false;
+  const auto pooled = inbox.connect(settings);
+
+  const auto failure = failure_of([&] { batch.store(*pooled); });
+  CHECK(failure.fault == Fault::stop);
+  CHECK_THAT(failure.message, Catch::Matchers::ContainsSubstring("set default_transaction_isolation"));
+  config::Handler handler;
+  handler.name = "receipt";
+  CHECK(failure_of([&] { inbox::register_handlers(*pooled, {handler}); }).fault == Fault::stop);
+  CHECK(failure_of([&] { inbox::drop_partition(*pooled, "event", milliseconds{1}); }).fault == Fault::stop);
+  CHECK(inbox.database().number("select count(*) from inbox.event") == 0);
 }

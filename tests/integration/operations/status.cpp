@@ -129,6 +129,7 @@ TEST_CASE("check sees a pooler that forgets prepared statements, and that there 
   CHECK(look(url + "?options=-c%20lock_timeout%3D0").waits_without_limit);
   CHECK_FALSE(look(url + "?options=-c%20timezone%3DUTC").compiles_statements);
   CHECK(look(url + "?options=-c%20jit%3Don").compiles_statements);  // who asks for it gets it
+  CHECK(look(url + "?options=-c%20default_transaction_isolation%3Dserializable").isolation == "read committed");
   PgBouncer pooler{url};
   const auto pooled = look(pooler.url());
   CHECK(pooled.pooler == inbox::Pooler::transaction);
