@@ -1,6 +1,6 @@
 -- The statements of the hot path that need several fresh snapshots in one round trip, and small readers of our own
--- encodings. Their waits are bounded (lock_timeout), and a session whose client has gone does not go on waiting for a
--- lock. Functions, because libpqxx has no pipeline mode: measured as fast as a pipeline (src/README.md).
+-- encodings. Those that wait for rows of others do so for a bounded time (lock_timeout), also where a pooler lets sessions
+-- begin with no settings. Functions, because libpqxx has no pipeline mode: measured as fast as a pipeline (src/README.md).
 
 -- How many offsets are in a set.
 create function inbox.count_of(offsets int8multirange) returns int language sql immutable strict parallel safe as $$
@@ -182,7 +182,7 @@ create function inbox.ingest(
   q_size bigint[], q_digest bigint[], q_headers bytea[], q_kafka_timestamp timestamptz[],
   out status text, out moved int[], out born bigint[], out born_pending text, out stored int, out duplicates int,
   out conflicts int, out received_at bigint)
-language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
+language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '10s' as $$
 declare
   v_all boolean;
   v_now timestamptz;
@@ -390,7 +390,7 @@ create function inbox.claim(
   p_handler int, p_owner uuid, p_fence bigint, p_lease interval, p_events bigint, p_rows int, p_low timestamptz)
 returns table (delivery_id bigint, shard_id int, pending text, events int, attempts int, claims int,
                received_from bigint, received_to bigint, locked int)
-language plpgsql set lock_timeout = '10s' set client_connection_check_interval = '5s' as $$
+language plpgsql set lock_timeout = '10s' as $$
 #variable_conflict use_column
 declare
   v_now timestamptz := clock_timestamp();
@@ -449,7 +449,7 @@ create function inbox.settle(
   f_of int[], f_event uuid[], f_attempt int[], f_class text[], f_message text[], f_duration bigint[],
   x_of int[], x_offset bigint[], x_event uuid[])
 returns int[]
-language plpgsql set lock_timeout = '10s' set client_connection_check_interval = '5s' as $$
+language plpgsql set lock_timeout = '10s' as $$
 declare
   v_of int[];
   v_ids bigint[];

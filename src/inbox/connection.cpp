@@ -115,6 +115,7 @@ PGconn* Connection::Access::connect(const std::string& options) {
                                                           {"target_session_attrs", "read-write"},
                                                           {"dbname", settings.url},
                                                           {"client_encoding", "UTF8"}};
+  if (is_marked_) wanted.emplace_back("application_name", marked_name());
   if (!options.empty()) wanted.emplace_back("options", options);
   if (!settings.password.empty()) wanted.emplace_back("password", settings.password.reveal());
   return make_connection(std::move(wanted), watchdog);
@@ -126,6 +127,7 @@ void Connection::Access::open() {
     if (takes_options_ && fresh != nullptr && PQstatus(fresh) != CONNECTION_OK && is_options_refused(fresh)) {
       // A pooler that shares its sessions: whoever runs it sets the role's own settings (sql/README.md).
       takes_options_ = false;
+      is_marked_ = true;
       PQfinish(fresh);
       fresh = connect("");
     }
@@ -142,15 +144,14 @@ void Connection::Access::open() {
     session->set_verbosity(pqxx::error_verbosity::verbose);
     session->set_notice_handler([this](pqxx::zview text) { read_notice(text); });
     ++generation;
-    backend_.reset();
     const auto row =
         ask("select a.pid, a.backend_start, current_setting('jit')::boolean from pg_stat_activity a "
             "where a.pid = pg_backend_pid()",
             {});
     compiles_statements = row.empty() || row[0][2].as<bool>();
-    if (!row.empty() && row[0][0].as<int>() == PQbackendPID(raw)) {
-      backend_ = Backend{row[0][0].as<int>(), row[0][1].as<std::string>()};
-    }
+    const bool is_ours = !row.empty() && row[0][0].as<int>() == PQbackendPID(raw);
+    backend_ = is_ours ? Backend{row[0][0].as<int>(), row[0][1].as<std::string>()} : Backend{};
+    is_marked_ = !is_ours;
   }
   await_unresolved();
 }
@@ -175,14 +176,25 @@ pqxx::result Connection::Access::ask(const char* question, const pqxx::params& p
   throw DatabaseError{{Fault::reconnect, "", message}};
 }
 
+/// No longer than PostgreSQL keeps it.
+std::string Connection::Access::marked_name() const {
+  constexpr std::size_t longest = 63;
+  return ("inboxd " + purpose).substr(0, longest - mark_.size() - 1) + " " + mark_;
+}
+
 void Connection::Access::await_unresolved() {
   if (!unresolved_) return;
-  const auto rows = ask("select 1 from pg_stat_activity where pid = $1 and backend_start = $2::timestamptz",
-                        pqxx::params{unresolved_->process_id, unresolved_->started_at});
+  const auto rows =
+      unresolved_->process_id != 0
+          ? ask("select pid from pg_stat_activity where pid = $1 and backend_start = $2::timestamptz",
+                pqxx::params{unresolved_->process_id, unresolved_->started_at})
+          : ask("select pid from pg_stat_activity where application_name = $1 and pid <> pg_backend_pid() "
+                "and state not in ('idle', 'disabled')",
+                pqxx::params{marked_name()});
   if (!rows.empty()) {
     throw DatabaseError{{Fault::reconnect, "",
                          "the server still works on the statement that was cut off (process " +
-                             std::to_string(unresolved_->process_id) + ")"}};
+                             rows[0][0].as<std::string>() + ")"}};
   }
   unresolved_.reset();
 }

@@ -17,7 +17,7 @@ namespace inboxd::inbox {
 /// The functions of this room take a Connection and throw what `describe` (database_error.hpp) reads.
 class Connection final {
  public:
-  /// `purpose` shows in pg_stat_activity as `inboxd PURPOSE`.
+  /// `purpose` shows in pg_stat_activity as `inboxd PURPOSE`, behind a pooler with a mark of the slot's own.
   Connection(const config::Database& settings, std::string purpose, Watchdog& watchdog, base::Logger& log);
   ~Connection();
   Connection(const Connection&) = delete;

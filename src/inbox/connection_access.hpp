@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/uuid.hpp"
 #include "inbox/connection.hpp"
 #include "inbox/database_error.hpp"
 #include "inbox/pipeline.hpp"
@@ -93,6 +94,7 @@ struct Connection::Access {
   std::unordered_map<std::int32_t, std::int64_t> event_weights;
 
  private:
+  /// Who works for a session: a process, or (0) whom a pooler lends, told by the name that we give to each of them.
   struct Backend {
     int process_id = 0;
     std::string started_at;
@@ -120,13 +122,16 @@ struct Connection::Access {
   void prepare(const Statement& statement);
   void read_notice(std::string_view text);
   void await_unresolved();
+  std::string marked_name() const;
   [[noreturn]] void lost(Effect effect, const std::string& message);
 
   std::unordered_map<const Statement*, std::string> texts_;
   std::unordered_map<const Statement*, bool> prepared_;
-  std::optional<Backend> backend_;             ///< of this session, where it is our own (no pooler between)
+  Backend backend_;                            ///< of this session
   std::optional<Backend> unresolved_;          ///< of a session that was cut off while it could have committed
   bool takes_options_ = true;                  ///< false: a pooler between refuses what a session begins with
+  bool is_marked_ = false;                     ///< a pooler between: the session's name is no other slot's
+  const std::string mark_ = base::random_uuid().text().substr(0, 8);
   bool commit_warned_ = false;
   bool committing = false;
 };

@@ -176,6 +176,43 @@ TEST_CASE("a statement past its deadline is cut off, and its slot waits until th
   CHECK(inbox.database().number("select count(*) from inbox.event") == 1);
 }
 
+TEST_CASE("behind a pooler, too, a slot whose statement was cut off waits until the server is done with it") {
+  Inbox inbox;
+  const PgBouncer pooler{inbox.settings().url};
+  const auto shard = inbox.add_shard("orders");
+  auto settings = inbox.settings();
+  settings.url = pooler.url();
+  settings.prepare = false;
+  settings.deadline = milliseconds{500};
+  const auto connection = inbox.connect(settings), neighbour = inbox.connect(settings);
+  connection->open();
+  Batch batch{inbox};
+  batch.at(shard, 0).events(1);
+  Session holder{inbox.database().url(), inbox.database().schema()};
+  holder.run("begin; lock table inbox.ledger in exclusive mode");
+
+  CHECK(failure_of([&] { batch.store(*connection); }).fault == Fault::in_doubt);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(failure_of([&] { batch.store(*connection); }).fault == Fault::reconnect);
+  }
+  CHECK(inbox.database().number("select count(*) from pg_stat_activity where query like '%' || $1 || '.ingest%' and "
+                                "state = 'active' and wait_event_type = 'Lock'",
+                                {inbox.database().schema()}) == 1);
+  CHECK(inbox::read_routing(*neighbour).handlers.empty());  // another slot is not held up by it
+  holder.run("rollback");
+
+  inbox::IngestResult result;
+  wait_until("the slot works again", [&] {
+    try {
+      result = batch.store(*connection);
+      return true;
+    } catch (...) {
+      return false;
+    }
+  });
+  CHECK(inbox.database().number("select count(*) from inbox.event") == 1);
+}
+
 TEST_CASE("a commit that did not wait for its synchronous standby is in doubt") {
   PrivatePostgres server;
   Inbox inbox{server.url()};

@@ -1,7 +1,9 @@
 // The database is stopped, set back, hung, behind a pooler.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <optional>
 
 #include "process/support/load.hpp"
 #include "process/support/stage.hpp"
@@ -105,9 +107,15 @@ TEST_CASE(
     "a synchronous standby that is gone: connections stay bounded, nothing is acknowledged, the group is stable") {
   PrivatePostgres server;
   Stage stage{4, server.url()};
+  std::optional<PgBouncer> pooler;
+  const std::string way = GENERATE("directly", "through PgBouncer");
+  stage.config.sections["database"] = "deadline: 1s";
+  if (way == "through PgBouncer") {
+    stage.config.url = pooler.emplace(server.url()).url();
+    stage.config.sections["database"] += ", prepare: false";
+  }
   stage.config.kafka["session.timeout.ms"] = "6000";
   stage.config.kafka["max.poll.interval.ms"] = "6000";
-  stage.config.sections["database"] = "deadline: 1s";
   const auto daemon = stage.start();
   stage.produce(500);
   CHECK(stage.wait_done().is_perfect());
@@ -133,7 +141,7 @@ TEST_CASE(
            stage.kafka.members(stage.config.group) == members;
   });
   // Six slots (control, two to ingest, claimer, settler, maintenance), each with at most one unresolved session beside.
-  WARN("most connections of the daemon at once: " << most);
+  WARN(way << ": most connections of the daemon at once: " << most);
   CHECK(most <= 12);
   server.configure("synchronous_standby_names = ''");
   const auto tally = stage.wait_done();
