@@ -180,8 +180,9 @@ create table inbox.dead_letter (
   state           text not null default 'dead' check (state in ('dead', 'expired', 'parked')),
   died_at         timestamptz not null default clock_timestamp(),
   notes           text,
-  unique (event_id, handler_id)
+  unique (handler_id, shard_id, "offset")  -- an id may come again when the ledger has forgotten it: another event
 );
+create index dead_letter_event on inbox.dead_letter (event_id);
 create index dead_letter_handler on inbox.dead_letter (handler_id, died_at);
 
 -- Records that could not become events, raw.

@@ -519,7 +519,7 @@ begin
   join inbox.event e on e.shard_id = d.shard_id and e."offset" = x."offset" and e.event_id = x.event
                     and e.received_at >= d.received_from and e.received_at <= d.received_to
   where d.delivery_id = any (p_ids)
-  on conflict (event_id, handler_id) do update
+  on conflict (handler_id, shard_id, "offset") do update
   set attempts = excluded.attempts, reasons = excluded.reasons, state = 'dead', died_at = clock_timestamp();
 
   insert into inbox.outcome (handler_id, shard_id, offsets, outcome, attempts, owner)

@@ -196,6 +196,31 @@ TEST_CASE("a dead letter keeps a full copy of its event and the reason of every 
   CHECK(inbox.outstanding() == 0);
 }
 
+TEST_CASE(
+    "an id that comes again with other content when the ledger has forgotten it, and dies, has its own dead letter") {
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  const auto shard = inbox.add_shard("orders");
+  const auto id = base::random_uuid();
+  std::int64_t offset = 0;
+  for (const char* payload : {"first", "second"}) {
+    Batch batch{inbox};
+    batch.at(shard, offset).event(id, payload).owe(handler);
+    REQUIRE(batch.store(inbox.connection()).stored == 1);
+    const auto run = claim_due(inbox.connection(), handler, inbox.owner).runs.at(0);
+    inbox::Settlement settlement;
+    settlement.key = run.key;
+    settlement.whole = true;
+    settlement.failures = {failed(*run.events[0], 1, payload)};
+    settlement.dead = {{offset++, id}};
+    REQUIRE(inbox::settle(inbox.connection(), inbox.owner, {settlement}).empty());
+    inbox.database().run("truncate inbox.ledger");
+  }
+  CHECK(inbox.database().text(
+            "select string_agg(\"offset\" || ' ' || encode(payload, 'escape') || ' ' || last_error, ', ' "
+            "order by \"offset\") from inbox.dead_letters") == "0 first first, 1 second second");
+}
+
 TEST_CASE("settlements of all kinds go in one transaction; one that is lost does not take the others with it") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
