@@ -25,7 +25,26 @@ join inbox.handler h using (handler_id)
 where o.outcome not in ('dead', 'discarded')
 union all
 select x.event_id, h.name, x.state, x.attempts, null, x.reasons -> -1 ->> 'message', x.died_at
-from inbox.dead_letter x join inbox.handler h using (handler_id);
+from inbox.dead_letter x join inbox.handler h using (handler_id)
+union all
+-- What died and has no letter any more (discarded, or past its retention), and was not replayed.
+select l.event_id, h.name, o.outcome, o.attempts, null, null, o.finished_at
+from inbox.ledger l
+join inbox.outcome o on o.shard_id = l.shard_id and lower(o.offsets) > l."offset" - 10000
+                    and lower(o.offsets) <= l."offset" and o.offsets @> l."offset"
+join inbox.handler h using (handler_id)
+where o.outcome in ('dead', 'discarded')
+  and not exists (
+    select from inbox.dead_letter x
+    where x.handler_id = o.handler_id and x.shard_id = l.shard_id and x."offset" = l."offset")
+  and not exists (
+    select from inbox.delivery d
+    where d.handler_id = o.handler_id and d.shard_id = l.shard_id and d.pending @> l."offset")
+  and not exists (
+    select from inbox.outcome later
+    where later.handler_id = o.handler_id and later.shard_id = l.shard_id and later.finished_at > o.finished_at
+      and lower(later.offsets) > l."offset" - 10000 and lower(later.offsets) <= l."offset"
+      and later.offsets @> l."offset");
 
 create view inbox.failures as
 select f.event_id, h.name as handler, f.attempt, f.occurred_at, f.error_class, f.message, f.duration

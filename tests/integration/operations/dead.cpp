@@ -233,6 +233,42 @@ TEST_CASE("a discarded dead letter leaves an outcome and who did it") {
   CHECK(inbox.outstanding() == 0);
 }
 
+TEST_CASE("an event that died stays one row of view deliveries, whatever becomes of its letter") {
+  Inbox inbox;
+  const auto handler = bury(inbox, 1);
+  Desk desk{inbox};
+  const auto states = [&] {
+    return inbox.database().text("select coalesce(string_agg(state, ' '), 'none') from inbox.deliveries");
+  };
+  CHECK(states() == "dead");
+  const auto die_again = [&] {
+    REQUIRE(desk.ask("dead replay", {{"all", {"true"}}}).document.at("replayed") == 1);
+    CHECK(states() == "due");
+    const auto run = claim_due(inbox.connection(), handler, inbox.owner).runs.at(0);
+    inbox::Settlement settlement;
+    settlement.key = run.key;
+    settlement.whole = true;
+    settlement.dead = {{0, run.events[0]->event_id}};
+    REQUIRE(inbox::settle(inbox.connection(), inbox.owner, {settlement}).empty());
+    CHECK(states() == "dead");
+  };
+  die_again();
+  SECTION("discarded") {
+    CHECK(desk.ask("dead discard", {{"all", {"true"}}}).code == ExitCode::done);
+    CHECK(states() == "discarded");
+  }
+  SECTION("past its retention") {
+    CHECK(inbox::trim_old_rows(inbox.connection(), milliseconds{0}, {}, 100) == 1);
+    CHECK(states() == "dead");
+  }
+  SECTION("replayed and done") {
+    REQUIRE(desk.ask("dead replay", {{"all", {"true"}}}).document.at("replayed") == 1);
+    const auto run = claim_due(inbox.connection(), handler, inbox.owner).runs.at(0);
+    REQUIRE(inbox::settle(inbox.connection(), inbox.owner, {all_done(run)}).empty());
+    CHECK(states() == "done");
+  }
+}
+
 TEST_CASE("dead letters of a retired handler can be discarded, not replayed") {
   Inbox inbox;
   bury(inbox, 2);
