@@ -621,11 +621,10 @@ create function inbox.is_day_needed(p_end timestamptz) returns boolean language 
         select from inbox.delivery d where d.received_from < p_end and d.received_to >= p_end - interval '1 day')
 $$;
 
--- Drops one day partition of a table that is older than p_keep and that nothing needs any more; returns its name, or
--- null where there is none. What is needed is looked for before any lock, and once more behind it, when nobody can add
--- to it. The partitioned table is locked first, as by everybody who reads or writes a day of it.
-create function inbox.drop_partition(p_table text, p_keep interval) returns text
-language plpgsql security definer set search_path = pg_catalog, pg_temp set timezone = 'UTC' as $$
+-- The oldest day partition of a table that is older than p_keep and that nothing needs any more, or null. Takes no locks,
+-- however long it looks.
+create function inbox.day_to_drop(p_table text, p_keep interval) returns text
+language plpgsql stable set timezone = 'UTC' as $$
 declare
   v_name text;
   v_end timestamptz;
@@ -634,24 +633,51 @@ begin
     raise exception 'no table of days, or no time to keep it: %, %', p_table, p_keep
       using errcode = 'invalid_parameter_value';
   end if;
-  perform inbox.need_fresh_snapshots();
   for v_name, v_end in
     select c.relname, to_date(right(c.relname, 8), 'YYYYMMDD') + 1
     from pg_inherits i join pg_class c on c.oid = i.inhrelid
-    where i.inhparent = format('inbox.%I', p_table)::regclass and c.relname ~ (p_table || '_[0-9]{8}$')
+    where i.inhparent = format('inbox.%I', p_table)::regclass and c.relname ~ ('^' || p_table || '_[0-9]{8}$')
     order by c.relname
   loop
     exit when v_end > clock_timestamp() - p_keep;
-    continue when p_table = 'event' and inbox.is_day_needed(v_end);
-    execute format('lock table only inbox.%I in access exclusive mode', p_table);
-    execute format('lock table inbox.%I in access exclusive mode', v_name);
-    continue when p_table = 'event' and inbox.is_day_needed(v_end);
-    execute format('drop table inbox.%I', v_name);
-    return v_name;
+    if p_table <> 'event' or not inbox.is_day_needed(v_end) then
+      return v_name;
+    end if;
   end loop;
   return null;
 end
 $$;
 
+-- Drops that day; returns its name, or null where it is needed again. What is needed is looked for once more behind the
+-- locks, when nobody can add to it: the caller limits how long that may take (statement_timeout). The partitioned table
+-- is locked first, as by everybody who reads or writes a day of it.
+create function inbox.drop_partition(p_table text, p_keep interval, p_day text) returns text
+language plpgsql security definer set search_path = pg_catalog, pg_temp set timezone = 'UTC' as $$
+declare
+  v_end timestamptz;
+begin
+  if p_table is null or p_table not in ('event', 'outcome', 'failure') or p_keep is null or p_keep < interval '0'
+     or p_day is null or p_day !~ ('^' || p_table || '_[0-9]{8}$') then
+    raise exception 'no day of a table of days, or no time to keep it: %, %, %', p_table, p_day, p_keep
+      using errcode = 'invalid_parameter_value';
+  end if;
+  perform inbox.need_fresh_snapshots();
+  v_end := to_date(right(p_day, 8), 'YYYYMMDD') + 1;
+  if v_end > clock_timestamp() - p_keep then
+    return null;
+  end if;
+  execute format('lock table only inbox.%I in access exclusive mode', p_table);
+  if to_regclass(format('inbox.%I', p_day)) is null then
+    return null;  -- another instance was faster
+  end if;
+  execute format('lock table inbox.%I in access exclusive mode', p_day);
+  if p_table = 'event' and inbox.is_day_needed(v_end) then
+    return null;
+  end if;
+  execute format('drop table inbox.%I', p_day);
+  return p_day;
+end
+$$;
+
 -- They do what their owner may: for those alone whom roles.sql names.
-revoke all on function inbox.make_partitions(int), inbox.drop_partition(text, interval) from public;
+revoke all on function inbox.make_partitions(int), inbox.drop_partition(text, interval, text) from public;

@@ -11,6 +11,9 @@ using Effect = Connection::Access::Effect;
 
 /// What upkeep may make others wait behind it for a partition's lock.
 constexpr const char* partition_lock_timeout = "500ms";
+/// And the longest that it may hold it: all of them, and the look whether the day is needed, which takes time where
+/// much is outstanding.
+constexpr const char* partition_drop_timeout = "900ms";
 
 std::optional<std::int64_t> count_of(std::optional<std::chrono::milliseconds> keep) {
   return keep ? std::optional<std::int64_t>{keep->count()} : std::nullopt;
@@ -32,10 +35,13 @@ int make_partitions(Connection& connection, int days_ahead) {
 std::optional<std::string> drop_partition(Connection& connection, const std::string& table,
                                           std::chrono::milliseconds keep) {
   auto& access = connection.access();
-  std::optional<std::string> dropped;
+  auto dropped = access.run(statements::day_to_drop, pqxx::params{table, keep.count()}, Effect::reads)[0][0]
+                     .as<std::optional<std::string>>();
+  if (!dropped) return std::nullopt;
   access.transaction([&](pqxx::work& tx) {
     access.run_in(tx, statements::set_lock_timeout, pqxx::params{partition_lock_timeout});
-    dropped = access.run_in(tx, statements::drop_partition, pqxx::params{table, keep.count()})[0][0]
+    access.run_in(tx, statements::set_statement_timeout, pqxx::params{partition_drop_timeout});
+    dropped = access.run_in(tx, statements::drop_partition, pqxx::params{table, keep.count(), *dropped})[0][0]
                   .as<std::optional<std::string>>();
     return true;
   });
@@ -73,7 +79,8 @@ std::optional<PinnedSnapshot> find_pinned_snapshot(Connection& connection, std::
 std::int64_t outstanding(Connection& connection, const std::vector<std::string>& handlers) {
   ArrayParameter names{ArrayParameter::Type::text};
   for (const std::string& name : handlers) names.add(name);
-  return connection.access().run(statements::outstanding, pqxx::params{names.finish()}, Effect::reads)[0][0]
+  return connection.access()
+      .run(statements::outstanding, pqxx::params{names.finish()}, Effect::reads)[0][0]
       .as<std::int64_t>();
 }
 

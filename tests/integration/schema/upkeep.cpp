@@ -96,7 +96,15 @@ TEST_CASE("days are made and dropped within reason only") {
     CHECK(failure_of([&] { inbox::drop_partition(inbox.connection(), table, 24h); }).sqlstate == "22023");
   }
   CHECK(failure_of([&] { inbox::drop_partition(inbox.connection(), "event", -24h); }).sqlstate == "22023");
-  CHECK_THROWS(inbox.database().run("select inbox.drop_partition('event', null)"));
+  for (const char* arguments :
+       {"'event', null, 'event_20200101'", "'event', '1 day', 'position'", "'event', '1 day', null",
+        "'event', '1 day', 'outcome_20200101'", "null, '1 day', 'event_20200101'"}) {
+    CHECK_THROWS(inbox.database().run("select inbox.drop_partition(" + std::string{arguments} + ")"));
+  }
+  CHECK(inbox.database().text("select coalesce(inbox.drop_partition('event', '100 years', 'event_20200101'), 'no')") ==
+        "no");
+  CHECK(inbox.database().text("select coalesce(inbox.drop_partition('event', '1 day', 'event_19990101'), 'no')") ==
+        "no");
   CHECK(failure_of([&] { inbox::make_partitions(inbox.connection(), 1'000'000); }).sqlstate == "22023");
   CHECK(inbox.database().number("select count(*) from pg_inherits where inhrelid = "
                                 "to_regclass('inbox.event_20200101')") == 1);
@@ -115,6 +123,33 @@ TEST_CASE("a drop that has to wait for a long reader gives up soon and lets inge
   Batch batch{inbox};
   batch.at(shard, 0).events(1);
   CHECK(batch.store(inbox.connection()).stored == 1);
+}
+
+TEST_CASE("a drop for which much is outstanding gives up soon, too, and ingest goes on") {
+  using namespace std::chrono_literals;
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  make_old_day(inbox);
+  inbox.database().run(  // a second look that takes as long as one at many million runs
+      "create or replace function inbox.is_day_needed(p_end timestamptz) returns boolean language plpgsql as $$ begin "
+      "if exists (select from pg_locks where pid = pg_backend_pid() and mode = 'AccessExclusiveLock' and relation = "
+      "'inbox.event'::regclass) then perform pg_sleep(20); end if; return false; end $$");
+  std::thread dropping{[&] {
+    CHECK(failure_of([&] { inbox::drop_partition(inbox.connection(), "event", 24h); }).fault == inbox::Fault::retry);
+  }};
+  inbox.database().wait_for(
+      "the table is locked",
+      "select count(*) from pg_locks where mode = 'AccessExclusiveLock' and granted and relation = "
+      "'inbox.event'::regclass",
+      1);
+  const auto began = std::chrono::steady_clock::now();
+  const auto other = inbox.connect();
+  Batch batch{inbox};
+  CHECK(batch.at(shard, 0).events(1).store(*other).stored == 1);
+  CHECK(std::chrono::steady_clock::now() - began < 2s);
+  dropping.join();
+  CHECK(inbox.database().number("select count(*) from pg_inherits where inhrelid = "
+                                "to_regclass('inbox.event_20200101')") == 1);
 }
 
 TEST_CASE("old rows of the ledger and of positions go in bites, never the newest position") {
