@@ -1,5 +1,6 @@
 -- Begins a topic that was deleted and created again: a new shard at its beginning for each halted partition, the old
--- one's halt cleared, the deed in audit. $1 topic, $2 partition or null for all, $3 actor. Locks: the shards' rows.
+-- one's halt cleared, the deed in audit. The old one gets a new epoch, so that whoever still reads under it stores
+-- nothing: the client library goes on at the old offsets where the new topic has come so far. $1 topic, $2 partition or null for all, $3 actor. Locks: the shards' rows.
 with recreated as materialized (
   select s.shard_id, s.source, s.topic, s.partition, s.incarnation, s.gap,
          substring(s.halted_reason from 'new id ([^ ]+)') as new_id
@@ -19,6 +20,13 @@ fresh as (
 placed as (
   insert into inbox.position (shard_id, epoch, first_offset, next_offset, routing_version)
   select f.shard_id, 0, -1, 0, 0 from fresh f),
+fenced as (
+  insert into inbox.position (shard_id, epoch, first_offset, next_offset, routing_version)
+  select r.shard_id, p.epoch + 1, -1, p.next_offset, 0
+  from recreated r
+  cross join lateral (
+    select p.epoch, p.next_offset from inbox.position p
+    where p.shard_id = r.shard_id order by p.epoch desc, p.first_offset desc limit 1) p),
 resumed as (
   update inbox.shard s
   set gaps = s.gaps + coalesce(int8multirange(r.gap), '{}'), gap = null, halted_reason = null, halted_at = null

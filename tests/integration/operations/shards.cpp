@@ -172,6 +172,16 @@ TEST_CASE("a topic that was created again begins at its beginning in a shard of 
   CHECK(desk.ask("shards list", {{"all", {"true"}}}).document.at("shards").size() == 5);
 }
 
+TEST_CASE("when a topic's new incarnation is accepted an instance that still reads under the old one stores nothing") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders", 0, 10);
+  inbox::halt_shard(inbox.connection(), shard, "the topic was deleted and created again: new id 9oSX==", std::nullopt);
+  CHECK(Desk{inbox}.ask("shards accept-incarnation", {{"topic", {"orders"}}}).code == ExitCode::done);
+  Batch old{inbox};
+  CHECK(old.at(shard, 10).events(1).store(inbox.connection()).mismatched == std::vector<std::int32_t>{shard});
+  CHECK(inbox.database().number("select count(*) from inbox.event") == 0);
+}
+
 TEST_CASE("a list can be of one topic, or of what is halted") {
   Inbox inbox;
   inbox.add_shard("orders");
