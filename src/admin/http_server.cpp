@@ -192,7 +192,7 @@ void HttpServer::next_request(std::uint64_t id, Connection& connection) {
                                }
                                {
                                  const std::lock_guard lock{mutex_};
-                                 finished_.emplace_back(id, std::move(response));
+                                 finished_.push_back({id, waiting, std::move(response)});
                                }
                                wake_.ring();
                              },
@@ -233,14 +233,14 @@ void HttpServer::sent(std::uint64_t id, Connection& connection) {
 }
 
 void HttpServer::take_finished() {
-  std::vector<std::pair<std::uint64_t, HttpResponse>> finished;
+  std::vector<Finished> finished;
   {
     const std::lock_guard lock{mutex_};
     finished.swap(finished_);
   }
-  for (const auto& [id, response] : finished) {
+  for (const auto& [id, nobody_waits, response] : finished) {
     const auto found = connections_.find(id);
-    if (found != connections_.end() && found->second->state == Connection::State::working) {
+    if (found != connections_.end() && found->second->nobody_waits == nobody_waits) {
       answer(id, *found->second, response);
     }
   }
@@ -250,6 +250,8 @@ void HttpServer::end_late(Clock::time_point now) {
   for (const auto& [id, connection] : connections_) {
     if (now < connection->deadline) continue;
     if (connection->state == Connection::State::working) {
+      // What is asked behind it would wait for the lane that is still at this.
+      connection->keep_alive = false;
       answer(id, *connection,
              refusal(503,
                      "the answer took longer than admin.answer_timeout; look what was done "

@@ -76,6 +76,13 @@ class HttpServer final {
     bool without_body = false;
     std::shared_ptr<std::atomic<bool>> nobody_waits;
   };
+  /// What a lane has to say. A connection may have gone on to its next request meanwhile: `nobody_waits` is the one of
+  /// the request that this answers.
+  struct Finished {
+    std::uint64_t id;
+    std::shared_ptr<std::atomic<bool>> nobody_waits;
+    HttpResponse response;
+  };
   using Connections = std::map<std::uint64_t, std::unique_ptr<Connection>>;
 
   void run();
@@ -105,7 +112,7 @@ class HttpServer final {
   std::atomic<bool> stopping_{false};
 
   std::mutex mutex_;  // guards the following
-  std::vector<std::pair<std::uint64_t, HttpResponse>> finished_;
+  std::vector<Finished> finished_;
 
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::thread thread_;

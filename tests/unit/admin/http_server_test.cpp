@@ -1,0 +1,65 @@
+#include "admin/http_server.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <future>
+#include <utility>
+
+#include "support/environment.hpp"
+#include "support/http.hpp"
+
+using namespace inboxd;
+using namespace inboxd::admin;
+using support::milliseconds;
+using support::RawConnection;
+using support::wait_until;
+
+namespace {
+
+constexpr std::string_view ask_slow = "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n";
+constexpr std::string_view ask_quick = "GET /quick HTTP/1.1\r\nHost: a\r\n\r\n";
+
+/// A server with a lane of which `/slow` is answered when `let_go` is called, and everything else at once.
+class Served final {
+ public:
+  explicit Served(HttpServer::Limits limits)
+      : server_{limits, {"lane"}, [this](const HttpRequest& request) { return respond(request); }, log_} {
+    server_.start(std::get<std::vector<Listener>>(listen_on("127.0.0.1:" + std::to_string(port))));
+  }
+  ~Served() { let_go(); }
+
+  const int port = support::free_port();
+  void let_go() {
+    if (!std::exchange(let_go_, true)) gate_.set_value();
+  }
+
+ private:
+  std::variant<HttpResponse, LaneWork> respond(const HttpRequest& request) {
+    if (request.path != "/slow") return LaneWork{0, [](const auto&) { return HttpResponse{200, "quick"}; }};
+    return LaneWork{0, [open = opened_](const auto&) {
+                      open.wait();
+                      return HttpResponse{200, "slow"};
+                    }};
+  }
+
+  std::promise<void> gate_;
+  std::shared_future<void> opened_{gate_.get_future()};
+  bool let_go_ = false;
+  base::Logger log_{base::LogLevel::error, base::LogFormat::text};
+  HttpServer server_;
+};
+
+}  // namespace
+
+TEST_CASE("an answer that came too late is nobody else's, and its connection ends") {
+  HttpServer::Limits limits;
+  limits.answer = milliseconds{200};
+  Served served{limits};
+  RawConnection connection{served.port};
+  connection.send(ask_slow);
+  CHECK(connection.receive().status == 503);
+  connection.send(ask_quick);
+  served.let_go();
+  const auto next = connection.receive();
+  CHECK(next.body != "slow");
+  CHECK(next.status == 0);
+}
