@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 namespace inboxd::admin {
 namespace {
@@ -110,6 +111,7 @@ void HttpServer::accept_from(const Listener& listener) {
                                                     now + limits_.receive,
                                                     now,
                                                     {},
+                                                    false,
                                                     true,
                                                     false,
                                                     nullptr});
@@ -154,10 +156,9 @@ void HttpServer::receive(std::uint64_t id, Connection& connection) {
   if (count < 0 && would_block()) return;
   if (count <= 0) return drop(id);
   if (connection.state == Connection::State::closing) return;
-  const bool is_first = !connection.reader.has_begun();
   const auto state = connection.reader.take({buffer.data(), static_cast<std::size_t>(count)});
-  // The time runs from the first byte: sending on, however slowly, wins none.
-  if (is_first) connection.deadline = Clock::now() + limits_.receive;
+  // The time runs from the first byte: sending on, however slowly, wins none; nor do empty lines, which are forgotten.
+  if (!std::exchange(connection.is_timed, true)) connection.deadline = Clock::now() + limits_.receive;
   if (state == RequestReader::State::wants_continue) {
     static_cast<void>(::send(connection.socket.get(), "HTTP/1.1 100 Continue\r\n\r\n", 25, MSG_NOSIGNAL));
   }
@@ -228,7 +229,8 @@ void HttpServer::sent(std::uint64_t id, Connection& connection) {
     return;
   }
   connection.state = Connection::State::receiving;
-  connection.deadline = Clock::now() + (connection.reader.has_begun() ? limits_.receive : limits_.idle);
+  connection.is_timed = connection.reader.has_begun();
+  connection.deadline = Clock::now() + (connection.is_timed ? limits_.receive : limits_.idle);
   next_request(id, connection);
 }
 

@@ -72,6 +72,7 @@ class HttpServer final {
     Clock::time_point deadline;
     Clock::time_point heard;  ///< when it last said something whole
     std::string out;
+    bool is_timed = false;  ///< the deadline of the request that is being received is set
     bool keep_alive = true;
     bool without_body = false;
     std::shared_ptr<std::atomic<bool>> nobody_waits;

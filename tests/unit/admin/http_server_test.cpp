@@ -63,3 +63,28 @@ TEST_CASE("an answer that came too late is nobody else's, and its connection end
   CHECK(next.body != "slow");
   CHECK(next.status == 0);
 }
+
+TEST_CASE("empty lines before a request win it no time") {
+  HttpServer::Limits limits;
+  limits.receive = milliseconds{300};
+  Served served{limits};
+  RawConnection connection{served.port};
+  const auto began = support::monotonic_ms();
+  wait_until(
+      "the connection ends", [&] { return !connection.send("\r\n") || connection.ends(milliseconds{100}); },
+      milliseconds{5'000});
+  CHECK(support::monotonic_ms() - began < 3'000);
+}
+
+TEST_CASE("a connection that is kept has its time anew for each request") {
+  HttpServer::Limits limits;
+  limits.receive = milliseconds{400};
+  Served served{limits};
+  RawConnection connection{served.port};
+  const auto began = support::monotonic_ms();
+  while (support::monotonic_ms() - began < 1'000) {
+    REQUIRE(connection.send(ask_quick));
+    CHECK(connection.receive().status == 200);
+    CHECK_FALSE(connection.ends(milliseconds{100}));
+  }
+}
