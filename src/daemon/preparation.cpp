@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <thread>
 
-#include "daemon/signals.hpp"
 #include "inbox/database_error.hpp"
 #include "inbox/handler_transaction.hpp"
 #include "inbox/handlers.hpp"
@@ -30,7 +30,8 @@ Refusal refusal_of(const inbox::DatabaseFailure& failure, const std::string& wha
   return {ExitCode::unavailable, what + ": " + failure.message};
 }
 
-std::optional<Refusal> wait_for(inbox::Connection& connection, const config::Settings& settings, base::Logger& log) {
+std::optional<Refusal> wait_for(inbox::Connection& connection, const config::Settings& settings,
+                                const inbox::Watchdog& watchdog, base::Logger& log) {
   const auto end = std::chrono::steady_clock::now() + settings.database.deadline;
   while (true) {
     try {
@@ -38,11 +39,10 @@ std::optional<Refusal> wait_for(inbox::Connection& connection, const config::Set
       return std::nullopt;
     } catch (...) {
       const auto failure = inbox::describe(std::current_exception());
-      if (std::chrono::steady_clock::now() >= end) return refusal_of(failure, "database " + connection.where());
+      const auto now = std::chrono::steady_clock::now();
+      if (now >= end || watchdog.is_over(now)) return refusal_of(failure, "database " + connection.where());
       log.warn("daemon: waiting for the database", {{"database", connection.where()}, {"error", failure.message}});
-      if (wait_for_signal(connect_retry) == Request::stop) {
-        return Refusal{ExitCode::done, "stopped while waiting for the database"};
-      }
+      std::this_thread::sleep_for(connect_retry);
     }
   }
 }
@@ -92,8 +92,8 @@ void tell(const inbox::Registered& registered, const config::Handler& handler, b
 }  // namespace
 
 std::optional<Refusal> prepare_database(inbox::Connection& connection, const config::Settings& settings, bool migrate,
-                                        base::Logger& log) {
-  if (auto refusal = wait_for(connection, settings, log)) return refusal;
+                                        const inbox::Watchdog& watchdog, base::Logger& log) {
+  if (auto refusal = wait_for(connection, settings, watchdog, log)) return refusal;
   try {
     if (auto refusal = check_schema(connection, settings, migrate, log)) return refusal;
     inbox::make_partitions(connection, partition_days_ahead);

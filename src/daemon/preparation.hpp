@@ -19,9 +19,9 @@ struct Refusal {
 };
 
 /// Waits for the database (as long as one statement may take), migrates where asked to, checks that the schema fits and
-/// that today's partitions are there.
+/// that today's partitions are there. Gives up where the connection's watchdog says that it is over.
 std::optional<Refusal> prepare_database(inbox::Connection& connection, const config::Settings& settings, bool migrate,
-                                        base::Logger& log);
+                                        const inbox::Watchdog& watchdog, base::Logger& log);
 
 /// A handler that writes in transactions: each of its workers has a connection.
 struct Writer {

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <optional>
+#include <utility>
 
 #include "admin/admin_port.hpp"
-#include "config/load.hpp"
 #include "daemon/daemon.hpp"
 #include "daemon/live.hpp"
 #include "daemon/notify.hpp"
+#include "daemon/reload.hpp"
 #include "daemon/signals.hpp"
 #include "daemon/until_idle.hpp"
 
@@ -20,6 +22,7 @@ using base::ExitCode;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto turn = 200ms;
+constexpr auto short_turn = 20ms;  ///< while something is about to be ready
 constexpr auto rates_every = 10s;
 constexpr auto status_every = 2s;
 
@@ -32,36 +35,22 @@ ExitCode refuse(const Refusal& refusal, base::Logger& log) {
   return refusal.code;
 }
 
-/// SIGHUP: reads the file again; all of it is taken or, where anything is wrong, none of it.
-bool reload(config::Settings& settings, const std::string& file, inbox::Connection& connection,
-            inbox::Watchdog& watchdog, Daemon& daemon, base::Logger& log) {
-  const auto loaded = config::load_file(file, config::process_environment());
-  if (!loaded.ok()) {
-    for (const auto& problem : loaded.problems) {
-      log.error("daemon: reload refused, the old configuration stays", {{"problem", problem.text()}});
-    }
-    return false;
+/// All that a start waits for: the database, migrations, plugins. In a thread of its own, so that a stop ends it at
+/// once.
+PreparedHandlers prepare(inbox::Connection& connection, const config::Settings& settings, bool migrate,
+                         inbox::Watchdog& watchdog, base::Logger& log) {
+  auto preparing = std::async(std::launch::async, [&]() -> PreparedHandlers {
+    if (auto refusal = prepare_database(connection, settings, migrate, watchdog, log)) return {{}, std::move(refusal)};
+    return prepare_handlers(connection, settings, watchdog, log);
+  });
+  while (preparing.wait_for(0s) != std::future_status::ready) {
+    if (!wait_for_stop(short_turn)) continue;
+    let_second_stop_exit();
+    watchdog.cut_all(Clock::now());
+    preparing.wait();
+    return {{}, Refusal{ExitCode::done, "stopped before it was ready"}};
   }
-  for (const std::string& key : config::restart_needed(settings, loaded.settings)) {
-    log.warn("daemon: this key needs a restart; its old value stays", {{"key", key}});
-  }
-  config::Settings next = settings;  // what needs a restart stays
-  next.handlers = loaded.settings.handlers;
-  auto prepared = prepare_handlers(connection, next, watchdog, log);
-  if (prepared.refusal) {
-    log.error("daemon: reload refused, the old configuration stays", {{"reason", prepared.refusal->message}});
-    return false;
-  }
-  daemon.replace_handlers(std::move(prepared.handlers));
-  settings.handlers = loaded.settings.handlers;
-  settings.log = loaded.settings.log;
-  settings.retention = loaded.settings.retention;
-  settings.drain = loaded.settings.drain;
-  daemon.set_retention(settings.retention);
-  log.set_level(settings.log.level);
-  if (settings.log.format) log.set_format(*settings.log.format);
-  log.info("daemon: reloaded", {{"handlers", settings.handlers.size()}});
-  return true;
+  return preparing.get();
 }
 
 }  // namespace
@@ -82,8 +71,7 @@ ExitCode run(const config::Settings& given, const RunOptions& options, base::Log
   }
   inbox::Watchdog watchdog;
   inbox::Connection connection{settings.database, "control", watchdog, log};
-  if (const auto refusal = prepare_database(connection, settings, options.migrate, log)) return refuse(*refusal, log);
-  auto prepared = prepare_handlers(connection, settings, watchdog, log);
+  auto prepared = prepare(connection, settings, options.migrate, watchdog, log);
   if (prepared.refusal) return refuse(*prepared.refusal, log);
 
   Daemon daemon{settings, owner, log};
@@ -99,17 +87,19 @@ ExitCode run(const config::Settings& given, const RunOptions& options, base::Log
                                {"topics", settings.topics.size()}});
 
   UntilIdle until_idle{settings, watchdog, log};
+  Reload reload{settings, options.config_file, connection, watchdog, daemon, log};
   auto next_rates = Clock::now() + rates_every;
   auto next_alive = Clock::now();
   auto last_status = Clock::now();
   StatusFigures last_figures;
   ExitCode code = ExitCode::done;
   while (true) {
-    const auto request = wait_for_signal(turn);
+    const auto request = wait_for_signal(reload.is_running() ? short_turn : turn);
     if (request == Request::stop) break;
-    if (request == Request::reload) {
-      notify.reloading();
-      live.reloaded(reload(settings, options.config_file, connection, watchdog, daemon, log));
+    if (request == Request::reload) reload.ask();
+    if (reload.begin()) notify.reloading();
+    if (const auto worked = reload.end()) {
+      live.reloaded(*worked);
       notify.ready();
     }
     if (request == Request::pause || request == Request::resume) {
@@ -144,6 +134,7 @@ ExitCode run(const config::Settings& given, const RunOptions& options, base::Log
   }
   live.stopping();
   notify.stopping();
+  watchdog.cut_all(Clock::now());  // a reload that runs is wanted no more
   log.info("daemon: stopping", {{"drain_ms", settings.drain.count()}});
   let_second_stop_exit();
   daemon.stop(settings.drain);

@@ -3,14 +3,25 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <initializer_list>
+
 namespace inboxd::daemon {
 namespace {
 
-sigset_t ours() {
+sigset_t set_of(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) sigaddset(&set, signal);
+  for (const int signal : signals) sigaddset(&set, signal);
   return set;
+}
+
+sigset_t ours() { return set_of({SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}); }
+sigset_t stops() { return set_of({SIGTERM, SIGINT}); }
+
+/// The signal that came; -1: none did.
+int wait_for_one_of(const sigset_t& set, std::chrono::milliseconds most) {
+  const timespec timeout{most.count() / 1000, (most.count() % 1000) * 1'000'000};
+  return sigtimedwait(&set, nullptr, &timeout);
 }
 
 void leave_at_once(int signal) { _exit(128 + signal); }
@@ -24,9 +35,7 @@ void block_signals() {
 }
 
 std::optional<Request> wait_for_signal(std::chrono::milliseconds most) {
-  const sigset_t set = ours();
-  const timespec timeout{most.count() / 1000, (most.count() % 1000) * 1'000'000};
-  switch (sigtimedwait(&set, nullptr, &timeout)) {
+  switch (wait_for_one_of(ours(), most)) {
     case SIGTERM:
     case SIGINT: return Request::stop;
     case SIGHUP: return Request::reload;
@@ -36,15 +45,13 @@ std::optional<Request> wait_for_signal(std::chrono::milliseconds most) {
   }
 }
 
+bool wait_for_stop(std::chrono::milliseconds most) { return wait_for_one_of(stops(), most) > 0; }
+
 void let_second_stop_exit() {
   struct sigaction action{};
   action.sa_handler = leave_at_once;
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : {SIGTERM, SIGINT}) {
-    sigaction(signal, &action, nullptr);
-    sigaddset(&set, signal);
-  }
+  for (const int signal : {SIGTERM, SIGINT}) sigaction(signal, &action, nullptr);
+  const sigset_t set = stops();
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 

@@ -13,6 +13,9 @@ void block_signals();
 /// Waits for a signal at most that long.
 std::optional<Request> wait_for_signal(std::chrono::milliseconds most);
 
+/// The same for SIGTERM and SIGINT alone; what else is asked meanwhile is heard later. Whether one came.
+bool wait_for_stop(std::chrono::milliseconds most);
+
 /// From now on a second SIGTERM or SIGINT ends the process at once.
 void let_second_stop_exit();
 

@@ -6,6 +6,7 @@
 
 #include "process/support/load.hpp"
 #include "process/support/stage.hpp"
+#include "support/environment.hpp"
 #include "support/proxy.hpp"
 
 using namespace inboxd;
@@ -83,6 +84,63 @@ TEST_CASE("SIGTERM while the database hangs, in a statement or in being connecte
   proxy.freeze(false);
   daemon = stage.start();
   CHECK(stage.wait_done().is_perfect());
+}
+
+TEST_CASE("a reload that waits for a database that hangs: systemd hears that all is well, and SIGTERM ends it") {
+  Stage stage{1};
+  stage.migrate();
+  Proxy proxy{port_of(stage.config.url)};
+  stage.config.url = url_with_port(stage.config.url, proxy.port());
+  stage.config.sections["shutdown"] = "drain: 1s";
+  stage.config.sections["database"] = "deadline: 30s";
+  Daemon daemon{stage.config, {"run"}, {{"WATCHDOG_USEC", "1000000"}}};
+  daemon.wait_ready();
+  const auto hang_in_reload = [&](int number) {
+    proxy.freeze(true);
+    daemon.process().signal(SIGHUP);
+    wait_until("it reloads", [&] { return daemon.notified().count("RELOADING=1") == number; });
+    const auto before = daemon.notified().count("WATCHDOG=1");
+    wait_until(
+        "it says that it lives", [&] { return daemon.notified().count("WATCHDOG=1") >= before + 3; },
+        milliseconds{5'000});
+    CHECK(daemon.notified().count("READY=1") == number);
+  };
+  hang_in_reload(1);
+  daemon.process().signal(SIGUSR1);
+  daemon.wait_log("all handlers are paused", 1, milliseconds{2'000});
+  proxy.freeze(false);
+  daemon.wait_log("daemon: reloaded");
+  wait_until("it is ready again", [&] { return daemon.notified().count("READY=1") == 2; });
+
+  hang_in_reload(2);
+  const auto began = monotonic_ms();
+  CHECK(daemon.stop() == ExitStatus{0, 0});
+  const auto took = monotonic_ms() - began;
+  WARN("stopped within " << took << " ms, drain 1 s");
+  CHECK(took < 6'000);
+}
+
+TEST_CASE("SIGTERM while the start waits for a database that hangs, in a statement or in being connected to") {
+  const bool connects = GENERATE(false, true);
+  Stage stage{1};
+  stage.migrate();
+  Proxy proxy{port_of(stage.config.url)};
+  stage.config.url = url_with_port(stage.config.url, proxy.port());
+  stage.config.sections["database"] = "deadline: 30s";
+  stage.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(free_port()) + "'";
+  if (connects) proxy.freeze(true);
+  proxy.cut_at(Proxy::executes("make_partitions"), Proxy::Cut::hold);
+  Daemon daemon{stage.config, {"run"}};
+  if (connects) {
+    daemon.wait_log("admin: listening");
+  } else {
+    wait_until("it hangs", [&] { return proxy.cuts() == 1; });
+  }
+  const auto began = monotonic_ms();
+  CHECK(daemon.stop() == ExitStatus{0, 0});
+  const auto took = monotonic_ms() - began;
+  WARN((connects ? "connecting" : "in a statement") << ": left within " << took << " ms");
+  CHECK(took < 3'000);
 }
 
 TEST_CASE("a second SIGTERM leaves at once") {

@@ -1,0 +1,69 @@
+#include "daemon/reload.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include "config/load.hpp"
+
+namespace inboxd::daemon {
+
+using namespace std::chrono_literals;
+
+Reload::Reload(config::Settings& settings, std::string file, inbox::Connection& connection, inbox::Watchdog& watchdog,
+               Daemon& daemon, base::Logger& log)
+    : settings_{settings},
+      file_{std::move(file)},
+      connection_{connection},
+      watchdog_{watchdog},
+      daemon_{daemon},
+      log_{log} {}
+
+bool Reload::begin() {
+  if (is_running() || !std::exchange(is_asked_for_, false)) return false;
+  reading_ = std::async(std::launch::async, [this, before = settings_] { return read(before); });
+  return true;
+}
+
+std::optional<bool> Reload::end() {
+  if (!is_running() || reading_.wait_for(0s) != std::future_status::ready) return std::nullopt;
+  auto read = reading_.get();
+  if (!read) return false;
+  take(std::move(*read));
+  return true;
+}
+
+std::optional<Reload::Read> Reload::read(const config::Settings& before) {
+  const auto loaded = config::load_file(file_, config::process_environment());
+  if (!loaded.ok()) {
+    for (const auto& problem : loaded.problems) {
+      log_.error("daemon: reload refused, the old configuration stays", {{"problem", problem.text()}});
+    }
+    return std::nullopt;
+  }
+  for (const std::string& key : config::restart_needed(before, loaded.settings)) {
+    log_.warn("daemon: this key needs a restart; its old value stays", {{"key", key}});
+  }
+  config::Settings next = before;  // what needs a restart stays
+  next.handlers = loaded.settings.handlers;
+  auto prepared = prepare_handlers(connection_, next, watchdog_, log_);
+  if (prepared.refusal) {
+    log_.error("daemon: reload refused, the old configuration stays", {{"reason", prepared.refusal->message}});
+    return std::nullopt;
+  }
+  return Read{loaded.settings, std::move(prepared.handlers)};
+}
+
+void Reload::take(Read read) {
+  daemon_.replace_handlers(std::move(read.handlers));
+  // No more than these: running threads read the others.
+  settings_.handlers = std::move(read.settings.handlers);
+  settings_.log = read.settings.log;
+  settings_.retention = read.settings.retention;
+  settings_.drain = read.settings.drain;
+  daemon_.set_retention(settings_.retention);
+  log_.set_level(settings_.log.level);
+  if (settings_.log.format) log_.set_format(*settings_.log.format);
+  log_.info("daemon: reloaded", {{"handlers", settings_.handlers.size()}});
+}
+
+}  // namespace inboxd::daemon

@@ -1,0 +1,55 @@
+#pragma once
+#include <future>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/log.hpp"
+#include "config/settings.hpp"
+#include "daemon/daemon.hpp"
+#include "daemon/preparation.hpp"
+#include "inbox/connection.hpp"
+#include "inbox/watchdog.hpp"
+
+namespace inboxd::daemon {
+
+/// SIGHUP: the file is read again; all of it is taken or, where anything is wrong, none of it. Reading it loads plugins
+/// and asks the database, however long that takes, so it is done in a thread of its own: the main one, which calls all
+/// of this, goes on hearing signals and telling systemd that it lives.
+class Reload final {
+ public:
+  /// `connection` is used by nobody else from now on; where `watchdog` cuts it, a running reload is refused at once.
+  Reload(config::Settings& settings, std::string file, inbox::Connection& connection, inbox::Watchdog& watchdog,
+         Daemon& daemon, base::Logger& log);
+  /// Waits for one that runs.
+  ~Reload() = default;
+  Reload(const Reload&) = delete;
+  Reload& operator=(const Reload&) = delete;
+
+  /// Asks for one. The file may change while one runs: then there is another behind it.
+  void ask() { is_asked_for_ = true; }
+  bool is_running() const { return reading_.valid(); }
+  /// Begins what was asked for; false: nothing is to be begun now.
+  bool begin();
+  /// Takes what one that ran has read: whether it worked. Nothing where none has ended.
+  std::optional<bool> end();
+
+ private:
+  struct Read {
+    config::Settings settings;
+    std::vector<dispatcher::HandlerSetup> handlers;
+  };
+  std::optional<Read> read(const config::Settings& before);
+  void take(Read read);
+
+  config::Settings& settings_;
+  const std::string file_;
+  inbox::Connection& connection_;
+  inbox::Watchdog& watchdog_;
+  Daemon& daemon_;
+  base::Logger& log_;
+  bool is_asked_for_ = false;
+  std::future<std::optional<Read>> reading_;
+};
+
+}  // namespace inboxd::daemon
