@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using base::ExitCode;
 
-constexpr auto connect_retry = 500ms;
+constexpr auto look_again = 500ms;
 constexpr int partition_days_ahead = 7;
 constexpr std::string_view lock_not_available = "55P03";
 
@@ -42,7 +42,7 @@ std::optional<Refusal> wait_for(inbox::Connection& connection, const config::Set
       const auto now = std::chrono::steady_clock::now();
       if (now >= end || watchdog.is_over(now)) return refusal_of(failure, "database " + connection.where());
       log.warn("daemon: waiting for the database", {{"database", connection.where()}, {"error", failure.message}});
-      std::this_thread::sleep_for(connect_retry);
+      std::this_thread::sleep_for(look_again);
     }
   }
 }
@@ -70,6 +70,22 @@ std::optional<Refusal> check_schema(inbox::Connection& connection, const config:
   }
   return std::nullopt;
 }
+
+/// Remembers whether the last statement that was asked about names something that the database does not have.
+class NotingMissing final : public inbox::SqlDescriber {
+ public:
+  explicit NotingMissing(inbox::SqlDescriber& describer) : describer_{describer} {}
+  std::unique_ptr<inbox::SqlResult> describe(const inbox::SqlStatement& statement) override {
+    auto out = describer_.describe(statement);
+    is_missing_ = out != nullptr && out->error && inbox::is_missing(out->error->sqlstate);
+    return out;
+  }
+  bool is_missing() const { return is_missing_; }
+
+ private:
+  inbox::SqlDescriber& describer_;
+  bool is_missing_ = false;
+};
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -128,11 +144,13 @@ PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::S
   const std::vector<config::Handler>& handlers = settings.handlers;
   PreparedHandlers out;
   const auto search_path = plugin::default_search_path();
-  const auto describer = inbox::database_describer(settings.database, watchdog, log);
+  const auto database = inbox::database_describer(settings.database, watchdog, log);
   for (const config::Handler& handler : handlers) {
-    auto instance = plugin::load(handler, search_path, log, describer.get());
+    NotingMissing describer{*database};
+    auto instance = plugin::load(handler, search_path, log, &describer);
     if (!instance) {
-      out.refusal = Refusal{ExitCode::configuration, "handler " + handler.name + ": " + instance.problem().message};
+      out.refusal = Refusal{describer.is_missing() ? ExitCode::try_again : ExitCode::configuration,
+                            "handler " + handler.name + ": " + instance.problem().message};
       return out;
     }
     dispatcher::HandlerSetup setup;
@@ -165,6 +183,20 @@ PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::S
     out.refusal = refusal_of(inbox::describe(std::current_exception()), "handlers could not be put into the database");
   }
   return out;
+}
+
+PreparedHandlers prepare(inbox::Connection& connection, const config::Settings& settings, bool migrate,
+                         inbox::Watchdog& watchdog, base::Logger& log) {
+  if (auto refusal = prepare_database(connection, settings, migrate, watchdog, log)) return {{}, std::move(refusal)};
+  const auto end = std::chrono::steady_clock::now() + settings.database.deadline;
+  while (true) {
+    auto prepared = prepare_handlers(connection, settings, watchdog, log);
+    const auto now = std::chrono::steady_clock::now();
+    const bool may_come = prepared.refusal && prepared.refusal->code == ExitCode::try_again;
+    if (!may_come || now >= end || watchdog.is_over(now)) return prepared;
+    log.warn("daemon: waiting for what a handler's statement names", {{"reason", prepared.refusal->message}});
+    std::this_thread::sleep_for(look_again);
+  }
 }
 
 }  // namespace inboxd::daemon

@@ -32,12 +32,17 @@ struct Writer {
 std::optional<base::Problem> connections_problem(const std::vector<Writer>& writers, const config::Settings& settings);
 
 /// Loads the plugin of every configured handler and puts the handlers into the database. All of it or nothing: a
-/// plugin that is refused leaves the database as it was.
+/// plugin that is refused leaves the database as it was. Where a statement names what the database does not have, the
+/// refusal says `try_again`: whoever makes the application's tables may not have come to it yet.
 struct PreparedHandlers {
   std::vector<dispatcher::HandlerSetup> handlers;
   std::optional<Refusal> refusal;
 };
 PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::Settings& settings,
                                   inbox::Watchdog& watchdog, base::Logger& log);
+
+/// Both, for a start: what a handler's statement names and the database does not have yet is waited for as long, too.
+PreparedHandlers prepare(inbox::Connection& connection, const config::Settings& settings, bool migrate,
+                         inbox::Watchdog& watchdog, base::Logger& log);
 
 }  // namespace inboxd::daemon

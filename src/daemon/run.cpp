@@ -37,12 +37,10 @@ ExitCode refuse(const Refusal& refusal, base::Logger& log) {
 
 /// All that a start waits for: the database, migrations, plugins. In a thread of its own, so that a stop ends it at
 /// once.
-PreparedHandlers prepare(inbox::Connection& connection, const config::Settings& settings, bool migrate,
-                         inbox::Watchdog& watchdog, base::Logger& log) {
-  auto preparing = std::async(std::launch::async, [&]() -> PreparedHandlers {
-    if (auto refusal = prepare_database(connection, settings, migrate, watchdog, log)) return {{}, std::move(refusal)};
-    return prepare_handlers(connection, settings, watchdog, log);
-  });
+PreparedHandlers prepare_aside(inbox::Connection& connection, const config::Settings& settings, bool migrate,
+                               inbox::Watchdog& watchdog, base::Logger& log) {
+  auto preparing =
+      std::async(std::launch::async, [&] { return prepare(connection, settings, migrate, watchdog, log); });
   while (preparing.wait_for(0s) != std::future_status::ready) {
     if (!wait_for_stop(short_turn)) continue;
     let_second_stop_exit();
@@ -71,7 +69,7 @@ ExitCode run(const config::Settings& given, const RunOptions& options, base::Log
   }
   inbox::Watchdog watchdog;
   inbox::Connection connection{settings.database, "control", watchdog, log};
-  auto prepared = prepare(connection, settings, options.migrate, watchdog, log);
+  auto prepared = prepare_aside(connection, settings, options.migrate, watchdog, log);
   if (prepared.refusal) return refuse(*prepared.refusal, log);
 
   Daemon daemon{settings, owner, log};

@@ -16,6 +16,8 @@ constexpr std::array<std::string_view, 3> retry{"55P03", "57014", "55006"};
 /// The server is going away or is not the one we want; 26000 and 42P05 are what a pooler makes of prepared statements.
 constexpr std::array<std::string_view, 7> reconnect{"57P01", "57P02", "57P03", "57P05", "25006", "26000", "42P05"};
 
+constexpr std::array<std::string_view, 5> missing{"42P01", "42703", "42704", "42883", "3F000"};
+
 template <std::size_t size>
 bool contains(const std::array<std::string_view, size>& list, std::string_view state) {
   return std::find(list.begin(), list.end(), state) != list.end();
@@ -44,6 +46,8 @@ Fault fault_of(std::string_view sqlstate) {
   if (error_class == "08" || sqlstate.empty()) return Fault::reconnect;
   return Fault::stop;
 }
+
+bool is_missing(std::string_view sqlstate) { return contains(missing, sqlstate); }
 
 DatabaseFailure describe(std::exception_ptr thrown) {
   try {

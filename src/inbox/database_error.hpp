@@ -25,6 +25,10 @@ struct DatabaseFailure {
 /// What an SQLSTATE means; `wrote` says whether the statement could have committed something by itself.
 Fault fault_of(std::string_view sqlstate);
 
+/// Whether something that a statement names is not there: a table, column, function, type or schema. Somebody may be
+/// about to make it.
+bool is_missing(std::string_view sqlstate);
+
 /// Reads the exception that a function of this room threw. Other exceptions are rethrown: they are bugs.
 DatabaseFailure describe(std::exception_ptr thrown);
 

@@ -92,10 +92,32 @@ TEST_CASE("the example without code is right") {
 
 TEST_CASE("a statement that cannot work keeps the daemon from starting") {
   Checked checked;
-  checked.stage.config.handlers = {checked.app.statement("set", "insert into app.missing select event_id from events")};
+  checked.stage.config.handlers = {checked.app.statement("set", "insert into app.booked selct event_id from events")};
   Daemon daemon{checked.stage.config};
   CHECK(daemon.process().wait() == ExitStatus{78, 0});
+  CHECK_THAT(daemon.log(), ContainsSubstring("SQLSTATE 42601"));
+}
+
+TEST_CASE("a start waits for an application's tables and functions, which may be made after it; then it says so") {
+  Checked checked;
+  checked.stage.config.handlers = {checked.app.statement("set", "insert into app.late select event_id from events"),
+                                   checked.app.function("orders", "app.on_order")};
+  Daemon daemon{checked.stage.config};
+  daemon.wait_log("waiting for what a handler's statement names");
   CHECK_THAT(daemon.log(), ContainsSubstring("SQLSTATE 42P01"));
+  checked.app.run("create table app.late (event_id uuid)");
+  daemon.wait_log("SQLSTATE 42883");
+  checked.app.run(
+      "create function app.on_order(m inbox.message) returns void language sql as "
+      "$$ insert into app.late values (m.event_id) $$");
+  daemon.wait_ready();
+  daemon.kill();
+
+  checked.app.run("drop table app.late cascade");
+  checked.stage.config.sections["database"] = "deadline: 1s";
+  Daemon again{checked.stage.config};
+  CHECK(again.process().wait() == ExitStatus{75, 0});
+  CHECK_THAT(again.log(), ContainsSubstring("cannot start") && ContainsSubstring("SQLSTATE 42P01"));
 }
 
 TEST_CASE("under a handler_role, check tests the rights of that role") {
