@@ -343,7 +343,9 @@ void add_database(std::vector<MetricRow>& rows) {
                          }));
   rows.push_back(gauge(
       "vacuum_pinned_seconds",
-      "Age of a session's snapshot that keeps vacuum from cleaning up, from 5 minutes on; else 0.", {},
+      "Age of the transaction (a session's, prepared, or a replication slot's) that keeps vacuum from cleaning up, "
+      "from 5 minutes on; else 0.",
+      {},
       [](const Figures& figures, Exposition& out) { out.add(static_cast<double>(figures.seen.pinned.count())); }));
 }
 

@@ -68,12 +68,14 @@ void instance_seen(Connection& connection, const InstanceIdentity& identity, boo
                                                                   INBOXD_VERSION, identity.process_id, stopped});
 }
 
-std::optional<PinnedSnapshot> find_pinned_snapshot(Connection& connection, std::chrono::milliseconds age) {
-  const auto rows = connection.access().run(statements::pinned_snapshot, pqxx::params{age.count()}, Effect::reads);
+std::optional<OldestTransaction> find_oldest_transaction(Connection& connection) {
+  const auto rows = connection.access().run(statements::oldest_transaction, pqxx::params{}, Effect::reads);
   if (rows.empty()) return std::nullopt;
   const auto row = rows[0];
-  return PinnedSnapshot{row[0].as<int>(), row[1].as<std::string>(), row[2].as<std::string>(),
-                        std::chrono::seconds{row[3].as<std::int64_t>()}};
+  OldestTransaction out{row[0].as<std::string>(), row[1].as<int>(), row[2].as<std::string>(),
+                        row[3].as<std::string>(), row[4].as<std::string>(), std::nullopt};
+  if (!row[5].is_null()) out.age = std::chrono::seconds{row[5].as<std::int64_t>()};
+  return out;
 }
 
 std::int64_t outstanding(Connection& connection, const std::vector<std::string>& handlers) {

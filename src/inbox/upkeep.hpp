@@ -32,14 +32,16 @@ struct InstanceIdentity {
 };
 void instance_seen(Connection& connection, const InstanceIdentity& identity, bool stopped);
 
-/// A session whose snapshot is older than `age`: vacuum cannot clean up behind it.
-struct PinnedSnapshot {
-  int process_id = 0;
-  std::string application;
+/// Behind the oldest transaction vacuum cannot clean up: who has it.
+struct OldestTransaction {
+  std::string holder;  ///< `session`, `prepared transaction`, `replication slot`
+  int process_id = 0;  ///< 0: of no process
+  std::string name;    ///< the application's, the transaction's or the slot's
   std::string user;
-  std::chrono::seconds age{0};
+  std::string id;      ///< the transaction's: the same as long as nothing moves
+  std::optional<std::chrono::seconds> age;  ///< where the server tells this role
 };
-std::optional<PinnedSnapshot> find_pinned_snapshot(Connection& connection, std::chrono::milliseconds age);
+std::optional<OldestTransaction> find_oldest_transaction(Connection& connection);
 
 /// Events owed to these handlers and ranges still to be back-filled: 0 when everything is settled.
 std::int64_t outstanding(Connection& connection, const std::vector<std::string>& handlers);

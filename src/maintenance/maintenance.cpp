@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 constexpr int partition_days_ahead = 7;
 constexpr int bite_rows = 5'000;
 constexpr int backfill_bite_events = 1'000;
-constexpr auto pinned_snapshot_age = std::chrono::milliseconds{5min};
+constexpr std::chrono::seconds old_transaction = 5min;
 
 }  // namespace
 
@@ -54,7 +54,7 @@ void Maintenance::run() {
                                {&Maintenance::make_partitions, 600s},
                                {&Maintenance::purge, 60s},
                                {&Maintenance::trim_positions, 60s},
-                               {&Maintenance::look_for_pinned_snapshot, 60s}}};
+                               {&Maintenance::look_for_oldest_transaction, 60s}}};
   std::unique_lock lock{mutex_};
   while (!stopping_) {
     lock.unlock();
@@ -169,16 +169,18 @@ void Maintenance::in_bites(const std::function<std::int64_t()>& bite) {
   }
 }
 
-void Maintenance::look_for_pinned_snapshot() {
-  const auto pinned = inbox::find_pinned_snapshot(connection_, pinned_snapshot_age);
+void Maintenance::look_for_oldest_transaction() {
+  const auto oldest = inbox::find_oldest_transaction(connection_);
+  const auto age = pinned_.look(oldest, Clock::now());
+  const bool is_old = age >= old_transaction;
   {
     const std::lock_guard lock{mutex_};
-    seen_.pinned = pinned ? pinned->age : 0s;
+    seen_.pinned = is_old ? age : 0s;
   }
-  if (!pinned) return;
-  log_.warn("maintenance: a session keeps an old snapshot, so that vacuum cannot clean up",
-            {{"pid", pinned->process_id}, {"application", pinned->application}, {"user", pinned->user},
-             {"seconds", pinned->age.count()}});
+  if (!is_old) return;
+  log_.warn("maintenance: an old transaction is open, so that vacuum cannot clean up",
+            {{"holder", oldest->holder}, {"pid", oldest->process_id}, {"name", oldest->name}, {"user", oldest->user},
+             {"seconds", age.count()}});
 }
 
 }  // namespace inboxd::maintenance

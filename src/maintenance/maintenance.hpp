@@ -12,6 +12,7 @@
 #include "inbox/connection.hpp"
 #include "inbox/operations_status.hpp"
 #include "inbox/upkeep.hpp"
+#include "maintenance/pinned.hpp"
 
 namespace inboxd::maintenance {
 
@@ -25,7 +26,7 @@ class Maintenance final {
     std::vector<inbox::HandlerState> handlers;
     std::int64_t quarantined = 0;
     std::int64_t at_us = 0;                    ///< wall clock; 0: nothing yet
-    std::chrono::seconds pinned{0};            ///< age of a snapshot that pins vacuum; 0: none
+    std::chrono::seconds pinned{0};            ///< age of a transaction that pins vacuum; 0: none
   };
 
   Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity, inbox::Watchdog& watchdog,
@@ -62,7 +63,7 @@ class Maintenance final {
   void trim_positions();
   /// Repeats while a bite was a whole one and nobody wants to stop.
   void in_bites(const std::function<std::int64_t()>& bite);
-  void look_for_pinned_snapshot();
+  void look_for_oldest_transaction();
   void look_around();
 
   const inbox::InstanceIdentity identity_;
@@ -73,7 +74,8 @@ class Maintenance final {
   bool stopping_ = false;                      // guarded, like the next, by mutex_
   config::Retention retention_;
   Seen seen_;
-  Clock::time_point look_again_{};             ///< the thread's own
+  Clock::time_point look_again_{};             ///< the thread's own, like the next
+  Pinned pinned_;
   std::atomic<std::int64_t> last_moved_{0};
   std::thread thread_;
 };

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "integration/support/inbox.hpp"
+#include "support/private_postgres.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -207,4 +208,31 @@ TEST_CASE("instances are seen, and told apart from those that have stopped") {
   CHECK(inbox.database().text(
             "select string_agg(host || ' ' || (stopped_at is null), ', ' order by host) from inbox.instance") ==
         "host-a true, host-b false");
+}
+
+TEST_CASE("who keeps vacuum from cleaning up is found: a session that has written, a prepared transaction") {
+  PrivatePostgres postgres{{"max_prepared_transactions = 2"}};
+  postgres.start();
+  Inbox inbox{postgres.url()};
+  const auto find = [&] { return inbox::find_oldest_transaction(inbox.connection()); };
+  const std::string write = "update inbox.routing set version = version";
+  CHECK_FALSE(find().has_value());
+
+  Session session{postgres.url(), inbox.database().schema()};
+  session.run("begin; " + write);  // its snapshot is gone, and still it is in the way
+  const auto idle = find();
+  REQUIRE(idle.has_value());
+  CHECK(idle->holder == "session");
+  CHECK(idle->process_id == session.number("select pg_backend_pid()"));
+  CHECK(idle->age.has_value());
+
+  session.run("prepare transaction 'forgotten'");
+  const auto prepared = find();
+  REQUIRE(prepared.has_value());
+  CHECK(prepared->holder == "prepared transaction");
+  CHECK(prepared->name == "forgotten");
+  CHECK(prepared->id == idle->id);
+  CHECK(prepared->age.has_value());
+  session.run("rollback prepared 'forgotten'");
+  CHECK_FALSE(find().has_value());
 }
