@@ -56,6 +56,7 @@ Document responses_of(const Operation& operation) {
     out["404"] = {{"description", "There is no such thing."}, {"content", json_content({{"type", "object"}})}};
   }
   out["503"] = reference("Later");
+  out["default"] = reference("Other");
   return out;
 }
 
@@ -107,7 +108,21 @@ Document health_path(const char* id, const char* summary) {
             {"tags", Document::array({"health"})},
             {"responses",
              {{"200", {{"description", "Yes."}, {"content", health}}},
-              {"503", {{"description", "No, and why."}, {"content", health}}}}}}}};
+              {"503", {{"description", "No, and why."}, {"content", health}}},
+              {"default", reference("Other")}}}}}};
+}
+
+/// What is answered as it is, to whoever may read.
+Document text_path(const char* id, const char* summary, const char* what, const char* type, Document schema) {
+  return {{"get",
+           {{"operationId", id},
+            {"summary", summary},
+            {"tags", Document::array({"health"})},
+            {"responses",
+             {{"200", {{"description", what}, {"content", {{type, {{"schema", std::move(schema)}}}}}}},
+              {"401", reference("Refused")},
+              {"403", reference("Refused")},
+              {"default", reference("Other")}}}}}};
 }
 
 Document components() {
@@ -127,6 +142,12 @@ Document components() {
        {{"Refused",
          {{"description", "The request is not as it has to be; `message` says what would be right."},
           {"content", json_content({{"$ref", "#/components/schemas/Refusal"}})}}},
+        {"Other",
+         {{"description",
+           "Another method than these (405); a request that does not come in time (408), cannot be read (400, 411, "
+           "413, "
+           "417, 431, 505) or stays unanswered for too long (503); a bug (500)."},
+          {"content", json_content({{"$ref", "#/components/schemas/Refusal"}})}}},
         {"Later",
          {{"description", "Not now: the database is away or busy, or time ran out."},
           {"content", json_content({{"$ref", "#/components/schemas/Refusal"}})}}}}}};
@@ -139,16 +160,10 @@ Document openapi() {
       {"/livez", health_path("livez", "Whether its loops move. No where one hangs: then only a restart helps.")},
       {"/readyz", health_path("readyz", "Whether it is started, its configuration loaded, its schema right.")},
       {"/startupz", health_path("startupz", "Whether it has come so far once.")},
-      {"/metrics",
-       {{"get",
-         {{"operationId", "metrics"},
-          {"summary", "Metrics in Prometheus's text format."},
-          {"tags", Document::array({"health"})},
-          {"responses",
-           {{"200",
-             {{"description", "The metrics."}, {"content", {{"text/plain", {{"schema", {{"type", "string"}}}}}}}}},
-            {"401", reference("Refused")},
-            {"403", reference("Refused")}}}}}}}};
+      {"/metrics", text_path("metrics", "Metrics in Prometheus's text format.", "The metrics.", "text/plain",
+                             {{"type", "string"}})},
+      {"/openapi.json",
+       text_path("openapi", "This document.", "The document.", "application/json", {{"type", "object"}})}};
   for (const Operation& operation : operations()) paths[path_of(operation)] = path_document(operation);
   return {
       {"openapi", "3.1.0"},

@@ -121,9 +121,8 @@ TEST_CASE("without its brokers the daemon lives and is ready, and says that noth
   CHECK(get(admin.port, "/livez").status == 200);
   CHECK(get(admin.port, "/readyz").status == 200);
   CHECK(json::parse(get(admin.port, "/v1/instance/show").body).at("partitions").empty());
-  wait_until("metrics tell of the brokers", [&] {
-    return metric(admin.port, "inboxd_kafka_errors_total{error=\"unanswered\"}") > 0;
-  });
+  wait_until("metrics tell of the brokers",
+             [&] { return metric(admin.port, "inboxd_kafka_errors_total{error=\"unanswered\"}") > 0; });
   CHECK(get(admin.port, "/livez").status == 200);
   daemon->kill();
 }
@@ -347,13 +346,19 @@ TEST_CASE("a port that somebody else has is said so, and worth another try") {
 }
 
 TEST_CASE("the OpenAPI document is what the running daemon serves, and every path in it answers as it says") {
-  Admin admin;
+  Admin admin{1, ", receive_timeout: 1s"};
   auto daemon = admin.start();
   const auto served = get(admin.port, "/openapi.json");
   REQUIRE(served.status == 200);
   const auto root = std::filesystem::path{__FILE__}.parent_path().parent_path().parent_path().parent_path();
   CHECK((served.body == read_file(root / "config" / "openapi.json")));
   const auto document = json::parse(served.body);
+  const auto& refusal = document.at("components").at("schemas").at("Refusal").at("required");
+  const auto check_refusal = [&](const HttpAnswer& answer) {
+    const auto told = json::parse(answer.body);
+    for (const std::string name : refusal) CHECK(told.contains(name));
+    CHECK(told.at("status") == answer.status);
+  };
   for (const auto& [path, methods] : document.at("paths").items()) {
     for (const auto& [method, operation] : methods.items()) {
       CAPTURE(path, method);
@@ -363,8 +368,19 @@ TEST_CASE("the OpenAPI document is what the running daemon serves, and every pat
       if (answer.headers["content-type"] == "application/json") CHECK(json::parse(answer.body).is_object());
       const auto other = method == "get" ? post(admin.port, path, "{}", change) : get(admin.port, path, with_token);
       CHECK(other.status == 405);
+      CHECK(operation.at("responses").contains("default"));
+      check_refusal(other);
     }
   }
+  CHECK(document.at("paths").contains("/openapi.json"));
+  const auto raw = [&](const std::string& bytes) {
+    RawConnection connection{admin.port};
+    connection.send(bytes);
+    return connection.receive();
+  };
+  check_refusal(raw("GET /metrics HTTP/1.1\r\nHost: localhost\r\nA: " + std::string(20'000, 'a') + "\r\n\r\n"));
+  check_refusal(raw("GET /metrics HTTP/2.0\r\nHost: localhost\r\n\r\n"));
+  check_refusal(raw("GET /metrics HTTP/1.1\r\nHost: loc"));
 }
 
 TEST_CASE("metrics tell what became of records, events, handlers and the configuration") {
