@@ -66,6 +66,14 @@ std::string documented_dockerfile() {
   return text.substr(begin, text.find("```", begin) - begin);
 }
 
+/// The folder in which this libcrypto looks for certificates unless it is told otherwise, as it stands in there.
+fs::path openssl_folder(const std::string& library) {
+  const std::string opening = "OPENSSLDIR: \"";
+  const auto begin = library.find(opening);
+  if (begin == std::string::npos) throw std::runtime_error{"no OPENSSLDIR in libcrypto"};
+  return library.substr(begin + opening.size(), library.find('"', begin + opening.size()) - begin - opening.size());
+}
+
 /// The first child: the daemon, whose parent only waits for it.
 pid_t child_of(pid_t process) {
   return std::stoi("0" + run_to_end({.arguments = {"pgrep", "--parent", std::to_string(process)}}).out);
@@ -102,6 +110,17 @@ TEST_CASE(
   CHECK(fs::exists(image() / "var/lib/dpkg/status.d/libc6"));
   CHECK(fs::exists(image() / "usr/share/doc/libc6/copyright"));
   CHECK(fs::exists(image() / "etc/ssl/certs/ca-certificates.crt"));
+}
+
+TEST_CASE("TLS finds whom to trust where the image's OpenSSL looks unless it is told otherwise") {
+  std::string library;
+  for (const auto& entry : fs::recursive_directory_iterator{image() / "usr/lib"}) {
+    if (entry.path().filename().string().starts_with("libcrypto.so")) library = read_file(entry.path());
+  }
+  const fs::path folder = openssl_folder(library);
+  REQUIRE(fs::is_symlink(image() / (folder / "cert.pem").relative_path().string()));
+  const fs::path bundle = fs::read_symlink(image() / (folder / "cert.pem").relative_path().string());
+  CHECK_THAT(read_file(image() / bundle.relative_path().string()), ContainsSubstring("BEGIN CERTIFICATE"));
 }
 
 TEST_CASE("from the image: version, its handlers, and the check of the compose example's file") {
