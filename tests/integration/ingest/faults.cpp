@@ -340,12 +340,12 @@ TEST_CASE("where transactions begin with a snapshot for all of it, a batch that 
 
 TEST_CASE("behind a pooler that lets us set nothing such transactions are refused, and no handler is added by one") {
   PrivatePostgres server;
-  const PgBouncer pooler{server.url()};
   Inbox inbox{server.url()};
   const auto shard = inbox.add_shard("orders");
   Batch batch{inbox};
   batch.at(shard, 0).events(1);
   inbox.database().run("alter role postgres set default_transaction_isolation = 'repeatable read'");
+  const PgBouncer pooler{server.url()};
   auto settings = inbox.settings();
   settings.url = pooler.url();
   settings.prepare = false;

@@ -135,6 +135,9 @@ TEST_CASE("a drop for which much is outstanding gives up soon, too, and ingest g
       "create or replace function inbox.is_day_needed(p_end timestamptz) returns boolean language plpgsql as $$ begin "
       "if exists (select from pg_locks where pid = pg_backend_pid() and mode = 'AccessExclusiveLock' and relation = "
       "'inbox.event'::regclass) then perform pg_sleep(20); end if; return false; end $$");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(1);
+  const auto other = inbox.connect();
   std::thread dropping{[&] {
     CHECK(failure_of([&] { inbox::drop_partition(inbox.connection(), "event", 24h); }).fault == inbox::Fault::retry);
   }};
@@ -144,9 +147,7 @@ TEST_CASE("a drop for which much is outstanding gives up soon, too, and ingest g
       "'inbox.event'::regclass",
       1);
   const auto began = std::chrono::steady_clock::now();
-  const auto other = inbox.connect();
-  Batch batch{inbox};
-  CHECK(batch.at(shard, 0).events(1).store(*other).stored == 1);
+  CHECK(batch.store(*other).stored == 1);
   CHECK(std::chrono::steady_clock::now() - began < 2s);
   dropping.join();
   CHECK(inbox.database().number("select count(*) from pg_inherits where inhrelid = "
