@@ -148,6 +148,7 @@ TEST_CASE("rebalances between two and three instances under load lose and double
   three->process().signal(SIGSTOP);  // longer than its session: it comes back as a zombie
   settled_with(2);
   three->process().signal(SIGCONT);
+  const int looks_before_the_end = watch.looks();
   settled_with(3);
   load.finish();
 
@@ -156,6 +157,8 @@ TEST_CASE("rebalances between two and three instances under load lose and double
                 << " processes, offsets "
                 << "compared " << watch.looks() << " times");
   CHECK(tally.is_perfect());
+  CHECK(watch.looks() - looks_before_the_end > 5);  // it looked to the end
+  CHECK(watch.looks() > 50);
   CHECK(watch.ahead() == 0);
   CHECK(stage.recording.processes().size() >= 3);
 }

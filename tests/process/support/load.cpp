@@ -74,7 +74,7 @@ void OffsetsWatch::run() {
       }
       ++looks_;
     } catch (const std::runtime_error&) {
-      // The database is away: looked at again.
+      session_.close();  // the database is away: looked at again, over a new session
     }
     std::this_thread::sleep_for(milliseconds{20});
   }
