@@ -119,8 +119,9 @@ void add_database(std::vector<Row<Settings>>& rows) {
              "a lower-case SQL name: letters, digits and _, at most 63"),
       &Database::schema);
   add(number("database.connections", 4, 1'000,
-             "The most connections the daemon ever opens: ingest.connections, 5 more, and `concurrency` of each "
-             "handler that writes in the transaction that settles."),
+             "The most connections the daemon opens: ingest.connections, 5 more, and `concurrency` of each "
+             "handler that writes in the transaction that settles. After a reload those of calls that still run come "
+             "on top, until they end."),
       &Database::connections);
   add(flag("database.prepare", "Prepare statements; false behind a pooler that knows no prepared statements."),
       &Database::prepare);

@@ -144,7 +144,8 @@ PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::S
   const std::vector<config::Handler>& handlers = settings.handlers;
   PreparedHandlers out;
   const auto search_path = plugin::default_search_path();
-  const auto database = inbox::database_describer(settings.database, watchdog, log);
+  connection.close();  // the describer's takes its place meanwhile
+  auto database = inbox::database_describer(settings.database, watchdog, log);
   for (const config::Handler& handler : handlers) {
     NotingMissing describer{*database};
     auto instance = plugin::load(handler, search_path, log, &describer);
@@ -158,6 +159,7 @@ PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::S
     setup.instance = std::move(instance).value();
     out.handlers.push_back(std::move(setup));
   }
+  database.reset();
   std::vector<Writer> writers;
   for (const auto& setup : out.handlers) {
     if (setup.instance->needs().sql) writers.push_back({setup.settings.name, setup.settings.concurrency});
@@ -182,6 +184,7 @@ PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::S
   } catch (...) {
     out.refusal = refusal_of(inbox::describe(std::current_exception()), "handlers could not be put into the database");
   }
+  connection.close();  // until the next reload; `--until-idle` has its place
   return out;
 }
 

@@ -33,7 +33,8 @@ std::optional<base::Problem> connections_problem(const std::vector<Writer>& writ
 
 /// Loads the plugin of every configured handler and puts the handlers into the database. All of it or nothing: a
 /// plugin that is refused leaves the database as it was. Where a statement names what the database does not have, the
-/// refusal says `try_again`: whoever makes the application's tables may not have come to it yet.
+/// refusal says `try_again`: whoever makes the application's tables may not have come to it yet. One connection is open
+/// at a time, `connection` or the one that statements are read over, and none when this returns.
 struct PreparedHandlers {
   std::vector<dispatcher::HandlerSetup> handlers;
   std::optional<Refusal> refusal;
