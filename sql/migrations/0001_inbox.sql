@@ -82,8 +82,10 @@ create table inbox.event (
 create index event_place on inbox.event (shard_id, "offset");
 
 -- Subscriptions. Routing reads this table, whoever configured it; the version tells which state a batch was routed by.
+-- Ids are random and versions follow the clock: after a failover or a restore a sequence hands out again what a running
+-- daemon knows as another handler's, and a counter comes to the same number with other handlers.
 create table inbox.handler (
-  handler_id      int generated always as identity primary key,
+  handler_id      int primary key check (handler_id > 0),
   name            text not null unique,
   aliases         text[] not null default '{}',
   mode            text not null default 'single',

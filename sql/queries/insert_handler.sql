@@ -1,11 +1,12 @@
--- A new handler, routed to from the next version on; noted in audit.
+-- A new handler, routed to from the next version on; noted in audit. $7 its id: a random one, or the one under which it
+-- was known before the database forgot it.
 with fresh as (
-  insert into inbox.handler (name, aliases, topics, types, started_from, routing_version)
-  select $1::text, $2::text[], $3::text[], $4::text[], $5::text, version + 1 from inbox.routing
+  insert into inbox.handler (handler_id, name, aliases, topics, types, started_from, routing_version)
+  select $7::int, $1::text, $2::text[], $3::text[], $4::text[], $5::text, version + 1 from inbox.routing
   returning *),
 noted as (
   insert into inbox.audit (actor, operation, target, detail)
   select $6::text, 'handlers add', f.name,
          jsonb_build_object('aliases', f.aliases, 'topics', f.topics, 'types', f.types, 'start', f.started_from)
   from fresh f)
-select handler_id from fresh
+select (extract(epoch from created_at) * 1000000)::bigint from fresh

@@ -172,6 +172,7 @@ PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::S
     const auto registered = inbox::register_handlers(connection, handlers, "daemon on " + host_name());
     for (std::size_t i = 0; i < registered.size(); ++i) {
       out.handlers[i].handler_id = registered[i].handler_id;
+      out.handlers[i].registered = registered[i];
       tell(registered[i], handlers[i], log);
       // Everything that is counted and looked up by name is so by the name that the database knows.
       out.handlers[i].settings.name = registered[i].name;

@@ -17,6 +17,7 @@
 #include "dispatcher/crew.hpp"
 #include "dispatcher/deliveries.hpp"
 #include "dispatcher/in_hand.hpp"
+#include "inbox/handlers.hpp"
 #include "inbox/watchdog.hpp"
 #include "plugin/plugin.hpp"
 #include "settler/settler.hpp"
@@ -29,6 +30,7 @@ struct HandlerSetup {
   config::Handler settings;
   std::unique_ptr<plugin::Instance> instance;
   bool paused = false;
+  inbox::Registered registered;                ///< as the database knows it, should it forget
 };
 
 /// Has handlers work through their deliveries: takes in hand what was born leased (HandOff) and what is due in the

@@ -1,7 +1,9 @@
 #include "inbox/handlers.hpp"
 
 #include <algorithm>
+#include <limits>
 
+#include "base/uuid.hpp"
 #include "inbox/arrays.hpp"
 #include "inbox/connection_access.hpp"
 #include "statements.hpp"
@@ -42,6 +44,11 @@ std::string joined(const std::vector<std::string>& list, const char* where_empty
   return out.empty() ? where_empty : out;
 }
 
+std::int32_t random_id() {
+  const auto bits = static_cast<std::uint64_t>(base::random_fence());
+  return static_cast<std::int32_t>(bits % std::numeric_limits<std::int32_t>::max()) + 1;
+}
+
 /// A handler's row, as far as the configuration says it.
 struct Row {
   std::int32_t handler_id = 0;
@@ -49,6 +56,7 @@ struct Row {
   std::vector<std::string> aliases, topics, types;
   bool is_retired = false;
   bool has_former_name = false;
+  event::Microseconds since = 0;
 };
 
 std::string change_between(const Row& row, const config::Handler& handler) {
@@ -73,11 +81,11 @@ class Registration {
     for (const config::Handler& handler : handlers) names_.add(handler.name);
   }
 
-  Registered put(const config::Handler& handler) {
+  Registered put(const config::Handler& handler, const Registered* before) {
     auto row = find(handler);
-    if (!row) return {add(handler), handler.name, true, false, {}};
+    if (!row) return add(handler, before);
     // An older configuration: it neither renames back nor changes what the newer one says, but it is there.
-    if (row->has_former_name && !row->is_retired) return {row->handler_id, row->name, false, true, {}};
+    if (row->has_former_name && !row->is_retired) return {row->handler_id, row->name, false, true, {}, row->since};
     config::Handler wanted = handler;
     if (row->has_former_name) {
       wanted.name = row->name;
@@ -85,7 +93,7 @@ class Registration {
       wanted.topics = row->topics;
       wanted.types = row->types;
     }
-    Registered out{row->handler_id, wanted.name, false, row->has_former_name, change_between(*row, wanted)};
+    Registered out{row->handler_id, wanted.name, false, row->has_former_name, change_between(*row, wanted), row->since};
     if (!out.change.empty()) update(*row, wanted);
     return out;
   }
@@ -98,23 +106,25 @@ class Registration {
     if (found.empty()) return std::nullopt;
     const auto row = found[0];
     return Row{row[0].as<std::int32_t>(), row[1].as<std::string>(), texts(row[2]), texts(row[3]), texts(row[4]),
-               row[5].as<bool>(),         row[6].as<bool>()};
+               row[5].as<bool>(),         row[6].as<bool>(),        row[7].as<event::Microseconds>()};
   }
 
-  std::int32_t add(const config::Handler& handler) {
+  Registered add(const config::Handler& handler, const Registered* before) {
     auto aliases = array_of(handler.aliases), topics = array_of(handler.topics), types = array_of(handler.types);
     const auto topic_bytes = topics.finish();
-    const auto id = access_
-                        .run_in(tx_, statements::insert_handler,
-                                pqxx::params{handler.name, aliases.finish(), topic_bytes, types.finish(),
-                                             start_text(handler.start), actor_})[0][0]
-                        .as<std::int32_t>();
-    if (handler.start.kind == config::StartAt::Kind::beginning || handler.start.kind == config::StartAt::Kind::time) {
-      std::optional<std::int64_t> from;
-      if (handler.start.kind == config::StartAt::Kind::time) from = handler.start.time_us;
-      access_.run_in(tx_, statements::owe_history, pqxx::params{id, topic_bytes, from});
+    Registered out{before != nullptr ? before->handler_id : random_id(), handler.name, true, false, {}};
+    const auto row = access_.run_in(tx_, statements::insert_handler,
+                                    pqxx::params{handler.name, aliases.finish(), topic_bytes, types.finish(),
+                                                 start_text(handler.start), actor_, out.handler_id});
+    out.since = before != nullptr ? before->since : row[0][0].as<event::Microseconds>();
+    const bool from_beginning = handler.start.kind == config::StartAt::Kind::beginning;
+    const bool from_time = handler.start.kind == config::StartAt::Kind::time;
+    if (from_beginning || from_time || before != nullptr) {
+      std::optional<event::Microseconds> from;
+      if (!from_beginning) from = from_time ? handler.start.time_us : out.since;
+      access_.run_in(tx_, statements::owe_history, pqxx::params{out.handler_id, topic_bytes, from});
     }
-    return id;
+    return out;
   }
 
   void update(const Row& row, const config::Handler& handler) {
@@ -154,20 +164,34 @@ bool matches(std::string_view name, const std::vector<std::string>& patterns) {
 }
 
 std::vector<Registered> register_handlers(Connection& connection, const std::vector<config::Handler>& handlers,
-                                          const std::string& actor) {
+                                          const std::string& actor, const std::vector<Registered>& before) {
   auto& access = connection.access();
   std::vector<Registered> out;
   access.transaction([&](pqxx::work& tx) {
     access.run_in(tx, statements::set_lock_timeout, pqxx::params{routing_lock_timeout});
     access.run_in(tx, statements::lock_routing, {});
     Registration registration{access, tx, handlers, actor};
-    for (const config::Handler& handler : handlers) out.push_back(registration.put(handler));
+    for (std::size_t i = 0; i < handlers.size(); ++i) {
+      out.push_back(registration.put(handlers[i], i < before.size() ? &before[i] : nullptr));
+    }
     const bool changed =
         std::any_of(out.begin(), out.end(), [](const Registered& one) { return one.is_new || !one.change.empty(); });
     if (changed) access.run_in(tx, statements::next_routing_version, {});
+    const auto version = access.run_in(tx, statements::routing_version, {})[0][0].as<std::int64_t>();
+    for (Registered& one : out) one.routing_version = version;
     return true;
   });
   return out;
+}
+
+bool are_registered(Connection& connection, const std::vector<Registered>& handlers) {
+  if (handlers.empty()) return true;
+  ArrayParameter ids{Type::int4};
+  for (const Registered& handler : handlers) ids.add(handler.handler_id);
+  return connection.access()
+      .run(statements::are_registered, pqxx::params{handlers.front().routing_version, ids.finish()},
+           Effect::reads)[0][0]
+      .as<bool>();
 }
 
 std::optional<std::int64_t> backfill_bite(Connection& connection, int bite_events) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/settings.hpp"
+#include "event/event.hpp"
 #include "inbox/connection.hpp"
 
 namespace inboxd::inbox {
@@ -36,6 +37,9 @@ struct Registered {
   bool is_new = false;
   bool has_former_name = false;                ///< the configuration is older than the rename, and changes nothing
   std::string change;                          ///< what is another now, for the log: `topics: a -> a, b`, or empty
+  event::Microseconds since = 0;               ///< when it was new
+  std::int64_t routing_version = 0;            ///< under which it is routed to as the configuration says
+  bool operator==(const Registered&) const = default;
 };
 
 /// Makes the database's handlers say what the configuration says: adds or changes, never removes; renames by alias. A
@@ -43,8 +47,16 @@ struct Registered {
 /// was added or changed is noted in audit. A handler that is new with `start` in the past is owed the events stored
 /// before (table backfill); one that is changed is owed by its new topics and types what is stored from now on. Waits
 /// for running ingest transactions, for a bounded time. Returns one for each handler, in order.
+///
+/// `before`: as what the same handlers were registered by this process. One that the database has forgotten since, as
+/// after a failover or a restore, comes back under its id, and is owed what it was to begin with: with `start: now`
+/// what was stored since it was new. An id that is another then says that somebody else has put it back as a new one.
 std::vector<Registered> register_handlers(Connection& connection, const std::vector<config::Handler>& handlers,
-                                          const std::string& actor = "daemon");
+                                          const std::string& actor = "daemon",
+                                          const std::vector<Registered>& before = {});
+
+/// Whether the database knows of that registration still.
+bool are_registered(Connection& connection, const std::vector<Registered>& handlers);
 
 /// Turns one bite of owed history into deliveries; returns the events it went through, 0 where nothing is left to do.
 std::optional<std::int64_t> backfill_bite(Connection& connection, int bite_events);

@@ -48,7 +48,8 @@ void Maintenance::join() {
 }
 
 void Maintenance::run() {
-  std::array<Chore, 7> chores{{{&Maintenance::sign_of_life, 10s},
+  std::array<Chore, 8> chores{{{&Maintenance::keep_handlers, 2s},
+                               {&Maintenance::sign_of_life, 10s},
                                {&Maintenance::look_around, 5s},
                                {&Maintenance::backfill, 1s},
                                {&Maintenance::make_partitions, 600s},
@@ -89,6 +90,36 @@ bool Maintenance::is_stopping() {
 
 void Maintenance::sign_of_life() { inbox::instance_seen(connection_, identity_, false); }
 
+/// After a failover to a standby that had not heard of a handler yet, or a restore, nothing is owed to it.
+void Maintenance::keep_handlers() {
+  std::unique_lock lock{mutex_};
+  const auto handlers = handlers_;
+  const auto registered = registered_;
+  lock.unlock();
+  if (inbox::are_registered(connection_, registered)) return;
+  log_.error("maintenance: the database was set back behind the registration of handlers; they are put back",
+             {{"handlers", handlers.size()}});
+  const auto again = inbox::register_handlers(connection_, handlers, "daemon on " + identity_.host, registered);
+  for (std::size_t i = 0; i < again.size(); ++i) {
+    if (again[i].handler_id != registered[i].handler_id) {
+      log_.error(
+          "maintenance: somebody else has added the handler anew; this process ends to run that one, and what was "
+          "stored before it was added may not be owed to it",
+          {{"handler", again[i].name}});
+      failed_ = true;
+    } else if (again[i].is_new) {
+      log_.error("maintenance: the database had forgotten a handler; it is owed again what was stored since it was new",
+                 {{"handler", again[i].name}});
+    } else if (!again[i].change.empty()) {
+      log_.error(
+          "maintenance: the database had forgotten a change of a handler; what was stored meanwhile was not owed by it",
+          {{"handler", again[i].name}, {"change", again[i].change}});
+    }
+  }
+  lock.lock();
+  if (registered_ == registered) registered_ = again;  // not where a reload came in between
+}
+
 void Maintenance::backfill() {
   std::int64_t events = 0;
   while (const auto bite = inbox::backfill_bite(connection_, backfill_bite_events)) {
@@ -122,6 +153,12 @@ void Maintenance::look_around() {
 Maintenance::Seen Maintenance::seen() const {
   const std::lock_guard lock{mutex_};
   return seen_;
+}
+
+void Maintenance::set_handlers(std::vector<config::Handler> handlers, std::vector<inbox::Registered> registered) {
+  const std::lock_guard lock{mutex_};
+  handlers_ = std::move(handlers);
+  registered_ = std::move(registered);
 }
 
 void Maintenance::set_retention(const config::Retention& retention) {

@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "config/settings.hpp"
 #include "inbox/connection.hpp"
+#include "inbox/handlers.hpp"
 #include "inbox/operations_status.hpp"
 #include "inbox/upkeep.hpp"
 #include "maintenance/pinned.hpp"
@@ -38,6 +39,10 @@ class Maintenance final {
   void start();
   void request_stop();
   void join();
+  /// The handlers that this process runs, which are put back where the database forgets them. Any thread.
+  void set_handlers(std::vector<config::Handler> handlers, std::vector<inbox::Registered> registered);
+  /// One of them is known under another id: somebody else has put it back as a new one. Only a restart helps.
+  bool failed() const { return failed_; }
   /// From a reload. Any thread.
   void set_retention(const config::Retention& retention);
   /// Any thread.
@@ -56,6 +61,7 @@ class Maintenance final {
   void run();
   bool is_stopping();
   void sign_of_life();
+  void keep_handlers();
   void backfill();
   void make_partitions();
   void purge();
@@ -74,9 +80,12 @@ class Maintenance final {
   bool stopping_ = false;                      // guarded, like the next, by mutex_
   config::Retention retention_;
   Seen seen_;
+  std::vector<config::Handler> handlers_;
+  std::vector<inbox::Registered> registered_;  ///< one for each of them
   Clock::time_point look_again_{};             ///< the thread's own, like the next
   Pinned pinned_;
   std::atomic<std::int64_t> last_moved_{0};
+  std::atomic<bool> failed_{false};
   std::thread thread_;
 };
 

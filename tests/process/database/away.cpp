@@ -103,6 +103,47 @@ TEST_CASE("the database is set back under load with work in hand: replayed, and 
   CHECK(not_called == 0);
 }
 
+TEST_CASE("a handler that was added after what the database is set back to loses nothing, and no other gets its work") {
+  PrivatePostgres server;
+  Stage stage{2, server.url()};
+  auto wider = stage.config;
+  wider.handlers.push_back(wider.handlers.at(0));
+  wider.handlers.back().name = "late";
+  wider.handlers.back().start = "now";
+  {
+    const auto before = stage.start();
+    stage.produce(50);
+    CHECK(stage.wait_done().is_perfect());
+    CHECK(before->stop() == ExitStatus{0, 0});
+  }
+  server.snapshot();
+  stage.database.session().close();  // the server was stopped for it
+  Daemon daemon{wider};
+  daemon.wait_ready();
+  stage.produce(60);
+  wait_until("both have done it", [&] { return stage.tally().done == 110 && stage.tally("late").done == 60; });
+
+  server.restore();
+  stage.database.session().close();
+  auto other = stage.config;  // somebody else's deploy, with a handler that this one does not know
+  other.handlers.at(0).name = "other";
+  other.handlers.at(0).start = "now";
+  Daemon elsewhere{other};
+  elsewhere.wait_ready();
+  stage.produce(70);
+  daemon.wait_log("the database had forgotten a handler");
+  wait_until("what was undone is done again", [&] {
+    return stage.tally().done == 180 && stage.tally("late").done == 130 && stage.tally("late").outstanding == 0 &&
+           stage.tally("other").outstanding == 0;
+  });
+  for (const auto& call : stage.recording.all()) {
+    if (call.handler == "other") CHECK(call.process_id == elsewhere.process().id());
+    if (call.handler == "late") CHECK(call.process_id == daemon.process().id());
+  }
+  CHECK(stage.tally("other").done_twice == 0);
+  CHECK(daemon.process().is_running());
+}
+
 TEST_CASE("an operator reads in the log that the database was set back") {
   PrivatePostgres server;
   Stage stage{1, server.url()};

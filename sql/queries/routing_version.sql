@@ -1,0 +1,2 @@
+-- Under which version handlers are known now. No locks.
+select version from inbox.routing
