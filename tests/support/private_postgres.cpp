@@ -3,6 +3,7 @@
 #include <csignal>
 #include <fstream>
 #include <stdexcept>
+#include <utility>
 
 #include "support/database.hpp"
 
@@ -15,8 +16,11 @@ void must(const std::string& what, const Finished& finished) {
 
 }  // namespace
 
-PrivatePostgres::PrivatePostgres(const std::vector<std::string>& lines)
-    : user_{needed("INBOXD_TEST_PG_USER")}, programs_{needed("INBOXD_TEST_PG_BIN")}, port_{free_port()} {
+PrivatePostgres::PrivatePostgres(const std::vector<std::string>& lines, std::map<std::string, std::string> environment)
+    : user_{needed("INBOXD_TEST_PG_USER")},
+      programs_{needed("INBOXD_TEST_PG_BIN")},
+      environment_{std::move(environment)},
+      port_{free_port()} {
   must("chown", run_to_end({.arguments = {"chown", user_ + ":", folder_.path()}}));
   must("initdb", run_to_end({.arguments = {programs_ + "/initdb", "-D", folder_ / "data", "-U", "postgres",
                                            "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"},
@@ -38,6 +42,7 @@ void PrivatePostgres::start() {
   const auto log = folder_ / "log";
   server_ = std::make_unique<Process>(
       Command{.arguments = {programs_ + "/postgres", "-D", folder_ / "data", "-p", std::to_string(port_)},
+              .environment = environment_,
               .user = user_,
               .out = log,
               .err = log});

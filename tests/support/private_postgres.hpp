@@ -1,5 +1,6 @@
 #pragma once
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,8 +14,9 @@ namespace inboxd::support {
 /// It does not fsync: it outlives its processes, not the machine.
 class PrivatePostgres final {
  public:
-  /// `lines` for postgresql.conf.
-  explicit PrivatePostgres(const std::vector<std::string>& lines = {});
+  /// `lines` for postgresql.conf; `environment` of the server.
+  explicit PrivatePostgres(const std::vector<std::string>& lines = {},
+                           std::map<std::string, std::string> environment = {});
   PrivatePostgres(const PrivatePostgres&) = delete;
   PrivatePostgres& operator=(const PrivatePostgres&) = delete;
 
@@ -37,6 +39,7 @@ class PrivatePostgres final {
 
   std::string user_;
   std::string programs_;
+  std::map<std::string, std::string> environment_;
   int port_;
   TempFolder folder_;
   std::unique_ptr<Process> server_;

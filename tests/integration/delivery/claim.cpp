@@ -1,5 +1,7 @@
 // Who may take which deliveries, and how many of them at once.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <chrono>
 #include <set>
 #include <thread>
 
@@ -412,4 +414,27 @@ TEST_CASE("an old snapshot that keeps vacuum away makes neither claims nor settl
   const auto culprit = inbox::find_oldest_transaction(inbox.connection());
   REQUIRE(culprit.has_value());
   CHECK(culprit->process_id > 0);
+}
+
+TEST_CASE("hundreds of thousands of rows that a lost instance had leased are taken in bounded bites") {
+  Inbox inbox;
+  const auto handler = std::to_string(inbox.add_handler("receipt"));
+  const auto shard = std::to_string(inbox.add_shard("orders"));
+  inbox.database().run(
+      "insert into inbox.delivery (handler_id, shard_id, pending, events, claims, fence, owner, due_at, received_from, "
+      "received_to) select $1::int, $2::int, int8multirange(int8range(i, i + 1)), 1, 1, 7, $3::uuid, "
+      "clock_timestamp() - interval '1 s', now(), now() from generate_series(0, 299999) i",
+      {handler, shard, base::random_uuid().text()});
+  std::chrono::steady_clock::duration longest{};
+  for (int bite = 0; bite < 10; ++bite) {
+    const auto began = std::chrono::steady_clock::now();
+    CHECK(inbox.database().text("select count(*) || ' ' || sum(events) from inbox.claim($1::int, $2::uuid, 8, '1 min', "
+                                "1000, 100, '-infinity')",
+                                {handler, inbox.owner.text()}) == "100 100");
+    longest = std::max(longest, std::chrono::steady_clock::now() - began);
+  }
+  WARN("100 of 300000 rows taken in at most " << std::chrono::duration_cast<milliseconds>(longest).count() << " ms");
+  CHECK(longest < std::chrono::seconds{2});
+  CHECK(inbox.database().number("select count(*) from inbox.delivery where owner = $1::uuid", {inbox.owner.text()}) ==
+        1000);
 }
