@@ -1,6 +1,7 @@
 -- The statements of the hot path that need several fresh snapshots in one round trip, and small readers of our own
--- encodings. Those that wait for rows of others do so for a bounded time (lock_timeout), also where a pooler lets sessions
--- begin with no settings. Functions, because libpqxx has no pipeline mode: measured as fast as a pipeline (src/README.md).
+-- encodings. Those that wait for rows of others do so for a bounded time (lock_timeout), also where a pooler lets
+-- sessions begin with no settings. Functions, because libpqxx has no pipeline mode: measured as fast as a pipeline
+-- (src/README.md).
 
 -- How many offsets are in a set.
 create function inbox.count_of(offsets int8multirange) returns int language sql immutable strict parallel safe as $$
@@ -621,8 +622,8 @@ create function inbox.is_day_needed(p_end timestamptz) returns boolean language 
         select from inbox.delivery d where d.received_from < p_end and d.received_to >= p_end - interval '1 day')
 $$;
 
--- The oldest day partition of a table that is older than p_keep and that nothing needs any more, or null. Takes no locks,
--- however long it looks.
+-- The oldest day partition of a table that is older than p_keep and that nothing needs any more, or null. Takes no
+-- locks, however long it looks.
 create function inbox.day_to_drop(p_table text, p_keep interval) returns text
 language plpgsql stable set timezone = 'UTC' as $$
 declare

@@ -1,6 +1,7 @@
 -- Begins a topic that was deleted and created again: a new shard at its beginning for each halted partition, the old
 -- one's halt cleared, the deed in audit. The old one gets a new epoch, so that whoever still reads under it stores
--- nothing: the client library goes on at the old offsets where the new topic has come so far. $1 topic, $2 partition or null for all, $3 actor. Locks: the shards' rows.
+-- nothing: the client library goes on at the old offsets where the new topic has come so far. $1 topic, $2 partition or
+-- null for all, $3 actor. Locks: the shards' rows.
 with recreated as materialized (
   select s.shard_id, s.source, s.topic, s.partition, s.incarnation, s.gap,
          substring(s.halted_reason from 'new id ([^ ]+)') as new_id

@@ -14,7 +14,7 @@ namespace inboxd::inbox {
 int make_partitions(Connection& connection, int days_ahead);
 
 /// Drops one day of table `event`, `outcome` or `failure` that is older than `keep` and not needed; returns its name.
-/// Whoever works with the table waits less than a second for it: where that does not do, it throws, and changes nothing.
+/// Whoever works with the table waits less than a second for it: where that does not do, it throws and changes nothing.
 std::optional<std::string> drop_partition(Connection& connection, const std::string& table,
                                           std::chrono::milliseconds keep);
 
