@@ -89,7 +89,6 @@ class DatabaseTransaction final : public HandlerTransaction {
   Look add_look(Pipeline& pipeline);
   void judge_session(const std::vector<Result>& results, const Look& look);
   void note_clean();
-  void note_suspects();
   void close() noexcept;
   CommitEnd try_commit(const std::vector<Settlement>& settlements);
   CommitEnd resolve(const std::vector<Settlement>& settlements);
@@ -127,6 +126,7 @@ class DatabaseTransaction final : public HandlerTransaction {
   std::vector<PreparedSqlCache::Key> run_;                                ///< by this transaction
   Clock::time_point last_look_{};
   Clock::time_point last_told_{};
+  int suspicious_ = 0;  ///< transactions that are still to be looked at, whatever they run
 
   mutable std::mutex cut_mutex_;  // guards the following
   bool cut_ = false;

@@ -15,17 +15,17 @@ using Effect = Connection::Access::Effect;
 constexpr std::string_view poolers_settings =
     "{application_name,client_encoding,DateStyle,TimeZone,IntervalStyle,standard_conforming_strings}";
 
-/// The session is looked at after each statement for its first runs, then every so often; after a statement that was
-/// run where something was found, for many runs. That is told every so often.
+/// The session is looked at after each statement for its first runs, then every so often; and for many transactions
+/// after something was found, which is told every so often.
 constexpr int looks_at_a_statement = 3;
-constexpr int looks_at_a_suspect = 256;
+constexpr int looks_after_a_finding = 1000;
 constexpr std::chrono::seconds look_every{1};
 
 }  // namespace
 
 bool DatabaseTransaction::session_is_due() {
   if (run_.empty()) return false;
-  if (Clock::now() - last_look_ >= look_every) return true;
+  if (suspicious_ > 0 || Clock::now() - last_look_ >= look_every) return true;
   return std::any_of(run_.begin(), run_.end(), [&](const PreparedSqlCache::Key& key) {
     const PreparedSql* const found = cache_.find(key);
     return found != nullptr && found->clean < looks_at_a_statement;
@@ -49,7 +49,7 @@ void DatabaseTransaction::look_at_session() {
     const PGresult* const held = sent.results[answer].get();
     if (PQgetisnull(held, 0, 0) != 0) return;
     misdeed_ = PQgetvalue(held, 0, 0);
-    note_suspects();
+    suspicious_ = looks_after_a_finding;
   } catch (...) {
     lost(inbox::describe(std::current_exception()));
   }
@@ -82,7 +82,7 @@ void DatabaseTransaction::judge_session(const std::vector<Result>& results, cons
   const std::string_view role = PQgetvalue(results[look.role].get(), 0, 0);
   const bool has_other_role = role != PQgetvalue(results[look.own_role].get(), 0, 0);
   if (PQgetisnull(left, 0, 0) != 0 && !has_other_role) return note_clean();
-  note_suspects();
+  suspicious_ = looks_after_a_finding;
   if (last_look_ - last_told_ < look_every) return;
   last_told_ = last_look_;
   std::string what = PQgetvalue(left, 0, 0);
@@ -92,14 +92,9 @@ void DatabaseTransaction::judge_session(const std::vector<Result>& results, cons
 }
 
 void DatabaseTransaction::note_clean() {
+  if (suspicious_ > 0) --suspicious_;
   for (const auto& key : run_) {
     if (PreparedSql* const found = cache_.find(key)) ++found->clean;
-  }
-}
-
-void DatabaseTransaction::note_suspects() {
-  for (const auto& key : run_) {
-    if (PreparedSql* const found = cache_.find(key)) found->clean = looks_at_a_statement - looks_at_a_suspect;
   }
 }
 
