@@ -1,6 +1,6 @@
 -- Goes on where Kafka has lost records of a halted partition; the gap is among the accepted ones then, the halt is
 -- cleared, the deed in audit. Behind what is lost: a position in a new epoch. Where the log was truncated (the gap ends
--- at the position): a new shard from the log's end on, because its offsets come again with other records; the old one
+-- at the position): a new shard from the cut on, because its offsets come again with other records; the old one
 -- gets a new epoch, too, so that whoever still reads under it stores nothing. $1 topic, $2 partition, $3 actor. Locks:
 -- the shard's row. Index: shard's unique.
 with waiting as materialized (

@@ -50,7 +50,7 @@ Answer accept_gap(Context& context, const Arguments& arguments) {
                   {{"dry_run", arguments.flag("dry-run")}, {"accepted", Document::array({accepted})}}, ""};
   };
   const std::int64_t position = shard.position.value_or(0);
-  // A gap that ends at the position is a log that was truncated: it is read on from its end.
+  // A gap that ends at the position is a log that was cut off: it is read on from the cut.
   const std::int64_t target = position == shard.gap->end ? shard.gap->first : std::max(shard.gap->end, position);
   if (arguments.flag("dry-run")) return answer(*shard.gap, target);
   const auto accepted = inbox::accept_gap(*context.connection, shard.topic, shard.partition, context.actor);

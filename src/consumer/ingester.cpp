@@ -367,7 +367,7 @@ void Ingester::handle(const PartitionError& error) {
     return;
   }
   if (is_about_position(error.code)) {
-    halt(shard, examine(context_.client, shard.assignment.partition, shard.position.next_offset));
+    halt(shard, examine(context_.client, shard.assignment.partition, shard.position.next_offset, error.message));
   } else if (is_corruption(error.code)) {
     // Passes by itself where the broker is repaired; until then it is read again and again, and never past it.
     halt(shard, {"not readable: corrupt records at " + std::to_string(shard.position.next_offset) +

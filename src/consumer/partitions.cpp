@@ -1,7 +1,10 @@
 #include "consumer/partitions.hpp"
 
+#include <algorithm>
+
 #include "consumer/first_positions.hpp"
 #include "kafka/lookup.hpp"
+#include "kafka/truncation.hpp"
 
 namespace inboxd::consumer {
 namespace {
@@ -62,7 +65,8 @@ LookedUp look_up(inbox::Connection& connection, rd_kafka_t* client, const Topics
   return Ready{*position, topic};
 }
 
-Break examine(rd_kafka_t* client, const kafka::TopicPartition& partition, std::int64_t next_offset) {
+Break examine(rd_kafka_t* client, const kafka::TopicPartition& partition, std::int64_t next_offset,
+              const std::string& said) {
   const auto bounds = kafka::log_bounds(client, partition, broker_timeout);
   if (!bounds) return {"not readable: " + bounds.problem().message, std::nullopt};
   const auto [low, high] = bounds.value();
@@ -71,10 +75,18 @@ Break examine(rd_kafka_t* client, const kafka::TopicPartition& partition, std::i
                 " are gone from Kafka (retention or deletion went past the position)",
             event::OffsetRange{next_offset, low}};
   }
-  if (next_offset > high) {
-    return {"the log ends at " + std::to_string(high) + ", before the position " + std::to_string(next_offset) +
-                " (it was truncated); accepting means to read on from its end",
-            event::OffsetRange{high, next_offset}};
+  const auto truncation = kafka::read_truncation(said);
+  if (truncation && !truncation->end && low < next_offset) {
+    return {"the log was cut off before the position " + std::to_string(next_offset) +
+                ", nobody knows where; accepting means to read it again from its beginning, " + std::to_string(low),
+            event::OffsetRange{low, next_offset}};
+  }
+  // Whatever it has grown to since: what lies behind the cut are other records.
+  const std::int64_t end = std::max(low, truncation ? truncation->end.value_or(high) : high);
+  if (end < next_offset) {
+    return {"the log was cut off at " + std::to_string(end) + ", before the position " + std::to_string(next_offset) +
+                "; accepting means to read on from there",
+            event::OffsetRange{end, next_offset}};
   }
   return {"not readable: the broker refused offset " + std::to_string(next_offset), std::nullopt};
 }

@@ -37,11 +37,13 @@ LookedUp look_up(inbox::Connection& connection, rd_kafka_t* client, const Topics
 bool needs_operator(const std::string& halted_reason);
 
 /// Why a partition cannot be read on, found out after the broker refused the position: a gap (retention went past us),
-/// a log that is shorter than we know it, or nothing that could be told.
+/// a log that was cut off before it, or nothing that could be told. `said` is the client library's complaint: from
+/// leader epochs it knows of a log that was cut off and has grown past the position again.
 struct Break {
   std::string reason;
   std::optional<event::OffsetRange> gap;
 };
-Break examine(rd_kafka_t* client, const kafka::TopicPartition& partition, std::int64_t next_offset);
+Break examine(rd_kafka_t* client, const kafka::TopicPartition& partition, std::int64_t next_offset,
+              const std::string& said);
 
 }  // namespace inboxd::consumer

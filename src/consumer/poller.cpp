@@ -16,7 +16,7 @@ constexpr int seek_wait_ms = 1'000;
 constexpr int commit_wait_ms = 3'000;
 /// A partition that was just assigned is not read yet for a moment; one that the library has ended never is.
 constexpr int most_refusals = 3;
-/// Joining again disturbs the whole group: where slow brokers are the reason, it must not go on for ever.
+/// Joining again disturbs the whole group: whatever the reason is, it must not go on for ever at short intervals.
 constexpr auto join_again_after = 30s;
 constexpr auto ask_again_after = 500ms;
 constexpr auto ask_halted_after = 5s;
@@ -247,8 +247,7 @@ void Poller::seek_and_resume(const std::vector<Found>& found) {
                                                {"error", rd_kafka_err2str(code)}});
       partition.ask_at = Clock::now() + ask_again_after;
       partition.refusals = code == RD_KAFKA_RESP_ERR__STATE ? partition.refusals + 1 : 0;
-      if (partition.refusals < (partition.halted ? 1 : most_refusals)) continue;
-      if (!partition.halted && Clock::now() < next_join_) continue;
+      if (partition.refusals < (partition.halted ? 1 : most_refusals) || Clock::now() < next_join_) continue;
       has_ended = true;
       if (partition.halted) continue;
       log_.warn("consumer: the client reads a partition no longer and did not say why",

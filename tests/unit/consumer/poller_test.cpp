@@ -110,4 +110,35 @@ TEST_CASE("a partition that the client has stopped reading, unnoticed, is read o
   }));
 }
 
+TEST_CASE("a halted partition that the client refuses again and again disturbs the group once, and then rarely") {
+  Reader reader;
+  REQUIRE(eventually([&] { return reader.poller.assigned() == 1; }));
+  const auto end_reading = [&](std::uint64_t generation) {
+    std::uint64_t ask = 0;
+    const bool is_read = eventually([&] {
+      reader.find(reader.assignment(generation, ask), 1'000'000);
+      return reader.poller.running() == 1;
+    });
+    if (!is_read) return false;
+    return eventually([&] {
+      const kafka::Message said{rd_kafka_consume_queue(reader.ingester->queue(), 100)};
+      return said != nullptr && said->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET;
+    });
+  };
+  const auto refuse = [&](std::uint64_t generation) {
+    reader.poller.mailbox().send(Halted{reader.assignment(generation, 0)});
+    reader.find(reader.assignment(generation, 0), 0);
+  };
+  REQUIRE(end_reading(1));
+  refuse(1);
+  REQUIRE(eventually([&] { return reader.poller.revocations() == 1 && reader.poller.assigned() == 1; }));
+  REQUIRE(end_reading(2));
+  const auto until = std::chrono::steady_clock::now() + 2s;
+  while (std::chrono::steady_clock::now() < until && reader.poller.revocations() == 1) {
+    refuse(2);
+    std::this_thread::sleep_for(50ms);
+  }
+  CHECK(reader.poller.revocations() == 1);
+}
+
 }  // namespace inboxd::consumer

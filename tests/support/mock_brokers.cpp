@@ -1,0 +1,64 @@
+#include "support/mock_brokers.hpp"
+
+#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
+
+#include <array>
+#include <stdexcept>
+
+namespace inboxd::support {
+namespace {
+
+constexpr std::int32_t leader = 1;
+constexpr std::int32_t controller = 0;     ///< it says that this is the controller, and makes none of that number
+constexpr std::int16_t offset_commit = 8;  ///< the request's number in the protocol
+
+void must(rd_kafka_resp_err_t error, const std::string& what) {
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) throw std::runtime_error{what + ": " + rd_kafka_err2str(error)};
+}
+
+rd_kafka_t* make_host() {
+  rd_kafka_conf_t* const conf = rd_kafka_conf_new();
+  std::array<char, 512> error{};
+  rd_kafka_conf_set(conf, "log_level", "2", error.data(), error.size());
+  rd_kafka_t* const made = rd_kafka_new(RD_KAFKA_PRODUCER, conf, error.data(), error.size());
+  if (made == nullptr) throw std::runtime_error{error.data()};
+  return made;
+}
+
+}  // namespace
+
+struct MockBrokers::Cluster {
+  std::unique_ptr<rd_kafka_t, void (*)(rd_kafka_t*)> host{make_host(), rd_kafka_destroy};
+  std::unique_ptr<rd_kafka_mock_cluster_t, void (*)(rd_kafka_mock_cluster_t*)> brokers{
+      rd_kafka_mock_cluster_new(host.get(), 1), rd_kafka_mock_cluster_destroy};
+};
+
+MockBrokers::MockBrokers() : cluster_{std::make_unique<Cluster>()} {
+  must(rd_kafka_mock_broker_add(cluster_->brokers.get(), controller), "add the controller");
+  rd_kafka_mock_group_initial_rebalance_delay_ms(cluster_->brokers.get(), 0);
+}
+
+MockBrokers::~MockBrokers() = default;
+
+std::string MockBrokers::addresses() const { return rd_kafka_mock_cluster_bootstraps(cluster_->brokers.get()); }
+
+void MockBrokers::create_topic(const std::string& topic, int partitions) {
+  must(rd_kafka_mock_topic_create(cluster_->brokers.get(), topic.c_str(), partitions, 1), "create topic " + topic);
+}
+
+void MockBrokers::elect(const std::string& topic, int partition) {
+  must(rd_kafka_mock_partition_set_leader(cluster_->brokers.get(), topic.c_str(), partition, leader), "elect");
+}
+
+void MockBrokers::unseat(const std::string& topic, int partition) {
+  must(rd_kafka_mock_partition_set_leader(cluster_->brokers.get(), topic.c_str(), partition, -1), "unseat");
+}
+
+void MockBrokers::refuse_commits(int times) {
+  for (int i = 0; i < times; ++i) {
+    rd_kafka_mock_push_request_errors(cluster_->brokers.get(), offset_commit, 1, RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION);
+  }
+}
+
+}  // namespace inboxd::support

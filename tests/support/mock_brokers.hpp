@@ -1,0 +1,32 @@
+#pragma once
+#include <memory>
+#include <string>
+
+namespace inboxd::support {
+
+/// The client library's own stand-in for brokers, in the test's process: for what real ones do on nobody's command. It
+/// answers over TCP as they do, knows no transactions and checks no record.
+class MockBrokers final {
+ public:
+  MockBrokers();
+  ~MockBrokers();
+  MockBrokers(const MockBrokers&) = delete;
+  MockBrokers& operator=(const MockBrokers&) = delete;
+
+  /// For `kafka.brokers`, and for a support::Kafka that produces.
+  std::string addresses() const;
+
+  void create_topic(const std::string& topic, int partitions);
+  /// The partition has a leader, and what is written from now on belongs to another leader epoch.
+  void elect(const std::string& topic, int partition);
+  /// Nobody leads the partition until somebody is elected.
+  void unseat(const std::string& topic, int partition);
+  /// The next so many commits of offsets are refused as those of a member that the group has left behind.
+  void refuse_commits(int times);
+
+ private:
+  struct Cluster;
+  std::unique_ptr<Cluster> cluster_;
+};
+
+}  // namespace inboxd::support
