@@ -238,6 +238,9 @@ void Poller::seek_and_resume(const std::vector<Found>& found) {
   }
   const kafka::Error error{rd_kafka_seek_partitions(client_, seek.get(), seek_wait_ms)};
   const kafka::PartitionList resume = kafka::make_list(found.size());
+  // The group's offset follows the position, also where no record comes for long: a commit may have been refused, and
+  // an operator or a restored database may have put the position elsewhere.
+  const kafka::PartitionList offsets = kafka::make_list(found.size());
   bool has_ended = false;
   for (std::size_t i = 0; i < found.size(); ++i) {
     Partition& partition = partitions_.at(found[i].assignment.partition);
@@ -258,9 +261,11 @@ void Poller::seek_and_resume(const std::vector<Found>& found) {
     partition.halted = false;
     partition.refusals = 0;
     kafka::add(resume, found[i].assignment.partition, RD_KAFKA_OFFSET_INVALID);
+    kafka::add(offsets, found[i].assignment.partition, found[i].offset, found[i].leader_epoch);
     log_.debug("consumer: reading",
                {{"partition", text_of(found[i].assignment.partition)}, {"offset", found[i].offset}});
   }
+  if (offsets->cnt > 0) rd_kafka_offsets_store(client_, offsets.get());  // before an ingester stores later ones
   if (resume->cnt > 0) rd_kafka_resume_partitions(client_, resume.get());
   if (has_ended) join_again();
 }

@@ -1,0 +1,32 @@
+// Commits of offsets that the group refuses: a member that it has left behind.
+#include <catch2/catch_test_macros.hpp>
+
+#include "process/support/stage.hpp"
+#include "support/mock_brokers.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+
+TEST_CASE("a commit of offsets that the group refuses is made later, and costs nothing else") {
+  MockBrokers brokers;
+  Stage stage{1};
+  stage.config.brokers = brokers.addresses();
+  brokers.create_topic(stage.topic, 1);
+  const auto daemon = stage.start();
+  brokers.refuse_commits(3);
+  Kafka kafka{brokers.addresses()};
+  std::vector<Message> messages;
+  std::vector<std::string> ids;
+  for (int i = 0; i < 50; ++i) {
+    ids.push_back("8d000000-0000-4000-8000-" + std::to_string(100'000'000'000 + i));
+    messages.push_back(event_message(stage.topic, ids.back()));
+  }
+  kafka.produce(messages);
+  stage.note(ids);
+  const auto tally = stage.wait_done();
+  CHECK(tally.is_perfect());
+  CHECK(tally.calls == 50);
+  daemon->wait_log("not committed; tried again");
+  wait_until("it is committed", [&] { return kafka.committed(stage.config.group, stage.topic)[0] == 50; });
+  CHECK(daemon->process().is_running());
+}
