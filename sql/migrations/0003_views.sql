@@ -70,9 +70,9 @@ create view inbox.lag as
 select s.topic, s.partition, p.next_offset as position, s.high_watermark,
        greatest(s.high_watermark - p.next_offset, 0) as lag, s.halted_reason
 from inbox.shard s
-cross join lateral (
+left join lateral (
   select next_offset from inbox.position p
-  where p.shard_id = s.shard_id order by epoch desc, first_offset desc limit 1) p
+  where p.shard_id = s.shard_id order by epoch desc, first_offset desc limit 1) p on true
 where not exists (
   select from inbox.shard newer
   where newer.source = s.source and newer.topic = s.topic and newer.partition = s.partition

@@ -35,44 +35,64 @@ std::vector<std::string> of_entry(const std::vector<std::string>& names, const T
   return out;
 }
 
-/// First positions of a topic's partitions that have none.
+std::string name_of(const config::Topic& entry) { return entry.name.empty() ? entry.pattern : entry.name; }
+
+/// First positions of a topic's partitions that have none; without an offset where a partition has no leader.
 std::optional<base::Problem> resolve(inbox::Connection& connection, rd_kafka_t* client, const std::string& topic,
-                                     const config::StartAt& start, std::vector<inbox::FirstPosition>& out) {
+                                     const config::StartAt& start, const Moved& moved,
+                                     std::vector<inbox::FirstPosition>& out) {
   const auto description = kafka::describe_topic(client, topic, broker_timeout);
   if (!description) return description.problem();
-  for (std::int32_t partition = 0; partition < description.value().partitions; ++partition) {
+  const auto& [name, partitions, incarnation, leaderless] = description.value();
+  for (std::int32_t partition = 0; partition < partitions; ++partition) {
+    moved();
     if (inbox::find_position(connection, topic, partition)) continue;
+    out.push_back({topic, incarnation, partition, std::nullopt});
+    if (leaderless.contains(partition)) continue;
     const auto offset = first_offset(client, {topic, partition}, start);
     if (!offset) return offset.problem();
-    out.push_back({topic, description.value().incarnation, partition, offset.value()});
+    out.back().next_offset = offset.value();
   }
   return std::nullopt;
+}
+
+void drop_unknown(std::vector<inbox::FirstPosition>& positions) {
+  std::erase_if(positions, [](const inbox::FirstPosition& position) { return !position.next_offset; });
 }
 
 }  // namespace
 
 std::optional<base::Problem> start_entry(inbox::Connection& connection, rd_kafka_t* client, const Topics& topics,
-                                         const config::Topic& entry) {
-  const std::string& name = entry.name.empty() ? entry.pattern : entry.name;
-  if (inbox::has_started(connection, name)) return std::nullopt;
+                                         const config::Topic& entry, const Moved& moved) {
+  if (inbox::started_at(connection, name_of(entry))) return std::nullopt;
   // Where the configuration says it in other words now (a wider pattern), topics are known already: the rest is later.
   const bool is_later = !of_entry(inbox::known_topics(connection), topics, entry).empty();
   const auto all = kafka::list_topics(client, broker_timeout);
   if (!all) return all.problem();
   std::vector<inbox::FirstPosition> positions;
   for (const std::string& topic : of_entry(all.value(), topics, entry)) {
-    auto problem = resolve(connection, client, topic, is_later ? beginning : entry.start, positions);
+    auto problem = resolve(connection, client, topic, is_later ? beginning : entry.start, moved, positions);
     if (problem) return problem;
   }
-  inbox::write_first_positions(connection, positions, name);
+  if (is_later) drop_unknown(positions);
+  inbox::write_first_positions(connection, positions, name_of(entry));
   return std::nullopt;
 }
 
-std::optional<base::Problem> start_later_topic(inbox::Connection& connection, rd_kafka_t* client,
-                                               const std::string& name) {
+std::optional<base::Problem> start_later(inbox::Connection& connection, rd_kafka_t* client,
+                                         const kafka::TopicPartition& partition, const config::Topic& entry,
+                                         const Moved& moved) {
+  const bool was_put_off = inbox::is_put_off(connection, partition.topic, partition.partition);
+  config::StartAt start = was_put_off ? entry.start : beginning;
+  const auto started_at = inbox::started_at(connection, name_of(entry));
+  // Its end of then: nobody wrote to it while it had no leader.
+  if (start.kind == config::StartAt::Kind::end && started_at) start = {config::StartAt::Kind::time, *started_at};
   std::vector<inbox::FirstPosition> positions;
-  auto problem = resolve(connection, client, name, beginning, positions);
+  auto problem = resolve(connection, client, partition.topic, start, moved, positions);
   if (problem) return problem;
+  drop_unknown(positions);
+  // What else the topic has without a position may be of the other kind.
+  if (was_put_off) std::erase_if(positions, [&](const auto& other) { return other.partition != partition.partition; });
   inbox::write_first_positions(connection, positions);
   return std::nullopt;
 }

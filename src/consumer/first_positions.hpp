@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -9,15 +10,20 @@
 
 namespace inboxd::consumer {
 
-/// The first start of an entry of the configuration: one moment, at which all partitions of all its topics that exist
-/// get their first position by its `start`. What appears later begins at its beginning, also where no topic existed.
-/// Does nothing where it has been. A problem where a broker did not answer. Blocks on brokers and database; throws what
-/// inbox::describe reads.
-std::optional<base::Problem> start_entry(inbox::Connection& connection, rd_kafka_t* client, const Topics& topics,
-                                         const config::Topic& entry);
+/// Called between two questions to the brokers, which may take long together: a sign of life.
+using Moved = std::function<void()>;
 
-/// First positions at their beginnings for a topic's partitions that have none; after start_entry.
-std::optional<base::Problem> start_later_topic(inbox::Connection& connection, rd_kafka_t* client,
-                                               const std::string& name);
+/// The first start of an entry of the configuration: one moment, at which all partitions of all its topics that exist
+/// get their first position by its `start`. Those without a leader are noted and put off. What appears later begins at
+/// its beginning, also where no topic existed. Does nothing where it has been. A problem where a broker did not answer.
+/// Blocks on brokers and database; throws what inbox::describe reads.
+std::optional<base::Problem> start_entry(inbox::Connection& connection, rd_kafka_t* client, const Topics& topics,
+                                         const config::Topic& entry, const Moved& moved);
+
+/// The first position of a partition, after start_entry has been: where it was put off, as of that moment. At the
+/// beginning otherwise, for all partitions of its topic that have none.
+std::optional<base::Problem> start_later(inbox::Connection& connection, rd_kafka_t* client,
+                                         const kafka::TopicPartition& partition, const config::Topic& entry,
+                                         const Moved& moved);
 
 }  // namespace inboxd::consumer

@@ -79,7 +79,7 @@ void Ingester::send(ToIngester letter) {
 
 void Ingester::run() {
   while (!stopping_) {
-    last_moved_ = std::chrono::steady_clock::now().time_since_epoch().count();
+    move();
     // Letters come before anything that is fetched now: whoever sends LookUp has paused the partition first, so what
     // is read after this point belongs to the position that was looked up.
     read_letters();
@@ -93,14 +93,16 @@ void Ingester::run() {
   }
 }
 
+void Ingester::move() { last_moved_ = std::chrono::steady_clock::now().time_since_epoch().count(); }
+
 void Ingester::start_entries() {
   // Also where no topic of an entry exists, and so nothing is ever assigned: what appears after this is later.
   const auto& entries = context_.topics.entries();
   try {
     for (; entries_left_ > 0 && !stopping_; --entries_left_) {
-      last_moved_ = std::chrono::steady_clock::now().time_since_epoch().count();
-      const auto problem =
-          start_entry(connection_, context_.client, context_.topics, entries[entries.size() - entries_left_]);
+      move();
+      const auto problem = start_entry(connection_, context_.client, context_.topics,
+                                       entries[entries.size() - entries_left_], [this] { move(); });
       if (!problem) continue;
       context_.board.unanswered();
       context_.log.debug("consumer: first start of a topic is tried again", {{"reason", problem->message}});
@@ -116,7 +118,7 @@ void Ingester::start_entries() {
 void Ingester::read_letters() {
   for (const ToIngester& letter : letters_.take()) {
     if (stopping_) return;
-    last_moved_ = std::chrono::steady_clock::now().time_since_epoch().count();
+    move();
     std::visit([this](const auto& content) { answer(content); }, letter);
   }
 }
@@ -128,7 +130,8 @@ void Ingester::answer(const LookUp& letter) {
   shard.reading = false;
   shard.broken = false;
   try {
-    const auto looked_up = look_up(connection_, context_.client, context_.topics, partition, context_.log);
+    const auto looked_up = look_up(
+        connection_, context_.client, context_.topics, partition, [this] { move(); }, context_.log);
     if (const auto* ready = std::get_if<Ready>(&looked_up)) {
       shard.position = ready->position;
       shard.standing_reason = ready->position.halted_reason;
@@ -257,7 +260,7 @@ void Ingester::ingest(Batch& batch) {
   decode(batch);
   const std::uint64_t revocations = context_.revocations;
   const auto stored = store_.store(batch, [&] {
-    last_moved_ = std::chrono::steady_clock::now().time_since_epoch().count();
+    move();
     return stopping_ || context_.revocations != revocations;
   });
   if (stored.abandoned) {

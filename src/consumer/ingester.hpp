@@ -72,6 +72,7 @@ class Ingester final {
   };
 
   void run();
+  void move();
   void start_entries();
   void read_letters();
   void answer(const LookUp& letter);

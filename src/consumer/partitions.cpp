@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "consumer/first_positions.hpp"
 #include "kafka/lookup.hpp"
 #include "kafka/truncation.hpp"
 
@@ -15,10 +14,10 @@ constexpr std::string_view recreated = "the topic was deleted and created again:
 /// First positions where a partition has none: those of the first start of its entry, or its beginning after that.
 std::optional<base::Problem> write_first_positions(inbox::Connection& connection, rd_kafka_t* client,
                                                    const Topics& topics, const kafka::TopicPartition& partition,
-                                                   const config::Topic& entry) {
-  auto problem = start_entry(connection, client, topics, entry);
+                                                   const config::Topic& entry, const Moved& moved) {
+  auto problem = start_entry(connection, client, topics, entry, moved);
   if (problem || inbox::find_position(connection, partition.topic, partition.partition)) return problem;
-  return start_later_topic(connection, client, partition.topic);
+  return start_later(connection, client, partition, entry, moved);
 }
 
 }  // namespace
@@ -26,15 +25,18 @@ std::optional<base::Problem> write_first_positions(inbox::Connection& connection
 bool needs_operator(const std::string& halted_reason) { return !halted_reason.starts_with("not readable"); }
 
 LookedUp look_up(inbox::Connection& connection, rd_kafka_t* client, const Topics& topics,
-                 const kafka::TopicPartition& partition, base::Logger& log) {
+                 const kafka::TopicPartition& partition, const Moved& moved, base::Logger& log) {
   const config::Topic* const topic = topics.find(partition.topic);
   if (topic == nullptr) return NotNow{"no configured topic matches"};
   const auto description = kafka::describe_topic(client, partition.topic, broker_timeout);
   auto position = inbox::find_position(connection, partition.topic, partition.partition);
   if (!position) {
-    const auto problem = write_first_positions(connection, client, topics, partition, *topic);
+    const auto problem = write_first_positions(connection, client, topics, partition, *topic, moved);
     if (problem) return NotNow{problem->message};
     position = inbox::find_position(connection, partition.topic, partition.partition);
+    if (!position && description && description.value().leaderless.contains(partition.partition)) {
+      return Standing{"the partition has no leader that could be asked where it begins"};
+    }
     if (!position) return NotNow{"the topic has fewer partitions than assigned"};
     log.info("consumer: first position",
              {{"topic", partition.topic}, {"partition", partition.partition}, {"offset", position->next_offset}});

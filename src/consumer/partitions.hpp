@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "base/log.hpp"
+#include "consumer/first_positions.hpp"
 #include "consumer/topics.hpp"
 #include "inbox/connection.hpp"
 #include "inbox/shards.hpp"
@@ -31,7 +32,7 @@ using LookedUp = std::variant<Ready, Standing, NotNow>;
 /// where none exists. Halts the shard where the topic was created again. Blocks on brokers and database; throws what
 /// inbox::describe reads.
 LookedUp look_up(inbox::Connection& connection, rd_kafka_t* client, const Topics& topics,
-                 const kafka::TopicPartition& partition, base::Logger& log);
+                 const kafka::TopicPartition& partition, const Moved& moved, base::Logger& log);
 
 /// Whether a shard stands still until an operator decides, or is tried again by itself ("not readable").
 bool needs_operator(const std::string& halted_reason);

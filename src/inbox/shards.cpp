@@ -32,8 +32,15 @@ std::vector<std::string> known_topics(Connection& connection) {
   return out;
 }
 
-bool has_started(Connection& connection, const std::string& entry) {
-  return connection.access().run(statements::has_started, pqxx::params{entry}, Effect::reads)[0][0].as<bool>();
+std::optional<event::Microseconds> started_at(Connection& connection, const std::string& entry) {
+  const auto rows = connection.access().run(statements::started_at, pqxx::params{entry}, Effect::reads);
+  if (rows.empty()) return std::nullopt;
+  return rows[0][0].as<event::Microseconds>();
+}
+
+bool is_put_off(Connection& connection, const std::string& topic, std::int32_t partition) {
+  const pqxx::params parameters{topic, partition};
+  return connection.access().run(statements::is_put_off, parameters, Effect::reads)[0][0].as<bool>();
 }
 
 void write_first_positions(Connection& connection, const std::vector<FirstPosition>& positions,
@@ -43,7 +50,7 @@ void write_first_positions(Connection& connection, const std::vector<FirstPositi
     topic.add(position.topic);
     incarnation.add(position.incarnation);
     partition.add(position.partition);
-    next.add(position.next_offset);
+    position.next_offset ? next.add(*position.next_offset) : next.add_null();
   }
   connection.access().run(statements::write_first_positions,
                           pqxx::params{topic.finish(), incarnation.finish(), partition.finish(), next.finish(), entry});

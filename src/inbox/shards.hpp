@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "event/offsets.hpp"
+#include "event/record.hpp"
 #include "inbox/connection.hpp"
 
 namespace inboxd::inbox {
@@ -29,14 +30,18 @@ struct FirstPosition {
   std::string topic;
   std::string incarnation;
   std::int32_t partition = 0;
-  std::int64_t next_offset = 0;
+  /// Nothing: it cannot be told yet. The shard is noted as put off, with that reason, and gets its position later.
+  std::optional<std::int64_t> next_offset;
 };
 
 /// Topics of which any partition has a position.
 std::vector<std::string> known_topics(Connection& connection);
 
-/// Whether an entry of the configuration (a topic's name or a pattern) has had its first start.
-bool has_started(Connection& connection, const std::string& entry);
+/// When an entry of the configuration (a topic's name or a pattern) has had its first start; nothing: it has not.
+std::optional<event::Microseconds> started_at(Connection& connection, const std::string& entry);
+
+/// Whether a partition was there at the first start of its entry, and its first position was put off.
+bool is_put_off(Connection& connection, const std::string& topic, std::int32_t partition);
 
 /// Writes first positions in one transaction; those that are there already stay as they are, so that of two instances
 /// that resolve `end` a moment apart one wins for each partition. With an entry they are those of its first start,

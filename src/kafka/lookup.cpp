@@ -16,9 +16,13 @@ using Event = std::unique_ptr<rd_kafka_event_t, Destroy>;
 TopicDescription read_description(const rd_kafka_TopicDescription_t* description) {
   TopicDescription out;
   out.name = rd_kafka_TopicDescription_name(description);
-  std::size_t partitions = 0;
-  rd_kafka_TopicDescription_partitions(description, &partitions);
-  out.partitions = static_cast<int>(partitions);
+  std::size_t count = 0;
+  const auto** const partitions = rd_kafka_TopicDescription_partitions(description, &count);
+  out.partitions = static_cast<int>(count);
+  for (const auto* partition : std::span{partitions, count}) {
+    if (rd_kafka_TopicPartitionInfo_leader(partition) != nullptr) continue;
+    out.leaderless.insert(rd_kafka_TopicPartitionInfo_partition(partition));
+  }
   const rd_kafka_Uuid_t* const id = rd_kafka_TopicDescription_topic_id(description);
   if (id != nullptr &&
       (rd_kafka_Uuid_most_significant_bits(id) != 0 || rd_kafka_Uuid_least_significant_bits(id) != 0)) {

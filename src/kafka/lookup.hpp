@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct TopicDescription {
   std::string name;
   int partitions = 0;
   std::string incarnation;                     ///< the topic's id; empty where the brokers know none
+  std::set<std::int32_t> leaderless;  ///< partitions of which nobody can be asked now
 };
 base::Result<TopicDescription> describe_topic(rd_kafka_t* client, const std::string& topic, Timeout timeout);
 /// All of them in one question; a topic that the brokers do not describe (gone, or not for us) is left out.

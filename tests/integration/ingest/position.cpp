@@ -142,9 +142,9 @@ TEST_CASE("a halted shard keeps its first reason, and one with a gap waits for a
 
 TEST_CASE("the first start of a topic is one moment: who comes second writes none of its positions") {
   Inbox inbox;
-  CHECK_FALSE(inbox::has_started(inbox.connection(), "^orders"));
+  CHECK_FALSE(inbox::started_at(inbox.connection(), "^orders"));
   inbox::write_first_positions(inbox.connection(), {{"orders.eu", "x", 0, 50}}, "^orders");
-  CHECK(inbox::has_started(inbox.connection(), "^orders"));
+  CHECK(inbox::started_at(inbox.connection(), "^orders"));
   inbox::write_first_positions(*inbox.connect(), {{"orders.eu", "x", 0, 60}, {"orders.us", "x", 0, 70}}, "^orders");
   CHECK(inbox.position("orders.eu") == 50);
   CHECK_FALSE(inbox::find_position(inbox.connection(), "orders.us", 0).has_value());

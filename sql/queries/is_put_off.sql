@@ -1,0 +1,6 @@
+-- Whether a partition was noted at a first start without a position. $1 topic, $2 partition. No locks. Index: the
+-- unique key of shard, the primary key of position.
+select exists (
+  select from inbox.shard s
+  where s.source = 'kafka' and s.topic = $1::text and s.partition = $2::int
+    and not exists (select from inbox.position p where p.shard_id = s.shard_id))
