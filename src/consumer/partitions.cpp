@@ -56,7 +56,9 @@ LookedUp look_up(inbox::Connection& connection, rd_kafka_t* client, const Topics
     return Standing{reason};
   }
   if (position->halted_reason && needs_operator(*position->halted_reason)) return Standing{*position->halted_reason};
-  // The group's offset only ever follows the database: behind it, the database has lost what it once had.
+  // The group's offset only ever follows the database: behind it, the database has lost what it once had. Where it was
+  // put behind on purpose, the group's offset is of before.
+  if (position->is_beginning) return Ready{*position, topic};
   const auto committed = kafka::committed_offset(client, partition, broker_timeout);
   if (committed && committed.value() && *committed.value() > position->next_offset) {
     log.error(

@@ -20,7 +20,8 @@ std::optional<ShardPosition> find_position(Connection& connection, const std::st
   out.leader_epoch = row[3].as<std::int32_t>();
   out.incarnation = row[4].as<std::string>();
   out.halted_reason = row[5].as<std::optional<std::string>>();
-  out.log_id = row[6].as<std::string>();
+  out.is_beginning = row[6].as<bool>();
+  out.log_id = row[7].as<std::string>();
   return out;
 }
 

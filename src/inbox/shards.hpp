@@ -17,6 +17,8 @@ struct ShardPosition {
   std::int64_t next_offset = 0;
   std::int32_t leader_epoch = -1;
   std::string incarnation;                     ///< of the newest shard of that topic and partition
+  /// Nothing was stored since it was put there: a first start, an accepted gap or incarnation.
+  bool is_beginning = false;
   /// The log that offsets are of: another one after an accepted truncation, though the topic is the same.
   std::string log_id;
   std::optional<std::string> halted_reason;

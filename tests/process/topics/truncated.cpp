@@ -100,4 +100,5 @@ TEST_CASE(
   scene.accept();
   CHECK(stage.wait_done().is_perfect());
   CHECK(stage.position(cut) == 250);
+  CHECK(daemon->count_in_log("behind the group's offset") == 0);  // it is meant to be
 }
