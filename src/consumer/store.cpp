@@ -16,7 +16,8 @@ constexpr auto longest_backoff = 5'000ms;
 constexpr auto backoff_step = 20ms;
 /// Culprits taken out before the batch is tried again (and more are looked for).
 constexpr std::size_t most_poison_at_once = 64;
-/// Where more records than this are all refused, it is not the data: something is wrong with the database.
+/// Where more records than this are all refused, it is not the data: something is wrong with the database. Of so few,
+/// one of ours is asked about.
 constexpr std::size_t most_that_may_all_be_bad = 8;
 /// Records looked at behind the last culprit, spread evenly, where none has been accepted so far.
 constexpr std::size_t samples = 16;
@@ -247,7 +248,7 @@ bool Store::take_out_poison(Batch& batch) {
     std::vector<std::size_t> found;
     // Without any event it has to go through: otherwise it is none of theirs.
     if (is_accepted(whole, 0, 0)) find_poison(whole, 0, batch.events.size(), found);
-    if (found.empty() || (found.size() > most_that_may_all_be_bad && !is_any_accepted(whole, found))) {
+    if (found.empty() || !is_any_accepted(whole, found)) {
       log_.error(
           "ingest: the database refuses the batch as bad data, but not for single records of it; it is tried again",
           {{"events", batch.events.size()}, {"refused", found.size()}});
@@ -293,7 +294,19 @@ bool Store::is_any_accepted(const inbox::IngestBatch& whole, const std::vector<s
     const std::size_t index = looked_at + i * left / std::min(samples, left);
     if (is_accepted(whole, index, index + 1)) return true;
   }
-  return false;
+  return refused.size() <= most_that_may_all_be_bad && is_harmless_one_accepted(whole, whole.events[refused.front()]);
+}
+
+bool Store::is_harmless_one_accepted(const inbox::IngestBatch& whole, const event::Event& instead_of) {
+  inbox::IngestBatch probe = whole;
+  event::Event harmless;
+  harmless.shard_id = instead_of.shard_id;
+  harmless.offset = instead_of.offset;
+  harmless.event_id = base::random_uuid();
+  harmless.event_type = "inboxd.probe";
+  harmless.payload = "{}";
+  probe.events = {harmless};
+  return is_accepted(probe, 0, 1);
 }
 
 void Store::find_poison(const inbox::IngestBatch& whole, std::size_t begin, std::size_t end,

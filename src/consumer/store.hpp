@@ -49,6 +49,8 @@ class Store final {
   bool is_accepted(const inbox::IngestBatch& whole, std::size_t begin, std::size_t end);
   /// Whether it would take any at all: culprits are told from a database that refuses everything.
   bool is_any_accepted(const inbox::IngestBatch& whole, const std::vector<std::size_t>& refused);
+  /// Whether it would take an event of our own in the place of one that it refuses.
+  bool is_harmless_one_accepted(const inbox::IngestBatch& whole, const event::Event& instead_of);
   void find_poison(const inbox::IngestBatch& whole, std::size_t begin, std::size_t end,
                    std::vector<std::size_t>& found);
   /// After a fault: whether the batch may be tried again at once.

@@ -53,7 +53,7 @@ void refuse_where(Inbox& inbox, const std::string& condition) {
 TEST_CASE("a database that refuses every event as bad data stops the batch, and nothing goes to quarantine") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
-  const int events = GENERATE(20, 70, 500);
+  const int events = GENERATE(1, 3, 20, 70, 500);
   Batch batch{inbox};
   batch.at(shard, 0).events(events);
   SECTION("each row by itself") { refuse_where(inbox, "true"); }
@@ -81,6 +81,19 @@ TEST_CASE("bad records go to quarantine however many come in a row, and the good
   CHECK_FALSE(stored.abandoned);
   CHECK(inbox.database().number("select count(*) from inbox.quarantine where reason = 'poison'") == 100);
   CHECK(inbox.database().number("select count(*) from inbox.event") == first + 50);
+}
+
+TEST_CASE("a bad record that comes alone goes to quarantine, too") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  refuse_where(inbox, "new.payload = 'poison'::bytea");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(GENERATE(1, 3), "poison");
+  const Stored stored{inbox, batch};
+  CHECK_FALSE(stored.abandoned);
+  CHECK(inbox.position("orders") == inbox.database().number("select count(*) from inbox.quarantine"));
+  CHECK(inbox.position("orders") > 0);
+  CHECK(inbox.database().number("select count(*) from inbox.event") == 0);
 }
 
 TEST_CASE("of a record that is too large quarantine keeps the headers that fit, and of another all") {
