@@ -34,8 +34,8 @@ UntilIdle::State UntilIdle::look(rd_kafka_t* client) {
                {{"error", inbox::describe(std::current_exception()).message}});
     return State::busy;
   }
-  if (halted_.empty()) return State::idle;
-  tell_halted();
+  if (halted_.empty() && absent_.empty()) return State::idle;
+  tell_stuck();
   return State::stuck;
 }
 
@@ -52,6 +52,10 @@ bool UntilIdle::find_ends(rd_kafka_t* client) {
       if (!bounds) return false;
       ends[{name, partition}] = bounds.value().high;
     }
+  }
+  for (const config::Topic& topic : settings_.topics) {
+    const bool is_listed = std::find(names.value().begin(), names.value().end(), topic.name) != names.value().end();
+    if (!topic.name.empty() && !is_listed) absent_.push_back(topic.name);
   }
   ends_ = std::move(ends);
   ends_known_ = true;
@@ -75,7 +79,10 @@ bool UntilIdle::positions_reached() {
   return true;
 }
 
-void UntilIdle::tell_halted() const {
+void UntilIdle::tell_stuck() const {
+  for (const std::string& topic : absent_) {
+    log_.error("daemon: this topic does not exist, or may not be seen", {{"topic", topic}, {"look", "inboxd check"}});
+  }
   for (const auto& [partition, reason] : halted_) {
     log_.error("daemon: this partition is halted, its records are not all stored",
                {{"partition", kafka::text_of(partition)}, {"reason", reason}, {"look", "inboxd shards list"}});

@@ -24,7 +24,7 @@ class UntilIdle final {
   enum class State {
     busy,
     idle,
-    stuck,  ///< there is nothing more to do until an operator decides about a partition; the log says which
+    stuck,  ///< all is done but what a person has to see to: a halted partition, an absent topic; the log says which
   };
   /// Asks again; cheap enough for a few times a second.
   State look(rd_kafka_t* client);
@@ -32,7 +32,7 @@ class UntilIdle final {
  private:
   bool find_ends(rd_kafka_t* client);
   bool positions_reached();
-  void tell_halted() const;
+  void tell_stuck() const;
 
   const config::Settings& settings_;
   const consumer::Topics topics_;
@@ -41,6 +41,7 @@ class UntilIdle final {
   bool ends_known_ = false;
   std::map<kafka::TopicPartition, std::int64_t> ends_;  ///< not reached yet
   std::map<kafka::TopicPartition, std::string> halted_;  ///< at the last look: those of them that stand still, and why
+  std::vector<std::string> absent_;                      ///< topics that are configured by name and not listed
   std::vector<std::string> handlers_;
 };
 

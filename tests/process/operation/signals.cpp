@@ -287,6 +287,18 @@ TEST_CASE("--until-idle waits for a partition that cannot be read for the moment
   CHECK(stage.database.number("select count(*) from inbox.lag where halted_reason is not null") == 0);
 }
 
+TEST_CASE("--until-idle ends with 1 and names a topic that does not exist or may not be seen; the rest is done") {
+  Stage stage{1};
+  const std::string absent = random_name("absent");
+  stage.config.topics.push_back("{name: " + absent + "}");
+  stage.config.topics.push_back("{pattern: \"^" + random_name("nobody") + "\"}");  // may match nothing
+  stage.produce(10);
+  Daemon daemon{stage.config, {"run", "--migrate", "--until-idle"}};
+  CHECK(daemon.process().wait() == ExitStatus{1, 0});
+  CHECK(stage.tally().is_perfect());
+  CHECK(daemon.count_in_log("does not exist, or may not be seen topic=" + absent) == 1);
+}
+
 TEST_CASE("--until-idle ends with 1 and names the partition where an operator has to decide; the rest is done") {
   Stage stage{2};
   int number = 0;
