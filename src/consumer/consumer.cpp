@@ -66,6 +66,7 @@ void Consumer::join() {
   finish_intake();
   poller_.join();
   ingesters_.clear();
+  if (client_ != nullptr && poller_.left_behind()) kafka::abandon(std::move(client_));
   client_.reset();
 }
 

@@ -14,6 +14,9 @@ constexpr int poll_wait_ms = 50;
 constexpr int debug_level = 7;
 constexpr int seek_wait_ms = 1'000;
 constexpr int commit_wait_ms = 3'000;
+/// The same at the end, and how long leaving the group may take then: together what shutdown.drain promises.
+constexpr int last_commit_wait_ms = 2'000;
+constexpr auto leave_wait = 1s;
 /// A partition that was just assigned is not read yet for a moment; one that the library has ended never is.
 constexpr int most_refusals = 3;
 /// Joining again disturbs the whole group: whatever the reason is, it must not go on for ever at short intervals.
@@ -81,9 +84,25 @@ void Poller::run() {
     ask_where_due();
     if (Clock::now() >= next_second_) every_second();
   }
-  commit_and_wait();
-  rd_kafka_consumer_close(client_);
+  leave();
   partitions_.clear();
+}
+
+void Poller::leave() {
+  leaving_ = true;
+  commit_and_wait(last_commit_wait_ms);
+  // Closing waits for commits under way, a minute with brokers that are silent: so it is watched from here.
+  const kafka::Queue queue{rd_kafka_queue_new(client_)};
+  const kafka::Error error{rd_kafka_consumer_close_queue(client_, queue.get())};
+  if (error != nullptr) return;
+  const auto end = Clock::now() + leave_wait;
+  while (rd_kafka_consumer_closed(client_) == 0 && Clock::now() < end) {
+    const kafka::Message dropped{rd_kafka_consume_queue(queue.get(), poll_wait_ms)};
+  }
+  left_behind_ = rd_kafka_consumer_closed(client_) == 0;
+  if (left_behind_) {
+    log_.warn("consumer: left the group without a word, the brokers are silent; they notice when the session ends");
+  }
 }
 
 void Poller::poll() {
@@ -191,7 +210,7 @@ void Poller::add(const kafka::TopicPartition& name) {
 void Poller::revoke(rd_kafka_topic_partition_list_t* partitions) {
   revocations_ += 1;
   const bool lost = rd_kafka_assignment_lost(client_) != 0;
-  if (!lost) commit_and_wait();
+  if (!lost && !leaving_) commit_and_wait(commit_wait_ms);
   for (int i = 0; i < partitions->cnt; ++i) {
     const auto found = partitions_.find({partitions->elems[i].topic, partitions->elems[i].partition});
     if (found == partitions_.end()) continue;
@@ -280,11 +299,11 @@ void Poller::join_again() {
   subscribe();
 }
 
-void Poller::commit_and_wait() {
+void Poller::commit_and_wait(int wait_ms) {
   const kafka::Queue queue{rd_kafka_queue_new(client_)};
   const auto error = rd_kafka_commit_queue(client_, nullptr, queue.get(), nullptr, nullptr);
   if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return;
-  const std::unique_ptr<rd_kafka_event_t, kafka::Destroy> done{rd_kafka_queue_poll(queue.get(), commit_wait_ms)};
+  const std::unique_ptr<rd_kafka_event_t, kafka::Destroy> done{rd_kafka_queue_poll(queue.get(), wait_ms)};
 }
 
 void Poller::on_commit(rd_kafka_t*, rd_kafka_resp_err_t error, rd_kafka_topic_partition_list_t* offsets, void* self) {

@@ -31,7 +31,7 @@ class Poller final {
   void prepare(rd_kafka_conf_t* conf);
   /// Subscribes and polls. The ingesters outlive the thread.
   void start(rd_kafka_t* client, std::vector<std::string> subscription, std::vector<Ingester*> ingesters);
-  /// Commits what is stored, leaves the group, ends.
+  /// Commits what is stored, leaves the group, ends: within some three seconds, also where the brokers are silent.
   void request_stop();
   void join();
 
@@ -42,6 +42,8 @@ class Poller final {
   /// Partitions that are being read, and all that are assigned.
   int running() const { return running_.load(); }
   int assigned() const { return assigned_.load(); }
+  /// After the end: the client library still waits for brokers. Nothing but the end of the process ends it.
+  bool left_behind() const { return left_behind_; }
   /// The client cannot go on (fenced static membership): the process has to start again.
   bool failed() const { return failed_.load(); }
 
@@ -79,7 +81,8 @@ class Poller final {
   void ask(Partition& partition);
   void seek_and_resume(const std::vector<Found>& found);
   void join_again();
-  void commit_and_wait();
+  void commit_and_wait(int wait_ms);
+  void leave();
   void note_watermarks();
   void count();
   void complain(const std::string& sentence, const std::string& reason);
@@ -98,6 +101,8 @@ class Poller final {
   base::Mailbox<ToPoller> letters_;
   std::atomic<std::uint64_t> revocations_{0};
   RecreatedTopics recreated_;
+  bool leaving_ = false;
+  bool left_behind_ = false;
   bool shows_debug_ = false;                   ///< somebody asked the client library for debug lines
   std::atomic<std::int64_t> last_moved_{0};
   std::atomic<int> running_{0}, assigned_{0};

@@ -2,6 +2,15 @@
 
 namespace inboxd::kafka {
 
+void abandon(Client client) {
+  // Deprecated for its twin on the configuration, which cannot take a client's logger away any more.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  rd_kafka_set_logger(client.get(), nullptr);
+#pragma GCC diagnostic pop
+  static_cast<void>(client.release());
+}
+
 PartitionList make_list(std::size_t size) {
   return PartitionList{rd_kafka_topic_partition_list_new(static_cast<int>(size))};
 }

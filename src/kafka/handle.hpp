@@ -28,6 +28,10 @@ using Queue = std::unique_ptr<rd_kafka_queue_t, Destroy>;
 using Message = std::unique_ptr<rd_kafka_message_t, Destroy>;
 using Error = std::unique_ptr<rd_kafka_error_t, Destroy>;
 
+/// Lets go of a client that waits for brokers which do not answer: it says nothing more to anybody, and its threads go
+/// with the process.
+void abandon(Client client);
+
 /// A partition by name.
 struct TopicPartition {
   std::string topic;

@@ -122,3 +122,26 @@ TEST_CASE("records with absurd times are stored with them, handled, shown, and d
   INFO(listed.out << listed.err);
   CHECK(listed.status == ExitStatus{0, 0});
 }
+
+TEST_CASE("brokers that fall silent do not hold up the end") {
+  Proxy proxy{std::stoi(needed("INBOXD_TEST_KAFKA_BEHIND_PROXY")), std::stoi(needed("INBOXD_TEST_KAFKA_PROXY_PORT"))};
+  Stage stage{1};
+  stage.config.brokers = "127.0.0.1:" + std::to_string(proxy.port());
+  auto daemon = stage.start();
+  stage.produce(50);
+  CHECK(stage.wait_done().is_perfect());
+  stage.produce(50);
+  stage.wait_stored(100);
+  proxy.freeze(true);  // with offsets to commit
+  const auto began = monotonic_ms();
+  CHECK(daemon->stop(milliseconds{100'000}) == ExitStatus{0, 0});
+  const auto took = monotonic_ms() - began;
+  WARN("stopped within " << took << " ms while the brokers were silent");
+  CHECK(took < 8'000);
+  CHECK(daemon->count_in_log("left the group without a word") == 1);
+  proxy.cut();
+  proxy.freeze(false);
+  daemon = stage.start();
+  stage.produce(10);
+  CHECK(stage.wait_done().is_perfect());
+}
