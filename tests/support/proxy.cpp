@@ -115,6 +115,11 @@ void Proxy::delay(milliseconds time) {
   delay_ = time;
 }
 
+void Proxy::spoil(std::string bytes) {
+  const std::lock_guard lock{mutex_};
+  spoilt_ = std::move(bytes);
+}
+
 void Proxy::cut_at(std::string bytes, Cut when, int times, int skip) {
   const std::lock_guard lock{mutex_};
   trap_ = Trap{std::move(bytes), when, times, skip};
@@ -222,6 +227,9 @@ void Proxy::from_server(Pair& pair) {
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (size <= 0) return end_pair(pair);
   bytes.resize(static_cast<std::size_t>(size));
+  for (auto at = bytes.find(spoilt_); !spoilt_.empty() && at != std::string::npos; at = bytes.find(spoilt_, at + 1)) {
+    bytes[at + spoilt_.size() - 1] ^= 1;
+  }
   if (!pair.sprung) {
     pair.to_client.push_back({monotonic_ms() + delay_.count(), std::move(bytes)});
     return;

@@ -34,6 +34,10 @@ class Proxy final {
   /// Every byte takes that long in each direction.
   void delay(milliseconds time);
 
+  /// While not empty: wherever these bytes come from the server, the last of them arrives as another. What is split
+  /// over two reads is missed.
+  void spoil(std::string bytes);
+
   enum class Cut {
     before,  ///< the client's bytes do not reach the server any more
     after,   ///< they do, and the server's whole answer is thrown away: it did what was asked, nobody hears of it
@@ -89,6 +93,7 @@ class Proxy final {
   std::list<Pair> pairs_;
   std::optional<Trap> trap_;
   milliseconds delay_{0};
+  std::string spoilt_;
   bool refusing_ = false;
   bool frozen_ = false;
   bool stopping_ = false;
