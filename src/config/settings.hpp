@@ -83,6 +83,7 @@ struct Ingest {
   int connections = 2;
   int batch_events = 1000;
   std::size_t batch_bytes = 8 << 20;
+  std::size_t queued_bytes = 48 << 20;
   milliseconds batch_wait{0};
   int run_events = 1000;
   bool operator==(const Ingest&) const = default;

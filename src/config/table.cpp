@@ -216,6 +216,10 @@ void add_flow(std::vector<Row<Settings>>& rows) {
   ingest(number("ingest.batch_events", 1, 100'000, "The most events of one transaction."), &Ingest::batch_events);
   ingest(size("ingest.batch_bytes", kibibyte, gibibyte, "The most bytes of one transaction; one event always fits."),
          &Ingest::batch_bytes);
+  ingest(size("ingest.queued_bytes", mebibyte, gibibyte,
+              "The most bytes of fetched records that the Kafka client holds, shared out to the connections; each may "
+              "hold 1MiB, and overshoots by one fetch."),
+         &Ingest::queued_bytes);
   ingest(duration("ingest.batch_wait", 0, 10 * second,
                   "How long a batch waits for more; at 0ms what arrived during the last commit is the next batch."),
          &Ingest::batch_wait);

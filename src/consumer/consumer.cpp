@@ -5,12 +5,6 @@
 #include "kafka/properties.hpp"
 
 namespace inboxd::consumer {
-namespace {
-
-/// What the client library may hold of fetched records, over all ingesters.
-constexpr std::size_t queued_bytes = 48 << 20;
-
-}  // namespace
 
 Consumer::Consumer(const config::Settings& settings, const base::Uuid& owner, HandOff& hand_off,
                    inbox::Watchdog& watchdog, base::Logger& log, trace::Tracer* tracer)
@@ -31,7 +25,7 @@ Consumer::~Consumer() {
 std::optional<base::Problem> Consumer::start() {
   const auto connections = static_cast<std::size_t>(settings_.ingest.connections);
   auto conf = kafka::make_conf({settings_.kafka.brokers, settings_.kafka.group, settings_.kafka.instance_id,
-                                settings_.kafka.properties, queued_bytes / connections});
+                                settings_.kafka.properties, settings_.ingest.queued_bytes / connections});
   if (!conf) return conf.problem();
   poller_.prepare(conf.value().get());
   auto client = kafka::make_consumer(std::move(conf).value());
