@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
 
 namespace inboxd::kafka {
 namespace {
 
 constexpr int first_sound_cooperative = 0x020a01ff;
+constexpr int first_sound_consumer_protocol = 0x020f00ff;
 
 using Pair = std::pair<const char*, const char*>;
 
@@ -36,6 +38,12 @@ constexpr std::array<Pair, 8> ours{{
     {"log.connection.close", "false"},
 }};
 
+/// With the newer group protocol the brokers say how long a session lasts; the library refuses to be told.
+bool is_said_by_brokers(std::string_view name, const std::map<std::string, std::string>& properties) {
+  const auto protocol = properties.find("group.protocol");
+  return name == "session.timeout.ms" && protocol != properties.end() && protocol->second == "consumer";
+}
+
 bool set(const Conf& conf, const char* name, const std::string& value, std::string& problem) {
   std::array<char, 512> error{};
   if (rd_kafka_conf_set(conf.get(), name, value.c_str(), error.data(), error.size()) == RD_KAFKA_CONF_OK) return true;
@@ -49,6 +57,7 @@ base::Result<Conf> make_conf(const ClientSettings& settings) {
   Conf conf{rd_kafka_conf_new()};
   std::string problem;
   for (const auto& [name, value] : defaults) {
+    if (is_said_by_brokers(name, settings.properties)) continue;
     if (!set(conf, name, value, problem)) return base::Problem{problem};
   }
   if (settings.queued_bytes > 0) {
@@ -82,11 +91,19 @@ std::string library_version() { return rd_kafka_version_str(); }
 int library_version_number() { return rd_kafka_version(); }
 
 std::string assignment_problem(const std::map<std::string, std::string>& properties) {
-  const auto found = properties.find("partition.assignment.strategy");
-  if (found == properties.end() || found->second.find("cooperative") == std::string::npos) return {};
-  if (library_version_number() >= first_sound_cooperative) return {};
-  return "cooperative-sticky assignment with manual commits is sound from librdkafka 2.10.1 on, this is " +
-         library_version() + ": use range or roundrobin, or a newer library";
+  const auto says = [&](const char* name, std::string_view what) {
+    const auto found = properties.find(name);
+    return found != properties.end() && found->second.find(what) != std::string::npos;
+  };
+  if (says("partition.assignment.strategy", "cooperative") && library_version_number() < first_sound_cooperative) {
+    return "cooperative-sticky assignment with manual commits is sound from librdkafka 2.10.1 on, this is " +
+           library_version() + ": use range or roundrobin, or a newer library";
+  }
+  if (says("group.protocol", "consumer") && library_version_number() < first_sound_consumer_protocol) {
+    return "group.protocol: consumer is sound from librdkafka 2.15 (and brokers 4.0) on, this is " + library_version() +
+           ": use classic, or a newer library";
+  }
+  return {};
 }
 
 }  // namespace inboxd::kafka

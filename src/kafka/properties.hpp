@@ -28,7 +28,8 @@ base::Result<Client> make_consumer(Conf conf);
 std::string library_version();
 int library_version_number();
 
-/// cooperative-sticky with manual commits is sound from 2.10.1 on: says what is wrong, or nothing.
+/// cooperative-sticky with manual commits is sound from 2.10.1 on, the group protocol `consumer` from 2.15 on: says
+/// what is wrong, or nothing.
 std::string assignment_problem(const std::map<std::string, std::string>& properties);
 
 }  // namespace inboxd::kafka
