@@ -29,6 +29,9 @@ plugin::Verdict failure(std::string error_class, std::string message) {
   return {plugin::Verdict::Kind::retry, std::nullopt, std::move(error_class), std::move(message)};
 }
 
+/// A statement was ended at the call's deadline, or for somebody's patience, and was not rolled back.
+bool ran_out_of_time(const inbox::CallEnd& end) { return end.unresolved && end.unresolved->sqlstate == "57014"; }
+
 /// Whether the handler may have brought it about: then it is not repeated for ever. 08006 is a connection that is gone.
 bool may_be_the_handlers(const inbox::SqlError& error) { return error.sqlstate != "08006"; }
 
@@ -126,6 +129,11 @@ Worker::Step Worker::call_in_transaction(bool alone, bool is_first) {
   }
   // Whose it was shows when they go one by one: not every call is looked at.
   if (end.misdeed && (delivered_.size() > 1 || !is_first)) return Step::split;
+  if (ran_out_of_time(end) && delivered_.size() > 1) {
+    share_->log->warn("dispatcher: a call of several events did not end within its deadline, they go one by one",
+                      {{"handler", share_->handler}, {"events", delivered_.size()}});
+    return Step::split;
+  }
   if (!judge_call(end)) {
     if (alone && !is_first && end.ran) return Step::carefully;
     if (!alone || is_first) transaction_->undo_call();

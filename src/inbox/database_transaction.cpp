@@ -79,6 +79,7 @@ void DatabaseTransaction::add_opening(Pipeline& pipeline) {
     parameters.add(timeout.c_str(), timeout.size(), 0);
     add_daemons(pipeline, statements::tx_enter, parameters);
     begun_ = true;
+    ++transaction_;
     timeout_ms_ = left;
   } else if (timeout_ms_ > left || timeout_ms_ < left - left / timeout_slack) {
     pipeline.run("set local statement_timeout = " + timeout);

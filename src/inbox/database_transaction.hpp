@@ -120,6 +120,7 @@ class DatabaseTransaction final : public HandlerTransaction {
   bool lingers_ = false;              ///< one that other calls would meet
 
   int generation_ = 0;
+  std::uint64_t transaction_ = 0;  ///< how many have begun
   PreparedSqlCache cache_;
   std::set<const Statement*> daemons_;  ///< of the daemon's own, prepared in this session
   std::vector<std::pair<const Statement*, std::size_t>> being_prepared_;  ///< with the index of the result

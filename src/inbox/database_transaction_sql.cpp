@@ -14,8 +14,8 @@ using Effect = Connection::Access::Effect;
 
 /// The server ends a statement at the call's deadline; the socket is cut where it has not said so for this much longer.
 constexpr milliseconds grace{2'000};
-/// What a plan says that was made before the table, or the rights, changed.
-bool is_stale_plan(std::string_view sqlstate) { return sqlstate == "0A000" || sqlstate == "42501"; }
+/// What a plan may say that was made before tables or rights changed; but also what a statement's data can bring about.
+bool may_be_stale(std::string_view sqlstate) { return sqlstate == "0A000" || sqlstate.substr(0, 2) == "42"; }
 
 SqlError plain_error(std::string sqlstate, std::string message) {
   SqlError error;
@@ -63,7 +63,9 @@ std::unique_ptr<SqlResult> DatabaseTransaction::execute(const SqlStatement& stat
     return result_with(plain_error("25P02", "a statement failed before; roll back to a savepoint first"));
   }
   if (auto why = refused_because(statement.text)) {
-    return failed(plain_error("0A000", "refused: the handler " + *why));
+    SqlError error = plain_error("0A000", "refused: the handler " + *why);
+    error.not_run = true;
+    return failed(std::move(error));
   }
   if (Clock::now() >= frame_.deadline) {
     over_ = true;
@@ -83,7 +85,10 @@ std::unique_ptr<SqlResult> DatabaseTransaction::run(const SqlStatement& statemen
   const auto key = key_of(statement, sight);
   if (!connection_.is_open() || generation_ != connection_.generation()) cache_.clear();
   if (cache_.find(key) == nullptr) {
-    if (auto error = prepare(statement, sight)) return failed(std::move(*error));
+    if (auto error = prepare(statement, sight)) {
+      error->not_run = true;
+      return failed(std::move(*error));
+    }
   }
   PreparedSql& prepared = *cache_.find(key);
   lingers_ = lingers_ || prepared.lingers;
@@ -99,7 +104,8 @@ std::unique_ptr<SqlResult> DatabaseTransaction::run(const SqlStatement& statemen
     SqlError error = error_of(bad);
     const bool own = bad == sent.results[sent.own].get();
     error.position = own ? prepared.sent.position_of(error.position) : 0;
-    const bool stale = own && prepared.runs > 0 && is_stale_plan(error.sqlstate);
+    // One of this very transaction is not: so it is repeated once for it, and then the statement means what it says.
+    const bool stale = own && prepared.runs > 0 && prepared.transaction != transaction_ && may_be_stale(error.sqlstate);
     if (stale) cache_.erase(key);
     if (!own) error.will_repeat = true;  // not even BEGIN and the settings went
     return failed(std::move(error), stale);
@@ -148,6 +154,7 @@ std::optional<SqlError> DatabaseTransaction::prepare(const SqlStatement& stateme
   for (int i = 0; i < PQnparams(description) - ours; ++i) prepared.types.push_back(PQparamtype(description, i));
   prepared.shape = shape_of(description);
   prepared.lingers = lingers(statement.text);
+  prepared.transaction = transaction_;
   cache_.add(key_of(statement, sight), std::move(prepared));
   return std::nullopt;
 }

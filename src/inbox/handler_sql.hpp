@@ -39,6 +39,7 @@ struct SqlError {
   std::string message;
   std::uint32_t position = 0;  ///< in characters of the statement as the handler wrote it, from 1
   bool will_repeat = false;    ///< the transaction runs again, whatever the handler says now
+  bool not_run = false;        ///< the statement itself is wrong, whatever its events: it could not even be read
   std::optional<std::string> detail, hint, schema, table, column, constraint, data_type;
 };
 

@@ -22,10 +22,11 @@ struct PreparedSql {
   SentText sent;
   std::vector<Oid> types;  ///< of the handler's own parameters
   ResultShape shape;
-  bool lingers = false;    ///< what it does is met by other calls of the transaction
-  std::uint64_t used = 0;  ///< when it was used last, by a count
-  int runs = 0;            ///< that went well
-  int clean = 0;           ///< how often the session was looked at after it and was clean
+  bool lingers = false;           ///< what it does is met by other calls of the transaction
+  std::uint64_t used = 0;         ///< when it was used last, by a count
+  std::uint64_t transaction = 0;  ///< in which it was prepared
+  int runs = 0;                   ///< that went well
+  int clean = 0;                  ///< how often the session was looked at after it and was clean
 };
 
 /// The statements that a session knows, by their text; the ones used longest ago are forgotten. Private to this room.

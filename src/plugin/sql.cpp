@@ -74,7 +74,7 @@ SqlAnswer::SqlAnswer(std::unique_ptr<inbox::SqlResult> result)
   columns = column_list.data();
   if (!rows->error) return;
   const inbox::SqlError& from = *rows->error;
-  failure = {sizeof(inboxd_sql_error), from.position,          from.will_repeat ? 1 : 0, 0,
+  failure = {sizeof(inboxd_sql_error), from.position,          from.will_repeat ? 1 : 0, from.not_run ? 1 : 0,
              to_bytes(from.sqlstate),  to_bytes(from.message), maybe(from.detail),       maybe(from.hint),
              maybe(from.schema),       maybe(from.table),      maybe(from.column),       maybe(from.constraint),
              maybe(from.data_type)};

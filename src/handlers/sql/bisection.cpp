@@ -3,7 +3,8 @@
 namespace sql_handler {
 
 bool Bisection::settle(std::size_t first, std::size_t count, std::size_t of) {
-  if (first > 0 && call_->is_cancelled(call_)) return false;
+  // Past the deadline the next statement says so itself, and the daemon makes the calls event by event.
+  if (first > 0 && call_->is_cancelled(call_) && call_->deadline_ms_left(call_) > 0) return false;
   // A call of one event needs none: where it fails, the daemon undoes all of it.
   const std::int32_t savepoint = of > 1 ? sql_.savepoint(call_) : 0;
   const inboxd_sql_result* const result = execute(first, count);

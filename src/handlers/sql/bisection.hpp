@@ -17,7 +17,8 @@ class Bisection final {
       : call_{call}, sql_{sql}, statement_{statement}, permanent_{permanent} {}
 
   /// Gives each event its verdict. What has none at the end was not come to: the transaction is over (it is repeated,
-  /// or the deadline is past), and the daemon knows.
+  /// or the deadline is past: then what has a verdict is undone, too, and the events go one by one), and the daemon
+  /// knows.
   void run(std::size_t count) { settle(0, count, count); }
 
  private:

@@ -11,7 +11,6 @@ using inboxd::Milliseconds;
 
 constexpr std::string_view retry_state = "IR001";
 constexpr std::string_view dead_state = "ID001";
-constexpr std::string_view no_right_state = "42501";
 constexpr std::size_t shown_characters = 40;
 constexpr std::int64_t longest_delay_ms = INBOXD_MAX_DELAY_MS;
 
@@ -20,6 +19,9 @@ std::string text_of(inboxd_bytes bytes) { return bytes.data == nullptr ? "" : st
 bool is_of(const Failure& failure, std::string_view error_class) {
   return failure.sqlstate.substr(0, 2) == error_class;
 }
+
+/// Time, or memory: less of it for fewer events.
+bool takes_too_much(const Failure& failure) { return failure.sqlstate == "57014" || failure.sqlstate == "53200"; }
 
 /// Digits at the beginning of `text`, which are taken off; -1 where there are none or too many.
 std::int64_t take_number(std::string_view& text) {
@@ -96,11 +98,12 @@ Failure::Failure(const inboxd_sql_error& error)
       column{text_of(error.column)},
       constraint{text_of(error.constraint)},
       position{error.position},
-      will_repeat{error.will_repeat != 0} {}
+      will_repeat{error.will_repeat != 0},
+      not_run{error.not_run != 0} {}
 
 bool depends_on_events(const Failure& failure) {
-  if (failure.sqlstate == no_right_state) return true;
-  return !is_of(failure, "42") && !is_of(failure, "0A") && !is_passing(failure);
+  if (failure.not_run) return false;
+  return takes_too_much(failure) || !is_passing(failure);
 }
 
 bool is_passing(const Failure& failure) {

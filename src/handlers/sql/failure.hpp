@@ -23,10 +23,12 @@ struct Failure {
   std::string constraint;
   std::uint32_t position;
   bool will_repeat;
+  bool not_run;
 };
 
 /// Whether another set of events could fare better: not where the statement itself does not fit the database (a table
-/// that is not there). Errors of rights can be one row's (row security), and so count as such.
+/// that is not there), nor where the server has trouble that only time mends. By whether it ran, not by its SQLSTATE: a
+/// name inside the data (a cast to regclass) is not found with the same one, and a right can be one row's.
 bool depends_on_events(const Failure& failure);
 
 /// Whether time mends it: nothing was found wrong with the statement.

@@ -416,3 +416,35 @@ TEST_CASE("a plan that no longer fits repeats the transaction and then works") {
   CHECK(fresh->columns.size() == 4);
   desk.transaction->roll_back();
 }
+
+TEST_CASE("a right that one row lacks is a stale plan's once in a transaction, then it is the row's") {
+  Desk desk{2};
+  desk.inbox.database().run("create function " + desk.app +
+                            ".guard(place bigint) returns void language plpgsql as $$ "
+                            "begin if place = 1 then raise 'not this one' using errcode = '42501'; end if; end $$");
+  const std::string guards = "select guard(\"offset\") from events";
+  desk.begin(0, 2);
+  REQUIRE(!desk.with_events(guards, 0, 1)->error);
+  desk.transaction->end_call();
+  desk.transaction->roll_back();
+  desk.begin(0, 2);
+  CHECK(desk.with_events(guards)->error->will_repeat);
+  desk.transaction->end_call();
+  desk.transaction->roll_back();
+  desk.begin(0, 2);
+  const auto all = desk.transaction->savepoint();
+  CHECK(!desk.with_events(guards)->error->will_repeat);
+  desk.transaction->rollback_to(all);
+  CHECK(!desk.with_events(guards, 0, 1)->error);
+  const auto half = desk.transaction->savepoint();
+  const auto culprit = desk.with_events(guards, 1, 1);
+  REQUIRE(culprit->error);
+  CHECK(culprit->error->sqlstate == "42501");
+  CHECK(!culprit->error->will_repeat);
+  desk.transaction->rollback_to(half);
+  const auto known =
+      desk.execute("select count(*) from pg_prepared_statements where statement like $1", {text_value("%guard(%")});
+  REQUIRE(!known->error);
+  CHECK(known->value(0, 0).integer == 1);
+  desk.transaction->roll_back();
+}

@@ -129,3 +129,40 @@ TEST_CASE("a statement past its deadline is ended in the server, and charged") {
   CHECK(stage.database.number("select count(*) from pg_stat_activity where wait_event = 'PgSleep' and query like '%" +
                               app.schema() + "%'") == 0);
 }
+
+TEST_CASE("an event whose data makes a running statement fail like a wrong one is charged alone") {
+  Stage stage{1};
+  Application app{stage.database};
+  app.create_book();
+  stage.config.handlers = {app.statement(
+      "casts",
+      "insert into app.booked select event_id, 1 from events "
+      "where (case body->>'n' when '77' then 'no_such_relation' else 'pg_class' end)::regclass is not null",
+      one_attempt)};
+  stage.produce(200);
+  const auto daemon = stage.start();
+  stage.database.wait_for("the culprit is dead", "select count(*) from inbox.dead_letters", 1);
+  app.wait_for("the others are booked", "select count(*) from app.booked", 199);
+  CHECK(stage.database.text("select error_class from inbox.failures") == "sql.42P01");
+  CHECK(app.booked_events() == 199);
+  CHECK(failures(stage) == 1);
+}
+
+TEST_CASE("an event that takes the whole deadline is charged alone, whether its call has halves or not") {
+  Stage stage{1};
+  Application app{stage.database};
+  app.create_book();
+  stage.config.handlers = {app.statement(
+      "slow",
+      "insert into app.booked select event_id, 1 from events "
+      "where case body->>'n' when '7' then (select pg_sleep(30)) is not null when '3' then 1 / (body->>'n')::int < 2 "
+      "else true end",
+      {"events_per_call: 20", "concurrency: 1", "deadline: 500ms", "retry: {max_attempts: 1}"})};
+  stage.produce(20);
+  const auto daemon = stage.start();
+  stage.database.wait_for("it is dead", "select count(*) from inbox.dead_letters", 1);
+  app.wait_for("the others are booked", "select count(*) from app.booked", 19);
+  CHECK(stage.database.text("select error_class from inbox.failures") == "sql.57014");
+  CHECK(app.booked_events() == 19);
+  CHECK(failures(stage) == 1);
+}

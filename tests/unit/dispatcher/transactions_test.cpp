@@ -342,6 +342,20 @@ TEST_CASE("what is found only later in a group is not charged to the event of th
   CHECK(ledger.read([](const auto& it) { return it.written; }) == std::multiset<std::int64_t>{0, 3, 4, 5, 6, 7, 8, 9});
 }
 
+TEST_CASE("a call of many that ran into its deadline is made again event by event, and the slow one alone is charged") {
+  Ledger ledger;
+  ledger.at_end = [](const inbox::CallFrame& frame) {
+    inbox::CallEnd end;
+    if (has(frame, 3)) end.unresolved = error_of("57014");
+    return end;
+  };
+  Bank bank{ledger};
+  bank.house.database.add(lease_of(offsets_from(0, 20)));
+  bank.run(2, 10);
+  REQUIRE(bank.handled(19));
+  CHECK(classes_of(ledger) == std::vector<std::string>{"sql.57014"});
+}
+
 TEST_CASE("a handler that says done after a statement failed has done nothing") {
   Ledger ledger;
   ledger.at_end = [](const inbox::CallFrame& frame) {

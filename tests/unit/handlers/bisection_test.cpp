@@ -16,6 +16,7 @@ struct FakeDatabase : inboxd_call {
       of(call).said.at(index) = its->outcome;
     };
     is_cancelled = [](const inboxd_call* call) { return static_cast<const FakeDatabase*>(call)->cancelled; };
+    deadline_ms_left = [](const inboxd_call* call) { return static_cast<const FakeDatabase*>(call)->time_left; };
     sql.execute = execute;
     sql.release = [](inboxd_call*, const inboxd_sql_result*) {};
     sql.savepoint = [](inboxd_call* call) { return static_cast<std::int32_t>(++of(call).savepoints); };
@@ -37,6 +38,7 @@ struct FakeDatabase : inboxd_call {
     const bool repeats = self.statements == self.repeat_at;
     self.error.sqlstate = inboxd_text(repeats ? "40P01" : self.sqlstate.c_str());
     self.error.will_repeat = repeats ? 1 : 0;
+    self.error.not_run = self.not_run ? 1 : 0;
     self.result.error = fails || repeats ? &self.error : nullptr;
     for (std::size_t i = 0; self.result.error == nullptr && i < statement->count; ++i) {
       ++self.wrote[statement->first + i];
@@ -56,7 +58,9 @@ struct FakeDatabase : inboxd_call {
   std::set<std::size_t> poison;
   std::string sqlstate = "23505";
   std::size_t repeat_at = 0;
+  bool not_run = false;
   bool over = false;
+  std::int64_t time_left = 1000;
   bool cancelled = false;
   std::vector<int> said;   ///< 0: no verdict
   std::vector<int> wrote;  ///< how often the event's row was written
@@ -124,9 +128,23 @@ TEST_CASE("a statement that does not fit the database is not tried again for eac
   FakeDatabase database{500};
   database.poison = {3};
   database.sqlstate = "42P01";
+  database.not_run = true;
   database.run();
   CHECK(database.statements == 1);
   CHECK(database.said == std::vector<int>(500, INBOXD_RETRY));
+}
+
+TEST_CASE("an event whose data looks like a wrong statement is charged alone") {
+  for (const char* const sqlstate : {"42P01", "42601", "0A000", "57014", "53200"}) {
+    INFO(sqlstate);
+    FakeDatabase database{500};
+    database.poison = {3};
+    database.sqlstate = sqlstate;
+    database.run();
+    std::vector<int> wanted(500, INBOXD_DONE);
+    wanted[3] = INBOXD_RETRY;
+    CHECK(database.said == wanted);
+  }
 }
 
 TEST_CASE("where the transaction is repeated or over, nothing more is run and the rest gets no verdict") {
@@ -142,6 +160,15 @@ TEST_CASE("where the transaction is repeated or over, nothing more is run and th
   over.run();
   CHECK(over.statements == 1);
   CHECK(over.said == std::vector<int>(500, 0));
+}
+
+TEST_CASE("past the deadline the next part is asked for all the same: the answer tells the daemon what to do") {
+  FakeDatabase database{500};
+  database.poison = {400};
+  database.cancelled = true;
+  database.time_left = 0;
+  database.run();
+  CHECK(database.statements > 2);
 }
 
 TEST_CASE("a cancelled call stops between two parts") {

@@ -111,7 +111,7 @@ typedef struct inboxd_sql_error {
   uint32_t struct_size;
   uint32_t position;    /* in the statement's text, in characters, the first is 1; 0: nowhere in it */
   int32_t will_repeat;  /* not 0: the daemon runs the whole transaction again, whatever the verdicts are: return soon */
-  uint32_t reserved;    /* 0 */
+  int32_t not_run;      /* not 0: the statement itself is wrong, whatever its events: it could not even be read */
   inboxd_bytes sqlstate; /* five characters, followed by a 0 byte; 08006 where the connection is lost */
   inboxd_bytes message;
   inboxd_bytes detail;
