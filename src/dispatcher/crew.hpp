@@ -22,7 +22,7 @@ class Crew final {
   Crew(std::shared_ptr<InHand> in_hand, std::shared_ptr<plugin::Instance> instance, const config::Handler& settings,
        WatchLimits limits, std::shared_ptr<Bell> ended, const inbox::TransactionFactory& transactions,
        settler::Settler& settler, base::Logger& log);
-  /// Gives up calls that still run, uncharged.
+  /// Gives up calls that still run, uncharged, and transactions whose end is not known.
   ~Crew();
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;

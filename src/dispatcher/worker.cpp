@@ -157,11 +157,10 @@ void Worker::cancel() {
 Worker::Review Worker::abandon() {
   Review out;
   const std::lock_guard lock{mutex_};
+  // Also where it calls nobody: it asks for ever what became of a COMMIT.
+  if (transaction_) transaction_->cut();
   if (!calling_ || abandoned_) return out;
-  if (transaction_) {
-    transaction_->cut();
-    out.rest = chunk_.take_unreported();
-  }
+  if (transaction_) out.rest = chunk_.take_unreported();
   for (Piece& piece : chunk_.call_pieces()) out.rest.push_back(std::move(piece));
   abandoned_ = true;
   ++share_->abandoned;

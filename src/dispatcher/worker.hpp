@@ -71,7 +71,7 @@ class Worker final {
   Review review(Clock::time_point now);
   /// Tells a running call that nobody waits for it.
   void cancel();
-  /// Gives up a running call without charging it.
+  /// Gives up a running call without charging it, and whatever else would keep the thread.
   Review abandon();
 
  private:

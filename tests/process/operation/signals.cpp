@@ -4,6 +4,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <csignal>
 
+#include "process/support/application.hpp"
 #include "process/support/load.hpp"
 #include "process/support/stage.hpp"
 #include "support/environment.hpp"
@@ -141,6 +142,34 @@ TEST_CASE("SIGTERM while the start waits for a database that hangs, in a stateme
   const auto took = monotonic_ms() - began;
   WARN((connects ? "connecting" : "in a statement") << ": left within " << took << " ms");
   CHECK(took < 3'000);
+}
+
+TEST_CASE("SIGTERM while nobody knows what became of a handler's COMMIT: the end comes with the drain") {
+  Stage stage{1};
+  Application app{stage.database};
+  app.create_book();
+  Proxy proxy{port_of(stage.config.url)};
+  stage.config.handlers = {app.statement("set", books_each, {"events_per_call: 100", "concurrency: 1", "lease: 2s"})};
+  stage.migrate();
+  stage.config.url = url_with_port(stage.config.url, proxy.port());
+  stage.config.sections["shutdown"] = "drain: 1s";
+  auto daemon = stage.start();
+  proxy.cut_at(std::string{"commit\0", 7}, Proxy::Cut::hold);
+  stage.produce(50);
+  wait_until("a COMMIT is on its way", [&] { return proxy.cuts() == 1; });
+  proxy.freeze(true);
+  const auto began = monotonic_ms();
+  CHECK(daemon->stop() == ExitStatus{0, 0});
+  const auto took = monotonic_ms() - began;
+  WARN("stopped within " << took << " ms, drain 1 s");
+  CHECK(took < 8'000);
+  daemon.reset();
+  proxy.freeze(false);
+  proxy.cut();
+  daemon = stage.start();
+  CHECK(stage.wait_done("set").is_perfect());
+  CHECK(app.booked() == 50);
+  CHECK(app.booked_events() == 50);
 }
 
 TEST_CASE("a second SIGTERM leaves at once") {
