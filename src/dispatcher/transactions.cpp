@@ -12,8 +12,11 @@ namespace {
 using std::chrono::milliseconds;
 
 /// A transaction that the database keeps ending (serialization, deadlocks, locks) is repeated so often before its
-/// events are charged for it. What is the connection's fault is repeated for ever.
+/// events are charged for it.
 constexpr int most_repeats = 30;
+/// One whose connection breaks while a statement of the handler's runs: that may have crashed the server. What breaks
+/// elsewhere, or cannot be connected to, is repeated for ever.
+constexpr int most_breaks = 3;
 constexpr milliseconds first_wait{5};
 constexpr milliseconds last_wait{5'000};
 constexpr milliseconds wait_step{20};
@@ -32,40 +35,29 @@ plugin::Verdict failure(std::string error_class, std::string message) {
 /// A statement was ended at the call's deadline, or for somebody's patience, and was not rolled back.
 bool ran_out_of_time(const inbox::CallEnd& end) { return end.unresolved && end.unresolved->sqlstate == "57014"; }
 
-/// Whether the handler may have brought it about: then it is not repeated for ever. 08006 is a connection that is gone.
-bool may_be_the_handlers(const inbox::SqlError& error) { return error.sqlstate != "08006"; }
+/// What a lost connection is told as.
+constexpr std::string_view lost_connection = "08006";
 
 }  // namespace
 
 /// All of the chunk, transaction by transaction.
 void Worker::run_transactions() {
-  int tries = 0;
-  int losses = 0;
+  InVain tries;
   // So many events go one by one, because nobody knows whose fault it was when they went together.
   std::size_t singly = 0;
   for (;;) {
     GroupEnd end = run_group(singly > 0);
+    if (end == GroupEnd::repeat && has_run_often_enough(tries)) end = singly > 0 ? charge_culprit() : GroupEnd::split;
     if (end == GroupEnd::nothing || end == GroupEnd::given_up) break;
     if (end == GroupEnd::again) continue;
     if (end == GroupEnd::done) {
-      tries = losses = 0;
+      tries = {};
       if (singly > 0) --singly;
       if (careful_ > 0) --careful_;
-      continue;
-    }
-    const bool is_bounded = repeat_because_ && may_be_the_handlers(*repeat_because_);
-    if (end == GroupEnd::repeat && is_bounded && ++tries > most_repeats) {
-      tries = 0;
-      if (singly > 0 && charge(*repeat_because_) == GroupEnd::done) {
-        --singly;
-        continue;
-      }
-      end = GroupEnd::split;
-    }
-    if (end == GroupEnd::split) {
+    } else if (end == GroupEnd::split) {
       singly = std::max(singly, undone_events_);
-      tries = 0;
-    } else if (!(is_bounded ? wait_to_repeat(tries) : wait_to_reconnect(losses++))) {
+      tries = {};
+    } else if (!wait_after(tries)) {
       break;
     }
   }
@@ -125,6 +117,7 @@ Worker::Step Worker::call_in_transaction(bool alone, bool is_first) {
   const auto duration = note_time();
   if (end.must_repeat) {
     repeat_because_ = end.unresolved;
+    lost_in_statement_ = end.lost_in_statement;
     return Step::repeat;
   }
   // Whose it was shows when they go one by one: not every call is looked at.
@@ -196,6 +189,7 @@ Worker::GroupEnd Worker::commit(std::size_t events) {
     return GroupEnd::done;
   }
   repeat_because_ = end.error;
+  lost_in_statement_ = false;
   if (events > 0) undone_events_ = events;
   const bool is_refused = end.kind == inbox::CommitEnd::Kind::refused;
   if (is_refused && events == 1) return charge(*end.error);
@@ -264,6 +258,19 @@ void Worker::note_repeat(base::LogLevel level) {
                       {"message", repeat_because_ ? repeat_because_->message : ""}});
 }
 
+bool Worker::is_lost() const { return !repeat_because_ || repeat_because_->sqlstate == lost_connection; }
+
+/// Whether it is to be sought now whose fault it is.
+bool Worker::has_run_often_enough(InVain& tries) {
+  if (!is_lost()) return ++tries.ended > most_repeats;
+  ++tries.lost;
+  return lost_in_statement_ && ++tries.broken >= most_breaks;
+}
+
+bool Worker::wait_after(const InVain& tries) {
+  return is_lost() ? wait_to_reconnect(tries.lost - 1) : wait_to_repeat(tries.ended);
+}
+
 /// With jitter; false where the daemon stops meanwhile.
 bool Worker::wait_about(milliseconds wait) {
   const auto jitter = std::chrono::duration_cast<milliseconds>(wait * settler::random01());
@@ -273,6 +280,18 @@ bool Worker::wait_about(milliseconds wait) {
     std::this_thread::sleep_for(std::min<Clock::duration>(wait_step, until - Clock::now()));
   }
   return !share_->stop;
+}
+
+/// The event that was alone and did not get through. What it did to the server may still keep that from being recorded.
+Worker::GroupEnd Worker::charge_culprit() {
+  inbox::SqlError error = *repeat_because_;
+  if (lost_in_statement_) error.message = "the connection broke each time its statement ran: " + error.message;
+  for (int losses = 0;;) {
+    const GroupEnd end = charge(error);
+    if (end != GroupEnd::repeat) return end;
+    if (!is_lost()) return GroupEnd::split;
+    if (!wait_to_reconnect(losses++)) return GroupEnd::given_up;
+  }
 }
 
 /// The next event of the chunk has failed, this time: its failure is recorded, and nothing that it wrote.

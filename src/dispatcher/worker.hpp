@@ -86,6 +86,12 @@ class Worker final {
   // transactions.cpp: the same with a transaction around some calls.
   enum class Step { called, called_last, repeat, split, carefully, given_up };
   enum class GroupEnd { done, repeat, split, again, nothing, given_up };
+  /// How often a transaction has run in vain since the last one that did not.
+  struct InVain {
+    int ended = 0;   ///< by the database
+    int lost = 0;    ///< with its connection
+    int broken = 0;  ///< of those: while a statement of the handler's ran
+  };
   void run_transactions();
   GroupEnd run_group(bool one_event);
   Step call_in_transaction(bool alone, bool is_first);
@@ -98,6 +104,10 @@ class Worker final {
   bool wait_to_reconnect(int losses);
   void note_repeat(base::LogLevel level);
   bool wait_about(std::chrono::milliseconds wait);
+  bool is_lost() const;
+  bool has_run_often_enough(InVain& tries);
+  bool wait_after(const InVain& tries);
+  GroupEnd charge_culprit();
   GroupEnd charge(const inbox::SqlError& error);
   void put_back_all();
 
@@ -121,8 +131,9 @@ class Worker final {
   InHand::Work work_;
   base::Histogram::Tally calls_;
   std::optional<inbox::SqlError> repeat_because_;
-  std::size_t undone_events_ = 0;  ///< of the group that was undone last
-  int careful_ = 0;                ///< groups to come whose calls get savepoints
+  bool lost_in_statement_ = false;  ///< and a statement of the handler's was running
+  std::size_t undone_events_ = 0;   ///< of the group that was undone last
+  int careful_ = 0;                 ///< groups to come whose calls get savepoints
 };
 
 }  // namespace inboxd::dispatcher

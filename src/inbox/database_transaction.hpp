@@ -108,6 +108,8 @@ class DatabaseTransaction final : public HandlerTransaction {
   bool failed_ = false;  ///< a statement failed: nothing goes until a savepoint is rolled back to
   bool over_ = false;    ///< of this call's SQL
   bool must_repeat_ = false;
+  bool running_ = false;            ///< a statement of the handler's is at the server
+  bool lost_in_statement_ = false;  ///< the connection broke meanwhile
   std::optional<SqlError> first_error_;
   std::optional<std::string> misdeed_;
   std::vector<Point> points_;

@@ -98,7 +98,9 @@ std::unique_ptr<SqlResult> DatabaseTransaction::run(const SqlStatement& statemen
   const auto limit = std::chrono::ceil<milliseconds>(frame_.deadline - Clock::now()) + grace;
   const Sent sent = send(Effect::reads, limit, true, [&](Pipeline& pipeline) {
     pipeline.execute(prepared.name, parameters.wire(), prepared.shape.binary ? 1 : 0);
+    running_ = true;
   });
+  running_ = false;
   run_.push_back(key);
   if (const PGresult* const bad = first_failure(sent.results)) {
     SqlError error = error_of(bad);
@@ -184,6 +186,7 @@ void DatabaseTransaction::ended(std::string how) {
 std::unique_ptr<SqlResult> DatabaseTransaction::lost(const DatabaseFailure& failure) {
   SqlError error = plain_error(failure.sqlstate.empty() ? "08006" : failure.sqlstate, failure.message);
   error.will_repeat = true;
+  if (std::exchange(running_, false)) lost_in_statement_ = true;
   return failed(std::move(error));
 }
 

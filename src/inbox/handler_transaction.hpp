@@ -45,6 +45,7 @@ struct CallEnd {
   bool ran = false;                    ///< a statement was run
   bool lingers = false;                ///< what it did to the transaction would be met by other calls in it
   bool must_repeat = false;            ///< the transaction is lost through no fault of the handler's
+  bool lost_in_statement = false;      ///< and that with its connection, while a statement of the handler's ran
   std::optional<SqlError> unresolved;  ///< a statement failed and was not rolled back
   std::optional<std::string> misdeed;  ///< what it did to transaction or session, to follow "the handler "
 };

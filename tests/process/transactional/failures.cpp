@@ -3,7 +3,9 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "process/support/application.hpp"
+#include "process/support/load.hpp"
 #include "process/support/stage.hpp"
+#include "support/private_postgres.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -146,6 +148,50 @@ TEST_CASE("an event whose data makes a running statement fail like a wrong one i
   CHECK(stage.database.text("select error_class from inbox.failures") == "sql.42P01");
   CHECK(app.booked_events() == 199);
   CHECK(failures(stage) == 1);
+}
+
+TEST_CASE("an event that ends its own server process is charged at last, alone, and no other one is") {
+  Stage stage{1};
+  Application app{stage.database};
+  app.create_book();
+  app.run(
+      "create function app.dies(n text) returns boolean language plpgsql as $$ begin "
+      "if n = '7' then perform pg_terminate_backend(pg_backend_pid()); end if; return true; end $$");
+  stage.config.handlers = {app.statement("set", std::string{books_each} + " where app.dies(body->>'n')", one_attempt)};
+  stage.produce(20);
+  const auto daemon = stage.start();
+  stage.database.wait_for("the culprit is dead", "select count(*) from inbox.dead_letters", 1);
+  app.wait_for("the others are booked", "select count(*) from app.booked", 19);
+  CHECK(stage.database.text("select error_class from inbox.failures") == "sql.08006");
+  CHECK_THAT(stage.database.text("select message from inbox.failures"),
+             ContainsSubstring("the connection broke each time its statement ran"));
+  CHECK(app.booked_events() == 19);
+  CHECK(failures(stage) == 1);
+}
+
+TEST_CASE("PostgreSQL crashes and comes back, time and again, under load: nobody is charged") {
+  PrivatePostgres server;
+  Stage stage{2, server.url()};
+  Application app{stage.database};
+  app.create_book();
+  stage.config.handlers = {app.statement("set", std::string{books_each} + " where (select pg_sleep(0.02)) is not null",
+                                         {"events_per_call: 100", "concurrency: 3"})};
+  const auto daemon = stage.start();
+  Load load{stage, 1500};
+  for (int round = 0; round < 4; ++round) {
+    load.wait_for_more(500);
+    server.stop();
+    server.start();
+    load.wait_for_more(500);
+    app.wait_for("some are booked", "select (count(*) > 0)::int from app.booked", 1);
+  }
+  load.finish();
+  const Tally tally = stage.wait_done("set");
+  WARN(tally.text());
+  CHECK(tally.is_perfect());
+  CHECK(app.booked() == tally.produced);
+  CHECK(app.booked_events() == tally.produced);
+  CHECK(failures(stage) == 0);
 }
 
 TEST_CASE("an event that takes the whole deadline is charged alone, whether its call has halves or not") {

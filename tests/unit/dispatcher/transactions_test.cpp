@@ -283,6 +283,29 @@ TEST_CASE("an event whose transaction never gets through is charged at last, and
   CHECK(classes_of(ledger) == std::vector<std::string>{"sql.40001"});
 }
 
+TEST_CASE("an event that breaks the connection each time its statement runs is found and charged, and it alone") {
+  Ledger ledger;
+  ledger.at_end = [](const inbox::CallFrame& frame) {
+    inbox::CallEnd end;
+    end.must_repeat = end.lost_in_statement = has(frame, 3);
+    if (end.must_repeat) end.unresolved = error_of("08006");
+    return end;
+  };
+  int away = 2;  // the server, when the culprit's failure is to be recorded
+  ledger.at_commit = [&](const std::multiset<std::int64_t>& written) {
+    CommitEnd end;
+    if (!written.empty() || away-- <= 0) return end;
+    end.kind = CommitEnd::Kind::repeat;
+    end.error = error_of("08006");
+    return end;
+  };
+  Bank bank{ledger};
+  bank.house.database.add(lease_of(offsets_from(0, 8)));
+  bank.run(2, 4);
+  REQUIRE(bank.handled(7));
+  CHECK(classes_of(ledger) == std::vector<std::string>{"sql.08006"});
+}
+
 TEST_CASE("what the database refuses at COMMIT is sought event by event") {
   Ledger ledger;
   ledger.at_commit = [](const std::multiset<std::int64_t>& written) {
