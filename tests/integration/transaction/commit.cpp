@@ -46,6 +46,36 @@ TEST_CASE("part of a run after part of it, each with its writes") {
   CHECK(desk.inbox.database().number("select count(*) from inbox.delivery") == 0);
 }
 
+TEST_CASE("two transactions that settle the last parts of one run at the same time both get through") {
+  Desk desk{10};
+  desk.begin(5, 10);
+  REQUIRE(!desk.with_events(insert_all)->error);
+  desk.transaction->end_call();
+  Session other{desk.inbox.database().url(), desk.inbox.database().schema()};
+  other.run("begin");
+  other.run("update inbox.delivery set pending = pending - '{[0,5)}', events = events - 5");
+  inbox::CommitEnd end;
+  std::thread ours{[&] { end = desk.commit(desk.done(5, 10)); }};
+  desk.inbox.database().wait_for("it to wait for the row", "select count(*) from pg_locks where not granted", 1);
+  other.run("commit");
+  ours.join();
+  CHECK(end.kind == Kind::committed);
+  CHECK(desk.notes() == 5);
+  CHECK(desk.inbox.database().number("select count(*) from inbox.outcome where offsets = '{[5,10)}'") == 1);
+  CHECK(desk.inbox.database().number("select count(*) from inbox.delivery") == 0);
+}
+
+TEST_CASE("a part that is not owed any more is nobody's to settle") {
+  Desk desk{10};
+  desk.inbox.database().run("update inbox.delivery set pending = '{[0,5)}', events = 5");
+  desk.begin(5, 10);
+  REQUIRE(!desk.with_events(insert_all)->error);
+  desk.transaction->end_call();
+  CHECK(desk.commit(desk.done(5, 10)).kind == Kind::lost);
+  CHECK(desk.notes() == 0);
+  CHECK(desk.inbox.database().text("select pending from inbox.delivery") == "{[0,5)}");
+}
+
 TEST_CASE("a zombie's writes are rolled back, and it is told whose lease was lost") {
   Desk desk{10};
   desk.begin(0, 10);
