@@ -47,6 +47,8 @@ void Worker::run_transactions() {
   std::size_t singly = 0;
   for (;;) {
     GroupEnd end = run_group(singly > 0);
+    untold_.clear();  // those that are not told by now were undone
+    aftermath_.reset();
     if (end == GroupEnd::repeat && has_run_often_enough(tries)) end = singly > 0 ? charge_culprit() : GroupEnd::split;
     if (end == GroupEnd::nothing || end == GroupEnd::given_up) break;
     if (end == GroupEnd::again) continue;
@@ -131,6 +133,7 @@ Worker::Step Worker::call_in_transaction(bool alone, bool is_first) {
     if (alone && !is_first && end.ran) return Step::carefully;
     if (!alone || is_first) transaction_->undo_call();
   }
+  if (aftermath_) untold_.push_back({std::move(aftermath_), verdicts_});
   if (!end_call(duration)) return Step::given_up;
   return end.lingers ? Step::called_last : Step::called;
 }
@@ -180,6 +183,7 @@ Worker::GroupEnd Worker::commit(std::size_t events) {
     note_committed(reports, sums);
     return GroupEnd::done;
   }
+  untold_.clear();  // undone, whatever is recorded of their events now
   {
     const std::lock_guard lock{mutex_};
     chunk_ = std::move(before);
@@ -199,6 +203,7 @@ Worker::GroupEnd Worker::commit(std::size_t events) {
 }
 
 void Worker::note_committed(const std::vector<settler::Report>& reports, const std::vector<settler::Gathered>& sums) {
+  for (const Untold& call : untold_) call.aftermath->settled(call.verdicts);
   const auto now = Clock::now();
   std::size_t next = 0;
   const settler::Run* last = nullptr;

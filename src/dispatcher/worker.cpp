@@ -83,8 +83,9 @@ void Worker::call() {
 void Worker::ask() {
   const auto deadline = call_began_ + share_->deadline;
   try {
-    verdicts_ = transaction_ ? share_->instance->handle_in(*transaction_, delivered_, cancellation_, deadline)
-                             : share_->instance->handle(delivered_, cancellation_, deadline);
+    verdicts_ = transaction_
+                    ? share_->instance->handle_in(*transaction_, delivered_, cancellation_, deadline, aftermath_)
+                    : share_->instance->handle(delivered_, cancellation_, deadline);
   } catch (const std::exception& thrown) {
     verdicts_.assign(delivered_.size(), {plugin::Verdict::Kind::retry, std::nullopt, "exception", thrown.what()});
   }

@@ -96,6 +96,11 @@ class Worker final {
   GroupEnd run_group(bool one_event);
   Step call_in_transaction(bool alone, bool is_first);
   bool judge_call(const inbox::CallEnd& end);
+  /// A call of whose end somebody wants to hear, with what is to be recorded of it.
+  struct Untold {
+    std::unique_ptr<plugin::Aftermath> aftermath;
+    std::vector<plugin::Verdict> verdicts;
+  };
   GroupEnd commit(std::size_t events);
   GroupEnd undo_group(GroupEnd end, std::size_t events);
   void note_committed(const std::vector<settler::Report>& reports, const std::vector<settler::Gathered>& sums);
@@ -127,6 +132,8 @@ class Worker final {
   // The thread's own.
   std::vector<plugin::Delivered> delivered_;
   std::vector<plugin::Verdict> verdicts_;
+  std::unique_ptr<plugin::Aftermath> aftermath_;  ///< of the call
+  std::vector<Untold> untold_;                    ///< calls of the open transaction
   Clock::time_point call_began_;
   InHand::Work work_;
   base::Histogram::Tally calls_;

@@ -1,4 +1,6 @@
 // Plugins from the daemon's side: load one, describe it, make an instance, call it.
+#include "plugin/instance.hpp"
+
 #include <array>
 #include <exception>
 #include <span>
@@ -8,14 +10,13 @@
 #include "plugin/bytes.hpp"
 #include "plugin/call.hpp"
 #include "plugin/host.hpp"
-#include "plugin/instance.hpp"
 #include "plugin/library.hpp"
 #include "plugin/plugin.hpp"
 
 namespace inboxd::plugin {
 namespace {
 
-constexpr std::size_t reason_bytes = 2048;     // room for the sentence with which a plugin refuses its settings
+constexpr std::size_t reason_bytes = 2048;  // room for the sentence with which a plugin refuses its settings
 
 class PluginInstance final : public Instance {
  public:
@@ -30,8 +31,8 @@ class PluginInstance final : public Instance {
     return call_with(nullptr, events, cancellation, deadline);
   }
   std::vector<Verdict> handle_in(inbox::HandlerSql& sql, std::span<const Delivered> events,
-                                 const Cancellation& cancellation,
-                                 std::chrono::steady_clock::time_point deadline) override {
+                                 const Cancellation& cancellation, std::chrono::steady_clock::time_point deadline,
+                                 std::unique_ptr<Aftermath>&) override {
     return call_with(&sql, events, cancellation, deadline);
   }
   Needs needs() const override { return {needs_named(INBOXD_SQL), needs_named(INBOXD_SQL_WITHOUT_PAYLOADS)}; }
@@ -59,7 +60,7 @@ class PluginInstance final : public Instance {
   }
 
   const inboxd_plugin* table_;
-  std::unique_ptr<HandlerHost> host_;          ///< the plugin keeps its address
+  std::unique_ptr<HandlerHost> host_;  ///< the plugin keeps its address
   void* instance_;
 };
 
@@ -96,8 +97,12 @@ base::Result<Description> inspect(const std::string& plugin, const SearchPath& w
   auto library = open_library(plugin, where);
   if (!library) return library.problem();
   const inboxd_plugin* const table = library.value().table;
-  Description description{library.value().path, table->name,          table->version,
-                          table->abi_major,     table->abi_minor,     {},
+  Description description{library.value().path,
+                          table->name,
+                          table->version,
+                          table->abi_major,
+                          table->abi_minor,
+                          {},
                           std::move(library.value().remarks)};
   if (table->needs != nullptr) {
     for (const char* const* name = table->needs; *name != nullptr; ++name) description.extensions.emplace_back(*name);
@@ -116,8 +121,8 @@ base::Result<std::unique_ptr<Instance>> make_instance(const inboxd_plugin* table
   return std::unique_ptr<Instance>{std::make_unique<PluginInstance>(table, std::move(host), instance.value())};
 }
 
-base::Result<std::unique_ptr<Instance>> load(const config::Handler& handler, const SearchPath& where,
-                                             base::Logger& log, inbox::SqlDescriber* describer) {
+base::Result<std::unique_ptr<Instance>> load(const config::Handler& handler, const SearchPath& where, base::Logger& log,
+                                             inbox::SqlDescriber* describer) {
   const auto library = open_library(handler.plugin, where);
   if (!library) return library.problem();
   for (const Remark& remark : library.value().remarks) {

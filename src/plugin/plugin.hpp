@@ -23,8 +23,8 @@ struct Delivered {
   std::string_view topic;
   std::int32_t partition = 0;
   std::int32_t attempt = 1;
-  bool has_content = true;  ///< payload and headers are here, not left in the database
-  std::string_view traceparent = {};               ///< of the daemon's own span of this attempt; empty: there is none
+  bool has_content = true;            ///< payload and headers are here, not left in the database
+  std::string_view traceparent = {};  ///< of the daemon's own span of this attempt; empty: there is none
 };
 
 /// What a handler said of one event. Where it said nothing or nonsense this room says it, as a retry of the error class
@@ -56,8 +56,17 @@ struct Description {
   std::string version;
   int abi_major = 0;
   int abi_minor = 0;
-  std::vector<std::string> extensions;             ///< named extensions the plugin offers or asks for
-  std::vector<Remark> remarks;                     ///< what it logged meanwhile
+  std::vector<std::string> extensions;  ///< named extensions the plugin offers or asks for
+  std::vector<Remark> remarks;          ///< what it logged meanwhile
+};
+
+/// What remains to be told of a call in a transaction (its spans) until it is known what became of it. Destroyed
+/// untold: the call was undone, whatever was said in it. The call's thread.
+class Aftermath {
+ public:
+  virtual ~Aftermath() = default;
+  /// The transaction is committed, with these verdicts on the call's events.
+  virtual void settled(std::span<const Verdict> verdicts) = 0;
 };
 
 /// One configured handler made of a plugin. `handle` may be called by several worker threads at once (the ABI says so);
@@ -68,8 +77,8 @@ class Instance {
 
   /// What the plugin's table says that it needs.
   struct Needs {
-    bool sql = false;                          ///< a transaction around its calls: use handle_in
-    bool no_payloads = false;                  ///< events without payload and headers will do
+    bool sql = false;          ///< a transaction around its calls: use handle_in
+    bool no_payloads = false;  ///< events without payload and headers will do
   };
   virtual Needs needs() const { return {}; }
 
@@ -77,10 +86,12 @@ class Instance {
   /// is when the call ought to have ended (monotonic).
   virtual std::vector<Verdict> handle(std::span<const Delivered> events, const Cancellation& cancellation,
                                       std::chrono::steady_clock::time_point deadline) = 0;
-  /// The same for one that needs SQL, with what it runs its statements through.
+  /// The same for one that needs SQL, with what it runs its statements through. `aftermath` may be given something to
+  /// be told when the transaction has ended.
   virtual std::vector<Verdict> handle_in(inbox::HandlerSql&, std::span<const Delivered> events,
                                          const Cancellation& cancellation,
-                                         std::chrono::steady_clock::time_point deadline) {
+                                         std::chrono::steady_clock::time_point deadline,
+                                         std::unique_ptr<Aftermath>& /*aftermath*/) {
     return handle(events, cancellation, deadline);
   }
 };

@@ -38,6 +38,39 @@ void describe(const Verdict& verdict, Span& span) {
   span.failure = verdict.message;
 }
 
+/// The spans of a call's events, until it is known what became of them.
+class Spans final : public Aftermath {
+ public:
+  explicit Spans(std::shared_ptr<trace::Tracer> tracer) : tracer_{std::move(tracer)} {}
+  ~Spans() override {
+    for (Made& one : made_) one.span.attributes.emplace_back("inboxd.outcome", "undone");
+    send();
+  }
+
+  void add(std::size_t index, Span span) { made_.push_back({index, std::move(span)}); }
+  void settled(std::span<const Verdict> verdicts) override {
+    for (Made& one : made_) {
+      if (one.index < verdicts.size()) describe(verdicts[one.index], one.span);
+    }
+    send();
+  }
+
+ private:
+  struct Made {
+    std::size_t index = 0;  ///< of its event in the call
+    Span span;
+  };
+  void send() {
+    std::vector<Span> spans;
+    spans.reserve(made_.size());
+    for (Made& one : std::exchange(made_, {})) spans.push_back(std::move(one.span));
+    tracer_->add(std::move(spans));
+  }
+
+  const std::shared_ptr<trace::Tracer> tracer_;
+  std::vector<Made> made_;
+};
+
 class TracedInstance final : public Instance {
  public:
   TracedInstance(std::unique_ptr<Instance> instance, TracedHandler handler, std::shared_ptr<trace::Tracer> tracer)
@@ -48,20 +81,28 @@ class TracedInstance final : public Instance {
 
   std::vector<Verdict> handle(std::span<const Delivered> events, const Cancellation& cancellation,
                               std::chrono::steady_clock::time_point deadline) override {
-    return with_spans(events,
-                      [&](std::span<const Delivered> told) { return instance_->handle(told, cancellation, deadline); });
+    std::unique_ptr<Aftermath> spans;
+    auto verdicts = with_spans(
+        events, [&](std::span<const Delivered> told) { return instance_->handle(told, cancellation, deadline); },
+        spans);
+    if (spans) spans->settled(verdicts);
+    return verdicts;
   }
+  /// What a handler says inside a transaction is true only once that is committed: its spans wait for it.
   std::vector<Verdict> handle_in(inbox::HandlerSql& sql, std::span<const Delivered> events,
-                                 const Cancellation& cancellation,
-                                 std::chrono::steady_clock::time_point deadline) override {
-    return with_spans(events, [&](std::span<const Delivered> told) {
-      return instance_->handle_in(sql, told, cancellation, deadline);
-    });
+                                 const Cancellation& cancellation, std::chrono::steady_clock::time_point deadline,
+                                 std::unique_ptr<Aftermath>& aftermath) override {
+    std::unique_ptr<Aftermath> inner;
+    return with_spans(
+        events,
+        [&](std::span<const Delivered> told) { return instance_->handle_in(sql, told, cancellation, deadline, inner); },
+        aftermath);
   }
 
  private:
   template <class Handle>
-  std::vector<Verdict> with_spans(std::span<const Delivered> events, Handle handle) {
+  std::vector<Verdict> with_spans(std::span<const Delivered> events, Handle handle,
+                                  std::unique_ptr<Aftermath>& aftermath) {
     const std::vector<Marked> marked = mark(events);
     if (marked.empty()) return handle(events);
     std::vector<Delivered> told{events.begin(), events.end()};
@@ -69,18 +110,16 @@ class TracedInstance final : public Instance {
     const auto begin = std::chrono::system_clock::now();
     auto verdicts = handle(told);
     const auto end = std::chrono::system_clock::now();
-    const std::size_t room = tracer_->room(marked.size());
-    std::vector<Span> spans;
-    spans.reserve(room);
-    for (const Marked& one : std::span{marked}.first(room)) {
+    auto spans = std::make_unique<Spans>(tracer_);
+    for (const Marked& one : std::span{marked}.first(tracer_->room(marked.size()))) {
       const Delivered& from = events[one.index];
-      Span& span = spans.emplace_back(trace::handle_span(
-          one.trail, one.span, *from.event, {from.topic, from.partition, handler_.group}, handler_.name, from.attempt));
+      Span span = trace::handle_span(one.trail, one.span, *from.event, {from.topic, from.partition, handler_.group},
+                                     handler_.name, from.attempt);
       span.begin = begin;
       span.end = end;
-      if (one.index < verdicts.size()) describe(verdicts[one.index], span);
+      spans->add(one.index, std::move(span));
     }
-    tracer_->add(std::move(spans));
+    aftermath = std::move(spans);
     return verdicts;
   }
 

@@ -55,9 +55,8 @@ TEST_CASE("with traces on, rows and the mark that their events are done are one 
   CHECK(stage.wait_done("set").is_perfect());
   CHECK(stage.wait_done("single").is_perfect());
   // What is in the queue of one that is killed is gone with it.
-  wait_until("the spans of these have arrived", [&] {
-    return collector.count(span_of("set")) >= 500 && collector.count(span_of("single")) >= 500;
-  });
+  wait_until("the spans of these have arrived",
+             [&] { return collector.count(span_of("set")) >= 500 && collector.count(span_of("single")) >= 500; });
   stage.produce(300);
   daemon->kill();
   daemon = stage.start();
@@ -72,6 +71,25 @@ TEST_CASE("with traces on, rows and the mark that their events are done are one 
   CHECK(app.number("select count(distinct event_id) from app.single") == tally.produced);
   CHECK(daemon->stop() == ExitStatus{0, 0});
   CHECK(collector.count("\"name\":\"ingest ") >= 500);
+}
+
+TEST_CASE("the span of a call that was undone says so, and the one of the call that counted says what was settled") {
+  const Collector collector;
+  Stage stage{1};
+  Application app{stage.database};
+  app.create_book();
+  app.run("alter table app.booked add unique (n) deferrable initially deferred");  // looked at by COMMIT
+  app.run("insert into app.booked values (gen_random_uuid(), 3)");
+  trace_to(collector, stage, "sample: 1");
+  stage.config.handlers = {
+      app.statement("set", books_each, {"group: 5", "concurrency: 1", "retry: {max_attempts: 1}"})};
+  stage.produce(5);
+  const auto daemon = stage.start();
+  stage.database.wait_for("the culprit is dead", "select count(*) from inbox.dead_letters", 1);
+  app.wait_for("the others are booked", "select count(*) from app.booked", 5);
+  CHECK(daemon->stop() == ExitStatus{0, 0});
+  CHECK(collector.count("\"stringValue\":\"done\"") == 4);
+  CHECK(collector.count("\"stringValue\":\"undone\"") >= 1);
 }
 
 TEST_CASE(

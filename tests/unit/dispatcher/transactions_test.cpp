@@ -101,24 +101,45 @@ class MemoryTransaction final : public inbox::HandlerTransaction {
   std::multiset<std::int64_t> written_;
 };
 
+/// What was told of calls, in order: the class of each event's error (or `done`), or `undone`.
+using Told = std::vector<std::string>;
+
+class Telling final : public plugin::Aftermath {
+ public:
+  explicit Telling(Told& told) : told_{told} {}
+  ~Telling() override {
+    if (!was_settled_) told_.emplace_back("undone");
+  }
+  void settled(std::span<const Verdict> verdicts) override {
+    was_settled_ = true;
+    for (const Verdict& each : verdicts) told_.push_back(each.kind == Verdict::Kind::done ? "done" : each.error_class);
+  }
+
+ private:
+  Told& told_;
+  bool was_settled_ = false;
+};
+
 class SqlInstance final : public plugin::Instance {
  public:
-  explicit SqlInstance(test::Say say) : say_{std::move(say)} {}
+  explicit SqlInstance(test::Say say, Told* told = nullptr) : say_{std::move(say)}, told_{told} {}
   Needs needs() const override { return {true, false}; }
   std::vector<Verdict> handle(std::span<const Delivered>, const plugin::Cancellation&,
                               std::chrono::steady_clock::time_point) override {
     throw std::logic_error{"called without its transaction"};
   }
   std::vector<Verdict> handle_in(inbox::HandlerSql&, std::span<const Delivered> events,
-                                 const plugin::Cancellation& cancellation,
-                                 std::chrono::steady_clock::time_point) override {
+                                 const plugin::Cancellation& cancellation, std::chrono::steady_clock::time_point,
+                                 std::unique_ptr<plugin::Aftermath>& aftermath) override {
     std::vector<Verdict> out;
+    if (told_ != nullptr) aftermath = std::make_unique<Telling>(*told_);
     for (const auto& each : events) out.push_back(say_(each, cancellation));
     return out;
   }
 
  private:
   test::Say say_;
+  Told* told_;
 };
 
 struct Bank {
@@ -127,11 +148,11 @@ struct Bank {
                                     return std::make_unique<MemoryTransaction>(ledger);
                                   }} {}
 
-  void run(int group, int events_per_call, test::Say say = test::say_done, int concurrency = 1) {
+  void run(int group, int events_per_call, test::Say say = test::say_done, int concurrency = 1, Told* told = nullptr) {
     auto settings = House::handler(concurrency, events_per_call);
     settings.group = group;
     std::vector<HandlerSetup> setup;
-    setup.push_back({7, settings, std::make_unique<SqlInstance>(std::move(say)), false});
+    setup.push_back({7, settings, std::make_unique<SqlInstance>(std::move(say), told), false});
     house.dispatcher.replace_handlers(std::move(setup));
     house.dispatcher.start();
   }
@@ -268,6 +289,32 @@ TEST_CASE("a transaction that the database ended runs again, uncharged, and each
   CHECK(bank.house.dispatcher.stats(7).repeated == 6);
 }
 
+TEST_CASE("what becomes of a call is told when its transaction has ended, as it was settled") {
+  Told told;
+  Ledger ledger;
+  int repeats = 1;
+  ledger.at_commit = [&](const auto&) {
+    CommitEnd end;
+    if (repeats-- > 0) {
+      end.kind = CommitEnd::Kind::repeat;
+      end.error = error_of("40001");
+    }
+    return end;
+  };
+  ledger.at_end = [](const inbox::CallFrame& frame) {
+    inbox::CallEnd end;
+    if (has(frame, 0)) end.unresolved = error_of("23505");  // although the handler says done
+    return end;
+  };
+  {
+    Bank bank{ledger};
+    bank.house.database.add(lease_of(offsets_from(0, 2)));
+    bank.run(2, 1, test::say_done, 1, &told);
+    REQUIRE(bank.handled(1));
+  }
+  CHECK(told == Told{"undone", "undone", "sql.23505", "done"});
+}
+
 TEST_CASE("an event whose transaction never gets through is charged at last, and it alone") {
   Ledger ledger;
   ledger.at_end = [](const inbox::CallFrame& frame) {
@@ -307,6 +354,7 @@ TEST_CASE("an event that breaks the connection each time its statement runs is f
 }
 
 TEST_CASE("what the database refuses at COMMIT is sought event by event") {
+  Told told;
   Ledger ledger;
   ledger.at_commit = [](const std::multiset<std::int64_t>& written) {
     CommitEnd end;
@@ -317,10 +365,11 @@ TEST_CASE("what the database refuses at COMMIT is sought event by event") {
   };
   Bank bank{ledger};
   bank.house.database.add(lease_of(offsets_from(0, 30)));
-  bank.run(3, 5);
+  bank.run(3, 5, test::say_done, 1, &told);
   REQUIRE(bank.handled(29));
   CHECK(classes_of(ledger) == std::vector<std::string>{"sql.23503"});
   CHECK(ledger.read([](const auto& it) { return it.written.count(5); }) == 0);
+  CHECK(std::count(told.begin(), told.end(), "done") == 29);
 }
 
 TEST_CASE("what a handler did to its session is charged to the event that did it") {

@@ -73,7 +73,7 @@ class Writing final : public Instance {
     return std::vector<Verdict>(events.size());
   }
   std::vector<Verdict> handle_in(inbox::HandlerSql& sql, std::span<const Delivered> events, const Cancellation&,
-                                 Clock::time_point) override {
+                                 Clock::time_point, std::unique_ptr<Aftermath>&) override {
     called_.push_back(&sql);
     for (const Delivered& event : events) CHECK(event.traceparent.size() == 55);
     return std::vector<Verdict>(events.size());
@@ -103,8 +103,10 @@ TEST_CASE("a handler with SQL is called in its transaction, with the headers tha
   CHECK(instance->needs().sql);
   CHECK_FALSE(instance->needs().no_payloads);
   NoSql sql;
-  instance->handle_in(sql, std::span{fixture.delivered}.first(1), fixture.cancellation, Clock::now() + 1h);
+  std::unique_ptr<Aftermath> aftermath;
+  instance->handle_in(sql, std::span{fixture.delivered}.first(1), fixture.cancellation, Clock::now() + 1h, aftermath);
   CHECK(called == std::vector<const void*>{&sql});
+  CHECK(aftermath);  // its span waits for the transaction's end
 }
 
 TEST_CASE("without traces of the daemon's own a handler is told what the producer wrote") {
