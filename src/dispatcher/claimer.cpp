@@ -25,7 +25,7 @@ std::vector<inbox::LeaseKey> keys_of(const std::vector<std::shared_ptr<settler::
 struct Size {
   std::int64_t events = 0;
   std::size_t bytes = 0;
-  bool found_unclean = false;   ///< claim splits those: the rest is still due
+  bool found_unclean = false;  ///< claim splits those: the rest is still due
 };
 
 Size size_of(const std::vector<inbox::LeasedRun>& runs) {
@@ -132,7 +132,7 @@ void Claimer::attempt(Effort& effort, Work&& work) {
 Claimer::Duty& Claimer::duty_of(const InHand& hand) {
   const auto found = duties_.find(hand.handler_id());
   if (found != duties_.end()) return found->second;
-  const std::string whose = "handler " + std::to_string(hand.handler_id());
+  const std::string whose = "handler " + hand.handler();
   const settler::Trouble keeping{"dispatcher", log_, limits_.trouble, whose + ", what is in hand"};
   const settler::Trouble taking{"dispatcher", log_, limits_.trouble, whose + ", claims"};
   return duties_.emplace(hand.handler_id(), Duty{{keeping, {}}, {taking, {}}, 0, {}, {}, {}, {}, {}}).first->second;
@@ -290,15 +290,21 @@ std::vector<inbox::LeasedRun> Claimer::without_crashed(InHand& hand, std::vector
       kept.push_back(std::move(lease));
       continue;
     }
+    const std::int32_t claims = lease.claims;
+    const auto run = hand.make_run(std::move(lease));
+    const event::Event& event = *run->lease.events.front();
     log_.error("dispatcher: an event was in hand at too many unclean ends, it is dead",
-               {{"handler_id", lease.handler_id},
-                {"event_id", lease.events.front()->event_id.text()},
-                {"claims", lease.claims}});
+               {{"event_id", event.event_id.text()},
+                {"handler", run->handler},
+                {"topic", run->lease.place->topic},
+                {"partition", run->lease.place->partition},
+                {"offset", event.offset},
+                {"claims", claims}});
     const settler::Verdict verdict{
         settler::Verdict::Kind::dead, std::nullopt, "crashed",
-        "it was in hand at " + std::to_string(lease.claims - 1) + " unclean ends, and ran alone the last times"};
+        "it was in hand at " + std::to_string(claims - 1) + " unclean ends, and ran alone the last times"};
     std::vector<settler::Report> reports;
-    reports.push_back({hand.make_run(std::move(lease)), 0, 1, {{0, verdict, std::chrono::milliseconds{0}}}});
+    reports.push_back({run, 0, 1, {{0, verdict, std::chrono::milliseconds{0}}}});
     settler_.report(std::move(reports));
   }
   return kept;

@@ -28,10 +28,16 @@ InHand::InHand(std::int32_t handler_id, const config::Handler& settings, std::ch
     : handler_id_{handler_id},
       poll_{poll},
       shared_{std::move(shared)},
+      handler_{settings.name},
       retry_{settings.retry},
       lease_{settings.lease},
       pace_{settings.concurrency, settings.events_per_call},
       bytes_per_event_{guessed_bytes_per_event} {}
+
+std::string InHand::handler() const {
+  const std::lock_guard lock{mutex_};
+  return handler_;
+}
 
 void InHand::close(Closed reason) {
   const std::lock_guard lock{mutex_};
@@ -56,6 +62,7 @@ bool InHand::is_open() const {
 void InHand::configure(const config::Handler& settings, plugin::Instance::Needs needs) {
   const std::lock_guard lock{mutex_};
   needs_ = needs;
+  handler_ = settings.name;
   events_per_call_ = settings.events_per_call;
   transaction_events_ = events_per_call_ * settings.group;
   retry_ = settings.retry;
@@ -157,7 +164,7 @@ void InHand::born_due() {
 
 void InHand::add(inbox::LeasedRun run, std::int64_t bytes, Clock::time_point lease_end) {
   note_size(static_cast<std::int64_t>(run.events.size()), bytes);
-  queue_.add(std::make_shared<settler::Run>(std::move(run), retry_, shared_from_this()), bytes, lease_end);
+  queue_.add(std::make_shared<settler::Run>(std::move(run), retry_, shared_from_this(), handler_), bytes, lease_end);
   active_ = true;
   if (idle_workers_ > 0) work_.notify_one();
 }
@@ -228,7 +235,7 @@ InHand::Clock::time_point InHand::next_claim(Clock::time_point now) {
 
 std::shared_ptr<settler::Run> InHand::make_run(inbox::LeasedRun lease) {
   const std::lock_guard lock{mutex_};
-  return std::make_shared<settler::Run>(std::move(lease), retry_, shared_from_this());
+  return std::make_shared<settler::Run>(std::move(lease), retry_, shared_from_this(), handler_);
 }
 
 std::vector<inbox::LeaseKey> InHand::take_left() {

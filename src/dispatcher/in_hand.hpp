@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/histogram.hpp"
@@ -32,21 +33,21 @@ struct Shared {
 
 /// A handler in figures: for metrics, status and tests.
 struct Stats {
-  std::int64_t queued = 0;             ///< events in hand that no worker has taken
-  std::int64_t in_hand = 0;            ///< events in hand, those not yet settled included
+  std::int64_t queued = 0;   ///< events in hand that no worker has taken
+  std::int64_t in_hand = 0;  ///< events in hand, those not yet settled included
   std::int64_t in_hand_bytes = 0;
-  std::int64_t reserved = 0;           ///< events that running ingest transactions may bring
-  std::int64_t target = 0;             ///< about a second of its work
-  double per_second = 0;               ///< what its workers could do; 0 while nothing is known
-  std::int64_t expired = 0;            ///< events dropped before their call because the lease had run out
-  std::int64_t given_back = 0;         ///< events given back uncharged
-  std::uint64_t repeated = 0;          ///< transactions that ran again, uncharged
-  std::uint64_t deadlines = 0;         ///< calls past their deadline that were given up
-  int abandoned = 0;                   ///< threads that are still in such a call
-  bool backlog = false;                ///< there is more in the database
+  std::int64_t reserved = 0;    ///< events that running ingest transactions may bring
+  std::int64_t target = 0;      ///< about a second of its work
+  double per_second = 0;        ///< what its workers could do; 0 while nothing is known
+  std::int64_t expired = 0;     ///< events dropped before their call because the lease had run out
+  std::int64_t given_back = 0;  ///< events given back uncharged
+  std::uint64_t repeated = 0;   ///< transactions that ran again, uncharged
+  std::uint64_t deadlines = 0;  ///< calls past their deadline that were given up
+  int abandoned = 0;            ///< threads that are still in such a call
+  bool backlog = false;         ///< there is more in the database
   bool paused = false;
-  bool stopped = false;                ///< too many abandoned threads
-  base::Histogram::Snapshot calls;     ///< seconds
+  bool stopped = false;             ///< too many abandoned threads
+  base::Histogram::Snapshot calls;  ///< seconds
 };
 
 /// What one handler has in hand, and the meeting place of those who move it: ingest threads hand over, the claimer
@@ -60,6 +61,7 @@ class InHand final : public settler::Holder, public std::enable_shared_from_this
          std::shared_ptr<Shared> shared);
 
   std::int32_t handler_id() const { return handler_id_; }
+  std::string handler() const;  ///< its name
 
   /// What keeps a handler from getting anything; what is queued then goes back to the database.
   enum class Closed : unsigned { paused = 1, retired = 2, stopped = 4, ending = 8 };
@@ -81,8 +83,8 @@ class InHand final : public settler::Holder, public std::enable_shared_from_this
     std::int64_t events = 0;
     std::size_t bytes = 0;
     std::chrono::milliseconds lease{0};
-    std::uint64_t births = 0;          ///< how often events were born due before
-    std::int64_t run_events = 0;       ///< the most events of a run; 0: as it is
+    std::uint64_t births = 0;     ///< how often events were born due before
+    std::int64_t run_events = 0;  ///< the most events of a run; 0: as it is
     bool payloads = true;
   };
   /// Where it is time to look into the database and there is room; the room is held until `end_claim`.
@@ -151,25 +153,26 @@ class InHand final : public settler::Holder, public std::enable_shared_from_this
   std::atomic<bool> active_{false};
   base::Histogram calls_{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300};
 
-  mutable std::mutex mutex_;                   // guards the following
+  mutable std::mutex mutex_;  // guards the following
   std::condition_variable work_;
   int idle_workers_ = 0;
   unsigned closed_ = 0;
+  std::string handler_;  ///< its name
   config::Retry retry_;
   std::chrono::milliseconds lease_;
   plugin::Instance::Needs needs_;
   std::int64_t events_per_call_ = 1;
-  std::int64_t transaction_events_ = 1;        ///< the most of one transaction: events_per_call * group
+  std::int64_t transaction_events_ = 1;  ///< the most of one transaction: events_per_call * group
   RunQueue queue_;
   Reservations reservations_;
   Pace pace_;
-  std::int64_t claiming_ = 0;                  ///< events of a claim under way
+  std::int64_t claiming_ = 0;  ///< events of a claim under way
   std::int64_t bytes_per_event_;
-  std::int64_t common_events_ = 0;             ///< what it uses of the budgets' common halves
+  std::int64_t common_events_ = 0;  ///< what it uses of the budgets' common halves
   std::int64_t common_bytes_ = 0;
-  bool backlog_ = true;                        ///< until a claim has found less than it asked for
-  bool no_room_ = false;                       ///< a reservation got less than it asked for
-  bool hungry_ = false;                        ///< the claimer would take more, had there been room
+  bool backlog_ = true;   ///< until a claim has found less than it asked for
+  bool no_room_ = false;  ///< a reservation got less than it asked for
+  bool hungry_ = false;   ///< the claimer would take more, had there been room
   std::uint64_t births_ = 0;
   DueTimes retries_;
   Clock::time_point next_poll_{};

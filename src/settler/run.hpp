@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "config/settings.hpp"
@@ -31,8 +32,11 @@ class Holder {
 
 /// A delivery in hand, from its lease to its last settlement. Shared by the one who hands it out and the settler.
 struct Run {
-  Run(inbox::LeasedRun leased, config::Retry policy, std::shared_ptr<Holder> whose)
-      : lease{std::move(leased)}, retry{std::move(policy)}, holder{std::move(whose)} {}
+  Run(inbox::LeasedRun leased, config::Retry policy, std::shared_ptr<Holder> whose, std::string handler_name)
+      : lease{std::move(leased)},
+        retry{std::move(policy)},
+        holder{std::move(whose)},
+        handler{std::move(handler_name)} {}
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
@@ -41,7 +45,8 @@ struct Run {
   const inbox::LeasedRun lease;
   const config::Retry retry;
   const std::shared_ptr<Holder> holder;
-  std::atomic<bool> lost{false};   ///< set by the settler; reports of it are dropped from then on
+  const std::string handler;             ///< its name, for the log
+  std::atomic<bool> lost{false};         ///< set by the settler; reports of it are dropped from then on
   std::atomic<std::size_t> recorded{0};  ///< events settled so far; by whoever settles
 };
 
@@ -57,7 +62,7 @@ struct Report {
   std::shared_ptr<Run> run;
   std::size_t first = 0;
   std::size_t end = 0;
-  std::vector<Failed> failed;      ///< by index
+  std::vector<Failed> failed;  ///< by index
 };
 
 }  // namespace inboxd::settler

@@ -33,7 +33,7 @@ Settler::Settler(const config::Database& database, base::Uuid owner, inbox::Watc
     : Settler{database_store(database, owner, watchdog, log), log, Limits{}} {}
 
 Settler::Settler(std::unique_ptr<Store> store, base::Logger& log, Limits limits)
-    : store_{std::move(store)}, log_{log}, limits_{limits}, trouble_{"settler", log, limits.trouble} {
+    : store_{std::move(store)}, log_{log}, limits_{limits}, failures_{log}, trouble_{"settler", log, limits.trouble} {
   progress();
 }
 
@@ -86,6 +86,7 @@ void Settler::note_elsewhere(const Run& run, const Gathered& recorded) {
   counters_.retried += static_cast<std::uint64_t>(recorded.retried);
   counters_.dead += static_cast<std::uint64_t>(recorded.dead);
   tallies_.recorded(run, recorded.settlement, recorded.done, recorded.retried, recorded.dead);
+  failures_.recorded(run, recorded.settlement, Clock::now());
 }
 
 void Settler::note_lost_elsewhere(const Run& run) {
@@ -271,6 +272,7 @@ void Settler::note_recorded(Batch& batch, const std::vector<inbox::LeaseKey>& lo
       counters_.retried += static_cast<std::uint64_t>(sum.retried);
       counters_.dead += static_cast<std::uint64_t>(sum.dead);
       tallies_.recorded(run, batch.settlements[i], sum.done, sum.retried, sum.dead);
+      failures_.recorded(run, batch.settlements[i], now);
       for (const auto& group : batch.settlements[i].retries) run.holder->retry_at(now + group.delay);
       run.holder->settled(run, sum.events());
     }

@@ -15,6 +15,7 @@
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
 #include "inbox/watchdog.hpp"
+#include "settler/failure_log.hpp"
 #include "settler/gathering.hpp"
 #include "settler/run.hpp"
 #include "settler/store.hpp"
@@ -31,10 +32,10 @@ class Settler final {
   using Clock = std::chrono::steady_clock;
 
   struct Limits {
-    std::chrono::milliseconds linger{5};       ///< a finished run waits so long for others to share its transaction
-    std::chrono::milliseconds hold{50};  ///< an unfinished one, for the rest of it: one deletion, not many updates
-    std::size_t deliveries = 500;              ///< in one transaction
-    std::chrono::milliseconds turn{1'000};     ///< the loop moves at least so often, if only to show that it lives
+    std::chrono::milliseconds linger{5};    ///< a finished run waits so long for others to share its transaction
+    std::chrono::milliseconds hold{50};     ///< an unfinished one, for the rest of it: one deletion, not many updates
+    std::size_t deliveries = 500;           ///< in one transaction
+    std::chrono::milliseconds turn{1'000};  ///< the loop moves at least so often, if only to show that it lives
     Trouble::Limits trouble;
   };
 
@@ -83,8 +84,8 @@ class Settler final {
   /// A run with something to record.
   struct Held {
     Gathering gathering;
-    std::uint64_t ticket = 0;                  ///< tells it from an older one of the same run
-    Clock::time_point since;                   ///< of the first report
+    std::uint64_t ticket = 0;  ///< tells it from an older one of the same run
+    Clock::time_point since;   ///< of the first report
     bool is_finished = false;  ///< is in finished_; the last of its events may have been recorded elsewhere, too
   };
   struct Due {
@@ -94,7 +95,7 @@ class Settler final {
   };
   struct Batch {
     std::vector<inbox::Settlement> settlements;
-    std::vector<Gathered> sums;                ///< of the same; their settlements are moved out
+    std::vector<Gathered> sums;  ///< of the same; their settlements are moved out
     std::vector<std::shared_ptr<Run>> runs;
   };
 
@@ -117,13 +118,14 @@ class Settler final {
   const Limits limits_;
   Counters counters_;
   Tallies tallies_;
-  std::atomic<std::int64_t> unrecorded_{0};    ///< events
+  FailureLog failures_;
+  std::atomic<std::int64_t> unrecorded_{0};  ///< events
   std::atomic<Clock::rep> progress_{0};
 
-  std::mutex mutex_;                           // guards the following
+  std::mutex mutex_;  // guards the following
   std::condition_variable changed_;
   std::vector<Report> reports_;
-  bool sleeping_ = false;                      ///< the thread waits for a report, not for a time
+  bool sleeping_ = false;  ///< the thread waits for a report, not for a time
   bool stopping_ = false;
   Clock::time_point give_up_ = Clock::time_point::max();
   std::uint64_t flush_wanted_ = 0;
@@ -131,11 +133,11 @@ class Settler final {
 
   // The thread's own.
   std::unordered_map<const Run*, Held> held_;
-  std::deque<Due> finished_;                   ///< complete runs, oldest first
-  std::deque<Due> unfinished_;                 ///< all others, oldest first; those since completed are stale
+  std::deque<Due> finished_;    ///< complete runs, oldest first
+  std::deque<Due> unfinished_;  ///< all others, oldest first; those since completed are stale
   std::uint64_t next_ticket_ = 1;
   std::uint64_t flushing_ = 0;
-  bool hurry_ = false;                         ///< hold nothing back: flush or stop
+  bool hurry_ = false;  ///< hold nothing back: flush or stop
   Trouble trouble_;
 
   std::thread thread_;

@@ -114,6 +114,9 @@ TEST_CASE("what the handler calls dead is dead at once") {
   stage.produce(20);
   CHECK(stage.wait_done().dead == 1);
   CHECK(stage.database.text("select attempts || ' ' || last_error from inbox.dead_letters") == "1 told to be dead");
+  daemon->wait_log(
+      "settler: an event is dead event_id=" + stage.database.text("select event_id from inbox.dead_letters") +
+      " handler=recorder topic=" + stage.topic + " partition=0 offset=0 attempts=1 error_class=");
 }
 
 TEST_CASE("dead letters that are replayed are handled again, from the first attempt") {

@@ -89,7 +89,7 @@ class RememberingHolder final : public settler::Holder {
 inline std::shared_ptr<settler::Run> run_of(inbox::LeasedRun lease, config::Retry retry = {},
                                             std::shared_ptr<settler::Holder> holder = nullptr) {
   if (!holder) holder = std::make_shared<RememberingHolder>();
-  return std::make_shared<settler::Run>(std::move(lease), std::move(retry), std::move(holder));
+  return std::make_shared<settler::Run>(std::move(lease), std::move(retry), std::move(holder), "receipt");
 }
 
 inline std::vector<settler::Report> one(settler::Report report) {
@@ -99,7 +99,8 @@ inline std::vector<settler::Report> one(settler::Report report) {
 }
 
 inline settler::Failed failed_at(std::size_t index, std::string error_class = "timeout", std::string message = "late") {
-  return {index, {settler::Verdict::Kind::retry, std::nullopt, std::move(error_class), std::move(message)},
+  return {index,
+          {settler::Verdict::Kind::retry, std::nullopt, std::move(error_class), std::move(message)},
           std::chrono::milliseconds{5}};
 }
 
