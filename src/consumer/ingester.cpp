@@ -142,20 +142,23 @@ void Ingester::answer(const LookUp& letter) {
       context_.board.advanced(partition, ready->position.next_offset, 0);
       context_.poller.send(Found{letter.assignment, ready->position.next_offset, ready->position.leader_epoch});
     } else if (const auto* standing = std::get_if<Standing>(&looked_up)) {
-      context_.log.debug("consumer: partition stands still",
-                         {{"partition", text_of(partition)}, {"reason", standing->reason}});
+      context_.log.debug(
+          "consumer: partition stands still",
+          {{"topic", partition.topic}, {"partition", partition.partition}, {"reason", standing->reason}});
       context_.poller.send(Halted{letter.assignment});
     } else {
       context_.board.unanswered();
-      context_.log.warn("consumer: position not known yet",
-                        {{"partition", text_of(partition)}, {"reason", std::get<NotNow>(looked_up).reason}});
+      context_.log.warn("consumer: position not known yet", {{"topic", partition.topic},
+                                                             {"partition", partition.partition},
+                                                             {"reason", std::get<NotNow>(looked_up).reason}});
       context_.poller.send(AskAgain{letter.assignment});
     }
   } catch (...) {
     const auto failure = inbox::describe(std::current_exception());
-    context_.log.warn(
-        "consumer: position could not be looked up",
-        {{"partition", text_of(partition)}, {"fault", name_of(failure.fault)}, {"error", failure.message}});
+    context_.log.warn("consumer: position could not be looked up", {{"topic", partition.topic},
+                                                                    {"partition", partition.partition},
+                                                                    {"fault", name_of(failure.fault)},
+                                                                    {"error", failure.message}});
     context_.poller.send(AskAgain{letter.assignment});
   }
 }
@@ -280,7 +283,9 @@ void Ingester::advance(const Batch& batch, const std::vector<std::int32_t>& mism
     Shard& shard = *part.shard;
     if (std::find(mismatched.begin(), mismatched.end(), shard.position.shard_id) != mismatched.end()) {
       context_.log.warn("consumer: position is not what was expected; looking it up again",
-                        {{"partition", text_of(shard.assignment.partition)}, {"expected", shard.position.next_offset}});
+                        {{"topic", shard.assignment.partition.topic},
+                         {"partition", shard.assignment.partition.partition},
+                         {"expected", shard.position.next_offset}});
       out_of_step(shard);
       continue;
     }
@@ -305,7 +310,7 @@ void Ingester::end_standing() {
     if (!shard.reading || !shard.proven || !shard.standing_reason) continue;
     try {
       inbox::resume_shard(connection_, shard.position.shard_id, *shard.standing_reason);
-      context_.log.info("consumer: readable again", {{"partition", text_of(partition)}});
+      context_.log.info("consumer: readable again", {{"topic", partition.topic}, {"partition", partition.partition}});
       shard.standing_reason.reset();
     } catch (...) {
       any_proven_ = true;
@@ -345,7 +350,8 @@ void Ingester::drop_recreated(Batch& batch) {
     std::erase_if(batch.parts, [&](const Part& part) { return part.shard->assignment.partition.topic == topic; });
     for (auto& [partition, shard] : shards_) {
       if (partition.topic != topic || !shard.reading) continue;
-      context_.log.warn("consumer: the topic has another id; looking it up again", {{"partition", text_of(partition)}});
+      context_.log.warn("consumer: the topic has another id; looking it up again",
+                        {{"topic", partition.topic}, {"partition", partition.partition}});
       out_of_step(shard);
     }
   }
@@ -359,13 +365,15 @@ void Ingester::out_of_step(Shard& shard) {
 void Ingester::handle(const PartitionError& error) {
   Shard& shard = *error.shard;
   if (!shard.reading) return;
-  const std::string partition = text_of(shard.assignment.partition);
+  const kafka::TopicPartition& partition = shard.assignment.partition;
   if (is_passing(error.code)) {
-    context_.log.warn("consumer: the client goes on by itself", {{"partition", partition}, {"error", error.message}});
+    context_.log.warn("consumer: the client goes on by itself",
+                      {{"topic", partition.topic}, {"partition", partition.partition}, {"error", error.message}});
     return;
   }
   if (is_corruption(error.code) && ++shard.corrupt_reads < most_corrupt_reads) {
-    context_.log.warn("consumer: corrupt records; reading again", {{"partition", partition}, {"error", error.message}});
+    context_.log.warn("consumer: corrupt records; reading again",
+                      {{"topic", partition.topic}, {"partition", partition.partition}, {"error", error.message}});
     out_of_step(shard);
     return;
   }
@@ -385,9 +393,11 @@ void Ingester::halt(Shard& shard, const Break& broken) {
   shard.reading = false;
   // Tried again every few seconds, and no better: that is known.
   const bool is_known = shard.standing_reason == broken.reason;
-  context_.log.write(
-      is_known ? base::LogLevel::debug : base::LogLevel::error, "consumer: halted",
-      {{"partition", text_of(shard.assignment.partition)}, {"reason", broken.reason}, {"look", "inboxd shards list"}});
+  context_.log.write(is_known ? base::LogLevel::debug : base::LogLevel::error, "consumer: halted",
+                     {{"topic", shard.assignment.partition.topic},
+                      {"partition", shard.assignment.partition.partition},
+                      {"reason", broken.reason},
+                      {"look", "inboxd shards list"}});
   try {
     const auto how = shard.standing_reason && !is_known ? inbox::Halt::replace : inbox::Halt::keep_first;
     inbox::halt_shard(connection_, shard.position.shard_id, broken.reason, broken.gap, how);

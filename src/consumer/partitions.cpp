@@ -64,7 +64,10 @@ LookedUp look_up(inbox::Connection& connection, rd_kafka_t* client, const Topics
     log.error(
         "consumer: the database is behind the group's offset (restored or failed over?); reading again from its "
         "position",
-        {{"partition", text_of(partition)}, {"position", position->next_offset}, {"group_offset", *committed.value()}});
+        {{"topic", partition.topic},
+         {"partition", partition.partition},
+         {"position", position->next_offset},
+         {"group_offset", *committed.value()}});
   }
   return Ready{*position, topic};
 }

@@ -265,7 +265,8 @@ void Poller::seek_and_resume(const std::vector<Found>& found) {
     Partition& partition = partitions_.at(found[i].assignment.partition);
     const auto code = seek->elems[i].err;
     if (error != nullptr || code != RD_KAFKA_RESP_ERR_NO_ERROR) {
-      log_.debug("consumer: cannot seek yet", {{"partition", text_of(found[i].assignment.partition)},
+      log_.debug("consumer: cannot seek yet", {{"topic", found[i].assignment.partition.topic},
+                                               {"partition", found[i].assignment.partition.partition},
                                                {"error", rd_kafka_err2str(code)}});
       partition.ask_at = Clock::now() + ask_again_after;
       partition.refusals = code == RD_KAFKA_RESP_ERR__STATE ? partition.refusals + 1 : 0;
@@ -273,7 +274,9 @@ void Poller::seek_and_resume(const std::vector<Found>& found) {
       has_ended = true;
       if (partition.halted) continue;
       log_.warn("consumer: the client reads a partition no longer and did not say why",
-                {{"partition", text_of(found[i].assignment.partition)}, {"offset", found[i].offset}});
+                {{"topic", found[i].assignment.partition.topic},
+                 {"partition", found[i].assignment.partition.partition},
+                 {"offset", found[i].offset}});
       continue;
     }
     partition.running = true;
@@ -281,8 +284,9 @@ void Poller::seek_and_resume(const std::vector<Found>& found) {
     partition.refusals = 0;
     kafka::add(resume, found[i].assignment.partition, RD_KAFKA_OFFSET_INVALID);
     kafka::add(offsets, found[i].assignment.partition, found[i].offset, found[i].leader_epoch);
-    log_.debug("consumer: reading",
-               {{"partition", text_of(found[i].assignment.partition)}, {"offset", found[i].offset}});
+    log_.debug("consumer: reading", {{"topic", found[i].assignment.partition.topic},
+                                     {"partition", found[i].assignment.partition.partition},
+                                     {"offset", found[i].offset}});
   }
   if (offsets->cnt > 0) rd_kafka_offsets_store(client_, offsets.get());  // before an ingester stores later ones
   if (resume->cnt > 0) rd_kafka_resume_partitions(client_, resume.get());

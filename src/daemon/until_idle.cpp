@@ -84,8 +84,10 @@ void UntilIdle::tell_stuck() const {
     log_.error("daemon: this topic does not exist, or may not be seen", {{"topic", topic}, {"look", "inboxd check"}});
   }
   for (const auto& [partition, reason] : halted_) {
-    log_.error("daemon: this partition is halted, its records are not all stored",
-               {{"partition", kafka::text_of(partition)}, {"reason", reason}, {"look", "inboxd shards list"}});
+    log_.error("daemon: this partition is halted, its records are not all stored", {{"topic", partition.topic},
+                                                                                    {"partition", partition.partition},
+                                                                                    {"reason", reason},
+                                                                                    {"look", "inboxd shards list"}});
   }
 }
 

@@ -350,7 +350,7 @@ TEST_CASE("--until-idle ends with 1 and names the partition where an operator ha
   Daemon second{stage.config, {"run", "--until-idle"}};
   CHECK(second.process().wait() == ExitStatus{1, 0});
   CHECK(second.count_in_log("this partition is halted") == 1);
-  CHECK(second.log().find(stage.topic + "/0") != std::string::npos);
+  CHECK(second.log().find("topic=" + stage.topic + " partition=0") != std::string::npos);
   CHECK(stage.database.number("select count(*) from inbox.event") == 15);
   CHECK(stage.database.number("select coalesce(sum(events), 0) from inbox.delivery") == 0);
 }
