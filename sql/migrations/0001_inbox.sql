@@ -224,7 +224,8 @@ create table inbox.instance (
   process_id   int not null,
   started_at   timestamptz not null default clock_timestamp(),
   last_seen_at timestamptz not null default clock_timestamp(),
-  stopped_at   timestamptz
+  stopped_at   timestamptz,
+  trouble      text  -- what it cannot do now, in a sentence: brokers that do not answer, a topic that they do not know
 );
 
 create table inbox.audit (

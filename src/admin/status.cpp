@@ -79,6 +79,13 @@ Verdict judge(const Situation& situation) {
   const bool somebody = std::any_of(situation.instances.begin(), situation.instances.end(),
                                     [](const auto& instance) { return !is_gone(instance); });
   if (!somebody) out.problems.push_back("no daemon is running");
+  for (const auto& instance : situation.instances) {
+    if (!instance.trouble || is_gone(instance)) continue;
+    const std::string trouble = instance.worker.host + ": " + *instance.trouble;
+    if (std::find(out.problems.begin(), out.problems.end(), trouble) == out.problems.end()) {
+      out.problems.push_back(trouble);
+    }
+  }
   for (const auto& handler : situation.handlers) judge_handler(handler, out);
   if (situation.quarantined.number > 0) {
     out.remarks.push_back(count_text(situation.quarantined) + " in quarantine");
@@ -142,7 +149,8 @@ Document document_of(const inbox::InstanceState& instance) {
           {"started_at", time_of(instance.started_at)},
           {"last_seen_at", time_of(instance.last_seen_at)},
           {"unseen_seconds", seconds_of(instance.unseen)},
-          {"is_gone", is_gone(instance)}};
+          {"is_gone", is_gone(instance)},
+          {"trouble", text_of(instance.trouble)}};
 }
 
 Document document_of(const Situation& situation) {

@@ -1,6 +1,12 @@
 #include "consumer/board.hpp"
 
 namespace inboxd::consumer {
+namespace {
+
+/// One question that got lost is no trouble.
+constexpr std::chrono::seconds long_unanswered{5};
+
+}  // namespace
 
 void Board::assigned(const kafka::TopicPartition& partition) {
   const std::lock_guard lock{mutex_};
@@ -34,6 +40,27 @@ void Board::advanced(const kafka::TopicPartition& partition, std::int64_t positi
 void Board::complained(const std::string& error) {
   const std::lock_guard lock{mutex_};
   complaints_[error] += 1;
+}
+
+void Board::unanswered(Clock::time_point now) {
+  complained("unanswered");
+  const std::lock_guard lock{mutex_};
+  if (!unanswered_since_) unanswered_since_ = now;
+}
+
+void Board::answered(std::vector<std::string> unknown_topics) {
+  const std::lock_guard lock{mutex_};
+  unanswered_since_.reset();
+  unknown_topics_ = std::move(unknown_topics);
+}
+
+std::optional<std::string> Board::trouble(Clock::time_point now) const {
+  const std::lock_guard lock{mutex_};
+  if (unanswered_since_ && now - *unanswered_since_ >= long_unanswered) return "the brokers do not answer";
+  if (unknown_topics_.empty()) return std::nullopt;
+  std::string names;
+  for (const std::string& name : unknown_topics_) names += (names.empty() ? "" : ", ") + name;
+  return "the brokers know no topic " + names + ", or may not show it";
 }
 
 std::map<std::string, std::uint64_t> Board::complaints() const {

@@ -1,7 +1,9 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,7 @@ namespace inboxd::consumer {
 /// whoever asks. Any thread.
 class Board final {
  public:
+  using Clock = std::chrono::steady_clock;
   enum class State { looking_up, reading, halted };
   struct Entry {
     kafka::TopicPartition partition;
@@ -30,7 +33,9 @@ class Board final {
   /// The client or a broker complains: `_ALL_BROKERS_DOWN`. The library's own names, so there are only so many.
   void complained(const std::string& error);
   /// A question about topics or offsets got no answer in time. The library itself says little while it cannot connect.
-  void unanswered() { complained("unanswered"); }
+  void unanswered(Clock::time_point now = Clock::now());
+  /// One about all configured topics got one: they know no topics of these names.
+  void answered(std::vector<std::string> unknown_topics);
 
   /// From an ingester, after COMMIT.
   void advanced(const kafka::TopicPartition& partition, std::int64_t position, std::uint64_t received);
@@ -38,6 +43,8 @@ class Board final {
   /// Those that are assigned now.
   std::vector<Entry> entries() const;
   std::map<std::string, std::uint64_t> complaints() const;
+  /// What keeps records from coming, in a sentence for `status`.
+  std::optional<std::string> trouble(Clock::time_point now) const;
 
  private:
   struct Known {
@@ -48,6 +55,8 @@ class Board final {
   /// Counts outlive an assignment, so that they never fall; as many as the group has partitions.
   std::map<kafka::TopicPartition, Known> known_;
   std::map<std::string, std::uint64_t> complaints_;
+  std::optional<Clock::time_point> unanswered_since_;
+  std::vector<std::string> unknown_topics_;
 };
 
 /// `reading`.

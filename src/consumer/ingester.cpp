@@ -47,6 +47,7 @@ Ingester::Ingester(IngesterContext context, int number)
       queue_{rd_kafka_queue_new(context_.client)},
       connection_{context_.settings.database, name_, context_.watchdog, context_.log},
       store_{context_.settings, context_.owner, connection_, context_.hand_off, context_.counts, context_.log},
+      asks_for_all_{number == 0},
       entries_left_{number == 0 ? context_.topics.entries().size() : 0} {}
 
 Ingester::~Ingester() {
@@ -327,6 +328,7 @@ void Ingester::answer(const CheckIncarnations&) {
   for (const auto& [partition, shard] : shards_) {
     if (shard.reading && !shard.position.incarnation.empty()) names.insert(partition.topic);
   }
+  if (asks_for_all_) names.merge(context_.topics.names());
   // One question for all of them: brokers that are away cost the time for one, however many topics there are.
   const auto described = kafka::describe_topics(context_.client, {names.begin(), names.end()}, kafka::Timeout{1'000});
   if (!described) {
@@ -335,6 +337,10 @@ void Ingester::answer(const CheckIncarnations&) {
   }
   std::map<std::string, std::string> now;
   for (const auto& topic : described.value()) now[topic.name] = topic.incarnation;
+  if (asks_for_all_) {
+    std::erase_if(names, [&](const std::string& name) { return now.contains(name); });
+    context_.board.answered({names.begin(), names.end()});
+  }
   for (auto& [partition, shard] : shards_) {
     if (!shard.reading || shard.position.incarnation.empty()) continue;
     const auto known = now.find(partition.topic);

@@ -101,6 +101,7 @@ class Ingester final {
   base::Mailbox<ToIngester> letters_;
   std::map<kafka::TopicPartition, Shard> shards_;
   /// Entries of the configuration whose first start this ingester sees to: one ingester, all of them.
+  const bool asks_for_all_;  ///< one of them looks after the topics that nobody reads, too
   std::size_t entries_left_;
   std::chrono::steady_clock::time_point start_entries_at_{};
   std::unordered_map<MessageSource, Shard*, HashSource> by_source_;

@@ -25,6 +25,14 @@ const config::Topic* Topics::find(const std::string& name) const {
   return nullptr;
 }
 
+std::set<std::string> Topics::names() const {
+  std::set<std::string> out;
+  for (const config::Topic& topic : topics_) {
+    if (!topic.name.empty()) out.insert(topic.name);
+  }
+  return out;
+}
+
 std::vector<std::string> Topics::subscription() const {
   std::vector<std::string> out;
   for (const config::Topic& topic : topics_) out.push_back(topic.name.empty() ? topic.pattern : topic.name);

@@ -2,6 +2,7 @@
 #include <regex.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ class Topics final {
   const config::Topic* find(const std::string& name) const;
 
   const std::vector<config::Topic>& entries() const { return topics_; }
+
+  /// Those that are configured by name.
+  std::set<std::string> names() const;
 
   /// What the client subscribes to: names, and patterns as they are (they begin with ^).
   std::vector<std::string> subscription() const;

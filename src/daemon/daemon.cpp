@@ -28,7 +28,11 @@ Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::
       settler_{settings.database, owner, watchdog_, log},
       dispatcher_{settings.dispatch, settings.database, owner, watchdog_, settler_, log},
       consumer_{settings, owner, dispatcher_, watchdog_, log, settings.tracing.is_off() ? nullptr : tracer_.get()},
-      maintenance_{settings, {owner, host_name(), static_cast<int>(getpid())}, watchdog_, log} {}
+      maintenance_{settings,
+                   {owner, host_name(), static_cast<int>(getpid())},
+                   [this] { return consumer_.board().trouble(std::chrono::steady_clock::now()); },
+                   watchdog_,
+                   log} {}
 
 std::optional<base::Problem> Daemon::start(std::vector<dispatcher::HandlerSetup> handlers) {
   tracer_->start();

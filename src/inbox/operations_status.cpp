@@ -61,6 +61,7 @@ std::vector<InstanceState> read_instances(Connection& connection) {
     instance.started_at = row.int8();
     instance.last_seen_at = row.int8();
     instance.unseen = std::chrono::microseconds{row.int8()};
+    instance.trouble = row.maybe_text();
     out.push_back(std::move(instance));
   }
   return out;

@@ -39,6 +39,7 @@ struct InstanceState {
   event::Microseconds started_at = 0;
   event::Microseconds last_seen_at = 0;
   std::chrono::microseconds unseen{0};         ///< by the database's clock
+  std::optional<std::string> trouble;          ///< what it could not do when it was last seen
 };
 std::vector<InstanceState> read_instances(Connection& connection);
 

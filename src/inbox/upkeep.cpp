@@ -63,9 +63,11 @@ std::int64_t trim_old_rows(Connection& connection, std::optional<std::chrono::mi
       .as<std::int64_t>();
 }
 
-void instance_seen(Connection& connection, const InstanceIdentity& identity, bool stopped) {
-  connection.access().run(statements::instance_seen, pqxx::params{identity.instance_id.text(), identity.host,
-                                                                  INBOXD_VERSION, identity.process_id, stopped});
+void instance_seen(Connection& connection, const InstanceIdentity& identity, bool stopped,
+                   const std::optional<std::string>& trouble) {
+  connection.access().run(
+      statements::instance_seen,
+      pqxx::params{identity.instance_id.text(), identity.host, INBOXD_VERSION, identity.process_id, stopped, trouble});
 }
 
 std::optional<OldestTransaction> find_oldest_transaction(Connection& connection) {

@@ -30,7 +30,9 @@ struct InstanceIdentity {
   std::string host;
   int process_id = 0;
 };
-void instance_seen(Connection& connection, const InstanceIdentity& identity, bool stopped);
+/// `trouble`: what it cannot do now, in a sentence.
+void instance_seen(Connection& connection, const InstanceIdentity& identity, bool stopped,
+                   const std::optional<std::string>& trouble = std::nullopt);
 
 /// Behind the oldest transaction vacuum cannot clean up: who has it.
 struct OldestTransaction {

@@ -19,9 +19,10 @@ constexpr std::chrono::seconds old_transaction = 5min;
 
 }  // namespace
 
-Maintenance::Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity, inbox::Watchdog& watchdog,
-                         base::Logger& log)
+Maintenance::Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity, Trouble trouble,
+                         inbox::Watchdog& watchdog, base::Logger& log)
     : identity_{std::move(identity)},
+      trouble_{std::move(trouble)},
       log_{log},
       connection_{settings.database, "maintenance", watchdog, log},
       retention_{settings.retention} {}
@@ -88,7 +89,7 @@ bool Maintenance::is_stopping() {
   return stopping_;
 }
 
-void Maintenance::sign_of_life() { inbox::instance_seen(connection_, identity_, false); }
+void Maintenance::sign_of_life() { inbox::instance_seen(connection_, identity_, false, trouble_()); }
 
 /// After a failover to a standby that had not heard of a handler yet, or a restore, nothing is owed to it.
 void Maintenance::keep_handlers() {

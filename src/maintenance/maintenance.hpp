@@ -30,8 +30,11 @@ class Maintenance final {
     std::chrono::seconds pinned{0};            ///< age of a transaction that pins vacuum; 0: none
   };
 
-  Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity, inbox::Watchdog& watchdog,
-              base::Logger& log);
+  /// What this process cannot do now, in a sentence.
+  using Trouble = std::function<std::optional<std::string>()>;
+
+  Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity, Trouble trouble,
+              inbox::Watchdog& watchdog, base::Logger& log);
   ~Maintenance();
   Maintenance(const Maintenance&) = delete;
   Maintenance& operator=(const Maintenance&) = delete;
@@ -73,6 +76,7 @@ class Maintenance final {
   void look_around();
 
   const inbox::InstanceIdentity identity_;
+  const Trouble trouble_;
   base::Logger& log_;
   inbox::Connection connection_;
   mutable std::mutex mutex_;

@@ -29,6 +29,10 @@ TEST_CASE("status tells positions, lag, what handlers owe and which daemons live
   CHECK(document.at("handlers").at(0).at("leased") == 5);
   CHECK(document.at("instances").at(0).at("host") == "host-a");
   CHECK(document.at("quarantined") == 1);
+  CHECK(document.at("instances").at(0).at("trouble").is_null());
+
+  inbox::instance_seen(inbox.connection(), {inbox.owner, "host-a", 42}, false, "the brokers do not answer");
+  CHECK(Desk{inbox}.ask("status").document.at("verdict") == "host-a: the brokers do not answer; 1 in quarantine");
 }
 
 TEST_CASE("a daemon that said goodbye is not counted as running") {

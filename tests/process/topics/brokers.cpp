@@ -28,7 +28,8 @@ TEST_CASE("a topic that may not be read and one that does not exist: others go o
   Stage stage{2};
   const auto denied = stage.kafka.create_topic(1);
   stage.config.topics.push_back("{name: " + denied + "}");
-  stage.config.topics.push_back("{name: " + random_name("absent") + "}");
+  const auto absent = random_name("absent");
+  stage.config.topics.push_back("{name: " + absent + "}");
   const std::string id = "3c000000-0000-4000-8000-000000000001";
   stage.kafka.produce({event_message(denied, id)});
   const auto reason = [&] {
@@ -50,6 +51,9 @@ TEST_CASE("a topic that may not be read and one that does not exist: others go o
   stage.note({id});
   CHECK(stage.wait_done().is_perfect());
   wait_until("the reason is gone", [&] { return reason() == 0; });
+  wait_until("status names the topic that does not exist", [&] {
+    return command(stage.config, {"status"}).out.find("the brokers know no topic " + absent) != std::string::npos;
+  });
 }
 
 TEST_CASE(

@@ -51,6 +51,17 @@ TEST_CASE("a halted partition, a paused handler and a missing daemon are problem
   CHECK(judge(silent).sentence() == "no daemon is running");
 }
 
+TEST_CASE("what troubles a daemon is a problem, said once for a host, as long as it lives") {
+  auto situation = quiet();
+  situation.instances[0].worker.host = "a";
+  situation.instances[0].trouble = "the brokers do not answer";
+  situation.instances.push_back(situation.instances[0]);
+  CHECK(judge(situation).sentence() == "a: the brokers do not answer");
+  CHECK_FALSE(judge(situation).is_well);
+  situation.instances[0].unseen = situation.instances[1].unseen = minutes{2};
+  CHECK(judge(situation).sentence() == "no daemon is running");
+}
+
 TEST_CASE("dead letters, a backlog and quarantine are remarks: all runs, somebody should look one day") {
   auto situation = quiet();
   situation.handlers[0].dead = {12, false};

@@ -1,0 +1,32 @@
+#include "consumer/board.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+namespace inboxd::consumer {
+
+using std::chrono::seconds;
+
+TEST_CASE("brokers that do not answer for a while are trouble until they answer") {
+  Board board;
+  const auto now = Board::Clock::now();
+  CHECK_FALSE(board.trouble(now));
+  board.unanswered(now);
+  CHECK_FALSE(board.trouble(now + seconds{4}));
+  board.unanswered(now + seconds{4});
+  CHECK(board.trouble(now + seconds{5}) == "the brokers do not answer");
+  board.answered({});
+  CHECK_FALSE(board.trouble(now + seconds{60}));
+}
+
+TEST_CASE("topics that the brokers do not know are trouble until they do") {
+  Board board;
+  const auto now = Board::Clock::now();
+  board.answered({"oders", "payments"});
+  CHECK(board.trouble(now) == "the brokers know no topic oders, payments, or may not show it");
+  board.answered({"payments"});
+  CHECK(board.trouble(now) == "the brokers know no topic payments, or may not show it");
+  board.answered({});
+  CHECK_FALSE(board.trouble(now));
+}
+
+}  // namespace inboxd::consumer
