@@ -79,6 +79,8 @@ TEST_CASE("the database is set back under load with work in hand: replayed, and 
   load.wait_for_more(500);
   load.finish();
   stage.wait_stored(load.produced());  // their numbers are given to new runs
+  const auto in_doubt = [&] { return daemon->count_in_log("settler: the database failed, trying again"); };
+  const int in_doubt_before = in_doubt();
   write_file(gate, "open");
   const auto tally = stage.wait_done();
   CHECK(daemon->process().is_running());
@@ -86,8 +88,10 @@ TEST_CASE("the database is set back under load with work in hand: replayed, and 
   const std::string log = daemon->log();
   const auto figure = log.rfind("leases_lost=");
   const int lost = figure == std::string::npos ? 0 : std::stoi(log.substr(figure + 12));
-  WARN("set back after " << called_before << " calls; leases lost: " << lost << ": " << tally.text());
-  CHECK(lost > 0);
+  WARN("set back after " << called_before << " calls; leases lost: " << lost << ", in doubt "
+                         << in_doubt() - in_doubt_before << " times: " << tally.text());
+  // What the held calls said was sent: over a session of the database as it was, or to the one that was set back.
+  CHECK((lost > 0 || in_doubt() > in_doubt_before));
   CHECK(tally.is_perfect());
   CHECK(stage.database.number("select count(*) from inbox.failure") == 0);
 
