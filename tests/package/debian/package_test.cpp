@@ -7,6 +7,7 @@
 #include "package/support/made.hpp"
 #include "process/support/stage.hpp"
 #include "support/http.hpp"
+#include "support/proxy.hpp"
 
 using namespace inboxd::support;
 using Catch::Matchers::ContainsSubstring;
@@ -123,6 +124,11 @@ TEST_CASE("the unit runs in a real systemd: ready, credentials, user, reload, wa
   CHECK(machine.must({"stat", "--format", "%U", "/proc/" + process}) != "root");
   CHECK_THAT(machine.must({"cat", "/proc/" + process + "/status"}), ContainsSubstring("CapBnd:\t0000000000000000"));
 
+  const std::string niceness = "for task in /proc/" + process +
+                               "/task/*; do case $(cat $task/comm) in admin*) "
+                               "sed 's/.*) //' $task/stat | cut -d ' ' -f 17 ;; esac; done | sort -u";
+  CHECK(machine.must({"sh", "-c", niceness}) == "10");  // the admin port gives way
+
   const std::string good = site.stage.config.text();
   write_file(machine / "etc/inboxd/inboxd.yaml", "bogus: true\n");
   CHECK_FALSE(machine.succeeds({"systemctl", "reload", unit}));
@@ -204,6 +210,29 @@ TEST_CASE("an upgrade keeps what was edited and runs the new one; removed it sto
       machine
           .must({"find", "/etc", "/usr", "/var", "/root", "-xdev", "-name", "*inboxd*", "-not", "-path", "/var/log/*"})
           .empty());
+}
+
+TEST_CASE("an instance whose database is away is started again and again, and runs when it is back") {
+  Site site;
+  Machine& machine = site.machine;
+  site.install(made().newer.daemon);
+  const std::string second = "inboxd@second.service";
+  Proxy proxy{port_of(site.stage.config.url)};
+  proxy.refuse(true);
+  site.stage.config.url = url_with_port(site.stage.config.url, proxy.port());
+  site.stage.config.sections["database"] = "deadline: 1s";
+  site.configure("second");
+  fs::create_directories(machine / "etc/systemd/system/inboxd@.service.d");
+  write_file(machine / "etc/systemd/system/inboxd@.service.d/test.conf", "[Service]\nRestartSec=100ms\n");
+  machine.must({"systemctl", "daemon-reload"});
+  machine.must({"systemctl", "start", "--no-block", second});
+  wait_until("it was started again", [&] { return std::stoi(machine.property(second, "NRestarts")) >= 2; });
+  CHECK(site.state(second) == "activating");
+  CHECK_THAT(machine.journal(second), ContainsSubstring("waiting for the database") && ContainsSubstring("status=69"));
+  proxy.refuse(false);
+  wait_until("it runs", [&] { return site.state(second) == "active"; });
+  site.stage.produce(50);
+  CHECK(site.stage.wait_done().is_perfect());
 }
 
 TEST_CASE("the headers' package has what it takes to build a handler, and nothing that runs") {
