@@ -30,7 +30,7 @@ struct HandlerSetup {
   config::Handler settings;
   std::unique_ptr<plugin::Instance> instance;
   bool paused = false;
-  inbox::Registered registered;                ///< as the database knows it, should it forget
+  inbox::Registered registered{};              ///< as the database knows it, should it forget
 };
 
 /// Has handlers work through their deliveries: takes in hand what was born leased (HandOff) and what is due in the
