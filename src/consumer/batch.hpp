@@ -26,7 +26,6 @@ struct Shard {
   inbox::ShardPosition position;               ///< next_offset: what the database is expected to say
   envelope::TopicRules rules;
   std::shared_ptr<const inbox::Place> place;
-  int corrupt_reads = 0;                       ///< in a row
   /// It was not readable, and is read again: the reason stays until a record, or the end, was read.
   std::optional<std::string> standing_reason;
   bool proven = false;  ///< something was read since the position was looked up

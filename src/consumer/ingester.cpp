@@ -15,8 +15,9 @@ namespace {
 constexpr int idle_wait_ms = 100;
 /// Records taken from the queue at once.
 constexpr std::size_t portion = 500;
-/// Corrupt reads of one partition in a row before it is halted.
-constexpr int most_corrupt_reads = 3;
+/// Corrupt reads of one partition in a row before it is halted. The network may have done it once; each further read
+/// takes a rebalance, because the client library does not go on by itself.
+constexpr int most_corrupt_reads = 2;
 constexpr int most_chores_pending = 2;
 constexpr std::chrono::seconds start_entries_again_after{1};
 
@@ -292,7 +293,7 @@ void Ingester::advance(const Batch& batch, const std::vector<std::int32_t>& mism
     }
     shard.position.next_offset = part.next_offset;
     if (part.leader_epoch >= 0) shard.position.leader_epoch = part.leader_epoch;
-    shard.corrupt_reads = 0;
+    corrupt_reads_.erase(shard.assignment.partition);
     context_.board.advanced(shard.assignment.partition, part.next_offset, part.messages.size());
     kafka::add(offsets, shard.assignment.partition, part.next_offset, part.leader_epoch);
   }
@@ -377,7 +378,7 @@ void Ingester::handle(const PartitionError& error) {
                       {{"topic", partition.topic}, {"partition", partition.partition}, {"error", error.message}});
     return;
   }
-  if (is_corruption(error.code) && ++shard.corrupt_reads < most_corrupt_reads) {
+  if (is_corruption(error.code) && ++corrupt_reads_[shard.assignment.partition] < most_corrupt_reads) {
     context_.log.warn("consumer: corrupt records; reading again",
                       {{"topic", partition.topic}, {"partition", partition.partition}, {"error", error.message}});
     out_of_step(shard);

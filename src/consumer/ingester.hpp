@@ -101,6 +101,8 @@ class Ingester final {
   base::Mailbox<ToIngester> letters_;
   std::map<kafka::TopicPartition, Shard> shards_;
   /// Entries of the configuration whose first start this ingester sees to: one ingester, all of them.
+  /// In a row; they outlive an assignment, because reading again takes a new one.
+  std::map<kafka::TopicPartition, int> corrupt_reads_;
   const bool asks_for_all_;  ///< one of them looks after the topics that nobody reads, too
   std::size_t entries_left_;
   std::chrono::steady_clock::time_point start_entries_at_{};

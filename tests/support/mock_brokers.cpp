@@ -55,6 +55,26 @@ void MockBrokers::unseat(const std::string& topic, int partition) {
   must(rd_kafka_mock_partition_set_leader(cluster_->brokers.get(), topic.c_str(), partition, -1), "unseat");
 }
 
+void MockBrokers::coordinate(const std::string& group) {
+  must(rd_kafka_mock_coordinator_set(cluster_->brokers.get(), "group", group.c_str(), leader), "coordinate " + group);
+}
+
+std::int64_t MockBrokers::committed(const std::string& group, const std::string& topic, int partition) const {
+  constexpr int patience_ms = 5'000;
+  rd_kafka_conf_t* const conf = rd_kafka_conf_new();
+  std::array<char, 512> error{};
+  rd_kafka_conf_set(conf, "bootstrap.servers", addresses().c_str(), error.data(), error.size());
+  rd_kafka_conf_set(conf, "group.id", group.c_str(), error.data(), error.size());
+  const std::unique_ptr<rd_kafka_t, void (*)(rd_kafka_t*)> client{
+      rd_kafka_new(RD_KAFKA_CONSUMER, conf, error.data(), error.size()), rd_kafka_destroy};
+  if (client == nullptr) throw std::runtime_error{error.data()};
+  const std::unique_ptr<rd_kafka_topic_partition_list_t, void (*)(rd_kafka_topic_partition_list_t*)> asked{
+      rd_kafka_topic_partition_list_new(1), rd_kafka_topic_partition_list_destroy};
+  rd_kafka_topic_partition_list_add(asked.get(), topic.c_str(), partition);
+  must(rd_kafka_committed(client.get(), asked.get(), patience_ms), "ask for the group's offset");
+  return asked->elems[0].offset < 0 ? -1 : asked->elems[0].offset;
+}
+
 void MockBrokers::refuse_commits(int times) {
   for (int i = 0; i < times; ++i) {
     rd_kafka_mock_push_request_errors(cluster_->brokers.get(), offset_commit, 1, RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION);

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -21,6 +22,10 @@ class MockBrokers final {
   void elect(const std::string& topic, int partition);
   /// Nobody leads the partition until somebody is elected.
   void unseat(const std::string& topic, int partition);
+  /// Who coordinates the group: the one broker that there is, else it may be one that nobody reaches.
+  void coordinate(const std::string& group);
+  /// The group's offset; -1: none.
+  std::int64_t committed(const std::string& group, const std::string& topic, int partition) const;
   /// The next so many commits of offsets are refused as those of a member that the group has left behind.
   void refuse_commits(int times);
 

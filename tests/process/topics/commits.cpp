@@ -12,6 +12,7 @@ TEST_CASE("a commit of offsets that the group refuses is made later, and costs n
   Stage stage{1};
   stage.config.brokers = brokers.addresses();
   brokers.create_topic(stage.topic, 1);
+  brokers.coordinate(stage.config.group);
   const auto daemon = stage.start();
   brokers.refuse_commits(3);
   Kafka kafka{brokers.addresses()};
@@ -27,6 +28,6 @@ TEST_CASE("a commit of offsets that the group refuses is made later, and costs n
   CHECK(tally.is_perfect());
   CHECK(tally.calls == 50);
   daemon->wait_log("not committed; tried again");
-  wait_until("it is committed", [&] { return kafka.committed(stage.config.group, stage.topic)[0] == 50; });
+  wait_until("it is committed", [&] { return brokers.committed(stage.config.group, stage.topic, 0) == 50; });
   CHECK(daemon->process().is_running());
 }

@@ -12,6 +12,7 @@ TEST_CASE(
   MockBrokers brokers;
   Stage stage{1};
   stage.config.brokers = brokers.addresses();
+  brokers.coordinate(stage.config.group);
   const std::string prefix = random_name("family");
   stage.config.topics = {"{pattern: \"^" + prefix + "\\\\.\", start: end}"};
   const std::string well = prefix + ".well", ill = prefix + ".ill";

@@ -18,6 +18,7 @@ struct CutOff {
   CutOff() {
     stage.config.brokers = brokers.addresses();
     brokers.create_topic(stage.topic, 2);
+    brokers.coordinate(stage.config.group);
   }
   void produce(int partition, int count) {
     std::vector<Message> messages;
