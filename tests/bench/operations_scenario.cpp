@@ -64,19 +64,20 @@ void fill(const Options& options, const std::string& database_url) {
       "from generate_series(0, EVENTS - 1) n",
 
       "insert into inbox.outcome (handler_id, shard_id, offsets, outcome, attempts, finished_at) "
-      "select 1, shard_id, int8multirange(int8range(o, o + 500)), 'done', 1, TIME(o * PARTITIONS) "
+      "select HANDLER, shard_id, int8multirange(int8range(o, o + 500)), 'done', 1, TIME(o * PARTITIONS) "
       "from inbox.shard, generate_series(0, EVENTS / PARTITIONS * 9 / 10 - 500, 500) o",
 
       "insert into inbox.delivery (handler_id, shard_id, pending, events, due_at, received_from, received_to) "
-      "select 1, shard_id, int8multirange(int8range(o, o + 50)), 50, TIME(o * PARTITIONS), TIME(o * PARTITIONS), now() "
+      "select HANDLER, shard_id, int8multirange(int8range(o, o + 50)), 50, TIME(o * PARTITIONS), TIME(o * PARTITIONS), "
+      "now() "
       "from inbox.shard, generate_series(EVENTS / PARTITIONS * 9 / 10, EVENTS / PARTITIONS - 50, 50) o",
 
       "insert into inbox.failure (event_id, handler_id, attempt, occurred_at, error_class, message, duration) "
-      "select inbox.bench_id(n), 1, 1, TIME(n), 'timeout', 'too slow', interval '1 s' "
+      "select inbox.bench_id(n), HANDLER, 1, TIME(n), 'timeout', 'too slow', interval '1 s' "
       "from generate_series(0, EVENTS - 1, 1000) n",
 
       "insert into inbox.dead_letter (handler_id, event_id, shard_id, \"offset\", event_type, received_at, attempts, "
-      "reasons) select 1, inbox.bench_id(n), inbox.bench_shard(n % PARTITIONS), n / PARTITIONS, 'order.placed', "
+      "reasons) select HANDLER, inbox.bench_id(n), inbox.bench_shard(n % PARTITIONS), n / PARTITIONS, 'order.placed', "
       "TIME(n), "
       "3, '[{\"error_class\": \"timeout\"}]' from generate_series(0, EVENTS - 1, 10000) n",
 
@@ -93,6 +94,7 @@ void fill(const Options& options, const std::string& database_url) {
       sql = std::regex_replace(sql, time, "(now() - interval '1 day' * (DAYS::float8 * (EVENTS - $1) / EVENTS))");
       sql = replaced(std::move(sql), "EVENTS", std::to_string(options.events) + "::bigint");
       sql = replaced(std::move(sql), "PARTITIONS", std::to_string(options.partitions));
+      sql = replaced(std::move(sql), "HANDLER", "(select handler_id from inbox.handler)");
       sql = replaced(std::move(sql), "DAYS", std::to_string(days - 1));
       session.run(sql);
     }
