@@ -331,7 +331,7 @@ void add_database(std::vector<MetricRow>& rows) {
                          }));
   rows.push_back(gauge("database_connections", "Open connections to the database.", {},
                        [](const Figures& figures, Exposition& out) {
-                         if (figures.connections != nullptr) out.add(figures.connections->open.load());
+                         if (figures.connections != nullptr) out.add(figures.connections->open());
                        }));
   rows.push_back(counter("database_connections_opened_total", "Connections that were opened.", {},
                          [](const Figures& figures, Exposition& out) {

@@ -138,8 +138,7 @@ void Connection::Access::open() {
       throw DatabaseError{{Fault::reconnect, "", message}};
     }
     raw = fresh;
-    watchdog.counts().opened += 1;
-    watchdog.counts().open += 1;
+    watchdog.counts().add(this, PQsocket(raw));
     session = std::make_unique<pqxx::connection>(pqxx::connection::seize_raw_connection(fresh));
     session->set_verbosity(pqxx::error_verbosity::verbose);
     session->set_notice_handler([this](pqxx::zview text) { read_notice(text); });
@@ -157,7 +156,7 @@ void Connection::Access::open() {
 }
 
 void Connection::Access::close() noexcept {
-  if (session != nullptr) watchdog.counts().open -= 1;
+  watchdog.counts().forget(this);
   session.reset();
   raw = nullptr;
   prepared_.clear();

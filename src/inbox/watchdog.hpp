@@ -1,5 +1,4 @@
 #pragma once
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -7,13 +6,9 @@
 #include <mutex>
 #include <thread>
 
-namespace inboxd::inbox {
+#include "inbox/connection_counts.hpp"
 
-/// Connections that share a watchdog, since the start. Any thread reads.
-struct ConnectionCounts {
-  std::atomic<std::int64_t> open{0};
-  std::atomic<std::uint64_t> opened{0}, refused{0};
-};
+namespace inboxd::inbox {
 
 /// Shuts sockets down whose statement takes longer than its deadline, because libpq blocks. One for all connections;
 /// its thread lives from construction to destruction.
