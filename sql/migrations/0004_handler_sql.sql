@@ -83,7 +83,7 @@ $$;
 -- two open transactions settle the same row. Returns every piece of those that were cut, the first being the old row.
 create function inbox.slice(p_owner uuid, p_fence bigint, p_ids bigint[], p_size int)
 returns table (parent bigint, delivery_id bigint, pending text)
-language plpgsql set lock_timeout = '10s' set client_connection_check_interval = '5s' as $$
+language plpgsql set lock_timeout = '10s' as $$
 #variable_conflict use_column
 declare
   d inbox.delivery;

@@ -35,9 +35,6 @@ plugin::Verdict failure(std::string error_class, std::string message) {
 /// A statement was ended at the call's deadline, or for somebody's patience, and was not rolled back.
 bool ran_out_of_time(const inbox::CallEnd& end) { return end.unresolved && end.unresolved->sqlstate == "57014"; }
 
-/// What a lost connection is told as.
-constexpr std::string_view lost_connection = "08006";
-
 }  // namespace
 
 /// All of the chunk, transaction by transaction.
@@ -263,7 +260,7 @@ void Worker::note_repeat(base::LogLevel level) {
                       {"message", repeat_because_ ? repeat_because_->message : ""}});
 }
 
-bool Worker::is_lost() const { return !repeat_because_ || repeat_because_->sqlstate == lost_connection; }
+bool Worker::is_lost() const { return !repeat_because_ || repeat_because_->sqlstate == inbox::lost_connection; }
 
 /// Whether it is to be sought now whose fault it is.
 bool Worker::has_run_often_enough(InVain& tries) {

@@ -74,9 +74,9 @@ void DatabaseTransaction::add_opening(Pipeline& pipeline) {
     pipeline.run("begin isolation level read committed");
     WireParameters parameters;
     const std::string& role = settings_.handler_role.empty() ? std::string{"none"} : settings_.handler_role;
-    parameters.add(role.c_str(), role.size(), 0);
-    parameters.add(settings_.handler_search_path.c_str(), settings_.handler_search_path.size(), 0);
-    parameters.add(timeout.c_str(), timeout.size(), 0);
+    parameters.add(role);
+    parameters.add(settings_.handler_search_path);
+    parameters.add(timeout);
     add_daemons(pipeline, statements::tx_enter, parameters);
     begun_ = true;
     ++transaction_;
@@ -110,7 +110,7 @@ void DatabaseTransaction::add_forgetting(Pipeline& pipeline, const std::vector<s
 
 void DatabaseTransaction::add_role(Pipeline& pipeline, const std::string& role) {
   WireParameters parameters;
-  parameters.add(role.c_str(), role.size(), 0);
+  parameters.add(role);
   add_daemons(pipeline, statements::tx_role, parameters);
 }
 

@@ -19,8 +19,6 @@ constexpr std::string_view lease_lost = "IL001";
 /// Between two tries to learn what became of a COMMIT.
 constexpr milliseconds resolve_again{100};
 
-void add(WireParameters& to, const std::string& text) { to.add(text.c_str(), text.size(), 0); }
-
 std::vector<LeaseKey> keys_of(const std::vector<Settlement>& settlements) {
   std::vector<LeaseKey> out;
   for (const Settlement& settlement : settlements) out.push_back(settlement.key);
@@ -33,7 +31,7 @@ std::vector<LeaseKey> keys_of(const std::vector<Settlement>& settlements) {
 void DatabaseTransaction::add_leaving(Pipeline& pipeline) {
   const std::string timeout = std::to_string(settings_.deadline.count());
   WireParameters parameters;
-  add(parameters, timeout);
+  parameters.add(timeout);
   add_daemons(pipeline, statements::tx_leave, parameters);
 }
 
@@ -50,8 +48,8 @@ void DatabaseTransaction::add_settlements(Pipeline& pipeline, const std::vector<
       const std::string id = std::to_string(settlement.key.delivery_id), fence = std::to_string(settlement.key.fence),
                         offsets = settlement.done.text(), count = std::to_string(settlement.done.count());
       WireParameters parameters;
-      add(parameters, owner_);
-      for (const std::string* text : {&id, &fence, &offsets, &count}) add(parameters, *text);
+      parameters.add(owner_);
+      for (const std::string* text : {&id, &fence, &offsets, &count}) parameters.add(*text);
       add_daemons(pipeline, statements::tx_settle_part, parameters);
     } else {
       others.add(settlement);
@@ -60,7 +58,7 @@ void DatabaseTransaction::add_settlements(Pipeline& pipeline, const std::vector<
   }
   const auto add_arrays = [&](auto& arrays, const Statement& statement) {
     WireParameters parameters;
-    add(parameters, owner_);
+    parameters.add(owner_);
     arrays.each([&](ArrayParameter& array) { parameters.add(array.finish()); });
     add_daemons(pipeline, statement, parameters);
   };
@@ -77,9 +75,7 @@ CommitEnd DatabaseTransaction::commit(const std::vector<Settlement>& settlements
     forget_transaction();
     if (failure.fault == Fault::in_doubt) return resolve(settlements);
     end.kind = CommitEnd::Kind::repeat;
-    end.error = SqlError{};
-    end.error->sqlstate = failure.sqlstate.empty() ? "08006" : failure.sqlstate;
-    end.error->message = failure.message;
+    end.error = error_of(failure);
   }
   return end;
 }
@@ -135,7 +131,7 @@ CommitEnd DatabaseTransaction::owed_of(const std::vector<Settlement>& settlement
   const Sent sent = send(Effect::reads, settings_.deadline, false, [&](Pipeline& pipeline) {
     add_leaving(pipeline);  // whatever an earlier handler's function has made of the session
     WireParameters parameters;
-    add(parameters, owner_);
+    parameters.add(owner_);
     for (ArrayParameter* array : {&id, &fence, &settled}) parameters.add(array->finish());
     add_daemons(pipeline, statements::tx_still_owed, parameters);
   });
@@ -177,9 +173,7 @@ CommitEnd DatabaseTransaction::resolve(const std::vector<Settlement>& settlement
       // All of them are in one transaction: one that is still owed by us tells that nothing was committed.
       end.kind = owed.lost.size() < settlements.size() ? CommitEnd::Kind::repeat : CommitEnd::Kind::committed;
       if (end.kind == CommitEnd::Kind::repeat) {
-        end.error = SqlError{};
-        end.error->sqlstate = "08006";
-        end.error->message = "the connection broke during COMMIT; nothing was committed";
+        end.error = error_with(lost_connection, "the connection broke during COMMIT; nothing was committed");
       }
       return end;
     } catch (...) {

@@ -17,13 +17,6 @@ constexpr milliseconds grace{2'000};
 /// What a plan may say that was made before tables or rights changed; but also what a statement's data can bring about.
 bool may_be_stale(std::string_view sqlstate) { return sqlstate == "0A000" || sqlstate.substr(0, 2) == "42"; }
 
-SqlError plain_error(std::string sqlstate, std::string message) {
-  SqlError error;
-  error.sqlstate = std::move(sqlstate);
-  error.message = std::move(message);
-  return error;
-}
-
 std::unique_ptr<SqlResult> result_with(SqlError error) {
   auto result = std::make_unique<SqlResult>();
   result->error = std::move(error);
@@ -55,21 +48,21 @@ bool is_repeated_state(std::string_view sqlstate) {
 
 std::unique_ptr<SqlResult> DatabaseTransaction::execute(const SqlStatement& statement) {
   if (over_) {
-    SqlError error = first_error_.value_or(plain_error("25P02", "no statement can be run any more in this call"));
+    SqlError error = first_error_.value_or(error_with("25P02", "no statement can be run any more in this call"));
     error.will_repeat = must_repeat_;
     return result_with(std::move(error));
   }
   if (failed_) {
-    return result_with(plain_error("25P02", "a statement failed before; roll back to a savepoint first"));
+    return result_with(error_with("25P02", "a statement failed before; roll back to a savepoint first"));
   }
   if (auto why = refused_because(statement.text)) {
-    SqlError error = plain_error("0A000", "refused: the handler " + *why);
+    SqlError error = error_with("0A000", "refused: the handler " + *why);
     error.not_run = true;
     return failed(std::move(error));
   }
   if (Clock::now() >= frame_.deadline) {
     over_ = true;
-    return failed(plain_error("57014", "the call is past its deadline"));
+    return failed(error_with("57014", "the call is past its deadline"));
   }
   ran_ = true;
   try {
@@ -127,7 +120,7 @@ std::optional<SqlError> DatabaseTransaction::prepare(const SqlStatement& stateme
     auto merged =
         with_expression(statement.text, events_expression(access_.text_of(relation), statement.values.size()));
     if (!merged) {
-      return plain_error("0A000",
+      return error_with("0A000",
                          "this statement cannot see relation events: it must be INSERT, UPDATE, DELETE, MERGE, "
                          "SELECT, VALUES or WITH");
     }
@@ -184,7 +177,7 @@ void DatabaseTransaction::ended(std::string how) {
 }
 
 std::unique_ptr<SqlResult> DatabaseTransaction::lost(const DatabaseFailure& failure) {
-  SqlError error = plain_error(failure.sqlstate.empty() ? "08006" : failure.sqlstate, failure.message);
+  SqlError error = error_of(failure);
   error.will_repeat = true;
   if (std::exchange(running_, false)) lost_in_statement_ = true;
   return failed(std::move(error));
@@ -197,7 +190,7 @@ std::unique_ptr<SqlResult> DatabaseTransaction::describe(const SqlStatement& sta
   begin_call({{}, Clock::now() + limit, true});
   auto result = std::make_unique<SqlResult>();
   if (auto why = refused_because(statement.text)) {
-    result->error = plain_error("0A000", "refused: a handler that " + *why);
+    result->error = error_with("0A000", "refused: a handler that " + *why);
     return result;
   }
   const Sight sight = statement.with_events ? Sight::in_place : Sight::none;

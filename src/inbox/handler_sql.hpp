@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "event/record.hpp"
@@ -42,6 +43,16 @@ struct SqlError {
   bool not_run = false;        ///< the statement itself is wrong, whatever its events: it could not even be read
   std::optional<std::string> detail, hint, schema, table, column, constraint, data_type;
 };
+
+/// One that is said on this side of the connection.
+inline SqlError error_with(std::string sqlstate, std::string message) {
+  SqlError error;
+  error.sqlstate = std::move(sqlstate);
+  error.message = std::move(message);
+  return error;
+}
+/// What a connection that broke is told as.
+inline constexpr const char* lost_connection = "08006";
 
 struct SqlColumn {
   std::string name;

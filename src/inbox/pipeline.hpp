@@ -19,6 +19,7 @@ struct WireParameters {
     lengths.push_back(static_cast<int>(length));
     formats.push_back(format);
   }
+  void add(const std::string& text) { add(text.c_str(), text.size(), 0); }
   /// A finished array: binary.
   void add(std::basic_string_view<std::byte> array) {
     add(reinterpret_cast<const char*>(array.data()), array.size(), 1);

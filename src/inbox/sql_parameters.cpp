@@ -73,10 +73,8 @@ bool is_text(Oid type) {
 }
 
 SqlError out_of_range(std::int64_t value) {
-  SqlError error;
-  error.sqlstate = "22003";
-  error.message = "the parameter " + std::to_string(value) + " does not fit the integer type it is used as";
-  return error;
+  return error_with("22003",
+                    "the parameter " + std::to_string(value) + " does not fit the integer type it is used as");
 }
 
 }  // namespace
@@ -97,11 +95,8 @@ void SqlParameters::add_view(std::string_view bytes) {
 
 std::optional<SqlError> SqlParameters::add(std::span<const SqlValue> values, const std::vector<Oid>& types) {
   if (values.size() != types.size()) {
-    SqlError error;
-    error.sqlstate = "08P01";
-    error.message = "the statement has " + std::to_string(types.size()) + " parameters, " +
-                    std::to_string(values.size()) + " values were given";
-    return error;
+    return error_with("08P01", "the statement has " + std::to_string(types.size()) + " parameters, " +
+                                   std::to_string(values.size()) + " values were given");
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (auto error = add(values[i], types[i])) return error;
@@ -163,10 +158,7 @@ std::optional<SqlError> SqlParameters::add(const SqlValue& value, Oid type) {
     versioned.append(value.bytes);
     add_bytes(std::move(versioned), 1);
   } else if (value.bytes.find('\0') != std::string_view::npos) {
-    SqlError error;
-    error.sqlstate = "22021";
-    error.message = "a parameter has a zero byte where a text is wanted";
-    return error;
+    return error_with("22021", "a parameter has a zero byte where a text is wanted");
   } else {
     add_text(std::string{value.bytes});
   }

@@ -219,7 +219,7 @@ std::unique_ptr<SqlResult> rows_of(std::shared_ptr<PGresult> result, const Resul
 
 SqlError error_of(const PGresult* result) {
   SqlError error;
-  error.sqlstate = field(result, PG_DIAG_SQLSTATE).value_or("08006");
+  error.sqlstate = field(result, PG_DIAG_SQLSTATE).value_or(lost_connection);
   error.message = field(result, PG_DIAG_MESSAGE_PRIMARY).value_or(PQresultErrorMessage(result));
   error.position =
       static_cast<std::uint32_t>(std::atoi(field(result, PG_DIAG_STATEMENT_POSITION).value_or("0").c_str()));
@@ -231,6 +231,10 @@ SqlError error_of(const PGresult* result) {
   error.constraint = field(result, PG_DIAG_CONSTRAINT_NAME);
   error.data_type = field(result, PG_DIAG_DATATYPE_NAME);
   return error;
+}
+
+SqlError error_of(const DatabaseFailure& failure) {
+  return error_with(failure.sqlstate.empty() ? lost_connection : failure.sqlstate, failure.message);
 }
 
 SqlError error_elsewhere(const PGresult* result) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "inbox/database_error.hpp"
 #include "inbox/handler_sql.hpp"
 
 namespace inboxd::inbox {
@@ -20,7 +21,9 @@ std::unique_ptr<SqlResult> rows_of(std::shared_ptr<PGresult> result, const Resul
 
 /// What a failed result says.
 SqlError error_of(const PGresult* result);
-/// The same where the statement is not the handler's: a place in it would mislead.
+/// What a failure says that has no result, as of a connection that broke.
+SqlError error_of(const DatabaseFailure& failure);
+/// The first where the statement is not the handler's: a place in it would mislead.
 SqlError error_elsewhere(const PGresult* result);
 
 }  // namespace inboxd::inbox

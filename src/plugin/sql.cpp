@@ -16,12 +16,7 @@ constexpr std::size_t uuid_bytes = 16;
 
 inboxd_bytes maybe(const std::optional<std::string>& text) { return text ? to_bytes(*text) : inboxd_bytes{nullptr, 0}; }
 
-inbox::SqlError protocol_error(std::string message) {
-  inbox::SqlError error;
-  error.sqlstate = "08P01";
-  error.message = std::move(message);
-  return error;
-}
+inbox::SqlError protocol_error(std::string message) { return inbox::error_with("08P01", std::move(message)); }
 
 std::optional<inbox::SqlError> read(const inboxd_sql_value& from, inbox::SqlValue& to) {
   if (from.type < INBOXD_SQL_NULL || from.type > INBOXD_SQL_JSON) {

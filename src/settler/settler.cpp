@@ -82,11 +82,15 @@ void Settler::report(std::vector<Report> reports) {
 }
 
 void Settler::note_elsewhere(const Run& run, const Gathered& recorded) {
-  counters_.done += static_cast<std::uint64_t>(recorded.done);
-  counters_.retried += static_cast<std::uint64_t>(recorded.retried);
-  counters_.dead += static_cast<std::uint64_t>(recorded.dead);
-  tallies_.recorded(run, recorded.settlement, recorded.done, recorded.retried, recorded.dead);
-  failures_.recorded(run, recorded.settlement, Clock::now());
+  count(run, recorded, recorded.settlement, Clock::now());
+}
+
+void Settler::count(const Run& run, const Gathered& sum, const inbox::Settlement& settlement, Clock::time_point now) {
+  counters_.done += static_cast<std::uint64_t>(sum.done);
+  counters_.retried += static_cast<std::uint64_t>(sum.retried);
+  counters_.dead += static_cast<std::uint64_t>(sum.dead);
+  tallies_.recorded(run, settlement, sum.done, sum.retried, sum.dead);
+  failures_.recorded(run, settlement, now);
 }
 
 void Settler::note_lost_elsewhere(const Run& run) {
@@ -268,11 +272,7 @@ void Settler::note_recorded(Batch& batch, const std::vector<inbox::LeaseKey>& lo
       note_lost(run);
     } else {
       run.recorded += static_cast<std::size_t>(sum.events());
-      counters_.done += static_cast<std::uint64_t>(sum.done);
-      counters_.retried += static_cast<std::uint64_t>(sum.retried);
-      counters_.dead += static_cast<std::uint64_t>(sum.dead);
-      tallies_.recorded(run, batch.settlements[i], sum.done, sum.retried, sum.dead);
-      failures_.recorded(run, batch.settlements[i], now);
+      count(run, sum, batch.settlements[i], now);
       for (const auto& group : batch.settlements[i].retries) run.holder->retry_at(now + group.delay);
       run.holder->settled(run, sum.events());
     }

@@ -107,6 +107,8 @@ class Settler final {
   Batch take_batch(Clock::time_point now);
   void take_from(std::deque<Due>& queue, std::optional<Clock::time_point> older_than, Batch& batch);
   bool write(Batch& batch);
+  /// What was recorded of a run, in every figure and in the log.
+  void count(const Run& run, const Gathered& sum, const inbox::Settlement& settlement, Clock::time_point now);
   void note_recorded(Batch& batch, const std::vector<inbox::LeaseKey>& lost, bool was_in_doubt);
   void note_lost(Run& run);
   bool pause(std::chrono::milliseconds wait);

@@ -27,6 +27,21 @@ void refuse_payload(Database& database, const std::string& payload) {
       "create trigger refuse before insert on inbox.event for each row execute function inbox.refuse()");
 }
 
+/// The old session may still be at work for a moment: until it is gone the slot says so.
+inbox::IngestResult store_at_last(Batch& batch, inbox::Connection& connection) {
+  inbox::IngestResult result;
+  wait_until("the slot works again", [&] {
+    try {
+      result = batch.store(connection);
+      return true;
+    } catch (...) {
+      CHECK(inbox::describe(std::current_exception()).fault == Fault::reconnect);
+      return false;
+    }
+  });
+  return result;
+}
+
 }  // namespace
 
 TEST_CASE("what the data itself makes impossible is poison, and a rehearsal finds the culprit without a trace") {
@@ -105,17 +120,7 @@ TEST_CASE("an answer that is lost after COMMIT leaves it in doubt, and the same 
   CHECK(proxy.cuts() == 1);
   CHECK(failure.fault == Fault::in_doubt);
 
-  // The old session may still be at work for a moment: until it is gone the slot says so.
-  inbox::IngestResult again;
-  wait_until("the slot works again", [&] {
-    try {
-      again = batch.store(*connection);
-      return true;
-    } catch (...) {
-      CHECK(inbox::describe(std::current_exception()).fault == Fault::reconnect);
-      return false;
-    }
-  });
+  const auto again = store_at_last(batch, *connection);
   if (when == Proxy::Cut::before) {
     CHECK(again.stored == 500);
   } else {
@@ -164,15 +169,7 @@ TEST_CASE("a statement past its deadline is cut off, and its slot waits until th
                                 {inbox.database().schema()}) == 1);
   holder.run("rollback");
 
-  inbox::IngestResult result;
-  wait_until("the slot works again", [&] {
-    try {
-      result = batch.store(*connection);
-      return true;
-    } catch (...) {
-      return false;
-    }
-  });
+  store_at_last(batch, *connection);
   CHECK(inbox.database().number("select count(*) from inbox.event") == 1);
 }
 
@@ -201,15 +198,7 @@ TEST_CASE("behind a pooler, too, a slot whose statement was cut off waits until 
   CHECK(inbox::read_routing(*neighbour).handlers.empty());  // another slot is not held up by it
   holder.run("rollback");
 
-  inbox::IngestResult result;
-  wait_until("the slot works again", [&] {
-    try {
-      result = batch.store(*connection);
-      return true;
-    } catch (...) {
-      return false;
-    }
-  });
+  store_at_last(batch, *connection);
   CHECK(inbox.database().number("select count(*) from inbox.event") == 1);
 }
 

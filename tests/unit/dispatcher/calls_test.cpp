@@ -9,6 +9,7 @@ using plugin::Delivered;
 using plugin::Verdict;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using test::behind;
 using test::Door;
 using test::eventually;
 using test::House;
@@ -94,12 +95,7 @@ TEST_CASE("a handler whose calls never return is stopped, gives back what it has
   House house;
   auto settings = House::handler(1);
   settings.deadline = milliseconds{5};
-  house.run(
-      [door](const Delivered&, const auto&) {
-        door->pass();
-        return Verdict{};
-      },
-      settings);
+  house.run(behind(door), settings);
   REQUIRE(house.caught_up());
   for (std::int64_t id = 1; id <= 5; ++id) REQUIRE(house.give(lease_of({id}, id)));
   REQUIRE(eventually([&] { return house.dispatcher.stats(7).stopped; }));

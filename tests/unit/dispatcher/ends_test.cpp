@@ -9,6 +9,7 @@ using plugin::Delivered;
 using plugin::Verdict;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using test::behind;
 using test::Door;
 using test::eventually;
 using test::House;
@@ -19,12 +20,7 @@ using test::say_done;
 TEST_CASE("at a stop running calls finish, and what is queued is given back uncharged") {
   const auto door = std::make_shared<Door>();
   House house;
-  house.run(
-      [door](const Delivered&, const auto&) {
-        door->pass();
-        return Verdict{};
-      },
-      House::handler(1));
+  house.run(behind(door), House::handler(1));
   REQUIRE(house.caught_up());
   REQUIRE(house.give(lease_of({1, 2, 3}, 1)));
   REQUIRE(house.give(lease_of({4, 5}, 2)));
@@ -104,12 +100,7 @@ TEST_CASE("a reload keeps what is in hand and lets running calls end with the ol
 TEST_CASE("a handler that a reload drops gives back what it has queued") {
   const auto door = std::make_shared<Door>();
   House house;
-  house.run(
-      [door](const Delivered&, const auto&) {
-        door->pass();
-        return Verdict{};
-      },
-      House::handler(1));
+  house.run(behind(door), House::handler(1));
   REQUIRE(house.caught_up());
   REQUIRE(house.give(lease_of({1}, 1)));
   REQUIRE(house.give(lease_of({2}, 2)));

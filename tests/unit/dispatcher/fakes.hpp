@@ -210,6 +210,14 @@ struct Door {
   }
 };
 
+/// A handler whose every call waits there, and is done.
+inline Say behind(const std::shared_ptr<Door>& door) {
+  return [door](const plugin::Delivered&, const plugin::Cancellation&) {
+    door->pass();
+    return plugin::Verdict{};
+  };
+}
+
 /// A dispatcher on top of these, with short times.
 struct House {
   explicit House(config::Dispatch settings = {}) : House{settings, quick()} {}

@@ -9,6 +9,7 @@ using plugin::Delivered;
 using plugin::Verdict;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using test::behind;
 using test::Door;
 using test::eventually;
 using test::House;
@@ -22,12 +23,7 @@ TEST_CASE("leases are renewed by name while a call runs") {
   House house;
   auto settings = House::handler(1);
   settings.lease = milliseconds{60};
-  house.run(
-      [door](const Delivered&, const auto&) {
-        door->pass();
-        return Verdict{};
-      },
-      settings);
+  house.run(behind(door), settings);
   REQUIRE(house.caught_up());
   REQUIRE(house.give(lease_of({1}, 41)));
   CHECK(eventually([&] {
@@ -90,10 +86,7 @@ TEST_CASE("a handler whose claims are refused does not starve the others, and it
   auto refused = House::handler(4);
   refused.lease = milliseconds{60};
   auto setups = House::setup(
-      [door](const Delivered&, const auto&) {
-        door->pass();
-        return Verdict{};
-      },
+      behind(door),
       refused);
   setups.push_back({8, House::handler(), std::make_unique<test::SayingInstance>(say_done), false});
   house.dispatcher.replace_handlers(std::move(setups));
@@ -122,12 +115,7 @@ TEST_CASE("a statement may take half of the shortest lease that is at stake, and
   House house;
   auto settings = House::handler(1);
   settings.lease = seconds{30};
-  house.run(
-      [door](const Delivered&, const auto&) {
-        door->pass();
-        return Verdict{};
-      },
-      settings);
+  house.run(behind(door), settings);
   REQUIRE(house.caught_up());
   const auto longest = [&] { return house.database.read([](const auto& it) { return it.longest_statement; }); };
   CHECK(longest() == std::nullopt);
