@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -9,9 +10,15 @@ namespace inboxd::base {
 template <class Letter>
 class Mailbox final {
  public:
+  /// `wake` is called after each letter by the thread that sends it.
+  explicit Mailbox(std::function<void()> wake = [] {}) : wake_{std::move(wake)} {}
+
   void send(Letter letter) {
-    const std::lock_guard lock{mutex_};
-    letters_.push_back(std::move(letter));
+    {
+      const std::lock_guard lock{mutex_};
+      letters_.push_back(std::move(letter));
+    }
+    wake_();
   }
   std::vector<Letter> take() {
     const std::lock_guard lock{mutex_};
@@ -19,6 +26,7 @@ class Mailbox final {
   }
 
  private:
+  const std::function<void()> wake_;
   std::mutex mutex_;
   std::vector<Letter> letters_;
 };

@@ -12,7 +12,7 @@ namespace inboxd::consumer {
 namespace {
 
 /// How long the loop waits for a first record before it looks at its letters again.
-constexpr int idle_wait_ms = 100;
+constexpr int idle_wait_ms = 500;
 /// Records taken from the queue at once.
 constexpr std::size_t portion = 500;
 /// Corrupt reads of one partition in a row before it is halted. The network may have done it once; each further read
@@ -58,6 +58,7 @@ Ingester::~Ingester() {
 
 void Ingester::start() {
   thread_ = std::thread{[this] { run(); }};
+  pthread_setname_np(thread_.native_handle(), name_.c_str());
 }
 
 void Ingester::request_stop() {

@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int poll_wait_ms = 50;
+constexpr int closing_wait_ms = 50;
 /// As syslog counts.
 constexpr int debug_level = 7;
 constexpr int seek_wait_ms = 1'000;
@@ -54,10 +54,20 @@ void Poller::start(rd_kafka_t* client, std::vector<std::string> subscription, st
   client_ = client;
   subscription_ = std::move(subscription);
   ingesters_ = std::move(ingesters);
+  wake_.reset(rd_kafka_queue_get_consumer(client_));
   thread_ = std::thread{[this] { run(); }};
+  pthread_setname_np(thread_.native_handle(), "poller");
 }
 
-void Poller::request_stop() { stopping_ = true; }
+void Poller::request_stop() {
+  stopping_ = true;
+  wake();
+}
+
+void Poller::wake() {
+  const std::lock_guard lock{wake_mutex_};
+  if (wake_ != nullptr) rd_kafka_queue_yield(wake_.get());
+}
 
 void Poller::join() {
   if (thread_.joinable()) thread_.join();
@@ -86,6 +96,8 @@ void Poller::run() {
   }
   leave();
   partitions_.clear();
+  const std::lock_guard lock{wake_mutex_};
+  wake_.reset();
 }
 
 void Poller::leave() {
@@ -97,7 +109,7 @@ void Poller::leave() {
   if (error != nullptr) return;
   const auto end = Clock::now() + leave_wait;
   while (rd_kafka_consumer_closed(client_) == 0 && Clock::now() < end) {
-    const kafka::Message dropped{rd_kafka_consume_queue(queue.get(), poll_wait_ms)};
+    const kafka::Message dropped{rd_kafka_consume_queue(queue.get(), closing_wait_ms)};
   }
   left_behind_ = rd_kafka_consumer_closed(client_) == 0;
   if (left_behind_) {
@@ -106,7 +118,7 @@ void Poller::leave() {
 }
 
 void Poller::poll() {
-  const kafka::Message message{rd_kafka_consumer_poll(client_, poll_wait_ms)};
+  const kafka::Message message{rd_kafka_consumer_poll(client_, wait_ms())};
   if (message == nullptr) return;
   if (message->rkt == nullptr || message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
     complain("consumer: the brokers complain", rd_kafka_message_errstr(message.get()));
@@ -115,6 +127,14 @@ void Poller::poll() {
   // Records come through the ingesters' queues; one that comes here is missing there.
   const auto stray = partitions_.find({rd_kafka_topic_name(message->rkt), message->partition});
   if (stray != partitions_.end()) ask(stray->second);
+}
+
+/// Until something is due; a letter ends the wait. A second at most, because `every_second` is due then.
+int Poller::wait_ms() const {
+  auto due = next_second_;
+  for (const auto& [name, partition] : partitions_) due = std::min(due, partition.ask_at);
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - Clock::now()).count();
+  return static_cast<int>(std::max<std::int64_t>(left, 0));
 }
 
 void Poller::read_letters() {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -69,7 +70,9 @@ class Poller final {
 
   void subscribe();
   void run();
+  void wake();
   void poll();
+  int wait_ms() const;
   void read_letters();
   void ask_where_due();
   void every_second();
@@ -98,7 +101,9 @@ class Poller final {
   int seconds_ = 0;
   Clock::time_point next_join_{};
   std::map<std::string, Clock::time_point> complaints_;
-  base::Mailbox<ToPoller> letters_;
+  base::Mailbox<ToPoller> letters_{[this] { wake(); }};
+  std::mutex wake_mutex_;
+  kafka::Queue wake_;  ///< what the thread polls, while it does
   std::atomic<std::uint64_t> revocations_{0};
   RecreatedTopics recreated_;
   bool leaving_ = false;

@@ -150,8 +150,13 @@ void Dispatcher::oversee() {
   while (!overseer_stops_) {
     progress();
     review_crews();
-    overseer_bell_.wait_until(Clock::now() + limits_.review);
+    overseer_bell_.wait_until(Clock::now() + (is_calm() ? limits_.calm : limits_.review));
   }
+}
+
+bool Dispatcher::is_calm() const {
+  const auto hands = all_in_hand();
+  return std::none_of(hands.begin(), hands.end(), [](const auto& hand) { return hand->lease_at_stake().has_value(); });
 }
 
 void Dispatcher::review_crews() {

@@ -45,7 +45,8 @@ class Dispatcher final : public consumer::HandOff {
   struct Limits {
     WatchLimits watch;
     Claimer::Limits claimer;
-    std::chrono::milliseconds review{25};      ///< between two looks at the running calls
+    std::chrono::milliseconds review{25};      ///< between two looks at the running calls,
+    std::chrono::milliseconds calm{200};       ///< and where nothing is in hand
     std::chrono::milliseconds last_call{500};  ///< after the shutdown's deadline, for calls to notice that they end
     std::chrono::milliseconds flush{5'000};    ///< at shutdown, for the settler to record what was finished,
     std::chrono::milliseconds overtime{2'000}; ///< but so long after its deadline at most
@@ -92,6 +93,7 @@ class Dispatcher final : public consumer::HandOff {
   std::shared_ptr<InHand> prepare(const HandlerSetup& handler);
   void oversee();
   void review_crews();
+  bool is_calm() const;
   bool crews_have_ended();
   void wait_for_crews(Clock::time_point until);
   void progress();

@@ -5,8 +5,17 @@
 #include <algorithm>
 
 namespace inboxd::inbox {
+namespace {
 
-Watchdog::Watchdog() : thread_{[this] { run(); }} {}
+/// Between two looks at what is watched: where nothing is about to end, and at the end.
+constexpr std::chrono::milliseconds calm_look{1'000};
+constexpr std::chrono::milliseconds hurried_look{20};
+
+}  // namespace
+
+Watchdog::Watchdog() : thread_{[this] { run(); }} {
+  pthread_setname_np(thread_.native_handle(), "watchdog");
+}
 
 Watchdog::~Watchdog() {
   {
@@ -21,7 +30,8 @@ std::uint64_t Watchdog::watch(int socket, std::chrono::steady_clock::time_point 
   const std::lock_guard lock{mutex_};
   const auto id = next_id_++;
   watches_.emplace(id, Watch{socket, std::chrono::steady_clock::now(), deadline, false});
-  // All deadlines are far off and alike, so the thread looks again often enough by itself: no wake-up a statement.
+  // Nearly all deadlines are further off than the next look: no wake-up for a statement.
+  if (deadline < next_look_) changed_.notify_one();
   return id;
 }
 
@@ -38,11 +48,13 @@ void Watchdog::hurry(std::chrono::steady_clock::time_point from, std::chrono::mi
   const std::lock_guard lock{mutex_};
   hurry_from_ = from;
   longest_ = longest;
+  changed_.notify_one();
 }
 
 void Watchdog::cut_all(std::chrono::steady_clock::time_point from) {
   const std::lock_guard lock{mutex_};
   cut_from_ = from;
+  changed_.notify_one();
 }
 
 bool Watchdog::is_over(std::chrono::steady_clock::time_point began) const {
@@ -57,12 +69,23 @@ bool Watchdog::is_over(std::chrono::steady_clock::time_point began, std::chrono:
 void Watchdog::run() {
   std::unique_lock lock{mutex_};
   while (!stopping_) {
-    changed_.wait_for(lock, std::chrono::milliseconds{100});
-    const auto now = std::chrono::steady_clock::now();
-    for (auto& [id, watch] : watches_) {
-      if (watch.fired || (now < watch.deadline && !is_over(watch.began, now))) continue;
+    look();
+    changed_.wait_until(lock, next_look_);
+  }
+}
+
+/// Ends what is over, and finds out when the next may be.
+void Watchdog::look() {
+  const auto now = std::chrono::steady_clock::now();
+  const bool in_a_hurry = std::min(hurry_from_, cut_from_) != std::chrono::steady_clock::time_point::max();
+  next_look_ = now + (in_a_hurry ? hurried_look : calm_look);
+  for (auto& [id, watch] : watches_) {
+    if (watch.fired) continue;
+    if (now >= watch.deadline || is_over(watch.began, now)) {
       watch.fired = true;
       shutdown(watch.socket, SHUT_RDWR);
+    } else {
+      next_look_ = std::min(next_look_, watch.deadline);
     }
   }
 }

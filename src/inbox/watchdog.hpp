@@ -40,12 +40,14 @@ class Watchdog final {
     bool fired;
   };
   void run();
+  void look();
   bool is_over(std::chrono::steady_clock::time_point began, std::chrono::steady_clock::time_point now) const;
 
   ConnectionCounts counts_;
   mutable std::mutex mutex_;  // guards the following
   std::condition_variable changed_;
   std::map<std::uint64_t, Watch> watches_;
+  std::chrono::steady_clock::time_point next_look_{};
   std::uint64_t next_id_ = 1;
   std::chrono::steady_clock::time_point hurry_from_ = std::chrono::steady_clock::time_point::max();
   std::chrono::steady_clock::time_point cut_from_ = std::chrono::steady_clock::time_point::max();

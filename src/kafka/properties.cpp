@@ -17,7 +17,7 @@ using Pair = std::pair<const char*, const char*>;
 constexpr std::array<Pair, 9> defaults{{
     {"client.id", "inboxd"},
     {"fetch.queue.backoff.ms", "5"},
-    {"fetch.wait.max.ms", "100"},
+    {"fetch.wait.max.ms", "500"},
     {"fetch.error.backoff.ms", "100"},
     {"fetch.max.bytes", "16777216"},
     {"socket.nagle.disable", "true"},

@@ -34,6 +34,7 @@ Maintenance::~Maintenance() {
 
 void Maintenance::start() {
   thread_ = std::thread{[this] { run(); }};
+  pthread_setname_np(thread_.native_handle(), "maintenance");
 }
 
 void Maintenance::request_stop() {
