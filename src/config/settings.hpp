@@ -37,6 +37,7 @@ struct Database {
   std::string handler_role;                    ///< that handlers' SQL runs under; empty: the daemon's own
   std::string handler_search_path;             ///< empty: the role's or the database's own
   milliseconds deadline{30'000};
+  std::size_t result_bytes = 64 << 20;
   bool operator==(const Database&) const = default;
 };
 

@@ -136,6 +136,9 @@ void add_database(std::vector<Row<Settings>>& rows) {
       &Database::handler_search_path);
   add(duration("database.deadline", 100, hour, "The longest one statement of the daemon itself may take, also COMMIT."),
       &Database::deadline);
+  add(size("database.result_bytes", kibibyte, gibibyte,
+           "The most bytes of rows that one statement of a handler may bring; one that brings more fails with 54000."),
+      &Database::result_bytes);
 }
 
 void add_kafka(std::vector<Row<Settings>>& rows) {

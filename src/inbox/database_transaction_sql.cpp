@@ -88,9 +88,11 @@ std::unique_ptr<SqlResult> DatabaseTransaction::run(const SqlStatement& statemen
   SqlParameters parameters;
   if (auto error = parameters.add(statement.values, prepared.types)) return failed(std::move(*error));
   add_events(parameters, sight, events);
+  RowBuffer rows{settings_.result_bytes};
   const auto limit = std::chrono::ceil<milliseconds>(frame_.deadline - Clock::now()) + grace;
   const Sent sent = send(Effect::reads, limit, true, [&](Pipeline& pipeline) {
     pipeline.execute(prepared.name, parameters.wire(), prepared.shape.binary ? 1 : 0);
+    if (!prepared.shape.columns.empty()) pipeline.rows_to(rows);
     running_ = true;
   });
   running_ = false;
@@ -107,7 +109,11 @@ std::unique_ptr<SqlResult> DatabaseTransaction::run(const SqlStatement& statemen
   }
   if (auto misdeed = misdeed_of(sent.results[sent.own].get(), access_.raw)) ended(std::move(*misdeed));
   ++prepared.runs;
-  return rows_of(sent.results[sent.own], prepared.shape);
+  if (rows.is_too_large()) {
+    return failed(error_with("54000", "the statement's rows take more than database.result_bytes (" +
+                                          std::to_string(settings_.result_bytes) + " bytes)"));
+  }
+  return result_of(sent.results[sent.own].get(), std::move(rows), prepared.shape);
 }
 
 /// Has the server read a statement: under the daemon's role, since the handler's has no right to name what is in the

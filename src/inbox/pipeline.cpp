@@ -25,26 +25,37 @@ std::size_t Pipeline::execute(const std::string& name, const WireParameters& par
                                   parameters.lengths.data(), parameters.formats.data(), result_format));
 }
 
+void Pipeline::rows_to(RowSink& sink) {
+  sink_ = &sink;
+  sunk_ = count_ - 1;
+}
+
+/// The last of what one statement brings; what comes before it are rows.
+Pipeline::Result Pipeline::next_result(RowSink* sink) {
+  // Refused where the pipeline has failed: then there are no rows.
+  if (sink != nullptr) PQsetSingleRowMode(raw_);
+  Result last;
+  while (PGresult* const got = PQgetResult(raw_)) {
+    last.reset(got, PQclear);
+    if (PQstatus(raw_) != CONNECTION_OK) throw pqxx::broken_connection{PQerrorMessage(raw_)};
+    if (PQresultStatus(got) == PGRES_PIPELINE_SYNC) throw pqxx::internal_error{"a pipeline ended early"};
+    if (sink != nullptr) sink->take(got);
+  }
+  if (!last || PQstatus(raw_) != CONNECTION_OK) throw pqxx::broken_connection{PQerrorMessage(raw_)};
+  return last;
+}
+
 std::vector<Pipeline::Result> Pipeline::finish() {
   if (PQpipelineSync(raw_) == 0) throw pqxx::broken_connection{PQerrorMessage(raw_)};
   std::vector<Result> results;
   results.reserve(count_);
-  std::string fatal;
-  for (std::size_t i = 0; i < count_; ++i) {
-    Result last;
-    while (PGresult* const got = PQgetResult(raw_)) {
-      last.reset(got, PQclear);
-      if (PQstatus(raw_) != CONNECTION_OK) throw pqxx::broken_connection{PQerrorMessage(raw_)};
-      if (PQresultStatus(got) == PGRES_PIPELINE_SYNC) throw pqxx::internal_error{"a pipeline ended early"};
-    }
-    if (!last || PQstatus(raw_) != CONNECTION_OK) throw pqxx::broken_connection{PQerrorMessage(raw_)};
-    results.push_back(std::move(last));
-  }
+  for (std::size_t i = 0; i < count_; ++i) results.push_back(next_result(i == sunk_ ? sink_ : nullptr));
   const Result sync{PQgetResult(raw_), PQclear};
   if (!sync || PQresultStatus(sync.get()) != PGRES_PIPELINE_SYNC) {
     throw pqxx::broken_connection{PQerrorMessage(raw_)};
   }
   count_ = 0;
+  sink_ = nullptr;
   return results;
 }
 

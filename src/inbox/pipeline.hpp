@@ -27,6 +27,13 @@ struct WireParameters {
   int count() const { return static_cast<int>(values.size()); }
 };
 
+/// Takes the rows of a statement as they come from the server, so that nobody has to hold them all.
+class RowSink {
+ public:
+  virtual ~RowSink() = default;
+  virtual void take(const PGresult* rows) = 0;
+};
+
 /// Several statements in one round trip, by libpq's pipeline mode: after one that fails, those behind it are skipped.
 /// Throws pqxx::broken_connection where the connection breaks. Private to this room.
 class Pipeline final {
@@ -45,6 +52,9 @@ class Pipeline final {
   std::size_t describe(const std::string& name);
   std::size_t execute(const std::string& name, const WireParameters& parameters, int result_format);
 
+  /// The last statement's rows go there; its result has none. One statement of a pipeline may have a sink.
+  void rows_to(RowSink& sink);
+
   /// How many results there will be so far.
   std::size_t size() const { return count_; }
 
@@ -53,9 +63,12 @@ class Pipeline final {
 
  private:
   std::size_t sent(int worked);
+  Result next_result(RowSink* sink);
 
   PGconn* raw_;
   std::size_t count_ = 0;
+  RowSink* sink_ = nullptr;
+  std::size_t sunk_ = 0;  ///< the statement whose rows the sink takes
 };
 
 inline bool is_good(const PGresult* result) {

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <endian.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -112,22 +113,21 @@ std::optional<event::Microseconds> time_of(const std::string& text) {
 /// Rows in the form they came in: all binary or, where a column has no binary form here, all text.
 class Rows final : public SqlResult {
  public:
-  Rows(std::shared_ptr<PGresult> result, const ResultShape& shape) : result_{std::move(result)}, binary_{shape.binary} {
+  Rows(const PGresult* result, RowBuffer buffer, const ResultShape& shape)
+      : buffer_{std::move(buffer)}, binary_{shape.binary} {
     columns = shape.columns;
-    rows = static_cast<std::size_t>(PQntuples(result_.get()));
-    const char* const count = PQcmdTuples(result_.get());
+    rows = buffer_.rows();
+    const char* const count = PQcmdTuples(const_cast<PGresult*>(result));
     std::from_chars(count, count + std::strlen(count), affected);
   }
 
   SqlValue value(std::size_t row, std::size_t column) const override {
     SqlValue out;
     if (row >= rows || column >= columns.size()) return out;
-    const auto r = static_cast<int>(row), c = static_cast<int>(column);
-    if (PQgetisnull(result_.get(), r, c) != 0) return out;
-    const std::string_view bytes{PQgetvalue(result_.get(), r, c),
-                                 static_cast<std::size_t>(PQgetlength(result_.get(), r, c))};
+    const auto bytes = buffer_.field(row, column);
+    if (!bytes) return out;
     out.type = columns[column].type;
-    binary_ ? read_binary(out, bytes, columns[column].type_id) : read_text(out, bytes);
+    binary_ ? read_binary(out, *bytes, columns[column].type_id) : read_text(out, *bytes);
     return out;
   }
 
@@ -191,7 +191,7 @@ class Rows final : public SqlResult {
     }
   }
 
-  std::shared_ptr<PGresult> result_;
+  RowBuffer buffer_;
   bool binary_;
   mutable std::deque<std::string> converted_;  ///< bytes that the text form does not have as they are
 };
@@ -213,8 +213,37 @@ ResultShape shape_of(const PGresult* description) {
   return out;
 }
 
-std::unique_ptr<SqlResult> rows_of(std::shared_ptr<PGresult> result, const ResultShape& shape) {
-  return std::make_unique<Rows>(std::move(result), shape);
+void RowBuffer::take(const PGresult* rows) {
+  columns_ = static_cast<std::size_t>(PQnfields(rows));
+  for (int row = 0; row < PQntuples(rows) && !is_too_large(); ++row) {
+    for (int column = 0; column < PQnfields(rows) && !is_too_large(); ++column) take_field(rows, row, column);
+    ++rows_;
+  }
+}
+
+void RowBuffer::take_field(const PGresult* rows, int row, int column) {
+  const bool is_null = PQgetisnull(rows, row, column) != 0;
+  const int length = is_null ? -1 : PQgetlength(rows, row, column);
+  size_ += sizeof(Field) + static_cast<std::size_t>(std::max(length, 0)) + 1;
+  if (is_too_large()) {
+    fields_ = {};
+    bytes_ = {};
+    return;
+  }
+  fields_.push_back({bytes_.size(), length});
+  // The zero behind it is for what reads numbers.
+  if (!is_null) bytes_.append(PQgetvalue(rows, row, column), static_cast<std::size_t>(length) + 1);
+}
+
+std::optional<std::string_view> RowBuffer::field(std::size_t row, std::size_t column) const {
+  if (is_too_large() || row >= rows_ || column >= columns_) return std::nullopt;
+  const Field& field = fields_[row * columns_ + column];
+  if (field.length < 0) return std::nullopt;
+  return std::string_view{bytes_}.substr(field.at, static_cast<std::size_t>(field.length));
+}
+
+std::unique_ptr<SqlResult> result_of(const PGresult* result, RowBuffer rows, const ResultShape& shape) {
+  return std::make_unique<Rows>(result, std::move(rows), shape);
 }
 
 SqlError error_of(const PGresult* result) {

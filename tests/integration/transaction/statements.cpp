@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <fstream>
 
 #include "integration/transaction/desk.hpp"
 
@@ -18,6 +19,14 @@ constexpr std::int64_t moment = 1'700'000'000'123'456;
 const std::string uuid_bytes{"\x12\x34\x56\x78\x9a\xbc\xde\xf0\x12\x34\x56\x78\x9a\xbc\xde\xf0", 16};
 
 SqlValue value(SqlType type, std::string_view bytes) { return {type, 0, 0, bytes}; }
+
+std::int64_t peak_memory_kb() {
+  std::ifstream status{"/proc/self/status"};
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6));
+  }
+  return 0;
+}
 
 }  // namespace
 
@@ -396,6 +405,33 @@ TEST_CASE("no statement may take longer than its call has left") {
   desk.begin(1, 2, false, milliseconds{60'000});
   CHECK(allowed() > 20'000);
   desk.transaction->roll_back();
+}
+
+TEST_CASE("rows larger than database.result_bytes fail their event alone, and are held by nobody") {
+  Desk desk{2, "{}", [&](config::Database& settings) { settings.result_bytes = 1 << 20; }};
+  desk.begin(0, 1, false);
+  const auto many = desk.execute("select i, nullif(i, 7)::text from generate_series(1, 10000) i");
+  REQUIRE(!many->error);
+  REQUIRE(many->rows == 10'000);
+  CHECK(many->value(9'999, 0).integer == 10'000);
+  CHECK(many->value(9'999, 1).bytes == "10000");
+  CHECK(many->value(6, 1).type == SqlType::null);
+  CHECK(desk.execute("insert into note select null, 'kept', 1")->affected == 1);
+  CHECK(!desk.transaction->end_call().unresolved);
+
+  desk.begin(1, 2, false);
+  const std::int64_t before = peak_memory_kb();
+  const auto large = desk.execute("insert into note select null, repeat('x', 1000), i "
+                                  "from generate_series(1, 200000) i returning text");
+  REQUIRE(large->error);
+  CHECK(large->error->sqlstate == "54000");
+  CHECK_THAT(large->error->message, ContainsSubstring("database.result_bytes"));
+  CHECK(!large->error->will_repeat);
+  CHECK(large->rows == 0);
+  CHECK(peak_memory_kb() - before < 50'000);
+  desk.transaction->undo_call();
+  CHECK(desk.commit(desk.done(0, 1)).kind == Kind::committed);
+  CHECK(desk.notes() == 1);
 }
 
 TEST_CASE("a plan that no longer fits repeats the transaction and then works") {

@@ -33,6 +33,7 @@
  *     without LOCAL, RESET, LISTEN, COPY, cursors WITH HOLD, temporary tables without ON COMMIT DROP are refused with
  *     SQLSTATE 0A000; session advisory locks fail the event where they are found, and are given back in any case. One
  *     statement at a time.
+ *   - Rows of more than `database.result_bytes` are not handed over: such a statement fails with SQLSTATE 54000.
  *   - Statements run under `database.handler_role`, with `database.handler_search_path`, and no longer than the call's
  *     deadline.
  *
