@@ -5,12 +5,24 @@
 namespace inboxd::dispatcher {
 
 std::optional<event::Microseconds> LowWater::reading_from(Clock::time_point now) const {
-  if (!last_full_ || now - *last_full_ >= full_every) return std::nullopt;
+  if (!next_full_ || now >= *next_full_) return std::nullopt;
   return mark_;
 }
 
+bool LowWater::was_set_back(const inbox::DueReading& reading, Clock::time_point asked) const {
+  if (!last_) return false;
+  const auto at_least = std::chrono::duration_cast<std::chrono::microseconds>(asked - last_->ours - step_back).count();
+  return reading.now - last_->theirs < at_least;
+}
+
 void LowWater::observe(const inbox::DueReading& reading, Clock::time_point asked, Clock::time_point came) {
-  if (!reading_from(asked)) last_full_ = asked;
+  if (was_set_back(reading, asked)) {
+    *this = {};
+    last_ = Clocks{reading.now, came};
+    return;
+  }
+  last_ = Clocks{reading.now, came};
+  if (!reading_from(asked)) next_full_ = asked + std::max<Clock::duration>(full_every, (came - asked) * full_part);
   const auto behind = std::chrono::duration_cast<std::chrono::microseconds>(came - asked + margin).count();
   const event::Microseconds snapshot_at = reading.now - behind;
   const event::Microseconds earliest = reading.earliest.value_or(snapshot_at);

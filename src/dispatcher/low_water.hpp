@@ -16,8 +16,13 @@ namespace inboxd::dispatcher {
 class LowWater {
  public:
   using Clock = std::chrono::steady_clock;
-  /// So often the reading itself goes without the mark, in case that the database's clock was set back.
+  /// So often at most the reading itself goes without the mark, in case that something is due before it after all.
   static constexpr std::chrono::seconds full_every{60};
+  /// A reading without the mark walks over all that vacuum cannot clean up, and claims wait for it meanwhile: it takes
+  /// one part in so many of the time.
+  static constexpr int full_part = 500;
+  /// The database's clock was set back where it moved so much less than ours: nothing is known any more.
+  static constexpr std::chrono::milliseconds step_back{100};
 
   /// Rows made after a reading are due after it but for so much: a row's time is taken just before its transaction
   /// shows in snapshots.
@@ -36,9 +41,16 @@ class LowWater {
     event::Microseconds now = 0;
     std::uint64_t xmax = 0;
   };
+  struct Clocks {
+    event::Microseconds theirs = 0;
+    Clock::time_point ours;
+  };
+  bool was_set_back(const inbox::DueReading& reading, Clock::time_point asked) const;
+
   std::optional<Noted> noted_;
   std::optional<event::Microseconds> mark_;
-  std::optional<Clock::time_point> last_full_;
+  std::optional<Clock::time_point> next_full_;
+  std::optional<Clocks> last_;
 };
 
 }  // namespace inboxd::dispatcher

@@ -76,9 +76,33 @@ TEST_CASE("once a minute the reading goes without the mark and brings it back wh
   CHECK(low.reading_from(t + seconds{2}) == mark);
   const auto later = t + seconds{61};
   CHECK(low.reading_from(later) == std::nullopt);
-  low.observe(reading(5 * second, 160 * second, 10, 90), later, later);
+  low.observe(reading(5 * second, 161 * second, 10, 90), later, later);
   CHECK(low.not_before() == 5 * second);
   CHECK(low.reading_from(later + seconds{1}) == 5 * second);
+}
+
+TEST_CASE("a reading without the mark that takes long, because vacuum is held up, comes the more seldom") {
+  LowWater low;
+  const Clock::time_point t{};
+  low.observe(reading(std::nullopt, 100 * second, 10, 20), t, t + seconds{1});
+  low.observe(reading(std::nullopt, 102 * second, 20, 30), t + seconds{2}, t + seconds{3});
+  CHECK(low.reading_from(t + seconds{501}));
+  CHECK_FALSE(low.reading_from(t + seconds{502}));
+}
+
+TEST_CASE("once the database's clock was set back nothing is known, until two readings have been made by it") {
+  LowWater low;
+  const Clock::time_point t{};
+  low.observe(reading(std::nullopt, 100 * second, 10, 20), t, t);
+  low.observe(reading(std::nullopt, 110 * second, 20, 30), t + seconds{10}, t + seconds{10});
+  REQUIRE(low.not_before());
+  low.observe(reading(std::nullopt, 113 * second, 30, 40), t + seconds{20}, t + seconds{20});
+  CHECK_FALSE(low.not_before());
+  CHECK_FALSE(low.reading_from(t + seconds{20}));
+  low.observe(reading(std::nullopt, 114 * second, 40, 50), t + seconds{21}, t + seconds{21});
+  CHECK_FALSE(low.not_before());
+  low.observe(reading(std::nullopt, 115 * second, 50, 60), t + seconds{22}, t + seconds{22});
+  CHECK(low.not_before() == 114 * second - margin);
 }
 
 }  // namespace inboxd::dispatcher
