@@ -14,8 +14,8 @@ using std::chrono::milliseconds;
 /// A transaction that the database keeps ending (serialization, deadlocks, locks) is repeated so often before its
 /// events are charged for it.
 constexpr int most_repeats = 30;
-/// One whose connection breaks while a statement of the handler's runs: that may have crashed the server. What breaks
-/// elsewhere, or cannot be connected to, is repeated for ever.
+/// One whose connection breaks while a statement of the handler's runs, or what it deferred to COMMIT: that may have
+/// crashed the server. What breaks elsewhere, or cannot be connected to, is repeated for ever.
 constexpr int most_breaks = 3;
 constexpr milliseconds first_wait{5};
 constexpr milliseconds last_wait{5'000};
@@ -190,7 +190,7 @@ Worker::GroupEnd Worker::commit(std::size_t events) {
     return GroupEnd::done;
   }
   repeat_because_ = end.error;
-  lost_in_statement_ = false;
+  lost_in_statement_ = end.was_in_doubt;
   if (events > 0) undone_events_ = events;
   const bool is_refused = end.kind == inbox::CommitEnd::Kind::refused;
   if (is_refused && events == 1) return charge(*end.error);
@@ -287,7 +287,9 @@ bool Worker::wait_about(milliseconds wait) {
 /// The event that was alone and did not get through. What it did to the server may still keep that from being recorded.
 Worker::GroupEnd Worker::charge_culprit() {
   inbox::SqlError error = *repeat_because_;
-  if (lost_in_statement_) error.message = "the connection broke each time its statement ran: " + error.message;
+  if (lost_in_statement_) {
+    error.message = "the connection broke each time its statement or its COMMIT ran: " + error.message;
+  }
   for (int losses = 0;;) {
     const GroupEnd end = charge(error);
     if (end != GroupEnd::repeat) return end;

@@ -138,7 +138,7 @@ class Worker final {
   InHand::Work work_;
   base::Histogram::Tally calls_;
   std::optional<inbox::SqlError> repeat_because_;
-  bool lost_in_statement_ = false;  ///< and a statement of the handler's was running
+  bool lost_in_statement_ = false;  ///< and a statement of the handler's or COMMIT was running
   std::size_t undone_events_ = 0;   ///< of the group that was undone last
   int careful_ = 0;                 ///< groups to come whose calls get savepoints
 };

@@ -164,7 +164,27 @@ TEST_CASE("an event that ends its own server process is charged at last, alone, 
   app.wait_for("the others are booked", "select count(*) from app.booked", 19);
   CHECK(stage.database.text("select error_class from inbox.failures") == "sql.08006");
   CHECK_THAT(stage.database.text("select message from inbox.failures"),
-             ContainsSubstring("the connection broke each time its statement ran"));
+             ContainsSubstring("the connection broke each time its statement or its COMMIT ran"));
+  CHECK(app.booked_events() == 19);
+  CHECK(failures(stage) == 1);
+}
+
+TEST_CASE("an event whose deferred trigger ends the server process at COMMIT is charged at last, alone") {
+  Stage stage{1};
+  Application app{stage.database};
+  app.create_book();
+  app.run(
+      "create function app.dies() returns trigger language plpgsql as $$ begin "
+      "if new.n = 7 then perform pg_terminate_backend(pg_backend_pid()); end if; return new; end $$");
+  app.run(
+      "create constraint trigger dies after insert on app.booked deferrable initially deferred "
+      "for each row execute function app.dies()");
+  stage.config.handlers = {app.statement("set", books_each, one_attempt)};
+  stage.produce(20);
+  const auto daemon = stage.start();
+  stage.database.wait_for("the culprit is dead", "select count(*) from inbox.dead_letters", 1);
+  app.wait_for("the others are booked", "select count(*) from app.booked", 19);
+  CHECK(stage.database.text("select error_class from inbox.failures") == "sql.08006");
   CHECK(app.booked_events() == 19);
   CHECK(failures(stage) == 1);
 }

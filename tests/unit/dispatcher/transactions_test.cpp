@@ -182,6 +182,23 @@ TEST_CASE("an event that breaks the connection each time its statement runs is f
   CHECK(classes_of(ledger) == std::vector<std::string>{"sql.08006"});
 }
 
+TEST_CASE("an event that breaks the connection at each COMMIT is found and charged, and it alone") {
+  Ledger ledger;
+  ledger.at_commit = [](const std::multiset<std::int64_t>& written) {
+    CommitEnd end;
+    if (written.count(3) == 0) return end;
+    end.kind = CommitEnd::Kind::repeat;
+    end.was_in_doubt = true;
+    end.error = error_of("08006");
+    return end;
+  };
+  Bank bank{ledger};
+  bank.house.database.add(lease_of(offsets_from(0, 8)));
+  bank.run(2, 4);
+  REQUIRE(bank.handled(7));
+  CHECK(classes_of(ledger) == std::vector<std::string>{"sql.08006"});
+}
+
 TEST_CASE("what the database refuses at COMMIT is sought event by event") {
   Told told;
   Ledger ledger;
