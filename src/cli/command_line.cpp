@@ -15,7 +15,11 @@ using Place = admin::Parameter::Place;
 
 constexpr const char* default_config_file = "/etc/inboxd/inboxd.yaml";
 
-/// Help that opens with what to type.
+constexpr const char* exit_statuses =
+    "\nExit status: 0 done; 1 something is wrong, or not there; 64 it cannot be asked so; 69 nobody answers;\n"
+    "  75 not now, try again; 77 not allowed; 78 the configuration is wrong\n";
+
+/// Help that opens with what to type and closes with what comes of it.
 class HelpText final : public CLI::Formatter {
  public:
   void set_examples(const CLI::App* app, std::vector<admin::Example> examples) { examples_[app] = std::move(examples); }
@@ -26,7 +30,7 @@ class HelpText final : public CLI::Formatter {
     std::string out = examples_of(app) + description;
     if (!description.empty()) out += '\n';
     out += make_usage(app, std::move(name)) + make_positionals(app) + make_groups(app, mode);
-    return out + make_subcommands(app, mode);
+    return out + make_subcommands(app, mode) + exit_statuses;
   }
 
  private:

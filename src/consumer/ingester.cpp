@@ -151,17 +151,22 @@ void Ingester::answer(const LookUp& letter) {
       context_.poller.send(Halted{letter.assignment});
     } else {
       context_.board.unanswered();
-      context_.log.warn("consumer: position not known yet", {{"topic", partition.topic},
-                                                             {"partition", partition.partition},
-                                                             {"reason", std::get<NotNow>(looked_up).reason}});
+      const auto& reason = std::get<NotNow>(looked_up).reason;
+      if (repeats_.is_news(partition.topic + "/" + std::to_string(partition.partition) + reason)) {
+        context_.log.warn("consumer: position not known yet",
+                          {{"topic", partition.topic}, {"partition", partition.partition}, {"reason", reason}});
+      }
       context_.poller.send(AskAgain{letter.assignment});
     }
   } catch (...) {
     const auto failure = inbox::describe(std::current_exception());
-    context_.log.warn("consumer: position could not be looked up", {{"topic", partition.topic},
-                                                                    {"partition", partition.partition},
-                                                                    {"fault", name_of(failure.fault)},
-                                                                    {"error", failure.message}});
+    // The same for all partitions, as a rule: a database that is away.
+    if (repeats_.is_news(failure.sqlstate + failure.message)) {
+      context_.log.warn("consumer: position could not be looked up", {{"topic", partition.topic},
+                                                                      {"partition", partition.partition},
+                                                                      {"fault", name_of(failure.fault)},
+                                                                      {"error", failure.message}});
+    }
     context_.poller.send(AskAgain{letter.assignment});
   }
 }

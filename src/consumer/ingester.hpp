@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/mailbox.hpp"
+#include "base/repeats.hpp"
 #include "consumer/batch.hpp"
 #include "consumer/board.hpp"
 #include "consumer/letters.hpp"
@@ -99,6 +100,7 @@ class Ingester final {
   inbox::Connection connection_;
   Store store_;
   base::Mailbox<ToIngester> letters_;
+  base::Repeats repeats_;
   std::map<kafka::TopicPartition, Shard> shards_;
   /// Entries of the configuration whose first start this ingester sees to: one ingester, all of them.
   /// In a row; they outlive an assignment, because reading again takes a new one.

@@ -25,8 +25,6 @@ constexpr auto ask_again_after = 500ms;
 constexpr auto ask_halted_after = 5s;
 constexpr int watermark_seconds = 5;
 constexpr int incarnation_seconds = 10;
-/// The same complaint is written at most so often.
-constexpr auto complaint_interval = 30s;
 
 bool is_cooperative(rd_kafka_t* client) {
   return std::string_view{rd_kafka_rebalance_protocol(client)} == "COOPERATIVE";
@@ -388,13 +386,7 @@ void Poller::count() {
 }
 
 void Poller::complain(const std::string& sentence, const std::string& reason) {
-  auto& last = complaints_[sentence + reason];
-  const auto now = Clock::now();
-  if (last.time_since_epoch().count() != 0 && now - last < complaint_interval) return;
-  constexpr std::size_t most_kinds = 1'000;
-  if (complaints_.size() > most_kinds) complaints_.clear();
-  complaints_[sentence + reason] = now;
-  log_.warn(sentence, {{"reason", reason}});
+  if (repeats_.is_news(sentence + reason)) log_.warn(sentence, {{"reason", reason}});
 }
 
 }  // namespace inboxd::consumer

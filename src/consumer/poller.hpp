@@ -10,6 +10,7 @@
 
 #include "base/log.hpp"
 #include "base/mailbox.hpp"
+#include "base/repeats.hpp"
 #include "consumer/board.hpp"
 #include "consumer/ingester.hpp"
 #include "consumer/letters.hpp"
@@ -100,7 +101,7 @@ class Poller final {
   Clock::time_point next_second_{};
   int seconds_ = 0;
   Clock::time_point next_join_{};
-  std::map<std::string, Clock::time_point> complaints_;
+  base::Repeats repeats_;
   base::Mailbox<ToPoller> letters_{[this] { wake(); }};
   std::mutex wake_mutex_;
   kafka::Queue wake_;  ///< what the thread polls, while it does

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/repeats.hpp"
 #include "inbox/database_error.hpp"
 #include "inbox/handler_transaction.hpp"
 #include "inbox/handlers.hpp"
@@ -33,6 +34,7 @@ Refusal refusal_of(const inbox::DatabaseFailure& failure, const std::string& wha
 std::optional<Refusal> wait_for(inbox::Connection& connection, const config::Settings& settings,
                                 const inbox::Watchdog& watchdog, base::Logger& log) {
   const auto end = std::chrono::steady_clock::now() + settings.database.deadline;
+  base::Repeats repeats;
   while (true) {
     try {
       connection.open();
@@ -41,7 +43,9 @@ std::optional<Refusal> wait_for(inbox::Connection& connection, const config::Set
       const auto failure = inbox::describe(std::current_exception());
       const auto now = std::chrono::steady_clock::now();
       if (now >= end || watchdog.is_over(now)) return refusal_of(failure, "database " + connection.where());
-      log.warn("daemon: waiting for the database", {{"database", connection.where()}, {"error", failure.message}});
+      if (repeats.is_news(failure.message)) {
+        log.warn("daemon: waiting for the database", {{"database", connection.where()}, {"error", failure.message}});
+      }
       std::this_thread::sleep_for(look_again);
     }
   }
@@ -193,12 +197,15 @@ PreparedHandlers prepare(inbox::Connection& connection, const config::Settings& 
                          inbox::Watchdog& watchdog, base::Logger& log) {
   if (auto refusal = prepare_database(connection, settings, migrate, watchdog, log)) return {{}, std::move(refusal)};
   const auto end = std::chrono::steady_clock::now() + settings.database.deadline;
+  base::Repeats repeats;
   while (true) {
     auto prepared = prepare_handlers(connection, settings, watchdog, log);
     const auto now = std::chrono::steady_clock::now();
     const bool may_come = prepared.refusal && prepared.refusal->code == ExitCode::try_again;
     if (!may_come || now >= end || watchdog.is_over(now)) return prepared;
-    log.warn("daemon: waiting for what a handler's statement names", {{"reason", prepared.refusal->message}});
+    if (repeats.is_news(prepared.refusal->message)) {
+      log.warn("daemon: waiting for what a handler's statement names", {{"reason", prepared.refusal->message}});
+    }
     std::this_thread::sleep_for(look_again);
   }
 }

@@ -70,6 +70,7 @@ void Maintenance::run() {
         (this->*chore.work)();
       } catch (...) {
         const auto failure = inbox::describe(std::current_exception());
+        if (!repeats_.is_news(failure.sqlstate + failure.message)) continue;
         log_.warn("maintenance: tried again later", {{"fault", name_of(failure.fault)}, {"error", failure.message}});
       }
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/repeats.hpp"
 #include "config/settings.hpp"
 #include "inbox/connection.hpp"
 #include "inbox/handlers.hpp"
@@ -78,6 +79,7 @@ class Maintenance final {
   const inbox::InstanceIdentity identity_;
   const Trouble trouble_;
   base::Logger& log_;
+  base::Repeats repeats_;
   inbox::Connection connection_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;

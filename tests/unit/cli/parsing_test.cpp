@@ -11,6 +11,7 @@ using namespace inboxd;
 using namespace inboxd::cli;
 using base::ExitCode;
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::EndsWith;
 using Catch::Matchers::StartsWith;
 using Words = std::vector<std::string>;
 
@@ -82,7 +83,7 @@ TEST_CASE("what is not understood ends with status 64 and says what would be rig
   }
 }
 
-TEST_CASE("help opens with examples, for every command and every family") {
+TEST_CASE("help opens with examples and closes with the exit statuses, for every command and every family") {
   std::set<std::string> asked{""};
   for (const Command& command : commands()) {
     asked.insert(command.verb);
@@ -94,6 +95,7 @@ TEST_CASE("help opens with examples, for every command and every family") {
     CHECK(line.said().code == ExitCode::done);
     CHECK_THAT(line.said().text, StartsWith("Examples:\n  inboxd " + verb));
     CHECK_THAT(line.said().text, ContainsSubstring("Usage: inboxd" + (verb.empty() ? "" : " " + verb) + " ["));
+    CHECK_THAT(line.said().text, EndsWith("78 the configuration is wrong\n"));
   }
 }
 

@@ -1,0 +1,31 @@
+#pragma once
+#include <chrono>
+#include <map>
+#include <string>
+
+namespace inboxd::base {
+
+/// Keeps what repeats from flooding the log: it is news the first time, and again when it was last told so long ago.
+/// One thread.
+class Repeats final {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit Repeats(Clock::duration quiet = std::chrono::seconds{30}) : quiet_{quiet} {}
+
+  bool is_news(const std::string& what, Clock::time_point now = Clock::now()) {
+    constexpr std::size_t most_kinds = 1'000;
+    if (told_.size() >= most_kinds) std::erase_if(told_, [&](const auto& one) { return now - one.second >= quiet_; });
+    if (told_.size() >= most_kinds) told_.clear();
+    const auto [told, is_new] = told_.try_emplace(what, now);
+    if (!is_new && now - told->second < quiet_) return false;
+    told->second = now;
+    return true;
+  }
+
+ private:
+  Clock::duration quiet_;
+  std::map<std::string, Clock::time_point> told_;
+};
+
+}  // namespace inboxd::base

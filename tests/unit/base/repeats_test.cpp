@@ -1,0 +1,23 @@
+#include "base/repeats.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <string>
+
+using namespace std::chrono_literals;
+using inboxd::base::Repeats;
+
+TEST_CASE("what repeats is news the first time and then now and then, whatever else happens") {
+  Repeats repeats{30s};
+  const Repeats::Clock::time_point begin{};
+  CHECK(repeats.is_news("the database is away", begin));
+  CHECK(!repeats.is_news("the database is away", begin + 29s));
+  CHECK(repeats.is_news("the brokers are away", begin + 29s));
+  CHECK(repeats.is_news("the database is away", begin + 30s));
+  CHECK(!repeats.is_news("the database is away", begin + 59s));
+}
+
+TEST_CASE("endless kinds of news take no endless memory, and none is kept back") {
+  Repeats repeats{30s};
+  const Repeats::Clock::time_point begin{};
+  for (int kind = 0; kind < 5'000; ++kind) CHECK(repeats.is_news(std::to_string(kind), begin));
+}
