@@ -6,6 +6,8 @@
 #include <array>
 #include <stdexcept>
 
+#include "support/daemon.hpp"
+
 namespace inboxd::support {
 namespace {
 
@@ -53,6 +55,12 @@ void MockBrokers::elect(const std::string& topic, int partition) {
 
 void MockBrokers::unseat(const std::string& topic, int partition) {
   must(rd_kafka_mock_partition_set_leader(cluster_->brokers.get(), topic.c_str(), partition, -1), "unseat");
+}
+
+void MockBrokers::serve(ConfigText& config) {
+  config.brokers = addresses();
+  config.kafka["session.timeout.ms"] = "3000";
+  coordinate(config.group);
 }
 
 void MockBrokers::coordinate(const std::string& group) {

@@ -5,6 +5,8 @@
 
 namespace inboxd::support {
 
+struct ConfigText;
+
 /// The client library's own stand-in for brokers, in the test's process: for what real ones do on nobody's command. It
 /// answers over TCP as they do, knows no transactions and checks no record.
 class MockBrokers final {
@@ -22,14 +24,18 @@ class MockBrokers final {
   void elect(const std::string& topic, int partition);
   /// Nobody leads the partition until somebody is elected.
   void unseat(const std::string& topic, int partition);
-  /// Who coordinates the group: the one broker that there is, else it may be one that nobody reaches.
-  void coordinate(const std::string& group);
+  /// Makes a daemon's configuration read from here. A member that joins again waits for a second less than its session
+  /// lasts, and with a session of a second is dropped at that very moment, unheard: so it lasts for three.
+  void serve(ConfigText& config);
   /// The group's offset; -1: none.
   std::int64_t committed(const std::string& group, const std::string& topic, int partition) const;
   /// The next so many commits of offsets are refused as those of a member that the group has left behind.
   void refuse_commits(int times);
 
  private:
+  /// Who coordinates the group: the one broker that there is, else it may be one that nobody reaches.
+  void coordinate(const std::string& group);
+
   struct Cluster;
   std::unique_ptr<Cluster> cluster_;
 };

@@ -10,9 +10,8 @@ using namespace inboxd::support;
 TEST_CASE("a commit of offsets that the group refuses is made later, and costs nothing else") {
   MockBrokers brokers;
   Stage stage{1};
-  stage.config.brokers = brokers.addresses();
+  brokers.serve(stage.config);
   brokers.create_topic(stage.topic, 1);
-  brokers.coordinate(stage.config.group);
   const auto daemon = stage.start();
   brokers.refuse_commits(3);
   Kafka kafka{brokers.addresses()};

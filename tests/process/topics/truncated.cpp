@@ -16,9 +16,8 @@ constexpr int cut = 0, whole = 1;
 /// A stage whose brokers are the library's own, with two partitions.
 struct CutOff {
   CutOff() {
-    stage.config.brokers = brokers.addresses();
+    brokers.serve(stage.config);
     brokers.create_topic(stage.topic, 2);
-    brokers.coordinate(stage.config.group);
   }
   void produce(int partition, int count) {
     std::vector<Message> messages;
