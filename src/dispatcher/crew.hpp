@@ -41,6 +41,7 @@ class Crew final {
   void abandon();
 
   const std::shared_ptr<InHand>& in_hand() const { return share_->in_hand; }
+  std::chrono::milliseconds deadline() const { return share_->deadline; }
   int abandoned() const { return share_->abandoned.load(); }
   std::uint64_t deadlines() const { return deadlines_; }
   std::uint64_t repeated() const { return share_->repeated.load(); }

@@ -150,13 +150,19 @@ void Dispatcher::oversee() {
   while (!overseer_stops_) {
     progress();
     review_crews();
-    overseer_bell_.wait_until(Clock::now() + (is_calm() ? limits_.calm : limits_.review));
+    overseer_bell_.wait_until(Clock::now() + until_review());
   }
 }
 
-bool Dispatcher::is_calm() const {
-  const auto hands = all_in_hand();
-  return std::none_of(hands.begin(), hands.end(), [](const auto& hand) { return hand->lease_at_stake().has_value(); });
+/// A call that begins meanwhile is looked at no later than a tenth of its deadline.
+std::chrono::milliseconds Dispatcher::until_review() {
+  for (const auto& hand : all_in_hand()) {
+    if (hand->lease_at_stake()) return limits_.review;
+  }
+  const std::lock_guard lock{crews_mutex_};
+  auto calm = limits_.calm;
+  for (const auto& [id, crew] : crews_) calm = std::min(calm, crew->deadline() / 10);
+  return std::max(calm, limits_.review);
 }
 
 void Dispatcher::review_crews() {

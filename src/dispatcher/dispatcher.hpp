@@ -93,7 +93,7 @@ class Dispatcher final : public consumer::HandOff {
   std::shared_ptr<InHand> prepare(const HandlerSetup& handler);
   void oversee();
   void review_crews();
-  bool is_calm() const;
+  std::chrono::milliseconds until_review();
   bool crews_have_ended();
   void wait_for_crews(Clock::time_point until);
   void progress();

@@ -22,7 +22,9 @@ void LowWater::observe(const inbox::DueReading& reading, Clock::time_point asked
     return;
   }
   last_ = Clocks{reading.now, came};
-  if (!reading_from(asked)) next_full_ = asked + std::max<Clock::duration>(full_every, (came - asked) * full_part);
+  if (!reading_from(asked)) {
+    next_full_ = asked + std::clamp<Clock::duration>((came - asked) * full_part, full_every, full_at_least_every);
+  }
   const auto behind = std::chrono::duration_cast<std::chrono::microseconds>(came - asked + margin).count();
   const event::Microseconds snapshot_at = reading.now - behind;
   const event::Microseconds earliest = reading.earliest.value_or(snapshot_at);

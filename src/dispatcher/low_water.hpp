@@ -19,8 +19,9 @@ class LowWater {
   /// So often at most the reading itself goes without the mark, in case that something is due before it after all.
   static constexpr std::chrono::seconds full_every{60};
   /// A reading without the mark walks over all that vacuum cannot clean up, and claims wait for it meanwhile: it takes
-  /// one part in so many of the time.
+  /// one part in so many of the time, but is never put off for longer than that.
   static constexpr int full_part = 500;
+  static constexpr std::chrono::minutes full_at_least_every{10};
   /// The database's clock was set back where it moved so much less than ours: nothing is known any more.
   static constexpr std::chrono::milliseconds step_back{100};
 

@@ -7,6 +7,7 @@ namespace {
 
 using Clock = LowWater::Clock;
 using std::chrono::milliseconds;
+using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr event::Microseconds second = 1'000'000;
@@ -88,6 +89,9 @@ TEST_CASE("a reading without the mark that takes long, because vacuum is held up
   low.observe(reading(std::nullopt, 102 * second, 20, 30), t + seconds{2}, t + seconds{3});
   CHECK(low.reading_from(t + seconds{501}));
   CHECK_FALSE(low.reading_from(t + seconds{502}));
+  low.observe(reading(std::nullopt, 603 * second, 30, 40), t + seconds{503}, t + seconds{533});
+  CHECK(low.reading_from(t + seconds{503} + minutes{10} - milliseconds{1}));
+  CHECK_FALSE(low.reading_from(t + seconds{503} + minutes{10}));
 }
 
 TEST_CASE("once the database's clock was set back nothing is known, until two readings have been made by it") {
