@@ -137,7 +137,8 @@ void add_database(std::vector<Row<Settings>>& rows) {
   add(duration("database.deadline", 100, hour, "The longest one statement of the daemon itself may take, also COMMIT."),
       &Database::deadline);
   add(size("database.result_bytes", kibibyte, gibibyte,
-           "The most bytes of rows that one statement of a handler may bring; one that brings more fails with 54000."),
+           "The most bytes of rows that one statement of a handler may bring, each field counted as 17 more than its "
+           "value; one that brings more fails with 54000."),
       &Database::result_bytes);
 }
 

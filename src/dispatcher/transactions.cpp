@@ -15,8 +15,10 @@ using std::chrono::milliseconds;
 /// events are charged for it.
 constexpr int most_repeats = 30;
 /// One whose connection breaks while a statement of the handler's runs, or what it deferred to COMMIT: that may have
-/// crashed the server. What breaks elsewhere, or cannot be connected to, is repeated for ever.
+/// crashed the server; at COMMIT also a session shows that was dead before. What breaks elsewhere, or cannot be
+/// connected to, is repeated for ever.
 constexpr int most_breaks = 3;
+constexpr int most_broken_commits = 5;
 constexpr milliseconds first_wait{5};
 constexpr milliseconds last_wait{5'000};
 constexpr milliseconds wait_step{20};
@@ -117,6 +119,7 @@ Worker::Step Worker::call_in_transaction(bool alone, bool is_first) {
   if (end.must_repeat) {
     repeat_because_ = end.unresolved;
     lost_in_statement_ = end.lost_in_statement;
+    lost_in_commit_ = false;
     return Step::repeat;
   }
   // Whose it was shows when they go one by one: not every call is looked at.
@@ -190,7 +193,8 @@ Worker::GroupEnd Worker::commit(std::size_t events) {
     return GroupEnd::done;
   }
   repeat_because_ = end.error;
-  lost_in_statement_ = end.was_in_doubt;
+  lost_in_statement_ = false;
+  lost_in_commit_ = end.was_in_doubt;
   if (events > 0) undone_events_ = events;
   const bool is_refused = end.kind == inbox::CommitEnd::Kind::refused;
   if (is_refused && events == 1) return charge(*end.error);
@@ -266,6 +270,7 @@ bool Worker::is_lost() const { return !repeat_because_ || repeat_because_->sqlst
 bool Worker::has_run_often_enough(InVain& tries) {
   if (!is_lost()) return ++tries.ended > most_repeats;
   ++tries.lost;
+  if (lost_in_commit_) return ++tries.broken_commits >= most_broken_commits;
   return lost_in_statement_ && ++tries.broken >= most_breaks;
 }
 
@@ -287,9 +292,8 @@ bool Worker::wait_about(milliseconds wait) {
 /// The event that was alone and did not get through. What it did to the server may still keep that from being recorded.
 Worker::GroupEnd Worker::charge_culprit() {
   inbox::SqlError error = *repeat_because_;
-  if (lost_in_statement_) {
-    error.message = "the connection broke each time its statement or its COMMIT ran: " + error.message;
-  }
+  if (lost_in_statement_) error.message = "the connection broke each time its statement ran: " + error.message;
+  if (lost_in_commit_) error.message = "the connection broke each time at its COMMIT: " + error.message;
   for (int losses = 0;;) {
     const GroupEnd end = charge(error);
     if (end != GroupEnd::repeat) return end;

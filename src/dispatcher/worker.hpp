@@ -90,7 +90,8 @@ class Worker final {
   struct InVain {
     int ended = 0;   ///< by the database
     int lost = 0;    ///< with its connection
-    int broken = 0;  ///< of those: while a statement of the handler's ran
+    int broken = 0;  ///< of those: while a statement of the handler's ran,
+    int broken_commits = 0;  ///< or COMMIT
   };
   void run_transactions();
   GroupEnd run_group(bool one_event);
@@ -138,7 +139,8 @@ class Worker final {
   InHand::Work work_;
   base::Histogram::Tally calls_;
   std::optional<inbox::SqlError> repeat_because_;
-  bool lost_in_statement_ = false;  ///< and a statement of the handler's or COMMIT was running
+  bool lost_in_statement_ = false;  ///< and a statement of the handler's was running
+  bool lost_in_commit_ = false;     ///< or COMMIT, with what the handler deferred to it
   std::size_t undone_events_ = 0;   ///< of the group that was undone last
   int careful_ = 0;                 ///< groups to come whose calls get savepoints
 };

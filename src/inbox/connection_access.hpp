@@ -160,7 +160,8 @@ void Connection::Access::guarded(Effect effect, Work&& work, std::chrono::millis
     if (raw != nullptr && PQstatus(raw) != CONNECTION_OK) lost(effect, error.what());
     throw;
   }
-  if (commit_warned_ && effect == Effect::writes) {  // a handler's function may warn of what it likes
+  // A handler's function may warn of what it likes; and what has failed is in no doubt.
+  if (commit_warned_ && effect == Effect::writes && PQtransactionStatus(raw) != PQTRANS_INERROR) {
     throw DatabaseError{{Fault::in_doubt, "01000", "the server did not wait for its synchronous standby"}};
   }
 }

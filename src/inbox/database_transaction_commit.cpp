@@ -179,6 +179,7 @@ CommitEnd DatabaseTransaction::resolve(const std::vector<Settlement>& settlement
     } catch (...) {
       const auto failure = inbox::describe(std::current_exception());
       forget_transaction();
+      connection_.close();  // whatever the session is in, the next one is not
       log_.debug("dispatcher: what became of a COMMIT is not known yet", {{"error", failure.message}});
     }
     std::this_thread::sleep_for(resolve_again);

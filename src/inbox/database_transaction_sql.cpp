@@ -92,7 +92,7 @@ std::unique_ptr<SqlResult> DatabaseTransaction::run(const SqlStatement& statemen
   const auto limit = std::chrono::ceil<milliseconds>(frame_.deadline - Clock::now()) + grace;
   const Sent sent = send(Effect::reads, limit, true, [&](Pipeline& pipeline) {
     pipeline.execute(prepared.name, parameters.wire(), prepared.shape.binary ? 1 : 0);
-    if (!prepared.shape.columns.empty()) pipeline.rows_to(rows);
+    pipeline.rows_to(rows);
     running_ = true;
   });
   running_ = false;

@@ -12,6 +12,7 @@
 #include <ctime>
 #include <deque>
 #include <limits>
+#include <new>
 
 #include "base/uuid.hpp"
 #include "inbox/arrays.hpp"
@@ -215,21 +216,27 @@ ResultShape shape_of(const PGresult* description) {
 
 void RowBuffer::take(const PGresult* rows) {
   columns_ = static_cast<std::size_t>(PQnfields(rows));
-  for (int row = 0; row < PQntuples(rows) && !is_too_large(); ++row) {
-    for (int column = 0; column < PQnfields(rows) && !is_too_large(); ++column) take_field(rows, row, column);
-    ++rows_;
+  try {
+    for (int row = 0; row < PQntuples(rows) && !is_too_large(); ++row) {
+      for (int column = 0; column < PQnfields(rows) && !is_too_large(); ++column) take_field(rows, row, column);
+      ++rows_;
+    }
+  } catch (const std::bad_alloc&) {  // the other results of the pipeline must still be read
+    give_up();
   }
+}
+
+void RowBuffer::give_up() {
+  size_ = limit_ + 1;
+  fields_ = {};
+  bytes_ = {};
 }
 
 void RowBuffer::take_field(const PGresult* rows, int row, int column) {
   const bool is_null = PQgetisnull(rows, row, column) != 0;
   const int length = is_null ? -1 : PQgetlength(rows, row, column);
   size_ += sizeof(Field) + static_cast<std::size_t>(std::max(length, 0)) + 1;
-  if (is_too_large()) {
-    fields_ = {};
-    bytes_ = {};
-    return;
-  }
+  if (is_too_large()) return give_up();
   fields_.push_back({bytes_.size(), length});
   // The zero behind it is for what reads numbers.
   if (!is_null) bytes_.append(PQgetvalue(rows, row, column), static_cast<std::size_t>(length) + 1);

@@ -38,6 +38,7 @@ class RowBuffer final : public RowSink {
     int length;  ///< -1: null
   };
   void take_field(const PGresult* rows, int row, int column);
+  void give_up();
 
   std::size_t limit_;
   std::size_t size_ = 0;

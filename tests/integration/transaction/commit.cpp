@@ -233,6 +233,23 @@ TEST_CASE("deferred triggers run as the handler's statements do: under its searc
   CHECK(desk.done_events() == 1);
 }
 
+TEST_CASE("a deferred trigger that warns and then fails is refused, and in no doubt") {
+  Desk desk{1};
+  desk.inbox.database().run("create function " + desk.app +
+                            ".fussy() returns trigger language plpgsql as $$ begin raise warning 'look'; "
+                            "raise 'no'; end $$");
+  desk.inbox.database().run("create constraint trigger fussy after insert on " + desk.app +
+                            ".note deferrable initially deferred for each row execute function " + desk.app +
+                            ".fussy()");
+  desk.begin(0, 1);
+  REQUIRE(!desk.execute("insert into note (number) values (3)")->error);
+  desk.transaction->end_call();
+  const auto end = desk.commit_all();
+  CHECK(end.kind == Kind::refused);
+  CHECK(!end.was_in_doubt);
+  CHECK(end.error.value().sqlstate == "P0001");
+}
+
 TEST_CASE("a deadlock repeats the transaction, whatever the handler says") {
   Desk desk{1};
   desk.inbox.database().run("insert into " + desk.app + ".note (number) values (1), (2)");

@@ -20,7 +20,11 @@ const std::string uuid_bytes{"\x12\x34\x56\x78\x9a\xbc\xde\xf0\x12\x34\x56\x78\x
 
 SqlValue value(SqlType type, std::string_view bytes) { return {type, 0, 0, bytes}; }
 
+/// Since it was last forgotten; the address sanitizer's own is not told apart.
 std::int64_t peak_memory_kb() {
+#ifdef __SANITIZE_ADDRESS__
+  return 0;
+#endif
   std::ifstream status{"/proc/self/status"};
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6));
@@ -154,6 +158,7 @@ TEST_CASE("relation events has the call's events in order, or some of them, sent
   CHECK(some->value(0, 0).integer == 9);
   CHECK(some->value(0, 1).bytes == "own");
   CHECK(desk.with_events("select from events", 3, 0)->rows == 0);
+  CHECK(desk.with_events("select from events")->rows == 10);
   for (const char* const sql :
        {"with recursive n(i) as (values (1) union all select i + 1 from n where i < 3) select i from n, events",
         "/* a comment */ (select 1 from events) union all select 2 from events",
@@ -420,6 +425,7 @@ TEST_CASE("rows larger than database.result_bytes fail their event alone, and ar
   CHECK(!desk.transaction->end_call().unresolved);
 
   desk.begin(1, 2, false);
+  std::ofstream{"/proc/self/clear_refs"} << "5";  // forgets the peak so far
   const std::int64_t before = peak_memory_kb();
   const auto large = desk.execute("insert into note select null, repeat('x', 1000), i "
                                   "from generate_series(1, 200000) i returning text");
