@@ -11,7 +11,7 @@
 namespace inboxd::consumer {
 namespace {
 
-/// How long the loop waits for a first record before it looks at its letters again.
+/// How long the loop waits for a first record; letters end the wait.
 constexpr int idle_wait_ms = 500;
 /// Records taken from the queue at once.
 constexpr std::size_t portion = 500;
@@ -63,8 +63,10 @@ void Ingester::start() {
 
 void Ingester::request_stop() {
   stopping_ = true;
-  rd_kafka_queue_yield(queue_.get());
+  wake();
 }
+
+void Ingester::wake() { rd_kafka_queue_yield(queue_.get()); }
 
 void Ingester::join() {
   if (thread_.joinable()) thread_.join();
@@ -77,7 +79,6 @@ void Ingester::send(ToIngester letter) {
   if (chore && chores_pending_ >= most_chores_pending) return;
   if (chore) chores_pending_ += 1;
   letters_.send(std::move(letter));
-  rd_kafka_queue_yield(queue_.get());
 }
 
 void Ingester::run() {

@@ -73,6 +73,7 @@ class Ingester final {
   };
 
   void run();
+  void wake();
   void move();
   void start_entries();
   void read_letters();
@@ -99,13 +100,13 @@ class Ingester final {
   kafka::Queue queue_;
   inbox::Connection connection_;
   Store store_;
-  base::Mailbox<ToIngester> letters_;
+  base::Mailbox<ToIngester> letters_{[this] { wake(); }};
   base::Repeats repeats_;
   std::map<kafka::TopicPartition, Shard> shards_;
-  /// Entries of the configuration whose first start this ingester sees to: one ingester, all of them.
   /// In a row; they outlive an assignment, because reading again takes a new one.
   std::map<kafka::TopicPartition, int> corrupt_reads_;
   const bool asks_for_all_;  ///< one of them looks after the topics that nobody reads, too
+  /// Entries of the configuration whose first start this ingester sees to: one ingester, all of them.
   std::size_t entries_left_;
   std::chrono::steady_clock::time_point start_entries_at_{};
   std::unordered_map<MessageSource, Shard*, HashSource> by_source_;

@@ -127,8 +127,8 @@ std::optional<SqlError> DatabaseTransaction::prepare(const SqlStatement& stateme
         with_expression(statement.text, events_expression(access_.text_of(relation), statement.values.size()));
     if (!merged) {
       return error_with("0A000",
-                         "this statement cannot see relation events: it must be INSERT, UPDATE, DELETE, MERGE, "
-                         "SELECT, VALUES or WITH");
+                        "this statement cannot see relation events: it must be INSERT, UPDATE, DELETE, MERGE, "
+                        "SELECT, VALUES or WITH");
     }
     prepared.sent = std::move(*merged);
   }

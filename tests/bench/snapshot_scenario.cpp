@@ -11,7 +11,7 @@ namespace inboxd::bench {
 namespace {
 
 constexpr double trickle_per_second = 2000;
-/// Of the whole time, at its begin and at its end.
+/// Of the whole time: its begin and its end, which are compared where the load is steady, and left out at full load.
 constexpr double stretch = 0.1;
 
 /// An old snapshot, held as long as this lives.
@@ -79,8 +79,8 @@ FullLoad full_load(const Options& options, const ScratchDatabase& database, cons
   FullLoad out;
   out.run = run_daemon_here(options, settings, control).settled;
   check_counts(control, options.events, options.events);
-  out.begin = rate_between(control, stretch, 2 * stretch);
-  out.end = rate_between(control, 1 - 2 * stretch, 1 - stretch);
+  out.begin = rate_between(control, stretch, 0.5);
+  out.end = rate_between(control, 0.5, 1 - stretch);
   return out;
 }
 
@@ -92,7 +92,7 @@ void measure_full_load(const Options& options, Report& report) {
   for (int round = 0; round < options.rounds; ++round) {
     const auto show = [&](const std::string& kind, const FullLoad& load) {
       report.run(kind, load.run);
-      report.note("second tenth " + rate_text(load.begin) + ", ninth tenth " + rate_text(load.end));
+      report.note("first half " + rate_text(load.begin) + ", second half " + rate_text(load.end));
     };
     const FullLoad without = full_load(options, database, topic, false);
     show("no snapshot", without);
@@ -100,7 +100,8 @@ void measure_full_load(const Options& options, Report& report) {
     show("old snapshot", with);
     kept.push_back((with.end / with.begin) / (without.end / without.begin));
   }
-  report.goal("full load: end of begin, as without snapshot", fixed(median(kept), 2), ">= 0.90", median(kept) >= 0.9);
+  report.goal("full load: second half of first, as without snapshot", fixed(median(kept), 2), ">= 0.90",
+              median(kept) >= 0.9);
 }
 
 void measure_trickle(const Options& options, Report& report) {

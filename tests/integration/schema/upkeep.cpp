@@ -4,6 +4,7 @@
 
 #include "integration/support/inbox.hpp"
 #include "support/private_postgres.hpp"
+#include "support/standby.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -213,7 +214,6 @@ TEST_CASE("instances are seen, and told apart from those that have stopped") {
 
 TEST_CASE("who keeps vacuum from cleaning up is found: a session that has written, a prepared transaction") {
   PrivatePostgres postgres{{"max_prepared_transactions = 2"}};
-  postgres.start();
   Inbox inbox{postgres.url()};
   const auto find = [&] { return inbox::find_oldest_transaction(inbox.connection()); };
   const std::string write = "update inbox.routing set version = version";
@@ -235,5 +235,27 @@ TEST_CASE("who keeps vacuum from cleaning up is found: a session that has writte
   CHECK(prepared->id == idle->id);
   CHECK(prepared->age.has_value());
   session.run("rollback prepared 'forgotten'");
+  CHECK_FALSE(find().has_value());
+}
+
+TEST_CASE("a replication slot that keeps vacuum from cleaning up is found, also when its standby has gone") {
+  PrivatePostgres postgres;
+  Inbox inbox{postgres.url()};
+  const auto find = [&] { return inbox::find_oldest_transaction(inbox.connection()); };
+  Session session{postgres.url(), inbox.database().schema()};
+  {
+    Standby standby{postgres.url(), "reports"};
+    standby.needs(static_cast<std::uint32_t>(session.number("select txid_current() & 4294967295")));
+    wait_until("the slot holds a transaction", [&] { return find().has_value(); });
+    CHECK(find()->process_id != 0);
+  }
+  session.wait_for("the standby is gone", "select count(*) from pg_replication_slots where active", 0);
+  const auto left = find();
+  REQUIRE(left.has_value());
+  CHECK(left->holder == "replication slot");
+  CHECK(left->name == "reports");
+  CHECK(left->process_id == 0);
+  CHECK_FALSE(left->age.has_value());
+  session.run("select pg_drop_replication_slot('reports')");
   CHECK_FALSE(find().has_value());
 }

@@ -212,12 +212,7 @@ TEST_CASE("what the database refuses at COMMIT is told, and nothing of it is kep
 
 TEST_CASE("deferred triggers run as the handler's statements do: under its search path, and refused as theirs are") {
   Desk desk{1};
-  desk.inbox.database().run("create function " + desk.app +
-                            ".balanced() returns trigger language plpgsql as $$ begin if (select sum(number) from "
-                            "note) <> 0 then raise 'the books do not balance'; end if; return null; end $$");
-  desk.inbox.database().run("create constraint trigger balanced after insert on " + desk.app +
-                            ".note deferrable initially deferred for each row execute function " + desk.app +
-                            ".balanced()");
+  desk.defer("if (select sum(number) from note) <> 0 then raise 'the books do not balance'; end if;");
   desk.begin(0, 1);
   REQUIRE(!desk.execute("insert into note (number) values (3)")->error);
   desk.transaction->end_call();
@@ -235,12 +230,7 @@ TEST_CASE("deferred triggers run as the handler's statements do: under its searc
 
 TEST_CASE("a deferred trigger that warns and then fails is refused, and in no doubt") {
   Desk desk{1};
-  desk.inbox.database().run("create function " + desk.app +
-                            ".fussy() returns trigger language plpgsql as $$ begin raise warning 'look'; "
-                            "raise 'no'; end $$");
-  desk.inbox.database().run("create constraint trigger fussy after insert on " + desk.app +
-                            ".note deferrable initially deferred for each row execute function " + desk.app +
-                            ".fussy()");
+  desk.defer("raise warning 'look'; raise 'no';");
   desk.begin(0, 1);
   REQUIRE(!desk.execute("insert into note (number) values (3)")->error);
   desk.transaction->end_call();

@@ -63,6 +63,14 @@ class Desk final {
                      const Values& values = {}) {
     return transaction->execute({sql, values, true, first, count});
   }
+  /// What this body does is done at COMMIT for each row that was inserted into note.
+  void defer(const std::string& body, const std::string& when = "true") {
+    inbox.database().run("create function " + app + ".deferred() returns trigger language plpgsql as $$ begin " + body +
+                         " return null; end $$");
+    inbox.database().run("create constraint trigger deferred after insert on " + app +
+                         ".note deferrable initially deferred for each row when (" + when + ") execute function " +
+                         app + ".deferred()");
+  }
   /// What is settled when events [first, end) are done.
   inbox::Settlement done(std::size_t first, std::size_t end) const {
     inbox::Settlement out;

@@ -99,12 +99,7 @@ TEST_CASE("a daemon with the rights of sql/roles.sql alone runs handlers under a
 TEST_CASE("deferred triggers run under the handler's role, as its statements do") {
   Desk desk{1};
   const Role role{desk};
-  desk.inbox.database().run("create function " + desk.app +
-                            ".who() returns trigger language plpgsql as $$ begin insert into note (text) values "
-                            "(current_user); return null; end $$");
-  desk.inbox.database().run("create constraint trigger who after insert on " + desk.app +
-                            ".note deferrable initially deferred for each row when (new.number = 1) execute function " +
-                            desk.app + ".who()");
+  desk.defer("insert into note (text) values (current_user);", "new.number = 1");
   desk.begin(0, 1);
   REQUIRE(!desk.execute("insert into note (number) values (1)")->error);
   desk.transaction->end_call();

@@ -17,6 +17,15 @@ const std::vector<std::string> one_attempt{"events_per_call: 500", "concurrency:
 
 std::int64_t failures(Stage& stage) { return stage.database.number("select count(*) from inbox.failures"); }
 
+/// Of so many events one fails, once, in this way; all others are booked, once.
+void one_is_charged(Stage& stage, Application& app, std::int64_t events, const std::string& error_class) {
+  stage.database.wait_for("the culprit is dead", "select count(*) from inbox.dead_letters", 1);
+  app.wait_for("the others are booked", "select count(*) from app.booked", events - 1);
+  CHECK(stage.database.text("select error_class from inbox.failures") == error_class);
+  CHECK(app.booked_events() == events - 1);
+  CHECK(failures(stage) == 1);
+}
+
 }  // namespace
 
 TEST_CASE("a poison row in 500: 499 rows, and one failure with its SQLSTATE and constraint") {
@@ -26,11 +35,7 @@ TEST_CASE("a poison row in 500: 499 rows, and one failure with its SQLSTATE and 
   stage.config.handlers = {app.statement("set", books_each, one_attempt)};
   stage.produce(500);  // {"n": 0} to {"n": 499}
   const auto daemon = stage.start();
-  stage.database.wait_for("the culprit is dead", "select count(*) from inbox.dead_letters", 1);
-  app.wait_for("the others are booked", "select count(*) from app.booked", 499);
-  CHECK(app.booked_events() == 499);
-  CHECK(failures(stage) == 1);
-  CHECK(stage.database.text("select error_class from inbox.failures") == "sql.23514");
+  one_is_charged(stage, app, 500, "sql.23514");
   CHECK_THAT(stage.database.text("select message from inbox.failures"), ContainsSubstring("constraint not_the_250th"));
   CHECK(stage.database.text("select convert_from(payload, 'UTF8') from inbox.dead_letters") == "{\"n\": 250}");
   const Tally tally = stage.tally("set");
@@ -143,11 +148,7 @@ TEST_CASE("an event whose data makes a running statement fail like a wrong one i
       one_attempt)};
   stage.produce(200);
   const auto daemon = stage.start();
-  stage.database.wait_for("the culprit is dead", "select count(*) from inbox.dead_letters", 1);
-  app.wait_for("the others are booked", "select count(*) from app.booked", 199);
-  CHECK(stage.database.text("select error_class from inbox.failures") == "sql.42P01");
-  CHECK(app.booked_events() == 199);
-  CHECK(failures(stage) == 1);
+  one_is_charged(stage, app, 200, "sql.42P01");
 }
 
 TEST_CASE("an event that ends its own server process is charged at last, alone, and no other one is") {
@@ -160,13 +161,9 @@ TEST_CASE("an event that ends its own server process is charged at last, alone, 
   stage.config.handlers = {app.statement("set", std::string{books_each} + " where app.dies(body->>'n')", one_attempt)};
   stage.produce(20);
   const auto daemon = stage.start();
-  stage.database.wait_for("the culprit is dead", "select count(*) from inbox.dead_letters", 1);
-  app.wait_for("the others are booked", "select count(*) from app.booked", 19);
-  CHECK(stage.database.text("select error_class from inbox.failures") == "sql.08006");
+  one_is_charged(stage, app, 20, "sql.08006");
   CHECK_THAT(stage.database.text("select message from inbox.failures"),
              ContainsSubstring("the connection broke each time its statement ran"));
-  CHECK(app.booked_events() == 19);
-  CHECK(failures(stage) == 1);
 }
 
 TEST_CASE("an event whose deferred trigger ends the server process at COMMIT is charged at last, alone") {
@@ -182,11 +179,7 @@ TEST_CASE("an event whose deferred trigger ends the server process at COMMIT is 
   stage.config.handlers = {app.statement("set", books_each, one_attempt)};
   stage.produce(20);
   const auto daemon = stage.start();
-  stage.database.wait_for("the culprit is dead", "select count(*) from inbox.dead_letters", 1);
-  app.wait_for("the others are booked", "select count(*) from app.booked", 19);
-  CHECK(stage.database.text("select error_class from inbox.failures") == "sql.08006");
-  CHECK(app.booked_events() == 19);
-  CHECK(failures(stage) == 1);
+  one_is_charged(stage, app, 20, "sql.08006");
 }
 
 TEST_CASE("PostgreSQL crashes and comes back, time and again, under load: nobody is charged") {
@@ -226,9 +219,5 @@ TEST_CASE("an event that takes the whole deadline is charged alone, whether its 
       {"events_per_call: 20", "concurrency: 1", "deadline: 500ms", "retry: {max_attempts: 1}"})};
   stage.produce(20);
   const auto daemon = stage.start();
-  stage.database.wait_for("it is dead", "select count(*) from inbox.dead_letters", 1);
-  app.wait_for("the others are booked", "select count(*) from app.booked", 19);
-  CHECK(stage.database.text("select error_class from inbox.failures") == "sql.57014");
-  CHECK(app.booked_events() == 19);
-  CHECK(failures(stage) == 1);
+  one_is_charged(stage, app, 20, "sql.57014");
 }

@@ -160,9 +160,7 @@ struct Bank {
   House house;
 };
 
-inline inbox::SqlError error_of(std::string sqlstate) {
-  return inbox::error_with(std::move(sqlstate), "made up");
-}
+inline inbox::SqlError error_of(std::string sqlstate) { return inbox::error_with(std::move(sqlstate), "made up"); }
 
 inline bool has(const inbox::CallFrame& frame, std::int64_t offset) {
   for (const auto& event : frame.events) {

@@ -85,9 +85,7 @@ TEST_CASE("a handler whose claims are refused does not starve the others, and it
   House house;
   auto refused = House::handler(4);
   refused.lease = milliseconds{60};
-  auto setups = House::setup(
-      behind(door),
-      refused);
+  auto setups = House::setup(behind(door), refused);
   setups.push_back({8, House::handler(), std::make_unique<test::SayingInstance>(say_done), false});
   house.dispatcher.replace_handlers(std::move(setups));
   house.dispatcher.start();

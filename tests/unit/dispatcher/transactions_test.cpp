@@ -159,6 +159,19 @@ TEST_CASE("an event whose transaction never gets through is charged at last, and
   CHECK(classes_of(ledger) == std::vector<std::string>{"sql.40001"});
 }
 
+namespace {
+
+/// Eight events in calls of four, of which one breaks its connection: it alone is charged.
+void one_is_charged_for_the_connection(Ledger& ledger) {
+  Bank bank{ledger};
+  bank.house.database.add(lease_of(offsets_from(0, 8)));
+  bank.run(2, 4);
+  REQUIRE(bank.handled(7));
+  CHECK(classes_of(ledger) == std::vector<std::string>{"sql.08006"});
+}
+
+}  // namespace
+
 TEST_CASE("an event that breaks the connection each time its statement runs is found and charged, and it alone") {
   Ledger ledger;
   ledger.at_end = [](const inbox::CallFrame& frame) {
@@ -175,11 +188,7 @@ TEST_CASE("an event that breaks the connection each time its statement runs is f
     end.error = error_of("08006");
     return end;
   };
-  Bank bank{ledger};
-  bank.house.database.add(lease_of(offsets_from(0, 8)));
-  bank.run(2, 4);
-  REQUIRE(bank.handled(7));
-  CHECK(classes_of(ledger) == std::vector<std::string>{"sql.08006"});
+  one_is_charged_for_the_connection(ledger);
 }
 
 TEST_CASE("an event that breaks the connection at each COMMIT is found and charged, and it alone") {
@@ -192,11 +201,7 @@ TEST_CASE("an event that breaks the connection at each COMMIT is found and charg
     end.error = error_of("08006");
     return end;
   };
-  Bank bank{ledger};
-  bank.house.database.add(lease_of(offsets_from(0, 8)));
-  bank.run(2, 4);
-  REQUIRE(bank.handled(7));
-  CHECK(classes_of(ledger) == std::vector<std::string>{"sql.08006"});
+  one_is_charged_for_the_connection(ledger);
 }
 
 TEST_CASE("what the database refuses at COMMIT is sought event by event") {
