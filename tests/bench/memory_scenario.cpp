@@ -38,11 +38,11 @@ void wait_for_rows(const std::string& url, const std::string& count, std::int64_
 
 void measure_memory(const Options& options, Report& report) {
   support::PrivatePostgres postgres{{"shared_buffers=256MB", "max_wal_size=4GB"}};
-  postgres.start();
   DaemonSettings settings;
   settings.database_url = postgres.url();
   Topic topic{options.kafka, options.partitions};
   settings.topic = topic.name();
+  settings.handler_keys += ", lease: 5s";  // what was in hand when PostgreSQL went is free again after that
   const Generator generator{1, options.payload};
   topic.preload(generator, 0, options.events);
   const auto time_away = options.smoke ? away_in_smoke : away;

@@ -9,7 +9,7 @@ namespace inboxd::bench {
 namespace {
 
 constexpr std::int64_t smoke_events = 20'000;
-constexpr std::chrono::seconds smoke_duration{6};
+constexpr std::chrono::seconds smoke_duration{2};
 
 std::int64_t number(const std::string& name, const std::string& text) {
   std::int64_t value = 0;

@@ -30,7 +30,8 @@ TEST_CASE("a deadlock ends a batch's transaction: the whole batch runs again, no
     stage.note({id});
     stage.database.wait_for("the batch waits for the id",
                             "select count(*) from pg_stat_activity where application_name like 'inboxd ingest%' "
-                            "and wait_event_type = 'Lock'",
+                            "and wait_event_type = 'Lock' and query like '%" +
+                                stage.database.schema() + "%'",
                             1);
     try {
       other.run(
