@@ -5,6 +5,11 @@
 #include "kafka/properties.hpp"
 
 namespace inboxd::consumer {
+namespace {
+
+constexpr const char* asker_looks_every_ms = "2000";
+
+}  // namespace
 
 Consumer::Consumer(const config::Settings& settings, const base::Uuid& owner, HandOff& hand_off,
                    inbox::Watchdog& watchdog, base::Logger& log, trace::Tracer* tracer)
@@ -22,7 +27,26 @@ Consumer::~Consumer() {
   join();
 }
 
+std::optional<base::Problem> Consumer::make_asker() {
+  auto properties = settings_.kafka.properties;
+  // It has no topics of its own that would make it look again when a broker goes.
+  properties["topic.metadata.refresh.interval.ms"] = asker_looks_every_ms;
+  properties["enable.metrics.push"] = "false";  // the member's are enough, and its end would wait for a last push
+  auto conf = kafka::make_conf({settings_.kafka.brokers, "", "", properties, 0});
+  if (!conf) return conf.problem();
+  rd_kafka_conf_set_opaque(conf.value().get(), &log_);
+  rd_kafka_conf_set_log_cb(conf.value().get(), [](const rd_kafka_t* client, int level, const char*, const char* text) {
+    auto* const log = client == nullptr ? nullptr : static_cast<base::Logger*>(rd_kafka_opaque(client));
+    if (log != nullptr) log->debug("kafka: client for questions says", {{"level", level}, {"text", text}});
+  });
+  auto client = kafka::make_consumer(std::move(conf).value());
+  if (!client) return client.problem();
+  asker_ = std::move(client).value();
+  return std::nullopt;
+}
+
 std::optional<base::Problem> Consumer::start() {
+  if (auto problem = make_asker()) return problem;
   const auto connections = static_cast<std::size_t>(settings_.ingest.connections);
   auto conf = kafka::make_conf({settings_.kafka.brokers, settings_.kafka.group, settings_.kafka.instance_id,
                                 settings_.kafka.properties, settings_.ingest.queued_bytes / connections});
@@ -33,16 +57,17 @@ std::optional<base::Problem> Consumer::start() {
   client_ = std::move(client).value();
   rd_kafka_poll_set_consumer(client_.get());
 
+  const Clients clients{client_.get(), asker_.get()};
   std::vector<Ingester*> ingesters;
   for (std::size_t i = 0; i < connections; ++i) {
     ingesters_.push_back(std::make_unique<Ingester>(
-        IngesterContext{settings_, owner_, client_.get(), topics_, hand_off_, counts_, board_, poller_.mailbox(),
+        IngesterContext{settings_, owner_, clients, topics_, hand_off_, counts_, board_, poller_.mailbox(),
                         poller_.revocations(), poller_.recreated(), watchdog_, log_, tracer_},
         static_cast<int>(i)));
     ingesters.push_back(ingesters_.back().get());
     ingesters.back()->start();
   }
-  poller_.start(client_.get(), topics_.subscription(), std::move(ingesters));
+  poller_.start(clients, topics_.subscription(), std::move(ingesters));
   return std::nullopt;
 }
 
@@ -60,8 +85,12 @@ void Consumer::join() {
   finish_intake();
   poller_.join();
   ingesters_.clear();
-  if (client_ != nullptr && poller_.left_behind()) kafka::abandon(std::move(client_));
+  if (client_ != nullptr && poller_.left_behind()) {
+    kafka::abandon(std::move(client_));
+    kafka::abandon(std::move(asker_));
+  }
   client_.reset();
+  asker_.reset();
 }
 
 std::int64_t Consumer::last_moved() const {

@@ -27,7 +27,7 @@ class Consumer final {
   Consumer(const Consumer&) = delete;
   Consumer& operator=(const Consumer&) = delete;
 
-  /// Makes the Kafka client and starts reading. The problem is a property that the client refuses.
+  /// Makes the Kafka clients and starts reading. The problem is a property that they refuse.
   std::optional<base::Problem> start();
   void request_stop();
   /// Waits until nothing more is stored or handed over; the group is left meanwhile.
@@ -39,10 +39,12 @@ class Consumer final {
   const Board& board() const { return board_; }
   /// The oldest sign of life of its loops: steady clock, nanoseconds.
   std::int64_t last_moved() const;
-  /// The client, for questions to the brokers; null before start.
-  rd_kafka_t* client() const { return client_.get(); }
+  /// A client for questions to the brokers; null before start.
+  rd_kafka_t* asker() const { return asker_.get(); }
 
  private:
+  std::optional<base::Problem> make_asker();
+
   const config::Settings& settings_;
   const base::Uuid owner_;
   HandOff& hand_off_;
@@ -54,6 +56,7 @@ class Consumer final {
   Board board_;
   Poller poller_;
   kafka::Client client_;
+  kafka::Client asker_;
   std::vector<std::unique_ptr<Ingester>> ingesters_;
 };
 

@@ -13,15 +13,15 @@ constexpr kafka::Timeout broker_timeout{3'000};
 constexpr config::StartAt beginning{config::StartAt::Kind::beginning, 0};
 
 /// Where a partition without a position begins.
-base::Result<std::int64_t> first_offset(rd_kafka_t* client, const kafka::TopicPartition& partition,
+base::Result<std::int64_t> first_offset(const Clients& clients, const kafka::TopicPartition& partition,
                                         const config::StartAt& start) {
   using Kind = config::StartAt::Kind;
-  auto bounds = kafka::log_bounds(client, partition, broker_timeout);
+  auto bounds = kafka::log_bounds(clients.asker, partition, broker_timeout);
   if (!bounds) return bounds.problem();
   if (start.kind == Kind::beginning) return bounds.value().low;
   if (start.kind == Kind::end) return bounds.value().high;
-  if (start.kind == Kind::time) return kafka::offset_at(client, partition, start.time_us, broker_timeout);
-  auto committed = kafka::committed_offset(client, partition, broker_timeout);
+  if (start.kind == Kind::time) return kafka::offset_at(clients.asker, partition, start.time_us, broker_timeout);
+  auto committed = kafka::committed_offset(clients.member, partition, broker_timeout);
   if (!committed) return committed.problem();
   return committed.value().value_or(bounds.value().low);
 }
@@ -38,10 +38,10 @@ std::vector<std::string> of_entry(const std::vector<std::string>& names, const T
 std::string name_of(const config::Topic& entry) { return entry.name.empty() ? entry.pattern : entry.name; }
 
 /// First positions of a topic's partitions that have none; without an offset where a partition has no leader.
-std::optional<base::Problem> resolve(inbox::Connection& connection, rd_kafka_t* client, const std::string& topic,
+std::optional<base::Problem> resolve(inbox::Connection& connection, const Clients& clients, const std::string& topic,
                                      const config::StartAt& start, const Moved& moved,
                                      std::vector<inbox::FirstPosition>& out) {
-  const auto description = kafka::describe_topic(client, topic, broker_timeout);
+  const auto description = kafka::describe_topic(clients.asker, topic, broker_timeout);
   if (!description) return description.problem();
   const auto& [name, partitions, incarnation, leaderless] = description.value();
   for (std::int32_t partition = 0; partition < partitions; ++partition) {
@@ -49,7 +49,7 @@ std::optional<base::Problem> resolve(inbox::Connection& connection, rd_kafka_t* 
     if (inbox::find_position(connection, topic, partition)) continue;
     out.push_back({topic, incarnation, partition, std::nullopt});
     if (leaderless.contains(partition)) continue;
-    const auto offset = first_offset(client, {topic, partition}, start);
+    const auto offset = first_offset(clients, {topic, partition}, start);
     if (!offset) return offset.problem();
     out.back().next_offset = offset.value();
   }
@@ -62,16 +62,16 @@ void drop_unknown(std::vector<inbox::FirstPosition>& positions) {
 
 }  // namespace
 
-std::optional<base::Problem> start_entry(inbox::Connection& connection, rd_kafka_t* client, const Topics& topics,
+std::optional<base::Problem> start_entry(inbox::Connection& connection, const Clients& clients, const Topics& topics,
                                          const config::Topic& entry, const Moved& moved) {
   if (inbox::started_at(connection, name_of(entry))) return std::nullopt;
   // Where the configuration says it in other words now (a wider pattern), topics are known already: the rest is later.
   const bool is_later = !of_entry(inbox::known_topics(connection), topics, entry).empty();
-  const auto all = kafka::list_topics(client, broker_timeout);
+  const auto all = kafka::list_topics(clients.asker, broker_timeout);
   if (!all) return all.problem();
   std::vector<inbox::FirstPosition> positions;
   for (const std::string& topic : of_entry(all.value(), topics, entry)) {
-    auto problem = resolve(connection, client, topic, is_later ? beginning : entry.start, moved, positions);
+    auto problem = resolve(connection, clients, topic, is_later ? beginning : entry.start, moved, positions);
     if (problem) return problem;
   }
   if (is_later) drop_unknown(positions);
@@ -79,7 +79,7 @@ std::optional<base::Problem> start_entry(inbox::Connection& connection, rd_kafka
   return std::nullopt;
 }
 
-std::optional<base::Problem> start_later(inbox::Connection& connection, rd_kafka_t* client,
+std::optional<base::Problem> start_later(inbox::Connection& connection, const Clients& clients,
                                          const kafka::TopicPartition& partition, const config::Topic& entry,
                                          const Moved& moved) {
   const bool was_put_off = inbox::is_put_off(connection, partition.topic, partition.partition);
@@ -88,7 +88,7 @@ std::optional<base::Problem> start_later(inbox::Connection& connection, rd_kafka
   // Its end of then: nobody wrote to it while it had no leader.
   if (start.kind == config::StartAt::Kind::end && started_at) start = {config::StartAt::Kind::time, *started_at};
   std::vector<inbox::FirstPosition> positions;
-  auto problem = resolve(connection, client, partition.topic, start, moved, positions);
+  auto problem = resolve(connection, clients, partition.topic, start, moved, positions);
   if (problem) return problem;
   drop_unknown(positions);
   // What else the topic has without a position may be of the other kind.

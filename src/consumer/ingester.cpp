@@ -45,7 +45,7 @@ bool is_passing(rd_kafka_resp_err_t code) {
 Ingester::Ingester(IngesterContext context, int number)
     : context_{context},
       name_{"ingest " + std::to_string(number)},
-      queue_{rd_kafka_queue_new(context_.client)},
+      queue_{rd_kafka_queue_new(context_.clients.member)},
       connection_{context_.settings.database, name_, context_.watchdog, context_.log},
       store_{context_.settings, context_.owner, connection_, context_.hand_off, context_.counts, context_.log},
       asks_for_all_{number == 0},
@@ -105,7 +105,7 @@ void Ingester::start_entries() {
   try {
     for (; entries_left_ > 0 && !stopping_; --entries_left_) {
       move();
-      const auto problem = start_entry(connection_, context_.client, context_.topics,
+      const auto problem = start_entry(connection_, context_.clients, context_.topics,
                                        entries[entries.size() - entries_left_], [this] { move(); });
       if (!problem) continue;
       context_.board.unanswered();
@@ -135,7 +135,8 @@ void Ingester::answer(const LookUp& letter) {
   shard.broken = false;
   try {
     const auto looked_up = look_up(
-        connection_, context_.client, context_.topics, partition, [this] { move(); }, context_.log);
+        connection_, context_.clients, context_.topics, partition, context_.recreated.id_of(partition.topic),
+        [this] { move(); }, context_.log);
     if (const auto* ready = std::get_if<Ready>(&looked_up)) {
       shard.position = ready->position;
       shard.standing_reason = ready->position.halted_reason;
@@ -306,7 +307,7 @@ void Ingester::advance(const Batch& batch, const std::vector<std::int32_t>& mism
   }
   if (offsets->cnt > 0) {
     // Partitions that were taken from us meanwhile are refused one by one, which is right.
-    const auto error = rd_kafka_offsets_store(context_.client, offsets.get());
+    const auto error = rd_kafka_offsets_store(context_.clients.member, offsets.get());
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
       context_.log.debug("consumer: offsets not stored", {{"error", rd_kafka_err2str(error)}});
     }
@@ -338,7 +339,8 @@ void Ingester::answer(const CheckIncarnations&) {
   }
   if (asks_for_all_) names.merge(context_.topics.names());
   // One question for all of them: brokers that are away cost the time for one, however many topics there are.
-  const auto described = kafka::describe_topics(context_.client, {names.begin(), names.end()}, kafka::Timeout{1'000});
+  const auto described =
+      kafka::describe_topics(context_.clients.asker, {names.begin(), names.end()}, kafka::Timeout{1'000});
   if (!described) {
     context_.board.unanswered();
     return;
@@ -392,7 +394,8 @@ void Ingester::handle(const PartitionError& error) {
     return;
   }
   if (is_about_position(error.code)) {
-    halt(shard, examine(context_.client, shard.assignment.partition, shard.position.next_offset, error.message));
+    halt(shard,
+         examine(context_.clients.member, shard.assignment.partition, shard.position.next_offset, error.message));
   } else if (is_corruption(error.code)) {
     // Passes by itself where the broker is repaired; until then it is read again and again, and never past it.
     halt(shard, {"not readable: corrupt records at " + std::to_string(shard.position.next_offset) +

@@ -24,7 +24,7 @@ namespace inboxd::consumer {
 struct IngesterContext {
   const config::Settings& settings;
   base::Uuid owner;
-  rd_kafka_t* client = nullptr;
+  Clients clients;
   const Topics& topics;
   HandOff& hand_off;
   IngestCounts& counts;

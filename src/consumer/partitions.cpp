@@ -12,26 +12,27 @@ constexpr kafka::Timeout broker_timeout{3'000};
 constexpr std::string_view recreated = "the topic was deleted and created again: new id ";
 
 /// First positions where a partition has none: those of the first start of its entry, or its beginning after that.
-std::optional<base::Problem> write_first_positions(inbox::Connection& connection, rd_kafka_t* client,
+std::optional<base::Problem> write_first_positions(inbox::Connection& connection, const Clients& clients,
                                                    const Topics& topics, const kafka::TopicPartition& partition,
                                                    const config::Topic& entry, const Moved& moved) {
-  auto problem = start_entry(connection, client, topics, entry, moved);
+  auto problem = start_entry(connection, clients, topics, entry, moved);
   if (problem || inbox::find_position(connection, partition.topic, partition.partition)) return problem;
-  return start_later(connection, client, partition, entry, moved);
+  return start_later(connection, clients, partition, entry, moved);
 }
 
 }  // namespace
 
 bool needs_operator(const std::string& halted_reason) { return !halted_reason.starts_with("not readable"); }
 
-LookedUp look_up(inbox::Connection& connection, rd_kafka_t* client, const Topics& topics,
-                 const kafka::TopicPartition& partition, const Moved& moved, base::Logger& log) {
+LookedUp look_up(inbox::Connection& connection, const Clients& clients, const Topics& topics,
+                 const kafka::TopicPartition& partition, const std::string& read_as, const Moved& moved,
+                 base::Logger& log) {
   const config::Topic* const topic = topics.find(partition.topic);
   if (topic == nullptr) return NotNow{"no configured topic matches"};
-  const auto description = kafka::describe_topic(client, partition.topic, broker_timeout);
+  auto description = kafka::describe_topic(clients.asker, partition.topic, broker_timeout);
   auto position = inbox::find_position(connection, partition.topic, partition.partition);
   if (!position) {
-    const auto problem = write_first_positions(connection, client, topics, partition, *topic, moved);
+    const auto problem = write_first_positions(connection, clients, topics, partition, *topic, moved);
     if (problem) return NotNow{problem->message};
     position = inbox::find_position(connection, partition.topic, partition.partition);
     if (!position && description && description.value().leaderless.contains(partition.partition)) {
@@ -40,6 +41,11 @@ LookedUp look_up(inbox::Connection& connection, rd_kafka_t* client, const Topics
     if (!position) return NotNow{"the topic has fewer partitions than assigned"};
     log.info("consumer: first position",
              {{"topic", partition.topic}, {"partition", partition.partition}, {"offset", position->next_offset}});
+  }
+  if (!read_as.empty() && !position->incarnation.empty() && read_as != position->incarnation) {
+    // What the member is told when it asks itself is what it reads from then on.
+    description = kafka::describe_topic(clients.member, partition.topic, broker_timeout);
+    if (!description) return NotNow{description.problem().message};
   }
   // Without an answer the position is still right: brokers that are away must not keep us from going on.
   if (description && !description.value().incarnation.empty() && !position->incarnation.empty() &&
@@ -59,7 +65,7 @@ LookedUp look_up(inbox::Connection& connection, rd_kafka_t* client, const Topics
   // The group's offset only ever follows the database: behind it, the database has lost what it once had. Where it was
   // put behind on purpose, the group's offset is of before.
   if (position->is_beginning) return Ready{*position, topic};
-  const auto committed = kafka::committed_offset(client, partition, broker_timeout);
+  const auto committed = kafka::committed_offset(clients.member, partition, broker_timeout);
   if (committed && committed.value() && *committed.value() > position->next_offset) {
     log.error(
         "consumer: the database is behind the group's offset (restored or failed over?); reading again from its "
@@ -72,9 +78,9 @@ LookedUp look_up(inbox::Connection& connection, rd_kafka_t* client, const Topics
   return Ready{*position, topic};
 }
 
-Break examine(rd_kafka_t* client, const kafka::TopicPartition& partition, std::int64_t next_offset,
+Break examine(rd_kafka_t* member, const kafka::TopicPartition& partition, std::int64_t next_offset,
               const std::string& said) {
-  const auto bounds = kafka::log_bounds(client, partition, broker_timeout);
+  const auto bounds = kafka::log_bounds(member, partition, broker_timeout);
   if (!bounds) return {"not readable: " + bounds.problem().message, std::nullopt};
   const auto [low, high] = bounds.value();
   if (next_offset < low) {

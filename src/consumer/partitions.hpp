@@ -30,21 +30,24 @@ using LookedUp = std::variant<Ready, Standing, NotNow>;
 
 /// Finds where a partition is read from: its position in the database, written first (for all partitions of the topic)
 /// where none exists. Halts the shard where the topic was created again. Blocks on brokers and database; throws what
-/// inbox::describe reads.
-LookedUp look_up(inbox::Connection& connection, rd_kafka_t* client, const Topics& topics,
-                 const kafka::TopicPartition& partition, const Moved& moved, base::Logger& log);
+/// inbox::describe reads. `read_as` is the topic's id as the member knows it, empty where it has not said: the
+/// brokers that are asked may still know an older one.
+LookedUp look_up(inbox::Connection& connection, const Clients& clients, const Topics& topics,
+                 const kafka::TopicPartition& partition, const std::string& read_as, const Moved& moved,
+                 base::Logger& log);
 
 /// Whether a shard stands still until an operator decides, or is tried again by itself ("not readable").
 bool needs_operator(const std::string& halted_reason);
 
 /// Why a partition cannot be read on, found out after the broker refused the position: a gap (retention went past us),
 /// a log that was cut off before it, or nothing that could be told. `said` is the client library's complaint: from
-/// leader epochs it knows of a log that was cut off and has grown past the position again.
+/// leader epochs it knows of a log that was cut off and has grown past the position again. Asks by the member, who has
+/// just been refused by the partition's leader, and so knows it.
 struct Break {
   std::string reason;
   std::optional<event::OffsetRange> gap;
 };
-Break examine(rd_kafka_t* client, const kafka::TopicPartition& partition, std::int64_t next_offset,
+Break examine(rd_kafka_t* member, const kafka::TopicPartition& partition, std::int64_t next_offset,
               const std::string& said);
 
 }  // namespace inboxd::consumer

@@ -48,8 +48,9 @@ void Poller::prepare(rd_kafka_conf_t* conf) {
   shows_debug_ = RecreatedTopics::prepare(conf);
 }
 
-void Poller::start(rd_kafka_t* client, std::vector<std::string> subscription, std::vector<Ingester*> ingesters) {
-  client_ = client;
+void Poller::start(const Clients& clients, std::vector<std::string> subscription, std::vector<Ingester*> ingesters) {
+  client_ = clients.member;
+  asker_ = clients.asker;
   subscription_ = std::move(subscription);
   ingesters_ = std::move(ingesters);
   wake_.reset(rd_kafka_queue_get_consumer(client_));
@@ -168,6 +169,7 @@ void Poller::ask_where_due() {
 
 void Poller::every_second() {
   next_second_ = Clock::now() + 1s;
+  rd_kafka_poll(asker_, 0);  // what it says by itself must not pile up, and it may want to renew its token
   const auto error = rd_kafka_commit(client_, nullptr, 1);
   if (error != RD_KAFKA_RESP_ERR_NO_ERROR && error != RD_KAFKA_RESP_ERR__NO_OFFSET) {
     complain("consumer: offsets not committed; tried again", rd_kafka_err2str(error));

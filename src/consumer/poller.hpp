@@ -32,7 +32,7 @@ class Poller final {
   /// Sets the callbacks that the poll thread serves, before the client is made.
   void prepare(rd_kafka_conf_t* conf);
   /// Subscribes and polls. The ingesters outlive the thread.
-  void start(rd_kafka_t* client, std::vector<std::string> subscription, std::vector<Ingester*> ingesters);
+  void start(const Clients& clients, std::vector<std::string> subscription, std::vector<Ingester*> ingesters);
   /// Commits what is stored, leaves the group, ends: within some three seconds, also where the brokers are silent.
   void request_stop();
   void join();
@@ -94,6 +94,7 @@ class Poller final {
   Board& board_;
   base::Logger& log_;
   rd_kafka_t* client_ = nullptr;
+  rd_kafka_t* asker_ = nullptr;
   std::vector<std::string> subscription_;
   std::vector<Ingester*> ingesters_;
   std::map<kafka::TopicPartition, Partition> partitions_;

@@ -7,6 +7,9 @@ namespace {
 
 constexpr std::string_view before_name = "Topic ";
 constexpr std::string_view behind_name = " changed id from ";
+constexpr std::string_view before_id = " to ";
+/// Ids are sixteen bytes in base 64.
+constexpr std::size_t id_length = 22;
 /// The id of a topic that the library knew nothing of yet.
 constexpr std::string_view no_id = "AAAAAAAAAAAAAAAAAAAAAA ";
 
@@ -24,13 +27,24 @@ bool RecreatedTopics::prepare(rd_kafka_conf_t* conf) {
 
 void RecreatedTopics::read(std::string_view line) {
   const auto behind = line.find(behind_name);
-  if (behind == std::string_view::npos || line.substr(behind + behind_name.size()).starts_with(no_id)) return;
+  if (behind == std::string_view::npos) return;
   const auto before = line.rfind(before_name, behind);
   if (before == std::string_view::npos) return;
   const auto begin = before + before_name.size();
+  const std::string name{line.substr(begin, behind - begin)};
+  const std::string_view ids = line.substr(behind + behind_name.size());
+  const auto at_new = ids.find(before_id);
   const std::lock_guard lock{mutex_};
-  names_.emplace_back(line.substr(begin, behind - begin));
+  if (at_new != std::string_view::npos) ids_[name] = ids.substr(at_new + before_id.size(), id_length);
+  if (ids.starts_with(no_id)) return;
+  names_.push_back(name);
   count_ = names_.size();
+}
+
+std::string RecreatedTopics::id_of(const std::string& topic) const {
+  const std::lock_guard lock{mutex_};
+  const auto found = ids_.find(topic);
+  return found == ids_.end() ? std::string{} : found->second;
 }
 
 std::vector<std::string> RecreatedTopics::since(std::size_t& seen) const {

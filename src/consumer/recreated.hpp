@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -21,12 +22,16 @@ class RecreatedTopics final {
   /// Looks whether a line of the library's log is about it.
   void read(std::string_view line);
 
+  /// The id under which the client reads the topic; empty where it has not said.
+  std::string id_of(const std::string& topic) const;
+
   /// Names noted since the last call with the same `seen` (0 at first). Cheap where there is nothing new.
   std::vector<std::string> since(std::size_t& seen) const;
 
  private:
   mutable std::mutex mutex_;
   std::vector<std::string> names_;
+  std::map<std::string, std::string> ids_;
   std::atomic<std::size_t> count_{0};
 };
 

@@ -110,7 +110,7 @@ ExitCode run(const config::Settings& given, const RunOptions& options, base::Log
       break;
     }
     if (options.until_idle) {
-      const auto state = until_idle.look(daemon.consumer().client());
+      const auto state = until_idle.look(daemon.consumer().asker());
       if (state == UntilIdle::State::stuck) code = ExitCode::no;
       if (state != UntilIdle::State::busy) break;
     }

@@ -29,6 +29,15 @@ TEST_CASE("the group's offsets expire or are deleted: it goes on from its positi
             "select count(*) from inbox.position where first_offset >= 0 and next_offset <= first_offset") == 0);
 }
 
+TEST_CASE("where new partitions begin is found at once, though a fetch for the others waits for records") {
+  Stage stage{1};
+  stage.config.kafka["fetch.wait.max.ms"] = "10000";
+  const auto daemon = stage.start();
+  daemon->wait_log("consumer: reading");
+  stage.kafka.add_partitions(stage.topic, 8);
+  daemon->wait_log("consumer: reading", 9);  // all of them again, and the first once before
+}
+
 TEST_CASE("partitions that are added are read from their beginning, also with start: end") {
   Stage stage{1};
   stage.config.topics = {"{name: " + stage.topic + ", start: end}"};

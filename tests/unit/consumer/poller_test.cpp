@@ -50,9 +50,15 @@ struct Reader {
     rd_kafka_mock_group_initial_rebalance_delay_ms(brokers, 0);
     rd_kafka_mock_topic_create(brokers, topic, 1, 1);
     rd_kafka_poll_set_consumer(client.get());
+    auto other = kafka::make_conf({rd_kafka_mock_cluster_bootstraps(brokers), "", "", {}, 0});
+    REQUIRE(other);
+    auto also_made = kafka::make_consumer(std::move(other).value());
+    REQUIRE(also_made);
+    asker = std::move(also_made).value();
+    const Clients clients{client.get(), asker.get()};
     ingester = std::make_unique<Ingester>(IngesterContext{settings,
                                                           {},
-                                                          client.get(),
+                                                          clients,
                                                           topics,
                                                           hand_off,
                                                           counts,
@@ -63,7 +69,7 @@ struct Reader {
                                                           watchdog,
                                                           log},
                                           0);
-    poller.start(client.get(), {topic}, {ingester.get()});
+    poller.start(clients, {topic}, {ingester.get()});
   }
   ~Reader() {
     poller.request_stop();
@@ -81,7 +87,7 @@ struct Reader {
   Board board;
   inbox::Watchdog watchdog;
   Poller poller{board, log};
-  kafka::Client client;
+  kafka::Client client, asker;
   std::unique_ptr<Ingester> ingester;
 };
 
