@@ -26,7 +26,10 @@ constexpr int partition_days_ahead = 7;
 constexpr std::string_view lock_not_available = "55P03";
 
 Refusal refusal_of(const inbox::DatabaseFailure& failure, const std::string& what) {
-  if (failure.sqlstate == "42501") return {ExitCode::not_allowed, what + ": " + failure.message};
+  if (failure.sqlstate == "42501") {
+    return {ExitCode::not_allowed,
+            what + ": not allowed: " + failure.message + "; use a role that may (sql/roles.sql makes them)"};
+  }
   if (failure.fault == inbox::Fault::stop) return {ExitCode::configuration, what + ": " + failure.message};
   return {ExitCode::unavailable, what + ": " + failure.message};
 }

@@ -49,11 +49,27 @@ Fault fault_of(std::string_view sqlstate) {
 
 bool is_missing(std::string_view sqlstate) { return contains(missing, sqlstate); }
 
+std::string sentence_of(std::string_view text, std::string_view sqlstate) {
+  const std::string mark = std::string{sqlstate} + ": ";
+  if (const auto at = text.find(mark); !sqlstate.empty() && at != std::string_view::npos) {
+    text.remove_prefix(at + mark.size());
+    text = text.substr(0, text.find('\n'));
+  }
+  std::string out{text};
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  out.erase(std::unique(out.begin(), out.end(), [](char a, char b) { return a == ' ' && b == ' '; }), out.end());
+  while (!out.empty() && out.back() == ' ') out.pop_back();
+  return out;
+}
+
 DatabaseFailure describe(std::exception_ptr thrown) {
   try {
     std::rethrow_exception(std::move(thrown));
   } catch (const DatabaseError& error) {
-    return error.failure();
+    DatabaseFailure failure = error.failure();
+    failure.message = sentence_of(failure.message, failure.sqlstate);
+    return failure;
   } catch (const pqxx::failure& error) {
     return {Fault::stop, "", error.what()};
   }

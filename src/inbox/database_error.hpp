@@ -19,7 +19,7 @@ std::string_view name_of(Fault fault);
 struct DatabaseFailure {
   Fault fault = Fault::stop;
   std::string sqlstate;  ///< empty where no server answered
-  std::string message;   ///< the server's own words: for logs, never for decisions
+  std::string message;   ///< the server's own sentence: for logs, never for decisions
 };
 
 /// What an SQLSTATE means; `wrote` says whether the statement could have committed something by itself.
@@ -28,6 +28,10 @@ Fault fault_of(std::string_view sqlstate);
 /// Whether something that a statement names is not there: a table, column, function, type or schema. Somebody may be
 /// about to make it.
 bool is_missing(std::string_view sqlstate);
+
+/// The server's own sentence, in any language, out of its verbose form: what stands behind the SQLSTATE. Without what
+/// follows it, which may quote data. Where there is no SQLSTATE, all lines as one.
+std::string sentence_of(std::string_view text, std::string_view sqlstate);
 
 /// Reads the exception that a function of this room threw. Other exceptions are rethrown: they are bugs.
 DatabaseFailure describe(std::exception_ptr thrown);
