@@ -1,8 +1,10 @@
 #include "support/private_postgres.hpp"
 
+#include <atomic>
 #include <csignal>
 #include <fstream>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include "support/database.hpp"
@@ -39,6 +41,7 @@ std::string PrivatePostgres::url() const {
 }
 
 void PrivatePostgres::start() {
+  if (is_running()) return;
   const auto log = folder_ / "log";
   server_ = std::make_unique<Process>(
       Command{.arguments = {programs_ + "/postgres", "-D", folder_ / "data", "-p", std::to_string(port_)},
@@ -82,6 +85,32 @@ void PrivatePostgres::copy(const std::filesystem::path& from, const std::filesys
 void PrivatePostgres::configure(const std::string& line) {
   std::ofstream{folder_ / "data" / "postgresql.conf", std::ios::app} << line << '\n';
   if (is_running()) server_->signal(SIGHUP);
+}
+
+// What sessions show of the setting comes before the checkpointer has heard of it, which is when commits begin to wait.
+void PrivatePostgres::lose_standby() {
+  configure("synchronous_standby_names = 'ghost'");
+  Session watcher{url(), "inbox"};
+  wait_until("commits wait for a standby", [&] {
+    std::atomic<bool> has_ended{false};
+    std::thread committing{[&] {
+      try {
+        Session session{url(), "inbox"};
+        session.run("select pg_logical_emit_message(true, 'test', '')");
+      } catch (const std::exception&) {  // tried again
+      }
+      has_ended = true;
+    }};
+    const auto released = [&] {
+      return watcher.number(
+          "select count(pg_cancel_backend(pid)) from pg_stat_activity where wait_event = 'SyncRep' and "
+          "query like '%pg_logical_emit_message(true%' and pid <> pg_backend_pid()");
+    };
+    bool waited = false;
+    while (!has_ended && !waited) waited = released() > 0;
+    committing.join();
+    return waited;
+  });
 }
 
 }  // namespace inboxd::support

@@ -23,7 +23,7 @@ class PrivatePostgres final {
   std::string url() const;
   int port() const { return port_; }
 
-  void start();
+  void start();  ///< nothing where it runs
   void stop();  ///< at once, as a crash would; what was committed stays
   bool is_running() const { return server_ != nullptr; }
 
@@ -33,6 +33,8 @@ class PrivatePostgres final {
 
   /// A line for postgresql.conf that a running server reads.
   void configure(const std::string& line);
+  /// Commits wait for a standby that is not there, from the moment that this returns.
+  void lose_standby();
 
  private:
   void copy(const std::filesystem::path& from, const std::filesystem::path& to);

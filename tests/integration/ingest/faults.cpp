@@ -206,10 +206,7 @@ TEST_CASE("a commit that did not wait for its synchronous standby is in doubt") 
   PrivatePostgres server;
   Inbox inbox{server.url()};
   const auto shard = inbox.add_shard("orders");
-  server.configure("synchronous_standby_names = 'ghost'");
-  inbox.database().wait_for(
-      "the standby is wanted",
-      "select count(*) from pg_settings where name = 'synchronous_standby_names' and setting <> ''", 1);
+  server.lose_standby();
   Batch batch{inbox};
   batch.at(shard, 0).events(1);
 

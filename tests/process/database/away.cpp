@@ -197,10 +197,7 @@ TEST_CASE(
   const auto members = stage.kafka.members(stage.config.group);
   REQUIRE(members.size() == 1);
 
-  server.configure("synchronous_standby_names = 'ghost'");
-  stage.database.wait_for("the standby is wanted",
-                          "select count(*) from pg_settings where name = 'synchronous_standby_names' and setting <> ''",
-                          1);
+  server.lose_standby();
   const auto before = stage.kafka.committed(stage.config.group, stage.topic);
   stage.produce(500);
   std::int64_t most = 0;

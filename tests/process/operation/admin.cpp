@@ -70,7 +70,6 @@ TEST_CASE("the admin port tells whether the daemon started, is ready and lives; 
 
 TEST_CASE("while the daemon waits for its database it lives, has not started and is not ready") {
   PrivatePostgres postgres;
-  postgres.start();
   Admin admin{1, "", postgres.url()};
   postgres.stop();
   Daemon daemon{admin.config};
@@ -88,7 +87,6 @@ TEST_CASE("while the daemon waits for its database it lives, has not started and
 
 TEST_CASE("without its database the daemon lives and is ready, and operations say what is wrong") {
   PrivatePostgres postgres;
-  postgres.start();
   Admin admin{1, "", postgres.url()};
   auto daemon = admin.start();
   CHECK(get(admin.port, "/v1/status").status == 200);
