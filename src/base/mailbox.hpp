@@ -11,7 +11,7 @@ template <class Letter>
 class Mailbox final {
  public:
   /// `wake` is called after each letter by the thread that sends it.
-  explicit Mailbox(std::function<void()> wake = [] {}) : wake_{std::move(wake)} {}
+  explicit Mailbox(std::function<void()> wake) : wake_{std::move(wake)} {}
 
   void send(Letter letter) {
     {

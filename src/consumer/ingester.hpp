@@ -12,6 +12,7 @@
 #include "base/repeats.hpp"
 #include "consumer/batch.hpp"
 #include "consumer/board.hpp"
+#include "consumer/clients.hpp"
 #include "consumer/letters.hpp"
 #include "consumer/partitions.hpp"
 #include "consumer/recreated.hpp"

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "base/log.hpp"
+#include "consumer/clients.hpp"
 #include "consumer/first_positions.hpp"
 #include "consumer/topics.hpp"
 #include "inbox/connection.hpp"

@@ -12,6 +12,7 @@
 #include "base/mailbox.hpp"
 #include "base/repeats.hpp"
 #include "consumer/board.hpp"
+#include "consumer/clients.hpp"
 #include "consumer/ingester.hpp"
 #include "consumer/letters.hpp"
 #include "consumer/recreated.hpp"

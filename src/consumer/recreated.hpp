@@ -11,9 +11,10 @@
 
 namespace inboxd::consumer {
 
-/// Topics of which the client library has just learnt that they are others under the old name. It says so in its debug
-/// log alone, but before it fetches anything of the new topic: a record of the new one is never read before the note.
-/// Where the library words it otherwise, the look at the topics' ids every few seconds is left. Any thread.
+/// Under which ids the client library reads topics, and of which it has just learnt that they are others under the old
+/// name. It says so in its debug log alone, but before it fetches anything of the new topic: a record of the new one is
+/// never read before the note. Where the library words it otherwise, the look at the topics' ids every few seconds is
+/// left. Any thread.
 class RecreatedTopics final {
  public:
   /// Makes the library say it, before the client is made; true where somebody else asked for debug lines, too.

@@ -88,9 +88,9 @@ class Worker final {
   enum class GroupEnd { done, repeat, split, again, nothing, given_up };
   /// How often a transaction has run in vain since the last one that did not.
   struct InVain {
-    int ended = 0;   ///< by the database
-    int lost = 0;    ///< with its connection
-    int broken = 0;  ///< of those: while a statement of the handler's ran,
+    int ended = 0;           ///< by the database
+    int lost = 0;            ///< with its connection
+    int broken = 0;          ///< of those: while a statement of the handler's ran,
     int broken_commits = 0;  ///< or COMMIT
   };
   void run_transactions();

@@ -48,11 +48,6 @@ bool is_options_refused(const PGconn* connection) {
          message.find("client_connection_check_interval") != std::string_view::npos;
 }
 
-std::string trimmed(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  return text;
-}
-
 }  // namespace
 
 std::string with_schema(std::string_view sql, const std::string& schema) {
@@ -132,7 +127,7 @@ void Connection::Access::open() {
       fresh = connect("");
     }
     if (fresh == nullptr || PQstatus(fresh) != CONNECTION_OK) {
-      const std::string message = fresh == nullptr ? "given up" : trimmed(PQerrorMessage(fresh));
+      const std::string message = fresh == nullptr ? "given up" : PQerrorMessage(fresh);
       PQfinish(fresh);
       watchdog.counts().refused += 1;
       throw DatabaseError{{Fault::reconnect, "", message}};
@@ -169,7 +164,7 @@ pqxx::result Connection::Access::ask(const char* question, const pqxx::params& p
     pqxx::nontransaction tx{*session};
     return tx.exec(question, parameters);
   } catch (const pqxx::failure& error) {
-    message = trimmed(error.what());
+    message = error.what();
   }
   close();
   throw DatabaseError{{Fault::reconnect, "", message}};
@@ -202,7 +197,7 @@ void Connection::Access::lost(Effect effect, const std::string& message) {
   const bool doubtful = effect == Effect::writes;
   if (doubtful) unresolved_ = backend_;
   close();
-  throw DatabaseError{{doubtful ? Fault::in_doubt : Fault::reconnect, "", trimmed(message)}};
+  throw DatabaseError{{doubtful ? Fault::in_doubt : Fault::reconnect, "", message}};
 }
 
 void Connection::Access::read_notice(std::string_view text) {

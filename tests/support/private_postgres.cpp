@@ -93,9 +93,10 @@ void PrivatePostgres::lose_standby() {
   Session watcher{url(), "inbox"};
   wait_until("commits wait for a standby", [&] {
     std::atomic<bool> has_ended{false};
-    std::thread committing{[&] {
+    const std::jthread committing{[&] {
       try {
         Session session{url(), "inbox"};
+        session.run("set statement_timeout = '10s'");
         session.run("select pg_logical_emit_message(true, 'test', '')");
       } catch (const std::exception&) {  // tried again
       }
@@ -108,7 +109,6 @@ void PrivatePostgres::lose_standby() {
     };
     bool waited = false;
     while (!has_ended && !waited) waited = released() > 0;
-    committing.join();
     return waited;
   });
 }
