@@ -93,7 +93,7 @@ std::string events_expression(const std::string& text, std::size_t before) {
 }
 
 void add_events(SqlParameters& to, Sight sight, std::span<const CallEvent> events) {
-  if (sight == Sight::in_place) add_places(to, events);
+  if (sight == Sight::in_place || sight == Sight::trusting) add_places(to, events);
   if (sight == Sight::sent) add_columns(to, events);
 }
 

@@ -67,6 +67,7 @@ class DatabaseTransaction final : public HandlerTransaction {
   using Add = std::function<void(Pipeline&)>;
 
   std::unique_ptr<SqlResult> run(const SqlStatement& statement);
+  std::unique_ptr<SqlResult> run(const SqlStatement& statement, std::span<const CallEvent> events, Sight sight);
   std::optional<SqlError> prepare(const SqlStatement& statement, Sight sight);
   std::optional<SqlError> explain(const SqlStatement& statement, const PreparedSql& prepared);
   void release(std::int32_t number);
@@ -129,6 +130,7 @@ class DatabaseTransaction final : public HandlerTransaction {
   std::vector<PreparedSqlCache::Key> run_;                                ///< by this transaction
   Clock::time_point last_look_{};
   Clock::time_point last_told_{};
+  int careful_ = 0;     ///< statements that do not trust payloads to be JSON yet
   int suspicious_ = 0;  ///< transactions that are still to be looked at, whatever they run
 
   mutable std::mutex cut_mutex_;  // guards the following

@@ -14,6 +14,10 @@ using Effect = Connection::Access::Effect;
 
 /// The server ends a statement at the call's deadline; the socket is cut where it has not said so for this much longer.
 constexpr milliseconds grace{2'000};
+/// So many statements do not take payloads for JSON after one of them may have been none.
+constexpr int careful_statements = 32;
+/// Fewer events are not worth a savepoint: of 64 in a transaction on, all sessions' snapshots take longer.
+constexpr std::size_t fewest_trusted = 100;
 /// What a plan may say that was made before tables or rights changed; but also what a statement's data can bring about.
 bool may_be_stale(std::string_view sqlstate) { return sqlstate == "0A000" || sqlstate.substr(0, 2) == "42"; }
 
@@ -30,6 +34,22 @@ std::optional<std::string> misdeed_of(PGresult* result, const PGconn* connection
   auto misdeed = may_be_local ? std::nullopt : refused_because(tag);
   if (misdeed || PQtransactionStatus(connection) == PQTRANS_INTRANS) return misdeed;
   return "ended the transaction, which is the daemon's to end";
+}
+
+/// What making `body` of a payload that is no JSON may raise; but also what a statement's own data can bring about.
+bool may_be_payload(std::string_view sqlstate) {
+  const auto of_class = sqlstate.substr(0, 2);
+  return of_class == "22" || of_class == "53" || of_class == "54";
+}
+
+/// Whether it pays to take all payloads for JSON: where none is asked for, nothing is gained.
+bool is_worth_trust(const SqlStatement& statement, std::size_t events) {
+  return events >= fewest_trusted && statement.text.find("body") != std::string_view::npos;
+}
+
+const Statement& relation_of(Sight sight) {
+  if (sight == Sight::sent) return statements::tx_events_sent;
+  return sight == Sight::trusting ? statements::tx_events_trusting : statements::tx_events;
 }
 
 PreparedSqlCache::Key key_of(const SqlStatement& statement, Sight sight) {
@@ -75,6 +95,24 @@ std::unique_ptr<SqlResult> DatabaseTransaction::execute(const SqlStatement& stat
 std::unique_ptr<SqlResult> DatabaseTransaction::run(const SqlStatement& statement) {
   const auto events = part_of(frame_.events, statement.first, statement.count);
   const Sight sight = sight_of(statement, events);
+  if (sight != Sight::in_place || !is_worth_trust(statement, events.size())) return run(statement, events, sight);
+  if (careful_ > 0) {
+    --careful_;
+    return run(statement, events, sight);
+  }
+  const std::int32_t before = savepoint();
+  auto result = run(statement, events, Sight::trusting);
+  if (over_ || !failed_ || result->error->not_run || !may_be_payload(result->error->sqlstate)) {
+    release(before);
+    return result;
+  }
+  undo_to(before);
+  careful_ = careful_statements;
+  return run(statement, events, sight);
+}
+
+std::unique_ptr<SqlResult> DatabaseTransaction::run(const SqlStatement& statement, std::span<const CallEvent> events,
+                                                    Sight sight) {
   const auto key = key_of(statement, sight);
   if (!connection_.is_open() || generation_ != connection_.generation()) cache_.clear();
   if (cache_.find(key) == nullptr) {
@@ -122,9 +160,8 @@ std::optional<SqlError> DatabaseTransaction::prepare(const SqlStatement& stateme
   PreparedSql prepared;
   prepared.sent.text = std::string{statement.text};
   if (statement.with_events) {
-    const Statement& relation = sight == Sight::sent ? statements::tx_events_sent : statements::tx_events;
-    auto merged =
-        with_expression(statement.text, events_expression(access_.text_of(relation), statement.values.size()));
+    auto merged = with_expression(
+        statement.text, events_expression(access_.text_of(relation_of(sight)), statement.values.size()));
     if (!merged) {
       return error_with("0A000",
                         "this statement cannot see relation events: it must be INSERT, UPDATE, DELETE, MERGE, "

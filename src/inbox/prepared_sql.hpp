@@ -13,8 +13,8 @@
 
 namespace inboxd::inbox {
 
-/// How a statement sees the call's events.
-enum class Sight { none, in_place, sent };
+/// How a statement sees the call's events. Trusting: in place, and all of their payloads are taken for JSON.
+enum class Sight { none, in_place, trusting, sent };
 
 /// A handler's statement as the server knows it.
 struct PreparedSql {

@@ -218,6 +218,25 @@ TEST_CASE("a payload that is no JSON for PostgreSQL has a null body, and is no e
   desk.transaction->roll_back();
 }
 
+TEST_CASE("one payload among many that is no JSON costs its statement once again, and what it wrote is there once") {
+  Desk desk{100};
+  desk.has_content = false;
+  desk.inbox.database().run("update inbox.event set payload = 'no json' where \"offset\" = 70");
+  const std::string insert = "insert into note select event_id, body->>'order', nextval('tries') from events";
+  desk.inbox.database().run("create sequence " + desk.app + ".tries");
+  desk.begin(0, 100, GENERATE(true, false));
+  const auto result = desk.with_events(insert);
+  REQUIRE(!result->error);
+  CHECK(result->affected == 100);
+  REQUIRE(!desk.with_events(insert)->error);  // with care from the beginning
+  CHECK(!desk.transaction->end_call().unresolved);
+  REQUIRE(desk.commit_all().kind == inbox::CommitEnd::Kind::committed);
+  CHECK(desk.notes() == 200);
+  CHECK(desk.notes("text is null") == 2);
+  CHECK(desk.notes("number = 1") == 0);  // tried, and undone
+  CHECK(desk.inbox.database().number("select last_value - 200 from " + desk.app + ".tries") == 70);
+}
+
 TEST_CASE("8 MB of JSON, and JSON as deep as PostgreSQL takes it") {
   const std::string large = "{\"text\": \"" + std::string(8 << 20, 'x') + "\"}";
   Desk desk{1, large};
