@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "trace/producer.hpp"
 #include "trace/trail.hpp"
 
 namespace inboxd::consumer {
@@ -30,6 +31,10 @@ struct Traced {
 };
 
 }  // namespace
+
+void look_for_contexts(Batch& batch) {
+  for (event::Event& event : batch.events) event.may_have_context = trace::producer_context(event).has_value();
+}
 
 void add_spans(trace::Tracer& tracer, const Batch& batch, const std::vector<std::int32_t>& mismatched,
                std::string_view group, trace::Span::Time begin) {

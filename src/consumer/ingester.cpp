@@ -271,6 +271,7 @@ Shard* Ingester::shard_of(const rd_kafka_message_t& message) {
 void Ingester::ingest(Batch& batch) {
   const auto begin = std::chrono::system_clock::now();
   decode(batch);
+  if (context_.tracer != nullptr) look_for_contexts(batch);
   const std::uint64_t revocations = context_.revocations;
   const auto stored = store_.store(batch, [&] {
     move();

@@ -10,6 +10,7 @@ namespace inboxd::event {
 /// One accepted message, immutable. A view: its bytes belong to the batch (or the run in hand) that it is part of.
 struct Event {
   std::int32_t shard_id = 0;
+  bool may_have_context = true;                ///< false: it was looked for, and there is no trace context
   std::int64_t offset = 0;
   base::Uuid event_id;
   std::int64_t digest = 0;                     ///< of key and payload bytes only: tells a resend from a conflict

@@ -128,7 +128,9 @@ ProducerTexts producer_texts(const event::Event& event) {
   ProducerTexts out;
   if (event.headers) {
     out.traceparent = find_any(*event.headers, {"traceparent", "ce_traceparent", "ce-traceparent"}, is_traceparent);
-    out.tracestate = find_any(*event.headers, {"tracestate", "ce_tracestate", "ce-tracestate"}, is_tracestate);
+    if (out.traceparent) {
+      out.tracestate = find_any(*event.headers, {"tracestate", "ce_tracestate", "ce-tracestate"}, is_tracestate);
+    }
   }
   if (!out.traceparent && event.payload) out = in_payload(*event.payload);
   if (out.traceparent && !is_traceparent(*out.traceparent)) out.traceparent.reset();

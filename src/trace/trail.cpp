@@ -3,11 +3,15 @@
 #include <array>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "trace/producer.hpp"
 
 namespace inboxd::trace {
 namespace {
+
+/// Of a span, the outcome and its error among them: they are made in one piece of memory.
+constexpr std::size_t most_attributes = 13;
 
 /// Spreads what differs in a few bits over all of them (the finalizer of splitmix64). Done for each event that is
 /// looked at, so it is arithmetic and no digest; nobody's secrets hang on it.
@@ -43,15 +47,18 @@ bool is_drawn(const event::Event& event, double share) {
 
 std::vector<Span::Attribute> attributes_of(const event::Event& event, const Origin& origin, const char* operation,
                                            const char* type) {
-  std::vector<Span::Attribute> out{{"messaging.system", "kafka"},
-                                   {"messaging.operation.name", operation},
-                                   {"messaging.operation.type", type},
-                                   {"messaging.destination.name", std::string{origin.topic}},
-                                   {"messaging.destination.partition.id", std::to_string(origin.partition)},
-                                   {"messaging.kafka.offset", event.offset},
-                                   {"messaging.message.id", event.event_id.text()}};
-  if (!origin.group.empty()) out.emplace_back("messaging.consumer.group.name", std::string{origin.group});
-  if (!event.event_type.empty()) out.emplace_back("inboxd.event_type", std::string{event.event_type});
+  std::vector<Span::Attribute> out;
+  out.reserve(most_attributes);
+  const auto add = [&](std::string_view key, auto value) { out.emplace_back(key, std::move(value)); };
+  add("messaging.system", std::string{"kafka"});
+  add("messaging.operation.name", std::string{operation});
+  add("messaging.operation.type", std::string{type});
+  add("messaging.destination.name", std::string{origin.topic});
+  add("messaging.destination.partition.id", std::to_string(origin.partition));
+  add("messaging.kafka.offset", event.offset);
+  add("messaging.message.id", event.event_id.text());
+  if (!origin.group.empty()) add("messaging.consumer.group.name", std::string{origin.group});
+  if (!event.event_type.empty()) add("inboxd.event_type", std::string{event.event_type});
   return out;
 }
 
@@ -59,7 +66,7 @@ std::vector<Span::Attribute> attributes_of(const event::Event& event, const Orig
 
 std::optional<Trail> trail_of(const event::Event& event, const config::Tracing& settings) {
   Trail out;
-  out.producer = producer_context(event);
+  if (event.may_have_context) out.producer = producer_context(event);
   const bool is_wanted = out.producer ? out.producer->is_sampled : is_drawn(event, settings.sample);
   if (!is_wanted || event.event_id == base::Uuid{}) return std::nullopt;
   const bool goes_on = out.producer && settings.relation == config::TraceRelation::parent;
