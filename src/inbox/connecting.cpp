@@ -46,14 +46,15 @@ void run(const std::shared_ptr<Attempt>& attempt) {
 
 }  // namespace
 
-PGconn* make_connection(std::vector<std::pair<std::string, std::string>> parameters, const Watchdog& watchdog) {
+PGconn* make_connection(std::vector<std::pair<std::string, std::string>> parameters, std::chrono::milliseconds limit,
+                        const Watchdog& watchdog) {
   const auto began = std::chrono::steady_clock::now();
   const auto attempt = std::make_shared<Attempt>();
   attempt->parameters = std::move(parameters);
   std::thread{[attempt] { run(attempt); }}.detach();
   std::unique_lock lock{attempt->mutex};
   while (!attempt->is_made) {
-    if (watchdog.is_over(began)) {
+    if (watchdog.is_over(began) || std::chrono::steady_clock::now() - began > limit) {
       attempt->is_wanted = false;
       return nullptr;
     }

@@ -41,6 +41,25 @@ std::string options_of(const std::string& url) {
   return out;
 }
 
+/// How many hosts a URL names; they are tried one after the other, each for its part of the time.
+long hosts_in(const std::string& url) {
+  PQconninfoOption* const options = PQconninfoParse(url.c_str(), nullptr);
+  std::ptrdiff_t commas = 0;
+  for (const PQconninfoOption* option = options; option != nullptr && option->keyword != nullptr; ++option) {
+    const std::string_view name = option->keyword;
+    if (option->val == nullptr || (name != "host" && name != "hostaddr")) continue;
+    const std::string_view list = option->val;
+    commas = std::max(commas, std::count(list.begin(), list.end(), ','));
+  }
+  PQconninfoFree(options);
+  return commas + 1;
+}
+
+/// Names may stand for many addresses. Less than what a loop may stand still (daemon/live).
+std::chrono::milliseconds longest_connecting(std::chrono::milliseconds deadline) {
+  return deadline + std::min(deadline, std::chrono::milliseconds{30'000});
+}
+
 /// PgBouncer's words, which it says in English; or a server that does not know a setting, or cannot do it.
 bool is_options_refused(const PGconn* connection) {
   const std::string_view message{PQerrorMessage(connection)};
@@ -98,7 +117,8 @@ std::string Connection::where() const {
 }
 
 PGconn* Connection::Access::connect(const std::string& options) {
-  const std::string seconds = std::to_string(std::clamp<long>(settings.deadline.count() / 1000, 2, 30));
+  const long each = settings.deadline.count() / 1000 / hosts_in(settings.url);
+  const std::string seconds = std::to_string(std::clamp<long>(each, 2, 30));
   const std::string user_timeout = std::to_string(settings.deadline.count());
   // What stands before dbname can be overruled by the URL, what stands behind it not.
   std::vector<std::pair<std::string, std::string>> wanted{{"application_name", "inboxd " + purpose},
@@ -113,7 +133,7 @@ PGconn* Connection::Access::connect(const std::string& options) {
   if (is_marked_) wanted.emplace_back("application_name", marked_name());
   if (!options.empty()) wanted.emplace_back("options", options);
   if (!settings.password.empty()) wanted.emplace_back("password", settings.password.reveal());
-  return make_connection(std::move(wanted), watchdog);
+  return make_connection(std::move(wanted), longest_connecting(settings.deadline), watchdog);
 }
 
 void Connection::Access::open() {
@@ -127,7 +147,7 @@ void Connection::Access::open() {
       fresh = connect("");
     }
     if (fresh == nullptr || PQstatus(fresh) != CONNECTION_OK) {
-      const std::string message = fresh == nullptr ? "given up" : PQerrorMessage(fresh);
+      const std::string message = fresh == nullptr ? "given up, no host has answered" : PQerrorMessage(fresh);
       PQfinish(fresh);
       watchdog.counts().refused += 1;
       throw DatabaseError{{Fault::reconnect, "", message}};
