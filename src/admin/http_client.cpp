@@ -47,7 +47,9 @@ base::Result<HttpResponse> ask(const config::Admin& settings, const Question& qu
   const auto [host, port] = base::split_address(settings.listen);
   std::string request =
       question.method + " " + question.target + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
-  if (!settings.token.empty()) request += "Authorization: Bearer " + settings.token.reveal() + "\r\n";
+  // Probes need none; while the daemon is away, anybody on this machine may listen in its place.
+  const bool needs_token = question.target.starts_with("/v1/");
+  if (needs_token && !settings.token.empty()) request += "Authorization: Bearer " + settings.token.reveal() + "\r\n";
   if (!question.actor.empty()) request += std::string{actor_header} + ": " + question.actor + "\r\n";
   if (question.method != "GET") {
     request += "Content-Type: application/json\r\nContent-Length: " + std::to_string(question.body.size()) + "\r\n";

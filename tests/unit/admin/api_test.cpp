@@ -95,3 +95,12 @@ TEST_CASE("a change's body says what a command line would") {
     CHECK(std::holds_alternative<HttpResponse>(given_of(request, operation("dead replay"))));
   }
 }
+
+TEST_CASE("a body that is nested deeper than a thread's stack is refused as any other that is no string") {
+  constexpr std::size_t deep = 500'000;
+  HttpRequest request;
+  request.body = R"({"type": )" + std::string(deep, '[') + std::string(deep, ']') + "}";
+  const auto given = given_of(request, operation("dead replay"));
+  REQUIRE(std::holds_alternative<HttpResponse>(given));
+  CHECK(std::get<HttpResponse>(given).status == 400);
+}
