@@ -1,9 +1,10 @@
 -- Dead letters by handler $1 (null: all), event types $2, classes of the last error $3 (LIKE patterns; none: all), text
--- in the last message $4, died in [$5, $6), newest first, at most $7. No payload. No locks. Index: dead_letter_handler.
+-- in the last message $4, died in [$5, $6), newest first, at most $7. No payload, of keys what is shown. No locks.
+-- Index: dead_letter_handler.
 select x.dead_letter_id, h.name, x.state, x.attempts, (extract(epoch from x.died_at) * 1000000)::bigint,
        coalesce(x.reasons -> -1 ->> 'error_class', ''), coalesce(x.reasons -> -1 ->> 'message', ''), null, x.notes,
-       x.shard_id, s.topic, s.partition, x."offset", x.event_id, x.source_id, x.event_type, x.source, x.subject, x.key,
-       length(x.payload), (extract(epoch from x.occurred_at) * 1000000)::bigint,
+       x.shard_id, s.topic, s.partition, x."offset", x.event_id, x.source_id, x.event_type, x.source, x.subject,
+       substr(x.key, 1, 257), length(x.payload), (extract(epoch from x.occurred_at) * 1000000)::bigint,
        (extract(epoch from x.kafka_timestamp) * 1000000)::bigint, (extract(epoch from x.received_at) * 1000000)::bigint
 from inbox.handler h
 cross join lateral (

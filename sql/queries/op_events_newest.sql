@@ -3,7 +3,8 @@
 -- far back, and the time from which on nothing can be missing (null: nothing is). $7 and $8: the days around.
 -- A shard's events were received in the order of their offsets, but for restored ones, whose offsets are lower than
 -- those of the days before. So the look ends at the first that is too old, and begins where a search by halves finds
--- the first that is too new: otherwise it would walk over the rest of the day. No locks. Index: event_place, backwards.
+-- the first that is too new: otherwise it would walk over the rest of the day. Of keys what is shown. No locks. Index:
+-- event_place, backwards.
 with recursive halves as (
   select s.shard_id, before.first is not null as has_before, coalesce(before.first, 0) as low, e."offset" + 1 as high
   from unnest($1::int[]) s(shard_id)
@@ -53,8 +54,8 @@ summary as (
                min(received_at) filter (where inside) as oldest_inside
         from looked group by shard_id) x)
 select summary.n, summary.oldest, summary.sure_from,
-       e.shard_id, h.topic, h.partition, e."offset", e.event_id, e.source_id, e.event_type, e.source, e.subject, e.key,
-       length(e.payload), (extract(epoch from e.occurred_at) * 1000000)::bigint,
+       e.shard_id, h.topic, h.partition, e."offset", e.event_id, e.source_id, e.event_type, e.source, e.subject,
+       substr(e.key, 1, 257), length(e.payload), (extract(epoch from e.occurred_at) * 1000000)::bigint,
        (extract(epoch from e.kafka_timestamp) * 1000000)::bigint, (extract(epoch from e.received_at) * 1000000)::bigint
 from summary
 left join (

@@ -1,7 +1,7 @@
 -- Quarantined records of topics $1, reasons $2 (LIKE patterns; none: all), received in [$3, $4), newest first, at most
--- $5. No payload. No locks. Index: primary key, backwards.
+-- $5. No payload, of keys what is shown. No locks. Index: primary key, backwards.
 select q.quarantine_id, q.reason, q.detail, q.event_id, q.payload_size, q.digest, s.topic, s.partition, q."offset",
-       q.key, (extract(epoch from q.kafka_timestamp) * 1000000)::bigint,
+       substr(q.key, 1, 257), (extract(epoch from q.kafka_timestamp) * 1000000)::bigint,
        (extract(epoch from q.received_at) * 1000000)::bigint
 from inbox.quarantine q join inbox.shard s using (shard_id)
 where (cardinality($1::text[]) = 0 or s.topic like any ($1::text[]))

@@ -54,19 +54,21 @@ Document worker_of(const std::optional<inbox::Worker>& worker) {
 }
 
 Document summary_of(const inbox::StoredEvent& event) {
-  return {{"event_id", event.event_id.text()},
-          {"source_id", event.source_id.value_or(event.event_id.text())},
-          {"topic", event.topic},
-          {"partition", event.partition},
-          {"offset", event.offset},
-          {"event_type", event.event_type},
-          {"source", text_of(event.source)},
-          {"subject", text_of(event.subject)},
-          {"key", bytes_of(event.key)},
-          {"payload_size", event.payload_size ? Document(*event.payload_size) : Document(nullptr)},
-          {"occurred_at", time_of(event.occurred_at)},
-          {"kafka_timestamp", time_of(event.kafka_timestamp)},
-          {"received_at", time_of(event.received_at)}};
+  Document out{{"event_id", event.event_id.text()},
+               {"source_id", event.source_id.value_or(event.event_id.text())},
+               {"topic", event.topic},
+               {"partition", event.partition},
+               {"offset", event.offset},
+               {"event_type", event.event_type},
+               {"source", text_of(event.source)},
+               {"subject", text_of(event.subject)},
+               {"key", bytes_of(event.key)},
+               {"payload_size", event.payload_size ? Document(*event.payload_size) : Document(nullptr)},
+               {"occurred_at", time_of(event.occurred_at)},
+               {"kafka_timestamp", time_of(event.kafka_timestamp)},
+               {"received_at", time_of(event.received_at)}};
+  if (event.key_is_cut) out["key_is_cut"] = true;
+  return out;
 }
 
 Document whole_of(const inbox::StoredEvent& event) {

@@ -7,17 +7,19 @@ namespace inboxd::admin {
 namespace {
 
 Document entry_document(const inbox::QuarantinedEntry& entry) {
-  return {{"quarantine_id", entry.quarantine_id},
-          {"reason", entry.reason},
-          {"detail", entry.detail},
-          {"event_id", entry.event_id ? Document(entry.event_id->text()) : Document(nullptr)},
-          {"topic", entry.topic},
-          {"partition", entry.partition},
-          {"offset", entry.offset},
-          {"key", bytes_of(entry.key)},
-          {"payload_size", entry.payload_size},
-          {"kafka_timestamp", time_of(entry.kafka_timestamp)},
-          {"received_at", time_of(entry.received_at)}};
+  Document out{{"quarantine_id", entry.quarantine_id},
+               {"reason", entry.reason},
+               {"detail", entry.detail},
+               {"event_id", entry.event_id ? Document(entry.event_id->text()) : Document(nullptr)},
+               {"topic", entry.topic},
+               {"partition", entry.partition},
+               {"offset", entry.offset},
+               {"key", bytes_of(entry.key)},
+               {"payload_size", entry.payload_size},
+               {"kafka_timestamp", time_of(entry.kafka_timestamp)},
+               {"received_at", time_of(entry.received_at)}};
+  if (entry.key_is_cut) out["key_is_cut"] = true;
+  return out;
 }
 
 Document whole_document(const inbox::QuarantinedEntry& entry) {

@@ -2,6 +2,7 @@
 
 #include <libpq-fe.h>
 
+#include "base/text.hpp"
 #include "inbox/operations_rows.hpp"
 #include "statements.hpp"
 
@@ -42,6 +43,13 @@ ArrayParameter like_patterns(const std::vector<std::string>& names) {
   return array_of(ArrayParameter::Type::text, out);
 }
 
+bool cut_key(std::optional<std::string>& key) {
+  if (!key || key->size() <= shown_key) return false;
+  const std::string text = base::shorten(*key, shown_key);
+  key = base::is_utf8(text) ? text : key->substr(0, shown_key);
+  return true;
+}
+
 StoredEvent read_stored_event(RowReader& row, bool with_payload) {
   StoredEvent out;
   out.shard_id = row.int4();
@@ -58,7 +66,9 @@ StoredEvent read_stored_event(RowReader& row, bool with_payload) {
   out.occurred_at = row.maybe_int8();
   out.kafka_timestamp = row.maybe_int8();
   out.received_at = row.int8();
-  if (with_payload) {
+  if (!with_payload) {
+    out.key_is_cut = cut_key(out.key);
+  } else {
     out.payload = row.maybe_bytes();
     out.headers = row.maybe_bytes();
   }

@@ -39,6 +39,7 @@ struct StoredEvent {
   std::optional<std::string> source;
   std::optional<std::string> subject;
   std::optional<std::string> key;
+  bool key_is_cut = false;                     ///< in a list: it is longer
   std::optional<std::int64_t> payload_size;    ///< bytes; null: a tombstone
   std::optional<event::Microseconds> occurred_at;
   std::optional<event::Microseconds> kafka_timestamp;

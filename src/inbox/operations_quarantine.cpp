@@ -7,7 +7,6 @@
 namespace inboxd::inbox {
 namespace {
 
-
 QuarantinedEntry read_entry(RowReader row, bool whole) {
   QuarantinedEntry out;
   out.quarantine_id = row.int8();
@@ -22,7 +21,9 @@ QuarantinedEntry read_entry(RowReader row, bool whole) {
   out.key = row.maybe_bytes();
   out.kafka_timestamp = row.maybe_int8();
   out.received_at = row.int8();
-  if (whole) {
+  if (!whole) {
+    out.key_is_cut = cut_key(out.key);
+  } else {
     out.payload = row.maybe_bytes();
     out.headers = row.maybe_bytes();
   }

@@ -21,6 +21,7 @@ struct QuarantinedEntry {
   std::int32_t partition = 0;
   std::int64_t offset = 0;
   std::optional<std::string> key;
+  bool key_is_cut = false;  ///< in a list: it is longer
   std::optional<event::Microseconds> kafka_timestamp;
   event::Microseconds received_at = 0;
   std::optional<std::string> payload;          ///< only where the whole record was asked for

@@ -60,6 +60,11 @@ class RowReader {
 /// Runs a statement that only reads, planned for an answer at once.
 pqxx::result look(Connection& connection, const Statement& statement, const pqxx::params& parameters);
 
+/// Lists show that much of a key, which may be as large as a record; their statements ask for one byte more.
+inline constexpr std::size_t shown_key = 256;
+/// Cuts it, at a character's beginning where it is text. True: something was cut.
+bool cut_key(std::optional<std::string>& key);
+
 /// `shard_id … received_at`, 14 columns, as all statements that tell of events order them; then payload and headers.
 StoredEvent read_stored_event(RowReader& row, bool with_payload);
 

@@ -61,6 +61,22 @@ TEST_CASE("the list has the newest events of all topics first, no more than aske
   CHECK(places(desk.ask("events list", {{"limit", {"101"}}})).back() == "orders/99");
 }
 
+TEST_CASE("a list shows the beginning of a key as large as a record, and says so; show has all of it") {
+  Inbox inbox;
+  store(inbox, 1);
+  const std::string larger =
+      GENERATE(as<std::string>{}, "convert_to(repeat('ä', 500), 'UTF8')", "decode(repeat('ff', 1000), 'hex')");
+  inbox.database().run("update inbox.event set key = " + larger);
+  Desk desk{inbox};
+  const auto event = desk.ask("events list").document.at("events").at(0);
+  CHECK(event.at("key_is_cut") == true);
+  CHECK(event.at("key").dump().size() < 400);
+  if (event.at("key").is_string()) CHECK_THAT(event.at("key").get<std::string>(), Catch::Matchers::EndsWith("ä…"));
+  const auto whole = desk.ask("events show", {{"id", {first_id(inbox)}}}).document;
+  CHECK(!whole.at("event").contains("key_is_cut"));
+  CHECK(whole.at("event").at("key").dump().size() > 1000);
+}
+
 TEST_CASE("a list is of one topic, of a type, of a time") {
   Inbox inbox;
   store(inbox, 50);
