@@ -1,5 +1,5 @@
 -- Puts dead letters $1 back: their handlers owe them again, from the first attempt, due now; runs are made of one
--- handler's events of a shard, in order, and span less than 1000 offsets. An event that was purged is restored from the
+-- handler's events of a shard, in order, span less than 1000 offsets and weigh about 8 MiB. An event that was purged is restored from the
 -- dead letter's copy. $2 actor, $3 what was asked for. Locks: the dead letters; op_dead_lock comes first in the same
 -- transaction. Indexes: primary key of dead_letter; event_place.
 with picked as materialized (
@@ -12,6 +12,10 @@ stored as materialized (
   cross join lateral (
     select max(e.received_at) as received_at from inbox.event e
     where e.shard_id = p.shard_id and e."offset" = p."offset" and e.event_id = p.event_id) e),
+weighed as (
+  select p.*, (sum(p.bytes) over (partition by p.handler_id, p.shard_id order by p."offset") - p.bytes) / 8388608 as bite
+  from (select picked.*, coalesce(octet_length(key), 0) + coalesce(octet_length(payload), 0)
+                         + coalesce(octet_length(headers), 0) as bytes from picked) p),
 moment as materialized (select clock_timestamp() as now),
 restored as (
   insert into inbox.event (shard_id, "offset", event_id, source_id, event_type, source, subject, key, payload, headers,
@@ -28,8 +32,8 @@ born as (
   insert into inbox.delivery (handler_id, shard_id, pending, events, due_at, received_from, received_to)
   select p.handler_id, p.shard_id, range_agg(int8range(p."offset", p."offset" + 1)), count(*), min(m.now),
          min(coalesce(s.received_at, m.now)), max(coalesce(s.received_at, m.now))
-  from picked p join stored s using (dead_letter_id) cross join moment m
-  group by p.handler_id, p.shard_id, p."offset" / 1000
+  from weighed p join stored s using (dead_letter_id) cross join moment m
+  group by p.handler_id, p.shard_id, p."offset" / 1000, p.bite
   order by p.handler_id, p.shard_id, min(p."offset")),
 removed as (
   delete from inbox.dead_letter x using picked p where x.dead_letter_id = p.dead_letter_id),

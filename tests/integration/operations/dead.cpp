@@ -77,6 +77,14 @@ TEST_CASE("a replay keeps the order of the partition, in runs of neighbours") {
   CHECK(last == 1199);
 }
 
+TEST_CASE("a replay of large events makes runs that a claim can read whole") {
+  Inbox inbox;
+  bury(inbox, 20);
+  inbox.database().run("update inbox.dead_letter set payload = convert_to(repeat('x', 1 << 20), 'UTF8')");
+  CHECK(Desk{inbox}.ask("dead replay", {{"all", {"true"}}}).document.at("replayed") == 20);
+  CHECK(pending(inbox) == "{[0,8)} {[8,16)} {[16,20)}");
+}
+
 TEST_CASE("an event that was purged is restored from the dead letter's copy, and its handler gets it") {
   Inbox inbox;
   const auto handler = bury(inbox, 2);
