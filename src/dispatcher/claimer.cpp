@@ -94,19 +94,20 @@ void Claimer::run() {
 }
 
 void Claimer::serve(const Handlers& hands) {
-  limit_statements(hands);
   keep_all(hands);
   for (const auto& hand : hands) {
     // Claims of many handlers may take their time: leases are renewed when it is their time, also between two.
     if (!is_blocked() && Clock::now() >= next_renewals_) keep_all(hands);
     if (is_blocked() || stopping_) return;
     Duty& duty = duty_of(*hand);
+    limit_statements(hands);
     attempt(duty.taking, [&] { return take(*hand, duty); });
   }
 }
 
 void Claimer::keep_all(const Handlers& hands) {
   next_renewals_ = Clock::now() + limits_.turn;
+  limit_statements(hands);
   for (const auto& hand : hands) {
     if (is_blocked()) return;
     Duty& duty = duty_of(*hand);

@@ -33,7 +33,8 @@ class Claimer final {
     std::chrono::milliseconds reading{1'000};  ///< between readings of a low-water mark, where something moves
     std::chrono::milliseconds idle_reading{10'000};
     std::chrono::milliseconds turn{1'000};     ///< the loop moves at least so often
-    /// A statement may take half of the shortest lease that is at stake, so that it is renewed in time, but so long.
+    /// A claim, and all renewals, may take half of the shortest lease that is at stake, so that it is renewed in time,
+    /// but so long.
     std::chrono::milliseconds shortest_deadline{1'000};
     settler::Trouble::Limits trouble;
   };

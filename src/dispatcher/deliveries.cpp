@@ -41,7 +41,9 @@ class DatabaseDeliveries final : public Deliveries {
   }
 
   void limit_statements(std::optional<std::chrono::milliseconds> longest) override {
+    using Clock = std::chrono::steady_clock;
     connection_.set_deadline(std::min(longest.value_or(deadline_), deadline_));
+    connection_.set_end(longest ? Clock::now() + *longest : Clock::time_point::max());
   }
 
   int generation() const override { return connection_.generation(); }

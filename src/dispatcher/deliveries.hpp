@@ -27,7 +27,7 @@ class Deliveries {
   virtual Answer<std::int64_t> renew(const std::vector<inbox::LeaseKey>& keys, std::chrono::milliseconds lease) = 0;
   virtual Answer<std::int64_t> give_back(const std::vector<inbox::LeaseKey>& keys) = 0;
   virtual Answer<std::monostate> settle_skipped(const std::vector<inbox::LeaseKey>& keys) = 0;
-  /// The longest that a statement may take from now on; nullopt: as configured. Never more than that.
+  /// The longest that all statements from now on may take together; nullopt: each as configured. Never more than that.
   virtual void limit_statements(std::optional<std::chrono::milliseconds> longest) = 0;
   /// A new number means that what was remembered of the session is stale.
   virtual int generation() const = 0;

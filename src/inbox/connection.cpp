@@ -96,6 +96,7 @@ void Connection::open() { access_->open(); }
 void Connection::close() noexcept { access_->close(); }
 bool Connection::is_open() const { return access_->session != nullptr; }
 void Connection::set_deadline(std::chrono::milliseconds longest) { access_->settings.deadline = longest; }
+void Connection::set_end(std::chrono::steady_clock::time_point end) { access_->end = end; }
 int Connection::generation() const { return access_->generation; }
 
 std::string Connection::where() const {
@@ -224,6 +225,14 @@ void Connection::Access::read_notice(std::string_view text) {
   const auto state = sqlstate_of_notice(text);
   if (state == "01000" || state == "57P01") commit_warned_ = true;
   log.debug("database: notice", {{"sqlstate", state}, {"purpose", purpose}});
+}
+
+std::chrono::milliseconds Connection::Access::time_left() const {
+  constexpr std::chrono::milliseconds shortest{1'000};
+  const auto now = std::chrono::steady_clock::now();
+  if (end - now >= settings.deadline) return settings.deadline;
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - now);
+  return std::min(settings.deadline, std::max(left, shortest));
 }
 
 const std::string& Connection::Access::text_of(const Statement& statement) {

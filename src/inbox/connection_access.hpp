@@ -1,6 +1,7 @@
 #pragma once
 #include <libpq-fe.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <pqxx/pqxx>
@@ -88,6 +89,8 @@ struct Connection::Access {
   std::unique_ptr<pqxx::connection> session;
   PGconn* raw = nullptr;                       ///< the session's own; it ends with it
   int generation = 0;
+  /// Of all statements together.
+  std::chrono::steady_clock::time_point end = std::chrono::steady_clock::time_point::max();
   bool compiles_statements = false;            ///< jit is on in the session
   bool expects_duplicates = false;             ///< the last batch had some: the next is likely to, too
   /// Bytes of an event in the last claim of each handler.
@@ -111,9 +114,11 @@ struct Connection::Access {
     std::uint64_t id;
   };
   PGconn* connect(const std::string& options);
+  /// How long the next statement may take.
+  std::chrono::milliseconds time_left() const;
   template <class Work>
   void guarded(Effect effect, Work&& work) {
-    guarded(effect, std::forward<Work>(work), settings.deadline);
+    guarded(effect, std::forward<Work>(work), time_left());
   }
   template <class Work>
   void guarded(Effect effect, Work&& work, std::chrono::milliseconds limit);

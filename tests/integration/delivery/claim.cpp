@@ -438,3 +438,18 @@ TEST_CASE("hundreds of thousands of rows that a lost instance had leased are tak
   CHECK(inbox.database().number("select count(*) from inbox.delivery where owner = $1::uuid", {inbox.owner.text()}) ==
         1000);
 }
+
+TEST_CASE("what is asked of the database in a row has one end, whatever each question may take") {
+  Inbox inbox;
+  const auto handler = owe_runs(inbox, 1, 10);
+  Session other{inbox.database().url(), inbox.database().schema()};
+  other.run("begin");
+  other.run("lock table inbox.delivery in access exclusive mode");
+  const auto began = std::chrono::steady_clock::now();
+  inbox.connection().set_end(began);
+  const auto failure = failure_of([&] { claim_due(inbox.connection(), handler, inbox.owner); });
+  CHECK(failure.fault != inbox::Fault::retry);  // cut off, not told by the server after its lock_timeout
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds{5});
+  other.run("rollback");
+  inbox.connection().set_end(std::chrono::steady_clock::time_point::max());
+}
