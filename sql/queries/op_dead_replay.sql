@@ -1,7 +1,7 @@
 -- Puts dead letters $1 back: their handlers owe them again, from the first attempt, due now; runs are made of one
--- handler's events of a shard, in order, span less than 1000 offsets and weigh about 8 MiB. An event that was purged is restored from the
--- dead letter's copy. $2 actor, $3 what was asked for. Locks: the dead letters; op_dead_lock comes first in the same
--- transaction. Indexes: primary key of dead_letter; event_place.
+-- handler's events of a shard, in order, span less than 1000 offsets and weigh about 8 MiB. An event that was purged is
+-- restored from the dead letter's copy. $2 actor, $3 what was asked for. Locks: the dead letters; op_dead_lock comes
+-- first in the same transaction. Indexes: primary key of dead_letter; event_place.
 with picked as materialized (
   select x.* from inbox.dead_letter x join inbox.handler h using (handler_id)
   where x.dead_letter_id = any ($1::bigint[]) and h.retired_at is null
@@ -13,7 +13,8 @@ stored as materialized (
     select max(e.received_at) as received_at from inbox.event e
     where e.shard_id = p.shard_id and e."offset" = p."offset" and e.event_id = p.event_id) e),
 weighed as (
-  select p.*, (sum(p.bytes) over (partition by p.handler_id, p.shard_id order by p."offset") - p.bytes) / 8388608 as bite
+  select p.*,
+         (sum(p.bytes) over (partition by p.handler_id, p.shard_id order by p."offset") - p.bytes) / 8388608 as bite
   from (select picked.*, coalesce(octet_length(key), 0) + coalesce(octet_length(payload), 0)
                          + coalesce(octet_length(headers), 0) as bytes from picked) p),
 moment as materialized (select clock_timestamp() as now),
