@@ -131,6 +131,53 @@ std::optional<Refusal> prepare_database(inbox::Connection& connection, const con
   }
 }
 
+namespace {
+
+/// Handlers into the database, and what it knows of them out of it.
+void register_all(inbox::Connection& connection, const std::vector<config::Handler>& handlers, base::Logger& log,
+                  bool& is_done, std::vector<dispatcher::HandlerSetup>& out) {
+  const auto registered = inbox::register_handlers(connection, handlers, "daemon on " + host_name());
+  is_done = true;
+  for (std::size_t i = 0; i < registered.size(); ++i) {
+    out[i].handler_id = registered[i].handler_id;
+    out[i].registered = registered[i];
+    tell(registered[i], handlers[i], log);
+    // Everything that is counted and looked up by name is so by the name that the database knows.
+    out[i].settings.name = registered[i].name;
+  }
+  for (const auto& known : inbox::read_routing(connection).handlers) {
+    const auto ours =
+        std::find_if(out.begin(), out.end(), [&](const auto& setup) { return setup.handler_id == known.handler_id; });
+    if (ours != out.end()) ours->paused = known.paused_reason.has_value();
+  }
+}
+
+/// Registers until it is known that it was done, or that it was not: once more changes nothing, and a reload must not
+/// be refused by which all instances route already.
+void put_into_database(inbox::Connection& connection, const config::Settings& settings, const inbox::Watchdog& watchdog,
+                       base::Logger& log, PreparedHandlers& out) {
+  const auto end = std::chrono::steady_clock::now() + settings.database.deadline;
+  bool may_be_done = false;
+  while (true) {
+    try {
+      return register_all(connection, settings.handlers, log, may_be_done, out.handlers);
+    } catch (...) {
+      const auto failure = inbox::describe(std::current_exception());
+      may_be_done = may_be_done || failure.fault == inbox::Fault::in_doubt;
+      const auto now = std::chrono::steady_clock::now();
+      if (!may_be_done || failure.fault == inbox::Fault::stop || now >= end || watchdog.is_over(now)) {
+        out.refusal = refusal_of(failure, "handlers could not be put into the database");
+        return;
+      }
+      log.warn("daemon: whether the database knows the handlers is in doubt, asking again",
+               {{"error", failure.message}});
+    }
+    std::this_thread::sleep_for(look_again);
+  }
+}
+
+}  // namespace
+
 std::optional<base::Problem> connections_problem(const std::vector<Writer>& writers, const config::Settings& settings) {
   int needed = settings.ingest.connections + settings.other_connections();
   std::string who;
@@ -175,23 +222,7 @@ PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::S
     out.refusal = Refusal{ExitCode::configuration, problem->message};
     return out;
   }
-  try {
-    const auto registered = inbox::register_handlers(connection, handlers, "daemon on " + host_name());
-    for (std::size_t i = 0; i < registered.size(); ++i) {
-      out.handlers[i].handler_id = registered[i].handler_id;
-      out.handlers[i].registered = registered[i];
-      tell(registered[i], handlers[i], log);
-      // Everything that is counted and looked up by name is so by the name that the database knows.
-      out.handlers[i].settings.name = registered[i].name;
-    }
-    for (const auto& known : inbox::read_routing(connection).handlers) {
-      const auto ours = std::find_if(out.handlers.begin(), out.handlers.end(),
-                                     [&](const auto& setup) { return setup.handler_id == known.handler_id; });
-      if (ours != out.handlers.end()) ours->paused = known.paused_reason.has_value();
-    }
-  } catch (...) {
-    out.refusal = refusal_of(inbox::describe(std::current_exception()), "handlers could not be put into the database");
-  }
+  put_into_database(connection, settings, watchdog, log, out);
   connection.close();  // until the next reload; `--until-idle` has its place
   return out;
 }

@@ -230,6 +230,24 @@ TEST_CASE("SIGHUP with a bad file keeps the old configuration; with a good one t
   CHECK(tally.calls == 80);
 }
 
+TEST_CASE("a reload of which it is in doubt whether the database took it is not refused, but asked about") {
+  const std::string statement = GENERATE("routing_version", "read_routing");
+  Stage stage{1};
+  Proxy proxy{port_of(stage.config.url)};
+  stage.config.url = url_with_port(stage.config.url, proxy.port());
+  const auto daemon = stage.start();
+  auto added = stage.config.handlers[0];
+  added.name = "added";
+  stage.config.handlers.push_back(added);
+  daemon->write_config(stage.config.text());
+  proxy.cut_at(Proxy::executes(statement), Proxy::Cut::after);
+  daemon->process().signal(SIGHUP);
+  daemon->wait_log("daemon: reloaded");
+  CHECK(proxy.cuts() == 1);
+  stage.produce(20);
+  CHECK(stage.wait_done("added").is_perfect());
+}
+
 TEST_CASE("reloads under load lose and double nothing") {
   Stage stage{2};
   const auto daemon = stage.start();
