@@ -196,7 +196,8 @@ std::vector<Row<Topic>> topic_rows() {
   add(rule("header:type", "custom.type", "Where it finds the type; none: the topic's name."), &Topic::custom,
       &CustomRules::type);
   add(rule("header:source", "custom.source",
-           "Where it finds the source; with one, source and id together are the event's identity."),
+           "Where it finds the source; with one, source and id together are the event's identity, unless the id is a "
+           "UUID, which is one by itself."),
       &Topic::custom, &CustomRules::source);
   add(rule("key", "custom.subject", "Where it finds the subject."), &Topic::custom, &CustomRules::subject);
   add(rule("json:/occurredAt", "custom.time", "Where it finds the time at which the event occurred."), &Topic::custom,

@@ -91,7 +91,9 @@ Break examine(rd_kafka_t* member, const kafka::TopicPartition& partition, std::i
   const auto truncation = kafka::read_truncation(said);
   if (truncation && !truncation->end && low < next_offset) {
     return {"the log was cut off before the position " + std::to_string(next_offset) +
-                ", nobody knows where; accepting means to read it again from its beginning, " + std::to_string(low),
+                ", nobody knows where; accepting means to read it again from its beginning, " + std::to_string(low) +
+                ": ids that the inbox knows are absorbed, records that get their id by position (on_missing_id) are "
+                "new events",
             event::OffsetRange{low, next_offset}};
   }
   // Whatever it has grown to since: what lies behind the cut are other records.
