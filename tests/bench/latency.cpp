@@ -21,8 +21,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto between_looks = std::chrono::milliseconds{100};
 constexpr auto patience = std::chrono::seconds{60};
-/// Connections, caches and plans are new in the first seconds.
-constexpr double warm_up_seconds = 3;
 
 void wait_until(const std::function<bool()>& condition, const std::string& what) {
   const auto deadline = Clock::now() + patience;
@@ -49,7 +47,8 @@ Latencies read_latencies(const files::path& file) {
 
 /// Leaves out what was seen in the first seconds.
 Latencies warmed_up(Latencies all, const SteadyLoad& load) {
-  const double seconds = std::min(warm_up_seconds, static_cast<double>(load.time.count()) / 2);
+  const double seconds =
+      std::min(static_cast<double>(load.warm_up.count()), static_cast<double>(load.time.count()) / 2);
   const auto skipped = std::min(all.size(), static_cast<std::size_t>(load.per_second * seconds));
   all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(skipped));
   return all;
@@ -92,8 +91,13 @@ SteadyRun run_steadily(const Options& options, const std::string& database_url, 
   control.run("checkpoint");
 
   SteadyRun out;
+  // One record for each partition: a new partition's log is made when the first comes, which takes a broker seconds.
+  topic.preload(Generator{1, options.payload}, events_of(load), topic.partitions());
   Daemon daemon{options, settings, false};
   wait_until([&] { return control.number("select count(*) from inbox.position") >= topic.partitions(); }, "positions");
+  const std::int64_t before = topic.partitions();
+  wait_until([&] { return control.number("select count(*) from inbox.event") >= before; }, "the first stored");
+  wait_until([&] { return control.number("select count(*) from inbox.delivery") == 0; }, "the first settled");
   const double own_before = cpu_seconds(daemon.process());
   Meter meter{control, options.kafka};
   const std::atomic<bool> stop{false};
@@ -103,10 +107,10 @@ SteadyRun run_steadily(const Options& options, const std::string& database_url, 
   out.run.seconds = static_cast<double>(load.time.count());
   out.run.cost = meter.stop();
   out.run.cost.own_cpu = cpu_seconds(daemon.process()) - own_before;
-  wait_until([&] { return control.number("select count(*) from inbox.event") >= events; }, "all stored");
+  wait_until([&] { return control.number("select count(*) from inbox.event") >= before + events; }, "all stored");
   wait_until([&] { return control.number("select count(*) from inbox.delivery") == 0; }, "all settled");
   daemon.stop();
-  check_counts(control, events, events);
+  check_counts(control, before + events, before + events);
   out.latencies = warmed_up(read_latencies(file), load);
   return out;
 }
@@ -115,6 +119,7 @@ Latencies consume_steadily(const Options& options, Topic& topic, const SteadyLoa
   Latencies out;
   const std::int64_t events = events_of(load);
   std::atomic<bool> stop{false};
+  topic.preload(Generator{1, options.payload}, events, topic.partitions());
   std::thread consumer{[&] {
     consume_plainly(
         options.kafka, topic.name(), topic.partitions(),

@@ -22,6 +22,7 @@ std::string percentiles_text(const Latencies& all, double from = 0, double to = 
 struct SteadyLoad {
   double per_second = 1000;
   std::chrono::seconds time{20};
+  std::chrono::seconds warm_up{3};  ///< left out: connections, caches and plans are new
   std::string handler_keys = "concurrency: 8";
   std::string more_settings = {};              ///< of the plugin, as between YAML's braces: `failures: 1`
 };
