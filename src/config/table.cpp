@@ -186,7 +186,9 @@ std::vector<Row<Topic>> topic_rows() {
                                             "beginning with ^; or name."),
                                        "^\\^.{0,999}$", "a regular expression that begins with ^, such as ^orders\\.")),
       &Topic::pattern);
-  add(start({"beginning", "end", "committed"}, "Where a partition begins for which the database has no position yet."),
+  add(start(
+          {"beginning", "end", "committed"},
+          "Where a partition begins for which the database has no position yet; none begins anew when it is changed."),
       &Topic::start);
   add(choice("envelope", {"auto", "cloudevents", "outbox-router", "custom"},
              "How a record's id, type and source are found; auto tries the known forms in turn."),
@@ -263,7 +265,7 @@ std::vector<Row<Handler>> handler_rows() {
       &Handler::aliases);
   add(required("log", text("plugin",
                            "What handles the events: a plugin that comes with inboxd (sql, log), or the path of a "
-                           ".so file.")),
+                           ".so file (a relative one from the daemon's working directory on).")),
       &Handler::plugin);
   add(minimal("[orders]", subscription(texts("subscribe.topics",
                                              "Topics whose events it gets, exact or as a beginning "
@@ -271,7 +273,8 @@ std::vector<Row<Handler>> handler_rows() {
       &Handler::topics);
   add(subscription(texts("subscribe.types", "Event types it gets, exact or as a beginning; none: all.")),
       &Handler::types);
-  add(common(start({"beginning", "now"}, "What of the past it is owed when it is first seen.")), &Handler::start);
+  add(common(start({"beginning", "now"}, "What of the past it is owed when it is first seen; changed later, nothing.")),
+      &Handler::start);
   rows.push_back(only_choice<Handler>(
       common(choice("mode", {"single"}, "How it gets events: each with a verdict of its own, in no promised order."))));
   add(common(number("concurrency", 1, 1'024, "Calls at the same time in this instance.")), &Handler::concurrency);
