@@ -15,7 +15,8 @@ create table inbox.migration (
 );
 
 -- Where events come from: one row for each partition in each incarnation of its topic, and a further one from each
--- truncation of its log on that was accepted: offsets are used again then, and must not be taken for the old ones.
+-- truncation of its log on that was accepted: offsets are used again then, and must not be taken for the old ones. So
+-- does an incarnation that is accepted a second time, after another one: it is read from its beginning again.
 create table inbox.shard (
   shard_id       int generated always as identity primary key,
   source         text not null default 'kafka',

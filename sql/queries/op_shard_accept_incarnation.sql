@@ -1,7 +1,9 @@
 -- Begins a topic that was deleted and created again: a new shard at its beginning for each halted partition, the old
 -- one's halt cleared, the deed in audit. The old one gets a new epoch, so that whoever still reads under it stores
--- nothing: the client library goes on at the old offsets where the new topic has come so far. $1 topic, $2 partition or
--- null for all, $3 actor. Locks: the shards' rows.
+-- nothing: the client library goes on at the old offsets where the new topic has come so far. An id that had a shard
+-- before (a daemon that read from another cluster meanwhile) gets a further one, counted like a truncation: what was
+-- read under that id is read again, and ids made of positions are new ones. $1 topic, $2 partition or null for all,
+-- $3 actor. Locks: the shards' rows. Index: shard's unique.
 with recreated as materialized (
   select s.shard_id, s.source, s.topic, s.partition, s.incarnation, s.gap,
          substring(s.halted_reason from 'new id ([^ ]+)') as new_id
@@ -14,9 +16,12 @@ with recreated as materialized (
         and newer.shard_id > s.shard_id)
   order by s.shard_id for update of s),
 fresh as (
-  insert into inbox.shard (source, topic, partition, incarnation)
-  select r.source, r.topic, r.partition, r.new_id from recreated r order by r.partition
-  on conflict do nothing
+  insert into inbox.shard (source, topic, partition, incarnation, truncations)
+  select r.source, r.topic, r.partition, r.new_id,
+         (select coalesce(max(same.truncations) + 1, 0) from inbox.shard same
+          where same.source = r.source and same.topic = r.topic and same.partition = r.partition
+            and same.incarnation = r.new_id)
+  from recreated r order by r.partition
   returning shard_id, partition),
 placed as (
   insert into inbox.position (shard_id, epoch, first_offset, next_offset, routing_version)

@@ -20,6 +20,18 @@ std::optional<base::Problem> write_first_positions(inbox::Connection& connection
   return start_later(connection, clients, partition, entry, moved);
 }
 
+/// A position halted because the brokers told another id, once they tell its own again: they were those of another
+/// cluster, or one of them did not know better. True where it may be read; its reason is gone then.
+bool goes_on_as_itself(inbox::Connection& connection, inbox::ShardPosition& position,
+                       const kafka::TopicPartition& partition, base::Logger& log) {
+  // Where there is another reason by now, or somebody has accepted the new id, that is found when it is asked again.
+  if (!inbox::resume_shard(connection, position.shard_id, *position.halted_reason)) return false;
+  log.info("consumer: the topic has its own id again; going on",
+           {{"topic", partition.topic}, {"partition", partition.partition}, {"offset", position.next_offset}});
+  position.halted_reason.reset();
+  return true;
+}
+
 }  // namespace
 
 bool needs_operator(const std::string& halted_reason) { return !halted_reason.starts_with("not readable"); }
@@ -60,6 +72,12 @@ LookedUp look_up(inbox::Connection& connection, const Clients& clients, const To
                                      {"do", "inboxd shards accept-incarnation " + partition.topic}});
     }
     return Standing{reason};
+  }
+  const bool has_own_id =
+      description && !position->incarnation.empty() && description.value().incarnation == position->incarnation;
+  if (has_own_id && position->halted_reason && position->halted_reason->starts_with(recreated) &&
+      !goes_on_as_itself(connection, *position, partition, log)) {
+    return Standing{*position->halted_reason};
   }
   if (position->halted_reason && needs_operator(*position->halted_reason)) return Standing{*position->halted_reason};
   // The group's offset only ever follows the database: behind it, the database has lost what it once had. Where it was

@@ -30,9 +30,9 @@ struct NotNow {
 using LookedUp = std::variant<Ready, Standing, NotNow>;
 
 /// Finds where a partition is read from: its position in the database, written first (for all partitions of the topic)
-/// where none exists. Halts the shard where the topic was created again. Blocks on brokers and database; throws what
-/// inbox::describe reads. `read_as` is the topic's id as the member knows it, empty where it has not said: the
-/// brokers that are asked may still know an older one.
+/// where none exists. Halts the shard where the topic was created again, and has it go on where the topic has the
+/// shard's own id again. Blocks on brokers and database; throws what inbox::describe reads. `read_as` is the topic's id
+/// as the member knows it, empty where it has not said: the brokers that are asked may still know an older one.
 LookedUp look_up(inbox::Connection& connection, const Clients& clients, const Topics& topics,
                  const kafka::TopicPartition& partition, const std::string& read_as, const Moved& moved,
                  base::Logger& log);

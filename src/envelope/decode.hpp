@@ -27,7 +27,8 @@ struct Skipped {};
 
 using Decoded = std::variant<event::Event, Rejected, Skipped>;
 
-/// What a topic's records are read by. `incarnation` is the topic's id in Kafka (empty where the broker tells none).
+/// What a topic's records are read by. `incarnation` is the topic's id in Kafka (empty where the broker tells none),
+/// with a mark where its offsets have begun anew under that id (ShardPosition::log_id).
 struct TopicRules {
   config::Topic topic;
   std::string name_space;                      ///< kafka.namespace, for position ids

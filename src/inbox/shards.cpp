@@ -67,8 +67,8 @@ void halt_shard(Connection& connection, std::int32_t shard_id, const std::string
   connection.access().run(statements::halt_shard, pqxx::params{shard_id, reason, from, to, how == Halt::replace});
 }
 
-void resume_shard(Connection& connection, std::int32_t shard_id, const std::string& reason) {
-  connection.access().run(statements::resume_shard, pqxx::params{shard_id, reason});
+bool resume_shard(Connection& connection, std::int32_t shard_id, const std::string& reason) {
+  return connection.access().run(statements::resume_shard, pqxx::params{shard_id, reason}).affected_rows() > 0;
 }
 
 void record_watermarks(Connection& connection, const std::vector<Watermark>& watermarks) {

@@ -19,7 +19,8 @@ struct ShardPosition {
   std::string incarnation;                     ///< of the newest shard of that topic and partition
   /// Nothing was stored since it was put there: a first start, an accepted gap or incarnation.
   bool is_beginning = false;
-  /// The log that offsets are of: another one after an accepted truncation, though the topic is the same.
+  /// The log that offsets are of: another one after an accepted truncation, or where the topic was left for another and
+  /// accepted again, though the topic is the same.
   std::string log_id;
   std::optional<std::string> halted_reason;
 };
@@ -59,7 +60,8 @@ void halt_shard(Connection& connection, std::int32_t shard_id, const std::string
                 std::optional<event::OffsetRange> gap, Halt how = Halt::keep_first);
 
 /// Clears a reason that has passed by itself (an authorisation given meanwhile), if it is still that one. Gaps stay.
-void resume_shard(Connection& connection, std::int32_t shard_id, const std::string& reason);
+/// Returns whether it was.
+bool resume_shard(Connection& connection, std::int32_t shard_id, const std::string& reason);
 
 /// What the broker last said of the ends of partitions: for view `lag`.
 struct Watermark {

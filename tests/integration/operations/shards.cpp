@@ -194,3 +194,34 @@ TEST_CASE("a list can be of one topic, or of what is halted") {
   CHECK(halted.at(0).at("halted_reason") == "CRC");
   CHECK(desk.ask("shards list", {{"topic", {"nothing"}}}).code == ExitCode::no);
 }
+
+TEST_CASE("a topic's former id that is accepted again begins anew, and ids made of its positions are others") {
+  Inbox inbox;
+  const auto first_shard = inbox.add_shard("orders");
+  inbox.database().run("update inbox.shard set incarnation = 'own=='");
+  Batch first{inbox};
+  CHECK(first.at(first_shard, 0).events(3).store(inbox.connection()).stored == 3);
+  Desk desk{inbox};
+  std::vector<std::string> logs;
+  for (const std::string id : {"other==", "own==", "other==", "own=="}) {
+    const auto newest = inbox::find_position(inbox.connection(), "orders", 0);
+    inbox::halt_shard(inbox.connection(), newest->shard_id, "the topic was deleted and created again: new id " + id,
+                      std::nullopt);
+    const auto answer = desk.ask("shards accept-incarnation", {{"topic", {"orders"}}});
+    INFO(answer.message);
+    CHECK(answer.code == ExitCode::done);
+    const auto position = inbox::find_position(inbox.connection(), "orders", 0);
+    CHECK(position->shard_id != newest->shard_id);
+    CHECK(position->incarnation == id);
+    CHECK(position->next_offset == 0);
+    CHECK_FALSE(position->halted_reason);
+    logs.push_back(position->log_id);
+    Batch batch{inbox};
+    CHECK(batch.at(position->shard_id, 0).events(2).store(inbox.connection()).stored == 2);
+  }
+  CHECK(logs == std::vector<std::string>{"other==", "own==~1", "other==~1", "own==~2"});
+  Batch late{inbox};
+  CHECK(late.at(first_shard, 3).events(1).store(inbox.connection()).mismatched ==
+        std::vector<std::int32_t>{first_shard});
+  CHECK(inbox.database().number("select count(*) from inbox.audit where operation = 'shards accept-incarnation'") == 4);
+}

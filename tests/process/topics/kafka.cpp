@@ -5,6 +5,7 @@
 
 #include "process/support/stage.hpp"
 #include "support/environment.hpp"
+#include "support/mock_brokers.hpp"
 #include "support/proxy.hpp"
 
 using namespace inboxd;
@@ -146,6 +147,62 @@ TEST_CASE("a topic that is created again, longer than it was, behind the daemon'
   INFO(accepted.out << accepted.err);
   CHECK(accepted.status == ExitStatus{0, 0});
   CHECK(stage.wait_done().is_perfect());
+}
+
+TEST_CASE("a daemon that was started once against another cluster goes on by itself at its own again") {
+  Stage stage{1};
+  const std::string own = stage.config.brokers;
+  auto daemon = stage.start();
+  stage.produce(30);
+  CHECK(stage.wait_done().is_perfect());
+  daemon->stop();
+  MockBrokers other;
+  other.serve(stage.config);
+  other.create_topic(stage.topic, 1);
+  daemon = stage.start();
+  const char* const halted = "select count(*) from inbox.lag where halted_reason like '%created again%'";
+  stage.database.wait_for("it is halted", halted, 1);
+  daemon->stop();
+
+  stage.config.brokers = own;
+  stage.produce(20);
+  daemon = stage.start();
+  const auto tally = stage.wait_done();
+  CHECK(tally.is_perfect());
+  CHECK(tally.calls == 50);
+  CHECK(stage.database.number(halted) == 0);
+  CHECK(stage.database.number("select count(*) from inbox.shard") == 1);
+  CHECK(daemon->count_in_log("the topic has its own id again; going on") == 1);
+}
+
+TEST_CASE("where the topic of another cluster was accepted, that of its own is read from its beginning once accepted") {
+  Stage stage{1};
+  const std::string own = stage.config.brokers;
+  auto daemon = stage.start();
+  stage.produce(30);
+  CHECK(stage.wait_done().is_perfect());
+  daemon->stop();
+  MockBrokers other;
+  other.serve(stage.config);
+  other.create_topic(stage.topic, 1);
+  daemon = stage.start();
+  const char* const halted = "select count(*) from inbox.lag where halted_reason like '%created again%'";
+  stage.database.wait_for("it is halted", halted, 1);
+  const auto accept = [&] { return command(stage.config, {"shards", "accept-incarnation", stage.topic, "--yes"}); };
+  CHECK(accept().status == ExitStatus{0, 0});
+  daemon->stop();
+
+  stage.config.brokers = own;
+  stage.produce(20);
+  daemon = stage.start();
+  stage.database.wait_for("it is halted again", halted, 1);
+  const auto accepted = accept();
+  INFO(accepted.out << accepted.err);
+  CHECK(accepted.status == ExitStatus{0, 0});
+  const auto tally = stage.wait_done();
+  CHECK(tally.is_perfect());
+  CHECK(tally.calls == 50);  // what was stored before is known to the ledger
+  CHECK(stage.database.number("select count(*) from inbox.shard") == 3);
 }
 
 TEST_CASE(
