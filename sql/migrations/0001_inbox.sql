@@ -226,7 +226,8 @@ create table inbox.instance (
   started_at   timestamptz not null default clock_timestamp(),
   last_seen_at timestamptz not null default clock_timestamp(),
   stopped_at   timestamptz,
-  trouble      text  -- what it cannot do now, in a sentence: brokers that do not answer, a topic that they do not know
+  trouble      text, -- what it cannot do now, in a sentence: brokers that do not answer, a topic that they do not know
+  handlers     int[] not null default '{}'  -- those that it runs
 );
 
 create table inbox.audit (

@@ -5,11 +5,10 @@ noted as (
   insert into inbox.audit (actor, operation, target, detail)
   select $6::text, 'handlers change', $2::text,
          jsonb_build_object(
-           'old', jsonb_build_object('name', o.name, 'aliases', o.aliases, 'topics', o.topics, 'types', o.types,
-                                     'retired', o.retired_at is not null),
-           'new', jsonb_build_object('name', $2::text, 'aliases', $3::text[], 'topics', $4::text[], 'types', $5::text[],
-                                     'retired', false))
+           'old', jsonb_build_object('name', o.name, 'aliases', o.aliases, 'topics', o.topics, 'types', o.types),
+           'new', jsonb_build_object('name', $2::text, 'aliases', $3::text[], 'topics', $4::text[],
+                                     'types', $5::text[]))
   from old o)
 update inbox.handler
-set name = $2::text, aliases = $3::text[], topics = $4::text[], types = $5::text[], retired_at = null
+set name = $2::text, aliases = $3::text[], topics = $4::text[], types = $5::text[]
 where handler_id = $1::int

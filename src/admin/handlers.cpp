@@ -1,8 +1,18 @@
+#include <algorithm>
+
 #include "admin/operations.hpp"
 #include "admin/status.hpp"
+#include "inbox/operations_handlers.hpp"
 
 namespace inboxd::admin {
 namespace {
+
+using std::chrono::milliseconds;
+
+/// One transaction's worth: short enough that nobody waits for it.
+constexpr int bite_deliveries = 2'000;
+/// Until whoever is at a delivery has done with it.
+constexpr milliseconds look_again{100};
 
 Answer list(Context& context, const Arguments&) {
   Document handlers = Document::array();
@@ -14,6 +24,77 @@ Answer list(Context& context, const Arguments&) {
   return out;
 }
 
+std::string joined(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out.append(out.empty() ? "" : ", ").append(name);
+  return out;
+}
+
+Answer unknown(Context& context, const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& handler : inbox::read_handlers(*context.connection)) names.push_back(handler.name);
+  return {base::ExitCode::no, nullptr,
+          "handlers retire: there is no handler " + name + (names.empty() ? "" : "; there are " + joined(names))};
+}
+
+bool is_owed(const inbox::HandlerOwed& handler) { return handler.events > 0 || handler.backfill > 0; }
+
+/// Drops what a retired handler is owed, bite by bite; returns the events. `left` is what is left, where it is asked to
+/// stop before the end or the handler is not retired any more.
+std::int64_t drop(Context& context, const std::string& name, inbox::HandlerOwed& left) {
+  const std::int64_t total = left.events;
+  std::int64_t dropped = 0;
+  while (left.is_retired && is_owed(left)) {
+    const auto bite = inbox::forget_bite(*context.connection, left.handler_id, bite_deliveries);
+    dropped += bite.events;
+    left.events -= bite.events;
+    context.progress({"dropped", std::min(dropped, total), total});
+    // What a bite left out somebody is at, or a back-fill has just made: only a look tells whether that was all.
+    if (bite.rows < bite_deliveries) left = inbox::find_owed(*context.connection, name, long_unseen).value_or(left);
+    if (context.pause(bite.rows == 0 && is_owed(left) ? look_again : milliseconds{0})) break;
+  }
+  return dropped;
+}
+
+Answer retire(Context& context, const Arguments& arguments) {
+  const std::string name = *arguments.text("handler");
+  auto owed = inbox::find_owed(*context.connection, name, long_unseen);
+  if (!owed) return unknown(context, name);
+  Document document = {{"dry_run", arguments.flag("dry-run")},
+                       {"handler", name},
+                       {"was_retired", owed->is_retired},
+                       {"run_by", owed->run_by},
+                       {"events", owed->events},
+                       {"backfill", owed->backfill}};
+  if (!owed->is_retired && !owed->run_by.empty() && !arguments.flag("force")) {
+    return {base::ExitCode::no, document,
+            "handlers retire: " + name + " is run by " + joined(owed->run_by) +
+                "; take it out of the configuration there and reload first (a daemon says what it runs every ten "
+                "seconds), or --force"};
+  }
+  if (arguments.flag("dry-run")) return {base::ExitCode::done, document, ""};
+  inbox::retire_handler(*context.connection, *owed, context.actor);
+  owed->is_retired = true;
+  document["dropped"] = drop(context, name, *owed);
+  document["interrupted"] = owed->is_retired && is_owed(*owed);
+  if (!owed->is_retired) {
+    return {base::ExitCode::no, document,
+            "handlers retire: a daemon that has " + name + " in its configuration has added it again meanwhile"};
+  }
+  if (!is_owed(*owed)) return {base::ExitCode::done, document, ""};
+  return {base::ExitCode::try_again, document,
+          "handlers retire: it is retired; " + std::to_string(owed->events) +
+              " events are left to drop, and the same command goes on with them"};
+}
+
+std::vector<Parameter> retire_parameters() {
+  using Kind = Parameter::Kind;
+  return {{"handler", Kind::text, "the handler's name", "NAME", Parameter::Place::word},
+          {"force", Kind::flag, "also while daemons run it; one that starts or reloads with it adds it again"},
+          dry_run_parameter(),
+          yes_parameter()};
+}
+
 }  // namespace
 
 std::vector<Operation> handler_operations() {
@@ -23,7 +104,15 @@ std::vector<Operation> handler_operations() {
            Permission::read,
            Needs::database,
            {},
-           list}};
+           list},
+          {"handlers retire",
+           "Owes a handler nothing from now on, and drops what it was owed; what it has done stays on record.",
+           {{"handlers retire receipt --dry-run", "what would be dropped"},
+            {"handlers retire receipt", "once no configuration has it any more; asks first"}},
+           Permission::change,
+           Needs::database,
+           retire_parameters(),
+           retire}};
 }
 
 }  // namespace inboxd::admin

@@ -8,8 +8,6 @@
 namespace inboxd::admin {
 namespace {
 
-/// A daemon reports every few seconds; after so long without it is taken for gone.
-constexpr auto long_unseen = std::chrono::minutes{1};
 constexpr auto long_waiting = std::chrono::minutes{5};
 
 bool is_gone(const inbox::InstanceState& instance) { return instance.unseen > long_unseen; }

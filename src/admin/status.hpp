@@ -7,6 +7,9 @@
 
 namespace inboxd::admin {
 
+/// A daemon reports every few seconds; after so long without it is taken for gone.
+inline constexpr std::chrono::minutes long_unseen{1};
+
 /// What `status` looks at.
 struct Situation {
   std::vector<inbox::ShardState> shards;       ///< the newest of each partition

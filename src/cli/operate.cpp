@@ -204,6 +204,7 @@ std::vector<Command> operation_commands() {
                                                     {"quarantine list", present_quarantine_list},
                                                     {"quarantine show", present_quarantine},
                                                     {"handlers list", present_handlers},
+                                                    {"handlers retire", present_retired},
                                                     {"shards list", present_shards},
                                                     {"shards accept-gap", present_accepted},
                                                     {"shards accept-incarnation", present_accepted},

@@ -19,6 +19,7 @@ std::string present_dead_change(const admin::Document& document, const Look& loo
 std::string present_quarantine_list(const admin::Document& document, const Look& look);
 std::string present_quarantine(const admin::Document& document, const Look& look);
 std::string present_handlers(const admin::Document& document, const Look& look);
+std::string present_retired(const admin::Document& document, const Look& look);
 std::string present_shards(const admin::Document& document, const Look& look);
 std::string present_accepted(const admin::Document& document, const Look& look);
 std::string present_instance(const admin::Document& document, const Look& look);

@@ -126,6 +126,20 @@ std::string present_handlers(const Document& document, const Look& look) {
   return table.empty() ? "no handlers yet\n" : table.text(look);
 }
 
+std::string present_retired(const Document& document, const Look& look) {
+  const bool dry_run = document.at("dry_run").get<bool>();
+  std::string out = one_line(text_at(document, "handler"));
+  if (document.at("was_retired").get<bool>())
+    out += " is retired already";
+  else
+    out += dry_run ? " would be retired" : " is retired";
+  out += "; " + number_at(document, dry_run ? "events" : "dropped") + " events that it was owed " +
+         (dry_run ? "would be" : "are") + " dropped";
+  const auto backfill = document.at("backfill").get<std::int64_t>();
+  if (backfill > 0) out += ", and " + number_text(backfill) + " offsets of history";
+  return in_tone(out, Tone::plain, look) + "\n";
+}
+
 std::string present_status(const Document& document, const Look& look) {
   const auto& shards = document.at("topics");
   std::string out = in_tone(one_line(text_at(document, "verdict")), tone_of_verdict(document), look) + "\n";

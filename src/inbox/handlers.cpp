@@ -6,6 +6,7 @@
 #include "base/uuid.hpp"
 #include "inbox/arrays.hpp"
 #include "inbox/connection_access.hpp"
+#include "inbox/operations_handlers.hpp"
 #include "statements.hpp"
 
 namespace inboxd::inbox {
@@ -16,6 +17,7 @@ using Effect = Connection::Access::Effect;
 
 /// How long a new handler waits for running ingest transactions before it gives way to those that come after it.
 constexpr const char* routing_lock_timeout = "10s";
+constexpr int forget_bite_rows = 5'000;
 /// A bite of history is no heavier than a batch.
 constexpr std::int64_t backfill_bite_bytes = 8 << 20;
 
@@ -68,7 +70,6 @@ std::string change_between(const Row& row, const config::Handler& handler) {
   say("aliases", joined(row.aliases, "none"), joined(handler.aliases, "none"));
   say("topics", joined(row.topics, "all"), joined(handler.topics, "all"));
   say("types", joined(row.types, "all"), joined(handler.types, "all"));
-  say("retired", row.is_retired ? "yes" : "no", "no");
   return out;
 }
 
@@ -93,6 +94,7 @@ class Registration {
       wanted.topics = row->topics;
       wanted.types = row->types;
     }
+    if (row->is_retired) return renew(*row, wanted, before);
     Registered out{row->handler_id, wanted.name, false, row->has_former_name, change_between(*row, wanted), row->since};
     if (!out.change.empty()) update(*row, wanted);
     return out;
@@ -111,20 +113,38 @@ class Registration {
 
   Registered add(const config::Handler& handler, const Registered* before) {
     auto aliases = array_of(handler.aliases), topics = array_of(handler.topics), types = array_of(handler.types);
-    const auto topic_bytes = topics.finish();
     Registered out{before != nullptr ? before->handler_id : random_id(), handler.name, true, false, {}};
     const auto row = access_.run_in(tx_, statements::insert_handler,
-                                    pqxx::params{handler.name, aliases.finish(), topic_bytes, types.finish(),
+                                    pqxx::params{handler.name, aliases.finish(), topics.finish(), types.finish(),
                                                  start_text(handler.start), actor_, out.handler_id});
     out.since = before != nullptr ? before->since : row[0][0].as<event::Microseconds>();
+    owe_history(out, handler, before != nullptr);
+    return out;
+  }
+
+  /// One that was retired: a new one with a known id. What is left of what it was owed goes, or it would be given
+  /// twice.
+  Registered renew(const Row& row, const config::Handler& handler, const Registered* before) {
+    access_.run_in(tx_, statements::forget_owed, pqxx::params{row.handler_id});
+    auto aliases = array_of(handler.aliases), topics = array_of(handler.topics), types = array_of(handler.types);
+    const auto rows = access_.run_in(tx_, statements::renew_handler,
+                                     pqxx::params{row.handler_id, handler.name, aliases.finish(), topics.finish(),
+                                                  types.finish(), actor_, start_text(handler.start)});
+    Registered out{row.handler_id, handler.name, true, row.has_former_name, {}};
+    out.since = before != nullptr ? before->since : rows[0][0].as<event::Microseconds>();
+    owe_history(out, handler, before != nullptr);
+    return out;
+  }
+
+  /// `again`: it was registered before, and the database has forgotten it since.
+  void owe_history(const Registered& registered, const config::Handler& handler, bool again) {
     const bool from_beginning = handler.start.kind == config::StartAt::Kind::beginning;
     const bool from_time = handler.start.kind == config::StartAt::Kind::time;
-    if (from_beginning || from_time || before != nullptr) {
-      std::optional<event::Microseconds> from;
-      if (!from_beginning) from = from_time ? handler.start.time_us : out.since;
-      access_.run_in(tx_, statements::owe_history, pqxx::params{out.handler_id, topic_bytes, from});
-    }
-    return out;
+    if (!from_beginning && !from_time && !again) return;
+    std::optional<event::Microseconds> from;
+    if (!from_beginning) from = from_time ? handler.start.time_us : registered.since;
+    auto topics = array_of(handler.topics);
+    access_.run_in(tx_, statements::owe_history, pqxx::params{registered.handler_id, topics.finish(), from});
   }
 
   void update(const Row& row, const config::Handler& handler) {
@@ -143,6 +163,20 @@ class Registration {
 bool matches_one(std::string_view name, std::string_view pattern) {
   if (!pattern.empty() && pattern.back() == '*') return name.starts_with(pattern.substr(0, pattern.size() - 1));
   return name == pattern;
+}
+
+/// What the last life of a retired handler has left, in bites, before routing is locked: it may be much.
+void forget_retired(Connection& connection, const std::vector<config::Handler>& handlers) {
+  ArrayParameter names{Type::text};
+  for (const config::Handler& handler : handlers) {
+    names.add(handler.name);
+    for (const std::string& alias : handler.aliases) names.add(alias);
+  }
+  const auto rows = connection.access().run(statements::retired_handlers, pqxx::params{names.finish()}, Effect::reads);
+  for (const auto& row : rows) {
+    while (forget_bite(connection, row[0].as<std::int32_t>(), forget_bite_rows).rows > 0) {
+    }
+  }
 }
 
 }  // namespace
@@ -167,6 +201,7 @@ std::vector<Registered> register_handlers(Connection& connection, const std::vec
                                           const std::string& actor, const std::vector<Registered>& before) {
   auto& access = connection.access();
   std::vector<Registered> out;
+  forget_retired(connection, handlers);
   access.transaction([&](pqxx::work& tx) {
     access.run_in(tx, statements::set_lock_timeout, pqxx::params{routing_lock_timeout});
     access.run_in(tx, statements::lock_routing, {});

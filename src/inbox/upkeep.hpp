@@ -30,9 +30,10 @@ struct InstanceIdentity {
   std::string host;
   int process_id = 0;
 };
-/// `trouble`: what it cannot do now, in a sentence.
+/// `trouble`: what it cannot do now, in a sentence. `handlers`: those that it runs.
 void instance_seen(Connection& connection, const InstanceIdentity& identity, bool stopped,
-                   const std::optional<std::string>& trouble = std::nullopt);
+                   const std::optional<std::string>& trouble = std::nullopt,
+                   const std::vector<std::int32_t>& handlers = {});
 
 /// Behind the oldest transaction vacuum cannot clean up: who has it.
 struct OldestTransaction {

@@ -91,7 +91,14 @@ bool Maintenance::is_stopping() {
   return stopping_;
 }
 
-void Maintenance::sign_of_life() { inbox::instance_seen(connection_, identity_, false, trouble_()); }
+void Maintenance::sign_of_life() {
+  std::vector<std::int32_t> handlers;
+  {
+    const std::lock_guard lock{mutex_};
+    for (const auto& registered : registered_) handlers.push_back(registered.handler_id);
+  }
+  inbox::instance_seen(connection_, identity_, false, trouble_(), handlers);
+}
 
 /// After a failover to a standby that had not heard of a handler yet, or a restore, nothing is owed to it.
 void Maintenance::keep_handlers() {

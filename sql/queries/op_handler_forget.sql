@@ -1,0 +1,12 @@
+-- Deletes a bite ($2 rows) of what a retired handler $1 is owed; what somebody is at stays for the next. Its history
+-- goes first: that makes deliveries. Nothing where it is no longer retired. Locks: the rows. Index: delivery_due.
+with retired as (
+  select handler_id from inbox.handler where handler_id = $1::int and retired_at is not null),
+history as (
+  delete from inbox.backfill b using retired r where b.handler_id = r.handler_id),
+bite as materialized (
+  select d.delivery_id from inbox.delivery d where d.handler_id = (select handler_id from retired)
+  order by d.due_at limit $2::int for update skip locked),
+gone as (
+  delete from inbox.delivery d using bite where d.delivery_id = bite.delivery_id returning d.events)
+select count(*), coalesce(sum(events), 0)::bigint from gone
