@@ -100,6 +100,18 @@ std::string host_name() {
   return name.data();
 }
 
+std::optional<Refusal> make_days(inbox::Connection& connection, base::Logger& log) {
+  try {
+    inbox::make_partitions(connection, partition_days_ahead);
+    return std::nullopt;
+  } catch (...) {
+    const auto failure = inbox::describe(std::current_exception());
+    if (failure.sqlstate != lock_not_available) return refusal_of(failure, "database " + connection.where());
+    log.warn("daemon: somebody holds the tables; day partitions are made later", {{"error", failure.message}});
+    return std::nullopt;
+  }
+}
+
 void tell(const inbox::Registered& registered, const config::Handler& handler, base::Logger& log) {
   if (registered.has_former_name) {
     log.warn("daemon: the configuration has a former name of a handler, which keeps its new one, its topics and types",
@@ -119,16 +131,13 @@ std::optional<Refusal> prepare_database(inbox::Connection& connection, const con
   if (auto refusal = wait_for(connection, settings, watchdog, log)) return refusal;
   try {
     if (auto refusal = check_schema(connection, settings, migrate, log)) return refusal;
-    inbox::make_partitions(connection, partition_days_ahead);
-    return std::nullopt;
   } catch (...) {
     const auto failure = inbox::describe(std::current_exception());
-    if (failure.sqlstate == lock_not_available) {
-      log.warn("daemon: somebody holds the tables; day partitions are made later", {{"error", failure.message}});
-      return std::nullopt;
-    }
-    return refusal_of(failure, "database " + connection.where());
+    const std::string what = "database " + connection.where();
+    if (failure.sqlstate != lock_not_available) return refusal_of(failure, what);
+    return Refusal{ExitCode::try_again, what + ": not migrated, somebody holds what it takes: " + failure.message};
   }
+  return make_days(connection, log);
 }
 
 namespace {

@@ -144,3 +144,20 @@ TEST_CASE("rows of a paused handler, and of one that nobody runs, do not hold up
     CHECK(other.calls == 0);
   }
 }
+
+TEST_CASE("a migration that waits for a lock in vain is tried again, and nobody goes on with the old schema") {
+  Stage stage{1};
+  stage.config.url += stage.config.url.find('?') == std::string::npos ? "?" : "&";
+  stage.config.url += "options=-clock_timeout%3D200ms";
+  Session other{stage.database.url(), stage.database.schema()};
+  other.run("select pg_advisory_lock(1768841850, hashtext($1))", {stage.database.schema()});
+  {
+    Daemon daemon{stage.config};
+    CHECK(daemon.process().wait() == ExitStatus{75, 0});
+    CHECK(daemon.count_in_log("not migrated, somebody holds what it takes") == 1);
+  }
+  other.close();
+  const auto daemon = stage.start();
+  stage.produce(10);
+  CHECK(stage.wait_done().is_perfect());
+}
