@@ -16,6 +16,9 @@ constexpr int partition_days_ahead = 7;
 constexpr int bite_rows = 5'000;
 constexpr int backfill_bite_events = 1'000;
 constexpr std::chrono::seconds old_transaction = 5min;
+/// How long a chore works before the others have their turn; it goes on after them.
+constexpr auto longest_turn = 1s;
+constexpr auto look_for_chores_every = 500ms;
 
 }  // namespace
 
@@ -62,20 +65,14 @@ void Maintenance::run() {
   while (!stopping_) {
     lock.unlock();
     last_moved_ = Clock::now().time_since_epoch().count();
+    bool more = false;
     for (Chore& chore : chores) {
       if (Clock::now() < chore.next || is_stopping()) continue;
-      chore.next = Clock::now() + chore.every;
-      last_moved_ = Clock::now().time_since_epoch().count();
-      try {
-        (this->*chore.work)();
-      } catch (...) {
-        const auto failure = inbox::describe(std::current_exception());
-        if (!repeats_.is_news(failure.sqlstate + failure.message)) continue;
-        log_.warn("maintenance: tried again later", {{"fault", name_of(failure.fault)}, {"error", failure.message}});
-      }
+      do_turn(chore);
+      more = more || has_more_;
     }
     lock.lock();
-    wake_.wait_for(lock, 500ms, [this] { return stopping_; });
+    if (!more) wake_.wait_for(lock, look_for_chores_every, [this] { return stopping_; });
   }
   lock.unlock();
   try {
@@ -84,6 +81,31 @@ void Maintenance::run() {
     log_.debug("maintenance: the end could not be noted",
                {{"error", inbox::describe(std::current_exception()).message}});
   }
+}
+
+void Maintenance::do_turn(Chore& chore) {
+  const auto began = Clock::now();
+  last_moved_ = began.time_since_epoch().count();
+  turn_ends_ = began + longest_turn;
+  has_more_ = false;
+  chore.next = began + chore.every;
+  try {
+    (this->*chore.work)();
+    if (has_more_) chore.next = began;
+  } catch (...) {
+    has_more_ = false;
+    const auto failure = inbox::describe(std::current_exception());
+    if (!repeats_.is_news(failure.sqlstate + failure.message)) return;
+    log_.warn("maintenance: tried again later", {{"fault", name_of(failure.fault)}, {"error", failure.message}});
+  }
+}
+
+bool Maintenance::goes_on() {
+  const auto now = Clock::now();
+  last_moved_ = now.time_since_epoch().count();
+  if (is_stopping()) return false;
+  has_more_ = has_more_ || now >= turn_ends_;
+  return !has_more_;
 }
 
 bool Maintenance::is_stopping() {
@@ -131,14 +153,13 @@ void Maintenance::keep_handlers() {
 }
 
 void Maintenance::backfill() {
-  std::int64_t events = 0;
   while (const auto bite = inbox::backfill_bite(connection_, backfill_bite_events)) {
-    events += *bite;
-    last_moved_ = Clock::now().time_since_epoch().count();
-    const std::lock_guard lock{mutex_};
-    if (stopping_) break;
+    backfilled_ += *bite;
+    if (!goes_on()) break;
   }
-  if (events > 0) log_.info("maintenance: history became deliveries of new handlers", {{"events", events}});
+  if (has_more_ || backfilled_ == 0) return;
+  log_.info("maintenance: history became deliveries of new handlers", {{"events", backfilled_}});
+  backfilled_ = 0;
 }
 
 void Maintenance::make_partitions() {
@@ -195,6 +216,7 @@ void Maintenance::drop_days(const char* table, std::chrono::milliseconds keep) {
   try {
     while (const auto dropped = inbox::drop_partition(connection_, table, keep)) {
       log_.info("maintenance: a day is kept no longer", {{"partition", *dropped}});
+      if (!goes_on()) return;
     }
   } catch (...) {
     // Somebody reads it for long, say: no reason to keep what is old elsewhere.
@@ -209,10 +231,7 @@ void Maintenance::trim_positions() {
 }
 
 void Maintenance::in_bites(const std::function<std::int64_t()>& bite) {
-  while (bite() >= bite_rows) {
-    last_moved_ = Clock::now().time_since_epoch().count();
-    const std::lock_guard lock{mutex_};
-    if (stopping_) return;
+  while (bite() >= bite_rows && goes_on()) {
   }
 }
 

@@ -20,7 +20,7 @@ namespace inboxd::maintenance {
 
 /// The housekeeping that has no hurry: day partitions ahead of time, what is kept no longer, history that new handlers
 /// are owed, the sign of life in table instance, and an alarm for whoever pins vacuum. One thread, one connection,
-/// small bites. Construct → start() → request_stop() → join().
+/// small bites, and none keeps the others waiting for long. Construct → start() → request_stop() → join().
 class Maintenance final {
  public:
   /// What was last seen in the database, for metrics.
@@ -71,8 +71,13 @@ class Maintenance final {
   void purge();
   void drop_days(const char* table, std::chrono::milliseconds keep);
   void trim_positions();
-  /// Repeats while a bite was a whole one and nobody wants to stop.
+  /// Repeats while a bite was a whole one and the chore goes on.
   void in_bites(const std::function<std::int64_t()>& bite);
+  /// Between two bites of a chore: whether it goes on now. Not where somebody wants to stop, nor where its turn has
+  /// been long: then it comes again as soon as the others had theirs.
+  bool goes_on();
+  /// One turn of a chore that is due.
+  void do_turn(Chore& chore);
   void look_for_oldest_transaction();
   void look_around();
 
@@ -88,7 +93,10 @@ class Maintenance final {
   Seen seen_;
   std::vector<config::Handler> handlers_;
   std::vector<inbox::Registered> registered_;  ///< one for each of them
-  Clock::time_point look_again_{};             ///< the thread's own, like the next
+  Clock::time_point look_again_{};             ///< the thread's own, like the next four
+  Clock::time_point turn_ends_{};
+  bool has_more_ = false;        ///< the chore's turn ended before its work did
+  std::int64_t backfilled_ = 0;  ///< events since it was last said
   Pinned pinned_;
   std::atomic<std::int64_t> last_moved_{0};
   std::atomic<bool> failed_{false};

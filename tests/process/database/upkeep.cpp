@@ -1,0 +1,79 @@
+// Housekeeping that has much to do: it takes its time, and nothing else of it waits.
+#include <catch2/catch_test_macros.hpp>
+
+#include "process/support/stage.hpp"
+#include "support/http.hpp"
+#include "support/private_postgres.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+
+namespace {
+
+/// A gauge of the admin port; -1: there is none.
+double gauge(int port, const std::string& name_and_labels) {
+  const std::string text = get(port, "/metrics").body;
+  const auto at = text.find("\n" + name_and_labels + " ");
+  return at == std::string::npos ? -1 : std::stod(text.substr(at + name_and_labels.size() + 2));
+}
+
+/// The sign of life comes every ten seconds, the first at the start.
+constexpr const char* lives_while = "select count(*) from inbox.instance where last_seen_at > started_at + interval "
+                                    "'5 seconds' and ";
+
+}  // namespace
+
+TEST_CASE("while a long history becomes deliveries, the daemon says that it lives, and the backlog is seen to move") {
+  Stage stage{1};
+  const int port = free_port();
+  stage.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
+  stage.migrate();
+  // Events so far apart that each is a bite of its own, of a tenth of a second.
+  stage.database.run(
+      "select inbox.make_partitions(1); insert into inbox.shard (topic, partition) values ('history', 0); "
+      "insert into inbox.position (shard_id, epoch, first_offset, next_offset, routing_version) "
+      "select shard_id, 0, 0, 4000000, 1 from inbox.shard; "
+      "insert into inbox.event (shard_id, \"offset\", event_id, event_type, payload, received_at) "
+      "select shard_id, n * 10000, gen_random_uuid(), 'Happened', '{}', now() "
+      "from inbox.shard, generate_series(0, 399) n; "
+      "create function inbox.slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.1); return null; "
+      "end $$; "
+      "create trigger slow after insert on inbox.delivery execute function inbox.slow()");
+  const auto daemon = stage.start();
+  stage.database.wait_for("it says that it lives while history is left",
+                          std::string{lives_while} + "exists (select from inbox.backfill)", 1);
+  const double left = gauge(port, "inboxd_backfill_offsets{handler=\"recorder\"}");
+  CHECK(left > 0);
+  CHECK(left < 4'000'000);
+  CHECK(daemon->count_in_log("history became deliveries") == 0);
+  stage.database.run("drop trigger slow on inbox.delivery");
+  stage.database.wait_for("all is done", "select coalesce(sum(inbox.count_of(offsets)), 0)::int from inbox.outcome",
+                          400);
+  daemon->wait_log("history became deliveries of new handlers events=400");
+}
+
+TEST_CASE("while many days are dropped, the daemon says that it lives, and a stop does not wait for the rest") {
+  PrivatePostgres server;
+  Stage stage{1, server.url()};
+  stage.migrate();
+  stage.database.run(
+      "do $$ declare d date; begin for d in select generate_series('2020-01-01'::date, '2020-05-01', '1 day') loop "
+      "execute format('create table inbox.failure_%s partition of inbox.failure for values from (%L) to (%L)', "
+      "to_char(d, 'YYYYMMDD'), d || ' 00:00:00+00', d + 1 || ' 00:00:00+00'); end loop; end $$; "
+      "create function inbox.slow() returns event_trigger language plpgsql as $$ begin perform pg_sleep(0.4); end $$; "
+      "create event trigger slow on sql_drop execute function inbox.slow()");
+  const std::string old_days = "select from pg_class where relname like 'failure_2020%'";
+  stage.config.sections["retention"] = "failures: 24h";
+  {
+    const auto daemon = stage.start();
+    stage.database.wait_for("it says that it lives while days are left",
+                            std::string{lives_while} + "exists (" + old_days + ")", 1);
+    const auto began = std::chrono::steady_clock::now();
+    CHECK(daemon->stop() == ExitStatus{0, 0});
+    CHECK(std::chrono::steady_clock::now() - began < milliseconds{5'000});
+    CHECK(stage.database.number("select count(*) from (" + old_days + ") x") > 0);
+  }
+  stage.database.run("drop event trigger slow");
+  const auto daemon = stage.start();
+  stage.database.wait_for("the rest goes", "select count(*) from (" + old_days + ") x", 0);
+}
