@@ -95,8 +95,8 @@ class Maintenance final {
   std::vector<inbox::Registered> registered_;  ///< one for each of them
   Clock::time_point look_again_{};             ///< the thread's own, like the next four
   Clock::time_point turn_ends_{};
-  bool has_more_ = false;        ///< the chore's turn ended before its work did
-  std::int64_t backfilled_ = 0;  ///< events since it was last said
+  bool has_more_ = false;                      ///< the chore's turn ended before its work did
+  std::int64_t backfilled_ = 0;                ///< events since it was last said
   Pinned pinned_;
   std::atomic<std::int64_t> last_moved_{0};
   std::atomic<bool> failed_{false};
