@@ -68,6 +68,11 @@ void InHand::configure(const config::Handler& settings, plugin::Instance::Needs 
   retry_ = settings.retry;
   lease_ = settings.lease;
   pace_.reshape(settings.concurrency, settings.events_per_call);
+  // What was claimed for a plugin that wants no payloads is claimed again for one that does: to it, an event without
+  // its payload would be a tombstone.
+  queue_.want_content(!needs.no_payloads);
+  if (ring_for_left()) backlog_ = true;
+  count();
 }
 
 void InHand::recount() {
@@ -169,6 +174,13 @@ void InHand::add(inbox::LeasedRun run, std::int64_t bytes, Clock::time_point lea
   if (idle_workers_ > 0) work_.notify_one();
 }
 
+/// True where runs are to be given back.
+bool InHand::ring_for_left() {
+  if (!queue_.any_left()) return false;
+  shared_->claimer.ring();
+  return true;
+}
+
 // ---- claims
 
 std::optional<InHand::Wish> InHand::begin_claim(Clock::time_point now) {
@@ -210,6 +222,7 @@ void InHand::end_claim(const Wish& wish, std::vector<inbox::LeasedRun> runs, Clo
   // What was born due during the claim is little, and the next look takes it while ingest hands over again. Were it
   // asked for that nothing is born meanwhile, a busy topic would never come out of its backlog.
   backlog_ = more;
+  if (ring_for_left()) backlog_ = true;  // of no use: the plugin was changed meanwhile
   if (births_ != wish.births) next_poll_ = Clock::now();
   count();
 }
@@ -283,7 +296,7 @@ void InHand::put_back(std::vector<Piece> pieces) {
   const std::lock_guard lock{mutex_};
   queue_.put_back(std::move(pieces));
   if (!takes()) queue_.leave(0);
-  if (queue_.any_left()) shared_->claimer.ring();
+  ring_for_left();
   count();
   if (queue_.queued() > 0 && idle_workers_ > 0) work_.notify_one();
 }
@@ -299,10 +312,9 @@ void InHand::review(Pace::Running running) {
   const std::int64_t target = pace_.target();
   if (queue_.queued() <= too_much * target) return;
   queue_.leave(target);
-  if (!queue_.any_left()) return;
+  if (!ring_for_left()) return;
   backlog_ = true;
   count();
-  shared_->claimer.ring();
 }
 
 // ---- settler
@@ -311,7 +323,7 @@ void InHand::settled(const settler::Run& run, std::int64_t events) {
   const std::lock_guard lock{mutex_};
   queue_.settled(run, events);
   count();
-  if (queue_.any_left()) shared_->claimer.ring();
+  ring_for_left();
   ring_if_hungry();
 }
 

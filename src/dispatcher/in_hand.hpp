@@ -145,6 +145,7 @@ class InHand final : public settler::Holder, public std::enable_shared_from_this
   void count();
   void note_size(std::int64_t events, std::int64_t bytes);
   void add(inbox::LeasedRun run, std::int64_t bytes, Clock::time_point lease_end);
+  bool ring_for_left();
   void ring_if_hungry();
 
   const std::int32_t handler_id_;

@@ -18,10 +18,11 @@ void RunQueue::add(std::shared_ptr<settler::Run> run, std::int64_t bytes, Clock:
   if (events == 0) return;
   queue_.push_back({run, 0, run->size()});
   const settler::Run* const key = run.get();
-  leases_.emplace(key, Lease{std::move(run), lease_end, bytes, events, events, Leaving::no});
+  const auto [at, is_new] = leases_.emplace(key, Lease{std::move(run), lease_end, bytes, events, events, Leaving::no});
   queued_ += events;
   events_ += events;
   bytes_ += bytes;
+  if (is_of_no_use(at->second)) begin_leaving(at, Leaving::given_back);
 }
 
 std::vector<Piece> RunQueue::take(std::int64_t events, Clock::time_point now, bool whole) {
@@ -124,7 +125,24 @@ void RunQueue::leave(std::int64_t keep) {
     if (queued_ - at->second.queued < keep && queued_ <= much_too_long * keep) break;
     begin_leaving(at, Leaving::given_back);
   }
-  // Pieces of runs that are gone would keep their events in memory.
+  forget_pieces_of_leaving();
+}
+
+void RunQueue::want_content(bool wanted) {
+  wants_content_ = wanted;
+  for (auto at = leases_.begin(); at != leases_.end();) {
+    const auto each = at++;  // one that nobody has begun is gone with it
+    if (is_of_no_use(each->second)) begin_leaving(each, Leaving::given_back);
+  }
+  forget_pieces_of_leaving();
+}
+
+bool RunQueue::is_of_no_use(const Lease& lease) const {
+  return wants_content_ && !lease.run->lease.has_content && lease.leaving == Leaving::no;
+}
+
+/// They would keep their events in memory.
+void RunQueue::forget_pieces_of_leaving() {
   std::erase_if(queue_, [this](const Piece& piece) {
     const auto at = leases_.find(piece.run.get());
     return at == leases_.end() || at->second.leaving != Leaving::no;

@@ -39,6 +39,10 @@ class RunQueue {
   void settled(const settler::Run& run, std::int64_t events);
   void lost(const settler::Run& run);
 
+  /// Whether events are of use only with payload and headers: then runs that left them in the database are given back,
+  /// those that come later, too.
+  void want_content(bool wanted);
+
   /// Gives runs back, the last ones first, until about `keep` events are queued. Those that a worker has begun leave
   /// when what it has is settled.
   void leave(std::int64_t keep);
@@ -73,6 +77,8 @@ class RunQueue {
   void let_go(Lease& lease, std::int64_t events);
   void begin_leaving(Leases::iterator at, Leaving how);
   void end_if_at_rest(Leases::iterator at);
+  bool is_of_no_use(const Lease& lease) const;
+  void forget_pieces_of_leaving();
 
   Leases leases_;
   std::deque<Piece> queue_;                    ///< also pieces of runs that are gone: skipped by take
@@ -82,6 +88,7 @@ class RunQueue {
   std::int64_t bytes_ = 0;
   std::int64_t expired_ = 0;
   std::int64_t given_back_ = 0;
+  bool wants_content_ = false;
 };
 
 }  // namespace inboxd::dispatcher

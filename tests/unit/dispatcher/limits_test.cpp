@@ -89,4 +89,32 @@ TEST_CASE("a fast handler soon has thousands in hand") {
   CHECK(id < 100);
 }
 
+TEST_CASE("a handler that comes to want payloads gets none of the events that were claimed without, or still are") {
+  auto settings = House::handler(1, 100);
+  const auto hand = std::make_shared<InHand>(7, settings, std::chrono::milliseconds{1'000},
+                                             std::make_shared<Shared>(10'000, 10'000'000));
+  const auto claim = [&](std::int64_t id, const auto& meanwhile) {
+    const auto wish = hand->begin_claim(InHand::Clock::now());
+    REQUIRE(wish);
+    auto lease = lease_of(offsets_from(id * 100, 3), id);
+    lease.has_content = wish->payloads;
+    std::vector<inbox::LeasedRun> runs;
+    runs.push_back(std::move(lease));
+    meanwhile();
+    hand->end_claim(*wish, std::move(runs), InHand::Clock::now(), false);
+  };
+  hand->configure(settings, {false, true});
+  claim(1, [&] { hand->reopen(InHand::Closed::paused); });
+  hand->reopen(InHand::Closed::paused);  // a backlog
+  claim(2, [&] {
+    hand->configure(settings, {});
+    CHECK(hand->take_left() == std::vector<inbox::LeaseKey>{{1, 1'001}});
+  });
+  CHECK(hand->take_left() == std::vector<inbox::LeaseKey>{{2, 1'002}});
+  CHECK(hand->stats().backlog);
+  CHECK(hand->stats().queued == 0);
+  claim(2, [] {});
+  CHECK(hand->stats().queued == 3);
+}
+
 }  // namespace inboxd::dispatcher

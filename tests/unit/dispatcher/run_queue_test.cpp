@@ -164,6 +164,29 @@ TEST_CASE("leases near their end are named, and renewed by name") {
   CHECK(queue.ending_before(now + seconds{20}).empty());
 }
 
+TEST_CASE("runs without payloads are given back where payloads are wanted, and only those") {
+  RunQueue queue;
+  const auto without = [&queue](std::int64_t id) {
+    auto lease = lease_of(offsets_from(0, 4), id);
+    lease.has_content = false;
+    queue.add(run_of(std::move(lease)), 40, lease_end);
+  };
+  without(1);
+  without(2);
+  add(queue, 3, 3);
+  auto begun = queue.take(2, now);
+  queue.want_content(true);
+  CHECK(queue.queued() == 3);
+  CHECK(queue.take_left() == std::vector<inbox::LeaseKey>{{2, 1'002}});
+  without(4);  // its claim was under way
+  CHECK(queue.take_left() == std::vector<inbox::LeaseKey>{{4, 1'004}});
+  queue.put_back(std::move(begun));
+  CHECK(queue.take_left() == std::vector<inbox::LeaseKey>{{1, 1'001}});
+  const auto pieces = queue.take(10, now);
+  REQUIRE(pieces.size() == 1);
+  CHECK(pieces[0].run->lease.key.delivery_id == 3);
+}
+
 TEST_CASE("events given back do not stay in memory") {
   RunQueue queue;
   std::weak_ptr<settler::Run> run = add(queue, 5, 1);
