@@ -78,7 +78,8 @@ std::size_t event_parameters(Sight sight) {
 
 std::string events_expression(const std::string& text, std::size_t before) {
   std::string out;
-  for (std::size_t at = text.find("events as"); at < text.size(); ++at) {
+  // At the beginning of a line: comments before it may say the same.
+  for (std::size_t at = text.find("\nevents as") + 1; at < text.size(); ++at) {
     if (text[at] != '$') {
       out += text[at];
       continue;
