@@ -1,5 +1,6 @@
 #include "dispatcher/worker.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -132,7 +133,8 @@ Worker::Review Worker::review(Clock::time_point now) {
   const auto elapsed = now - started_;
   out.running = {static_cast<std::int64_t>(chunk_.call_size()), elapsed};
   if (elapsed >= share_->deadline) cancellation_.requested = true;
-  if (elapsed >= share_->deadline + share_->limits.grace) {
+  if (transaction_ && transaction_->is_waiting()) waited_ = now;
+  if (now >= std::max(started_ + share_->deadline, waited_) + share_->limits.grace) {
     // What is finished and not committed goes with the transaction, uncharged.
     if (transaction_) out.rest = chunk_.take_unreported();
     chunk_.fail_call(deadline_verdict(share_->deadline), rounded(elapsed));

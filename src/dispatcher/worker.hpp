@@ -47,7 +47,8 @@ struct CrewShare {
 /// One thread that calls a handler. It takes about a millisecond of work at once and calls event by event (or
 /// `events_per_call` of them); what became of them goes to the settler when all of it is through. The overseer looks
 /// after it (`review`): takes away from a slow call what it does not need, cancels it at its deadline, gives it up
-/// after the grace. A worker that was given up touches nothing but its own when its call returns at last.
+/// after the grace; not while it waits for the database, which ends by itself and is no call's fault. A worker that was
+/// given up touches nothing but its own when its call returns at last.
 ///
 /// A handler that needs SQL has its calls made in transactions (transactions.cpp): what became of their events is not
 /// reported but recorded by the worker itself, through settler::Gathering, as the last thing before COMMIT.
@@ -127,6 +128,7 @@ class Worker final {
   Chunk chunk_;
   Clock::time_point taken_;    ///< of the chunk's first call
   Clock::time_point started_;  ///< of the running call
+  Clock::time_point waited_;   ///< until when it was seen to wait for the database
   bool calling_ = false;
   bool abandoned_ = false;
 

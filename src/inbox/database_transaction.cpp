@@ -16,6 +16,18 @@ using Effect = Connection::Access::Effect;
 /// statement_timeout is set anew where it is more than the call has left, or less by more than one part in so many.
 constexpr std::int64_t timeout_slack = 4;
 
+/// Set as long as it lives, however that ends.
+class Set final {
+ public:
+  explicit Set(std::atomic<bool>& flag) : flag_{flag} { flag_ = true; }
+  ~Set() { flag_ = false; }
+  Set(const Set&) = delete;
+  Set& operator=(const Set&) = delete;
+
+ private:
+  std::atomic<bool>& flag_;
+};
+
 }  // namespace
 
 DatabaseTransaction::DatabaseTransaction(const config::Database& settings, base::Uuid owner, const std::string& purpose,
@@ -45,9 +57,12 @@ DatabaseTransaction::Sent DatabaseTransaction::send(Effect effect, milliseconds 
   if (begun_ && (!connection_.is_open() || connection_.generation() != generation_)) {
     throw DatabaseError{{Fault::reconnect, "", "the session of the transaction is gone"}};
   }
+  const Set waiting{waiting_};
   access_.talk(effect, limit, [&] {
     if (generation_ != connection_.generation()) {
       generation_ = connection_.generation();
+      const auto now = Clock::now();
+      waited_long_ = now - call_began_ > frame_.deadline - now;
       cache_.clear();
       daemons_.clear();
       const std::lock_guard lock{cut_mutex_};
@@ -133,7 +148,8 @@ const PGresult* DatabaseTransaction::first_failure(const std::vector<Result>& re
 void DatabaseTransaction::begin_call(CallFrame frame) {
   if (call_point_ > 0) release(std::exchange(call_point_, 0));  // what the call before wrote stays
   frame_ = std::move(frame);
-  failed_ = over_ = must_repeat_ = ran_ = lingers_ = lost_in_statement_ = false;
+  call_began_ = Clock::now();
+  failed_ = over_ = must_repeat_ = ran_ = lingers_ = lost_in_statement_ = waited_long_ = false;
   first_error_.reset();
   misdeed_.reset();
   call_point_ = frame_.alone ? 0 : savepoint();
@@ -142,6 +158,10 @@ void DatabaseTransaction::begin_call(CallFrame frame) {
 
 CallEnd DatabaseTransaction::end_call() {
   if (!over_ && !failed_ && !misdeed_ && begun_ && session_is_due()) look_at_session();
+  // Whatever the handler made of the rest: now that there is a connection, it gets all of its time.
+  if (waited_long_ && !misdeed_ && !must_repeat_ && Clock::now() >= frame_.deadline) {
+    failed(error_with(past_deadline, "the call's time went by while it waited for a connection"));
+  }
   CallEnd end;
   end.ran = ran_;
   end.lingers = lingers_;

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <mutex>
@@ -13,6 +14,9 @@
 #include "inbox/prepared_sql.hpp"
 
 namespace inboxd::inbox {
+
+/// A statement was ended when the time of its call was up.
+inline constexpr const char* past_deadline = "57014";
 
 /// What is nobody's fault: the whole transaction runs again. By SQLSTATE alone.
 bool is_repeated_state(std::string_view sqlstate);
@@ -43,6 +47,7 @@ class DatabaseTransaction final : public HandlerTransaction {
   CommitEnd commit(const std::vector<Settlement>& settlements) override;
   void roll_back() override;
   void cut() override;
+  bool is_waiting() const override { return waiting_; }
 
   /// Has the server read and plan a statement without running it. Throws where there is no database.
   std::unique_ptr<SqlResult> describe(const SqlStatement& statement, std::chrono::milliseconds limit);
@@ -105,12 +110,14 @@ class DatabaseTransaction final : public HandlerTransaction {
   Connection::Access& access_;
 
   CallFrame frame_;
+  Clock::time_point call_began_{};
   bool begun_ = false;   ///< BEGIN was sent
   bool failed_ = false;  ///< a statement failed: nothing goes until a savepoint is rolled back to
   bool over_ = false;    ///< of this call's SQL
   bool must_repeat_ = false;
   bool running_ = false;            ///< a statement of the handler's is at the server
   bool lost_in_statement_ = false;  ///< the connection broke meanwhile
+  bool waited_long_ = false;        ///< connecting took more of the call's time than it has left
   std::optional<SqlError> first_error_;
   std::optional<std::string> misdeed_;
   std::vector<Point> points_;
@@ -122,6 +129,7 @@ class DatabaseTransaction final : public HandlerTransaction {
   bool ran_ = false;                  ///< the call ran a statement
   bool lingers_ = false;              ///< one that other calls would meet
 
+  std::atomic<bool> waiting_{false};
   int generation_ = 0;
   std::uint64_t transaction_ = 0;  ///< how many have begun
   PreparedSqlCache cache_;

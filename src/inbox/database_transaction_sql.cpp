@@ -82,7 +82,7 @@ std::unique_ptr<SqlResult> DatabaseTransaction::execute(const SqlStatement& stat
   }
   if (Clock::now() >= frame_.deadline) {
     over_ = true;
-    return failed(error_with("57014", "the call is past its deadline"));
+    return failed(error_with(past_deadline, "the call is past its deadline"));
   }
   ran_ = true;
   try {
@@ -199,6 +199,8 @@ std::optional<SqlError> DatabaseTransaction::prepare(const SqlStatement& stateme
 
 std::unique_ptr<SqlResult> DatabaseTransaction::failed(SqlError error, bool stale_plan) {
   failed_ = true;
+  // The connection stays, so this happens once.
+  if (waited_long_ && error.sqlstate == past_deadline) error.will_repeat = true;
   if (error.will_repeat || stale_plan || is_repeated_state(error.sqlstate)) {
     error.will_repeat = over_ = must_repeat_ = true;
   }

@@ -66,7 +66,7 @@ struct CommitEnd {
 
 /// The transactions of one worker, one after the other, on a connection of its own: calls of a handler, and then, as
 /// the last thing, what became of their events. Nothing is sent before the first statement, and what a statement needs
-/// before it (BEGIN, settings, savepoints) travels with it. One thread, but for `cut`. Nothing throws.
+/// before it (BEGIN, settings, savepoints) travels with it. One thread, but for `cut` and `is_waiting`. Nothing throws.
 class HandlerTransaction : public HandlerSql {
  public:
   virtual void begin_call(CallFrame frame) = 0;
@@ -78,6 +78,9 @@ class HandlerTransaction : public HandlerSql {
   virtual void roll_back() = 0;
   /// Any thread: the connection is cut, and whatever is open rolls back. Nothing works from then on.
   virtual void cut() = 0;
+  /// Any thread: it connects, or waits for an answer. That ends by itself: statements are cut off when the call's time
+  /// is up and a little more has passed, and connecting has a limit of its own.
+  virtual bool is_waiting() const = 0;
 };
 
 /// Makes the transactions of one worker; `purpose` shows in pg_stat_activity.

@@ -319,3 +319,25 @@ TEST_CASE("a transaction that was cut ends at once and never works again") {
   CHECK(desk.commit_all().kind == Kind::repeat);
   CHECK(desk.notes() == 0);
 }
+
+TEST_CASE("a call whose time went by in connecting is repeated, and then has a connection and all of its time") {
+  Proxy proxy{port_of(needed("INBOXD_TEST_PG"))};
+  Desk desk{10, "{}", [&](config::Database& settings) { settings.url = url_with_port(settings.url, proxy.port()); }};
+  proxy.freeze(true);
+  const auto deadline = std::chrono::steady_clock::now() + milliseconds{300};
+  std::thread thawing{[&] {
+    wait_until("the call is past its deadline", [&] { return std::chrono::steady_clock::now() > deadline; });
+    proxy.freeze(false);
+  }};
+  desk.begin(0, 10, true, milliseconds{200});
+  desk.execute("select pg_sleep(0.05)");
+  thawing.join();
+  const auto end = desk.transaction->end_call();
+  CHECK(end.must_repeat);
+  CHECK(!end.lost_in_statement);
+  desk.transaction->roll_back();
+  desk.begin(0, 10, true, milliseconds{200});
+  CHECK(desk.execute("select pg_sleep(8)")->error.value().sqlstate == "57014");
+  CHECK(!desk.transaction->end_call().must_repeat);  // that was the statement's own
+  CHECK(proxy.accepted() == 1);
+}

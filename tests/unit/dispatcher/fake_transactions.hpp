@@ -20,6 +20,7 @@ struct Ledger {
   int rollbacks = 0;
   int calls = 0;
   bool was_cut = false;
+  std::atomic<bool> waiting{false};  ///< the database does not answer
 
   std::function<inbox::CallEnd(const inbox::CallFrame&)> at_end = [](const auto&) { return inbox::CallEnd{}; };
   std::function<CommitEnd(const std::multiset<std::int64_t>&)> at_commit = [](const auto&) { return CommitEnd{}; };
@@ -89,6 +90,7 @@ class MemoryTransaction final : public inbox::HandlerTransaction {
     const std::lock_guard lock{ledger_.mutex};
     ledger_.was_cut = true;
   }
+  bool is_waiting() const override { return ledger_.waiting; }
 
  private:
   Ledger& ledger_;

@@ -339,6 +339,43 @@ TEST_CASE("a call that does not come back is cut off, and charged alone; the gro
   CHECK(ledger.done() == 5);
 }
 
+TEST_CASE("a call that waits for the database past its deadline is not given up, its thread is kept, nobody charged") {
+  Ledger ledger;
+  test::Door door;
+  ledger.waiting = true;
+  ledger.at_end = [&](const inbox::CallFrame&) {
+    inbox::CallEnd end;
+    end.must_repeat = ledger.waiting.exchange(false);  // cut off at last
+    if (end.must_repeat) end.unresolved = error_of("08006");
+    return end;
+  };
+  Bank bank{ledger};
+  bank.house.database.add(lease_of(offsets_from(0, 3)));
+  auto settings = House::handler(1, 3);
+  settings.deadline = std::chrono::milliseconds{20};
+  std::atomic<bool> was_told{false};
+  std::vector<HandlerSetup> setup;
+  setup.push_back({7, settings,
+                   std::make_unique<SqlInstance>([&](const Delivered&, const auto& cancellation) -> Verdict {
+                     if (cancellation.requested) was_told = true;
+                     door.pass();
+                     return {};
+                   }),
+                   false});
+  bank.house.dispatcher.replace_handlers(std::move(setup));
+  bank.house.dispatcher.start();
+  REQUIRE(eventually([&] { return door.inside == 1; }));
+  const auto long_past = std::chrono::steady_clock::now() + std::chrono::milliseconds{200};
+  const auto deadlines = [&] { return bank.house.dispatcher.stats(7).deadlines; };
+  REQUIRE(eventually([&] { return deadlines() > 0 || std::chrono::steady_clock::now() > long_past; }));
+  door.unlock();
+  REQUIRE(bank.handled(3));
+  CHECK(was_told);
+  CHECK(bank.house.database.failures().empty());
+  CHECK(deadlines() == 0);
+  CHECK(bank.house.dispatcher.stats(7).repeated == 1);
+}
+
 TEST_CASE("runs that are born or claimed for such a handler are cut so that each worker has its own") {
   Ledger ledger;
   Bank bank{ledger};
