@@ -1,7 +1,6 @@
 // Calls inside transactions: some calls, what became of their events, COMMIT; or none of it, and again.
 #include <algorithm>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "dispatcher/worker.hpp"
@@ -11,19 +10,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A transaction that the database keeps ending (serialization, deadlocks, locks) is repeated so often before its
-/// events are charged for it.
-constexpr int most_repeats = 30;
-/// One whose connection breaks while a statement of the handler's runs, or what it deferred to COMMIT: that may have
-/// crashed the server; at COMMIT also a session shows that was dead before. What breaks elsewhere, or cannot be
-/// connected to, is repeated for ever.
-constexpr int most_breaks = 3;
-constexpr int most_broken_commits = 5;
-constexpr milliseconds first_wait{5};
-constexpr milliseconds last_wait{5'000};
-constexpr milliseconds wait_step{20};
-constexpr milliseconds first_reconnect{100};
-constexpr int most_doublings = 5;
 /// No transaction is kept open for further calls after so long: others wait for what it has locked.
 constexpr milliseconds open_for{250};
 /// Savepoints cost as much as small statements. So the calls of a group get some only after a call failed, for so many
@@ -48,11 +34,12 @@ void Worker::run_transactions() {
     GroupEnd end = run_group(singly > 0);
     untold_.clear();  // those that are not told by now were undone
     aftermath_.reset();
-    if (end == GroupEnd::repeat && has_run_often_enough(tries)) end = singly > 0 ? charge_culprit() : GroupEnd::split;
+    if (end == GroupEnd::repeat && tries.note(why_)) end = singly > 0 ? charge_culprit() : GroupEnd::split;
     if (end == GroupEnd::nothing || end == GroupEnd::given_up) break;
     if (end == GroupEnd::again) continue;
     if (end == GroupEnd::done) {
       tries = {};
+      trouble_.worked();
       if (singly > 0) --singly;
       if (careful_ > 0) --careful_;
     } else if (end == GroupEnd::split) {
@@ -117,9 +104,7 @@ Worker::Step Worker::call_in_transaction(bool alone, bool is_first) {
   const inbox::CallEnd end = transaction_->end_call();
   const auto duration = note_time();
   if (end.must_repeat) {
-    repeat_because_ = end.unresolved;
-    lost_in_statement_ = end.lost_in_statement;
-    lost_in_commit_ = false;
+    note_why(end.unresolved, end.lost_in_statement ? Why::in_statement : Why::away);
     return Step::repeat;
   }
   // Whose it was shows when they go one by one: not every call is looked at.
@@ -192,9 +177,7 @@ Worker::GroupEnd Worker::commit(std::size_t events) {
     note_lost(end.lost);
     return GroupEnd::done;
   }
-  repeat_because_ = end.error;
-  lost_in_statement_ = false;
-  lost_in_commit_ = end.was_in_doubt;
+  note_why(end.error, end.was_in_doubt ? Why::in_commit : Why::away);
   if (events > 0) undone_events_ = events;
   const bool is_refused = end.kind == inbox::CommitEnd::Kind::refused;
   if (is_refused && events == 1) return charge(*end.error);
@@ -239,80 +222,6 @@ void Worker::note_lost(const std::vector<inbox::LeaseKey>& lost) {
   }
   std::erase_if(pieces, is_lost);
   share_->in_hand->put_back(std::move(pieces));
-}
-
-/// A transaction that others ended (serialization, deadlocks, locks) runs again soon. False where the daemon stops
-/// meanwhile.
-bool Worker::wait_to_repeat(int tries) {
-  if (tries == 1) note_repeat(base::LogLevel::debug);
-  ++share_->repeated;
-  return wait_about(first_wait * std::max(tries, 1));
-}
-
-/// One that was lost with its connection, later and later; said the first time and whenever the wait has doubled.
-bool Worker::wait_to_reconnect(int losses) {
-  const auto wait = first_reconnect * (1 << std::min(losses, most_doublings));
-  if (losses <= most_doublings) note_repeat(base::LogLevel::warn);
-  ++share_->repeated;
-  return wait_about(wait);
-}
-
-void Worker::note_repeat(base::LogLevel level) {
-  share_->log->write(level, "dispatcher: a handler's transaction runs again, uncharged",
-                     {{"handler", share_->handler},
-                      {"sqlstate", repeat_because_ ? repeat_because_->sqlstate : ""},
-                      {"message", repeat_because_ ? repeat_because_->message : ""}});
-}
-
-bool Worker::is_lost() const { return !repeat_because_ || repeat_because_->sqlstate == inbox::lost_connection; }
-
-/// Whether it is to be sought now whose fault it is.
-bool Worker::has_run_often_enough(InVain& tries) {
-  if (!is_lost()) return ++tries.ended > most_repeats;
-  ++tries.lost;
-  if (lost_in_commit_) return ++tries.broken_commits >= most_broken_commits;
-  return lost_in_statement_ && ++tries.broken >= most_breaks;
-}
-
-bool Worker::wait_after(const InVain& tries) {
-  return is_lost() ? wait_to_reconnect(tries.lost - 1) : wait_to_repeat(tries.ended);
-}
-
-/// With jitter; false where the daemon stops meanwhile.
-bool Worker::wait_about(milliseconds wait) {
-  const auto jitter = std::chrono::duration_cast<milliseconds>(wait * settler::random01());
-  const auto until = Clock::now() + std::min(wait + jitter, last_wait);
-  while (Clock::now() < until) {
-    if (share_->stop) return false;
-    std::this_thread::sleep_for(std::min<Clock::duration>(wait_step, until - Clock::now()));
-  }
-  return !share_->stop;
-}
-
-/// The event that was alone and did not get through. What it did to the server may still keep that from being recorded.
-Worker::GroupEnd Worker::charge_culprit() {
-  inbox::SqlError error = *repeat_because_;
-  if (lost_in_statement_) error.message = "the connection broke each time its statement ran: " + error.message;
-  if (lost_in_commit_) error.message = "the connection broke each time at its COMMIT: " + error.message;
-  for (int losses = 0;;) {
-    const GroupEnd end = charge(error);
-    if (end != GroupEnd::repeat) return end;
-    if (!is_lost()) return GroupEnd::split;
-    if (!wait_to_reconnect(losses++)) return GroupEnd::given_up;
-  }
-}
-
-/// The next event of the chunk has failed, this time: its failure is recorded, and nothing that it wrote.
-Worker::GroupEnd Worker::charge(const inbox::SqlError& error) {
-  {
-    const std::lock_guard lock{mutex_};
-    if (abandoned_) return GroupEnd::given_up;
-    chunk_.rewind();
-    if (!chunk_.begin_call(1)) return GroupEnd::nothing;
-    chunk_.fail_call({settler::Verdict::Kind::retry, std::nullopt, "sql." + error.sqlstate, error.message},
-                     milliseconds{0});
-  }
-  return commit(0);
 }
 
 /// The chunk's end: what no call came to, and what was interrupted, is for others.

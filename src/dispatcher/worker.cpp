@@ -24,7 +24,9 @@ settler::Verdict deadline_verdict(std::chrono::milliseconds deadline) {
 Worker::Worker(std::shared_ptr<CrewShare> share, settler::Settler& settler)
     : share_{std::move(share)},
       settler_{settler},
-      transaction_{share_->transactions ? share_->transactions("worker " + share_->handler) : nullptr} {}
+      transaction_{share_->transactions ? share_->transactions("worker " + share_->handler) : nullptr},
+      trouble_{"dispatcher", *share_->log, share_->limits.trouble,
+               "handler " + share_->handler + ", its transactions"} {}
 
 void Worker::run() {
   InHand& in_hand = *share_->in_hand;

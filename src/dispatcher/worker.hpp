@@ -12,10 +12,12 @@
 #include "dispatcher/bell.hpp"
 #include "dispatcher/chunk.hpp"
 #include "dispatcher/in_hand.hpp"
+#include "dispatcher/in_vain.hpp"
 #include "inbox/handler_transaction.hpp"
 #include "plugin/plugin.hpp"
 #include "settler/gathering.hpp"
 #include "settler/settler.hpp"
+#include "settler/trouble.hpp"
 
 namespace inboxd::dispatcher {
 
@@ -24,6 +26,7 @@ struct WatchLimits {
   std::chrono::milliseconds grace{1'000};  ///< a call past its deadline is told so, and given up after this
   std::chrono::milliseconds patience{20};  ///< who is busy for longer keeps nothing but the events of its call;
   std::chrono::milliseconds patience_in_transactions{100};  ///< the same where calls share one
+  settler::Trouble::Limits trouble;  ///< how a database is waited for that does not take what workers record
 };
 
 /// What the workers of one crew share. Outlives the crew where a call never returns.
@@ -87,13 +90,6 @@ class Worker final {
   // transactions.cpp: the same with a transaction around some calls.
   enum class Step { called, called_last, repeat, split, carefully, given_up };
   enum class GroupEnd { done, repeat, split, again, nothing, given_up };
-  /// How often a transaction has run in vain since the last one that did not.
-  struct InVain {
-    int ended = 0;           ///< by the database
-    int lost = 0;            ///< with its connection
-    int broken = 0;          ///< of those: while a statement of the handler's ran,
-    int broken_commits = 0;  ///< or COMMIT
-  };
   void run_transactions();
   GroupEnd run_group(bool one_event);
   Step call_in_transaction(bool alone, bool is_first);
@@ -107,16 +103,14 @@ class Worker final {
   GroupEnd undo_group(GroupEnd end, std::size_t events);
   void note_committed(const std::vector<settler::Report>& reports, const std::vector<settler::Gathered>& sums);
   void note_lost(const std::vector<inbox::LeaseKey>& lost);
-  bool wait_to_repeat(int tries);
-  bool wait_to_reconnect(int losses);
-  void note_repeat(base::LogLevel level);
-  bool wait_about(std::chrono::milliseconds wait);
-  bool is_lost() const;
-  bool has_run_often_enough(InVain& tries);
+  void put_back_all();
+
+  // repeats.cpp: those that did not get through.
+  void note_why(const std::optional<inbox::SqlError>& error, Why where_lost);
   bool wait_after(const InVain& tries);
+  bool wait_about(std::chrono::milliseconds wait);
   GroupEnd charge_culprit();
   GroupEnd charge(const inbox::SqlError& error);
-  void put_back_all();
 
   const std::shared_ptr<CrewShare> share_;
   settler::Settler& settler_;                                     ///< not touched once abandoned
@@ -140,9 +134,9 @@ class Worker final {
   Clock::time_point call_began_;
   InHand::Work work_;
   base::Histogram::Tally calls_;
-  std::optional<inbox::SqlError> repeat_because_;
-  bool lost_in_statement_ = false;  ///< and a statement of the handler's was running
-  bool lost_in_commit_ = false;     ///< or COMMIT, with what the handler deferred to it
+  inbox::SqlError repeat_because_;
+  Why why_ = Why::ended;
+  settler::Trouble trouble_;        ///< with what no event can be the reason of
   std::size_t undone_events_ = 0;   ///< of the group that was undone last
   int careful_ = 0;                 ///< groups to come whose calls get savepoints
 };

@@ -74,6 +74,7 @@ class DatabaseTransaction final : public HandlerTransaction {
   std::unique_ptr<SqlResult> run(const SqlStatement& statement);
   std::unique_ptr<SqlResult> run(const SqlStatement& statement, std::span<const CallEvent> events, Sight sight);
   std::optional<SqlError> prepare(const SqlStatement& statement, Sight sight);
+  bool is_short_of_memory(const SqlError& error, const SqlStatement& statement) const;
   std::optional<SqlError> explain(const SqlStatement& statement, const PreparedSql& prepared);
   void release(std::int32_t number);
   void undo_to(std::int32_t number);

@@ -113,7 +113,8 @@ CommitEnd DatabaseTransaction::try_commit(const std::vector<Settlement>& settlem
   SqlError error = error_elsewhere(bad->get());
   roll_back();
   if (error.sqlstate == lease_lost) return owed_of(settlements);
-  end.kind = is_repeated_state(error.sqlstate) ? CommitEnd::Kind::repeat : CommitEnd::Kind::refused;
+  const bool is_repeated = is_repeated_state(error.sqlstate) || error.sqlstate == out_of_memory;
+  end.kind = is_repeated ? CommitEnd::Kind::repeat : CommitEnd::Kind::refused;
   if (end.kind == CommitEnd::Kind::repeat && fault_of(error.sqlstate) == Fault::reconnect) connection_.close();
   end.error = std::move(error);
   return end;

@@ -142,7 +142,8 @@ std::unique_ptr<SqlResult> DatabaseTransaction::run(const SqlStatement& statemen
     // One of this very transaction is not: so it is repeated once for it, and then the statement means what it says.
     const bool stale = own && prepared.runs > 0 && prepared.transaction != transaction_ && may_be_stale(error.sqlstate);
     if (stale) cache_.erase(key);
-    if (!own) error.will_repeat = true;  // not even BEGIN and the settings went
+    // Where not even BEGIN and the settings went, too.
+    if (!own || is_short_of_memory(error, statement)) error.will_repeat = true;
     return failed(std::move(error), stale);
   }
   if (auto misdeed = misdeed_of(sent.results[sent.own].get(), access_.raw)) ended(std::move(*misdeed));
@@ -183,7 +184,7 @@ std::optional<SqlError> DatabaseTransaction::prepare(const SqlStatement& stateme
     SqlError error = error_of(bad);
     const bool own = bad == sent.results[parsed].get();
     error.position = own ? prepared.sent.position_of(error.position) : 0;
-    if (!own) error.will_repeat = true;
+    if (!own || is_short_of_memory(error, statement)) error.will_repeat = true;
     if (is_good(sent.results[parsed].get())) cache_.disown(prepared.name);
     return error;
   }
@@ -195,6 +196,13 @@ std::optional<SqlError> DatabaseTransaction::prepare(const SqlStatement& stateme
   prepared.transaction = transaction_;
   cache_.add(key_of(statement, sight), std::move(prepared));
   return std::nullopt;
+}
+
+/// Whether others may have taken it: of fewer events it would take less, but it has only one.
+bool DatabaseTransaction::is_short_of_memory(const SqlError& error, const SqlStatement& statement) const {
+  if (error.sqlstate != out_of_memory) return false;
+  if (!statement.with_events) return frame_.events.size() == 1;
+  return part_of(frame_.events, statement.first, statement.count).size() == 1;
 }
 
 std::unique_ptr<SqlResult> DatabaseTransaction::failed(SqlError error, bool stale_plan) {

@@ -53,6 +53,10 @@ inline SqlError error_with(std::string sqlstate, std::string message) {
 }
 /// What a connection that broke is told as.
 inline constexpr const char* lost_connection = "08006";
+/// The server has no room, for anybody.
+inline constexpr const char* disk_full = "53100";
+/// The server has too little memory: for anybody, or for what it was asked.
+inline constexpr const char* out_of_memory = "53200";
 
 struct SqlColumn {
   std::string name;

@@ -509,3 +509,32 @@ TEST_CASE("a right that one row lacks is a stale plan's once in a transaction, t
   CHECK(known->value(0, 0).integer == 1);
   desk.transaction->roll_back();
 }
+
+TEST_CASE("too little memory repeats the transaction where a statement sees one event; of several, fewer may do") {
+  Desk desk{3};
+  desk.inbox.database().run("create function " + desk.app +
+                            ".hungry() returns int language plpgsql as $$ begin "
+                            "raise 'no memory' using errcode = '53200'; end $$");
+  const std::string hungry = "select hungry()";
+  const auto repeats = [&](const Desk::Result& result) {
+    REQUIRE(result->error);
+    CHECK(result->error->sqlstate == "53200");
+    const bool repeated = desk.transaction->end_call().must_repeat;
+    CHECK(repeated == result->error->will_repeat);
+    desk.transaction->roll_back();
+    return repeated;
+  };
+  desk.begin(0, 1);
+  CHECK(repeats(desk.execute(hungry)));
+  desk.begin(0, 3);
+  CHECK(!repeats(desk.execute(hungry)));
+  desk.begin(0, 3);
+  CHECK(!repeats(desk.with_events(hungry + " from events", 0, 2)));
+  desk.begin(0, 3);
+  CHECK(repeats(desk.with_events(hungry + " from events", 2, 1)));
+  desk.defer("perform hungry();");
+  desk.begin(0, 3);
+  REQUIRE(!desk.execute("insert into note (number) values (1)")->error);
+  desk.transaction->end_call();
+  CHECK(desk.commit_all().kind == Kind::repeat);
+}

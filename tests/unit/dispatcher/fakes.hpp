@@ -242,6 +242,7 @@ struct House {
     limits.last_call = std::chrono::milliseconds{20};
     limits.claimer.trouble.first = std::chrono::milliseconds{1};
     limits.claimer.trouble.last = std::chrono::milliseconds{5};
+    limits.watch.trouble = limits.claimer.trouble;
     return limits;
   }
   static config::Handler handler(int concurrency = 2, int events_per_call = 1) {

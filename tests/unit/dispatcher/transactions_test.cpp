@@ -159,6 +159,30 @@ TEST_CASE("an event whose transaction never gets through is charged at last, and
   CHECK(classes_of(ledger) == std::vector<std::string>{"sql.40001"});
 }
 
+TEST_CASE("a disk that is full is waited for, and no event is charged for it, however long") {
+  Ledger ledger;
+  int full = 100;
+  ledger.at_end = [&](const inbox::CallFrame&) {
+    inbox::CallEnd end;
+    end.must_repeat = full > 50 && full-- > 0;
+    if (end.must_repeat) end.unresolved = error_of("53100");
+    return end;
+  };
+  ledger.at_commit = [&](const auto&) {
+    CommitEnd end;
+    if (full-- <= 0) return end;
+    end.kind = CommitEnd::Kind::repeat;
+    end.error = error_of("53100");
+    return end;
+  };
+  Bank bank{ledger};
+  bank.house.database.add(lease_of(offsets_from(0, 2)));
+  bank.run(1, 2);
+  REQUIRE(bank.handled(2));
+  CHECK(classes_of(ledger).empty());
+  CHECK(bank.house.dispatcher.stats(7).repeated == 100);
+}
+
 namespace {
 
 /// Eight events in calls of four, of which one breaks its connection: it alone is charged.
