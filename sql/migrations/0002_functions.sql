@@ -441,7 +441,8 @@ $$;
 -- `= any (ids)` beside a join on the same id: see inbox.claim.
 -- Records what handlers said, guarded by id, fence, owner and pending @> settled: a delivery whose lease was lost
 -- changes nothing. d_: deliveries with all offsets that leave them now, and those of them that are done. The others
--- say by a subscript of d_ (of) whose they are, so that one call may name a delivery under an old fence, too. g_:
+-- say by a subscript of d_ (of) whose they are, so that one call may name a delivery under an old fence, too; twice
+-- under the same one it must not: an update applies but one of two rows that it is joined to. g_:
 -- offsets that failed alike and are tried again together. f_: one row for each failed attempt. x_: offsets that are
 -- dead. Returns the subscripts of the deliveries that were settled; the others' leases were lost.
 create function inbox.settle(
@@ -455,6 +456,10 @@ declare
   v_of int[];
   v_ids bigint[];
 begin
+  if (select count(*) from (select distinct id, fence from unnest(d_id, d_fence) s(id, fence)) t) <> cardinality(d_id)
+  then
+    raise exception 'a delivery is settled twice in one call' using errcode = 'invalid_parameter_value';
+  end if;
   select coalesce(array_agg(t.i), '{}'), coalesce(array_agg(t.delivery_id), '{}') into v_of, v_ids from (
     select s.i, d.delivery_id
     from unnest(d_id, d_fence, d_settled) with ordinality s(id, fence, settled, i)

@@ -142,6 +142,22 @@ bool Worker::judge_call(const inbox::CallEnd& end) {
                      [](const plugin::Verdict& verdict) { return verdict.kind == plugin::Verdict::Kind::done; });
 }
 
+/// One settlement for each run, in however many pieces of the chunk it is: other runs may lie between those.
+std::vector<Worker::Recorded> Worker::gathered(std::vector<settler::Report> reports) {
+  std::vector<settler::Gathering> gatherings;
+  for (settler::Report& report : reports) {
+    auto of_run = std::find_if(gatherings.begin(), gatherings.end(),
+                               [&](const settler::Gathering& each) { return each.run() == report.run; });
+    if (of_run == gatherings.end()) of_run = gatherings.emplace(of_run, report.run);
+    of_run->add(std::move(report));
+  }
+  std::vector<Recorded> out;
+  for (settler::Gathering& gathering : gatherings) {
+    out.push_back({gathering.run(), gathering.take(settler::random01())});
+  }
+  return out;
+}
+
 Worker::GroupEnd Worker::commit(std::size_t events) {
   std::vector<settler::Report> reports;
   Chunk before;
@@ -150,22 +166,13 @@ Worker::GroupEnd Worker::commit(std::size_t events) {
     before = chunk_;
     reports = chunk_.take_finished();
   }
-  std::vector<settler::Gathering> gatherings;
-  for (settler::Report& report : reports) {
-    const bool is_new = gatherings.empty() || gatherings.back().run() != report.run;
-    if (is_new) gatherings.emplace_back(report.run);
-    gatherings.back().add(report);
-  }
-  std::vector<settler::Gathered> sums;
+  std::vector<Recorded> all = gathered(std::move(reports));
   std::vector<inbox::Settlement> settlements;
-  for (settler::Gathering& gathering : gatherings) {
-    sums.push_back(gathering.take(settler::random01()));
-    settlements.push_back(sums.back().settlement);
-  }
+  for (const Recorded& each : all) settlements.push_back(each.sum.settlement);
   const inbox::CommitEnd end = settlements.empty() ? inbox::CommitEnd{} : transaction_->commit(settlements);
   if (settlements.empty()) transaction_->roll_back();
   if (end.kind == inbox::CommitEnd::Kind::committed) {
-    note_committed(reports, sums);
+    note_committed(all);
     return GroupEnd::done;
   }
   untold_.clear();  // undone, whatever is recorded of their events now
@@ -186,16 +193,12 @@ Worker::GroupEnd Worker::commit(std::size_t events) {
   return is_refused && events > 1 ? GroupEnd::split : GroupEnd::repeat;
 }
 
-void Worker::note_committed(const std::vector<settler::Report>& reports, const std::vector<settler::Gathered>& sums) {
+void Worker::note_committed(const std::vector<Recorded>& all) {
   for (const Untold& call : untold_) call.aftermath->settled(call.verdicts);
   const auto now = Clock::now();
-  std::size_t next = 0;
-  const settler::Run* last = nullptr;
-  for (const settler::Report& report : reports) {
-    if (report.run.get() == last) continue;
-    last = report.run.get();
-    settler::Run& run = *report.run;
-    const settler::Gathered& sum = sums[next++];
+  for (const Recorded& each : all) {
+    settler::Run& run = *each.run;
+    const settler::Gathered& sum = each.sum;
     run.recorded += static_cast<std::size_t>(sum.events());
     settler_.note_elsewhere(run, sum);
     for (const auto& group : sum.settlement.retries) run.holder->retry_at(now + group.delay);

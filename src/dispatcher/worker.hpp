@@ -101,7 +101,13 @@ class Worker final {
   };
   GroupEnd commit(std::size_t events);
   GroupEnd undo_group(GroupEnd end, std::size_t events);
-  void note_committed(const std::vector<settler::Report>& reports, const std::vector<settler::Gathered>& sums);
+  /// What a transaction records of a run.
+  struct Recorded {
+    std::shared_ptr<settler::Run> run;
+    settler::Gathered sum;
+  };
+  static std::vector<Recorded> gathered(std::vector<settler::Report> reports);
+  void note_committed(const std::vector<Recorded>& all);
   void note_lost(const std::vector<inbox::LeaseKey>& lost);
   void put_back_all();
 

@@ -147,6 +147,18 @@ TEST_CASE("events that failed alike are split off together and come back at thei
   CHECK(again.runs[0].events.size() == 2);
 }
 
+TEST_CASE("two settlements of one run in one call are refused: one of them would be lost") {
+  Inbox inbox;
+  const auto [handler, run] = claimed_run(inbox, 30);
+  std::vector<inbox::Settlement> pieces(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    pieces[i].key = run.key;
+    pieces[i].retries = {retry(run, {i * 10}, milliseconds{0})};
+  }
+  CHECK_THROWS(inbox::settle(inbox.connection(), inbox.owner, pieces));
+  CHECK(inbox.database().text("select pending || ' ' || events from inbox.delivery") == "{[0,30)} 30");
+}
+
 TEST_CASE("a run may be settled piece by piece; what is left stays leased") {
   Inbox inbox;
   const auto [handler, run] = claimed_run(inbox, 30);
