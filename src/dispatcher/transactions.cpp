@@ -187,6 +187,8 @@ Worker::GroupEnd Worker::commit(std::size_t events) {
   note_why(end.error, end.was_in_doubt ? Why::in_commit : Why::away);
   if (events > 0) undone_events_ = events;
   const bool is_refused = end.kind == inbox::CommitEnd::Kind::refused;
+  // What is refused although no handler wrote anything is the daemon's own, too.
+  if (end.kind == inbox::CommitEnd::Kind::unsettled || (is_refused && events == 0)) why_ = Why::no_event;
   if (is_refused && events == 1) return charge(*end.error);
   const std::lock_guard lock{mutex_};
   chunk_.rewind();

@@ -19,6 +19,13 @@ constexpr std::string_view lease_lost = "IL001";
 /// Between two tries to learn what became of a COMMIT.
 constexpr milliseconds resolve_again{100};
 
+/// `ours`: what the daemon records was refused. COMMIT itself may still run what the handler deferred.
+CommitEnd::Kind kind_of_refusal(std::string_view sqlstate, bool ours) {
+  if (is_repeated_state(sqlstate)) return CommitEnd::Kind::repeat;
+  if (ours) return CommitEnd::Kind::unsettled;
+  return sqlstate == out_of_memory ? CommitEnd::Kind::repeat : CommitEnd::Kind::refused;
+}
+
 std::vector<LeaseKey> keys_of(const std::vector<Settlement>& settlements) {
   std::vector<LeaseKey> out;
   for (const Settlement& settlement : settlements) out.push_back(settlement.key);
@@ -84,11 +91,12 @@ CommitEnd DatabaseTransaction::try_commit(const std::vector<Settlement>& settlem
   const bool looks = begun_ && session_is_due();
   const bool ran = begun_ && !run_.empty();
   const auto limit = settings_.deadline + milliseconds{ran ? timeout_ms_ : 0};
-  std::size_t committed = 0;
+  std::size_t ours = 0, committed = 0;
   Look look;
   const Sent sent = send(Effect::writes, limit, false, [&](Pipeline& pipeline) {
     // Deferred triggers are the handler's part: they run under its role, its search path and its time.
     if (ran) add_daemons(pipeline, statements::tx_constraints, {});
+    ours = pipeline.size();
     if (!begun_) pipeline.run("begin isolation level read committed");
     begun_ = true;
     add_leaving(pipeline);
@@ -113,9 +121,10 @@ CommitEnd DatabaseTransaction::try_commit(const std::vector<Settlement>& settlem
   SqlError error = error_elsewhere(bad->get());
   roll_back();
   if (error.sqlstate == lease_lost) return owed_of(settlements);
-  const bool is_repeated = is_repeated_state(error.sqlstate) || error.sqlstate == out_of_memory;
-  end.kind = is_repeated ? CommitEnd::Kind::repeat : CommitEnd::Kind::refused;
+  const auto place = static_cast<std::size_t>(bad - sent.results.begin());
+  end.kind = kind_of_refusal(error.sqlstate, place >= ours && place < committed);
   if (end.kind == CommitEnd::Kind::repeat && fault_of(error.sqlstate) == Fault::reconnect) connection_.close();
+  if (end.kind == CommitEnd::Kind::unsettled) connection_.close();  // the next session has no plans that are stale
   end.error = std::move(error);
   return end;
 }

@@ -54,9 +54,10 @@ struct CallEnd {
 struct CommitEnd {
   enum class Kind {
     committed,
-    lost,     ///< nothing is written: leases of `lost` are gone
-    repeat,   ///< nothing is written, through no fault of the handler's; `error` says why
-    refused,  ///< nothing is written: the database refuses it at COMMIT; `error` says why
+    lost,       ///< nothing is written: leases of `lost` are gone
+    repeat,     ///< nothing is written, through no fault of the handler's; `error` says why
+    refused,    ///< nothing is written: the database refuses it at COMMIT; `error` says why
+    unsettled,  ///< nothing is written: what the daemon itself records is refused, whatever the handler wrote
   };
   Kind kind = Kind::committed;
   std::vector<LeaseKey> lost;

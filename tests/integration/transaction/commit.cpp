@@ -210,6 +210,29 @@ TEST_CASE("what the database refuses at COMMIT is told, and nothing of it is kep
   CHECK(desk.commit_all().kind == Kind::committed);
 }
 
+TEST_CASE("what the daemon itself records and may not is told apart from what the handler may not") {
+  Desk desk{10};
+  desk.inbox.database().run("create function " + desk.app +
+                            ".no() returns trigger language plpgsql as "
+                            "$$ begin raise 'permission denied' using errcode = '42501'; end $$");
+  desk.inbox.database().run("create trigger no before insert on inbox.outcome for each row execute function " +
+                            desk.app + ".no()");
+  const bool whole = GENERATE(true, false);
+  const auto end_of_call = [&] {
+    desk.begin(0, 5);
+    REQUIRE(!desk.with_events(insert_all)->error);
+    desk.transaction->end_call();
+    return desk.commit(desk.done(0, whole ? 10 : 5));
+  };
+  const auto end = end_of_call();
+  CHECK(end.kind == Kind::unsettled);
+  CHECK(end.error.value().sqlstate == "42501");
+  CHECK(desk.notes() == 0);
+  desk.inbox.database().run("drop trigger no on inbox.outcome");
+  CHECK(end_of_call().kind == Kind::committed);
+  CHECK(desk.notes() == 5);
+}
+
 TEST_CASE("deferred triggers run as the handler's statements do: under its search path, and refused as theirs are") {
   Desk desk{1};
   desk.defer("if (select sum(number) from note) <> 0 then raise 'the books do not balance'; end if;");

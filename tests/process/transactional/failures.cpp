@@ -175,6 +175,27 @@ TEST_CASE("an event whose deferred trigger ends the server process at COMMIT is 
   one_is_charged(stage, app, 20, "sql.08006");
 }
 
+TEST_CASE("what the daemon may not record is an error in the log and nobody's failure, and goes on when it may") {
+  Stage stage{1};
+  Application app{stage.database};
+  app.create_book();
+  stage.migrate();
+  app.run(
+      "create function app.no() returns trigger language plpgsql as $$ begin "
+      "raise 'permission denied for table outcome' using errcode = '42501'; end $$");
+  app.run("create trigger no before insert on inbox.outcome for each row execute function app.no()");
+  stage.config.handlers = {app.statement("set", books_each, one_attempt)};
+  stage.produce(20);
+  const auto daemon = stage.start();
+  daemon->wait_log("fault=stop sqlstate=42501");
+  CHECK(app.booked() == 0);
+  app.run("drop trigger no on inbox.outcome");
+  CHECK(stage.wait_done("set").is_perfect());
+  CHECK(app.booked() == 20);
+  CHECK(failures(stage) == 0);
+  CHECK(daemon->count_in_log("fault=stop sqlstate=42501") == 1);
+}
+
 TEST_CASE("PostgreSQL crashes and comes back, time and again, under load: nobody is charged") {
   PrivatePostgres server;
   Stage stage{2, server.url()};

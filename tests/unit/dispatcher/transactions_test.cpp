@@ -228,6 +228,30 @@ TEST_CASE("an event that breaks the connection at each COMMIT is found and charg
   one_is_charged_for_the_connection(ledger);
 }
 
+TEST_CASE(
+    "where the database refuses what the daemon records, all waits for somebody to mend it, and none is charged") {
+  Ledger ledger;
+  int refusals = 60;
+  const auto refused = [](CommitEnd::Kind kind) {
+    CommitEnd end;
+    end.kind = kind;
+    end.error = error_of("42501");
+    return end;
+  };
+  ledger.at_commit = [&](const std::multiset<std::int64_t>& written) {
+    if (refusals-- > 0) return refused(CommitEnd::Kind::unsettled);
+    // The same while a failure is to be recorded, also at COMMIT.
+    if (written.count(2) > 0) return refused(CommitEnd::Kind::refused);
+    if (written.empty() && refusals-- > -20) return refused(CommitEnd::Kind::refused);
+    return CommitEnd{};
+  };
+  Bank bank{ledger};
+  bank.house.database.add(lease_of(offsets_from(0, 6)));
+  bank.run(3, 2);
+  REQUIRE(bank.handled(5));
+  CHECK(classes_of(ledger) == std::vector<std::string>{"sql.42501"});
+}
+
 TEST_CASE("what the database refuses at COMMIT is sought event by event") {
   Told told;
   Ledger ledger;
