@@ -99,7 +99,13 @@ class DatabaseTransaction final : public HandlerTransaction {
   void close() noexcept;
   CommitEnd try_commit(const std::vector<Settlement>& settlements);
   CommitEnd resolve(const std::vector<Settlement>& settlements);
-  CommitEnd owed_of(const std::vector<Settlement>& settlements);
+  /// Deliveries whose settlement is not in the database: by whose lease they are held now.
+  struct Owed {
+    std::vector<std::int64_t> ours, others;
+  };
+  Owed still_owed(const std::vector<Settlement>& settlements);
+  static CommitEnd end_of(const Owed& owed, const std::vector<Settlement>& settlements);
+  void pause(std::chrono::milliseconds wait) const;
   void forget_transaction();
   bool is_cut() const;
 

@@ -16,8 +16,10 @@ using Effect = Connection::Access::Effect;
 
 /// What function inbox.demand raises.
 constexpr std::string_view lease_lost = "IL001";
-/// Between two tries to learn what became of a COMMIT.
-constexpr milliseconds resolve_again{100};
+/// Between two tries to learn what became of a COMMIT: doubled each time. Being cut is noticed within a step.
+constexpr milliseconds first_wait{100};
+constexpr milliseconds last_wait{5'000};
+constexpr milliseconds wait_step{50};
 
 /// `ours`: what the daemon records was refused. COMMIT itself may still run what the handler deferred.
 CommitEnd::Kind kind_of_refusal(std::string_view sqlstate, bool ours) {
@@ -26,10 +28,20 @@ CommitEnd::Kind kind_of_refusal(std::string_view sqlstate, bool ours) {
   return sqlstate == out_of_memory ? CommitEnd::Kind::repeat : CommitEnd::Kind::refused;
 }
 
-std::vector<LeaseKey> keys_of(const std::vector<Settlement>& settlements) {
-  std::vector<LeaseKey> out;
-  for (const Settlement& settlement : settlements) out.push_back(settlement.key);
-  return out;
+/// The leases of all but `ours` were lost.
+CommitEnd end_without(const std::vector<std::int64_t>& ours, const std::vector<Settlement>& settlements) {
+  CommitEnd end;
+  end.kind = CommitEnd::Kind::lost;
+  for (const Settlement& settlement : settlements) {
+    const bool is_ours = std::find(ours.begin(), ours.end(), settlement.key.delivery_id) != ours.end();
+    if (!is_ours) end.lost.push_back(settlement.key);
+  }
+  return end;
+}
+
+CommitEnd in_doubt(CommitEnd end) {
+  end.was_in_doubt = true;
+  return end;
 }
 
 }  // namespace
@@ -120,7 +132,7 @@ CommitEnd DatabaseTransaction::try_commit(const std::vector<Settlement>& settlem
   }
   SqlError error = error_elsewhere(bad->get());
   roll_back();
-  if (error.sqlstate == lease_lost) return owed_of(settlements);
+  if (error.sqlstate == lease_lost) return end_without(still_owed(settlements).ours, settlements);
   const auto place = static_cast<std::size_t>(bad - sent.results.begin());
   end.kind = kind_of_refusal(error.sqlstate, place >= ours && place < committed);
   if (end.kind == CommitEnd::Kind::repeat && fault_of(error.sqlstate) == Fault::reconnect) connection_.close();
@@ -129,15 +141,15 @@ CommitEnd DatabaseTransaction::try_commit(const std::vector<Settlement>& settlem
   return end;
 }
 
-/// Asks which of the settlements are still owed by us; the leases of the others were lost. Throws.
-CommitEnd DatabaseTransaction::owed_of(const std::vector<Settlement>& settlements) {
+/// Asks which of the settlements are still owed, and by whom. Throws.
+DatabaseTransaction::Owed DatabaseTransaction::still_owed(const std::vector<Settlement>& settlements) {
   ArrayParameter id{ArrayParameter::Type::int8}, fence{ArrayParameter::Type::int8}, settled{ArrayParameter::Type::text};
   for (const Settlement& settlement : settlements) {
     id.add(settlement.key.delivery_id);
     fence.add(settlement.key.fence);
     settled.add(leaving(settlement).text());
   }
-  std::vector<std::int64_t> ours;
+  Owed owed;
   const Sent sent = send(Effect::reads, settings_.deadline, false, [&](Pipeline& pipeline) {
     add_leaving(pipeline);  // whatever an earlier handler's function has made of the session
     WireParameters parameters;
@@ -153,47 +165,44 @@ CommitEnd DatabaseTransaction::owed_of(const std::vector<Settlement>& settlement
     std::int64_t delivery = 0;
     const std::string_view text = PQgetvalue(rows, i, 0);
     std::from_chars(text.data(), text.data() + text.size(), delivery);
-    if (PQgetvalue(rows, i, 1)[0] == 't') ours.push_back(delivery);
+    (PQgetvalue(rows, i, 1)[0] == 't' ? owed.ours : owed.others).push_back(delivery);
   }
+  return owed;
+}
+
+/// All settlements are in one transaction: one that is still owed tells that nothing was committed.
+CommitEnd DatabaseTransaction::end_of(const Owed& owed, const std::vector<Settlement>& settlements) {
+  if (owed.ours.empty()) return owed.others.empty() ? CommitEnd{} : end_without({}, settlements);
   CommitEnd end;
-  end.kind = CommitEnd::Kind::lost;
-  for (const Settlement& settlement : settlements) {
-    if (std::find(ours.begin(), ours.end(), settlement.key.delivery_id) == ours.end()) {
-      end.lost.push_back(settlement.key);
-    }
-  }
+  end.kind = CommitEnd::Kind::repeat;
+  end.error = error_with(lost_connection, "the connection broke during COMMIT; nothing was committed");
   return end;
 }
 
-/// After a COMMIT in doubt: what is still owed under its fence was not committed, what is gone was settled. The
-/// question waits for a session that is still at it. Nothing is run again before it is answered.
+/// After a COMMIT in doubt: where any of it is still owed, by whomever, nothing was committed; what is gone was
+/// settled. The question waits for a session that is still at it. Nothing is run again before it is answered.
 CommitEnd DatabaseTransaction::resolve(const std::vector<Settlement>& settlements) {
   log_.warn("dispatcher: the connection broke during a handler's COMMIT, asking what became of it",
             {{"worker", purpose_}, {"deliveries", settlements.size()}});
-  for (;;) {
-    CommitEnd end;
-    end.was_in_doubt = true;
-    if (is_cut()) {  // nobody will know; the leases run out, and whoever takes the events finds the truth in the rows
-      end.kind = CommitEnd::Kind::lost;
-      end.lost = keys_of(settlements);
-      return end;
-    }
+  for (milliseconds wait = first_wait;; wait = std::min(wait * 2, last_wait)) {
+    // Nobody will know; the leases run out, and whoever takes the events finds the truth in the rows.
+    if (is_cut()) return in_doubt(end_without({}, settlements));
     try {
-      const CommitEnd owed = owed_of(settlements);
-      // All of them are in one transaction: one that is still owed by us tells that nothing was committed.
-      end.kind = owed.lost.size() < settlements.size() ? CommitEnd::Kind::repeat : CommitEnd::Kind::committed;
-      if (end.kind == CommitEnd::Kind::repeat) {
-        end.error = error_with(lost_connection, "the connection broke during COMMIT; nothing was committed");
-      }
-      return end;
+      return in_doubt(end_of(still_owed(settlements), settlements));
     } catch (...) {
       const auto failure = inbox::describe(std::current_exception());
       forget_transaction();
       connection_.close();  // whatever the session is in, the next one is not
       log_.debug("dispatcher: what became of a COMMIT is not known yet", {{"error", failure.message}});
     }
-    std::this_thread::sleep_for(resolve_again);
+    pause(wait);
   }
+}
+
+/// Or until nobody waits for it any more.
+void DatabaseTransaction::pause(milliseconds wait) const {
+  const auto until = Clock::now() + wait;
+  while (!is_cut() && Clock::now() < until) std::this_thread::sleep_for(wait_step);
 }
 
 }  // namespace inboxd::inbox

@@ -307,6 +307,54 @@ TEST_CASE("a connection that breaks during COMMIT is asked about, and never repe
   CHECK(desk.done_events() == (was_done ? 10 : 0));
 }
 
+namespace {
+
+/// A COMMIT that does not reach the server, on a connection of its own through a proxy that then lets nobody through.
+struct Doubt {
+  Doubt() {
+    desk.begin(0, 10);
+    REQUIRE(!desk.with_events(insert_all)->error);
+    desk.transaction->end_call();
+    proxy.refuse(true);
+    proxy.cut_at("commit", Proxy::Cut::before);
+    committing = std::thread{[this] { end = desk.commit_all(); }};
+    wait_until("the connection is cut", [this] { return proxy.cuts() == 1; });
+  }
+  ~Doubt() {
+    if (committing.joinable()) resolve();
+  }
+  inbox::CommitEnd resolve() {
+    proxy.refuse(false);
+    committing.join();
+    return end;
+  }
+
+  Proxy proxy{port_of(needed("INBOXD_TEST_PG"))};
+  Desk desk{10, "{}", [this](config::Database& settings) { settings.url = url_with_port(settings.url, proxy.port()); }};
+  inbox::CommitEnd end;
+  std::thread committing;
+};
+
+}  // namespace
+
+TEST_CASE("a COMMIT in doubt whose rows somebody else has by now was none: its leases are lost") {
+  Doubt doubt;
+  doubt.desk.inbox.database().run("update inbox.delivery set fence = fence + 1");
+  const auto end = doubt.resolve();
+  CHECK(end.was_in_doubt);
+  CHECK(end.kind == Kind::lost);
+  CHECK(end.lost == std::vector{doubt.desk.run->key});
+  CHECK(doubt.desk.notes() == 0);
+}
+
+TEST_CASE("what became of a COMMIT is asked less and less often while the database is away") {
+  Doubt doubt;
+  const auto tried = [&, before = doubt.proxy.accepted()] { return doubt.proxy.accepted() - before; };
+  holds_for("few tries", milliseconds{1'600}, [&] { return tried() <= 6; });
+  CHECK(tried() >= 2);
+  CHECK(doubt.resolve().kind == Kind::repeat);
+}
+
 TEST_CASE("a connection that breaks in the middle loses everything, and the next try works") {
   Desk desk{10};
   desk.begin(0, 10);
