@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <future>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -51,9 +53,8 @@ PreparedHandlers prepare_aside(inbox::Connection& connection, const config::Sett
   return preparing.get();
 }
 
-}  // namespace
-
-ExitCode run(const config::Settings& given, const RunOptions& options, base::Logger& log) {
+/// Until it is to stop. `leaves_calls`: threads are left that still use the daemon, which is left to them.
+ExitCode serve(const config::Settings& given, const RunOptions& options, base::Logger& log, bool& leaves_calls) {
   block_signals();
   config::Settings settings = given;
   const Notify notify;
@@ -72,7 +73,8 @@ ExitCode run(const config::Settings& given, const RunOptions& options, base::Log
   auto prepared = prepare_aside(connection, settings, options.migrate, watchdog, log);
   if (prepared.refusal) return refuse(*prepared.refusal, log);
 
-  Daemon daemon{settings, owner, log};
+  auto owned = std::make_unique<Daemon>(settings, owner, log);
+  Daemon& daemon = *owned;
   if (const auto problem = daemon.start(std::move(prepared.handlers))) {
     return refuse({ExitCode::configuration, problem->message}, log);
   }
@@ -141,6 +143,18 @@ ExitCode run(const config::Settings& given, const RunOptions& options, base::Log
   port.request_stop();
   port.join();
   log.info("daemon: stopped");
+  leaves_calls = daemon.dispatcher().has_left_calls();
+  if (leaves_calls) static_cast<void>(owned.release());
+  return code;
+}
+
+}  // namespace
+
+ExitCode run(const config::Settings& settings, const RunOptions& options, base::Logger& log) {
+  bool leaves_calls = false;
+  const ExitCode code = serve(settings, options, log, leaves_calls);
+  // A call that returns only now must not meet what the end of a process destroys.
+  if (leaves_calls) std::_Exit(static_cast<int>(code));
   return code;
 }
 

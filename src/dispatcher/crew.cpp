@@ -8,7 +8,7 @@
 namespace inboxd::dispatcher {
 
 Crew::Crew(std::shared_ptr<InHand> in_hand, std::shared_ptr<plugin::Instance> instance, const config::Handler& settings,
-           WatchLimits limits, std::shared_ptr<Bell> ended, const inbox::TransactionFactory& transactions,
+           WatchLimits limits, std::shared_ptr<Ends> ends, const inbox::TransactionFactory& transactions,
            settler::Settler& settler, base::Logger& log)
     : share_{std::make_shared<CrewShare>()},
       name_{settings.name},
@@ -21,7 +21,7 @@ Crew::Crew(std::shared_ptr<InHand> in_hand, std::shared_ptr<plugin::Instance> in
   share_->log = &log;
   share_->handler = settings.name;
   share_->group = std::max(settings.group, 1);
-  share_->ended = std::move(ended);
+  share_->ends = std::move(ends);
   share_->events_per_call = static_cast<std::size_t>(std::max(settings.events_per_call, 1));
   share_->deadline = settings.deadline;
   share_->limits = limits;
@@ -40,7 +40,11 @@ void Crew::start() { fill_up(); }
 
 void Crew::hire() {
   auto worker = std::make_shared<Worker>(share_, settler_);
-  std::thread thread{[worker] { worker->run(); }};
+  std::thread thread{[worker, ends = share_->ends]() mutable {
+    const bool was_left = worker->run();
+    worker.reset();  // with its connection
+    if (was_left) --ends->left;
+  }};
   pthread_setname_np(thread.native_handle(), "worker");
   workers_.push_back({std::move(worker), std::move(thread)});
 }

@@ -20,7 +20,7 @@ namespace inboxd::dispatcher {
 class Crew final {
  public:
   Crew(std::shared_ptr<InHand> in_hand, std::shared_ptr<plugin::Instance> instance, const config::Handler& settings,
-       WatchLimits limits, std::shared_ptr<Bell> ended, const inbox::TransactionFactory& transactions,
+       WatchLimits limits, std::shared_ptr<Ends> ends, const inbox::TransactionFactory& transactions,
        settler::Settler& settler, base::Logger& log);
   /// Gives up calls that still run, uncharged, and transactions whose end is not known.
   ~Crew();

@@ -82,7 +82,7 @@ void Dispatcher::replace_handlers(std::vector<HandlerSetup> handlers) {
     kept.insert(handler.handler_id);
     auto hand = prepare(handler);  // asks the instance, which goes to the crew then
     auto crew = std::make_unique<Crew>(std::move(hand), std::shared_ptr<plugin::Instance>{std::move(handler.instance)},
-                                       handler.settings, limits_.watch, worker_ended_, transactions_, settler_, log_);
+                                       handler.settings, limits_.watch, worker_ends_, transactions_, settler_, log_);
     if (started_ && !stopping_) crew->start();
     crews_[handler.handler_id] = std::move(crew);
   }
@@ -181,7 +181,7 @@ bool Dispatcher::crews_have_ended() {
 }
 
 void Dispatcher::wait_for_crews(Clock::time_point until) {
-  while (!crews_have_ended() && Clock::now() < until) worker_ended_->wait_until(until);
+  while (!crews_have_ended() && Clock::now() < until) worker_ends_->bell.wait_until(until);
 }
 
 // ---- hand-off

@@ -84,6 +84,8 @@ class Dispatcher final : public consumer::HandOff {
   Stats stats(std::int32_t handler_id) const;
   /// Nothing in hand, nothing expected, no backlog known; says nothing of other instances.
   bool idle() const;
+  /// Whether threads are left in calls that were given up: what they use must not be destroyed.
+  bool has_left_calls() const { return worker_ends_->left > 0; }
   /// When its loops last moved (the older one): a service manager's watchdog hangs on it.
   Clock::time_point last_progress() const;
 
@@ -104,7 +106,7 @@ class Dispatcher final : public consumer::HandOff {
   const Limits limits_;
   const inbox::TransactionFactory transactions_;
   const std::shared_ptr<Shared> shared_;
-  const std::shared_ptr<Bell> worker_ended_ = std::make_shared<Bell>();
+  const std::shared_ptr<Ends> worker_ends_ = std::make_shared<Ends>();
   std::atomic<Clock::rep> progress_{0};
 
   mutable std::shared_mutex in_hand_mutex_;    // guards the following; ingest threads read

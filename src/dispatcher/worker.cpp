@@ -28,7 +28,7 @@ Worker::Worker(std::shared_ptr<CrewShare> share, settler::Settler& settler)
       trouble_{"dispatcher", *share_->log, share_->limits.trouble,
                "handler " + share_->handler + ", its transactions"} {}
 
-void Worker::run() {
+bool Worker::run() {
   InHand& in_hand = *share_->in_hand;
   for (;;) {
     auto pieces = in_hand.take(share_->stop, std::exchange(work_, {}));
@@ -45,12 +45,15 @@ void Worker::run() {
     const std::lock_guard lock{mutex_};
     if (abandoned_) break;
   }
+  bool was_given_up = false;
   {
     const std::lock_guard lock{mutex_};
-    if (abandoned_) --share_->abandoned;
+    was_given_up = abandoned_;
+    if (was_given_up) --share_->abandoned;
   }
   ended_ = true;
-  share_->ended->ring();
+  share_->ends->bell.ring();
+  return was_given_up;
 }
 
 /// Begins the next call of the chunk; false where there is none, or no more are wanted.
@@ -142,6 +145,7 @@ Worker::Review Worker::review(Clock::time_point now) {
     chunk_.fail_call(deadline_verdict(share_->deadline), rounded(elapsed));
     abandoned_ = true;
     ++share_->abandoned;
+    ++share_->ends->left;
     out.abandoned = true;
     if (transaction_) transaction_->cut();
   }
@@ -169,6 +173,7 @@ Worker::Review Worker::abandon() {
   for (Piece& piece : chunk_.call_pieces()) out.rest.push_back(std::move(piece));
   abandoned_ = true;
   ++share_->abandoned;
+  ++share_->ends->left;
   out.abandoned = true;
   out.reports = chunk_.take_finished();
   auto rest = chunk_.take_rest();

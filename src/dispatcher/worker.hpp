@@ -29,6 +29,12 @@ struct WatchLimits {
   settler::Trouble::Limits trouble;  ///< how a database is waited for that does not take what workers record
 };
 
+/// What workers tell the dispatcher as they end. Outlives it where a call never returns.
+struct Ends {
+  Bell bell;
+  std::atomic<int> left{0};  ///< threads whose call was given up and that have not ended
+};
+
 /// What the workers of one crew share. Outlives the crew where a call never returns.
 struct CrewShare {
   std::shared_ptr<InHand> in_hand;
@@ -36,7 +42,7 @@ struct CrewShare {
   inbox::TransactionFactory transactions;  ///< empty: the handler writes in none
   base::Logger* log = nullptr;
   std::string handler;
-  std::shared_ptr<Bell> ended;  ///< rung when a worker has ended
+  std::shared_ptr<Ends> ends;
   std::size_t events_per_call = 1;
   int group = 1;  ///< the most calls of one transaction
   std::chrono::milliseconds deadline{0};
@@ -61,8 +67,8 @@ class Worker final {
 
   Worker(std::shared_ptr<CrewShare> share, settler::Settler& settler);
 
-  /// The thread's body: until `stop`, or until given up.
-  void run();
+  /// The thread's body: until `stop`, or until given up (true).
+  bool run();
   bool has_ended() const { return ended_; }
 
   /// What a review found; the overseer acts on it without the worker's lock.

@@ -50,7 +50,7 @@ TEST_CASE("a run that comes in two pieces with another one between is settled on
   share->instance = std::make_shared<test::SqlInstance>(test::say_done);
   share->transactions = [&](const std::string&) { return std::make_unique<test::MemoryTransaction>(ledger); };
   share->log = &bank.house.log;
-  share->ended = std::make_shared<Bell>();
+  share->ends = std::make_shared<Ends>();
   share->events_per_call = 10;
   share->deadline = std::chrono::seconds{10};
   Worker worker{share, bank.house.settler};
