@@ -2,6 +2,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <csignal>
+#include <memory>
+#include <string>
 
 #include "process/support/stage.hpp"
 #include "support/environment.hpp"
@@ -11,6 +13,38 @@
 using namespace inboxd;
 using namespace inboxd::support;
 using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+const char* const halted_as_created_again = "select count(*) from inbox.lag where halted_reason like '%created again%'";
+
+/// A daemon that has worked off 30 events, and was then started against another cluster, which has a topic of the same
+/// name: it stands still there.
+struct Abroad {
+  Abroad() : own{stage.config.brokers}, daemon{stage.start()} {
+    stage.produce(30);
+    CHECK(stage.wait_done().is_perfect());
+    daemon->stop();
+    other.serve(stage.config);
+    other.create_topic(stage.topic, 1);
+    daemon = stage.start();
+    stage.database.wait_for("it is halted", halted_as_created_again, 1);
+  }
+  /// Where 20 events more have come meanwhile.
+  void come_home() {
+    daemon->stop();
+    stage.config.brokers = own;
+    stage.produce(20);
+    daemon = stage.start();
+  }
+
+  Stage stage{1};
+  const std::string own;
+  MockBrokers other;
+  std::unique_ptr<Daemon> daemon;
+};
+
+}  // namespace
 
 TEST_CASE("the group's offsets expire or are deleted: it goes on from its positions") {
   Stage stage{3};
@@ -112,8 +146,7 @@ TEST_CASE("a topic that is deleted and created again halts, and goes on from its
   stage.kafka.create_topic(1, stage.topic);
   stage.produce(20);  // at offsets that the old topic had, too
   daemon = stage.start();
-  stage.database.wait_for("it is halted", "select count(*) from inbox.lag where halted_reason like '%created again%'",
-                          1);
+  stage.database.wait_for("it is halted", halted_as_created_again, 1);
   CHECK(daemon->count_in_log("consumer: halted") >= 1);
   CHECK(stage.database.number("select count(*) from inbox.event") == 50);
   CHECK_THAT(command(stage.config, {"status"}).out, ContainsSubstring("created again"));
@@ -139,8 +172,7 @@ TEST_CASE("a topic that is created again, longer than it was, behind the daemon'
   stage.kafka.create_topic(1, stage.topic);
   stage.produce(120);
   daemon->process().signal(SIGCONT);
-  stage.database.wait_for("it is halted", "select count(*) from inbox.lag where halted_reason like '%created again%'",
-                          1);
+  stage.database.wait_for("it is halted", halted_as_created_again, 1);
   CHECK(stage.database.number("select count(*) from inbox.event") == 50);
 
   const auto accepted = command(stage.config, {"shards", "accept-incarnation", stage.topic, "--yes"});
@@ -150,52 +182,24 @@ TEST_CASE("a topic that is created again, longer than it was, behind the daemon'
 }
 
 TEST_CASE("a daemon that was started once against another cluster goes on by itself at its own again") {
-  Stage stage{1};
-  const std::string own = stage.config.brokers;
-  auto daemon = stage.start();
-  stage.produce(30);
-  CHECK(stage.wait_done().is_perfect());
-  daemon->stop();
-  MockBrokers other;
-  other.serve(stage.config);
-  other.create_topic(stage.topic, 1);
-  daemon = stage.start();
-  const char* const halted = "select count(*) from inbox.lag where halted_reason like '%created again%'";
-  stage.database.wait_for("it is halted", halted, 1);
-  daemon->stop();
-
-  stage.config.brokers = own;
-  stage.produce(20);
-  daemon = stage.start();
+  Abroad abroad;
+  Stage& stage = abroad.stage;
+  abroad.come_home();
   const auto tally = stage.wait_done();
   CHECK(tally.is_perfect());
   CHECK(tally.calls == 50);
-  CHECK(stage.database.number(halted) == 0);
+  CHECK(stage.database.number(halted_as_created_again) == 0);
   CHECK(stage.database.number("select count(*) from inbox.shard") == 1);
-  CHECK(daemon->count_in_log("the topic has its own id again; going on") == 1);
+  CHECK(abroad.daemon->count_in_log("the topic has its own id again; going on") == 1);
 }
 
 TEST_CASE("where the topic of another cluster was accepted, that of its own is read from its beginning once accepted") {
-  Stage stage{1};
-  const std::string own = stage.config.brokers;
-  auto daemon = stage.start();
-  stage.produce(30);
-  CHECK(stage.wait_done().is_perfect());
-  daemon->stop();
-  MockBrokers other;
-  other.serve(stage.config);
-  other.create_topic(stage.topic, 1);
-  daemon = stage.start();
-  const char* const halted = "select count(*) from inbox.lag where halted_reason like '%created again%'";
-  stage.database.wait_for("it is halted", halted, 1);
+  Abroad abroad;
+  Stage& stage = abroad.stage;
   const auto accept = [&] { return command(stage.config, {"shards", "accept-incarnation", stage.topic, "--yes"}); };
   CHECK(accept().status == ExitStatus{0, 0});
-  daemon->stop();
-
-  stage.config.brokers = own;
-  stage.produce(20);
-  daemon = stage.start();
-  stage.database.wait_for("it is halted again", halted, 1);
+  abroad.come_home();
+  stage.database.wait_for("it is halted again", halted_as_created_again, 1);
   const auto accepted = accept();
   INFO(accepted.out << accepted.err);
   CHECK(accepted.status == ExitStatus{0, 0});
