@@ -161,11 +161,11 @@ void register_all(inbox::Connection& connection, const std::vector<config::Handl
   }
 }
 
-/// Registers until it is known that it was done, or that it was not: once more changes nothing, and a reload must not
-/// be refused by which all instances route already.
+/// Registers; where it is not known whether that was done, again until it is, or the database has not said so for long:
+/// once more changes nothing, and a reload must not be refused by which all instances route already.
 void put_into_database(inbox::Connection& connection, const config::Settings& settings, const inbox::Watchdog& watchdog,
                        base::Logger& log, PreparedHandlers& out) {
-  const auto end = std::chrono::steady_clock::now() + settings.database.deadline;
+  std::optional<std::chrono::steady_clock::time_point> end;
   bool may_be_done = false;
   while (true) {
     try {
@@ -174,7 +174,9 @@ void put_into_database(inbox::Connection& connection, const config::Settings& se
       const auto failure = inbox::describe(std::current_exception());
       may_be_done = may_be_done || failure.fault == inbox::Fault::in_doubt;
       const auto now = std::chrono::steady_clock::now();
-      if (!may_be_done || failure.fault == inbox::Fault::stop || now >= end || watchdog.is_over(now)) {
+      // From the first doubt on: a COMMIT without an answer has taken all of a deadline. The next look takes another.
+      if (may_be_done && !end) end = now + 2 * settings.database.deadline;
+      if (!may_be_done || failure.fault == inbox::Fault::stop || now >= *end || watchdog.is_over(now)) {
         out.refusal = refusal_of(failure, "handlers could not be put into the database");
         return;
       }

@@ -53,6 +53,13 @@ PreparedHandlers prepare_aside(inbox::Connection& connection, const config::Sett
   return preparing.get();
 }
 
+/// Destroys the daemon, which has stopped, unless threads are left that still use it.
+void end_of(std::unique_ptr<Daemon>& daemon, bool& leaves_calls) {
+  leaves_calls = daemon->dispatcher().has_left_calls();
+  if (leaves_calls) static_cast<void>(daemon.release());
+  daemon.reset();
+}
+
 /// Until it is to stop. `leaves_calls`: threads are left that still use the daemon, which is left to them.
 ExitCode serve(const config::Settings& given, const RunOptions& options, base::Logger& log, bool& leaves_calls) {
   block_signals();
@@ -76,6 +83,8 @@ ExitCode serve(const config::Settings& given, const RunOptions& options, base::L
   auto owned = std::make_unique<Daemon>(settings, owner, log);
   Daemon& daemon = *owned;
   if (const auto problem = daemon.start(std::move(prepared.handlers))) {
+    daemon.stop(0ms);
+    end_of(owned, leaves_calls);
     return refuse({ExitCode::configuration, problem->message}, log);
   }
   live.attach(daemon);
@@ -143,8 +152,7 @@ ExitCode serve(const config::Settings& given, const RunOptions& options, base::L
   port.request_stop();
   port.join();
   log.info("daemon: stopped");
-  leaves_calls = daemon.dispatcher().has_left_calls();
-  if (leaves_calls) static_cast<void>(owned.release());
+  end_of(owned, leaves_calls);
   return code;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "inbox/connecting.hpp"
+#include "inbox/connecting_times.hpp"
 #include "inbox/connection_access.hpp"
 
 namespace inboxd::inbox {
@@ -53,11 +54,6 @@ long hosts_in(const std::string& url) {
   }
   PQconninfoFree(options);
   return commas + 1;
-}
-
-/// Names may stand for many addresses. Less than what a loop may stand still (daemon/live).
-std::chrono::milliseconds longest_connecting(std::chrono::milliseconds deadline) {
-  return deadline + std::min(deadline, std::chrono::milliseconds{30'000});
 }
 
 /// PgBouncer's words, which it says in English; or a server that does not know a setting, or cannot do it.
@@ -118,8 +114,8 @@ std::string Connection::where() const {
 }
 
 PGconn* Connection::Access::connect(const std::string& options) {
-  const long each = settings.deadline.count() / 1000 / hosts_in(settings.url);
-  const std::string seconds = std::to_string(std::clamp<long>(each, 2, 30));
+  const ConnectingTimes times = connecting_times(settings.deadline, hosts_in(settings.url));
+  const std::string seconds = std::to_string(times.each.count());
   const std::string user_timeout = std::to_string(settings.deadline.count());
   // What stands before dbname can be overruled by the URL, what stands behind it not.
   std::vector<std::pair<std::string, std::string>> wanted{{"application_name", "inboxd " + purpose},
@@ -134,7 +130,7 @@ PGconn* Connection::Access::connect(const std::string& options) {
   if (is_marked_) wanted.emplace_back("application_name", marked_name());
   if (!options.empty()) wanted.emplace_back("options", options);
   if (!settings.password.empty()) wanted.emplace_back("password", settings.password.reveal());
-  return make_connection(std::move(wanted), longest_connecting(settings.deadline), watchdog);
+  return make_connection(std::move(wanted), times.all, watchdog);
 }
 
 void Connection::Access::open() {
@@ -148,7 +144,7 @@ void Connection::Access::open() {
       fresh = connect("");
     }
     if (fresh == nullptr || PQstatus(fresh) != CONNECTION_OK) {
-      const std::string message = fresh == nullptr ? "given up, no host has answered" : PQerrorMessage(fresh);
+      const std::string message = fresh == nullptr ? "given up: no connection in time" : PQerrorMessage(fresh);
       PQfinish(fresh);
       watchdog.counts().refused += 1;
       throw DatabaseError{{Fault::reconnect, "", message}};

@@ -30,7 +30,8 @@ class Connection final {
   bool is_open() const;
   /// The longest that a statement may take from now on.
   void set_deadline(std::chrono::milliseconds longest);
-  /// All statements from now on, together: none goes on beyond that, but for a second for the last of them.
+  /// All statements from now on, together: none goes on beyond that; one that begins later, or shortly before, has a
+  /// second.
   void set_end(std::chrono::steady_clock::time_point end);
   /// Counts how often the slot was opened: a new number means that anything remembered of the session is stale.
   int generation() const;

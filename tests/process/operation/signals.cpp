@@ -231,16 +231,19 @@ TEST_CASE("SIGHUP with a bad file keeps the old configuration; with a good one t
 }
 
 TEST_CASE("a reload of which it is in doubt whether the database took it is not refused, but asked about") {
-  const std::string statement = GENERATE("routing_version", "read_routing");
+  const auto [statement, cut] = GENERATE(table<std::string, Proxy::Cut>({{"routing_version", Proxy::Cut::after},
+                                                                         {"read_routing", Proxy::Cut::after},
+                                                                         {"read_routing", Proxy::Cut::hold}}));
   Stage stage{1};
   Proxy proxy{port_of(stage.config.url)};
   stage.config.url = url_with_port(stage.config.url, proxy.port());
+  stage.config.sections["database"] = "deadline: 2s";
   const auto daemon = stage.start();
   auto added = stage.config.handlers[0];
   added.name = "added";
   stage.config.handlers.push_back(added);
   daemon->write_config(stage.config.text());
-  proxy.cut_at(Proxy::executes(statement), Proxy::Cut::after);
+  proxy.cut_at(Proxy::executes(statement), cut);
   daemon->process().signal(SIGHUP);
   daemon->wait_log("daemon: reloaded");
   CHECK(proxy.cuts() == 1);
