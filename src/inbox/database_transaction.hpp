@@ -98,6 +98,7 @@ class DatabaseTransaction final : public HandlerTransaction {
   void note_clean();
   void close() noexcept;
   CommitEnd try_commit(const std::vector<Settlement>& settlements);
+  CommitEnd::Kind kind_of_refusal(std::string_view sqlstate, bool ours);
   CommitEnd resolve(const std::vector<Settlement>& settlements);
   /// Deliveries whose settlement is not in the database: by whose lease they are held now.
   struct Owed {
@@ -135,6 +136,8 @@ class DatabaseTransaction final : public HandlerTransaction {
   std::int64_t timeout_ms_ = 0;       ///< statement_timeout as it was set
   bool ran_ = false;                  ///< the call ran a statement
   bool lingers_ = false;              ///< one that other calls would meet
+
+  bool writes_plain_ = false;  ///< texts of failures, until something is committed: the database refused them
 
   std::atomic<bool> waiting_{false};
   int generation_ = 0;

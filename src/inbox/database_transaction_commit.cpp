@@ -21,13 +21,6 @@ constexpr milliseconds first_wait{100};
 constexpr milliseconds last_wait{5'000};
 constexpr milliseconds wait_step{50};
 
-/// `ours`: what the daemon records was refused. COMMIT itself may still run what the handler deferred.
-CommitEnd::Kind kind_of_refusal(std::string_view sqlstate, bool ours) {
-  if (is_repeated_state(sqlstate)) return CommitEnd::Kind::repeat;
-  if (ours) return CommitEnd::Kind::unsettled;
-  return sqlstate == out_of_memory ? CommitEnd::Kind::repeat : CommitEnd::Kind::refused;
-}
-
 /// The leases of all but `ours` were lost.
 CommitEnd end_without(const std::vector<std::int64_t>& ours, const std::vector<Settlement>& settlements) {
   CommitEnd end;
@@ -45,6 +38,17 @@ CommitEnd in_doubt(CommitEnd end) {
 }
 
 }  // namespace
+
+/// `ours`: what the daemon records was refused. COMMIT itself may still run what the handler deferred. Refused for what
+/// it holds are a handler's texts, in an encoding that lacks their characters: nobody mends that while we wait.
+CommitEnd::Kind DatabaseTransaction::kind_of_refusal(std::string_view sqlstate, bool ours) {
+  if (is_repeated_state(sqlstate)) return CommitEnd::Kind::repeat;
+  if (ours && fault_of(sqlstate) == Fault::poison) {
+    return std::exchange(writes_plain_, true) ? CommitEnd::Kind::refused : CommitEnd::Kind::repeat;
+  }
+  if (ours) return CommitEnd::Kind::unsettled;
+  return sqlstate == out_of_memory ? CommitEnd::Kind::repeat : CommitEnd::Kind::refused;
+}
 
 /// As the daemon again: the settling. Parameters must live until it is sent, hence the texts are kept by the caller.
 void DatabaseTransaction::add_leaving(Pipeline& pipeline) {
@@ -88,7 +92,10 @@ void DatabaseTransaction::add_settlements(Pipeline& pipeline, const std::vector<
 CommitEnd DatabaseTransaction::commit(const std::vector<Settlement>& settlements) {
   CommitEnd end;
   try {
-    end = try_commit(settlements);
+    std::vector<Settlement> plain;
+    if (writes_plain_) make_plain(plain = settlements);
+    end = try_commit(writes_plain_ ? plain : settlements);
+    if (end.kind == CommitEnd::Kind::committed) writes_plain_ = false;
   } catch (...) {
     const DatabaseFailure failure = inbox::describe(std::current_exception());
     forget_transaction();

@@ -26,7 +26,23 @@ pqxx::params parameters(const std::string& owner, Arrays& arrays) {
   return out;
 }
 
+void make_plain(std::string& text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+  }
+}
+
 }  // namespace
+
+void make_plain(std::vector<Settlement>& settlements) {
+  for (Settlement& settlement : settlements) {
+    for (RetryGroup& group : settlement.retries) make_plain(group.last_error);
+    for (FailedAttempt& failure : settlement.failures) {
+      make_plain(failure.error_class);
+      make_plain(failure.message);
+    }
+  }
+}
 
 std::vector<LeaseKey> settle(Connection& connection, const base::Uuid& owner,
                              const std::vector<Settlement>& settlements) {

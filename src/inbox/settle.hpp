@@ -42,6 +42,10 @@ struct Settlement {
   bool whole = false;                          ///< all that was pending leaves the row with this settlement
 };
 
+/// Their texts without what the encoding of a database may lack. They are a handler's, and all that can be refused for
+/// what it holds.
+void make_plain(std::vector<Settlement>& settlements);
+
 /// Records settlements in one transaction, each guarded by its fence. Returns those whose lease was lost: nothing of
 /// them was recorded. Throws; after `in_doubt` the same settlements may run again: what was recorded is then told as
 /// lost, which harms nothing.

@@ -8,26 +8,6 @@
 #include <utility>
 
 namespace inboxd::settler {
-namespace {
-
-void make_plain(std::string& text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
-  }
-}
-
-/// Only texts can be refused for what they hold (a server encoding that lacks a character): those of a handler.
-void make_plain(std::vector<inbox::Settlement>& settlements) {
-  for (auto& settlement : settlements) {
-    for (auto& group : settlement.retries) make_plain(group.last_error);
-    for (auto& failure : settlement.failures) {
-      make_plain(failure.error_class);
-      make_plain(failure.message);
-    }
-  }
-}
-
-}  // namespace
 
 Settler::Settler(const config::Database& database, base::Uuid owner, inbox::Watchdog& watchdog, base::Logger& log)
     : Settler{database_store(database, owner, watchdog, log), log, Limits{}} {}
@@ -236,7 +216,7 @@ bool Settler::write(Batch& batch) {
     was_in_doubt = was_in_doubt || failure.fault == inbox::Fault::in_doubt;
     const auto wait = trouble_.failed(failure, Clock::now());
     if (failure.fault == inbox::Fault::poison && !std::exchange(is_plain, true)) {
-      make_plain(batch.settlements);
+      inbox::make_plain(batch.settlements);
     } else if (!pause(wait)) {
       return false;
     }

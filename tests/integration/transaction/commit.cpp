@@ -233,6 +233,49 @@ TEST_CASE("what the daemon itself records and may not is told apart from what th
   CHECK(desk.notes() == 5);
 }
 
+namespace {
+
+/// The first of ten events has failed with that message.
+inbox::CommitEnd commit_failure(Desk& desk, const std::string& message) {
+  desk.begin(1, 10);
+  REQUIRE(!desk.with_events(insert_all)->error);
+  desk.transaction->end_call();
+  auto settlement = desk.done(1, 10);
+  inbox::RetryGroup again;
+  again.offsets.add(desk.run->events[0]->offset);
+  again.delay = milliseconds{60'000};
+  again.last_error = "no: " + message;
+  settlement.retries.push_back(again);
+  settlement.failures.push_back({desk.run->events[0]->event_id, 1, "no", message, milliseconds{1}});
+  settlement.whole = true;
+  return desk.commit(settlement);
+}
+
+}  // namespace
+
+TEST_CASE("a message that the database's encoding lacks repeats the transaction, and is written in plain letters") {
+  Desk desk{10};
+  const std::string message = "zu sp\xe4t";  // to a database in UTF-8 what an umlaut is to one without
+  const auto end = commit_failure(desk, message);
+  CHECK(end.kind == Kind::repeat);
+  CHECK(end.error.value().sqlstate == "22021");
+  CHECK(desk.notes() == 0);
+  CHECK(commit_failure(desk, message).kind == Kind::committed);
+  CHECK(desk.notes() == 9);
+  CHECK(desk.inbox.database().text("select message from inbox.failures") == "zu sp?t");
+}
+
+TEST_CASE("data of the daemon's that is refused in plain letters, too, is refused, and waited for by nobody") {
+  Desk desk{10};
+  desk.inbox.database().run("create function " + desk.app +
+                            ".no() returns trigger language plpgsql as $$ begin raise 'no' using errcode = '22P05'; "
+                            "end $$");
+  desk.inbox.database().run("create trigger no before insert on inbox.outcome for each row execute function " +
+                            desk.app + ".no()");
+  CHECK(commit_failure(desk, "late").kind == Kind::repeat);
+  CHECK(commit_failure(desk, "late").kind == Kind::refused);
+}
+
 TEST_CASE("deferred triggers run as the handler's statements do: under its search path, and refused as theirs are") {
   Desk desk{1};
   desk.defer("if (select sum(number) from note) <> 0 then raise 'the books do not balance'; end if;");
