@@ -12,6 +12,9 @@ constexpr int most_repeats = 30;
 /// connected to, is repeated for ever.
 constexpr int most_in_statement = 3;
 constexpr int most_in_commit = 5;
+/// One whose statement the server did not end at its deadline: a server that hangs, and no event may be charged for
+/// that, or a statement that cannot be cancelled. The next try waits until the server is done with the last.
+constexpr int most_cut_off = 10;
 /// One for which the server has too little memory: others may have taken it, or this one needs so much.
 constexpr int most_short_of = 5;
 constexpr InVain::Wait first_repeat{5};
@@ -24,6 +27,7 @@ bool InVain::note(Why why) {
   why_ = why;
   if (is_contention()) return ++ended_ > most_repeats;
   if (why == Why::no_event) return false;
+  if (why == Why::cut_off) return ++cut_off_ >= most_cut_off;  // it has waited for its deadline already
   ++others_;
   switch (why) {
     case Why::in_statement:

@@ -8,7 +8,8 @@ enum class Why {
   ended,         ///< the database ended it: serialization, deadlocks, locks
   away,          ///< its connection broke, or there was none
   in_statement,  ///< the same while a statement of the handler's ran
-  in_commit,     ///< or COMMIT, with what the handler deferred to it
+  cut_off,       ///< its connection was ended on this side: the server did not end the statement at its deadline
+  in_commit,     ///< its connection broke at COMMIT, with what the handler deferred to it
   short_of,      ///< the server had too little memory for it
   no_event,      ///< a full disk, or the daemon's own settling is refused: no event can be the reason
 };
@@ -33,6 +34,7 @@ class InVain {
   int ended_ = 0;
   int others_ = 0;  ///< of those that the waits grow with
   int in_statement_ = 0;
+  int cut_off_ = 0;
   int in_commit_ = 0;
   int short_of_ = 0;
 };

@@ -58,6 +58,7 @@ bool Worker::wait_about(milliseconds wait) {
 Worker::GroupEnd Worker::charge_culprit() {
   inbox::SqlError error = repeat_because_;
   if (why_ == Why::in_statement) error.message = "the connection broke each time its statement ran: " + error.message;
+  if (why_ == Why::cut_off) error.message = "the server did not end its statement at the deadline: " + error.message;
   if (why_ == Why::in_commit) error.message = "the connection broke each time at its COMMIT: " + error.message;
   for (InVain tries;;) {
     const GroupEnd end = charge(error);

@@ -23,6 +23,12 @@ plugin::Verdict failure(std::string error_class, std::string message) {
 /// A statement was ended at the call's deadline, or for somebody's patience, and was not rolled back.
 bool ran_out_of_time(const inbox::CallEnd& end) { return end.unresolved && end.unresolved->sqlstate == "57014"; }
 
+/// Where it was lost with its connection.
+Why why_lost(const inbox::CallEnd& end) {
+  if (end.was_cut_off) return Why::cut_off;
+  return end.lost_in_statement ? Why::in_statement : Why::away;
+}
+
 }  // namespace
 
 /// All of the chunk, transaction by transaction.
@@ -104,7 +110,7 @@ Worker::Step Worker::call_in_transaction(bool alone, bool is_first) {
   const inbox::CallEnd end = transaction_->end_call();
   const auto duration = note_time();
   if (end.must_repeat) {
-    note_why(end.unresolved, end.lost_in_statement ? Why::in_statement : Why::away);
+    note_why(end.unresolved, why_lost(end));
     return Step::repeat;
   }
   // Whose it was shows when they go one by one: not every call is looked at.

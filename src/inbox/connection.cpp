@@ -195,13 +195,16 @@ std::string Connection::Access::marked_name() const {
 
 void Connection::Access::await_unresolved() {
   if (!unresolved_) return;
+  const Backend& backend = unresolved_->backend;
+  const bool any_state = !unresolved_->only_while_active;
   const auto rows =
-      unresolved_->process_id != 0
-          ? ask("select pid from pg_stat_activity where pid = $1 and backend_start = $2::timestamptz",
-                pqxx::params{unresolved_->process_id, unresolved_->started_at})
+      backend.process_id != 0
+          ? ask("select pid from pg_stat_activity where pid = $1 and backend_start = $2::timestamptz "
+                "and ($3::boolean or state = 'active')",
+                pqxx::params{backend.process_id, backend.started_at, any_state})
           : ask("select pid from pg_stat_activity where application_name = $1 and pid <> pg_backend_pid() "
-                "and state not in ('idle', 'disabled')",
-                pqxx::params{marked_name()});
+                "and state not in ('idle', 'disabled') and ($2::boolean or state = 'active')",
+                pqxx::params{marked_name(), any_state});
   if (!rows.empty()) {
     throw DatabaseError{{Fault::reconnect, "",
                          "the server still works on the statement that was cut off (process " +
@@ -212,9 +215,9 @@ void Connection::Access::await_unresolved() {
 
 void Connection::Access::lost(Effect effect, const std::string& message) {
   const bool doubtful = effect == Effect::writes;
-  if (doubtful) unresolved_ = backend_;
+  if (doubtful) unresolved_ = Unresolved{backend_};
   close();
-  throw DatabaseError{{doubtful ? Fault::in_doubt : Fault::reconnect, "", message}};
+  throw DatabaseError{{doubtful ? Fault::in_doubt : Fault::reconnect, "", message, was_cut_off_}};
 }
 
 void Connection::Access::read_notice(std::string_view text) {

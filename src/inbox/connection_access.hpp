@@ -80,6 +80,8 @@ struct Connection::Access {
 
   void open();
   void close() noexcept;
+  /// The last statement was cut off: the next session is not used while the server still works on it.
+  void await_cut_off() { unresolved_ = Unresolved{backend_, true}; }
   const std::string& text_of(const Statement& statement);
 
   config::Database settings;
@@ -102,15 +104,20 @@ struct Connection::Access {
     int process_id = 0;
     std::string started_at;
   };
+  /// A session that was cut off, and until when the next one waits: until it is over, or no longer works.
+  struct Unresolved {
+    Backend backend;
+    bool only_while_active = false;
+  };
   /// A statement's time runs: the socket is shut down at its deadline.
   struct Watched {
     explicit Watched(Access& access) : Watched{access, access.settings.deadline} {}
     Watched(Access& access, std::chrono::milliseconds limit)
-        : dog{access.watchdog}, id{dog.watch(PQsocket(access.raw), std::chrono::steady_clock::now() + limit)} {}
-    ~Watched() { dog.forget(id); }
+        : whose{access}, id{access.watchdog.watch(PQsocket(access.raw), std::chrono::steady_clock::now() + limit)} {}
+    ~Watched() { whose.was_cut_off_ = whose.watchdog.forget(id); }
     Watched(const Watched&) = delete;
     Watched& operator=(const Watched&) = delete;
-    Watchdog& dog;
+    Access& whose;
     std::uint64_t id;
   };
   PGconn* connect(const std::string& options);
@@ -133,7 +140,8 @@ struct Connection::Access {
   std::unordered_map<const Statement*, std::string> texts_;
   std::unordered_map<const Statement*, bool> prepared_;
   Backend backend_;                            ///< of this session
-  std::optional<Backend> unresolved_;          ///< of a session that was cut off while it could have committed
+  std::optional<Unresolved> unresolved_;
+  bool was_cut_off_ = false;                   ///< the last statement, by the watchdog
   bool takes_options_ = true;                  ///< false: a pooler between refuses what a session begins with
   bool is_marked_ = false;                     ///< a pooler between: the session's name is no other slot's
   const std::string mark_ = base::random_uuid().text().substr(0, 8);

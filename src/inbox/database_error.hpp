@@ -20,6 +20,7 @@ struct DatabaseFailure {
   Fault fault = Fault::stop;
   std::string sqlstate;  ///< empty where no server answered
   std::string message;   ///< the server's own sentence: for logs, never for decisions
+  bool was_cut_off = false;  ///< the server had not answered in time, and the connection was ended on this side
 };
 
 /// What an SQLSTATE means; `wrote` says whether the statement could have committed something by itself.

@@ -149,7 +149,7 @@ void DatabaseTransaction::begin_call(CallFrame frame) {
   if (call_point_ > 0) release(std::exchange(call_point_, 0));  // what the call before wrote stays
   frame_ = std::move(frame);
   call_began_ = Clock::now();
-  failed_ = over_ = must_repeat_ = ran_ = lingers_ = lost_in_statement_ = waited_long_ = false;
+  failed_ = over_ = must_repeat_ = ran_ = lingers_ = lost_in_statement_ = was_cut_off_ = waited_long_ = false;
   first_error_.reset();
   misdeed_.reset();
   call_point_ = frame_.alone ? 0 : savepoint();
@@ -167,6 +167,7 @@ CallEnd DatabaseTransaction::end_call() {
   end.lingers = lingers_;
   end.must_repeat = must_repeat_;
   end.lost_in_statement = lost_in_statement_;
+  end.was_cut_off = was_cut_off_;
   if (failed_ || must_repeat_) end.unresolved = first_error_;
   end.misdeed = misdeed_;
   // What the handler left of its savepoints. The call's own stays until it is known that the call is kept.

@@ -125,6 +125,7 @@ class DatabaseTransaction final : public HandlerTransaction {
   bool must_repeat_ = false;
   bool running_ = false;            ///< a statement of the handler's is at the server
   bool lost_in_statement_ = false;  ///< the connection broke meanwhile
+  bool was_cut_off_ = false;        ///< or was ended, because the server had not ended the statement
   bool waited_long_ = false;        ///< connecting took more of the call's time than it has left
   std::optional<SqlError> first_error_;
   std::optional<std::string> misdeed_;

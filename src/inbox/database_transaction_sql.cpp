@@ -232,7 +232,9 @@ void DatabaseTransaction::ended(std::string how) {
 std::unique_ptr<SqlResult> DatabaseTransaction::lost(const DatabaseFailure& failure) {
   SqlError error = error_of(failure);
   error.will_repeat = true;
-  if (std::exchange(running_, false)) lost_in_statement_ = true;
+  // What the server still works on would be in the next try's way: its locks make that fail in its own name.
+  if (failure.was_cut_off) access_.await_cut_off();
+  if (std::exchange(running_, false)) (failure.was_cut_off ? was_cut_off_ : lost_in_statement_) = true;
   return failed(std::move(error));
 }
 

@@ -46,6 +46,7 @@ struct CallEnd {
   bool lingers = false;                ///< what it did to the transaction would be met by other calls in it
   bool must_repeat = false;            ///< the transaction is lost through no fault of the handler's
   bool lost_in_statement = false;      ///< and that with its connection, while a statement of the handler's ran
+  bool was_cut_off = false;            ///< the same, but because the server had not ended it at its deadline
   std::optional<SqlError> unresolved;  ///< a statement failed and was not rolled back
   std::optional<std::string> misdeed;  ///< what it did to transaction or session, to follow "the handler "
 };

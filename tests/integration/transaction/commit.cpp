@@ -417,6 +417,52 @@ TEST_CASE("a connection that breaks in the middle loses everything, and the next
   CHECK(desk.notes() == 10);
 }
 
+TEST_CASE("a statement that the server does not end is cut off, which is no crash, and the next waits for its end") {
+  Desk desk{1};
+  const std::string mark = "/* " + desk.app + " */";
+  desk.begin(0, 1, true, milliseconds{200});
+  CHECK(desk.execute("do $$ " + mark +
+                     " begin perform pg_sleep(60);"
+                     " exception when query_canceled then perform pg_sleep(60); end $$")
+            ->error);
+  const auto cut = desk.transaction->end_call();
+  CHECK(cut.must_repeat);
+  CHECK(cut.was_cut_off);
+  CHECK(!cut.lost_in_statement);
+  desk.transaction->roll_back();
+  desk.begin(0, 1);
+  CHECK(desk.execute("select 1")->error.value().will_repeat);
+  const auto waiting = desk.transaction->end_call();
+  CHECK(waiting.must_repeat);
+  CHECK(!waiting.was_cut_off);
+  CHECK(!waiting.lost_in_statement);
+  desk.transaction->roll_back();
+  const std::string of_ours = " from pg_stat_activity where pid <> pg_backend_pid() and query like '%" + mark + "%'";
+  desk.inbox.database().run("select pg_terminate_backend(pid)" + of_ours);
+  desk.inbox.database().wait_for("the server to end it", "select count(*)" + of_ours, 0);
+  desk.begin(0, 1);
+  CHECK(!desk.execute("select 1")->error);
+  CHECK(!desk.transaction->end_call().must_repeat);
+  CHECK(desk.commit_all().kind == Kind::committed);
+}
+
+TEST_CASE("a connection that somebody else breaks while a statement runs is told as such") {
+  Proxy proxy{port_of(needed("INBOXD_TEST_PG"))};
+  Desk desk{1, "{}", [&](config::Database& settings) { settings.url = url_with_port(settings.url, proxy.port()); }};
+  const std::string sleeping = "select count(*) from pg_stat_activity where query like 'select pg_sleep(60) /* " +
+                               desk.app + "%' and state = 'active'";
+  desk.begin(0, 1);
+  std::thread cutter{[&] {
+    desk.inbox.database().wait_for("it to sleep", sleeping, 1);
+    proxy.cut();
+  }};
+  CHECK(desk.execute("select pg_sleep(60) /* " + desk.app + " */")->error);
+  cutter.join();
+  const auto end = desk.transaction->end_call();
+  CHECK(end.lost_in_statement);
+  CHECK(!end.was_cut_off);
+}
+
 TEST_CASE("a transaction that was cut ends at once and never works again") {
   Desk desk{1};
   desk.begin(0, 1);

@@ -22,6 +22,7 @@ int until_charged(Why why) {
 TEST_CASE("what a handler may have brought about is charged after some tries, what it cannot, never") {
   CHECK(until_charged(Why::ended) == 31);
   CHECK(until_charged(Why::in_statement) == 3);
+  CHECK(until_charged(Why::cut_off) == 10);
   CHECK(until_charged(Why::in_commit) == 5);
   CHECK(until_charged(Why::short_of) == 6);
   CHECK(until_charged(Why::away) == 0);

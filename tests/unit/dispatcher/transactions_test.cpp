@@ -215,6 +215,33 @@ TEST_CASE("an event that breaks the connection each time its statement runs is f
   one_is_charged_for_the_connection(ledger);
 }
 
+TEST_CASE("a server that eighteen times in a row has not ended a statement at its deadline costs no attempt") {
+  Ledger ledger;
+  int cuts = 18;  // after ten of them the events go one by one
+  ledger.at_end = [&](const inbox::CallFrame&) {
+    inbox::CallEnd end;
+    end.must_repeat = end.was_cut_off = cuts-- > 0;
+    if (end.must_repeat) end.unresolved = error_of("08006");
+    return end;
+  };
+  Bank bank{ledger};
+  bank.house.database.add(lease_of(offsets_from(0, 4)));
+  bank.run(2, 2);
+  REQUIRE(bank.handled(4));
+  CHECK(classes_of(ledger).empty());
+}
+
+TEST_CASE("an event whose statement the server never ends at its deadline is found and charged, and it alone") {
+  Ledger ledger;
+  ledger.at_end = [](const inbox::CallFrame& frame) {
+    inbox::CallEnd end;
+    end.must_repeat = end.was_cut_off = has(frame, 3);
+    if (end.must_repeat) end.unresolved = error_of("08006");
+    return end;
+  };
+  one_is_charged_for_the_connection(ledger);
+}
+
 TEST_CASE("an event that breaks the connection at each COMMIT is found and charged, and it alone") {
   Ledger ledger;
   ledger.at_commit = [](const std::multiset<std::int64_t>& written) {
