@@ -56,21 +56,27 @@ std::int64_t drop(Context& context, const std::string& name, inbox::HandlerOwed&
   return dropped;
 }
 
+/// The document says so: what it tells of the handler is not what became of it.
+Answer refused(Document& document, const std::string& why) {
+  document["refused"] = true;
+  return {base::ExitCode::no, document, "handlers retire: " + why};
+}
+
 Answer retire(Context& context, const Arguments& arguments) {
   const std::string name = *arguments.text("handler");
   auto owed = inbox::find_owed(*context.connection, name, long_unseen);
   if (!owed) return unknown(context, name);
   Document document = {{"dry_run", arguments.flag("dry-run")},
+                       {"refused", false},
                        {"handler", name},
                        {"was_retired", owed->is_retired},
                        {"run_by", owed->run_by},
                        {"events", owed->events},
                        {"backfill", owed->backfill}};
   if (!owed->is_retired && !owed->run_by.empty() && !arguments.flag("force")) {
-    return {base::ExitCode::no, document,
-            "handlers retire: " + name + " is run by " + joined(owed->run_by) +
-                "; take it out of the configuration there and reload first (a daemon says what it runs every ten "
-                "seconds), or --force"};
+    return refused(document, name + " is run by " + joined(owed->run_by) +
+                                 "; take it out of the configuration there and reload first (a daemon says what it "
+                                 "runs every ten seconds), or --force");
   }
   if (arguments.flag("dry-run")) return {base::ExitCode::done, document, ""};
   inbox::retire_handler(*context.connection, *owed, context.actor);
@@ -78,8 +84,7 @@ Answer retire(Context& context, const Arguments& arguments) {
   document["dropped"] = drop(context, name, *owed);
   document["interrupted"] = owed->is_retired && is_owed(*owed);
   if (!owed->is_retired) {
-    return {base::ExitCode::no, document,
-            "handlers retire: a daemon that has " + name + " in its configuration has added it again meanwhile"};
+    return refused(document, "a daemon that has " + name + " in its configuration has added it again meanwhile");
   }
   if (!is_owed(*owed)) return {base::ExitCode::done, document, ""};
   return {base::ExitCode::try_again, document,

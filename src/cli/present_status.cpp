@@ -127,6 +127,7 @@ std::string present_handlers(const Document& document, const Look& look) {
 }
 
 std::string present_retired(const Document& document, const Look& look) {
+  if (document.at("refused").get<bool>()) return "";  // the message says all there is to say
   const bool dry_run = document.at("dry_run").get<bool>();
   std::string out = one_line(text_at(document, "handler"));
   if (document.at("was_retired").get<bool>())

@@ -101,6 +101,7 @@ TEST_CASE("a handler that a daemon runs is retired by force alone, one of a daem
   const auto refused = desk.ask("handlers retire", receipt);
   CHECK(refused.code == ExitCode::no);
   CHECK_THAT(refused.message, ContainsSubstring("receipt is run by host-a (process 42)"));
+  CHECK(refused.document.at("refused") == true);
   CHECK(desk.ask("handlers retire", receipt_with("dry-run")).code == ExitCode::no);
   CHECK(inbox::read_routing(inbox.connection()).handlers.size() == 1);
 
@@ -142,6 +143,27 @@ TEST_CASE("what somebody is at when its handler is retired goes when it is free,
   CHECK(second.code == ExitCode::done);
   CHECK(second.document.at("dropped") == 7);
   CHECK(inbox.outstanding() == 0);
+}
+
+TEST_CASE("a handler that a daemon adds again while its events are dropped: the answer says that it is not retired") {
+  Inbox inbox;
+  handler_with_events(inbox, inbox.add_shard("orders"));
+  Desk desk{inbox};
+  const auto daemon = inbox.connect();
+  Session busy{inbox.database().url(), inbox.database().schema()};
+  busy.run("begin");
+  busy.run("select from inbox.delivery for update");
+  desk.context.pause = [&](milliseconds) {
+    busy.run("rollback");
+    config::Handler handler;
+    handler.name = "receipt";
+    inbox::register_handlers(*daemon, {handler});
+    return false;
+  };
+  const auto answer = desk.ask("handlers retire", receipt);
+  CHECK(answer.code == ExitCode::no);
+  CHECK_THAT(answer.message, ContainsSubstring("has added it again meanwhile"));
+  CHECK(answer.document.at("refused") == true);
 }
 
 TEST_CASE("a retired handler that is configured again is a new one: owed by `start`, and nothing of before") {

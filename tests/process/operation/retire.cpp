@@ -33,6 +33,14 @@ TEST_CASE("a handler that left the configuration is retired: owed nothing, and b
   const auto refused = retire();
   CHECK(refused.status == ExitStatus{1, 0});
   CHECK_THAT(refused.err, ContainsSubstring("leaving is run by"));
+  CHECK(nlohmann::json::parse(refused.out).at("refused") == true);
+  for (const auto& arguments :
+       {std::vector<std::string>{"handlers", "retire", "leaving"}, {"handlers", "retire", "leaving", "--yes"}}) {
+    const auto for_people = command(stage.config, arguments);
+    CHECK(for_people.status == ExitStatus{1, 0});
+    CHECK(for_people.out.empty());
+    CHECK_THAT(for_people.err, ContainsSubstring("leaving is run by") && !ContainsSubstring("dropped"));
+  }
 
   stage.config.handlers = alone;
   daemon->write_config(stage.config.text());

@@ -96,3 +96,19 @@ TEST_CASE("what would be done is told apart from what was done") {
   CHECK(present_dead_change(document, {}) ==
         "1,200 dead letters (billing 1,200): 1,199 replayed, 3 of them restored after they had been purged\n");
 }
+
+TEST_CASE("of a handler that is not retired nothing is said that sounds as if it were") {
+  Document document{{"dry_run", false},
+                    {"refused", false},
+                    {"handler", "leaving"},
+                    {"was_retired", false},
+                    {"run_by", {"host-a (process 42)"}},
+                    {"events", 7},
+                    {"dropped", 7},
+                    {"backfill", 0}};
+  CHECK(present_retired(document, {}) == "leaving is retired; 7 events that it was owed are dropped\n");
+  document["refused"] = true;
+  CHECK(present_retired(document, {}).empty());
+  document["dry_run"] = true;
+  CHECK(present_retired(document, {}).empty());
+}
