@@ -148,6 +148,9 @@ class Registration {
   }
 
   void update(const Row& row, const config::Handler& handler) {
+    if (row.name != handler.name) {
+      access_.run_in(tx_, statements::free_handler_name, pqxx::params{row.handler_id, handler.name, actor_});
+    }
     auto aliases = array_of(handler.aliases), topics = array_of(handler.topics), types = array_of(handler.types);
     access_.run_in(
         tx_, statements::update_handler,

@@ -42,12 +42,13 @@ struct Registered {
   bool operator==(const Registered&) const = default;
 };
 
-/// Makes the database's handlers say what the configuration says: adds or changes, never removes; renames by alias. A
-/// configuration that calls a handler by a former name (the old version, in a rolling deploy) leaves it as it is. What
-/// was added or changed is noted in audit. A handler that is new with `start` in the past is owed the events stored
-/// before (table backfill); so is one that was retired, of which nothing that it was owed before is left. One that is
-/// changed is owed by its new topics and types what is stored from now on. Waits for running ingest transactions, for a
-/// bounded time. Returns one for each handler, in order.
+/// Makes the database's handlers say what the configuration says: adds or changes, never removes; renames by alias,
+/// also onto the name of a retired handler, which is kept as `name (retired ID)` then. A configuration that calls a
+/// handler by a former name (the old version, in a rolling deploy) leaves it as it is. What was added or changed is
+/// noted in audit. A handler that is new with `start` in the past is owed the events stored before (table backfill); so
+/// is one that was retired, of which nothing that it was owed before is left. One that is changed is owed by its new
+/// topics and types what is stored from now on. Waits for running ingest transactions, for a bounded time. Returns one
+/// for each handler, in order.
 ///
 /// `before`: as what the same handlers were registered by this process. One that the database has forgotten since, as
 /// after a failover or a restore, comes back under its id, and is owed what it was to begin with: with `start: now`

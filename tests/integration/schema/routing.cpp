@@ -66,6 +66,35 @@ TEST_CASE("a handler that is renamed with an alias keeps its id and its deliveri
   CHECK(inbox.database().text("select handler || ' ' || due from inbox.backlog") == "send-receipt 5");
 }
 
+TEST_CASE("a handler that is renamed onto the name of a retired one keeps its id and its deliveries") {
+  Inbox inbox;
+  auto& database = inbox.database();
+  auto gone = handler_named("receipt");
+  gone.aliases = {"old-receipt"};
+  const auto gone_id = inbox::register_handlers(inbox.connection(), {gone}).at(0).handler_id;
+  const auto id = inbox.add_handler("billing");
+  database.run("update inbox.handler set retired_at = now() where name = 'receipt'");
+  Batch{inbox}.at(inbox.add_shard("orders"), 0).events(5).owe(id).store(inbox.connection());
+  auto renamed = handler_named("receipt");
+  renamed.aliases = {"billing"};
+  const auto registered = inbox::register_handlers(inbox.connection(), {renamed}, "daemon on pod-1").at(0);
+  CHECK(registered.handler_id == id);
+  CHECK_FALSE(registered.is_new);
+  CHECK(registered.change == "name: billing -> receipt; aliases: none -> billing");
+  CHECK(database.text("select handler || ' ' || due from inbox.backlog") == "receipt 5");
+  const std::string freed = "receipt (retired " + std::to_string(gone_id) + ")";
+  CHECK(database.text("select name from inbox.handler where retired_at is not null") == freed);
+  CHECK(database.number("select count(*) from inbox.audit where actor = 'daemon on pod-1' and target = '" + freed +
+                        "' and detail -> 'old' ->> 'name' = 'receipt'") == 1);
+
+  // The same again changes nothing, an instance with the old configuration finds it, and the retired one is nobody's.
+  CHECK(inbox::register_handlers(inbox.connection(), {renamed}).at(0).change.empty());
+  const auto back = inbox::register_handlers(inbox.connection(), {handler_named("billing")}).at(0);
+  CHECK(back.handler_id == id);
+  CHECK(back.has_former_name);
+  CHECK(inbox::register_handlers(inbox.connection(), {handler_named("old-receipt")}).at(0).handler_id != gone_id);
+}
+
 TEST_CASE("in a rolling deploy of a rename the old configuration finds the handler under its new name and leaves it") {
   Inbox inbox;
   auto old_one = handler_named("mail-receipt");
