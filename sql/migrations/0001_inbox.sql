@@ -227,7 +227,8 @@ create table inbox.instance (
   last_seen_at timestamptz not null default clock_timestamp(),
   stopped_at   timestamptz,
   trouble      text, -- what it cannot do now, in a sentence: brokers that do not answer, a topic that they do not know
-  handlers     int[] not null default '{}'  -- those that it runs
+  handlers     int[] not null default '{}', -- those that it runs, as of its last sign of life
+  taken_up     int[] not null default '{}'  -- those of the configuration that it has registered last
 );
 
 create table inbox.audit (

@@ -62,6 +62,16 @@ Answer refused(Document& document, const std::string& why) {
   return {base::ExitCode::no, document, "handlers retire: " + why};
 }
 
+bool is_kept(const inbox::HandlerOwed& handler, bool force) {
+  return !force && !handler.is_retired && !handler.run_by.empty();
+}
+
+std::string run_by_text(const std::string& name, const inbox::HandlerOwed& handler) {
+  return name + " is run by " + joined(handler.run_by) +
+         "; take it out of the configuration there and reload first (a daemon says what it runs every ten seconds), "
+         "or --force";
+}
+
 Answer retire(Context& context, const Arguments& arguments) {
   const std::string name = *arguments.text("handler");
   auto owed = inbox::find_owed(*context.connection, name, long_unseen);
@@ -73,14 +83,18 @@ Answer retire(Context& context, const Arguments& arguments) {
                        {"run_by", owed->run_by},
                        {"events", owed->events},
                        {"backfill", owed->backfill}};
-  if (!owed->is_retired && !owed->run_by.empty() && !arguments.flag("force")) {
-    return refused(document, name + " is run by " + joined(owed->run_by) +
-                                 "; take it out of the configuration there and reload first (a daemon says what it "
-                                 "runs every ten seconds), or --force");
-  }
+  const bool force = arguments.flag("force");
+  if (is_kept(*owed, force)) return refused(document, run_by_text(name, *owed));
   if (arguments.flag("dry-run")) return {base::ExitCode::done, document, ""};
-  inbox::retire_handler(*context.connection, *owed, context.actor);
-  owed->is_retired = true;
+  const auto unless_seen = force ? std::nullopt : std::optional<std::chrono::seconds>{long_unseen};
+  if (inbox::retire_handler(*context.connection, *owed, context.actor, unless_seen))
+    owed->is_retired = true;
+  else
+    owed = inbox::find_owed(*context.connection, name, long_unseen).value_or(*owed);
+  if (is_kept(*owed, force)) {  // a daemon has taken it up since we looked
+    document["run_by"] = owed->run_by;
+    return refused(document, run_by_text(name, *owed));
+  }
   document["dropped"] = drop(context, name, *owed);
   document["interrupted"] = owed->is_retired && is_owed(*owed);
   if (!owed->is_retired) {

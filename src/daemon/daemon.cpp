@@ -1,7 +1,5 @@
 #include "daemon/daemon.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "plugin/traced.hpp"
@@ -13,12 +11,6 @@ namespace {
 constexpr std::chrono::seconds last_records{2};
 constexpr std::chrono::seconds last_statement{1};
 
-std::string host_name() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
 }  // namespace
 
 Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::Logger& log)
@@ -28,11 +20,8 @@ Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::
       settler_{settings.database, owner, watchdog_, log},
       dispatcher_{settings.dispatch, settings.database, owner, watchdog_, settler_, log},
       consumer_{settings, owner, dispatcher_, watchdog_, log, settings.tracing.is_off() ? nullptr : tracer_.get()},
-      maintenance_{settings,
-                   {owner, host_name(), static_cast<int>(getpid())},
-                   [this] { return consumer_.board().trouble(std::chrono::steady_clock::now()); },
-                   watchdog_,
-                   log} {}
+      maintenance_{settings, identity_of(owner),
+                   [this] { return consumer_.board().trouble(std::chrono::steady_clock::now()); }, watchdog_, log} {}
 
 std::optional<base::Problem> Daemon::start(std::vector<dispatcher::HandlerSetup> handlers) {
   tracer_->start();

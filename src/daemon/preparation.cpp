@@ -94,12 +94,6 @@ class NotingMissing final : public inbox::SqlDescriber {
   bool is_missing_ = false;
 };
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
-
 std::optional<Refusal> make_days(inbox::Connection& connection, base::Logger& log) {
   try {
     inbox::make_partitions(connection, partition_days_ahead);
@@ -126,6 +120,12 @@ void tell(const inbox::Registered& registered, const config::Handler& handler, b
 
 }  // namespace
 
+inbox::InstanceIdentity identity_of(const base::Uuid& instance_id) {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  return {instance_id, host.data(), static_cast<int>(getpid())};
+}
+
 std::optional<Refusal> prepare_database(inbox::Connection& connection, const config::Settings& settings, bool migrate,
                                         const inbox::Watchdog& watchdog, base::Logger& log) {
   if (auto refusal = wait_for(connection, settings, watchdog, log)) return refusal;
@@ -143,9 +143,10 @@ std::optional<Refusal> prepare_database(inbox::Connection& connection, const con
 namespace {
 
 /// Handlers into the database, and what it knows of them out of it.
-void register_all(inbox::Connection& connection, const std::vector<config::Handler>& handlers, base::Logger& log,
-                  bool& is_done, std::vector<dispatcher::HandlerSetup>& out) {
-  const auto registered = inbox::register_handlers(connection, handlers, "daemon on " + host_name());
+void register_all(inbox::Connection& connection, const std::vector<config::Handler>& handlers,
+                  const inbox::InstanceIdentity& instance, base::Logger& log, bool& is_done,
+                  std::vector<dispatcher::HandlerSetup>& out) {
+  const auto registered = inbox::register_handlers(connection, handlers, "daemon on " + instance.host, {}, instance);
   is_done = true;
   for (std::size_t i = 0; i < registered.size(); ++i) {
     out[i].handler_id = registered[i].handler_id;
@@ -163,13 +164,14 @@ void register_all(inbox::Connection& connection, const std::vector<config::Handl
 
 /// Registers; where it is not known whether that was done, again until it is, or the database has not said so for long:
 /// once more changes nothing, and a reload must not be refused by which all instances route already.
-void put_into_database(inbox::Connection& connection, const config::Settings& settings, const inbox::Watchdog& watchdog,
-                       base::Logger& log, PreparedHandlers& out) {
+void put_into_database(inbox::Connection& connection, const config::Settings& settings,
+                       const inbox::InstanceIdentity& instance, const inbox::Watchdog& watchdog, base::Logger& log,
+                       PreparedHandlers& out) {
   std::optional<std::chrono::steady_clock::time_point> end;
   bool may_be_done = false;
   while (true) {
     try {
-      return register_all(connection, settings.handlers, log, may_be_done, out.handlers);
+      return register_all(connection, settings.handlers, instance, log, may_be_done, out.handlers);
     } catch (...) {
       const auto failure = inbox::describe(std::current_exception());
       may_be_done = may_be_done || failure.fault == inbox::Fault::in_doubt;
@@ -205,7 +207,8 @@ std::optional<base::Problem> connections_problem(const std::vector<Writer>& writ
 }
 
 PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::Settings& settings,
-                                  inbox::Watchdog& watchdog, base::Logger& log) {
+                                  const inbox::InstanceIdentity& instance, inbox::Watchdog& watchdog,
+                                  base::Logger& log) {
   const std::vector<config::Handler>& handlers = settings.handlers;
   PreparedHandlers out;
   const auto search_path = plugin::default_search_path();
@@ -213,15 +216,15 @@ PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::S
   auto database = inbox::database_describer(settings.database, watchdog, log);
   for (const config::Handler& handler : handlers) {
     NotingMissing describer{*database};
-    auto instance = plugin::load(handler, search_path, log, &describer);
-    if (!instance) {
+    auto loaded = plugin::load(handler, search_path, log, &describer);
+    if (!loaded) {
       out.refusal = Refusal{describer.is_missing() ? ExitCode::try_again : ExitCode::configuration,
-                            "handler " + handler.name + ": " + instance.problem().message};
+                            "handler " + handler.name + ": " + loaded.problem().message};
       return out;
     }
     dispatcher::HandlerSetup setup;
     setup.settings = handler;
-    setup.instance = std::move(instance).value();
+    setup.instance = std::move(loaded).value();
     out.handlers.push_back(std::move(setup));
   }
   database.reset();
@@ -233,18 +236,19 @@ PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::S
     out.refusal = Refusal{ExitCode::configuration, problem->message};
     return out;
   }
-  put_into_database(connection, settings, watchdog, log, out);
+  put_into_database(connection, settings, instance, watchdog, log, out);
   connection.close();  // until the next reload; `--until-idle` has its place
   return out;
 }
 
-PreparedHandlers prepare(inbox::Connection& connection, const config::Settings& settings, bool migrate,
-                         inbox::Watchdog& watchdog, base::Logger& log) {
+PreparedHandlers prepare(inbox::Connection& connection, const config::Settings& settings,
+                         const inbox::InstanceIdentity& instance, bool migrate, inbox::Watchdog& watchdog,
+                         base::Logger& log) {
   if (auto refusal = prepare_database(connection, settings, migrate, watchdog, log)) return {{}, std::move(refusal)};
   const auto end = std::chrono::steady_clock::now() + settings.database.deadline;
   base::Repeats repeats;
   while (true) {
-    auto prepared = prepare_handlers(connection, settings, watchdog, log);
+    auto prepared = prepare_handlers(connection, settings, instance, watchdog, log);
     const auto now = std::chrono::steady_clock::now();
     const bool may_come = prepared.refusal && prepared.refusal->code == ExitCode::try_again;
     if (!may_come || now >= end || watchdog.is_over(now)) return prepared;

@@ -6,9 +6,11 @@
 #include "base/exit_code.hpp"
 #include "base/log.hpp"
 #include "base/result.hpp"
+#include "base/uuid.hpp"
 #include "config/settings.hpp"
 #include "dispatcher/dispatcher.hpp"
 #include "inbox/connection.hpp"
+#include "inbox/upkeep.hpp"
 
 namespace inboxd::daemon {
 
@@ -31,19 +33,25 @@ struct Writer {
 /// Whether there are connections enough for all (database.connections).
 std::optional<base::Problem> connections_problem(const std::vector<Writer>& writers, const config::Settings& settings);
 
-/// Loads the plugin of every configured handler and puts the handlers into the database. All of it or nothing: a
-/// plugin that is refused leaves the database as it was. Where a statement names what the database does not have, the
-/// refusal says `try_again`: whoever makes the application's tables may not have come to it yet. One connection is open
-/// at a time, `connection` or the one that statements are read over, and none when this returns.
+/// This process, as the database knows it.
+inbox::InstanceIdentity identity_of(const base::Uuid& instance_id);
+
+/// Loads the plugin of every configured handler and puts the handlers into the database, where `instance` is known from
+/// then on to have taken them up. All of it or nothing: a plugin that is refused leaves the database as it was. Where a
+/// statement names what the database does not have, the refusal says `try_again`: whoever makes the application's
+/// tables may not have come to it yet. One connection is open at a time, `connection` or the one that statements are
+/// read over, and none when this returns.
 struct PreparedHandlers {
   std::vector<dispatcher::HandlerSetup> handlers;
   std::optional<Refusal> refusal;
 };
 PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::Settings& settings,
-                                  inbox::Watchdog& watchdog, base::Logger& log);
+                                  const inbox::InstanceIdentity& instance, inbox::Watchdog& watchdog,
+                                  base::Logger& log);
 
 /// Both, for a start: what a handler's statement names and the database does not have yet is waited for as long, too.
-PreparedHandlers prepare(inbox::Connection& connection, const config::Settings& settings, bool migrate,
-                         inbox::Watchdog& watchdog, base::Logger& log);
+PreparedHandlers prepare(inbox::Connection& connection, const config::Settings& settings,
+                         const inbox::InstanceIdentity& instance, bool migrate, inbox::Watchdog& watchdog,
+                         base::Logger& log);
 
 }  // namespace inboxd::daemon

@@ -9,10 +9,11 @@ namespace inboxd::daemon {
 
 using namespace std::chrono_literals;
 
-Reload::Reload(config::Settings& settings, std::string file, inbox::Connection& connection, inbox::Watchdog& watchdog,
-               Daemon& daemon, base::Logger& log)
+Reload::Reload(config::Settings& settings, std::string file, inbox::InstanceIdentity instance,
+               inbox::Connection& connection, inbox::Watchdog& watchdog, Daemon& daemon, base::Logger& log)
     : settings_{settings},
       file_{std::move(file)},
+      instance_{std::move(instance)},
       connection_{connection},
       watchdog_{watchdog},
       daemon_{daemon},
@@ -45,7 +46,7 @@ std::optional<Reload::Read> Reload::read(const config::Settings& before) {
   }
   config::Settings next = before;  // what needs a restart stays
   next.handlers = loaded.settings.handlers;
-  auto prepared = prepare_handlers(connection_, next, watchdog_, log_);
+  auto prepared = prepare_handlers(connection_, next, instance_, watchdog_, log_);
   if (prepared.refusal) {
     log_.error("daemon: reload refused, the old configuration stays", {{"reason", prepared.refusal->message}});
     return std::nullopt;

@@ -19,8 +19,8 @@ namespace inboxd::daemon {
 class Reload final {
  public:
   /// `connection` is used by nobody else from now on; where `watchdog` cuts it, a running reload is refused at once.
-  Reload(config::Settings& settings, std::string file, inbox::Connection& connection, inbox::Watchdog& watchdog,
-         Daemon& daemon, base::Logger& log);
+  Reload(config::Settings& settings, std::string file, inbox::InstanceIdentity instance, inbox::Connection& connection,
+         inbox::Watchdog& watchdog, Daemon& daemon, base::Logger& log);
   /// Waits for one that runs.
   ~Reload() = default;
   Reload(const Reload&) = delete;
@@ -44,6 +44,7 @@ class Reload final {
 
   config::Settings& settings_;
   const std::string file_;
+  const inbox::InstanceIdentity instance_;
   inbox::Connection& connection_;
   inbox::Watchdog& watchdog_;
   Daemon& daemon_;

@@ -39,10 +39,11 @@ ExitCode refuse(const Refusal& refusal, base::Logger& log) {
 
 /// All that a start waits for: the database, migrations, plugins. In a thread of its own, so that a stop ends it at
 /// once.
-PreparedHandlers prepare_aside(inbox::Connection& connection, const config::Settings& settings, bool migrate,
-                               inbox::Watchdog& watchdog, base::Logger& log) {
+PreparedHandlers prepare_aside(inbox::Connection& connection, const config::Settings& settings,
+                               const inbox::InstanceIdentity& instance, bool migrate, inbox::Watchdog& watchdog,
+                               base::Logger& log) {
   auto preparing =
-      std::async(std::launch::async, [&] { return prepare(connection, settings, migrate, watchdog, log); });
+      std::async(std::launch::async, [&] { return prepare(connection, settings, instance, migrate, watchdog, log); });
   while (preparing.wait_for(0s) != std::future_status::ready) {
     if (!wait_for_stop(short_turn)) continue;
     let_second_stop_exit();
@@ -77,7 +78,7 @@ ExitCode serve(const config::Settings& given, const RunOptions& options, base::L
   }
   inbox::Watchdog watchdog;
   inbox::Connection connection{settings.database, "control", watchdog, log};
-  auto prepared = prepare_aside(connection, settings, options.migrate, watchdog, log);
+  auto prepared = prepare_aside(connection, settings, identity_of(owner), options.migrate, watchdog, log);
   if (prepared.refusal) return refuse(*prepared.refusal, log);
 
   auto owned = std::make_unique<Daemon>(settings, owner, log);
@@ -96,7 +97,7 @@ ExitCode serve(const config::Settings& given, const RunOptions& options, base::L
                                {"topics", settings.topics.size()}});
 
   UntilIdle until_idle{settings, watchdog, log};
-  Reload reload{settings, options.config_file, connection, watchdog, daemon, log};
+  Reload reload{settings, options.config_file, identity_of(owner), connection, watchdog, daemon, log};
   auto next_rates = Clock::now() + rates_every;
   auto next_alive = Clock::now();
   auto last_status = Clock::now();

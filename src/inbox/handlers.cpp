@@ -182,6 +182,20 @@ void forget_retired(Connection& connection, const std::vector<config::Handler>& 
   }
 }
 
+ArrayParameter ids_of(const std::vector<Registered>& handlers) {
+  ArrayParameter out{Type::int4};
+  for (const Registered& handler : handlers) out.add(handler.handler_id);
+  return out;
+}
+
+void take_up(Connection::Access& access, pqxx::work& tx, const InstanceIdentity& instance,
+             const std::vector<Registered>& handlers) {
+  auto ids = ids_of(handlers);
+  access.run_in(
+      tx, statements::instance_takes_up,
+      pqxx::params{instance.instance_id.text(), instance.host, INBOXD_VERSION, instance.process_id, ids.finish()});
+}
+
 }  // namespace
 
 Routing read_routing(Connection& connection) {
@@ -201,7 +215,8 @@ bool matches(std::string_view name, const std::vector<std::string>& patterns) {
 }
 
 std::vector<Registered> register_handlers(Connection& connection, const std::vector<config::Handler>& handlers,
-                                          const std::string& actor, const std::vector<Registered>& before) {
+                                          const std::string& actor, const std::vector<Registered>& before,
+                                          const std::optional<InstanceIdentity>& taken_up_by) {
   auto& access = connection.access();
   std::vector<Registered> out;
   forget_retired(connection, handlers);
@@ -217,6 +232,7 @@ std::vector<Registered> register_handlers(Connection& connection, const std::vec
     if (changed) access.run_in(tx, statements::next_routing_version, {});
     const auto version = access.run_in(tx, statements::routing_version, {})[0][0].as<std::int64_t>();
     for (Registered& one : out) one.routing_version = version;
+    if (taken_up_by) take_up(access, tx, *taken_up_by, out);
     return true;
   });
   return out;
@@ -224,12 +240,21 @@ std::vector<Registered> register_handlers(Connection& connection, const std::vec
 
 bool are_registered(Connection& connection, const std::vector<Registered>& handlers) {
   if (handlers.empty()) return true;
-  ArrayParameter ids{Type::int4};
-  for (const Registered& handler : handlers) ids.add(handler.handler_id);
+  auto ids = ids_of(handlers);
   return connection.access()
       .run(statements::are_registered, pqxx::params{handlers.front().routing_version, ids.finish()},
            Effect::reads)[0][0]
       .as<bool>();
+}
+
+std::vector<std::string> retired_of(Connection& connection, const std::vector<Registered>& handlers) {
+  std::vector<std::string> out;
+  if (handlers.empty()) return out;
+  auto ids = ids_of(handlers);
+  for (const auto& row : connection.access().run(statements::retired_of, pqxx::params{ids.finish()}, Effect::reads)) {
+    out.push_back(row[0].as<std::string>());
+  }
+  return out;
 }
 
 std::optional<std::int64_t> backfill_bite(Connection& connection, int bite_events) {

@@ -7,6 +7,7 @@
 #include "config/settings.hpp"
 #include "event/event.hpp"
 #include "inbox/connection.hpp"
+#include "inbox/upkeep.hpp"
 
 namespace inboxd::inbox {
 
@@ -53,12 +54,19 @@ struct Registered {
 /// `before`: as what the same handlers were registered by this process. One that the database has forgotten since, as
 /// after a failover or a restore, comes back under its id, and is owed what it was to begin with: with `start: now`
 /// what was stored since it was new. An id that is another then says that somebody else has put it back as a new one.
+///
+/// `taken_up_by`: the process that is about to run them, which is known with their registration, so that nobody retires
+/// one for want of a daemon that runs it.
 std::vector<Registered> register_handlers(Connection& connection, const std::vector<config::Handler>& handlers,
                                           const std::string& actor = "daemon",
-                                          const std::vector<Registered>& before = {});
+                                          const std::vector<Registered>& before = {},
+                                          const std::optional<InstanceIdentity>& taken_up_by = std::nullopt);
 
 /// Whether the database knows of that registration still.
 bool are_registered(Connection& connection, const std::vector<Registered>& handlers);
+
+/// Names of those that somebody has retired meanwhile.
+std::vector<std::string> retired_of(Connection& connection, const std::vector<Registered>& handlers);
 
 /// Turns one bite of owed history into deliveries; returns the events it went through, 0 where nothing is left to do.
 std::optional<std::int64_t> backfill_bite(Connection& connection, int bite_events);

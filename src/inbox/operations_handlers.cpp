@@ -26,13 +26,16 @@ std::optional<HandlerOwed> find_owed(Connection& connection, const std::string& 
   return out;
 }
 
-bool retire_handler(Connection& connection, const HandlerOwed& owed, const std::string& actor) {
+bool retire_handler(Connection& connection, const HandlerOwed& owed, const std::string& actor,
+                    std::optional<std::chrono::seconds> unless_seen_within) {
   auto& access = connection.access();
   bool retired = false;
+  std::optional<std::int64_t> seconds;
+  if (unless_seen_within) seconds = unless_seen_within->count();
   access.transaction([&](pqxx::work& tx) {
     access.run_in(tx, statements::set_lock_timeout, pqxx::params{routing_lock_timeout});
     access.run_in(tx, statements::lock_routing, {});
-    const pqxx::params parameters{owed.handler_id, actor, owed.events, owed.backfill};
+    const pqxx::params parameters{owed.handler_id, actor, owed.events, owed.backfill, seconds};
     retired = !access.run_in(tx, statements::op_handler_retire, parameters).empty();
     if (retired) access.run_in(tx, statements::next_routing_version, {});
     return retired;

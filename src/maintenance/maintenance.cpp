@@ -119,19 +119,49 @@ void Maintenance::sign_of_life() {
     const std::lock_guard lock{mutex_};
     for (const auto& registered : registered_) handlers.push_back(registered.handler_id);
   }
-  inbox::instance_seen(connection_, identity_, false, trouble_(), handlers);
+  inbox::instance_seen(connection_, identity_, false, trouble(), handlers);
 }
 
-/// After a failover to a standby that had not heard of a handler yet, or a restore, nothing is owed to it.
+std::optional<std::string> Maintenance::trouble() const {
+  std::string out = trouble_().value_or("");
+  for (const std::string& name : retired_) {
+    out.append(out.empty() ? "" : "; ").append("handler " + name + " runs here, but is retired and owed nothing");
+  }
+  return out.empty() ? std::nullopt : std::optional{out};
+}
+
 void Maintenance::keep_handlers() {
   std::unique_lock lock{mutex_};
   const auto handlers = handlers_;
   const auto registered = registered_;
   lock.unlock();
-  if (inbox::are_registered(connection_, registered)) return;
+  if (!inbox::are_registered(connection_, registered)) put_back(handlers, registered);
+  look_for_retired(registered);
+}
+
+/// Somebody has retired one by force, or while no sign of life came from here. It is not put back: that would undo what
+/// was asked for. Whoever wants it back reloads.
+void Maintenance::look_for_retired(const std::vector<inbox::Registered>& registered) {
+  auto retired = inbox::retired_of(connection_, registered);
+  if (retired == retired_) return;
+  for (const std::string& name : retired) {
+    if (std::find(retired_.begin(), retired_.end(), name) != retired_.end()) continue;
+    log_.error(
+        "maintenance: a handler that this process runs is retired and owed nothing; take it out of the configuration, "
+        "or reload to add it again",
+        {{"handler", name}});
+  }
+  retired_ = std::move(retired);
+  sign_of_life();
+}
+
+/// After a failover to a standby that had not heard of a handler yet, or a restore, nothing is owed to it.
+void Maintenance::put_back(const std::vector<config::Handler>& handlers,
+                           const std::vector<inbox::Registered>& registered) {
   log_.error("maintenance: the database was set back behind the registration of handlers; they are put back",
              {{"handlers", handlers.size()}});
-  const auto again = inbox::register_handlers(connection_, handlers, "daemon on " + identity_.host, registered);
+  const auto again =
+      inbox::register_handlers(connection_, handlers, "daemon on " + identity_.host, registered, identity_);
   for (std::size_t i = 0; i < again.size(); ++i) {
     if (again[i].handler_id != registered[i].handler_id) {
       log_.error(
@@ -148,7 +178,7 @@ void Maintenance::keep_handlers() {
           {{"handler", again[i].name}, {"change", again[i].change}});
     }
   }
-  lock.lock();
+  const std::lock_guard lock{mutex_};
   if (registered_ == registered) registered_ = again;  // not where a reload came in between
 }
 

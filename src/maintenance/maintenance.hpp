@@ -4,6 +4,8 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -66,6 +68,9 @@ class Maintenance final {
   bool is_stopping();
   void sign_of_life();
   void keep_handlers();
+  void put_back(const std::vector<config::Handler>& handlers, const std::vector<inbox::Registered>& registered);
+  void look_for_retired(const std::vector<inbox::Registered>& registered);
+  std::optional<std::string> trouble() const;
   void backfill();
   void make_partitions();
   void purge();
@@ -93,11 +98,12 @@ class Maintenance final {
   Seen seen_;
   std::vector<config::Handler> handlers_;
   std::vector<inbox::Registered> registered_;  ///< one for each of them
-  Clock::time_point look_again_{};             ///< the thread's own, like the next four
+  Clock::time_point look_again_{};             ///< the thread's own, like the next five
   Clock::time_point turn_ends_{};
   bool has_more_ = false;                      ///< the chore's turn ended before its work did
   std::int64_t backfilled_ = 0;                ///< events since it was last said
   Pinned pinned_;
+  std::vector<std::string> retired_;  ///< of our handlers, as last seen
   std::atomic<std::int64_t> last_moved_{0};
   std::atomic<bool> failed_{false};
   std::thread thread_;

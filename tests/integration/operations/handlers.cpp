@@ -1,6 +1,7 @@
 // Handlers that are retired: what they are owed goes, what they did stays, and they come back as new ones.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <future>
 
 #include "integration/operations/ask.hpp"
 
@@ -119,6 +120,56 @@ TEST_CASE("a handler that a daemon runs is retired by force alone, one of a daem
     CHECK(desk.ask("handlers retire", receipt).code == ExitCode::done);
   }
   CHECK(inbox::read_routing(inbox.connection()).handlers.empty());
+}
+
+TEST_CASE("a handler that a daemon takes up is kept from its registration on, also by one that changes nothing") {
+  Inbox inbox;
+  inbox.add_handler("receipt");
+  const inbox::InstanceIdentity daemon{inbox.owner, "host-a", 42};
+  inbox::instance_seen(inbox.connection(), daemon, false);
+  const auto version = inbox.routing_version();
+  const auto reload_with = [&](const std::string& name) {
+    config::Handler handler;
+    handler.name = name;
+    inbox::register_handlers(inbox.connection(), {handler}, "test", {}, daemon);
+  };
+  reload_with("receipt");
+  CHECK(inbox.routing_version() == version);
+  inbox::instance_seen(inbox.connection(), daemon, false);  // that was under way, with the handlers of before
+  Desk desk{inbox};
+  const auto refused = desk.ask("handlers retire", receipt);
+  CHECK(refused.code == ExitCode::no);
+  CHECK_THAT(refused.message, ContainsSubstring("receipt is run by host-a (process 42)"));
+  reload_with("another");
+  CHECK(desk.ask("handlers retire", receipt).code == ExitCode::done);
+}
+
+TEST_CASE("a handler that a daemon takes up between the look and the retirement is not retired") {
+  Inbox inbox;
+  auto& database = inbox.database();
+  handler_with_events(inbox, inbox.add_shard("orders"));
+  Session registering{database.url(), database.schema()};
+  const std::string lock = "1768841848, 'inbox.routing'::regclass::oid::int";
+  registering.run("begin");
+  registering.run("select pg_advisory_xact_lock(" + lock + ")");
+  registering.run(
+      "insert into inbox.instance (instance_id, host, version, process_id, taken_up) "
+      "select gen_random_uuid(), 'host-a', '1', 42, array_agg(handler_id) from inbox.handler");
+  const auto elsewhere = inbox.connect();
+  Desk desk{inbox};
+  desk.context.connection = elsewhere.get();
+  auto answer = std::async(std::launch::async, [&] { return desk.ask("handlers retire", receipt); });
+  database.wait_for("it waits for the registration",
+                    "select count(*) from pg_locks where locktype = 'advisory' and classid = 1768841848 "
+                    "and objid = 'inbox.routing'::regclass::oid and not granted",
+                    1);
+  registering.run("commit");
+  const auto refused = answer.get();
+  CHECK(refused.code == ExitCode::no);
+  CHECK_THAT(refused.message, ContainsSubstring("receipt is run by host-a (process 42)"));
+  CHECK(refused.document.at("run_by").size() == 1);
+  CHECK(inbox.outstanding() == 7);
+  CHECK(inbox::read_routing(inbox.connection()).handlers.size() == 1);
 }
 
 TEST_CASE("what somebody is at when its handler is retired goes when it is free, and interrupted it goes on later") {

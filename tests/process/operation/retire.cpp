@@ -6,6 +6,7 @@
 
 #include "process/support/stage.hpp"
 #include "support/http.hpp"
+#include "support/wait.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -27,8 +28,6 @@ TEST_CASE("a handler that left the configuration is retired: owed nothing, and b
   stage.produce(20);
   stage.wait_done();
   stage.wait_done("leaving");
-  stage.database.wait_for("the daemon has said what it runs",
-                          "select count(*) from inbox.instance where cardinality(handlers) = 2", 1);
   const auto retire = [&] { return command(stage.config, {"handlers", "retire", "leaving", "--yes", "--json"}); };
   const auto refused = retire();
   CHECK(refused.status == ExitStatus{1, 0});
@@ -74,4 +73,44 @@ TEST_CASE("a handler that left the configuration is retired: owed nothing, and b
       "where name = 'leaving' and outcome = 'done'",
       60);
   CHECK(stage.wait_done().is_perfect());
+}
+
+TEST_CASE("a handler that a reload has added back is not retired but by force, and its daemon says so then") {
+  Stage stage{1};
+  const auto alone = stage.config.handlers;
+  auto both = alone;
+  both.push_back(both.front());
+  both.back().name = "leaving";
+  stage.config.handlers = both;
+  auto daemon = stage.start();
+  int reloads = 0;
+  const auto reload_with = [&](const std::vector<HandlerText>& handlers) {
+    stage.config.handlers = handlers;
+    daemon->write_config(stage.config.text());
+    daemon->process().signal(SIGHUP);
+    daemon->wait_log("daemon: reloaded", ++reloads);
+  };
+  reload_with(alone);
+  stage.database.wait_for("the daemon has said that it runs one",
+                          "select count(*) from inbox.instance where cardinality(handlers) = 1", 1);
+  reload_with(both);
+  const auto refused = command(stage.config, {"handlers", "retire", "leaving", "--yes"});
+  CHECK(refused.status == ExitStatus{1, 0});
+  CHECK_THAT(refused.err, ContainsSubstring("leaving is run by"));
+
+  CHECK(command(stage.config, {"handlers", "retire", "leaving", "--yes", "--force"}).status == ExitStatus{0, 0});
+  daemon->wait_log("a handler that this process runs is retired");
+  const auto verdict = [&] {
+    const auto status = command(stage.config, {"status", "--json"});
+    return nlohmann::json::parse(status.out).at("verdict").get<std::string>();
+  };
+  wait_until("status says so",
+             [&] { return verdict().ends_with("handler leaving runs here, but is retired and owed nothing"); });
+  CHECK(stage.database.number("select count(*) from inbox.handler where retired_at is not null") == 1);
+
+  reload_with(both);
+  stage.produce(5);
+  CHECK(stage.wait_done("leaving").is_perfect());
+  wait_until("all is well again", [&] { return verdict() == "all is well"; });
+  CHECK(daemon->count_in_log("a handler that this process runs is retired") == 1);
 }
