@@ -109,17 +109,17 @@ TEST_CASE("three instances that are killed, stopped past their lease and cut off
                     keys("group: 20"))};
   stage.migrate();
   Chaos chaos{stage, Catch::getSeed()};
-  const std::int64_t events = is_long() ? 100'000 : 20'000;
+  const std::int64_t events = 100'000;
   {
-    Load load{stage, is_long() ? 3'000 : 1'500};
+    Load load{stage, 3'000};
     while (load.produced() < events) {
       chaos.strike();
       load.wait_for_more(events / 100);
     }
     load.finish();
   }
-  const Tally set = stage.wait_done("set", milliseconds{120'000});
-  const Tally single = stage.wait_done("single", milliseconds{120'000});
+  const Tally set = stage.wait_done("set", milliseconds{240'000});
+  const Tally single = stage.wait_done("single", milliseconds{240'000});
   WARN(chaos.kills << " kills, " << chaos.stops << " stops, " << chaos.cuts << " cuts, " << chaos.commits_cut()
                    << " of them at COMMIT; set: " << set.text() << "; single: " << single.text());
   CHECK(set.is_perfect());
