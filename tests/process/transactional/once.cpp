@@ -8,7 +8,6 @@
 #include "process/support/application.hpp"
 #include "process/support/load.hpp"
 #include "process/support/stage.hpp"
-#include "support/environment.hpp"
 #include "support/proxy.hpp"
 
 using namespace inboxd;
