@@ -9,6 +9,9 @@
 
 namespace inboxd::support {
 
+/// What a call writes where it does not matter.
+inline constexpr const char* insert_all = "insert into note (id, text) select event_id, body->>'order' from events";
+
 /// A claimed run and a worker's transactions, beside a table `note (id uuid, text text, number bigint)` of an
 /// application's own in schema `app` (the test's name for it).
 class Desk final {
@@ -70,6 +73,14 @@ class Desk final {
     inbox.database().run("create constraint trigger deferred after insert on " + app +
                          ".note deferrable initially deferred for each row when (" + when + ") execute function " +
                          app + ".deferred()");
+  }
+  /// What the daemon records in table outcome fails with that SQLSTATE, until trigger `no` is dropped.
+  void refuse_outcomes(const std::string& sqlstate) {
+    inbox.database().run("create function " + app +
+                         ".no() returns trigger language plpgsql as $$ begin raise 'no' using errcode = '" + sqlstate +
+                         "'; end $$");
+    inbox.database().run("create trigger no before insert on inbox.outcome for each row execute function " + app +
+                         ".no()");
   }
   /// What is settled when events [first, end) are done.
   inbox::Settlement done(std::size_t first, std::size_t end) const {

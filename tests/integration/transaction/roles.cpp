@@ -14,8 +14,6 @@ using Kind = inbox::CommitEnd::Kind;
 
 namespace {
 
-constexpr const char* insert_all = "insert into note (id, text) select event_id, body->>'order' from events";
-
 /// A role without rights on the inbox, for the time of a test.
 class Role final {
  public:
