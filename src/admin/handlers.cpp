@@ -2,6 +2,7 @@
 
 #include "admin/operations.hpp"
 #include "admin/status.hpp"
+#include "base/text.hpp"
 #include "inbox/operations_handlers.hpp"
 
 namespace inboxd::admin {
@@ -24,17 +25,11 @@ Answer list(Context& context, const Arguments&) {
   return out;
 }
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string out;
-  for (const std::string& name : names) out.append(out.empty() ? "" : ", ").append(name);
-  return out;
-}
-
 Answer unknown(Context& context, const std::string& name) {
   std::vector<std::string> names;
   for (const auto& handler : inbox::read_handlers(*context.connection)) names.push_back(handler.name);
   return {base::ExitCode::no, nullptr,
-          "handlers retire: there is no handler " + name + (names.empty() ? "" : "; there are " + joined(names))};
+          "handlers retire: there is no handler " + name + (names.empty() ? "" : "; there are " + base::joined(names))};
 }
 
 bool is_owed(const inbox::HandlerOwed& handler) { return handler.events > 0 || handler.backfill > 0; }
@@ -67,7 +62,7 @@ bool is_kept(const inbox::HandlerOwed& handler, bool force) {
 }
 
 std::string run_by_text(const std::string& name, const inbox::HandlerOwed& handler) {
-  return name + " is run by " + joined(handler.run_by) +
+  return name + " is run by " + base::joined(handler.run_by) +
          "; take it out of the configuration there and reload first (a daemon says what it runs every ten seconds), "
          "or --force";
 }

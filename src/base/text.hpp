@@ -22,6 +22,14 @@ std::string quote_if_needed(std::string_view value);
 /// A JSON string literal, with what is not UTF-8 replaced by U+FFFD.
 std::string json_quote(std::string_view text);
 
+/// Words one after the other, `a, b, c`; `otherwise` where there are none.
+template <class Words>
+std::string joined(const Words& words, std::string_view otherwise = "") {
+  std::string out;
+  for (const std::string& word : words) out.append(out.empty() ? "" : ", ").append(word);
+  return out.empty() ? std::string{otherwise} : out;
+}
+
 /// At most `limit` bytes, cut at a character's beginning, with `…` where something was cut.
 std::string shorten(std::string_view text, std::size_t limit);
 

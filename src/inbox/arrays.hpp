@@ -88,4 +88,11 @@ class ArrayParameter {
   std::uint32_t nulls_ = 0;
 };
 
+template <class Element>
+ArrayParameter array_of(ArrayParameter::Type type, const std::vector<Element>& elements) {
+  ArrayParameter out{type, elements.size() * 20};
+  for (const Element& element : elements) out.add(element);
+  return out;
+}
+
 }  // namespace inboxd::inbox

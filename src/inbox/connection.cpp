@@ -24,6 +24,18 @@ std::string_view sqlstate_of_notice(std::string_view text) {
   return text.substr(begin, 5);
 }
 
+/// What a URL says, keyword by keyword, as libpq reads it; false where it cannot.
+template <class Visit>
+bool read_options(const std::string& url, Visit visit) {
+  PQconninfoOption* const options = PQconninfoParse(url.c_str(), nullptr);
+  if (options == nullptr) return false;
+  for (const PQconninfoOption* option = options; option->keyword != nullptr; ++option) {
+    if (option->val != nullptr) visit(std::string_view{option->keyword}, std::string_view{option->val});
+  }
+  PQconninfoFree(options);
+  return true;
+}
+
 /// What our sessions begin with, unless the user's own options say otherwise. Compiling a statement (jit) costs a tenth
 /// of a second, and the estimates over many day partitions are high enough for the server to do it for questions of a
 /// millisecond: off. Nobody waits for a lock for long, and nobody whose client has gone. As options they cost nothing;
@@ -31,28 +43,22 @@ std::string_view sqlstate_of_notice(std::string_view text) {
 /// not the user's to change (inbox.need_fresh_snapshots).
 std::string options_of(const std::string& url) {
   std::string out = "-c jit=off -c lock_timeout=10s -c client_connection_check_interval=5s";
-  PQconninfoOption* const options = PQconninfoParse(url.c_str(), nullptr);
-  const char* theirs = std::getenv("PGOPTIONS");
-  for (const PQconninfoOption* option = options; option != nullptr && option->keyword != nullptr; ++option) {
-    if (option->val != nullptr && std::string_view{option->keyword} == "options") theirs = option->val;
-  }
-  if (theirs != nullptr) out.append(" ").append(theirs);
+  const char* const environment = std::getenv("PGOPTIONS");
+  std::string theirs = environment != nullptr ? environment : "";
+  read_options(url, [&](std::string_view name, std::string_view value) {
+    if (name == "options") theirs = value;
+  });
+  if (!theirs.empty()) out.append(" ").append(theirs);
   out += R"( -c default_transaction_isolation=read\ committed)";
-  PQconninfoFree(options);
   return out;
 }
 
 /// How many hosts a URL names; they are tried one after the other, each for its part of the time.
 long hosts_in(const std::string& url) {
-  PQconninfoOption* const options = PQconninfoParse(url.c_str(), nullptr);
   std::ptrdiff_t commas = 0;
-  for (const PQconninfoOption* option = options; option != nullptr && option->keyword != nullptr; ++option) {
-    const std::string_view name = option->keyword;
-    if (option->val == nullptr || (name != "host" && name != "hostaddr")) continue;
-    const std::string_view list = option->val;
-    commas = std::max(commas, std::count(list.begin(), list.end(), ','));
-  }
-  PQconninfoFree(options);
+  read_options(url, [&](std::string_view name, std::string_view value) {
+    if (name == "host" || name == "hostaddr") commas = std::max(commas, std::count(value.begin(), value.end(), ','));
+  });
   return commas + 1;
 }
 
@@ -97,20 +103,12 @@ int Connection::generation() const { return access_->generation; }
 
 std::string Connection::where() const {
   std::string out;
-  char* error = nullptr;
-  PQconninfoOption* options = PQconninfoParse(access_->settings.url.c_str(), &error);
-  if (options == nullptr) {
-    PQfreemem(error);
-    return "the configured database.url (which libpq cannot read)";
-  }
-  for (const PQconninfoOption* option = options; option->keyword != nullptr; ++option) {
-    const std::string_view name = option->keyword;
-    if (option->val == nullptr || (name != "host" && name != "port" && name != "dbname" && name != "user")) continue;
+  const bool is_read = read_options(access_->settings.url, [&](std::string_view name, std::string_view value) {
+    if (name != "host" && name != "port" && name != "dbname" && name != "user") return;
     if (!out.empty()) out += ' ';
-    out.append(name).append("=").append(option->val);
-  }
-  PQconninfoFree(options);
-  return out;
+    out.append(name).append("=").append(value);
+  });
+  return is_read ? out : "the configured database.url (which libpq cannot read)";
 }
 
 PGconn* Connection::Access::connect(const std::string& options) {

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/text.hpp"
 #include "base/uuid.hpp"
 #include "inbox/arrays.hpp"
 #include "inbox/connection_access.hpp"
 #include "inbox/operations_handlers.hpp"
+#include "inbox/routing_lock.hpp"
 #include "statements.hpp"
 
 namespace inboxd::inbox {
@@ -15,8 +17,6 @@ namespace {
 using Type = ArrayParameter::Type;
 using Effect = Connection::Access::Effect;
 
-/// How long a new handler waits for running ingest transactions before it gives way to those that come after it.
-constexpr const char* routing_lock_timeout = "10s";
 constexpr int forget_bite_rows = 5'000;
 /// A bite of history is no heavier than a batch.
 constexpr std::int64_t backfill_bite_bytes = 8 << 20;
@@ -26,24 +26,12 @@ std::vector<std::string> texts(const pqxx::field& field) {
   return {array.cbegin(), array.cend()};
 }
 
-ArrayParameter array_of(const std::vector<std::string>& list) {
-  ArrayParameter out{Type::text};
-  for (const std::string& text : list) out.add(text);
-  return out;
-}
-
 std::string start_text(const config::StartAt& start) {
   switch (start.kind) {
     case config::StartAt::Kind::beginning: return "beginning";
     case config::StartAt::Kind::time: return "time " + std::to_string(start.time_us);
     default: return "now";
   }
-}
-
-std::string joined(const std::vector<std::string>& list, const char* where_empty) {
-  std::string out;
-  for (const std::string& text : list) out.append(out.empty() ? "" : ", ").append(text);
-  return out.empty() ? where_empty : out;
 }
 
 std::int32_t random_id() {
@@ -67,9 +55,9 @@ std::string change_between(const Row& row, const config::Handler& handler) {
     if (before != now) out.append(out.empty() ? "" : "; ").append(what).append(": ").append(before + " -> " + now);
   };
   say("name", row.name, handler.name);
-  say("aliases", joined(row.aliases, "none"), joined(handler.aliases, "none"));
-  say("topics", joined(row.topics, "all"), joined(handler.topics, "all"));
-  say("types", joined(row.types, "all"), joined(handler.types, "all"));
+  say("aliases", base::joined(row.aliases, "none"), base::joined(handler.aliases, "none"));
+  say("topics", base::joined(row.topics, "all"), base::joined(handler.topics, "all"));
+  say("types", base::joined(row.types, "all"), base::joined(handler.types, "all"));
   return out;
 }
 
@@ -102,7 +90,7 @@ class Registration {
 
  private:
   std::optional<Row> find(const config::Handler& handler) {
-    auto aliases = array_of(handler.aliases);
+    auto aliases = array_of(Type::text, handler.aliases);
     const auto found =
         access_.run_in(tx_, statements::find_handler, pqxx::params{handler.name, aliases.finish(), names_.finish()});
     if (found.empty()) return std::nullopt;
@@ -112,7 +100,8 @@ class Registration {
   }
 
   Registered add(const config::Handler& handler, const Registered* before) {
-    auto aliases = array_of(handler.aliases), topics = array_of(handler.topics), types = array_of(handler.types);
+    auto aliases = array_of(Type::text, handler.aliases), topics = array_of(Type::text, handler.topics),
+         types = array_of(Type::text, handler.types);
     Registered out{before != nullptr ? before->handler_id : random_id(), handler.name, true, false, {}};
     const auto row = access_.run_in(tx_, statements::insert_handler,
                                     pqxx::params{handler.name, aliases.finish(), topics.finish(), types.finish(),
@@ -126,7 +115,8 @@ class Registration {
   /// twice.
   Registered renew(const Row& row, const config::Handler& handler, const Registered* before) {
     access_.run_in(tx_, statements::forget_owed, pqxx::params{row.handler_id});
-    auto aliases = array_of(handler.aliases), topics = array_of(handler.topics), types = array_of(handler.types);
+    auto aliases = array_of(Type::text, handler.aliases), topics = array_of(Type::text, handler.topics),
+         types = array_of(Type::text, handler.types);
     const auto rows = access_.run_in(tx_, statements::renew_handler,
                                      pqxx::params{row.handler_id, handler.name, aliases.finish(), topics.finish(),
                                                   types.finish(), actor_, start_text(handler.start)});
@@ -143,7 +133,7 @@ class Registration {
     if (!from_beginning && !from_time && !again) return;
     std::optional<event::Microseconds> from;
     if (!from_beginning) from = from_time ? handler.start.time_us : registered.since;
-    auto topics = array_of(handler.topics);
+    auto topics = array_of(Type::text, handler.topics);
     access_.run_in(tx_, statements::owe_history, pqxx::params{registered.handler_id, topics.finish(), from});
   }
 
@@ -151,7 +141,8 @@ class Registration {
     if (row.name != handler.name) {
       access_.run_in(tx_, statements::free_handler_name, pqxx::params{row.handler_id, handler.name, actor_});
     }
-    auto aliases = array_of(handler.aliases), topics = array_of(handler.topics), types = array_of(handler.types);
+    auto aliases = array_of(Type::text, handler.aliases), topics = array_of(Type::text, handler.topics),
+         types = array_of(Type::text, handler.types);
     access_.run_in(
         tx_, statements::update_handler,
         pqxx::params{row.handler_id, handler.name, aliases.finish(), topics.finish(), types.finish(), actor_});
@@ -221,8 +212,7 @@ std::vector<Registered> register_handlers(Connection& connection, const std::vec
   std::vector<Registered> out;
   forget_retired(connection, handlers);
   access.transaction([&](pqxx::work& tx) {
-    access.run_in(tx, statements::set_lock_timeout, pqxx::params{routing_lock_timeout});
-    access.run_in(tx, statements::lock_routing, {});
+    lock_routing(access, tx);
     Registration registration{access, tx, handlers, actor};
     for (std::size_t i = 0; i < handlers.size(); ++i) {
       out.push_back(registration.put(handlers[i], i < before.size() ? &before[i] : nullptr));

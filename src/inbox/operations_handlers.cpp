@@ -2,16 +2,10 @@
 
 #include "inbox/connection_access.hpp"
 #include "inbox/operations_rows.hpp"
+#include "inbox/routing_lock.hpp"
 #include "statements.hpp"
 
 namespace inboxd::inbox {
-namespace {
-
-/// As for a handler that is added.
-constexpr const char* routing_lock_timeout = "10s";
-
-}  // namespace
-
 std::optional<HandlerOwed> find_owed(Connection& connection, const std::string& handler,
                                      std::chrono::seconds seen_within) {
   const auto rows = look(connection, statements::op_handler_owed, pqxx::params{handler, seen_within.count()});
@@ -33,8 +27,7 @@ bool retire_handler(Connection& connection, const HandlerOwed& owed, const std::
   std::optional<std::int64_t> seconds;
   if (unless_seen_within) seconds = unless_seen_within->count();
   access.transaction([&](pqxx::work& tx) {
-    access.run_in(tx, statements::set_lock_timeout, pqxx::params{routing_lock_timeout});
-    access.run_in(tx, statements::lock_routing, {});
+    lock_routing(access, tx);
     const pqxx::params parameters{owed.handler_id, actor, owed.events, owed.backfill, seconds};
     retired = !access.run_in(tx, statements::op_handler_retire, parameters).empty();
     if (retired) access.run_in(tx, statements::next_routing_version, {});

@@ -68,13 +68,6 @@ bool cut_key(std::optional<std::string>& key);
 /// `shard_id … received_at`, 14 columns, as all statements that tell of events order them; then payload and headers.
 StoredEvent read_stored_event(RowReader& row, bool with_payload);
 
-template <class Element>
-ArrayParameter array_of(ArrayParameter::Type type, const std::vector<Element>& elements) {
-  ArrayParameter out{type, elements.size() * 20};
-  for (const Element& element : elements) out.add(element);
-  return out;
-}
-
 /// Exact names and prefixes (ending in *) as LIKE patterns: what inbox.matches means, for statements that look at many
 /// rows (a function call for each costs more than all the rest).
 ArrayParameter like_patterns(const std::vector<std::string>& names);

@@ -65,8 +65,7 @@ std::int64_t trim_old_rows(Connection& connection, std::optional<std::chrono::mi
 
 void instance_seen(Connection& connection, const InstanceIdentity& identity, bool stopped,
                    const std::optional<std::string>& trouble, const std::vector<std::int32_t>& handlers) {
-  ArrayParameter ids{ArrayParameter::Type::int4};
-  for (const std::int32_t id : handlers) ids.add(id);
+  auto ids = array_of(ArrayParameter::Type::int4, handlers);
   connection.access().run(statements::instance_seen,
                           pqxx::params{identity.instance_id.text(), identity.host, INBOXD_VERSION, identity.process_id,
                                        stopped, trouble, ids.finish()});

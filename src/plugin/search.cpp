@@ -7,6 +7,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/text.hpp"
+
 namespace inboxd::plugin {
 namespace {
 
@@ -18,12 +20,6 @@ void append_folders(std::vector<std::string>& out, std::string_view colon_separa
     if (end > 0) out.emplace_back(colon_separated.substr(0, end));
     colon_separated.remove_prefix(std::min(end + 1, colon_separated.size()));
   }
-}
-
-std::string joined(const auto& words, std::string_view otherwise) {
-  std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
-  return out.empty() ? std::string{otherwise} : out;
 }
 
 /// The names that could have been given.
@@ -71,10 +67,10 @@ base::Result<std::string> find_file(const std::string& plugin, const SearchPath&
     std::error_code ignored;
     if (fs::exists(path, ignored)) return canonical(path);
   }
-  return base::Problem{"there is no plugin '" + plugin + "' (looked for " + plugin + ".so in " +
-                       joined(where.folders, "no folder") + "); there is: " + joined(names_in(where), "none") +
-                       "; a file of your own is named by its path, with a slash: ./" + plugin +
-                       (plugin.ends_with(".so") ? "" : ".so")};
+  return base::Problem{
+      "there is no plugin '" + plugin + "' (looked for " + plugin + ".so in " +
+      base::joined(where.folders, "no folder") + "); there is: " + base::joined(names_in(where), "none") +
+      "; a file of your own is named by its path, with a slash: ./" + plugin + (plugin.ends_with(".so") ? "" : ".so")};
 }
 
 }  // namespace inboxd::plugin
