@@ -19,7 +19,8 @@ constexpr std::chrono::seconds smoke_time{2};
 constexpr int many_partitions = 200;
 constexpr int some_partitions = 20;
 constexpr int days_in_place = 30;
-constexpr double trickle_per_second = 2000;
+/// Of all partitions together: one event a second for each of 200, and ten.
+constexpr std::array trickles_per_second{200.0, 2000.0};
 
 std::chrono::seconds time_of(const Options& options) { return options.smoke ? smoke_time : usual_time; }
 
@@ -29,10 +30,10 @@ double cpu_us(const Run& run, double Cost::* part) { return run.cost.*part * 1e6
 void make_days(Session& session) { session.run("select inbox.make_partitions(" + std::to_string(days_in_place) + ")"); }
 
 /// The topics stay: while a broker deletes 200 partitions, nothing else moves for seconds.
-SteadyRun trickle_through(const Options& options, const ScratchDatabase& database, int partitions,
+SteadyRun trickle_through(const Options& options, const ScratchDatabase& database, int partitions, double per_second,
                           std::list<Topic>& topics, Report& report) {
   const SteadyLoad load{
-      .per_second = trickle_per_second, .time = options.smoke ? smoke_time : many_time, .warm_up = many_warm_up};
+      .per_second = per_second, .time = options.smoke ? smoke_time : many_time, .warm_up = many_warm_up};
   Topic& alone = topics.emplace_back(options.kafka, partitions);
   report.note("broker's share: " + percentiles_text(consume_steadily(options, alone, load)));
   Topic& topic = topics.emplace_back(options.kafka, partitions);
@@ -40,6 +41,22 @@ SteadyRun trickle_through(const Options& options, const ScratchDatabase& databas
   report.run(std::to_string(partitions) + " partitions", out.run);
   report.note(percentiles_text(out.latencies));
   return out;
+}
+
+void measure_trickle(const Options& options, const ScratchDatabase& database, double per_second,
+                     std::list<Topic>& topics, Report& report) {
+  const SteadyRun few = trickle_through(options, database, options.partitions, per_second, topics, report);
+  const int count = options.smoke ? some_partitions : many_partitions;
+  const SteadyRun many = trickle_through(options, database, count, per_second, topics, report);
+  const auto compare = [&](const std::string& what, double with_many, double with_few) {
+    const double times = with_few > 0 ? with_many / with_few : 1;
+    report.goal(std::to_string(count) + " partitions, 30 days, " + rate_text(per_second) + ": " + what,
+                fixed(times, 2) + " times", "<= 2 times", times <= 2);
+  };
+  compare("latency p50", percentile_ms(many.latencies, 0.5), percentile_ms(few.latencies, 0.5));
+  compare("latency p99", percentile_ms(many.latencies, 0.99), percentile_ms(few.latencies, 0.99));
+  compare("CPU of PostgreSQL", cpu_us(many.run, &Cost::postgres_cpu), cpu_us(few.run, &Cost::postgres_cpu));
+  compare("CPU of the daemon", cpu_us(many.run, &Cost::own_cpu), cpu_us(few.run, &Cost::own_cpu));
 }
 
 }  // namespace
@@ -66,18 +83,7 @@ void measure_latency(const Options& options, Report& report) {
 void measure_partitions(const Options& options, Report& report) {
   const ScratchDatabase database{options.postgres};
   std::list<Topic> topics;
-  const SteadyRun few = trickle_through(options, database, options.partitions, topics, report);
-  const int count = options.smoke ? some_partitions : many_partitions;
-  const SteadyRun many = trickle_through(options, database, count, topics, report);
-  const auto compare = [&](const std::string& what, double with_many, double with_few) {
-    const double times = with_few > 0 ? with_many / with_few : 1;
-    report.goal(std::to_string(count) + " partitions, 30 days: " + what, fixed(times, 2) + " times", "<= 2 times",
-                times <= 2);
-  };
-  compare("latency p50", percentile_ms(many.latencies, 0.5), percentile_ms(few.latencies, 0.5));
-  compare("latency p99", percentile_ms(many.latencies, 0.99), percentile_ms(few.latencies, 0.99));
-  compare("CPU of PostgreSQL", cpu_us(many.run, &Cost::postgres_cpu), cpu_us(few.run, &Cost::postgres_cpu));
-  compare("CPU of the daemon", cpu_us(many.run, &Cost::own_cpu), cpu_us(few.run, &Cost::own_cpu));
+  for (const double per_second : trickles_per_second) measure_trickle(options, database, per_second, topics, report);
 }
 
 }  // namespace inboxd::bench

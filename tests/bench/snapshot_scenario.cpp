@@ -61,6 +61,14 @@ ClaimCost cost_of_claim(Session& session) {
   return out;
 }
 
+/// One percentile of each tenth of the run: whether something grows, or comes once.
+std::string tenths_text(const Latencies& all, double part) {
+  std::string out;
+  for (int i = 0; i < 10; ++i)
+    out += (i == 0 ? "" : " ") + fixed(percentile_ms(all, part, i / 10.0, (i + 1) / 10.0), 1);
+  return out;
+}
+
 struct FullLoad {
   Run run;
   double begin = 0, end = 0;                   ///< events a second
@@ -118,6 +126,7 @@ void measure_trickle(const Options& options, Report& report) {
   report.run("old snapshot", run.run);
   report.note("first tenth: " + percentiles_text(run.latencies, 0, stretch));
   report.note("last tenth:  " + percentiles_text(run.latencies, 1 - stretch, 1));
+  report.note("p99 of each tenth, ms: " + tenths_text(run.latencies, 0.99));
   Session control{database.url()};
   const auto dead = control.number("select n_dead_tup from pg_stat_user_tables where relname = 'delivery'");
   const ClaimCost claim = cost_of_claim(control);

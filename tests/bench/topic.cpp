@@ -136,7 +136,8 @@ std::int64_t Topic::trickle(const Generator& generator, double per_second, std::
   std::int64_t number = 0;
   for (; number < events && !stop; ++number) {
     // A millisecond's worth at once and to one partition, as the sticky partitioner of the usual clients does it: a
-    // producer that wakes for each record, and a request for each, would be the load.
+    // producer that wakes for each record, and a request for each, would be the load. Where less than one comes in a
+    // millisecond, each record goes to the next partition.
     const auto tick = static_cast<std::int64_t>(static_cast<double>(number) * 1e3 / per_second);
     const auto due = began + std::chrono::milliseconds{tick};
     if (due > Clock::now()) std::this_thread::sleep_until(due);
@@ -144,7 +145,7 @@ std::int64_t Topic::trickle(const Generator& generator, double per_second, std::
     if (generator.payload_bytes() > payload.size() + 2)
       payload.append(generator.payload_bytes() - payload.size() - 2, 'x');
     payload += R"("})";
-    send(static_cast<int>(tick % partitions_), key_of(generator.id(number)), payload);
+    send(static_cast<int>(std::min(tick, number) % partitions_), key_of(generator.id(number)), payload);
     if (number % 100 == 0) rd_kafka_poll(producer_, 0);
   }
   flush();
