@@ -46,6 +46,10 @@ void check_schema(inbox::Connection& connection, const std::string& schema, Foun
                    at + " of " + std::to_string(state.known) + ": run `inboxd migrate`, or `inboxd run --migrate`"});
   } else {
     out.push_back({Kind::good, subject, at});
+    for (const auto& name : inbox::changed_migrations(connection, schema)) {
+      out.push_back({Kind::warning, subject,
+                     "migration " + name + " was applied with another text than this program's: another build's"});
+    }
     for (const auto& right : inbox::missing_rights(connection)) {
       out.push_back({Kind::problem, subject, "the role may not " + right + " in schema " + schema});
     }

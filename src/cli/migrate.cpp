@@ -34,26 +34,45 @@ std::string summary(const inbox::MigrationState& state) {
   return "at migration " + std::to_string(state.applied) + " of " + std::to_string(state.known);
 }
 
+/// Migrations that are not what was applied; says so.
+std::vector<std::string> changed(const Work& work, const inbox::MigrationState& state) {
+  if (state.applied == 0) return {};
+  auto names = inbox::changed_migrations(work.connection, work.schema);
+  for (const std::string& name : names) {
+    work.session.say("migrate: " + name + " was applied with another text than this program's: another build's");
+  }
+  return names;
+}
+
 ExitCode check(const Work& work, const inbox::MigrationState& state) {
   const auto due = due_migrations(work, state);
-  if (work.session.json) work.session.print(document_of(state, due));
+  const auto others = changed(work, state);
+  auto document = document_of(state, due);
+  document["changed"] = others;
+  if (work.session.json)
+    work.session.print(document);
   else work.session.output.out << summary(state) << '\n';
-  if (state.newer()) work.session.say("migrate: the database is newer than this program: run the newer inboxd");
+  if (state.newer()) work.session.say("migrate: " + inbox::newer_than_program(state).message);
   for (const auto& migration : due) work.session.say("migrate: " + migration.name + " is due");
-  return state.due() || state.newer() ? ExitCode::no : ExitCode::done;
+  return state.due() || state.newer() || !others.empty() ? ExitCode::no : ExitCode::done;
 }
 
 ExitCode plan(const Work& work, const inbox::MigrationState& state) {
+  if (state.newer()) {
+    work.session.say("migrate: " + inbox::newer_than_program(state).message);
+    return ExitCode::no;
+  }
   const auto due = due_migrations(work, state);
+  const auto text_of = [&](const auto& migration) { return inbox::plan_of(work.connection, work.schema, migration); };
   if (work.session.json) {
     auto document = document_of(state, due);
     document["sql"] = admin::Document::array();
-    for (const auto& migration : due) document["sql"].push_back(migration.sql);
+    for (const auto& migration : due) document["sql"].push_back(text_of(migration));
     work.session.print(document);
     return ExitCode::done;
   }
   for (const auto& migration : due) {
-    work.session.output.out << "-- " << migration.name << "\nbegin;\n" << migration.sql << "commit;\n";
+    work.session.output.out << "-- " << migration.name << '\n' << text_of(migration);
   }
   if (due.empty()) work.session.say("migrate: nothing is due, " + summary(state));
   return ExitCode::done;
@@ -105,15 +124,16 @@ ExitCode migrate(Session& session, const admin::Arguments& arguments) {
 
 Command migrate_command() {
   using Kind = admin::Parameter::Kind;
-  return {"migrate",
-          "Brings the database's schema up to date; may run while daemons do, and several times at once.",
-          {{"migrate", "applies what is due"},
-           {"migrate --plan", "prints the SQL instead, for somebody else to apply"},
-           {"migrate --check", "exit status 1 where something is due"}},
-          {{"plan", Kind::flag, "print the SQL that is due, change nothing"},
-           {"check", Kind::flag, "exit with 1 where something is due, change nothing"}},
-          true,
-          migrate};
+  return {
+      "migrate",
+      "Brings the database's schema up to date; may run while daemons do, and several times at once.",
+      {{"migrate", "applies what is due"},
+       {"migrate --plan > plan.sql", "prints the SQL for somebody else to apply: psql -v ON_ERROR_STOP=1 -f plan.sql"},
+       {"migrate --check", "exit status 1 where something is due"}},
+      {{"plan", Kind::flag, "print the SQL that is due, change nothing; exit with 1 where the database is newer"},
+       {"check", Kind::flag, "exit with 1 where something is due, or was applied as another text, change nothing"}},
+      true,
+      migrate};
 }
 
 }  // namespace inboxd::cli

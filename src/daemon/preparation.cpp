@@ -54,6 +54,13 @@ std::optional<Refusal> wait_for(inbox::Connection& connection, const config::Set
   }
 }
 
+void tell_changed(inbox::Connection& connection, const std::string& schema, base::Logger& log) {
+  for (const std::string& name : inbox::changed_migrations(connection, schema)) {
+    log.warn("daemon: a migration was applied with another text than this program's; another build made the schema",
+             {{"schema", schema}, {"migration", name}});
+  }
+}
+
 std::optional<Refusal> check_schema(inbox::Connection& connection, const config::Settings& settings, bool migrate,
                                     base::Logger& log) {
   const auto& schema = settings.database.schema;
@@ -62,19 +69,19 @@ std::optional<Refusal> check_schema(inbox::Connection& connection, const config:
       log.info("daemon: migrating", {{"schema", schema}, {"migration", migration.name}});
     });
     if (!state) return Refusal{ExitCode::configuration, state.problem().message};
+    tell_changed(connection, schema, log);
     return std::nullopt;
   }
   const auto state = inbox::migration_state(connection, schema);
   if (state.newer()) {
-    return Refusal{ExitCode::configuration, "the database is at migration " + std::to_string(state.applied) +
-                                                ", this inboxd knows only " + std::to_string(state.known) +
-                                                ": run the newer version that migrated it"};
+    return Refusal{ExitCode::configuration, inbox::newer_than_program(state).message};
   }
   if (state.due()) {
     return Refusal{ExitCode::try_again, "schema " + schema + " is at migration " + std::to_string(state.applied) +
                                             " of " + std::to_string(state.known) +
                                             ": run `inboxd migrate`, or `inboxd run --migrate`"};
   }
+  tell_changed(connection, schema, log);
   return std::nullopt;
 }
 

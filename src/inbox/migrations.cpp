@@ -1,5 +1,6 @@
 #include "inbox/migrations.hpp"
 
+#include "inbox/arrays.hpp"
 #include "inbox/connection_access.hpp"
 #include "statements.hpp"
 
@@ -10,12 +11,12 @@ using Effect = Connection::Access::Effect;
 
 int applied_version(const pqxx::result& rows) { return rows[0][0].as<int>(); }
 
+}  // namespace
+
 base::Problem newer_than_program(const MigrationState& state) {
   return {"the database is at migration " + std::to_string(state.applied) + ", this inboxd knows only " +
           std::to_string(state.known) + ": run the newer version that migrated it"};
 }
-
-}  // namespace
 
 std::vector<Migration> known_migrations(const std::string& schema) {
   std::vector<Migration> out;
@@ -37,6 +38,26 @@ MigrationState migration_state(Connection& connection, const std::string& schema
   state.known = known_migrations(schema).back().version;
   state.applied = applied_version(connection.access().run(statements::migration_state, {}, Effect::reads));
   return state;
+}
+
+std::vector<std::string> changed_migrations(Connection& connection, const std::string& schema) {
+  ArrayParameter version{ArrayParameter::Type::int4}, sql{ArrayParameter::Type::text};
+  for (const Migration& migration : known_migrations(schema)) {
+    version.add(migration.version);
+    sql.add(migration.sql);
+  }
+  const pqxx::params known{version.finish(), sql.finish()};
+  std::vector<std::string> out;
+  for (const auto& row : connection.access().run(statements::changed_migrations, known, Effect::reads)) {
+    out.push_back(row[0].as<std::string>());
+  }
+  return out;
+}
+
+std::string plan_of(Connection& connection, const std::string& schema, const Migration& migration) {
+  const pqxx::params parameters{migration.version, migration.name, migration.sql, schema};
+  const auto rows = connection.access().run(statements::plan_migration, parameters, Effect::reads);
+  return "begin;\n" + rows[0][0].as<std::string>() + migration.sql + rows[0][1].as<std::string>() + "commit;\n";
 }
 
 base::Result<MigrationState> migrate(Connection& connection, const std::string& schema,

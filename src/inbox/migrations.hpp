@@ -26,6 +26,16 @@ struct MigrationState {
   bool newer() const { return applied > known; }
 };
 MigrationState migration_state(Connection& connection, const std::string& schema);
+/// What to say of a database that is newer.
+base::Problem newer_than_program(const MigrationState& state);
+
+/// Names of applied migrations whose text is another one than this program's: another build has made the schema, and
+/// its statements may not be ours. Where something is applied at all.
+std::vector<std::string> changed_migrations(Connection& connection, const std::string& schema);
+
+/// The SQL of a whole migration for somebody else to apply, after those before it: a transaction, with the lock that
+/// migrators take, and the note that it is applied. Refuses where it is not its turn.
+std::string plan_of(Connection& connection, const std::string& schema, const Migration& migration);
 
 /// Applies what is due, each migration in a transaction of its own under a lock that works through a transaction
 /// pooler, so that several starters are safe. `progress` is called before each. Refuses a database that is newer.
