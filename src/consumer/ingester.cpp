@@ -86,7 +86,11 @@ void Ingester::run() {
     move();
     // Letters come before anything that is fetched now: whoever sends LookUp has paused the partition first, so what
     // is read after this point belongs to the position that was looked up.
+    const std::uint64_t revocations = context_.revocations;
     read_letters();
+    if (position_check_.is_due(connection_.generation(), std::chrono::steady_clock::now())) {
+      check_positions(revocations);
+    }
     if (entries_left_ > 0 && std::chrono::steady_clock::now() >= start_entries_at_) start_entries();
     Batch batch;
     gather(batch);
@@ -329,6 +333,31 @@ void Ingester::end_standing() {
                          {{"error", inbox::describe(std::current_exception()).message}});
       return;
     }
+  }
+}
+
+void Ingester::check_positions(std::uint64_t revocations) {
+  try {
+    const auto found = position_check_.run(connection_, shards_, std::chrono::steady_clock::now());
+    // What was taken from us meanwhile another instance may have moved on; the rest is looked at again.
+    if (context_.revocations != revocations) return;
+    for (const Displaced& place : found) {
+      Shard& shard = *place.shard;
+      const base::Logger::Facts facts{{"topic", shard.assignment.partition.topic},
+                                      {"partition", shard.assignment.partition.partition},
+                                      {"stored", shard.position.next_offset},
+                                      {"position", place.next_offset ? std::to_string(*place.next_offset) : "none"}};
+      if (place.is_behind) {
+        context_.log.error(
+            "consumer: the database has lost what it had stored (restored or failed over?); reading again", facts);
+      } else {
+        context_.log.warn("consumer: somebody else has moved the position; looking it up again", facts);
+      }
+      out_of_step(shard);
+    }
+  } catch (...) {
+    context_.log.debug("consumer: positions could not be compared",
+                       {{"error", inbox::describe(std::current_exception()).message}});
   }
 }
 

@@ -15,6 +15,7 @@
 #include "consumer/clients.hpp"
 #include "consumer/letters.hpp"
 #include "consumer/partitions.hpp"
+#include "consumer/position_check.hpp"
 #include "consumer/recreated.hpp"
 #include "consumer/store.hpp"
 #include "trace/tracer.hpp"
@@ -92,6 +93,7 @@ class Ingester final {
   void advance(const Batch& batch, const std::vector<std::int32_t>& mismatched);
   void drop_recreated(Batch& batch);
   void end_standing();
+  void check_positions(std::uint64_t revocations);
   void out_of_step(Shard& shard);
   void handle(const PartitionError& error);
   void halt(Shard& shard, const Break& broken);
@@ -110,6 +112,7 @@ class Ingester final {
   /// Entries of the configuration whose first start this ingester sees to: one ingester, all of them.
   std::size_t entries_left_;
   std::chrono::steady_clock::time_point start_entries_at_{};
+  PositionCheck position_check_;
   std::unordered_map<MessageSource, Shard*, HashSource> by_source_;
   std::size_t recreated_seen_ = 0;
   bool any_proven_ = false;  ///< of those that were not readable, some are

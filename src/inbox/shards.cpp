@@ -25,6 +25,21 @@ std::optional<ShardPosition> find_position(Connection& connection, const std::st
   return out;
 }
 
+std::optional<std::vector<ShardPlace>> read_positions(Connection& connection,
+                                                      const std::vector<std::int32_t>& shard_ids) {
+  ArrayParameter ids{Type::int4};
+  for (const std::int32_t id : shard_ids) ids.add(id);
+  const auto rows = connection.access().run(statements::read_positions, pqxx::params{ids.finish()}, Effect::reads);
+  if (rows.empty() && !shard_ids.empty()) return std::nullopt;
+  std::vector<ShardPlace> out;
+  for (const auto& row : rows) {
+    if (row[4].is_null()) continue;
+    out.push_back({row[0].as<std::int32_t>(), row[1].as<std::string>(), row[2].as<std::int32_t>(),
+                   row[3].as<std::int32_t>(), row[4].as<std::int64_t>()});
+  }
+  return out;
+}
+
 std::vector<std::string> known_topics(Connection& connection) {
   std::vector<std::string> out;
   for (const auto& row : connection.access().run(statements::known_topics, {}, Effect::reads)) {

@@ -28,6 +28,20 @@ struct ShardPosition {
 /// The newest shard of a Kafka partition, or nothing where none has a position yet.
 std::optional<ShardPosition> find_position(Connection& connection, const std::string& topic, std::int32_t partition);
 
+/// Where a shard is now, and whose it is.
+struct ShardPlace {
+  std::int32_t shard_id = 0;
+  std::string topic;
+  std::int32_t partition = 0;
+  std::int32_t epoch = 0;
+  std::int64_t next_offset = 0;
+};
+
+/// Where these shards are now; a shard that the database does not know is left out. Nothing: it was a standby that was
+/// asked, which says nothing about what is stored.
+std::optional<std::vector<ShardPlace>> read_positions(Connection& connection,
+                                                      const std::vector<std::int32_t>& shard_ids);
+
 /// A partition's first position: where it begins.
 struct FirstPosition {
   std::string topic;

@@ -173,6 +173,29 @@ TEST_CASE("an operator reads in the log that the database was set back") {
   CHECK(tally.is_perfect());
 }
 
+TEST_CASE("a database that is set back while nothing is produced gets every event back by itself") {
+  PrivatePostgres server;
+  Stage stage{4, server.url()};
+  stage.config.sections["ingest"] = "connections: 2";
+  const auto daemon = stage.start();
+  stage.produce(40);
+  stage.wait_done();
+  server.snapshot();
+  stage.database.session().close();  // the server was stopped for it
+  stage.produce(100);
+  stage.wait_done();
+  server.restore();
+  stage.database.session().close();
+  const auto tally = stage.wait_done();
+  WARN(tally.text());
+  CHECK(tally.is_perfect());
+  CHECK(daemon->count_in_log("the database has lost what it had stored") == 4);
+  holds_for("and that was all", milliseconds{1000}, [&] {
+    return daemon->count_in_log("the database has lost what it had stored") == 4 &&
+           daemon->count_in_log("somebody else has moved the position") == 0;
+  });
+}
+
 TEST_CASE(
     "a synchronous standby that is gone: connections stay bounded, nothing is acknowledged, the group is stable") {
   PrivatePostgres server;
