@@ -16,21 +16,25 @@ create table inbox.migration (
 
 -- Where events come from: one row for each partition in each incarnation of its topic, and a further one from each
 -- truncation of its log on that was accepted: offsets are used again then, and must not be taken for the old ones. So
--- does an incarnation that is accepted a second time, after another one: it is read from its beginning again.
+-- does an incarnation that is accepted a second time, after another one: it is read from its beginning again. Ids are
+-- random: daemons know shards by them, and after a restore a sequence would give another partition an id that one of
+-- them still takes for its own. The newest shard of a partition has the highest ordinal.
 create table inbox.shard (
-  shard_id       int generated always as identity primary key,
+  shard_id       int primary key default 1 + floor(random() * 2147483647)::int check (shard_id > 0),
   source         text not null default 'kafka',
   topic          text not null,
   partition      int not null check (partition >= 0),
   incarnation    text not null default '',
   truncations    int not null default 0 check (truncations >= 0),
+  ordinal        int not null default 0 check (ordinal >= 0),
   halted_reason  text,
   halted_at      timestamptz,
   gap            int8range,
   gaps           int8multirange not null default '{}',
   high_watermark bigint,
   check ((halted_reason is null) = (halted_at is null)),
-  unique (source, topic, partition, incarnation, truncations)
+  unique (source, topic, partition, incarnation, truncations),
+  unique (source, topic, partition, ordinal)
 );
 
 -- Entries of the configuration (a topic's name or a pattern) whose first start has been: topics and partitions that

@@ -76,7 +76,7 @@ left join lateral (
 where not exists (
   select from inbox.shard newer
   where newer.source = s.source and newer.topic = s.topic and newer.partition = s.partition
-    and newer.shard_id > s.shard_id);
+    and newer.ordinal > s.ordinal);
 
 create view inbox.dead_letters as
 select x.dead_letter_id, h.name as handler, x.event_id, coalesce(x.source_id, x.event_id::text) as source_id, s.topic,

@@ -8,4 +8,4 @@ cross join lateral (
   select x.epoch, x.first_offset, x.next_offset, x.leader_epoch from inbox.position x
   where x.shard_id = s.shard_id order by x.epoch desc, x.first_offset desc limit 1) p
 where s.source = 'kafka' and s.topic = $1::text and s.partition = $2::int
-order by s.shard_id desc limit 1
+order by s.ordinal desc limit 1

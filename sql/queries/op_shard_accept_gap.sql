@@ -9,7 +9,7 @@ with waiting as materialized (
     and not exists (
       select from inbox.shard newer
       where newer.source = s.source and newer.topic = s.topic and newer.partition = s.partition
-        and newer.shard_id > s.shard_id)
+        and newer.ordinal > s.ordinal)
   for update of s),
 newest as materialized (
   select w.*, p.epoch, p.next_offset, p.next_offset = upper(w.gap) as truncated,
@@ -20,8 +20,8 @@ newest as materialized (
     select p.epoch, p.next_offset from inbox.position p
     where p.shard_id = w.shard_id order by p.epoch desc, p.first_offset desc limit 1) p),
 fresh as (
-  insert into inbox.shard (source, topic, partition, incarnation, truncations)
-  select n.source, n.topic, n.partition, n.incarnation, n.truncations + 1 from newest n where n.truncated
+  insert into inbox.shard (source, topic, partition, incarnation, truncations, ordinal)
+  select n.source, n.topic, n.partition, n.incarnation, n.truncations + 1, n.ordinal + 1 from newest n where n.truncated
   returning shard_id),
 placed as (
   insert into inbox.position (shard_id, epoch, first_offset, next_offset, routing_version)

@@ -5,7 +5,7 @@
 -- read under that id is read again, and ids made of positions are new ones. $1 topic, $2 partition or null for all,
 -- $3 actor. Locks: the shards' rows. Index: shard's unique.
 with recreated as materialized (
-  select s.shard_id, s.source, s.topic, s.partition, s.incarnation, s.gap,
+  select s.shard_id, s.source, s.topic, s.partition, s.incarnation, s.ordinal, s.gap,
          substring(s.halted_reason from 'new id ([^ ]+)') as new_id
   from inbox.shard s
   where s.source = 'kafka' and s.topic = $1::text and ($2::int is null or s.partition = $2::int)
@@ -13,14 +13,15 @@ with recreated as materialized (
     and not exists (
       select from inbox.shard newer
       where newer.source = s.source and newer.topic = s.topic and newer.partition = s.partition
-        and newer.shard_id > s.shard_id)
+        and newer.ordinal > s.ordinal)
   order by s.shard_id for update of s),
 fresh as (
-  insert into inbox.shard (source, topic, partition, incarnation, truncations)
+  insert into inbox.shard (source, topic, partition, incarnation, truncations, ordinal)
   select r.source, r.topic, r.partition, r.new_id,
          (select coalesce(max(same.truncations) + 1, 0) from inbox.shard same
           where same.source = r.source and same.topic = r.topic and same.partition = r.partition
-            and same.incarnation = r.new_id)
+            and same.incarnation = r.new_id),
+         r.ordinal + 1
   from recreated r order by r.partition
   returning shard_id, partition),
 placed as (

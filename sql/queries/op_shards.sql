@@ -8,10 +8,10 @@ cross join lateral (
   select not exists (
     select from inbox.shard newer
     where newer.source = s.source and newer.topic = s.topic and newer.partition = s.partition
-      and newer.shard_id > s.shard_id) as is_newest) x
+      and newer.ordinal > s.ordinal) as is_newest) x
 left join lateral (
   select p.epoch, p.next_offset from inbox.position p
   where p.shard_id = s.shard_id order by p.epoch desc, p.first_offset desc limit 1) p on true
 where (cardinality($1::text[]) = 0 or s.topic like any ($1::text[])) and (x.is_newest or not $2::boolean)
   and (s.halted_reason is not null or not $3::boolean)
-order by s.topic, s.partition, s.shard_id
+order by s.topic, s.partition, s.ordinal

@@ -151,3 +151,36 @@ TEST_CASE("the first start of a topic is one moment: who comes second writes non
   inbox::write_first_positions(inbox.connection(), {{"orders.us", "x", 0, 3}});
   CHECK(inbox.position("orders.us") == 3);
 }
+
+TEST_CASE("a shard that is made after the database was set back is no other's: a late batch stores nothing there") {
+  Inbox inbox;
+  const auto orders = inbox.add_shard("orders");
+  // As a restore to before the first start leaves it, sequences included.
+  inbox.database().run("truncate inbox.shard, inbox.position restart identity cascade");
+  const auto payments = inbox.add_shard("payments");
+  CHECK(payments != orders);
+  Batch late{inbox};
+  late.at(orders, 0).events(3);
+  CHECK(late.store(inbox.connection()).mismatched == std::vector<std::int32_t>{orders});
+  CHECK(inbox.database().number("select count(*) from inbox.event") == 0);
+  CHECK(inbox.position("payments") == 0);
+}
+
+TEST_CASE("where shards are is told for those that exist, and whose they are") {
+  Inbox inbox;
+  const auto orders = inbox.add_shard("orders", 3, 40);
+  const auto read = [&](std::vector<std::int32_t> ids) { return inbox::read_positions(inbox.connection(), ids); };
+  Batch batch{inbox};
+  batch.at(orders, 40).events(2);
+  batch.store(inbox.connection());
+  const auto places = read({orders, orders == 1 ? 2 : 1});
+  REQUIRE(places);
+  REQUIRE(places->size() == 1);
+  CHECK(places->at(0).shard_id == orders);
+  CHECK(places->at(0).topic == "orders");
+  CHECK(places->at(0).partition == 3);
+  CHECK(places->at(0).epoch == 0);
+  CHECK(places->at(0).next_offset == 42);
+  REQUIRE(read({}));
+  CHECK(read({})->empty());
+}

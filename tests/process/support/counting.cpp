@@ -72,7 +72,7 @@ std::map<int, std::int64_t> positions(Session& session, const std::string& topic
   const auto rows = session.rows(
       "select distinct on (s.partition) s.partition, p.next_offset"
       " from inbox.shard s join inbox.position p using (shard_id) where s.topic = $1"
-      " order by s.partition, s.shard_id desc, p.epoch desc, p.first_offset desc",
+      " order by s.partition, s.ordinal desc, p.epoch desc, p.first_offset desc",
       {topic});
   for (const auto& row : rows) out[std::stoi(row.at(0).value())] = std::stoll(row.at(1).value());
   return out;
