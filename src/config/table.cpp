@@ -188,7 +188,9 @@ std::vector<Row<Topic>> topic_rows() {
       &Topic::pattern);
   add(start(
           {"beginning", "end", "committed"},
-          "Where a partition begins for which the database has no position yet; none begins anew when it is changed."),
+          "Where a partition begins for which the database has no position yet; none begins anew when it is changed. "
+          "end and a time pass over nothing that the group has not read: where it has an offset already, they begin no "
+          "later than there."),
       &Topic::start);
   add(choice("envelope", {"auto", "cloudevents", "outbox-router", "custom"},
              "How a record's id, type and source are found; auto tries the known forms in turn."),

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 
 #include "inbox/shards.hpp"
-#include "kafka/lookup.hpp"
 
 namespace inboxd::consumer {
 namespace {
@@ -12,18 +12,30 @@ namespace {
 constexpr kafka::Timeout broker_timeout{3'000};
 constexpr config::StartAt beginning{config::StartAt::Kind::beginning, 0};
 
-/// Where a partition without a position begins.
-base::Result<std::int64_t> first_offset(const Clients& clients, const kafka::TopicPartition& partition,
-                                        const config::StartAt& start) {
+/// First positions that are to be written, and of which partitions the group has read before.
+struct Resolved {
+  struct ReadBefore {
+    kafka::TopicPartition partition;
+    std::int64_t group_offset = 0;
+    std::int64_t begins_at = 0;
+  };
+  std::vector<inbox::FirstPosition> positions;
+  std::vector<ReadBefore> read_before;
+};
+
+/// Where `start` is in a partition's log now.
+base::Result<std::int64_t> wanted_offset(const Clients& clients, const kafka::TopicPartition& partition,
+                                         const config::StartAt& start, const kafka::LogBounds& log) {
   using Kind = config::StartAt::Kind;
-  auto bounds = kafka::log_bounds(clients.asker, partition, broker_timeout);
-  if (!bounds) return bounds.problem();
-  if (start.kind == Kind::beginning) return bounds.value().low;
-  if (start.kind == Kind::end) return bounds.value().high;
   if (start.kind == Kind::time) return kafka::offset_at(clients.asker, partition, start.time_us, broker_timeout);
-  auto committed = kafka::committed_offset(clients.member, partition, broker_timeout);
-  if (!committed) return committed.problem();
-  return committed.value().value_or(bounds.value().low);
+  return start.kind == Kind::end ? log.high : log.low;
+}
+
+/// The group's offsets, where they have a say.
+base::Result<std::map<std::int32_t, std::int64_t>> group_offsets(const Clients& clients, const std::string& topic,
+                                                                 int partitions, const config::StartAt& start) {
+  if (start.kind == config::StartAt::Kind::beginning) return std::map<std::int32_t, std::int64_t>{};
+  return kafka::committed_offsets(clients.member, topic, partitions, broker_timeout);
 }
 
 /// Names in a list that belong to one entry of the configuration.
@@ -39,19 +51,26 @@ std::string name_of(const config::Topic& entry) { return entry.name.empty() ? en
 
 /// First positions of a topic's partitions that have none; without an offset where a partition has no leader.
 std::optional<base::Problem> resolve(inbox::Connection& connection, const Clients& clients, const std::string& topic,
-                                     const config::StartAt& start, const Moved& moved,
-                                     std::vector<inbox::FirstPosition>& out) {
+                                     const config::StartAt& start, const Moved& moved, Resolved& out) {
   const auto description = kafka::describe_topic(clients.asker, topic, broker_timeout);
   if (!description) return description.problem();
   const auto& [name, partitions, incarnation, leaderless] = description.value();
+  const auto committed = group_offsets(clients, topic, partitions, start);
+  if (!committed) return committed.problem();
   for (std::int32_t partition = 0; partition < partitions; ++partition) {
     moved();
     if (inbox::find_position(connection, topic, partition)) continue;
-    out.push_back({topic, incarnation, partition, std::nullopt});
+    out.positions.push_back({topic, incarnation, partition, std::nullopt});
     if (leaderless.contains(partition)) continue;
-    const auto offset = first_offset(clients, {topic, partition}, start);
-    if (!offset) return offset.problem();
-    out.back().next_offset = offset.value();
+    const auto log = kafka::log_bounds(clients.asker, {topic, partition}, broker_timeout);
+    if (!log) return log.problem();
+    const auto wanted = wanted_offset(clients, {topic, partition}, start, log.value());
+    if (!wanted) return wanted.problem();
+    const auto known = committed.value().find(partition);
+    const auto group_offset = known == committed.value().end() ? std::nullopt : std::optional{known->second};
+    const FirstOffset first = first_offset_for(start.kind, log.value(), wanted.value(), group_offset);
+    out.positions.back().next_offset = first.offset;
+    if (first.was_read_before) out.read_before.push_back({{topic, partition}, *group_offset, first.offset});
   }
   return std::nullopt;
 }
@@ -60,40 +79,66 @@ void drop_unknown(std::vector<inbox::FirstPosition>& positions) {
   std::erase_if(positions, [](const inbox::FirstPosition& position) { return !position.next_offset; });
 }
 
+void tell(const Resolved& resolved, base::Logger& log) {
+  for (const auto& [partition, group_offset, begins_at] : resolved.read_before) {
+    log.error(
+        "consumer: the group has read this partition into another database, or this one before it was restored; what "
+        "was read then is not stored here, reading goes on behind it",
+        {{"topic", partition.topic},
+         {"partition", partition.partition},
+         {"group_offset", group_offset},
+         {"begins_at", begins_at}});
+  }
+}
+
 }  // namespace
 
+FirstOffset first_offset_for(config::StartAt::Kind start, const kafka::LogBounds& log, std::int64_t wanted,
+                             std::optional<std::int64_t> group_offset) {
+  using Kind = config::StartAt::Kind;
+  if (start == Kind::beginning) return {log.low, false};
+  if (start == Kind::committed) return {group_offset.value_or(log.low), false};
+  if (!group_offset) return {wanted, false};
+  const bool is_in_log = log.low <= *group_offset && *group_offset <= log.high;
+  const std::int64_t limit = is_in_log ? *group_offset : log.low;
+  return {std::min(wanted, limit), limit <= wanted && *group_offset != log.low};
+}
+
 std::optional<base::Problem> start_entry(inbox::Connection& connection, const Clients& clients, const Topics& topics,
-                                         const config::Topic& entry, const Moved& moved) {
+                                         const config::Topic& entry, const Moved& moved, base::Logger& log) {
   if (inbox::started_at(connection, name_of(entry))) return std::nullopt;
   // Where the configuration says it in other words now (a wider pattern), topics are known already: the rest is later.
   const bool is_later = !of_entry(inbox::known_topics(connection), topics, entry).empty();
   const auto all = kafka::list_topics(clients.asker, broker_timeout);
   if (!all) return all.problem();
-  std::vector<inbox::FirstPosition> positions;
+  Resolved resolved;
   for (const std::string& topic : of_entry(all.value(), topics, entry)) {
-    auto problem = resolve(connection, clients, topic, is_later ? beginning : entry.start, moved, positions);
+    auto problem = resolve(connection, clients, topic, is_later ? beginning : entry.start, moved, resolved);
     if (problem) return problem;
   }
-  if (is_later) drop_unknown(positions);
-  inbox::write_first_positions(connection, positions, name_of(entry));
+  if (is_later) drop_unknown(resolved.positions);
+  if (inbox::write_first_positions(connection, resolved.positions, name_of(entry)) > 0) tell(resolved, log);
   return std::nullopt;
 }
 
 std::optional<base::Problem> start_later(inbox::Connection& connection, const Clients& clients,
                                          const kafka::TopicPartition& partition, const config::Topic& entry,
-                                         const Moved& moved) {
+                                         const Moved& moved, base::Logger& log) {
   const bool was_put_off = inbox::is_put_off(connection, partition.topic, partition.partition);
   config::StartAt start = was_put_off ? entry.start : beginning;
   const auto started_at = inbox::started_at(connection, name_of(entry));
   // Its end of then: nobody wrote to it while it had no leader.
   if (start.kind == config::StartAt::Kind::end && started_at) start = {config::StartAt::Kind::time, *started_at};
-  std::vector<inbox::FirstPosition> positions;
-  auto problem = resolve(connection, clients, partition.topic, start, moved, positions);
+  Resolved resolved;
+  auto problem = resolve(connection, clients, partition.topic, start, moved, resolved);
   if (problem) return problem;
-  drop_unknown(positions);
+  drop_unknown(resolved.positions);
   // What else the topic has without a position may be of the other kind.
-  if (was_put_off) std::erase_if(positions, [&](const auto& other) { return other.partition != partition.partition; });
-  inbox::write_first_positions(connection, positions);
+  if (was_put_off) {
+    std::erase_if(resolved.positions, [&](const auto& other) { return other.partition != partition.partition; });
+    std::erase_if(resolved.read_before, [&](const auto& other) { return other.partition != partition; });
+  }
+  if (inbox::write_first_positions(connection, resolved.positions) > 0) tell(resolved, log);
   return std::nullopt;
 }
 

@@ -109,8 +109,9 @@ void Ingester::start_entries() {
   try {
     for (; entries_left_ > 0 && !stopping_; --entries_left_) {
       move();
-      const auto problem = start_entry(connection_, context_.clients, context_.topics,
-                                       entries[entries.size() - entries_left_], [this] { move(); });
+      const auto problem = start_entry(
+          connection_, context_.clients, context_.topics, entries[entries.size() - entries_left_], [this] { move(); },
+          context_.log);
       if (!problem) continue;
       context_.board.unanswered();
       context_.log.debug("consumer: first start of a topic is tried again", {{"reason", problem->message}});

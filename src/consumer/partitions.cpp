@@ -14,10 +14,10 @@ constexpr std::string_view recreated = "the topic was deleted and created again:
 /// First positions where a partition has none: those of the first start of its entry, or its beginning after that.
 std::optional<base::Problem> write_first_positions(inbox::Connection& connection, const Clients& clients,
                                                    const Topics& topics, const kafka::TopicPartition& partition,
-                                                   const config::Topic& entry, const Moved& moved) {
-  auto problem = start_entry(connection, clients, topics, entry, moved);
+                                                   const config::Topic& entry, const Moved& moved, base::Logger& log) {
+  auto problem = start_entry(connection, clients, topics, entry, moved, log);
   if (problem || inbox::find_position(connection, partition.topic, partition.partition)) return problem;
-  return start_later(connection, clients, partition, entry, moved);
+  return start_later(connection, clients, partition, entry, moved, log);
 }
 
 /// A position halted because the brokers told another id, once they tell its own again: they were those of another
@@ -44,7 +44,7 @@ LookedUp look_up(inbox::Connection& connection, const Clients& clients, const To
   auto description = kafka::describe_topic(clients.asker, partition.topic, broker_timeout);
   auto position = inbox::find_position(connection, partition.topic, partition.partition);
   if (!position) {
-    const auto problem = write_first_positions(connection, clients, topics, partition, *topic, moved);
+    const auto problem = write_first_positions(connection, clients, topics, partition, *topic, moved, log);
     if (problem) return NotNow{problem->message};
     position = inbox::find_position(connection, partition.topic, partition.partition);
     if (!position && description && description.value().leaderless.contains(partition.partition)) {

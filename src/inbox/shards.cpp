@@ -59,8 +59,8 @@ bool is_put_off(Connection& connection, const std::string& topic, std::int32_t p
   return connection.access().run(statements::is_put_off, parameters, Effect::reads)[0][0].as<bool>();
 }
 
-void write_first_positions(Connection& connection, const std::vector<FirstPosition>& positions,
-                           const std::optional<std::string>& entry) {
+int write_first_positions(Connection& connection, const std::vector<FirstPosition>& positions,
+                          const std::optional<std::string>& entry) {
   ArrayParameter topic{Type::text}, incarnation{Type::text}, partition{Type::int4}, next{Type::int8};
   for (const FirstPosition& position : positions) {
     topic.add(position.topic);
@@ -68,8 +68,8 @@ void write_first_positions(Connection& connection, const std::vector<FirstPositi
     partition.add(position.partition);
     position.next_offset ? next.add(*position.next_offset) : next.add_null();
   }
-  connection.access().run(statements::write_first_positions,
-                          pqxx::params{topic.finish(), incarnation.finish(), partition.finish(), next.finish(), entry});
+  const pqxx::params parameters{topic.finish(), incarnation.finish(), partition.finish(), next.finish(), entry};
+  return static_cast<int>(connection.access().run(statements::write_first_positions, parameters).affected_rows());
 }
 
 void halt_shard(Connection& connection, std::int32_t shard_id, const std::string& reason,

@@ -62,9 +62,9 @@ bool is_put_off(Connection& connection, const std::string& topic, std::int32_t p
 
 /// Writes first positions in one transaction; those that are there already stay as they are, so that of two instances
 /// that resolve `end` a moment apart one wins for each partition. With an entry they are those of its first start,
-/// which is noted; where that has been meanwhile, nothing is written.
-void write_first_positions(Connection& connection, const std::vector<FirstPosition>& positions,
-                           const std::optional<std::string>& entry = std::nullopt);
+/// which is noted; where that has been meanwhile, nothing is written. Returns how many were.
+int write_first_positions(Connection& connection, const std::vector<FirstPosition>& positions,
+                          const std::optional<std::string>& entry = std::nullopt);
 
 /// Whether the reason that a shard is halted for already stays.
 enum class Halt { keep_first, replace };

@@ -120,6 +120,20 @@ base::Result<std::int64_t> offset_at(rd_kafka_t* client, const TopicPartition& p
   return bounds.value().high;
 }
 
+base::Result<std::map<std::int32_t, std::int64_t>> committed_offsets(rd_kafka_t* client, const std::string& topic,
+                                                                     int partitions, Timeout timeout) {
+  const PartitionList list = make_list(static_cast<std::size_t>(partitions));
+  for (std::int32_t i = 0; i < partitions; ++i) add(list, {topic, i}, RD_KAFKA_OFFSET_INVALID);
+  const auto error = rd_kafka_committed(client, list.get(), milliseconds(timeout));
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return problem("topic " + topic, error);
+  std::map<std::int32_t, std::int64_t> out;
+  for (const auto& entry : std::span{list->elems, static_cast<std::size_t>(list->cnt)}) {
+    if (entry.err != RD_KAFKA_RESP_ERR_NO_ERROR) return problem(text_of({topic, entry.partition}), entry.err);
+    if (entry.offset >= 0) out[entry.partition] = entry.offset;
+  }
+  return out;
+}
+
 base::Result<std::optional<std::int64_t>> committed_offset(rd_kafka_t* client, const TopicPartition& partition,
                                                            Timeout timeout) {
   const PartitionList list = make_list(1);

@@ -1,6 +1,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -39,6 +40,9 @@ base::Result<LogBounds> log_bounds(rd_kafka_t* client, const TopicPartition& par
 base::Result<std::int64_t> offset_at(rd_kafka_t* client, const TopicPartition& partition, std::int64_t time_us,
                                      Timeout timeout);
 
+/// The group's committed offsets of a topic's first partitions, in one question; those without one are left out.
+base::Result<std::map<std::int32_t, std::int64_t>> committed_offsets(rd_kafka_t* client, const std::string& topic,
+                                                                     int partitions, Timeout timeout);
 /// The group's committed offset, or nothing.
 base::Result<std::optional<std::int64_t>> committed_offset(rd_kafka_t* client, const TopicPartition& partition,
                                                            Timeout timeout);

@@ -196,6 +196,40 @@ TEST_CASE("a database that is set back while nothing is produced gets every even
   });
 }
 
+TEST_CASE("start: end on a database that is set back to before the first start passes over nothing that came since") {
+  PrivatePostgres server;
+  Stage stage{2, server.url()};
+  stage.config.topics = {"{name: " + stage.topic + ", start: end}"};
+  stage.migrate();
+  stage.database.run("select inbox.make_partitions(2)");
+  stage.database.session().close();
+  server.snapshot();
+  stage.kafka.produce({event_message(stage.topic, "6e000000-0000-4000-8000-000000000001"),
+                       event_message(stage.topic, "6e000000-0000-4000-8000-000000000002")});
+  auto daemon = stage.start();
+  stage.database.wait_for("it has begun", "select count(position) from inbox.lag", 2);
+  stage.kafka.produce({event_message(stage.topic, "6e000000-0000-4000-8000-000000000003"),
+                       event_message(stage.topic, "6e000000-0000-4000-8000-000000000004")});
+  stage.wait_stored(2);
+  const std::string running = GENERATE("while it runs", "after a restart", "after a restart of which records came");
+  INFO(running);
+  wait_until("the offsets are committed",
+             [&] { return stage.kafka.committed(stage.config.group, stage.topic) == stage.kafka.ends(stage.topic); });
+  CHECK(daemon->count_in_log("the group has read this partition into another database") == 0);
+  if (running != "while it runs") CHECK(daemon->stop() == ExitStatus{0, 0});
+  if (running == "after a restart of which records came") stage.produce(30);
+  server.restore();
+  stage.database.session().close();
+  if (running != "while it runs") daemon = stage.start();
+  if (running == "while it runs") daemon->wait_log("the database has lost what it had stored", 2);
+  daemon->wait_log("the group has read this partition into another database", 1);
+  stage.produce(20);
+  const auto tally = stage.wait_done();
+  WARN(running << ": " << tally.text());
+  CHECK(tally.is_perfect());
+  CHECK(stage.database.number("select count(*) from inbox.event") == static_cast<std::int64_t>(stage.ids().size()));
+}
+
 TEST_CASE(
     "a synchronous standby that is gone: connections stay bounded, nothing is acknowledged, the group is stable") {
   PrivatePostgres server;
