@@ -2,6 +2,7 @@
 #include <regex>
 
 #include "cli/finding.hpp"
+#include "config/internal_topics.hpp"
 #include "kafka/lookup.hpp"
 #include "kafka/properties.hpp"
 #include "kafka/words.hpp"
@@ -28,8 +29,9 @@ Finding check_pattern(const std::string& pattern, const std::vector<std::string>
   const std::string subject = "topics " + pattern;
   try {
     const std::regex expression{pattern, std::regex::extended};
-    const auto matching = std::count_if(topics.begin(), topics.end(),
-                                        [&](const auto& topic) { return std::regex_search(topic, expression); });
+    const auto matching = std::count_if(topics.begin(), topics.end(), [&](const auto& topic) {
+      return !config::is_internal_topic(topic) && std::regex_search(topic, expression);
+    });
     if (matching > 0) return {Kind::good, subject, "matches " + std::to_string(matching) + " topics now"};
     return {Kind::warning, subject, "matches no topic yet; one that appears is read from its beginning"};
   } catch (const std::regex_error& error) {

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "config/expression.hpp"
+#include "config/internal_topics.hpp"
 #include "config/units.hpp"
 
 namespace inboxd::config {
@@ -99,6 +100,10 @@ void check_topic(const Settings& settings, std::size_t index, Reading& reading) 
     complain(reading, {named}, "the pattern is no POSIX extended regular expression: " + *reason);
   }
   if (topic.name == "." || topic.name == "..") complain(reading, {named}, "Kafka allows no topic of this name");
+  if (is_internal_topic(topic.name)) {
+    complain(reading, {named},
+             "Kafka keeps records of its own in this topic; that they are read is noted there again, without end");
+  }
   for (std::size_t earlier = 0; earlier < index; ++earlier) {
     const Topic& other = settings.topics[earlier];
     const std::string& text = topic.name.empty() ? topic.pattern : topic.name;

@@ -183,7 +183,8 @@ std::vector<Row<Topic>> topic_rows() {
       &Topic::name);
   add(example(R"("^audit\\.")", shaped(text("pattern",
                                             "A POSIX extended regular expression for the names of topics, "
-                                            "beginning with ^; or name."),
+                                            "beginning with ^; or name. Kafka's own topics (such as "
+                                            "__consumer_offsets) match none."),
                                        "^\\^.{0,999}$", "a regular expression that begins with ^, such as ^orders\\.")),
       &Topic::pattern);
   add(start(

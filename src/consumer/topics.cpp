@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "config/internal_topics.hpp"
+
 namespace inboxd::consumer {
 
 Topics::Topics(const std::vector<config::Topic>& topics) : topics_{topics} {
@@ -19,6 +21,7 @@ const config::Topic* Topics::find(const std::string& name) const {
   for (const config::Topic& topic : topics_) {
     if (!topic.name.empty() && topic.name == name) return &topic;
   }
+  if (config::is_internal_topic(name)) return nullptr;
   for (const Pattern& pattern : patterns_) {
     if (regexec(pattern.regex.get(), name.c_str(), 0, nullptr, 0) == 0) return pattern.topic;
   }

@@ -10,8 +10,8 @@
 
 namespace inboxd::consumer {
 
-/// Which configured topic a topic's name belongs to: the exact name first, then the patterns in their order. Any
-/// thread.
+/// Which configured topic a topic's name belongs to: the exact name first, then the patterns in their order, which
+/// never match Kafka's own topics. Any thread.
 class Topics final {
  public:
   explicit Topics(const std::vector<config::Topic>& topics);

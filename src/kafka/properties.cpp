@@ -38,6 +38,18 @@ constexpr std::array<Pair, 8> ours{{
     {"log.connection.close", "false"},
 }};
 
+/// Kafka's own topics (config/internal_topics.hpp), which no pattern may match.
+constexpr const char* hidden_topics =
+    "^__(consumer_offsets|transaction_state|share_group_state|cluster_metadata|remote_log_metadata)$";
+constexpr const char* blacklist = "topic.blacklist";
+
+/// The user's list and ours.
+std::string blacklist_of(const std::map<std::string, std::string>& properties) {
+  const auto theirs = properties.find(blacklist);
+  if (theirs == properties.end() || theirs->second.empty()) return hidden_topics;
+  return theirs->second + "," + hidden_topics;
+}
+
 /// With the newer group protocol the brokers say how long a session lasts; the library refuses to be told.
 bool is_said_by_brokers(std::string_view name, const std::map<std::string, std::string>& properties) {
   const auto protocol = properties.find("group.protocol");
@@ -67,6 +79,7 @@ base::Result<Conf> make_conf(const ClientSettings& settings) {
   for (const auto& [name, value] : settings.properties) {
     if (!set(conf, name.c_str(), value, problem)) return base::Problem{problem};
   }
+  if (!set(conf, blacklist, blacklist_of(settings.properties), problem)) return base::Problem{problem};
   for (const auto& [name, value] : ours) {
     if (!set(conf, name, value, problem)) return base::Problem{problem};
   }

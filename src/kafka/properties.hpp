@@ -18,7 +18,8 @@ struct ClientSettings {
 };
 
 /// The library's configuration: the user's properties first, then what the daemon relies on (manual store and commit,
-/// read_committed, no automatic reset, CRC checks). The problem names the property that the library refuses.
+/// read_committed, no automatic reset, CRC checks, Kafka's own topics hidden from patterns). The problem names the
+/// property that the library refuses.
 base::Result<Conf> make_conf(const ClientSettings& settings);
 
 /// A consumer handle. `opaque` comes back in callbacks that were set on the configuration.

@@ -1,5 +1,6 @@
 // What happens to topics: offsets that expire, partitions that are added, logs that lose their beginning.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <csignal>
 #include <memory>
@@ -91,6 +92,24 @@ TEST_CASE("partitions that are added are read from their beginning, also with st
   const auto tally = stage.wait_done();
   CHECK(tally.is_perfect());
   CHECK(stage.database.number("select count(*) from inbox.lag") == 3);
+}
+
+TEST_CASE("a pattern that matches Kafka's own topics, too, reads none of them") {
+  Stage stage{1};
+  stage.config.topics = {"{pattern: \"^(__|" + stage.topic + "$)\"}"};
+  const std::string list = GENERATE("", "^nothing$");
+  if (!list.empty()) stage.config.kafka["topic.blacklist"] = list;
+  const auto daemon = stage.start();
+  stage.produce(20);
+  CHECK(stage.wait_done().is_perfect());
+  wait_until("the brokers have noted it in theirs",
+             [&] { return stage.kafka.committed(stage.config.group, stage.topic) == stage.kafka.ends(stage.topic); });
+  CHECK(command(stage.config, {"check"}).out.find("matches 1 topics now") != std::string::npos);
+  holds_for("nothing comes of that", milliseconds{2000}, [&] {
+    return stage.database.number("select count(*) from inbox.lag") == 1 &&
+           stage.database.number("select count(*) from inbox.quarantine") == 0;
+  });
+  CHECK(daemon->count_in_log("no configured topic matches") == 0);
 }
 
 TEST_CASE("a topic that appears later and matches the pattern begins at its beginning, also with start: end") {

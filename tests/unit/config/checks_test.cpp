@@ -52,6 +52,8 @@ TEST_CASE("a topic has a name or a pattern, not both") {
   CHECK_THAT(problems(load(with_topic("{name: a, pattern: ^b}"))), ContainsSubstring("a name or a pattern, not both"));
   CHECK_THAT(problems(load(with_topic("{start: end}"))), ContainsSubstring("a topic needs a name or a pattern"));
   CHECK_THAT(problems(load(with_topic("{name: ..}"))), ContainsSubstring("Kafka allows no topic of this name"));
+  CHECK_THAT(problems(load(with_topic("{name: __consumer_offsets}"))),
+             ContainsSubstring("topics[0].name: Kafka keeps records of its own in this topic"));
   CHECK_THAT(problems(load(with_topic("name: a\n  - name: a"))), ContainsSubstring("'a' is topics[0] already"));
 }
 

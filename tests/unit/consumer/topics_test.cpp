@@ -1,0 +1,56 @@
+// Which configured topic a name belongs to.
+#include "consumer/topics.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <regex>
+
+#include "config/internal_topics.hpp"
+#include "kafka/properties.hpp"
+
+namespace inboxd::consumer {
+namespace {
+
+config::Topic of_pattern(const std::string& pattern) {
+  config::Topic out;
+  out.pattern = pattern;
+  return out;
+}
+
+std::string blacklist_with(const std::map<std::string, std::string>& properties) {
+  const auto conf = kafka::make_conf({"127.0.0.1:1", "", "", properties, 0});
+  REQUIRE(conf);
+  std::string out(500, '\0');
+  std::size_t size = out.size();
+  REQUIRE(rd_kafka_conf_get(conf.value().get(), "topic.blacklist", out.data(), &size) == RD_KAFKA_CONF_OK);
+  return out.substr(0, size - 1);
+}
+
+}  // namespace
+
+TEST_CASE("no pattern matches Kafka's own topics, but whatever else begins like them") {
+  const Topics topics{{of_pattern("^.*")}};
+  for (const auto name : config::internal_topics) {
+    INFO(name);
+    CHECK(topics.find(std::string{name}) == nullptr);
+    CHECK(topics.find(std::string{name} + "_too") != nullptr);
+  }
+  CHECK(topics.find("orders") == &topics.entries()[0]);
+}
+
+TEST_CASE("the client is shown none of them, whatever else the user hides") {
+  for (const std::string theirs : {"", "^secret\\."}) {
+    std::map<std::string, std::string> properties;
+    if (!theirs.empty()) properties["topic.blacklist"] = theirs;
+    const std::string list = blacklist_with(properties);
+    CHECK(list.starts_with(theirs));
+    const std::regex ours{list.substr(list.rfind(',') + 1), std::regex::extended};
+    for (const auto name : config::internal_topics) {
+      INFO(name);
+      CHECK(std::regex_search(std::string{name}, ours));
+    }
+    CHECK_FALSE(std::regex_search("__consumer_offsets_too", ours));
+    CHECK_FALSE(std::regex_search("orders", ours));
+  }
+}
+
+}  // namespace inboxd::consumer
