@@ -10,6 +10,8 @@ constexpr std::int64_t day = 24 * hour;
 constexpr std::int64_t kibibyte = 1 << 10;
 constexpr std::int64_t mebibyte = 1 << 20;
 constexpr std::int64_t gibibyte = 1 << 30;
+/// No run spans more offsets (consumer/plan, sql/README.md), so none holds more events.
+constexpr std::int64_t most_run_events = 10'000;
 
 Description plain(std::string key, Type type, std::string help) {
   Description about;
@@ -233,8 +235,9 @@ void add_flow(std::vector<Row<Settings>>& rows) {
   ingest(duration("ingest.batch_wait", 0, 10 * second,
                   "How long a batch waits for more; at 0ms what arrived during the last commit is the next batch."),
          &Ingest::batch_wait);
-  ingest(number("ingest.run_events", 1, 100'000, "The most events of one delivery; 1 gives a row for each event."),
-         &Ingest::run_events);
+  ingest(
+      number("ingest.run_events", 1, most_run_events, "The most events of one delivery; 1 gives a row for each event."),
+      &Ingest::run_events);
   const auto dispatch = [&](Description about, auto member) {
     rows.push_back(row<Settings>(restart(std::move(about)), &Settings::dispatch, member));
   };

@@ -12,6 +12,7 @@
 namespace inboxd::consumer {
 
 /// No run spans more offsets than this, whatever lies between its events: views find outcomes by it (sql/README.md).
+/// `ingest.run_events` goes as far.
 inline constexpr std::int64_t run_span = 10'000;
 
 /// What a handler is owed of one batch: runs, and how many events they hold.

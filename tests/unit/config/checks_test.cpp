@@ -48,6 +48,12 @@ TEST_CASE("the schema is a plain lower-case SQL identifier of the user's own") {
   }
 }
 
+TEST_CASE("a delivery holds no more events than the views look for") {
+  CHECK(load(needed + "ingest: {run_events: 10000}\n").ok());
+  CHECK_THAT(problems(load(needed + "ingest: {run_events: 10001}\n")),
+             ContainsSubstring("ingest.run_events: '10001' is not a whole number from 1 to 10000"));
+}
+
 TEST_CASE("a topic has a name or a pattern, not both") {
   CHECK_THAT(problems(load(with_topic("{name: a, pattern: ^b}"))), ContainsSubstring("a name or a pattern, not both"));
   CHECK_THAT(problems(load(with_topic("{start: end}"))), ContainsSubstring("a topic needs a name or a pattern"));
