@@ -10,6 +10,10 @@ constexpr std::int64_t day = 24 * hour;
 constexpr std::int64_t kibibyte = 1 << 10;
 constexpr std::int64_t mebibyte = 1 << 20;
 constexpr std::int64_t gibibyte = 1 << 30;
+/// PostgreSQL takes no message of 1 GiB. A batch is what fits and one record more, of which payload, key and headers
+/// may have as much each as the topic's limit allows.
+constexpr std::int64_t most_batch = 256 * mebibyte;
+constexpr std::int64_t most_payload = 128 * mebibyte;
 /// No run spans more offsets (consumer/plan, sql/README.md), so none holds more events.
 constexpr std::int64_t most_run_events = 10'000;
 
@@ -212,7 +216,7 @@ std::vector<Row<Topic>> topic_rows() {
   add(choice("on_missing_id", {"quarantine", "position", "digest"},
              "What becomes of a record without an id: kept aside, or given one made of its position or its content."),
       &Topic::on_missing_id);
-  add(size("payload_limit", 1, 512 * mebibyte,
+  add(size("payload_limit", 1, most_payload,
            "The largest payload, key, or all headers; what is larger goes to quarantine."),
       &Topic::payload_limit);
   add(choice("tombstones", {"store", "skip"}, "Whether records without a value become events."), &Topic::tombstones);
@@ -226,7 +230,7 @@ void add_flow(std::vector<Row<Settings>>& rows) {
   ingest(number("ingest.connections", 1, 64, "Database connections that store batches at the same time."),
          &Ingest::connections);
   ingest(number("ingest.batch_events", 1, 100'000, "The most events of one transaction."), &Ingest::batch_events);
-  ingest(size("ingest.batch_bytes", kibibyte, gibibyte, "The most bytes of one transaction; one event always fits."),
+  ingest(size("ingest.batch_bytes", kibibyte, most_batch, "The most bytes of one transaction; one event always fits."),
          &Ingest::batch_bytes);
   ingest(size("ingest.queued_bytes", mebibyte, gibibyte,
               "The most bytes of fetched records that the Kafka client holds, shared out to the connections; each may "

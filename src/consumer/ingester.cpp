@@ -92,13 +92,27 @@ void Ingester::run() {
       check_positions(revocations);
     }
     if (entries_left_ > 0 && std::chrono::steady_clock::now() >= start_entries_at_) start_entries();
-    Batch batch;
-    gather(batch);
-    drop_recreated(batch);
-    if (!batch.empty()) ingest(batch);
-    if (any_proven_) end_standing();
-    for (const PartitionError& error : batch.errors) handle(error);
+    Taken taken;
+    {
+      Batch batch;
+      gather(batch, taken);
+      work_off(batch);
+    }
+    // Before any letter is read: what was taken belongs to the positions of now.
+    while (!taken.empty() && !stopping_) {
+      move();
+      Batch batch;
+      fill(batch, taken);
+      work_off(batch);
+    }
   }
+}
+
+void Ingester::work_off(Batch& batch) {
+  drop_recreated(batch);
+  if (!batch.empty()) ingest(batch);
+  if (any_proven_) end_standing();
+  for (const PartitionError& error : batch.errors) handle(error);
 }
 
 void Ingester::move() { last_moved_ = std::chrono::steady_clock::now().time_since_epoch().count(); }
@@ -200,15 +214,15 @@ void Ingester::answer(const NoteWatermarks& letter) {
   }
 }
 
-void Ingester::gather(Batch& batch) {
+void Ingester::gather(Batch& batch, Taken& taken) {
   const auto& limits = context_.settings.ingest;
   rd_kafka_message_t* first = rd_kafka_consume_queue(queue_.get(), idle_wait_ms);
   if (first == nullptr) return;
   add(batch, kafka::Message{first});
   const auto deadline = std::chrono::steady_clock::now() + limits.batch_wait;
-  std::vector<rd_kafka_message_t*> taken(portion);
-  while (batch.messages.size() < static_cast<std::size_t>(limits.batch_events) && batch.bytes < limits.batch_bytes) {
-    // Few at a time where records are large, so that the limit in bytes is overshot by little.
+  std::vector<rd_kafka_message_t*> next(portion);
+  while (!is_full(batch)) {
+    // Few at a time where records are large, so that little is left over for the next batch.
     const std::size_t each = batch.bytes / std::max<std::size_t>(batch.messages.size(), 1) + 1;
     const std::size_t fitting = (limits.batch_bytes - batch.bytes) / each + 1;
     const std::size_t wanted =
@@ -216,10 +230,20 @@ void Ingester::gather(Batch& batch) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     const int wait = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
-    const auto count = rd_kafka_consume_batch_queue(queue_.get(), wait, taken.data(), wanted);
+    const auto count = rd_kafka_consume_batch_queue(queue_.get(), wait, next.data(), wanted);
     if (count <= 0) break;
-    for (ssize_t i = 0; i < count; ++i) add(batch, kafka::Message{taken[static_cast<std::size_t>(i)]});
+    for (ssize_t i = 0; i < count; ++i) taken.emplace_back(next[static_cast<std::size_t>(i)]);
+    fill(batch, taken);
   }
+}
+
+bool Ingester::is_full(const Batch& batch) const {
+  const auto& limits = context_.settings.ingest;
+  return batch.messages.size() >= static_cast<std::size_t>(limits.batch_events) || batch.bytes >= limits.batch_bytes;
+}
+
+void Ingester::fill(Batch& batch, Taken& taken) {
+  for (; !taken.empty() && !is_full(batch); taken.pop_front()) add(batch, std::move(taken.front()));
 }
 
 void Ingester::add(Batch& batch, kafka::Message message) {

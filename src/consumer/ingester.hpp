@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -84,11 +85,17 @@ class Ingester final {
   void answer(const NoteWatermarks& letter);
   void answer(const CheckIncarnations& letter);
 
-  void gather(Batch& batch);
+  /// Records that were taken from the queue and are in no batch yet.
+  using Taken = std::deque<kafka::Message>;
+
+  void gather(Batch& batch, Taken& taken);
+  bool is_full(const Batch& batch) const;
+  void fill(Batch& batch, Taken& taken);
   void add(Batch& batch, kafka::Message message);
   Part& part_for(Batch& batch, Shard& shard);
   Shard* shard_of(const rd_kafka_message_t& message);
 
+  void work_off(Batch& batch);
   void ingest(Batch& batch);
   void advance(const Batch& batch, const std::vector<std::int32_t>& mismatched);
   void drop_recreated(Batch& batch);

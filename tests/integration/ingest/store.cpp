@@ -3,6 +3,7 @@
 
 #include "event/headers.hpp"
 #include "integration/support/inbox.hpp"
+#include "support/environment.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -170,4 +171,31 @@ TEST_CASE("records that cannot be events are in quarantine, raw, and the positio
   CHECK(inbox.database().text("select string_agg(topic || ':' || \"offset\" || ':' || reason || ':' || "
                               "encode(payload, 'escape'), ' ' order by \"offset\") from inbox.quarantined") ==
         "orders:1:no_id:raw orders:2:too_large:raw");
+}
+
+TEST_CASE("a batch of as many bytes as the configuration allows, and the largest record behind it, is stored") {
+  // PostgreSQL takes no message of 1 GiB. Short of --long a sixteenth, so that small machines can run it.
+  const std::size_t part = is_long() ? 1 : 16;
+  const std::size_t batch_bytes = (256u << 20) / part, payload_limit = (128u << 20) / part, each = 1u << 20;
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  const auto shard = inbox.add_shard("orders");
+  std::string large(payload_limit, ' ');
+  std::uint32_t random = 1;
+  for (char& c : large) c = static_cast<char>((random = random * 1'664'525 + 1'013'904'223) >> 24);
+  Batch batch{inbox};
+  batch.at(shard, 0);
+  for (std::size_t taken = 0; taken < batch_bytes; taken += each) {
+    batch.event(base::random_uuid(), std::string_view{large}.substr(0, each));
+  }
+  batch.event(base::random_uuid(), large).owe(handler);
+  auto& last = batch.get().events.back();
+  last.key = large;
+  last.headers = large;
+  const auto result = batch.store(inbox.connection());
+  CHECK(result.stored == static_cast<std::int64_t>(batch_bytes / each) + 1);
+  CHECK(inbox.database().number("select max(octet_length(payload)) from inbox.event") ==
+        static_cast<std::int64_t>(payload_limit));
+  const auto claimed = claim_due(inbox.connection(), handler, inbox.owner);
+  CHECK(claimed.runs.size() == 1);
 }

@@ -30,6 +30,30 @@ TEST_CASE("what is in a topic is stored, handed over and done, each once") {
   CHECK(daemon->stop() == ExitStatus{0, 0});
 }
 
+TEST_CASE("no transaction is larger than batch_bytes and one record, however small its first records are") {
+  Stage stage{1};
+  constexpr std::int64_t limit = 64 << 10;
+  stage.config.sections["ingest"] = "batch_bytes: 64KiB";
+  std::vector<std::string> ids;
+  std::vector<Message> messages;
+  for (int i = 0; i < 400; ++i) {
+    ids.push_back("2a000000-0000-4000-8000-" + std::to_string(100'000'000'000 + i));
+    const bool is_large = i % 100 >= 50;
+    messages.push_back(event_message(stage.topic, ids.back(), std::string(is_large ? 20'000 : 2, 'x')));
+  }
+  stage.kafka.produce(messages);
+  stage.note(ids);
+  const auto daemon = stage.start();
+  CHECK(stage.wait_done().is_perfect());
+  const auto rows = stage.database.rows(
+      "select count(*), max(before) from inbox.position p, lateral ("
+      "  select coalesce(sum(octet_length(e.payload)), 0)::bigint as before from inbox.event e"
+      "  where e.\"offset\" >= p.first_offset and e.\"offset\" < p.next_offset - 1) x where p.first_offset >= 0");
+  WARN(*rows[0][0] << " transactions, the most bytes before the last record of one: " << *rows[0][1]);
+  CHECK(std::stoll(*rows[0][1]) < limit);
+  CHECK(std::stoll(*rows[0][0]) < 100);  // and none of one record each
+}
+
 TEST_CASE("a message that is delivered many times is stored and handled once") {
   Stage stage{2};
   const auto daemon = stage.start();

@@ -48,6 +48,13 @@ TEST_CASE("the schema is a plain lower-case SQL identifier of the user's own") {
   }
 }
 
+TEST_CASE("no batch and no record is configured larger than PostgreSQL takes in one message") {
+  CHECK(load(needed + "ingest: {batch_bytes: 256MiB}\n").ok());
+  CHECK_THAT(problems(load(needed + "ingest: {batch_bytes: 257MiB}\n")), ContainsSubstring("from 1KiB to 256MiB"));
+  CHECK(load(with_topic("{name: a, payload_limit: 128MiB}")).ok());
+  CHECK_THAT(problems(load(with_topic("{name: a, payload_limit: 129MiB}"))), ContainsSubstring("from 1B to 128MiB"));
+}
+
 TEST_CASE("a delivery holds no more events than the views look for") {
   CHECK(load(needed + "ingest: {run_events: 10000}\n").ok());
   CHECK_THAT(problems(load(needed + "ingest: {run_events: 10001}\n")),

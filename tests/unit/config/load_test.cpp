@@ -65,7 +65,7 @@ inboxd.yaml:1:79: database.prepare: 'yes' is not true or false
 inboxd.yaml:2:18: kafka.brokers: this is a list; it must be brokers such as kafka-1:9092,kafka-2:9092
 inboxd.yaml:2:45: kafka.propertys: there is no such key; did you mean properties?
 inboxd.yaml:3:17: topics[0].name: 'or ders' is not a topic's name: letters, digits, '.', '_' and '-', at most 249
-inboxd.yaml:3:43: topics[0].payload_limit: '1MB' is not a size (512B, 64KiB, 8MiB) from 1B to 512MiB
+inboxd.yaml:3:43: topics[0].payload_limit: '1MB' is not a size (512B, 64KiB, 8MiB) from 1B to 128MiB
 inboxd.yaml:3:55: topics[0].start: 'tomorrow' is not beginning, end, committed, or a time such as 2024-01-31T12:00:00Z
 inboxd.yaml:4:24: ingest.batch_events: '0' is not a whole number from 1 to 100000
 inboxd.yaml:4:39: ingest.batch_wait: '5' is not a duration (250ms, 30s, 5m, 12h, 7d) from 0ms to 10s
