@@ -354,7 +354,8 @@ begin
     return v_conflicts;
   end if;
   with elsewhere as (
-    select distinct on (l.id, here.topic) l.id, here.topic, first.topic as first_topic, g.shard_id, g."offset", e.type
+    select distinct on (l.id, here.topic) l.id, here.topic, first.topic as first_topic, g.shard_id, g."offset",
+           g.received_on, e.type
     from unnest(l_id, l_shard, l_offset, l_digest) l(id, shard, "offset", digest)
     join inbox.ledger g on g.event_id = l.id and g.digest = l.digest
     join inbox.shard here on here.shard_id = l.shard
@@ -366,10 +367,13 @@ begin
     select id, topic, shard_id, "offset", p_routing_version from elsewhere
     on conflict do nothing returning event_id, topic)
   insert into inbox.delivery (handler_id, shard_id, pending, events, due_at, received_from, received_to)
-  -- Since ever and for ever: the event is another transaction's, whose clock reading may be later than any of ours.
+  -- The event is another transaction's, whose clock reading may be later than any of ours, or this one's, and comes
+  -- later. Its ledger row has the day on which that transaction began, in its session's time zone (-12 to +14 hours):
+  -- so the days around that one, and no more, or no day would be dropped until it is done.
   select distinct on (h.handler_id, x.id)
          h.handler_id, x.shard_id, int8multirange(int8range(x."offset", x."offset" + 1)), 1, clock_timestamp(),
-         '-infinity'::timestamptz, 'infinity'::timestamptz
+         (x.received_on - 1)::timestamp at time zone 'UTC',
+         (x.received_on + 2)::timestamp at time zone 'UTC' - interval '1 us'
   from noted n
   join elsewhere x on x.id = n.event_id and x.topic = n.topic
   join inbox.handler h on h.retired_at is null and inbox.matches(x.topic, h.topics) and inbox.matches(x.type, h.types)

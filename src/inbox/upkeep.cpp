@@ -48,6 +48,12 @@ std::optional<std::string> drop_partition(Connection& connection, const std::str
   return dropped;
 }
 
+std::optional<KeptDay> find_kept_day(Connection& connection, std::chrono::milliseconds keep) {
+  const auto rows = connection.access().run(statements::kept_day, pqxx::params{keep.count()}, Effect::reads);
+  if (rows.empty() || rows[0][1].is_null()) return std::nullopt;
+  return KeptDay{rows[0][0].as<std::string>(), rows[0][1].as<std::string>()};
+}
+
 std::int64_t trim_ledger(Connection& connection, std::chrono::milliseconds keep, int bite) {
   return connection.access().run(statements::trim_ledger, pqxx::params{keep.count(), bite}).affected_rows();
 }

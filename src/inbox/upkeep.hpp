@@ -18,6 +18,13 @@ int make_partitions(Connection& connection, int days_ahead);
 std::optional<std::string> drop_partition(Connection& connection, const std::string& table,
                                           std::chrono::milliseconds keep);
 
+/// The oldest day of events that is past its time and needed all the same, and by which handlers.
+struct KeptDay {
+  std::string partition;
+  std::string handlers;
+};
+std::optional<KeptDay> find_kept_day(Connection& connection, std::chrono::milliseconds keep);
+
 /// Deletes a bite of what is kept no longer; each returns the rows it deleted.
 std::int64_t trim_ledger(Connection& connection, std::chrono::milliseconds keep, int bite);
 std::int64_t trim_positions(Connection& connection, int bite);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
 
 #include "inbox/database_error.hpp"
@@ -19,6 +20,8 @@ constexpr std::chrono::seconds old_transaction = 5min;
 /// How long a chore works before the others have their turn; it goes on after them.
 constexpr auto longest_turn = 1s;
 constexpr auto look_for_chores_every = 500ms;
+constexpr auto tell_kept_every = 1h;
+constexpr const char* event_table = "event";
 
 }  // namespace
 
@@ -232,7 +235,7 @@ void Maintenance::purge() {
   const auto keep = retention_;
   lock.unlock();
   const std::array<std::pair<const char*, config::Retention::Keep>, 3> tables{
-      {{"event", keep.events}, {"outcome", keep.outcomes}, {"failure", keep.failures}}};
+      {{event_table, keep.events}, {"outcome", keep.outcomes}, {"failure", keep.failures}}};
   for (const auto& [table, time] : tables) {
     if (time) drop_days(table, *time);
   }
@@ -248,12 +251,23 @@ void Maintenance::drop_days(const char* table, std::chrono::milliseconds keep) {
       log_.info("maintenance: a day is kept no longer", {{"partition", *dropped}});
       if (!goes_on()) return;
     }
+    if (std::string_view{table} == event_table) tell_kept_day(keep);
   } catch (...) {
     // Somebody reads it for long, say: no reason to keep what is old elsewhere.
     const auto failure = inbox::describe(std::current_exception());
     log_.warn("maintenance: days of a table are dropped later",
               {{"table", table}, {"fault", name_of(failure.fault)}, {"error", failure.message}});
   }
+}
+
+void Maintenance::tell_kept_day(std::chrono::milliseconds keep) {
+  const auto now = Clock::now();
+  if (now < tell_kept_at_) return;
+  const auto kept = inbox::find_kept_day(connection_, keep);
+  if (!kept) return;
+  tell_kept_at_ = now + tell_kept_every;
+  log_.warn("maintenance: a day is past its retention and kept, because handlers are still owed events of it",
+            {{"partition", kept->partition}, {"handlers", kept->handlers}});
 }
 
 void Maintenance::trim_positions() {

@@ -75,6 +75,7 @@ class Maintenance final {
   void make_partitions();
   void purge();
   void drop_days(const char* table, std::chrono::milliseconds keep);
+  void tell_kept_day(std::chrono::milliseconds keep);
   void trim_positions();
   /// Repeats while a bite was a whole one and the chore goes on.
   void in_bites(const std::function<std::int64_t()>& bite);
@@ -98,8 +99,9 @@ class Maintenance final {
   Seen seen_;
   std::vector<config::Handler> handlers_;
   std::vector<inbox::Registered> registered_;  ///< one for each of them
-  Clock::time_point look_again_{};             ///< the thread's own, like the next five
+  Clock::time_point look_again_{};             ///< the thread's own, like the next six
   Clock::time_point turn_ends_{};
+  Clock::time_point tell_kept_at_{};
   bool has_more_ = false;                      ///< the chore's turn ended before its work did
   std::int64_t backfilled_ = 0;                ///< events since it was last said
   Pinned pinned_;

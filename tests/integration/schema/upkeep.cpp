@@ -1,5 +1,6 @@
 // Day partitions, retention, and who keeps vacuum from its work.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <thread>
 
 #include "integration/support/inbox.hpp"
@@ -48,6 +49,11 @@ TEST_CASE("a day is dropped when it is past its retention, and not while somebod
   make_old_day(inbox);
 
   CHECK_FALSE(inbox::drop_partition(inbox.connection(), "event", 24h).has_value());
+  const auto kept = inbox::find_kept_day(inbox.connection(), 24h);
+  REQUIRE(kept.has_value());
+  CHECK(kept->partition == "event_20200101");
+  CHECK(kept->handlers == "receipt");
+  CHECK_FALSE(inbox::find_kept_day(inbox.connection(), 24h * 365 * 100).has_value());
   const auto claimed = claim_due(inbox.connection(), handler, inbox.owner);
   REQUIRE(claimed.runs.size() == 1);
   CHECK(claimed.runs[0].events.size() == 5);
@@ -59,6 +65,40 @@ TEST_CASE("a day is dropped when it is past its retention, and not while somebod
   Batch again{inbox};  // purged, then delivered once more: still absorbed
   again.at(shard, 5).event(batch.events()[0].event_id).owe(handler);
   CHECK(again.store(inbox.connection()).duplicates == 1);
+}
+
+TEST_CASE("what another topic brought keeps the day of its event, and no other") {
+  using namespace std::chrono_literals;
+  Inbox inbox;
+  const auto handler = inbox.add_handler("of-audit", {"audit"});
+  const auto orders = inbox.add_shard("orders");
+  const auto audit = inbox.add_shard("audit");
+  const auto id = base::random_uuid();
+  const bool is_old = GENERATE(true, false);
+  const auto drop = [&] { return inbox::drop_partition(inbox.connection(), "event", 24h); };
+  Batch first{inbox};
+  first.at(orders, 0).event(id).store(inbox.connection());
+  if (!is_old) inbox.database().run("create table inbox.today as select * from inbox.event");
+  make_old_day(inbox);
+  if (is_old) {
+    inbox.database().run("update inbox.ledger set received_on = '2020-01-01'");
+  } else {
+    inbox.database().run(
+        "insert into inbox.event select * from inbox.today; delete from inbox.event_20200101; drop table inbox.today");
+  }
+  Batch second{inbox};
+  second.at(audit, 0).event(id);
+  CHECK(second.store(inbox.connection()).duplicates == 1);
+  CHECK(inbox.database().number("select count(*) from inbox.delivery") == 1);
+  if (!is_old) {
+    CHECK(drop() == "event_20200101");
+    return;
+  }
+  CHECK_FALSE(drop().has_value());
+  const auto claimed = claim_due(inbox.connection(), handler, inbox.owner);
+  REQUIRE(events_in(claimed.runs) == 1);
+  CHECK(inbox::settle(inbox.connection(), inbox.owner, {all_done(claimed.runs[0])}).empty());
+  CHECK(drop() == "event_20200101");
 }
 
 TEST_CASE("a day that is still needed is not locked at all, and one that goes is locked in the order of its readers") {

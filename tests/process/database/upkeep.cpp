@@ -77,3 +77,19 @@ TEST_CASE("while many days are dropped, the daemon says that it lives, and a sto
   const auto daemon = stage.start();
   stage.database.wait_for("the rest goes", "select count(*) from (" + old_days + ") x", 0);
 }
+
+TEST_CASE("an operator reads which day is kept past its retention, and for which handler") {
+  Stage stage{1};
+  stage.config.sections["retention"] = "events: 24h";
+  const auto before = stage.start();
+  CHECK(before->stop() == ExitStatus{0, 0});
+  stage.database.run(
+      "create table inbox.event_20200101 partition of inbox.event for values from ('2020-01-01 00:00:00+00') to "
+      "('2020-01-02 00:00:00+00'); insert into inbox.delivery (handler_id, shard_id, pending, events, due_at, "
+      "received_from, received_to) select handler_id, 1, '{[0,1)}', 1, now() + interval '1 day', "
+      "'2020-01-01 12:00:00+00', '2020-01-01 12:00:00+00' from inbox.handler");
+  const auto daemon = stage.start();
+  daemon->wait_log("a day is past its retention and kept");
+  daemon->wait_log("partition=event_20200101 handlers=recorder");
+  stage.database.run("delete from inbox.delivery");
+}
