@@ -250,7 +250,8 @@ begin
     duplicates := cardinality(l_id) - stored;
     if v_odd then
       conflicts := inbox.absorb(p_routing_version, l_id, l_shard, l_offset, l_digest,
-                                e_shard, e_offset, e_type, e_key, e_payload, e_headers, e_kafka_timestamp);
+                                e_shard, e_offset, e_source_id, e_type, e_source, e_subject, e_key, e_payload,
+                                e_headers, e_occurred_at, e_kafka_timestamp);
     end if;
   end if;
 
@@ -315,13 +316,15 @@ end
 $$;
 
 -- What duplicates bring beside their being dropped: a record with the same id and another digest goes to quarantine
--- as a conflict, and handlers that subscribe only to the topic it came from now are owed the event, once. Returns the
--- number of conflicts.
+-- as a conflict, and handlers that subscribe only to the topic it came from now are owed the event, once. Where its day
+-- was dropped, the ledger remembering longer, the record at hand is the event, with the same key and payload: restored.
+-- Returns the number of conflicts.
 create function inbox.absorb(
   p_routing_version bigint,
   l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],
-  e_shard int[], e_offset bigint[], e_type text[], e_key bytea[], e_payload bytea[], e_headers bytea[],
-  e_kafka_timestamp timestamptz[]) returns int
+  e_shard int[], e_offset bigint[], e_source_id text[], e_type text[], e_source text[], e_subject text[],
+  e_key bytea[], e_payload bytea[], e_headers bytea[], e_occurred_at timestamptz[], e_kafka_timestamp timestamptz[])
+returns int
 language plpgsql set enable_seqscan = off set jit = off as $$
 declare
   v_conflicts int;
@@ -353,9 +356,13 @@ begin
   if not found then
     return v_conflicts;
   end if;
+  -- Who restores the same event at this moment is a replay of its dead letter (op_dead_lock).
+  perform pg_advisory_xact_lock_shared(1768841850, 'inbox.dead_letter'::regclass::oid::int);
+  -- Reads the events, and so holds back whoever drops a day (inbox.drop_partition) until the deliveries can be seen.
   with elsewhere as (
-    select distinct on (l.id, here.topic) l.id, here.topic, first.topic as first_topic, g.shard_id, g."offset",
-           g.received_on, e.type
+    select distinct on (l.id, here.topic) l.id, here.topic, first.topic as first_topic, g.shard_id, g."offset", e.type,
+           l.shard as here_shard, l."offset" as here_offset, g.received_on,
+           g.xmin = pg_current_xact_id()::xid as is_of_this_batch
     from unnest(l_id, l_shard, l_offset, l_digest) l(id, shard, "offset", digest)
     join inbox.ledger g on g.event_id = l.id and g.digest = l.digest
     join inbox.shard here on here.shard_id = l.shard
@@ -365,23 +372,50 @@ begin
   noted as (
     insert into inbox.also_seen (event_id, topic, shard_id, "offset", routing_version)
     select id, topic, shard_id, "offset", p_routing_version from elsewhere
-    on conflict do nothing returning event_id, topic)
+    on conflict do nothing returning event_id, topic),
+  owed as materialized (
+    select distinct on (h.handler_id, x.id) h.handler_id, x.*
+    from noted n
+    join elsewhere x on x.id = n.event_id and x.topic = n.topic
+    join inbox.handler h on h.retired_at is null and inbox.matches(x.topic, h.topics) and inbox.matches(x.type, h.types)
+    where not inbox.matches(x.first_topic, h.topics)
+      -- A third topic of the same handler may have brought it already.
+      and not exists (
+        select from inbox.also_seen s
+        where s.event_id = x.id and s.topic <> x.topic and inbox.matches(s.topic, h.topics))),
+  -- Near the day that the ledger noted, as a rule; elsewhere where it was restored since. No time: it is gone.
+  stored as materialized (
+    select o.*, coalesce(
+             (select max(e.received_at) from inbox.event e
+              where e.shard_id = o.shard_id and e."offset" = o."offset" and e.event_id = o.id
+                and e.received_at >= (o.received_on - 1)::timestamptz
+                and e.received_at < (o.received_on + 2)::timestamptz),
+             (select max(e.received_at) from inbox.event e
+              where e.shard_id = o.shard_id and e."offset" = o."offset" and e.event_id = o.id)) as received_at
+    from (select distinct on (id) * from owed where not is_of_this_batch) o),
+  moment as materialized (select clock_timestamp() as now),
+  restored as (
+    insert into inbox.event (shard_id, "offset", event_id, source_id, event_type, source, subject, key, payload,
+                             headers, occurred_at, kafka_timestamp, received_at)
+    select s.shard_id, s."offset", s.id, e.source_id, e.type, e.source, e.subject, e.key, e.payload, e.headers,
+           e.occurred, e.kafka, m.now
+    from stored s
+    join unnest(e_shard, e_offset, e_source_id, e_type, e_source, e_subject, e_key, e_payload, e_headers,
+                e_occurred_at, e_kafka_timestamp)
+         e(shard, "offset", source_id, type, source, subject, key, payload, headers, occurred, kafka)
+      on e.shard = s.here_shard and e."offset" = s.here_offset
+    cross join moment m
+    where s.received_at is null)
   insert into inbox.delivery (handler_id, shard_id, pending, events, due_at, received_from, received_to)
-  -- The event is another transaction's, whose clock reading may be later than any of ours, or this one's, and comes
-  -- later. Its ledger row has the day on which that transaction began, in its session's time zone (-12 to +14 hours):
-  -- so the days around that one, and no more, or no day would be dropped until it is done.
-  select distinct on (h.handler_id, x.id)
-         h.handler_id, x.shard_id, int8multirange(int8range(x."offset", x."offset" + 1)), 1, clock_timestamp(),
-         (x.received_on - 1)::timestamp at time zone 'UTC',
-         (x.received_on + 2)::timestamp at time zone 'UTC' - interval '1 us'
-  from noted n
-  join elsewhere x on x.id = n.event_id and x.topic = n.topic
-  join inbox.handler h on h.retired_at is null and inbox.matches(x.topic, h.topics) and inbox.matches(x.type, h.types)
-  where not inbox.matches(x.first_topic, h.topics)
-    -- A third topic of the same handler may have brought it already.
-    and not exists (
-      select from inbox.also_seen s
-      where s.event_id = x.id and s.topic <> x.topic and inbox.matches(s.topic, h.topics));
+  -- Where this batch brings both, its events are inserted behind this. The ledger row has the day on which the
+  -- transaction began, in its session's time zone (-12 to +14 hours): so the days around that one, and no more, or no
+  -- day would be dropped until it is done.
+  select o.handler_id, o.shard_id, int8multirange(int8range(o."offset", o."offset" + 1)), 1, clock_timestamp(),
+         case when s.id is null then (o.received_on - 1)::timestamp at time zone 'UTC'
+              else coalesce(s.received_at, m.now) end,
+         case when s.id is null then (o.received_on + 2)::timestamp at time zone 'UTC' - interval '1 us'
+              else coalesce(s.received_at, m.now) end
+  from owed o left join stored s using (id) cross join moment m;
   return v_conflicts;
 end
 $$;

@@ -26,6 +26,39 @@ void make_old_day(Inbox& inbox) {
       "12:00:00+00'");
 }
 
+/// An event of topic `orders` that nobody is owed, of a day long ago, and a handler of topic `audit` alone.
+struct OnAnotherTopic {
+  OnAnotherTopic() {
+    Batch first{inbox};
+    first.at(inbox.add_shard("orders"), 0).event(id, "ten euros").store(inbox.connection());
+    make_old_day(inbox);
+    again.at(inbox.add_shard("audit"), 0).event(id, "ten euros", "Paid").owe(handler);
+    event::Event& event = again.get().events.back();
+    event.source_id = "order-7";
+    event.source = "shop";
+    event.subject = "order";
+    event.key = "k7";
+    event.occurred_at = 5'000'000;
+    event.kafka_timestamp = 6'000'000;
+  }
+  std::optional<std::string> drop() {
+    return inbox::drop_partition(inbox.connection(), "event", std::chrono::hours{24});
+  }
+
+  Inbox inbox;
+  const std::int32_t handler = inbox.add_handler("of-audit", {"audit"});
+  const base::Uuid id = base::random_uuid();
+  Batch again{inbox};
+};
+
+/// Until somebody of that test's schema waits for a lock.
+void wait_for_waiter(Inbox& inbox) {
+  inbox.database().wait_for("somebody waits",
+                            "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%" +
+                                inbox.database().schema() + ".ingest%'",
+                            1);
+}
+
 }  // namespace
 
 TEST_CASE("day partitions are made ahead, once, whatever the time zone of the session") {
@@ -99,6 +132,71 @@ TEST_CASE("what another topic brought keeps the day of its event, and no other")
   REQUIRE(events_in(claimed.runs) == 1);
   CHECK(inbox::settle(inbox.connection(), inbox.owner, {all_done(claimed.runs[0])}).empty());
   CHECK(drop() == "event_20200101");
+}
+
+TEST_CASE("an id whose day was dropped and that comes on another topic is given whole to that topic's handlers, once") {
+  OnAnotherTopic test;
+  Inbox& inbox = test.inbox;
+  const auto of_orders = inbox.add_handler("of-orders", {"orders"});
+  test.again.get().routing_version = inbox.routing_version();
+  REQUIRE(test.drop() == "event_20200101");
+
+  CHECK(test.again.store(inbox.connection()).duplicates == 1);
+  const auto claimed = claim_due(inbox.connection(), test.handler, inbox.owner);
+  CHECK(claimed.empty.empty());
+  REQUIRE(events_in(claimed.runs) == 1);
+  const event::Event& event = *claimed.runs[0].events[0];
+  CHECK(event.event_id == test.id);
+  CHECK(event.payload == "ten euros");
+  CHECK(inbox.database().text("select concat_ws(' ', source_id, topic, \"offset\", event_type, source, subject, "
+                              "encode(key, 'escape'), extract(epoch from occurred_at)::int) from inbox.events") ==
+        "order-7 orders 0 Paid shop order k7 5");
+  CHECK(inbox.database().number("select extract(epoch from kafka_timestamp)::int from inbox.event") == 6);
+  CHECK(inbox.database().number("select count(*) from inbox.event where received_at > now() - interval '1 hour'") == 1);
+  CHECK_FALSE(test.drop().has_value());
+  inbox::settle(inbox.connection(), inbox.owner, {all_done(claimed.runs[0])});
+
+  Batch third{inbox};
+  third.at(inbox.add_shard("audit", 1), 0).event(test.id, "ten euros").owe(test.handler).store(inbox.connection());
+  CHECK(inbox.outstanding() == 0);
+  CHECK(claim_due(inbox.connection(), of_orders, inbox.owner).runs.empty());
+  CHECK(inbox.database().number("select count(*) from inbox.event") == 1);
+}
+
+TEST_CASE("a day whose event comes on another topic is not dropped before its delivery can be seen") {
+  OnAnotherTopic test;
+  Inbox& inbox = test.inbox;
+  Session holder{inbox.database().url(), inbox.database().schema()};
+  holder.run(
+      "begin; insert into inbox.also_seen (event_id, topic, shard_id, \"offset\", routing_version) "
+      "select event_id, 'audit', shard_id, \"offset\", 1 from inbox.ledger");
+  const auto other = inbox.connect();
+  std::thread storing{[&] { test.again.store(*other); }};
+  wait_for_waiter(inbox);
+  CHECK(failure_of([&] { test.drop(); }).fault == inbox::Fault::retry);
+  holder.run("rollback");
+  storing.join();
+
+  CHECK_FALSE(test.drop().has_value());
+  const auto claimed = claim_due(inbox.connection(), test.handler, inbox.owner);
+  CHECK(events_in(claimed.runs) == 1);
+  CHECK(claimed.empty.empty());
+}
+
+TEST_CASE("an id that comes on another topic while its day is being dropped is given whole, too") {
+  OnAnotherTopic test;
+  Inbox& inbox = test.inbox;
+  Session dropping{inbox.database().url(), inbox.database().schema()};
+  dropping.run("begin; select inbox.drop_partition('event', '1 day', 'event_20200101')");
+  const auto other = inbox.connect();
+  std::thread storing{[&] { test.again.store(*other); }};
+  wait_for_waiter(inbox);
+  dropping.run("commit");
+  storing.join();
+
+  const auto claimed = claim_due(inbox.connection(), test.handler, inbox.owner);
+  CHECK(events_in(claimed.runs) == 1);
+  CHECK(claimed.empty.empty());
 }
 
 TEST_CASE("a day that is still needed is not locked at all, and one that goes is locked in the order of its readers") {
