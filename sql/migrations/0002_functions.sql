@@ -608,20 +608,21 @@ $$;
 
 -- One bite of owed history: the next p_events events of one range become deliveries, due now, of no wider a span than
 -- the views look for (10000). Of a shard whose topic is none of the handler's only what came on one of its topics, too,
--- before the handler was routed to: what comes since is owed by inbox.absorb. Returns how many events became
--- deliveries; null when nothing is left (or others are at it).
-create function inbox.backfill_bite(p_events int, p_bytes bigint) returns bigint
+-- before the handler was routed to: what comes since is owed by inbox.absorb. A dead letter of the handler's former
+-- life (one that was retired and is there again) is answered by its event being owed: it goes, or a replay would give
+-- the event a second time. Returns how many events became deliveries, and of how many a letter went; null when nothing
+-- is left (or others are at it).
+create function inbox.backfill_bite(p_events int, p_bytes bigint, out owed_events bigint, out answered_letters bigint)
 language plpgsql as $$
 declare
   b record;
   v_seen bigint;
   v_last bigint;
-  v_owed bigint;
 begin
   select f.*, h.topics, h.types, h.routing_version into b from inbox.backfill f join inbox.handler h using (handler_id)
   order by f.handler_id, f.shard_id limit 1 for update of f skip locked;
   if not found then
-    return null;
+    return;
   end if;
   with near as (
     select e."offset", e.event_id, e.event_type, e.received_at, coalesce(octet_length(e.payload), 0) as size
@@ -645,15 +646,21 @@ begin
   born as (
     insert into inbox.delivery (handler_id, shard_id, pending, events, due_at, received_from, received_to)
     select b.handler_id, b.shard_id, pending, inbox.count_of(pending), clock_timestamp(), received_from, received_to
-    from owed where pending is not null)
-  select count(*), max("offset"), (select inbox.count_of(pending) from owed) into v_seen, v_last, v_owed
+    from owed where pending is not null),
+  answered as (
+    delete from inbox.dead_letter x using owed o
+    where x.handler_id = b.handler_id and x.shard_id = b.shard_id and x."offset" >= lower(o.pending)
+      and x."offset" < upper(o.pending) and o.pending @> x."offset"
+    returning 1)
+  select count(*), max("offset"), coalesce((select inbox.count_of(pending) from owed), 0),
+         (select count(*) from answered)
+  into v_seen, v_last, owed_events, answered_letters
   from bite;
   if v_seen = 0 or v_last + 1 >= b.end_offset then
     delete from inbox.backfill where handler_id = b.handler_id and shard_id = b.shard_id;
   else
     update inbox.backfill set next_offset = v_last + 1 where handler_id = b.handler_id and shard_id = b.shard_id;
   end if;
-  return coalesce(v_owed, 0);
 end
 $$;
 

@@ -110,7 +110,7 @@ Answer show(Context& context, const Arguments& arguments) {
 struct Task {
   std::string verb;                            ///< `dead replay`
   std::string past;                            ///< `replayed`
-  bool retired_too = false;
+  bool any_too = false;                        ///< those that cannot be replayed (now), too
   std::int64_t per_second = 0;                 ///< 0: as fast as it goes
 };
 
@@ -142,6 +142,15 @@ Done in_bites(Context& context, const Task& task, const std::vector<std::int64_t
   return done;
 }
 
+std::string why_none(std::int64_t retired, std::int64_t awaited) {
+  if (awaited > 0) {
+    return "only dead letters match that a back-fill of their handler has yet to come by; it owes their events again, "
+           "and what is left then can be replayed";
+  }
+  return retired > 0 ? "only dead letters of retired handlers match; those can be discarded only"
+                     : "no dead letter matches";
+}
+
 /// The part that replay and discard share: what is meant, how many, the bites, the answer.
 template <class Bite>
 Answer work_through(Context& context, const Arguments& arguments, const Task& task, Bite bite) {
@@ -151,11 +160,11 @@ Answer work_through(Context& context, const Arguments& arguments, const Task& ta
     return {base::ExitCode::usage, nullptr, task.verb + ": which ones? Give IDs or filters, or --all"};
   }
   std::vector<std::int64_t> ids;
-  std::int64_t retired = 0;
+  std::int64_t retired = 0, awaited = 0;
   std::map<std::string, std::int64_t> handlers;
   for (const auto& letter : inbox::pick_dead(*context.connection, filter, most_letters)) {
-    if (letter.is_retired && !task.retired_too) {
-      ++retired;
+    if (!task.any_too && (letter.is_retired || letter.is_awaited)) {
+      ++(letter.is_retired ? retired : awaited);
       continue;
     }
     ids.push_back(letter.dead_letter_id);
@@ -164,11 +173,8 @@ Answer work_through(Context& context, const Arguments& arguments, const Task& ta
   const bool dry_run = arguments.flag("dry-run");
   Document document = {{"dry_run", dry_run}, {"matched", ids.size()}, {"handlers", handlers}};
   if (retired > 0) document["of_retired_handlers"] = retired;
-  if (ids.empty()) {
-    return {base::ExitCode::no, document,
-            retired > 0 ? "only dead letters of retired handlers match; those can be discarded only"
-                        : "no dead letter matches"};
-  }
+  if (awaited > 0) document["awaited_by_backfill"] = awaited;
+  if (ids.empty()) return {base::ExitCode::no, document, why_none(retired, awaited)};
   if (dry_run) return {base::ExitCode::done, document, ""};
   const Done done = in_bites(context, task, ids, bite);
   document[task.past] = done.letters;

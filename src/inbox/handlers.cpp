@@ -247,10 +247,11 @@ std::vector<std::string> retired_of(Connection& connection, const std::vector<Re
   return out;
 }
 
-std::optional<std::int64_t> backfill_bite(Connection& connection, int bite_events) {
-  return connection.access()
-      .run(statements::backfill_bite, pqxx::params{bite_events, backfill_bite_bytes})[0][0]
-      .as<std::optional<std::int64_t>>();
+std::optional<Backfilled> backfill_bite(Connection& connection, int bite_events) {
+  const auto row =
+      connection.access().run(statements::backfill_bite, pqxx::params{bite_events, backfill_bite_bytes})[0];
+  if (row[0].is_null()) return std::nullopt;
+  return Backfilled{row[0].as<std::int64_t>(), row[1].as<std::int64_t>()};
 }
 
 }  // namespace inboxd::inbox

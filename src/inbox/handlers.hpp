@@ -68,7 +68,12 @@ bool are_registered(Connection& connection, const std::vector<Registered>& handl
 /// Names of those that somebody has retired meanwhile.
 std::vector<std::string> retired_of(Connection& connection, const std::vector<Registered>& handlers);
 
-/// Turns one bite of owed history into deliveries; returns the events it went through, 0 where nothing is left to do.
-std::optional<std::int64_t> backfill_bite(Connection& connection, int bite_events);
+/// What one bite of owed history came to.
+struct Backfilled {
+  std::int64_t events = 0;        ///< that became deliveries; some bites hold none of the handler's
+  std::int64_t dead_letters = 0;  ///< answered by that, and gone: of a former life of the handler
+};
+/// Turns one bite of owed history into deliveries; nullopt where nothing is left to do.
+std::optional<Backfilled> backfill_bite(Connection& connection, int bite_events);
 
 }  // namespace inboxd::inbox

@@ -102,6 +102,7 @@ std::vector<PickedLetter> pick_dead(Connection& connection, const DeadFilter& fi
     letter.handler = row.text();
     letter.error_class = row.text();
     letter.is_retired = row.flag();
+    letter.is_awaited = row.flag();
     out.push_back(std::move(letter));
   }
   return out;

@@ -56,6 +56,7 @@ struct PickedLetter {
   std::string handler;
   std::string error_class;
   bool is_retired = false;                     ///< the handler is: nobody would take it back
+  bool is_awaited = false;                     ///< its handler's back-fill has yet to come by, and may owe the event
 };
 
 /// The dead letters that a replay or discard is about, in the order in which their shards have the events.

@@ -187,12 +187,14 @@ void Maintenance::put_back(const std::vector<config::Handler>& handlers,
 
 void Maintenance::backfill() {
   while (const auto bite = inbox::backfill_bite(connection_, backfill_bite_events)) {
-    backfilled_ += *bite;
+    backfilled_.events += bite->events;
+    backfilled_.dead_letters += bite->dead_letters;
     if (!goes_on()) break;
   }
-  if (has_more_ || backfilled_ == 0) return;
-  log_.info("maintenance: history became deliveries of new handlers", {{"events", backfilled_}});
-  backfilled_ = 0;
+  if (has_more_ || backfilled_.events == 0) return;
+  log_.info("maintenance: history became deliveries of new handlers",
+            {{"events", backfilled_.events}, {"dead_letters_answered", backfilled_.dead_letters}});
+  backfilled_ = {};
 }
 
 void Maintenance::make_partitions() {

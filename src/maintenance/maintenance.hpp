@@ -103,7 +103,7 @@ class Maintenance final {
   Clock::time_point turn_ends_{};
   Clock::time_point tell_kept_at_{};
   bool has_more_ = false;                      ///< the chore's turn ended before its work did
-  std::int64_t backfilled_ = 0;                ///< events since it was last said
+  inbox::Backfilled backfilled_;               ///< since it was last said
   Pinned pinned_;
   std::vector<std::string> retired_;  ///< of our handlers, as last seen
   std::atomic<std::int64_t> last_moved_{0};

@@ -3,6 +3,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <future>
 
+#include "inbox/operations_dead.hpp"
 #include "integration/operations/ask.hpp"
 
 using namespace inboxd;
@@ -246,4 +247,40 @@ TEST_CASE("a retired handler that is configured again is a new one: owed by `sta
   const auto version = inbox.routing_version();
   inbox.add_handler("receipt", {"orders"});
   CHECK(inbox.routing_version() == version);
+}
+
+TEST_CASE(
+    "a dead letter of a handler's former life goes where its back-fill owes the event, and is replayed after that") {
+  Inbox inbox;
+  auto& database = inbox.database();
+  const auto shard = inbox.add_shard("orders");
+  const auto handler = inbox.add_handler("receipt", {"orders"});
+  const auto died = base::random_uuid(), died_and_unwanted = base::random_uuid();
+  Batch batch{inbox};
+  batch.at(shard, 0).events(2, "{}", "Paid").event(died, "{}", "Paid").event(died_and_unwanted, "{}", "Sent");
+  batch.owe(handler).store(inbox.connection());
+  const auto run = claim_due(inbox.connection(), handler, inbox.owner).runs.at(0);
+  inbox::Settlement settlement = all_done(run);
+  settlement.done = event::OffsetSet::parse("{[0,2)}").value();
+  settlement.dead = {{2, died}, {3, died_and_unwanted}};
+  REQUIRE(inbox::settle(inbox.connection(), inbox.owner, {settlement}).empty());
+  Desk desk{inbox};
+  REQUIRE(desk.ask("handlers retire", receipt).code == ExitCode::done);
+  REQUIRE(inbox.add_handler("receipt", {"orders"}, {"Paid"}, Inbox::beginning()) == handler);
+
+  const auto early = desk.ask("dead replay", {{"all", {"true"}}});
+  CHECK(early.code == ExitCode::no);
+  CHECK(early.document.at("awaited_by_backfill") == 2);
+  CHECK_THAT(early.message, ContainsSubstring("a back-fill of their handler has yet to come by"));
+  const auto letters = database.number("select min(dead_letter_id) from inbox.dead_letter");
+  CHECK(inbox::replay_dead(inbox.connection(), {letters, letters + 1}, {"ann", "all"}).letters == 0);
+
+  const auto bite = inbox::backfill_bite(inbox.connection(), 1000);
+  REQUIRE(bite.has_value());
+  CHECK(bite->events == 3);
+  CHECK(bite->dead_letters == 1);
+  CHECK_FALSE(inbox::backfill_bite(inbox.connection(), 1000).has_value());
+  CHECK(database.text("select event_id::text from inbox.dead_letter") == died_and_unwanted.text());
+  CHECK(desk.ask("dead replay", {{"all", {"true"}}}).document.at("replayed") == 1);
+  CHECK(events_in(claim_due(inbox.connection(), handler, inbox.owner).runs) == 4);
 }
