@@ -114,7 +114,9 @@ class Registration {
   /// One that was retired: a new one with a known id. What is left of what it was owed goes, or it would be given
   /// twice.
   Registered renew(const Row& row, const config::Handler& handler, const Registered* before) {
-    access_.run_in(tx_, statements::forget_owed, pqxx::params{row.handler_id});
+    // Whoever makes a row of another has that one locked: a snapshot that sees none of either is behind them all.
+    while (access_.run_in(tx_, statements::forget_owed, pqxx::params{row.handler_id})[0][0].as<bool>()) {
+    }
     auto aliases = array_of(Type::text, handler.aliases), topics = array_of(Type::text, handler.topics),
          types = array_of(Type::text, handler.types);
     const auto rows = access_.run_in(tx_, statements::renew_handler,

@@ -284,3 +284,48 @@ TEST_CASE(
   CHECK(desk.ask("dead replay", {{"all", {"true"}}}).document.at("replayed") == 1);
   CHECK(events_in(claim_due(inbox.connection(), handler, inbox.owner).runs) == 4);
 }
+
+TEST_CASE("what is split off or due again while its retired handler is added back is forgotten, too") {
+  Inbox inbox;
+  auto& database = inbox.database();
+  const auto shard = inbox.add_shard("orders");
+  const auto handler = inbox.add_handler("receipt", {"orders"});
+  Batch{inbox}.at(shard, 0).events(7).owe(handler).store(inbox.connection());
+  const std::string of_it = std::to_string(handler);
+  Session other{database.url(), database.schema()};
+  database.run("update inbox.handler set retired_at = now()");
+  SECTION("a claim that takes a part of a run") {
+    other.run("begin");
+    other.run("select inbox.claim(" + of_it + ", gen_random_uuid(), 7, '30 s', 2, 10, '-infinity')");
+  }
+  SECTION("a settle that makes all of a run due later") {
+    const auto run = claim_due(inbox.connection(), handler, inbox.owner).runs.at(0);
+    other.run("begin");
+    other.run("select inbox.settle('" + inbox.owner.text() + "', array[" + std::to_string(run.key.delivery_id) +
+              "]::bigint[], array[" + std::to_string(run.key.fence) +
+              "]::bigint[], array['{[0,7)}'], array['{}'], array[1], array['{[0,7)}'], array[5]::bigint[], "
+              "array['late'], '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')");
+  }
+  SECTION("a bite of its history") {
+    database.run("delete from inbox.delivery");
+    database.run("insert into inbox.backfill (handler_id, shard_id, next_offset, end_offset) values (" + of_it + ", " +
+                 std::to_string(shard) + ", 0, 7)");
+    other.run("begin");
+    other.run("select inbox.backfill_bite(3, 1000000)");
+  }
+
+  const auto elsewhere = inbox.connect();
+  config::Handler again;
+  again.name = "receipt";
+  again.topics = {"orders"};
+  auto adding = std::async(std::launch::async, [&] { inbox::register_handlers(*elsewhere, {again}); });
+  database.wait_for("it waits for the other",
+                    "select count(*) from pg_locks l join pg_stat_activity a using (pid) where not l.granted and "
+                    "l.locktype in ('transactionid', 'tuple') and a.query like '%' || '" +
+                        database.schema() + "' || '%'",
+                    1);
+  other.run("commit");
+  adding.get();
+  CHECK(database.number("select count(*) from inbox.delivery") == 0);
+  CHECK(database.number("select count(*) from inbox.backfill") == 0);
+}
