@@ -265,6 +265,7 @@ bool Claimer::claim(InHand& hand, Duty& duty) {
   }
   auto& claimed = std::get<0>(answer);
   duty.to_skip.insert(duty.to_skip.end(), claimed.empty.begin(), claimed.empty.end());
+  duty.to_give_back.insert(duty.to_give_back.end(), claimed.over.begin(), claimed.over.end());
   const Size size = size_of(claimed.runs);
   const bool events_reached = size.events >= wish->events;
   const bool more = events_reached || claimed.rows_locked >= request.rows || size.found_unclean ||

@@ -226,30 +226,28 @@ std::size_t read_runs(Connection::Access& access, std::vector<ClaimedRow>& rows,
   return done;
 }
 
-/// What was claimed and could not be read is no handler's fault. Where this fails, too, the lease runs out.
-void give_back_quietly(Connection& connection, const base::Uuid& owner, const std::vector<ClaimedRow>& rows) {
-  std::vector<LeaseKey> keys;
-  for (const ClaimedRow& row : rows) keys.push_back(row.run.key);
+/// Whether that went well: what was claimed is no less claimed where it did not.
+bool give_back_quietly(Connection& connection, const base::Uuid& owner, const std::vector<LeaseKey>& keys) {
   try {
     give_back(connection, owner, keys);
-  } catch (const std::exception&) {
-    connection.access().log.debug("claim: what could not be read could not be given back either");
+    return true;
+  } catch (const std::exception& error) {
+    connection.access().log.debug("claim: leases could not be given back",
+                                  {{"deliveries", keys.size()}, {"error", error.what()}});
+    return false;
   }
 }
 
-void sort_out(std::vector<ClaimedRow>& rows, std::size_t read, Claimed& out, Connection& connection,
-              const base::Uuid& owner) {
-  std::vector<LeaseKey> over;
+void sort_out(std::vector<ClaimedRow>& rows, std::size_t read, Claimed& out) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (i >= read) {
-      over.push_back(rows[i].run.key);
+      out.over.push_back(rows[i].run.key);
     } else if (rows[i].run.events.empty()) {
       out.empty.push_back(rows[i].run.key);
     } else {
       out.runs.push_back(std::move(rows[i].run));
     }
   }
-  if (!over.empty()) give_back(connection, owner, over);
 }
 
 }  // namespace
@@ -264,12 +262,17 @@ Claimed claim(Connection& connection, const ClaimRequest& request) {
     slice_rows(access, request, rows);
     done = read_runs(access, rows, request, access.event_weights[request.handler_id]);
   } catch (...) {
-    give_back_quietly(connection, request.owner, rows);
+    // No handler's fault. Where this fails, too, the lease runs out.
+    std::vector<LeaseKey> keys;
+    for (const ClaimedRow& row : rows) keys.push_back(row.run.key);
+    give_back_quietly(connection, request.owner, keys);
     throw;
   }
-  sort_out(rows, done, out, connection, request.owner);
+  sort_out(rows, done, out);
+  if (give_back_quietly(connection, request.owner, out.over)) out.over.clear();
   return out;
 }
+
 DueReading read_due(Connection& connection, std::int32_t handler_id, std::optional<event::Microseconds> not_before) {
   const auto row = connection.access().run(statements::read_due, pqxx::params{handler_id, not_before},
                                            Connection::Access::Effect::reads)[0];

@@ -65,9 +65,11 @@ struct Claimed {
   int rows_locked = 0;                         ///< as many as `rows`: there may be more
   /// Deliveries whose events are gone (purged): to be settled as skipped.
   std::vector<LeaseKey> empty;
+  /// What was more than was wanted and could not be given back: to be tried again.
+  std::vector<LeaseKey> over;
 };
 
-/// Takes due deliveries and reads their events. Throws.
+/// Takes due deliveries and reads their events; gives back what is over. Throws where it has nothing to hand on.
 Claimed claim(Connection& connection, const ClaimRequest& request);
 
 /// For the low-water mark of design rule 5: the earliest due_at of all rows (no locks) and the snapshot's bounds.

@@ -137,6 +137,30 @@ TEST_CASE("a claim reads about as many bytes as it may, the first one, too, and 
   CHECK(inbox.database().number("select count(*) from inbox.delivery where owner is null and claims > 0") == 0);
 }
 
+TEST_CASE("a claim hands on what it read though the rest cannot be given back, and says what that is") {
+  Inbox inbox;
+  const auto handler = owe_runs(inbox, 40, 100, std::string(4000, 'x'));
+  inbox.database().run(
+      "create function inbox.refuse() returns trigger language plpgsql as $$ begin raise 'no' using errcode = '55P03'; "
+      "end $$; create trigger keeps before update on inbox.delivery for each row "
+      "when (old.owner is not null and new.owner is null) execute function inbox.refuse()");
+  inbox::ClaimRequest request;
+  request.handler_id = handler;
+  request.owner = inbox.owner;
+  request.lease = milliseconds{60'000};
+  request.events = 1'000'000;
+  request.rows = 1000;
+  request.bytes = 2 << 20;
+  const auto claimed = inbox::claim(inbox.connection(), request);
+  CHECK(claimed.runs.size() >= 1);
+  CHECK(claimed.over.size() == 40 - claimed.runs.size());
+  inbox.database().run("drop trigger keeps on inbox.delivery");
+  CHECK(inbox::give_back(inbox.connection(), inbox.owner, claimed.over) ==
+        static_cast<std::int64_t>(claimed.over.size()));
+  CHECK(inbox.database().number("select sum(events) from inbox.delivery where owner is null and claims = 0") ==
+        4000 - events_in(claimed.runs));
+}
+
 TEST_CASE("a claim never takes more than it wants, however the rows are cut") {
   Inbox inbox;
   const auto handler = owe_runs(inbox, 10, 7);

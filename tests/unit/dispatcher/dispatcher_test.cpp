@@ -108,6 +108,18 @@ TEST_CASE("deliveries whose events are gone leave as skipped") {
       [&] { return house.database.read([](const auto& it) { return it.skipped; }) == std::vector<std::int64_t>{77}; }));
 }
 
+TEST_CASE("what a claim brought is handled though the rest of it could not be given back, which is tried again") {
+  House house;
+  {
+    const std::lock_guard lock{house.database.mutex};
+    house.database.over = {{78, 1}};
+  }
+  house.database.add(lease_of(offsets_from(0, 10), 1));
+  house.run(say_done);
+  CHECK(eventually([&] { return house.database.done() == 10; }));
+  CHECK(eventually([&] { return house.database.all_given_back() == std::vector<std::int64_t>{78}; }));
+}
+
 TEST_CASE("a call gets events of several runs where one run has too few") {
   House house;
   std::mutex mutex;

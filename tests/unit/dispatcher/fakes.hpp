@@ -22,7 +22,7 @@ using dispatcher::Dispatcher;
 struct Database {
   mutable std::mutex mutex;
   std::deque<inbox::LeasedRun> due;
-  std::vector<inbox::LeaseKey> empty;
+  std::vector<inbox::LeaseKey> empty, over;
   std::vector<inbox::Settlement> settled;
   std::vector<std::int64_t> given_back;
   std::vector<std::int64_t> skipped;
@@ -91,6 +91,7 @@ class MemoryDeliveries final : public Deliveries {
     }
     inbox::Claimed out;
     out.empty = std::exchange(database_.empty, {});
+    out.over = std::exchange(database_.over, {});
     std::int64_t events = 0;
     for (auto at = database_.due.begin(); at != database_.due.end();) {
       if (events >= request.events || out.rows_locked >= request.rows) break;
