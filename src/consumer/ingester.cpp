@@ -133,7 +133,7 @@ void Ingester::start_entries() {
     }
   } catch (...) {
     context_.log.debug("consumer: first start of a topic is tried again",
-                       {{"error", inbox::describe(std::current_exception()).message}});
+                       {{"error", inbox::describe_any(std::current_exception()).message}});
   }
   start_entries_at_ = std::chrono::steady_clock::now() + start_entries_again_after;
 }
@@ -180,7 +180,7 @@ void Ingester::answer(const LookUp& letter) {
       context_.poller.send(AskAgain{letter.assignment});
     }
   } catch (...) {
-    const auto failure = inbox::describe(std::current_exception());
+    const auto failure = inbox::describe_any(std::current_exception());
     // The same for all partitions, as a rule: a database that is away.
     if (repeats_.is_news(failure.sqlstate + failure.message)) {
       context_.log.warn("consumer: position could not be looked up", {{"topic", partition.topic},
@@ -210,7 +210,7 @@ void Ingester::answer(const NoteWatermarks& letter) {
     inbox::record_watermarks(connection_, watermarks);
   } catch (...) {
     context_.log.debug("consumer: watermarks not recorded",
-                       {{"error", inbox::describe(std::current_exception()).message}});
+                       {{"error", inbox::describe_any(std::current_exception()).message}});
   }
 }
 
@@ -355,7 +355,7 @@ void Ingester::end_standing() {
     } catch (...) {
       any_proven_ = true;
       context_.log.debug("consumer: that it is readable again could not be recorded yet",
-                         {{"error", inbox::describe(std::current_exception()).message}});
+                         {{"error", inbox::describe_any(std::current_exception()).message}});
       return;
     }
   }
@@ -476,7 +476,7 @@ void Ingester::halt(Shard& shard, const Break& broken) {
   } catch (...) {
     // It is found again: the partition is asked for again, read, and refused by the broker as now.
     context_.log.warn("consumer: the reason could not be recorded",
-                      {{"error", inbox::describe(std::current_exception()).message}});
+                      {{"error", inbox::describe_any(std::current_exception()).message}});
   }
   context_.poller.send(Halted{shard.assignment});
 }

@@ -113,7 +113,7 @@ Store::Stored Store::store(Batch& batch, const std::function<bool()>& give_up) {
       continue;
     } catch (...) {
       release(plan);
-      if (recover(batch, inbox::describe(std::current_exception()))) continue;
+      if (recover(batch, inbox::describe_any(std::current_exception()))) continue;
     }
     counts_.repeats += 1;
     if (!wait(backoff, give_up)) return {true, {}};
@@ -158,11 +158,12 @@ void Store::release(const Plan& plan) {
   }
 }
 
-void Store::hand_over(const Batch& batch, const Plan& plan, const inbox::IngestResult& result) {
+/// What is reserved still is kept up, so that release() does the rest where this ends early.
+void Store::hand_over(const Batch& batch, Plan& plan, const inbox::IngestResult& result) {
   Copier copier{batch.events, result.received_at};
   std::size_t index = 0;
   for (std::size_t i = 0; i < plan.owed.size(); ++i) {
-    std::int64_t reserved = plan.rooms[i].events;
+    std::int64_t& reserved = plan.rooms[i].events;
     bool left_due = false;
     std::size_t from = 0;
     for (const inbox::PlannedRun& planned : plan.owed[i].runs) {
@@ -186,6 +187,7 @@ void Store::hand_over(const Batch& batch, const Plan& plan, const inbox::IngestR
     if (reserved > 0) {
       hand_off_.release(plan.owed[i].handler_id, reserved, plan.bytes_per_event * static_cast<std::size_t>(reserved));
     }
+    reserved = 0;
     if (left_due) hand_off_.born_due(plan.owed[i].handler_id);
   }
 }
@@ -260,7 +262,7 @@ bool Store::take_out_poison(Batch& batch) {
     }
     return true;
   } catch (...) {
-    const auto failure = inbox::describe(std::current_exception());
+    const auto failure = inbox::describe_any(std::current_exception());
     log_.warn("ingest: looking for the bad record failed",
               {{"fault", name_of(failure.fault)}, {"error", failure.message}});
     return false;

@@ -42,7 +42,7 @@ class Store final {
   };
   Plan make_plan(const Batch& batch);
   void release(const Plan& plan);
-  void hand_over(const Batch& batch, const Plan& plan, const inbox::IngestResult& result);
+  void hand_over(const Batch& batch, Plan& plan, const inbox::IngestResult& result);
   void report(const Batch& batch, const inbox::IngestResult& result);
   bool take_out_poison(Batch& batch);
   /// Whether the database would take that stretch of the batch's events.

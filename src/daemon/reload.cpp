@@ -1,6 +1,8 @@
 #include "daemon/reload.hpp"
 
 #include <chrono>
+#include <exception>
+#include <system_error>
 #include <utility>
 
 #include "config/load.hpp"
@@ -21,16 +23,30 @@ Reload::Reload(config::Settings& settings, std::string file, inbox::InstanceIden
 
 bool Reload::begin() {
   if (is_running() || !std::exchange(is_asked_for_, false)) return false;
-  reading_ = std::async(std::launch::async, [this, before = settings_] { return read(before); });
-  return true;
+  try {
+    reading_ = std::async(std::launch::async, [this, before = settings_] { return read(before); });
+    return true;
+  } catch (const std::system_error& error) {
+    refuse(error.what());  // no thread to be had
+    return false;
+  }
 }
 
 std::optional<bool> Reload::end() {
   if (!is_running() || reading_.wait_for(0s) != std::future_status::ready) return std::nullopt;
-  auto read = reading_.get();
+  std::optional<Read> read;
+  try {
+    read = reading_.get();
+  } catch (const std::exception& error) {
+    refuse(error.what());  // no reason to leave what is in hand
+  }
   if (!read) return false;
   take(std::move(*read));
   return true;
+}
+
+void Reload::refuse(const std::string& reason) {
+  log_.error("daemon: reload refused, the old configuration stays", {{"reason", reason}});
 }
 
 std::optional<Reload::Read> Reload::read(const config::Settings& before) {
@@ -48,7 +64,7 @@ std::optional<Reload::Read> Reload::read(const config::Settings& before) {
   next.handlers = loaded.settings.handlers;
   auto prepared = prepare_handlers(connection_, next, instance_, watchdog_, log_);
   if (prepared.refusal) {
-    log_.error("daemon: reload refused, the old configuration stays", {{"reason", prepared.refusal->message}});
+    refuse(prepared.refusal->message);
     return std::nullopt;
   }
   return Read{loaded.settings, std::move(prepared.handlers)};

@@ -41,6 +41,7 @@ class Reload final {
   };
   std::optional<Read> read(const config::Settings& before);
   void take(Read read);
+  void refuse(const std::string& reason);
 
   config::Settings& settings_;
   const std::string file_;

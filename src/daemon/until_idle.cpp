@@ -31,7 +31,7 @@ UntilIdle::State UntilIdle::look(rd_kafka_t* client) {
     if (!positions_reached() || inbox::outstanding(connection_, handlers_) != 0) return State::busy;
   } catch (...) {
     log_.debug("daemon: whether all is settled is not known",
-               {{"error", inbox::describe(std::current_exception()).message}});
+               {{"error", inbox::describe_any(std::current_exception()).message}});
     return State::busy;
   }
   if (halted_.empty() && absent_.empty()) return State::idle;

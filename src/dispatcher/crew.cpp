@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 namespace inboxd::dispatcher {
@@ -49,8 +50,16 @@ void Crew::hire() {
   workers_.push_back({std::move(worker), std::move(thread)});
 }
 
+/// Threads may be short for a while: those who are there work, and the next review hires more.
 void Crew::fill_up() {
-  while (static_cast<int>(workers_.size()) < concurrency_) hire();
+  try {
+    while (static_cast<int>(workers_.size()) < concurrency_) hire();
+    is_short_ = false;
+  } catch (const std::system_error& error) {
+    if (std::exchange(is_short_, true)) return;
+    log_.error("dispatcher: no thread for a worker, it is tried again",
+               {{"handler", name_}, {"workers", workers_.size()}, {"error", error.what()}});
+  }
 }
 
 void Crew::request_stop() {

@@ -63,6 +63,7 @@ class Crew final {
   std::vector<Hired> workers_;
   std::uint64_t deadlines_ = 0;
   bool stopped_ = false;                       ///< too many threads are lost
+  bool is_short_ = false;                      ///< of threads: fewer workers than there should be
 };
 
 }  // namespace inboxd::dispatcher

@@ -11,7 +11,7 @@
 namespace inboxd::inbox {
 
 /// Makes a connection as libpq does, and waits for it no longer than `limit` and than the watchdog allows: null where
-/// that is over, or out of memory.
+/// that is over, or out of memory. Throws std::system_error where no thread is to be had.
 ///
 /// libpq's own waiting cannot be ended from outside, and its way without waiting does not go on to the next host when
 /// one is silent. So it waits in a thread of its own, which is left to itself where nobody wants the connection any

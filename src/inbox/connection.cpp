@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -128,7 +129,13 @@ PGconn* Connection::Access::connect(const std::string& options) {
   if (is_marked_) wanted.emplace_back("application_name", marked_name());
   if (!options.empty()) wanted.emplace_back("options", options);
   if (!settings.password.empty()) wanted.emplace_back("password", settings.password.reveal());
-  return make_connection(std::move(wanted), times.all, watchdog);
+  try {
+    return make_connection(std::move(wanted), times.all, watchdog);
+  } catch (const std::system_error& error) {
+    // Where threads are limited and many slots connect at once, as after a failover: the others go on meanwhile.
+    watchdog.counts().refused += 1;
+    throw DatabaseError{{Fault::reconnect, "", std::string{"no thread to connect with: "} + error.what()}};
+  }
 }
 
 void Connection::Access::open() {

@@ -172,6 +172,11 @@ void Connection::Access::guarded(Effect effect, Work&& work, std::chrono::millis
   } catch (const pqxx::failure& error) {
     if (raw != nullptr && PQstatus(raw) != CONNECTION_OK) lost(effect, error.what());
     throw;
+  } catch (const DatabaseError&) {
+    throw;
+  } catch (const std::exception& error) {
+    // Memory that is short, or a bug, in the middle of it: what the session has done, or has yet to say, nobody knows.
+    lost(effect, std::string{"no error of the database: "} + error.what());
   }
   // A handler's function may warn of what it likes; and what has failed is in no doubt.
   if (commit_warned_ && effect == Effect::writes && PQtransactionStatus(raw) != PQTRANS_INERROR) {

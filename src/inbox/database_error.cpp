@@ -75,4 +75,12 @@ DatabaseFailure describe(std::exception_ptr thrown) {
   }
 }
 
+DatabaseFailure describe_any(std::exception_ptr thrown) {
+  try {
+    return describe(std::move(thrown));
+  } catch (const std::exception& error) {
+    return {Fault::stop, "", std::string{"no error of the database: "} + error.what()};
+  }
+}
+
 }  // namespace inboxd::inbox

@@ -37,4 +37,9 @@ std::string sentence_of(std::string_view text, std::string_view sqlstate);
 /// Reads the exception that a function of this room threw. Other exceptions are rethrown: they are bugs.
 DatabaseFailure describe(std::exception_ptr thrown);
 
+/// The same for loops that live on, since a process that ends leaves everything in hand to its leases: what is no error
+/// of the database (memory or threads that are short, a bug) is told as `stop`, which is tried again after the longest
+/// wait and said as an error.
+DatabaseFailure describe_any(std::exception_ptr thrown);
+
 }  // namespace inboxd::inbox

@@ -258,7 +258,7 @@ void DatabaseTransaction::roll_back() {
     });
     if (!settings_.prepare) cache_.clear();
   } catch (...) {
-    inbox::describe(std::current_exception());  // the connection is gone, and the transaction with it
+    inbox::describe_any(std::current_exception());  // the connection is gone, and the transaction with it
   }
 }
 

@@ -97,7 +97,7 @@ CommitEnd DatabaseTransaction::commit(const std::vector<Settlement>& settlements
     end = try_commit(writes_plain_ ? plain : settlements);
     if (end.kind == CommitEnd::Kind::committed) writes_plain_ = false;
   } catch (...) {
-    const DatabaseFailure failure = inbox::describe(std::current_exception());
+    const DatabaseFailure failure = inbox::describe_any(std::current_exception());
     forget_transaction();
     if (failure.fault == Fault::in_doubt) return resolve(settlements);
     end.kind = CommitEnd::Kind::repeat;
@@ -197,10 +197,12 @@ CommitEnd DatabaseTransaction::resolve(const std::vector<Settlement>& settlement
     try {
       return in_doubt(end_of(still_owed(settlements), settlements));
     } catch (...) {
-      const auto failure = inbox::describe(std::current_exception());
+      const auto failure = inbox::describe_any(std::current_exception());
       forget_transaction();
       connection_.close();  // whatever the session is in, the next one is not
-      log_.debug("dispatcher: what became of a COMMIT is not known yet", {{"error", failure.message}});
+      const bool needs_somebody = failure.fault == Fault::stop;
+      log_.write(needs_somebody ? base::LogLevel::error : base::LogLevel::debug,
+                 "dispatcher: what became of a COMMIT is not known yet", {{"error", failure.message}});
     }
     pause(wait);
   }

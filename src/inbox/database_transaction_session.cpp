@@ -51,7 +51,7 @@ void DatabaseTransaction::look_at_session() {
     misdeed_ = PQgetvalue(held, 0, 0);
     suspicious_ = looks_after_a_finding;
   } catch (...) {
-    lost(inbox::describe(std::current_exception()));
+    lost(inbox::describe_any(std::current_exception()));
   }
 }
 

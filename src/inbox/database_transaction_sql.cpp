@@ -88,7 +88,7 @@ std::unique_ptr<SqlResult> DatabaseTransaction::execute(const SqlStatement& stat
   try {
     return run(statement);
   } catch (...) {
-    return lost(inbox::describe(std::current_exception()));
+    return lost(inbox::describe_any(std::current_exception()));
   }
 }
 

@@ -82,7 +82,7 @@ void Maintenance::run() {
     inbox::instance_seen(connection_, identity_, true);
   } catch (...) {
     log_.debug("maintenance: the end could not be noted",
-               {{"error", inbox::describe(std::current_exception()).message}});
+               {{"error", inbox::describe_any(std::current_exception()).message}});
   }
 }
 
@@ -97,7 +97,7 @@ void Maintenance::do_turn(Chore& chore) {
     if (has_more_) chore.next = began;
   } catch (...) {
     has_more_ = false;
-    const auto failure = inbox::describe(std::current_exception());
+    const auto failure = inbox::describe_any(std::current_exception());
     if (!repeats_.is_news(failure.sqlstate + failure.message)) return;
     log_.warn("maintenance: tried again later", {{"fault", name_of(failure.fault)}, {"error", failure.message}});
   }
@@ -256,7 +256,7 @@ void Maintenance::drop_days(const char* table, std::chrono::milliseconds keep) {
     if (std::string_view{table} == event_table) tell_kept_day(keep);
   } catch (...) {
     // Somebody reads it for long, say: no reason to keep what is old elsewhere.
-    const auto failure = inbox::describe(std::current_exception());
+    const auto failure = inbox::describe_any(std::current_exception());
     log_.warn("maintenance: days of a table are dropped later",
               {{"table", table}, {"fault", name_of(failure.fault)}, {"error", failure.message}});
   }

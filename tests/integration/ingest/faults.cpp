@@ -4,6 +4,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <thread>
 
+#include "inbox/connection_access.hpp"
 #include "integration/support/inbox.hpp"
 #include "support/environment.hpp"
 #include "support/pgbouncer.hpp"
@@ -345,4 +346,19 @@ TEST_CASE("behind a pooler that lets us set nothing such transactions are refuse
   CHECK(failure_of([&] { inbox::register_handlers(*pooled, {handler}); }).fault == Fault::stop);
   CHECK(failure_of([&] { inbox::drop_partition(*pooled, "event", milliseconds{1}); }).fault == Fault::stop);
   CHECK(inbox.database().number("select count(*) from inbox.event") == 0);
+}
+
+TEST_CASE(
+    "where memory is short in the middle of a transaction its end is in doubt, and the session is not used again") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  const int generation = inbox.connection().generation();
+  const auto failure =
+      failure_of([&] { inbox.connection().access().transaction([](auto&) -> bool { throw std::bad_alloc{}; }); });
+  CHECK(failure.fault == Fault::in_doubt);
+  CHECK_FALSE(inbox.connection().is_open());
+  Batch batch{inbox};
+  batch.at(shard, 0).events(1);
+  CHECK(store_at_last(batch, inbox.connection()).stored == 1);
+  CHECK(inbox.connection().generation() > generation);
 }

@@ -1,6 +1,7 @@
 // How much is claimed, and how much is in hand.
 #include <catch2/catch_test_macros.hpp>
 
+#include "support/no_threads.hpp"
 #include "unit/dispatcher/fakes.hpp"
 
 namespace inboxd::dispatcher {
@@ -115,6 +116,18 @@ TEST_CASE("a handler that comes to want payloads gets none of the events that we
   CHECK(hand->stats().queued == 0);
   claim(2, [] {});
   CHECK(hand->stats().queued == 3);
+}
+
+TEST_CASE("a worker for whom there is no thread is hired when there is one") {
+  House house;
+  house.run(say_done);
+  REQUIRE(house.caught_up());
+  {
+    const support::NoThreads none;
+    house.dispatcher.replace_handlers(House::setup(say_done));
+  }
+  house.database.add(lease_of(offsets_from(0, 5), 1));
+  CHECK(eventually([&] { return house.database.done() == 5; }));
 }
 
 }  // namespace inboxd::dispatcher

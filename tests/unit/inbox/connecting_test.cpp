@@ -4,11 +4,14 @@
 #include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
 #include <string>
 
 #include "inbox/connecting_times.hpp"
 #include "inbox/connection.hpp"
+#include "inbox/database_error.hpp"
+#include "support/no_threads.hpp"
 
 using namespace inboxd;
 using namespace std::chrono_literals;
@@ -64,4 +67,24 @@ TEST_CASE("a host that is silent is given up in time, whatever the URL says") {
   const auto began = std::chrono::steady_clock::now();
   CHECK_THROWS(connection.open());
   CHECK(std::chrono::steady_clock::now() - began < 10s);
+}
+
+TEST_CASE("where no thread is to be had connecting has failed, to be tried again, and the process goes on") {
+  const SilentHost host;
+  config::Database settings;
+  settings.url = "postgresql://127.0.0.1:" + host.port() + "/app";
+  inbox::Watchdog watchdog;
+  base::Logger log{base::LogLevel::error, base::LogFormat::text};
+  inbox::Connection connection{settings, "test", watchdog, log};
+  inbox::DatabaseFailure failure;
+  {
+    const support::NoThreads none;
+    try {
+      connection.open();
+    } catch (...) {
+      failure = inbox::describe(std::current_exception());
+    }
+  }
+  CHECK(failure.fault == inbox::Fault::reconnect);
+  CHECK_THAT(failure.message, Catch::Matchers::StartsWith("no thread to connect with: "));
 }

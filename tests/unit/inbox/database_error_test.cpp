@@ -1,6 +1,7 @@
 #include "inbox/database_error.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <new>
 
 namespace inboxd::inbox {
 
@@ -17,6 +18,14 @@ TEST_CASE("of what the server says its sentence is kept, in any language: what f
 TEST_CASE("without SQLSTATE what was said becomes one line") {
   CHECK(sentence_of("connection to server at \"a\", port 1 failed: refused\n\tIs the server running?\n", "") ==
         "connection to server at \"a\", port 1 failed: refused Is the server running?");
+}
+
+TEST_CASE("what is no error of the database is a fault to be tried again and said, for those who ask for that") {
+  const auto thrown = std::make_exception_ptr(std::bad_alloc{});
+  CHECK_THROWS_AS(describe(thrown), std::bad_alloc);
+  const auto failure = describe_any(thrown);
+  CHECK(failure.fault == Fault::stop);
+  CHECK(failure.message == "no error of the database: std::bad_alloc");
 }
 
 }  // namespace inboxd::inbox
