@@ -139,37 +139,47 @@ PGconn* Connection::Access::connect(const std::string& options) {
 }
 
 void Connection::Access::open() {
-  if (session == nullptr) {
-    PGconn* fresh = connect(takes_options_ ? options_of(settings.url) : "");
-    if (takes_options_ && fresh != nullptr && PQstatus(fresh) != CONNECTION_OK && is_options_refused(fresh)) {
-      // A pooler that shares its sessions: whoever runs it sets the role's own settings (sql/README.md).
-      takes_options_ = false;
-      is_marked_ = true;
-      PQfinish(fresh);
-      fresh = connect("");
-    }
-    if (fresh == nullptr || PQstatus(fresh) != CONNECTION_OK) {
-      const std::string message = fresh == nullptr ? "given up: no connection in time" : PQerrorMessage(fresh);
-      PQfinish(fresh);
-      watchdog.counts().refused += 1;
-      throw DatabaseError{{Fault::reconnect, "", message}};
-    }
-    raw = fresh;
-    watchdog.counts().add(this, PQsocket(raw));
-    session = std::make_unique<pqxx::connection>(pqxx::connection::seize_raw_connection(fresh));
-    session->set_verbosity(pqxx::error_verbosity::verbose);
-    session->set_notice_handler([this](pqxx::zview text) { read_notice(text); });
-    ++generation;
-    const auto row =
-        ask("select a.pid, a.backend_start, current_setting('jit')::boolean from pg_stat_activity a "
-            "where a.pid = pg_backend_pid()",
-            {});
-    compiles_statements = row.empty() || row[0][2].as<bool>();
-    const bool is_ours = !row.empty() && row[0][0].as<int>() == PQbackendPID(raw);
-    backend_ = is_ours ? Backend{row[0][0].as<int>(), row[0][1].as<std::string>()} : Backend{};
-    is_marked_ = !is_ours;
+  if (session == nullptr && !open_session() && !is_marked_) {
+    // Lent by a pooler that drops the options without a word (ignore_startup_parameters): again under this slot's own
+    // name, or nobody could tell the session that works on after a statement was cut off.
+    is_marked_ = true;
+    close();
+    open_session();
   }
   await_unresolved();
+}
+
+/// Whether it is ours alone, as far as the server knows.
+bool Connection::Access::open_session() {
+  PGconn* fresh = connect(takes_options_ ? options_of(settings.url) : "");
+  if (takes_options_ && fresh != nullptr && PQstatus(fresh) != CONNECTION_OK && is_options_refused(fresh)) {
+    // A pooler that shares its sessions: whoever runs it sets the role's own settings (sql/README.md).
+    takes_options_ = false;
+    is_marked_ = true;
+    PQfinish(fresh);
+    fresh = connect("");
+  }
+  if (fresh == nullptr || PQstatus(fresh) != CONNECTION_OK) {
+    const std::string message = fresh == nullptr ? "given up: no connection in time" : PQerrorMessage(fresh);
+    PQfinish(fresh);
+    watchdog.counts().refused += 1;
+    throw DatabaseError{{Fault::reconnect, "", message}};
+  }
+  raw = fresh;
+  watchdog.counts().add(this, PQsocket(raw));
+  session = std::make_unique<pqxx::connection>(pqxx::connection::seize_raw_connection(fresh));
+  session->set_verbosity(pqxx::error_verbosity::verbose);
+  session->set_notice_handler([this](pqxx::zview text) { read_notice(text); });
+  ++generation;
+  const auto row =
+      ask("select a.pid, a.backend_start, current_setting('jit')::boolean from pg_stat_activity a "
+          "where a.pid = pg_backend_pid()",
+          {});
+  compiles_statements = row.empty() || row[0][2].as<bool>();
+  const bool is_ours = !row.empty() && row[0][0].as<int>() == PQbackendPID(raw);
+  backend_ = is_ours ? Backend{row[0][0].as<int>(), row[0][1].as<std::string>()} : Backend{};
+  if (is_ours) is_marked_ = false;
+  return is_ours;
 }
 
 void Connection::Access::close() noexcept {

@@ -121,6 +121,7 @@ struct Connection::Access {
     std::uint64_t id;
   };
   PGconn* connect(const std::string& options);
+  bool open_session();
   /// How long the next statement may take.
   std::chrono::milliseconds time_left() const;
   template <class Work>

@@ -6,7 +6,7 @@
 
 namespace inboxd::support {
 
-PgBouncer::PgBouncer(const std::string& url) {
+PgBouncer::PgBouncer(const std::string& url, const std::string& line) {
   const int port = free_port();
   url_ = url_with_port(url, port);
   const std::string user = needed("INBOXD_TEST_PG_USER");
@@ -18,7 +18,7 @@ PgBouncer::PgBouncer(const std::string& url) {
              "[databases]\n* = host=127.0.0.1 port=" + std::to_string(port_of(url)) +
                  "\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = " + std::to_string(port) +
                  "\nunix_socket_dir =\nauth_type = trust\nauth_file = " + (folder_ / "users").string() +
-                 "\npool_mode = transaction\ndefault_pool_size = 10\nmax_client_conn = 100\n");
+                 "\npool_mode = transaction\ndefault_pool_size = 10\nmax_client_conn = 100\n" + line + "\n");
   process_ = std::make_unique<Process>(
       Command{.arguments = {"pgbouncer", folder_ / "pgbouncer.ini"}, .user = user, .out = log, .err = log});
   Session session{url_, "inbox"};

@@ -7,10 +7,10 @@
 
 namespace inboxd::support {
 
-/// PgBouncer in transaction mode before the PostgreSQL at `url`.
+/// PgBouncer in transaction mode before the PostgreSQL at `url`. `line`: one more of its configuration.
 class PgBouncer final {
  public:
-  explicit PgBouncer(const std::string& url);
+  explicit PgBouncer(const std::string& url, const std::string& line = "");
 
   /// The same database through the pooler.
   const std::string& url() const { return url_; }
