@@ -139,9 +139,11 @@ CommitEnd DatabaseTransaction::try_commit(const std::vector<Settlement>& settlem
   }
   SqlError error = error_elsewhere(bad->get());
   roll_back();
-  if (error.sqlstate == lease_lost) return end_without(still_owed(settlements).ours, settlements);
   const auto place = static_cast<std::size_t>(bad - sent.results.begin());
-  end.kind = kind_of_refusal(error.sqlstate, place >= ours && place < committed);
+  const bool is_ours = place >= ours && place < committed;
+  // Before and behind that it is the application's own word, whose trigger may raise what it likes.
+  if (is_ours && error.sqlstate == lease_lost) return end_without(still_owed(settlements).ours, settlements);
+  end.kind = kind_of_refusal(error.sqlstate, is_ours);
   if (end.kind == CommitEnd::Kind::repeat && fault_of(error.sqlstate) == Fault::reconnect) connection_.close();
   if (end.kind == CommitEnd::Kind::unsettled) connection_.close();  // the next session has no plans that are stale
   end.error = std::move(error);

@@ -290,6 +290,18 @@ TEST_CASE("a deferred trigger that warns and then fails is refused, and in no do
   CHECK(end.error.value().sqlstate == "P0001");
 }
 
+TEST_CASE("a deferred trigger that raises what a lost lease raises is refused: its lease is not lost") {
+  Desk desk{1};
+  desk.defer("raise 'no' using errcode = 'IL001';");
+  desk.begin(0, 1);
+  REQUIRE(!desk.execute("insert into note (number) values (3)")->error);
+  desk.transaction->end_call();
+  const auto end = desk.commit_all();
+  CHECK(end.kind == Kind::refused);
+  CHECK(end.error.value().sqlstate == "IL001");
+  CHECK(end.lost.empty());
+}
+
 TEST_CASE("a deadlock repeats the transaction, whatever the handler says") {
   Desk desk{1};
   desk.inbox.database().run("insert into " + desk.app + ".note (number) values (1), (2)");
