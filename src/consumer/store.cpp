@@ -96,6 +96,7 @@ Store::Store(const config::Settings& settings, const base::Uuid& owner, inbox::C
 Store::Stored Store::store(Batch& batch, const std::function<bool()>& give_up) {
   std::chrono::milliseconds backoff = first_backoff;
   const auto began = std::chrono::steady_clock::now();
+  Doubt doubt;
   while (true) {
     Plan plan;
     try {
@@ -106,6 +107,7 @@ Store::Stored Store::store(Batch& batch, const std::function<bool()>& give_up) {
         hand_over(batch, plan, result);
         counts_.batch_seconds.observe(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
         report(batch, result);
+        if (!result.mismatched.empty()) resolve(doubt);
         return {false, result.mismatched};
       }
       release(plan);
@@ -113,7 +115,9 @@ Store::Stored Store::store(Batch& batch, const std::function<bool()>& give_up) {
       continue;
     } catch (...) {
       release(plan);
-      if (recover(batch, inbox::describe_any(std::current_exception()))) continue;
+      const auto failure = inbox::describe_any(std::current_exception());
+      if (failure.fault == inbox::Fault::in_doubt) doubt.note(plan);
+      if (recover(batch, failure)) continue;
     }
     counts_.repeats += 1;
     if (!wait(backoff, give_up)) return {true, {}};
@@ -155,6 +159,30 @@ void Store::release(const Plan& plan) {
     if (events > 0) {
       hand_off_.release(plan.owed[i].handler_id, events, plan.bytes_per_event * static_cast<std::size_t>(events));
     }
+  }
+}
+
+void Store::Doubt::note(const Plan& plan) {
+  const std::size_t before = handlers.size();
+  for (std::size_t i = 0; i < plan.rooms.size(); ++i) {
+    if (plan.rooms[i].events > 0) handlers.push_back(plan.owed[i].handler_id);
+  }
+  if (handlers.size() > before) fences.push_back(plan.ingest.fence);
+}
+
+/// A batch whose shards have moved on may have been stored by a try that was in doubt, whose answer, with what was born
+/// leased, nobody got: without this it would wait for its leases to run out. That try is over, or the connection would
+/// still wait for its end.
+void Store::resolve(const Doubt& doubt) {
+  if (doubt.fences.empty()) return;
+  try {
+    const auto deliveries = inbox::give_back_born(connection_, owner_, doubt.fences, doubt.handlers);
+    if (deliveries == 0) return;
+    for (const std::int32_t handler : doubt.handlers) hand_off_.born_due(handler);
+    log_.info("ingest: a batch in doubt was stored, what it was born with is given back", {{"deliveries", deliveries}});
+  } catch (...) {
+    log_.debug("ingest: what a batch in doubt was born with waits for the end of its leases",
+               {{"error", inbox::describe_any(std::current_exception()).message}});
   }
 }
 

@@ -40,9 +40,16 @@ class Store final {
     std::size_t bytes_per_event = 0;
     inbox::IngestBatch ingest;
   };
+  /// Tries of a batch whose COMMIT was in doubt: what they were born with if it was one.
+  struct Doubt {
+    std::vector<std::int64_t> fences;
+    std::vector<std::int32_t> handlers;
+    void note(const Plan& plan);
+  };
   Plan make_plan(const Batch& batch);
   void release(const Plan& plan);
   void hand_over(const Batch& batch, Plan& plan, const inbox::IngestResult& result);
+  void resolve(const Doubt& doubt);
   void report(const Batch& batch, const inbox::IngestResult& result);
   bool take_out_poison(Batch& batch);
   /// Whether the database would take that stretch of the batch's events.

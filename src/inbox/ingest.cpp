@@ -204,4 +204,13 @@ void rehearse(Connection& connection, const IngestBatch& batch) {
   });
 }
 
+std::int64_t give_back_born(Connection& connection, const base::Uuid& owner, const std::vector<std::int64_t>& fences,
+                            const std::vector<std::int32_t>& handlers) {
+  auto born_under = array_of(Type::int8, fences);
+  auto owed_to = array_of(Type::int4, handlers);
+  return connection.access()
+      .run(statements::give_back_born, pqxx::params{owner.text(), born_under.finish(), owed_to.finish()})
+      .affected_rows();
+}
+
 }  // namespace inboxd::inbox

@@ -75,4 +75,10 @@ IngestResult ingest(Connection& connection, const IngestBatch& batch);
 /// The same without a trace: rolled back at its end. Tells whether the database refuses these events as poison.
 void rehearse(Connection& connection, const IngestBatch& batch);
 
+/// What batches under these fences were born with, leased to `owner` for these handlers, is due for anybody again;
+/// returns the number of deliveries. For batches that were in doubt and turned out committed: nobody was told what they
+/// bore.
+std::int64_t give_back_born(Connection& connection, const base::Uuid& owner, const std::vector<std::int64_t>& fences,
+                            const std::vector<std::int32_t>& handlers);
+
 }  // namespace inboxd::inbox

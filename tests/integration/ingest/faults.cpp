@@ -130,6 +130,17 @@ TEST_CASE("an answer that is lost after COMMIT leaves it in doubt, and the same 
   CHECK(direct.position("orders") == 500);
   CHECK(direct.database().number("select count(*) from inbox.event") == 500);
   CHECK(direct.database().number("select sum(events) from inbox.delivery") == 500);
+
+  // What it was born with can be taken again, and nothing else that is leased.
+  Batch other{direct};
+  other.at(shard, 500).events(3).owe(handler, milliseconds{60'000}).store(direct.connection());
+  CHECK(claim_due(direct.connection(), handler, base::random_uuid()).runs.empty());
+  CHECK(inbox::give_back_born(*connection, base::random_uuid(), {batch.get().fence}, {handler}) == 0);
+  CHECK(inbox::give_back_born(*connection, direct.owner, {batch.get().fence}, {handler}) == 1);
+  const auto claimed = claim_due(direct.connection(), handler, base::random_uuid());
+  REQUIRE(claimed.runs.size() == 1);
+  CHECK(events_in(claimed.runs) == 500);
+  CHECK(claimed.runs[0].claims == 1);
 }
 
 TEST_CASE("a statement that reads and is cut off is no doubt but a reconnect") {

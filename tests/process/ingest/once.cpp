@@ -211,6 +211,24 @@ TEST_CASE("connections cut during COMMIT, before and after it: no duplicate, no 
   CHECK(daemon->count_in_log("whether the batch was committed is unknown") >= 8);
 }
 
+TEST_CASE("what a batch in doubt was born with is handled when it turns out stored, not when its leases run out") {
+  Stage stage;
+  Proxy proxy{port_of(stage.config.url)};
+  stage.config.url = url_with_port(stage.config.url, proxy.port());
+  stage.config.sections["handler_defaults"] = "lease: 60s, concurrency: 2, events_per_call: 10";
+  const auto daemon = stage.start();
+  stage.produce(100);
+  stage.wait_done();
+  for (int i = 0; i < 5; ++i) {
+    proxy.cut_at(Proxy::executes("ingest"), Proxy::Cut::after);
+    stage.produce(10);
+    wait_until("the answer is lost", [&] { return proxy.cuts() == i + 1; });
+    CHECK(stage.wait_done("recorder", milliseconds{15'000}).is_perfect());
+  }
+  WARN(daemon->count_in_log("what it was born with is given back") << " of 5 batches in doubt were given back");
+  CHECK(daemon->count_in_log("what it was born with is given back") >= 1);
+}
+
 TEST_CASE("start: end with two instances that die in turn loses nothing between their lives") {
   Stage stage{3};
   stage.config.topics = {"{name: " + stage.topic + ", start: end}"};
