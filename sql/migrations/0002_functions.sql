@@ -422,11 +422,14 @@ $$;
 
 -- Takes due deliveries of one handler, oldest first, at most p_rows rows and p_events events: a new fence, claims + 1.
 -- The last one is split where it holds more than is wanted; so is one that was found after an unclean end: in halves,
--- then singly, so that a crash is charged to the event that caused it. One that was found so for the third time is
--- taken alone, and not while this owner has another such in hand: what is only near a culprit gets its turn before it
--- is blamed, too. p_low is a time before which nothing can be due.
+-- then singly, so that a crash is charged to the event that caused it. One that was found so for the third time is a
+-- suspect and taken alone: what is only near a culprit gets its turn before it is blamed, too. An owner that has a
+-- suspect in hand, of whatever handler, says p_to = 2. p_from and p_to are how often a row may have been claimed
+-- before: those with other numbers are passed over and do not count as looked at. p_low is a time before which nothing
+-- can be due.
 create function inbox.claim(
-  p_handler int, p_owner uuid, p_fence bigint, p_lease interval, p_events bigint, p_rows int, p_low timestamptz)
+  p_handler int, p_owner uuid, p_fence bigint, p_lease interval, p_events bigint, p_rows int, p_low timestamptz,
+  p_from int default 0, p_to int default 2147483647)
 returns table (delivery_id bigint, shard_id int, pending text, events int, attempts int, claims int,
                received_from bigint, received_to bigint, locked int)
 language plpgsql set lock_timeout = '10s' as $$
@@ -438,14 +441,12 @@ begin
   with due as materialized (
     select d.* from inbox.delivery d
     where d.handler_id = p_handler and d.due_at <= v_now and d.due_at >= p_low
+      and d.claims >= p_from and d.claims <= p_to
     order by d.due_at limit p_rows for update skip locked),
   first_due as (
     select delivery_id, claims from due order by due_at, delivery_id limit 1),
   alone as (
-    select f.delivery_id from first_due f
-    where f.claims >= 3 and not exists (
-      select from inbox.delivery x
-      where x.handler_id = p_handler and x.due_at > v_now and x.owner = p_owner and x.claims > 3)),
+    select f.delivery_id from first_due f where f.claims >= 3),
   counted as (
     select due.*, share, sum(share) over (order by due_at, delivery_id) - share as before
     from due cross join lateral (select greatest(1, ceil(events / power(2, least(claims, 20))))::bigint as share) s

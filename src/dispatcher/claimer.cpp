@@ -26,6 +26,7 @@ struct Size {
   std::int64_t events = 0;
   std::size_t bytes = 0;
   bool found_unclean = false;  ///< claim splits those: the rest is still due
+  bool suspects = false;
 };
 
 Size size_of(const std::vector<inbox::LeasedRun>& runs) {
@@ -34,6 +35,7 @@ Size size_of(const std::vector<inbox::LeasedRun>& runs) {
     out.events += static_cast<std::int64_t>(run.events.size());
     for (const event::Event* event : run.events) out.bytes += event::size_of(*event);
     out.found_unclean = out.found_unclean || run.claims > 1;
+    out.suspects = out.suspects || inbox::is_suspect(run);
   }
   return out;
 }
@@ -93,8 +95,10 @@ void Claimer::run() {
   }
 }
 
-void Claimer::serve(const Handlers& hands) {
+void Claimer::serve(Handlers hands) {
   keep_all(hands);
+  takes_suspects_ = shared_->suspects == 0;
+  if (takes_suspects_) begin_with_next_suspects(hands);
   for (const auto& hand : hands) {
     // Claims of many handlers may take their time: leases are renewed when it is their time, also between two.
     if (!is_blocked() && Clock::now() >= next_renewals_) keep_all(hands);
@@ -103,6 +107,16 @@ void Claimer::serve(const Handlers& hands) {
     limit_statements(hands);
     attempt(duty.taking, [&] { return take(*hand, duty); });
   }
+}
+
+/// A suspect has left: there may be others, whose handlers take turns.
+void Claimer::begin_with_next_suspects(Handlers& hands) {
+  for (const auto& hand : hands) {
+    if (std::exchange(duty_of(*hand).passed_suspects, false)) hand->look_again();
+  }
+  const auto next = std::find_if(hands.begin(), hands.end(),
+                                 [this](const auto& hand) { return hand->handler_id() > last_suspect_of_; });
+  std::rotate(hands.begin(), next, hands.end());
 }
 
 void Claimer::keep_all(const Handlers& hands) {
@@ -136,7 +150,8 @@ Claimer::Duty& Claimer::duty_of(const InHand& hand) {
   const std::string whose = "handler " + hand.handler();
   const settler::Trouble keeping{"dispatcher", log_, limits_.trouble, whose + ", what is in hand"};
   const settler::Trouble taking{"dispatcher", log_, limits_.trouble, whose + ", claims"};
-  return duties_.emplace(hand.handler_id(), Duty{{keeping, {}}, {taking, {}}, 0, {}, {}, {}, {}, {}}).first->second;
+  return duties_.emplace(hand.handler_id(), Duty{{keeping, {}}, {taking, {}}, 0, false, {}, {}, {}, {}, {}})
+      .first->second;
 }
 
 /// Where nothing is in hand, nothing can be lost by waiting.
@@ -258,6 +273,10 @@ bool Claimer::claim(InHand& hand, Duty& duty) {
   request.slice = static_cast<int>(std::min<std::int64_t>(wish->run_events, std::numeric_limits<int>::max()));
   request.payloads = wish->payloads;
   request.not_before = duty.low_water.not_before();
+  // What a suspect does to the process must not be charged to another one that was in hand beside it. Only claims
+  // bring suspects, and only this thread claims.
+  duty.passed_suspects = !takes_suspects_ || shared_->suspects > 0;
+  if (duty.passed_suspects) request.claims_to = inbox::suspected_after - 1;
   auto answer = deliveries_->claim(request);
   if (!worked(answer)) {
     hand.claim_failed();
@@ -270,6 +289,7 @@ bool Claimer::claim(InHand& hand, Duty& duty) {
   const bool events_reached = size.events >= wish->events;
   const bool more = events_reached || claimed.rows_locked >= request.rows || size.found_unclean ||
                     size.bytes * byte_bound_part >= wish->bytes;
+  if (size.suspects) last_suspect_of_ = hand.handler_id();
   adapt_rows(duty, request.rows, claimed.rows_locked, events_reached);
   hand.end_claim(*wish, without_crashed(hand, std::move(claimed.runs)), asked, more);
   return skip(duty);

@@ -65,6 +65,7 @@ class Claimer final {
     Effort keeping;  ///< what is in hand
     Effort taking;
     int rows = 0;
+    bool passed_suspects = false;  ///< the last claim was to take none
     LowWater low_water;
     Clock::time_point next_reading{};
     Clock::time_point next_renewal{};
@@ -75,7 +76,8 @@ class Claimer final {
   using Handlers = std::vector<std::shared_ptr<InHand>>;
 
   void run();
-  void serve(const Handlers& hands);
+  void serve(Handlers hands);
+  void begin_with_next_suspects(Handlers& hands);
   void keep_all(const Handlers& hands);
   bool keep(InHand& hand, Duty& duty);
   bool take(InHand& hand, Duty& duty);
@@ -117,6 +119,8 @@ class Claimer final {
   Clock::time_point blocked_until_{};
   std::optional<inbox::DatabaseFailure> refused_;  ///< of the last thing asked for one handler
   Clock::time_point next_renewals_{};
+  bool takes_suspects_ = true;        ///< in this round: none was in hand when it began
+  std::int32_t last_suspect_of_ = 0;  ///< the handler
 
   std::thread thread_;
 };

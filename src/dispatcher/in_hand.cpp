@@ -90,13 +90,15 @@ std::int64_t InHand::room() const {
                     shared_->bytes.left_for(bytes), bytes_per_event_});
 }
 
-/// Tells the budgets what is held; to be called after every change of it.
+/// Tells all what is held; to be called after every change of it.
 void InHand::count() {
   const std::int64_t bytes = queue_.bytes() + reservations_.bytes() + claiming_ * bytes_per_event_;
   const std::int64_t events_now = shared_->events.common_part(held());
   const std::int64_t bytes_now = shared_->bytes.common_part(bytes);
   shared_->events.use(events_now - std::exchange(common_events_, events_now));
   shared_->bytes.use(bytes_now - std::exchange(common_bytes_, bytes_now));
+  const std::int64_t new_suspects = queue_.suspects() - std::exchange(suspects_, queue_.suspects());
+  if (new_suspects != 0 && (shared_->suspects += new_suspects) == 0) shared_->claimer.ring();
 }
 
 /// Workers that settle in transactions of their own get runs of their own: the most events of one, where so many come.
@@ -231,6 +233,11 @@ void InHand::claim_failed() {
   const std::lock_guard lock{mutex_};
   claiming_ = 0;
   count();
+}
+
+void InHand::look_again() {
+  const std::lock_guard lock{mutex_};
+  next_poll_ = Clock::now();
 }
 
 InHand::Clock::time_point InHand::next_claim(Clock::time_point now) {

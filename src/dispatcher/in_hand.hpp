@@ -28,6 +28,7 @@ struct Shared {
   Shared(std::int64_t events_limit, std::int64_t bytes_limit) : events{events_limit}, bytes{bytes_limit} {}
   Budget events;
   Budget bytes;
+  std::atomic<std::int64_t> suspects{0};  ///< runs in hand (inbox::is_suspect); the claimer takes no more than one
   Bell claimer;
 };
 
@@ -92,6 +93,8 @@ class InHand final : public settler::Holder, public std::enable_shared_from_this
   /// `more`: there may be further due deliveries.
   void end_claim(const Wish& wish, std::vector<inbox::LeasedRun> runs, Clock::time_point asked, bool more);
   void claim_failed();
+  /// There may be something due that the last claim was not to take.
+  void look_again();
   /// When to ask again for a wish, unless the bell rings before.
   Clock::time_point next_claim(Clock::time_point now);
 
@@ -171,6 +174,7 @@ class InHand final : public settler::Holder, public std::enable_shared_from_this
   std::int64_t bytes_per_event_;
   std::int64_t common_events_ = 0;  ///< what it uses of the budgets' common halves
   std::int64_t common_bytes_ = 0;
+  std::int64_t suspects_ = 0;  ///< those of its own that it has told of
   bool backlog_ = true;   ///< until a claim has found less than it asked for
   bool no_room_ = false;  ///< a reservation got less than it asked for
   bool hungry_ = false;   ///< the claimer would take more, had there been room

@@ -22,6 +22,7 @@ void RunQueue::add(std::shared_ptr<settler::Run> run, std::int64_t bytes, Clock:
   queued_ += events;
   events_ += events;
   bytes_ += bytes;
+  if (is_new && inbox::is_suspect(at->second.run->lease)) ++suspects_;
   if (is_of_no_use(at->second)) begin_leaving(at, Leaving::given_back);
 }
 
@@ -85,8 +86,13 @@ void RunQueue::lost(const settler::Run& run) {
   queued_ -= at->second.queued;
   events_ -= at->second.events;
   bytes_ -= at->second.bytes;
-  leases_.erase(at);
+  erase(at);
   if (queued_ == 0) queue_.clear();
+}
+
+void RunQueue::erase(Leases::iterator at) {
+  if (inbox::is_suspect(at->second.run->lease)) --suspects_;
+  leases_.erase(at);
 }
 
 /// Events that are no longer ours to handle, without having been settled.
@@ -114,7 +120,7 @@ void RunQueue::end_if_at_rest(Leases::iterator at) {
   if (lease.events > 0) return;
   if (lease.leaving == Leaving::given_back) left_.push_back(lease.run->lease.key);
   bytes_ -= lease.bytes;
-  leases_.erase(at);
+  erase(at);
 }
 
 void RunQueue::leave(std::int64_t keep) {

@@ -58,6 +58,7 @@ class RunQueue {
   std::int64_t events() const { return events_; }   ///< in hand: queued, with a worker or not settled yet
   std::int64_t bytes() const { return bytes_; }
   std::size_t runs() const { return leases_.size(); }
+  std::int64_t suspects() const { return suspects_; }  ///< of the runs
   /// Events dropped because the lease had run out before a worker came to them.
   std::int64_t expired() const { return expired_; }
   std::int64_t given_back() const { return given_back_; }
@@ -77,6 +78,7 @@ class RunQueue {
   void let_go(Lease& lease, std::int64_t events);
   void begin_leaving(Leases::iterator at, Leaving how);
   void end_if_at_rest(Leases::iterator at);
+  void erase(Leases::iterator at);
   bool is_of_no_use(const Lease& lease) const;
   void forget_pieces_of_leaving();
 
@@ -86,6 +88,7 @@ class RunQueue {
   std::int64_t queued_ = 0;
   std::int64_t events_ = 0;
   std::int64_t bytes_ = 0;
+  std::int64_t suspects_ = 0;
   std::int64_t expired_ = 0;
   std::int64_t given_back_ = 0;
   bool wants_content_ = false;

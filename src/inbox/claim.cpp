@@ -38,8 +38,9 @@ struct ClaimedRow {
 std::vector<ClaimedRow> take_rows(Connection::Access& access, const ClaimRequest& request, int& rows_locked) {
   const std::int64_t fence = base::random_fence();
   const auto result =
-      access.run(statements::claim, pqxx::params{request.handler_id, request.owner.text(), fence, request.lease.count(),
-                                      request.events, request.rows, request.not_before});
+      access.run(statements::claim,
+                 pqxx::params{request.handler_id, request.owner.text(), fence, request.lease.count(), request.events,
+                              request.rows, request.not_before, request.claims_from, request.claims_to});
   std::vector<ClaimedRow> rows;
   for (const auto& row : result) {
     ClaimedRow claimed;

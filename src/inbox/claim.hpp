@@ -1,6 +1,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,6 +48,11 @@ struct LeasedRun {
   std::vector<const event::Event*> events;     ///< by offset; those of `pending`
 };
 
+/// A delivery that was found after so many unclean ends is a suspect (inbox.claim): it is taken alone, and while it is
+/// in hand no other is taken, of any handler.
+constexpr std::int32_t suspected_after = 3;
+inline bool is_suspect(const LeasedRun& run) { return run.claims > suspected_after; }
+
 struct ClaimRequest {
   std::int32_t handler_id = 0;
   base::Uuid owner;
@@ -56,6 +62,8 @@ struct ClaimRequest {
   int rows = 0;                                ///< the most rows looked at (they are locked while the claim runs)
   int slice = 0;                               ///< larger runs are cut into rows of at most so many events; 0: none is
   bool payloads = true;                        ///< false: payloads and headers are left in the database
+  std::int32_t claims_from = 0;                ///< only what was claimed at least so often before,
+  std::int32_t claims_to = std::numeric_limits<std::int32_t>::max();  ///< and no more often
   /// Nothing of the handler can be due before; from read_low_water. nullopt: look everywhere.
   std::optional<event::Microseconds> not_before;
 };

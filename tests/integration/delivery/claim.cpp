@@ -222,6 +222,32 @@ TEST_CASE("a culprit that kills whoever runs it is found among its neighbours, a
   CHECK(most_of_others <= 6);
 }
 
+TEST_CASE("who has a suspect in hand takes no other, and does not count those that it passes over") {
+  Inbox inbox;
+  const auto handler = owe_runs(inbox, 60, 1);
+  inbox.database().run("update inbox.delivery set claims = 3 where lower(pending) < 40");
+  inbox::ClaimRequest request;
+  request.handler_id = handler;
+  request.owner = inbox.owner;
+  request.lease = milliseconds{30'000};
+  request.events = 1000;
+  request.rows = 16;
+  const auto suspect = inbox::claim(inbox.connection(), request);
+  REQUIRE(suspect.runs.size() == 1);
+  CHECK(inbox::is_suspect(suspect.runs[0]));
+
+  request.claims_to = inbox::suspected_after - 1;
+  const auto others = inbox::claim(inbox.connection(), request);
+  CHECK(others.rows_locked == 16);
+  CHECK(others.runs.size() == 16);
+  CHECK(inbox::claim(inbox.connection(), request).runs.size() == 4);
+  CHECK(inbox::claim(inbox.connection(), request).rows_locked == 0);
+
+  request.claims_to = 1000;
+  request.claims_from = inbox::suspected_after;
+  CHECK(inbox::claim(inbox.connection(), request).runs.at(0).claims == inbox::suspected_after + 1);
+}
+
 TEST_CASE("a run is given back uncharged: due at once, as if it had never been taken") {
   Inbox inbox;
   const auto handler = owe_runs(inbox, 1, 64);

@@ -127,3 +127,33 @@ TEST_CASE("an event that kills its instance does not take the others of its run 
   WARN(deaths << " deaths of the instance until the culprit was found among 64: " << stage.tally().text());
   CHECK(stage.tally().done_twice == 0);
 }
+
+TEST_CASE("an event that kills its instance does not make another handler's slow event dead") {
+  Stage stage{1};
+  stage.config.handlers[0].settings["crash_type"] = "Deadly";
+  stage.config.handlers.push_back(stage.config.handlers[0]);
+  stage.config.handlers[1].name = "slow";
+  stage.config.handlers[1].settings = {{"file", stage.recording.file()}, {"takes", "1500ms"}};
+  stage.config.sections["handler_defaults"] = "lease: 1s, concurrency: 1";
+  auto daemon = stage.start();
+  const std::string id = "0c000000-0000-4000-8000-200000000001";
+  stage.kafka.produce({event_message(stage.topic, id, "{}", "Deadly")});
+  stage.note({id});
+  int deaths = 0;
+  wait_until(
+      "it is dead for the one and done for the other",
+      [&] {
+        if (!daemon->process().is_running()) {
+          ++deaths;
+          daemon = stage.start();
+        }
+        return stage.tally().dead == 1 && stage.tally("slow").outstanding == 0;
+      },
+      milliseconds{55'000},
+      [&] {
+        return stage.tally().text() + "; slow: " + stage.tally("slow").text() + ", deaths: " + std::to_string(deaths);
+      });
+  WARN(deaths << " deaths; slow: " << stage.tally("slow").text());
+  CHECK(stage.tally("slow").dead == 0);
+  CHECK(stage.tally("slow").done == 1);
+}

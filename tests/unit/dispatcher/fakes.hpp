@@ -95,14 +95,22 @@ class MemoryDeliveries final : public Deliveries {
     std::int64_t events = 0;
     for (auto at = database_.due.begin(); at != database_.due.end();) {
       if (events >= request.events || out.rows_locked >= request.rows) break;
-      if (at->handler_id != request.handler_id) {
+      const std::int32_t claims_before = at->claims - 1;
+      if (at->handler_id != request.handler_id || claims_before < request.claims_from ||
+          claims_before > request.claims_to) {
         ++at;
         continue;
       }
       ++out.rows_locked;
+      const bool is_suspect = inbox::is_suspect(*at);
+      if (is_suspect && !out.runs.empty()) {  // taken alone
+        ++at;
+        continue;
+      }
       events += static_cast<std::int64_t>(at->events.size());
       out.runs.push_back(std::move(*at));
       at = database_.due.erase(at);
+      if (is_suspect) break;
     }
     if (!out.runs.empty()) database_.claims.push_back(request);
     return out;

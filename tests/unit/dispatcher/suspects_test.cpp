@@ -1,0 +1,114 @@
+// Deliveries that were in hand at several unclean ends: one of them may be what ends the process.
+#include <catch2/catch_test_macros.hpp>
+
+#include "unit/dispatcher/fakes.hpp"
+
+namespace inboxd::dispatcher {
+
+using plugin::Delivered;
+using plugin::Verdict;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::Door;
+using test::eventually;
+using test::House;
+using test::lease_of;
+
+namespace {
+
+constexpr std::int32_t suspect_claims = inbox::suspected_after + 1;
+
+inbox::LeasedRun lease_after(std::int32_t claims, std::int64_t id, std::int32_t handler_id = 7) {
+  auto lease = lease_of({id}, id, 0, handler_id);
+  lease.claims = claims;
+  return lease;
+}
+
+config::Dispatch never_polling() {
+  config::Dispatch settings;
+  settings.poll = seconds{600};
+  return settings;
+}
+
+/// Notes which handler is called, and how many suspects are in calls at most.
+struct Watch {
+  std::mutex mutex;
+  std::vector<std::int32_t> order;
+  std::set<std::int64_t> suspects;
+  int inside = 0;
+  int most_inside = 0;
+
+  test::Say say(std::int32_t handler_id, std::shared_ptr<Door> door = nullptr) {
+    return [this, handler_id, door](const Delivered& each, const auto&) {
+      const std::int64_t offset = each.event->offset;
+      if (!suspects.contains(offset)) return Verdict{};
+      {
+        const std::lock_guard lock{mutex};
+        order.push_back(handler_id);
+        most_inside = std::max(most_inside, ++inside);
+      }
+      if (door) door->pass();
+      const std::lock_guard lock{mutex};
+      --inside;
+      return Verdict{};
+    };
+  }
+};
+
+/// Handlers 7 and 8.
+std::vector<HandlerSetup> two_handlers(test::Say one, test::Say other) {
+  auto out = House::setup(std::move(one));
+  out.push_back({8, House::handler(), std::make_unique<test::SayingInstance>(std::move(other)), false});
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("while a suspect is in hand no other is taken, of any handler, and all that is none goes on") {
+  const auto door = std::make_shared<Door>();
+  Watch watch;
+  watch.suspects = {1, 2};
+  House house{never_polling()};
+  house.database.add(lease_after(suspect_claims, 1, 7));
+  house.database.add(lease_after(suspect_claims, 2, 8));
+  for (std::int64_t id = 101; id <= 120; ++id) house.database.add(lease_after(1, id, id % 2 == 0 ? 7 : 8));
+  house.dispatcher.replace_handlers(two_handlers(watch.say(7, door), watch.say(8, door)));
+  house.dispatcher.start();
+  REQUIRE(eventually([&] { return door->inside == 1 && house.database.done() == 20; }));
+  CHECK(house.database.read([](const auto& it) { return it.due.size(); }) == 1);
+  door->unlock();
+  REQUIRE(eventually([&] { return house.database.done() == 22; }));
+  CHECK(watch.most_inside == 1);
+}
+
+TEST_CASE("suspects in front keep nothing waiting, and follow one another without the wait for a poll") {
+  const auto door = std::make_shared<Door>();
+  Watch watch;
+  House house{never_polling()};
+  for (std::int64_t id = 1; id <= 40; ++id) {
+    watch.suspects.insert(id);
+    house.database.add(lease_after(suspect_claims, id));
+  }
+  for (std::int64_t id = 101; id <= 120; ++id) house.database.add(lease_after(1, id));
+  house.run(watch.say(7, door));
+  REQUIRE(eventually([&] { return door->inside == 1 && house.database.done() == 20; }));
+  door->unlock();
+  REQUIRE(eventually([&] { return house.database.done() == 60; }));
+  CHECK(watch.most_inside == 1);
+}
+
+TEST_CASE("the suspects of several handlers take turns") {
+  Watch watch;
+  House house{never_polling()};
+  for (std::int64_t id = 1; id <= 20; ++id) {
+    watch.suspects.insert(id);
+    house.database.add(lease_after(suspect_claims, id, id <= 10 ? 7 : 8));
+  }
+  house.dispatcher.replace_handlers(two_handlers(watch.say(7), watch.say(8)));
+  house.dispatcher.start();
+  REQUIRE(eventually([&] { return house.database.done() == 20; }));
+  const std::lock_guard lock{watch.mutex};
+  for (std::size_t i = 1; i < watch.order.size(); ++i) CHECK(watch.order[i] != watch.order[i - 1]);
+}
+
+}  // namespace inboxd::dispatcher
