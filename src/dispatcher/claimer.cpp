@@ -50,7 +50,8 @@ Claimer::Claimer(std::unique_ptr<Deliveries> deliveries, std::shared_ptr<Shared>
       settler_{settler},
       log_{log},
       limits_{limits},
-      trouble_{"dispatcher", log, limits.trouble} {
+      trouble_{"dispatcher", log, limits.trouble},
+      aside_{limits.aside} {
   progress();
 }
 
@@ -98,15 +99,27 @@ void Claimer::run() {
 void Claimer::serve(Handlers hands) {
   keep_all(hands);
   takes_suspects_ = shared_->suspects == 0;
+  if (aside_.is_on()) serve_aside(hands);
+  if (aside_.is_on()) return;
   if (takes_suspects_) begin_with_next_suspects(hands);
   for (const auto& hand : hands) {
     // Claims of many handlers may take their time: leases are renewed when it is their time, also between two.
     if (!is_blocked() && Clock::now() >= next_renewals_) keep_all(hands);
-    if (is_blocked() || stopping_) return;
+    if (is_blocked() || stopping_ || aside_.is_on()) return;
     Duty& duty = duty_of(*hand);
     limit_statements(hands);
     attempt(duty.taking, [&] { return take(*hand, duty); });
   }
+}
+
+void Claimer::serve_aside(const Handlers& hands) {
+  if (is_blocked()) return;
+  if (const auto hand = aside_.turn(hands, Clock::now())) {
+    Duty& duty = duty_of(*hand);
+    limit_statements(hands);
+    attempt(duty.taking, [&] { return claim(*hand, duty); });
+  }
+  aside_.review(hands, shared_->suspects > 0, Clock::now());
 }
 
 /// A suspect has left: there may be others, whose handlers take turns.
@@ -165,11 +178,11 @@ void Claimer::limit_statements(const Handlers& hands) {
 }
 
 Claimer::Clock::time_point Claimer::next_turn(Clock::time_point now) {
-  auto turn = now + limits_.turn;
+  auto turn = std::min(now + limits_.turn, aside_.next_look(now));
   if (now < blocked_until_) return std::min(turn, blocked_until_);
   for (const auto& hand : hands_()) {
     const Duty& duty = duty_of(*hand);
-    turn = std::min(turn, std::max(hand->next_claim(now), duty.taking.again));
+    if (!aside_.is_on()) turn = std::min(turn, std::max(hand->next_claim(now), duty.taking.again));
     turn = std::min(turn, std::max(duty.next_renewal, duty.keeping.again));
   }
   return turn;
@@ -277,6 +290,7 @@ bool Claimer::claim(InHand& hand, Duty& duty) {
   // bring suspects, and only this thread claims.
   duty.passed_suspects = !takes_suspects_ || shared_->suspects > 0;
   if (duty.passed_suspects) request.claims_to = inbox::suspected_after - 1;
+  if (aside_.is_on()) request.claims_from = last_chances_after();
   auto answer = deliveries_->claim(request);
   if (!worked(answer)) {
     hand.claim_failed();
@@ -291,7 +305,9 @@ bool Claimer::claim(InHand& hand, Duty& duty) {
                     size.bytes * byte_bound_part >= wish->bytes;
   if (size.suspects) last_suspect_of_ = hand.handler_id();
   adapt_rows(duty, request.rows, claimed.rows_locked, events_reached);
-  hand.end_claim(*wish, without_crashed(hand, std::move(claimed.runs)), asked, more);
+  auto runs = without_crashed(hand, std::move(claimed.runs));
+  if (!aside_.is_on()) put_aside(hand, duty, runs);
+  hand.end_claim(*wish, std::move(runs), asked, more);
   return skip(duty);
 }
 
@@ -301,6 +317,22 @@ void Claimer::adapt_rows(Duty& duty, int asked, int locked, bool events_reached)
   } else if (locked < duty.rows / 4) {
     duty.rows = std::max(duty.rows / 2, limits_.rows_first);
   }
+}
+
+std::int32_t Claimer::last_chances_after() const {
+  return std::max(limits_.max_crashes - limits_.last_chances, inbox::suspected_after);
+}
+
+/// A suspect with few chances left goes back uncharged, to be taken when nothing else is in hand.
+void Claimer::put_aside(InHand& hand, Duty& duty, std::vector<inbox::LeasedRun>& runs) {
+  const auto has_few = [this](const inbox::LeasedRun& run) { return run.claims > last_chances_after(); };
+  for (const auto& run : runs) {
+    if (!has_few(run)) continue;
+    duty.to_give_back.push_back(run.key);
+    log_.warn("dispatcher: what was in hand at many unclean ends runs alone next, and all handlers wait for it",
+              {{"handler", hand.handler()}, {"events", run.events.size()}, {"unclean_ends", run.claims - 1}});
+  }
+  if (std::erase_if(runs, has_few) > 0) aside_.begin(hand.handler_id(), hands_(), Clock::now());
 }
 
 /// Takes out single events that were in hand whenever somebody died: they are dead, before they end this process too.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "dispatcher/aside.hpp"
 #include "dispatcher/deliveries.hpp"
 #include "dispatcher/in_hand.hpp"
 #include "dispatcher/low_water.hpp"
@@ -30,6 +31,8 @@ class Claimer final {
     int rows_most = 2'000;
     std::size_t keys_at_once = 500;            ///< of renewals and of giving back
     std::int32_t max_crashes = 10;             ///< an event that was in hand at so many unclean ends is dead
+    std::int32_t last_chances = 3;             ///< so many of these a suspect gets alone, see Aside
+    Aside::Limits aside;
     std::chrono::milliseconds reading{1'000};  ///< between readings of a low-water mark, where something moves
     std::chrono::milliseconds idle_reading{10'000};
     std::chrono::milliseconds turn{1'000};     ///< the loop moves at least so often
@@ -78,6 +81,9 @@ class Claimer final {
   void run();
   void serve(Handlers hands);
   void begin_with_next_suspects(Handlers& hands);
+  void serve_aside(const Handlers& hands);
+  std::int32_t last_chances_after() const;
+  void put_aside(InHand& hand, Duty& duty, std::vector<inbox::LeasedRun>& runs);
   void keep_all(const Handlers& hands);
   bool keep(InHand& hand, Duty& duty);
   bool take(InHand& hand, Duty& duty);
@@ -121,6 +127,7 @@ class Claimer final {
   Clock::time_point next_renewals_{};
   bool takes_suspects_ = true;        ///< in this round: none was in hand when it began
   std::int32_t last_suspect_of_ = 0;  ///< the handler
+  Aside aside_;
 
   std::thread thread_;
 };

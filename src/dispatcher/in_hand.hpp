@@ -65,7 +65,7 @@ class InHand final : public settler::Holder, public std::enable_shared_from_this
   std::string handler() const;  ///< its name
 
   /// What keeps a handler from getting anything; what is queued then goes back to the database.
-  enum class Closed : unsigned { paused = 1, retired = 2, stopped = 4, ending = 8 };
+  enum class Closed : unsigned { paused = 1, retired = 2, stopped = 4, ending = 8, aside = 16 };
   void close(Closed reason);
   void reopen(Closed reason);
   bool is_open() const;

@@ -25,6 +25,7 @@ struct Database {
   std::vector<inbox::LeaseKey> empty, over;
   std::vector<inbox::Settlement> settled;
   std::vector<std::int64_t> given_back;
+  std::map<std::int64_t, inbox::LeasedRun> kept;  ///< are due again when given back
   std::vector<std::int64_t> skipped;
   std::vector<std::int64_t> renewed;
   std::vector<inbox::ClaimRequest> claims;     ///< those that found something, or were asked for more
@@ -124,6 +125,13 @@ class MemoryDeliveries final : public Deliveries {
     return note(database_.renewed, keys);
   }
   Answer<std::int64_t> give_back(const std::vector<inbox::LeaseKey>& keys) override {
+    {
+      const std::lock_guard lock{database_.mutex};
+      for (const auto& key : keys) {
+        const auto at = database_.kept.find(key.delivery_id);
+        if (at != database_.kept.end() && !database_.away) database_.due.push_back(at->second);
+      }
+    }
     return note(database_.given_back, keys);
   }
   Answer<std::monostate> settle_skipped(const std::vector<inbox::LeaseKey>& keys) override {

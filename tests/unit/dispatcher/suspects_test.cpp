@@ -111,4 +111,71 @@ TEST_CASE("the suspects of several handlers take turns") {
   for (std::size_t i = 1; i < watch.order.size(); ++i) CHECK(watch.order[i] != watch.order[i - 1]);
 }
 
+namespace {
+
+constexpr std::int32_t few_chances = 8;
+
+/// A suspect with few chances left that is due, beside a call of another handler that waits behind the door.
+struct Beside {
+  explicit Beside(const Dispatcher::Limits& limits) : house{never_polling(), limits} {
+    watch.suspects = {1, 2};
+    auto other = lease_of({2}, 2, 0, 8);
+    auto suspect = lease_after(few_chances, 1);
+    house.database.add(std::move(other));
+    house.dispatcher.replace_handlers(two_handlers(watch.say(7, at_suspect), watch.say(8, at_other)));
+    house.dispatcher.start();
+    REQUIRE(eventually([&] { return at_other->inside == 1 && house.caught_up(); }));
+    {
+      const std::lock_guard lock{house.database.mutex};
+      house.database.kept.emplace(1, suspect);
+    }
+    house.database.add(std::move(suspect));
+    house.dispatcher.born_due(7);
+  }
+  bool gave_back_suspect() {
+    return house.database.read([](const auto& it) { return it.given_back == std::vector<std::int64_t>{1}; });
+  }
+
+  const std::shared_ptr<Door> at_suspect = std::make_shared<Door>();
+  const std::shared_ptr<Door> at_other = std::make_shared<Door>();
+  Watch watch;
+  House house;
+};
+
+}  // namespace
+
+TEST_CASE("a suspect with few chances left waits until calls under way have ended, and nothing is taken beside it") {
+  Beside beside{House::quick()};
+  House& house = beside.house;
+  REQUIRE(eventually([&] { return beside.gave_back_suspect(); }));
+  CHECK(beside.at_suspect->inside == 0);
+  beside.at_other->unlock();
+  REQUIRE(eventually([&] { return beside.at_suspect->inside == 1; }));
+  CHECK(house.database.done() == 1);
+  // The other handler's room is closed, too.
+  house.database.add(lease_of({3}, 3, 0, 8));
+  CHECK(house.dispatcher.reserve(8, 1, 100).events == 0);
+  house.dispatcher.born_due(8);
+  CHECK(house.database.done() == 1);
+  beside.at_suspect->unlock();
+  REQUIRE(eventually([&] { return house.database.done() == 3; }));
+  REQUIRE(eventually([&] { return house.dispatcher.idle(); }));
+  CHECK(house.dispatcher.reserve(8, 1, 100).events == 1);
+  house.dispatcher.release(8, 1, 100);
+}
+
+TEST_CASE("neither calls that take long nor a suspect that does keep all waiting without end") {
+  auto limits = House::quick();
+  limits.claimer.aside.emptying = limits.claimer.aside.running = milliseconds{30};
+  Beside beside{limits};
+  House& house = beside.house;
+  REQUIRE(eventually([&] { return beside.at_suspect->inside == 1; }));
+  CHECK(beside.at_other->inside == 1);
+  house.database.add(lease_of({3}, 3, 0, 8));
+  CHECK(eventually([&] { return house.database.done() == 1; }));
+  beside.at_suspect->unlock();
+  beside.at_other->unlock();
+  CHECK(eventually([&] { return house.database.done() == 3; }));
+}
+
 }  // namespace inboxd::dispatcher
