@@ -292,7 +292,10 @@ std::vector<Piece> InHand::take(const std::atomic<bool>& stop, Work done) {
     const std::int64_t queued = queue_.queued();
     const std::int64_t turn = needs_.sql ? pace_.turn_in_transactions(queued) : pace_.turn_of(queued);
     std::vector<Piece> pieces = queue_.take(turn, Clock::now(), needs_.sql);
-    if (queue_.expired() != expired) count();
+    if (queue_.expired() != expired) {
+      count();
+      ring_for_left();
+    }
     if (queue_.queued() > 0 && idle_workers_ > 0) work_.notify_one();
     if (!pieces.empty()) return pieces;
   }

@@ -118,7 +118,8 @@ void RunQueue::begin_leaving(Leases::iterator at, Leaving how) {
 void RunQueue::end_if_at_rest(Leases::iterator at) {
   Lease& lease = at->second;
   if (lease.events > 0) return;
-  if (lease.leaving == Leaving::given_back) left_.push_back(lease.run->lease.key);
+  // Also where the lease has run out: unless somebody has taken it since, it was in hand at no unclean end.
+  if (lease.leaving != Leaving::no) left_.push_back(lease.run->lease.key);
   bytes_ -= lease.bytes;
   erase(at);
 }

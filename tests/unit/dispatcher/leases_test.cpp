@@ -34,7 +34,7 @@ TEST_CASE("leases are renewed by name while a call runs") {
   CHECK(eventually([&] { return house.database.done() == 1; }));
 }
 
-TEST_CASE("a run whose lease has run out unrenewed is not called any more") {
+TEST_CASE("a run whose lease has run out unrenewed is not called any more, and given back uncharged") {
   const auto door = std::make_shared<Door>();
   House house;
   auto settings = House::handler(1);
@@ -60,8 +60,11 @@ TEST_CASE("a run whose lease has run out unrenewed is not called any more") {
   door->unlock();
   CHECK(eventually([&] { return house.dispatcher.stats(7).expired == 1; }));
   CHECK(seen.count() == 1);
-  const std::lock_guard lock{house.database.mutex};
-  house.database.away = false;
+  {
+    const std::lock_guard lock{house.database.mutex};
+    house.database.away = false;
+  }
+  CHECK(eventually([&] { return house.database.all_given_back() == std::vector<std::int64_t>{2}; }));
 }
 
 TEST_CASE("when the database comes back, work goes on by itself") {
