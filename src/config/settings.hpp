@@ -123,6 +123,7 @@ struct Handler {
   int group = 50;                              ///< calls that share one transaction
   milliseconds deadline{30'000};
   milliseconds lease{30'000};
+  int max_crashes = 10;  ///< an event that was in hand at so many unclean ends is dead
   Retry retry;
   PluginSettings settings;
   bool operator==(const Handler&) const = default;

@@ -298,6 +298,13 @@ std::vector<Row<Handler>> handler_rows() {
   add(common(duration("lease", second, hour,
                       "After so long without a sign of life from an instance, others take over what it had in hand.")),
       &Handler::lease);
+  // One that was in hand at three runs beside others: less would make those dead that were only near.
+  add(common(
+          number("max_crashes", 4, 1'000,
+                 "An event that was in hand at so many unclean ends of an instance (a crash, a kill) is a dead letter "
+                 "without another call. From the third on it runs apart from others of its kind, the last times with "
+                 "nothing else in hand.")),
+      &Handler::max_crashes);
   add(common(number("retry.max_attempts", 1, 10'000, "Attempts after which an event becomes a dead letter.")),
       &Handler::retry, &Retry::max_attempts);
   add(common(choice("retry.backoff", {"fixed", "linear", "exponential"}, "How the delay grows with the attempts.")),

@@ -290,7 +290,7 @@ bool Claimer::claim(InHand& hand, Duty& duty) {
   // bring suspects, and only this thread claims.
   duty.passed_suspects = !takes_suspects_ || shared_->suspects > 0;
   if (duty.passed_suspects) request.claims_to = inbox::suspected_after - 1;
-  if (aside_.is_on()) request.claims_from = last_chances_after();
+  if (aside_.is_on()) request.claims_from = last_chances_after(wish->max_crashes);
   auto answer = deliveries_->claim(request);
   if (!worked(answer)) {
     hand.claim_failed();
@@ -305,8 +305,8 @@ bool Claimer::claim(InHand& hand, Duty& duty) {
                     size.bytes * byte_bound_part >= wish->bytes;
   if (size.suspects) last_suspect_of_ = hand.handler_id();
   adapt_rows(duty, request.rows, claimed.rows_locked, events_reached);
-  auto runs = without_crashed(hand, std::move(claimed.runs));
-  if (!aside_.is_on()) put_aside(hand, duty, runs);
+  auto runs = without_crashed(hand, wish->max_crashes, std::move(claimed.runs));
+  if (!aside_.is_on()) put_aside(hand, duty, wish->max_crashes, runs);
   hand.end_claim(*wish, std::move(runs), asked, more);
   return skip(duty);
 }
@@ -319,13 +319,13 @@ void Claimer::adapt_rows(Duty& duty, int asked, int locked, bool events_reached)
   }
 }
 
-std::int32_t Claimer::last_chances_after() const {
-  return std::max(limits_.max_crashes - limits_.last_chances, inbox::suspected_after);
+std::int32_t Claimer::last_chances_after(std::int32_t max_crashes) const {
+  return std::max(max_crashes - limits_.last_chances, inbox::suspected_after);
 }
 
 /// A suspect with few chances left goes back uncharged, to be taken when nothing else is in hand.
-void Claimer::put_aside(InHand& hand, Duty& duty, std::vector<inbox::LeasedRun>& runs) {
-  const auto has_few = [this](const inbox::LeasedRun& run) { return run.claims > last_chances_after(); };
+void Claimer::put_aside(InHand& hand, Duty& duty, std::int32_t max_crashes, std::vector<inbox::LeasedRun>& runs) {
+  const auto has_few = [&](const inbox::LeasedRun& run) { return run.claims > last_chances_after(max_crashes); };
   for (const auto& run : runs) {
     if (!has_few(run)) continue;
     duty.to_give_back.push_back(run.key);
@@ -336,27 +336,32 @@ void Claimer::put_aside(InHand& hand, Duty& duty, std::vector<inbox::LeasedRun>&
 }
 
 /// Takes out single events that were in hand whenever somebody died: they are dead, before they end this process too.
-std::vector<inbox::LeasedRun> Claimer::without_crashed(InHand& hand, std::vector<inbox::LeasedRun> runs) {
+std::vector<inbox::LeasedRun> Claimer::without_crashed(InHand& hand, std::int32_t max_crashes,
+                                                       std::vector<inbox::LeasedRun> runs) {
   std::vector<inbox::LeasedRun> kept;
   kept.reserve(runs.size());
   for (inbox::LeasedRun& lease : runs) {
-    if (lease.events.size() != 1 || lease.claims <= limits_.max_crashes) {
+    if (lease.events.size() != 1 || lease.claims <= max_crashes) {
       kept.push_back(std::move(lease));
       continue;
     }
     const std::int32_t claims = lease.claims;
     const auto run = hand.make_run(std::move(lease));
     const event::Event& event = *run->lease.events.front();
-    log_.error("dispatcher: an event was in hand at too many unclean ends, it is dead",
-               {{"event_id", event.event_id.text()},
-                {"handler", run->handler},
-                {"topic", run->lease.place->topic},
-                {"partition", run->lease.place->partition},
-                {"offset", event.offset},
-                {"claims", claims}});
-    const settler::Verdict verdict{
-        settler::Verdict::Kind::dead, std::nullopt, "crashed",
-        "it was in hand at " + std::to_string(claims - 1) + " unclean ends, and ran alone the last times"};
+    log_.error(
+        "dispatcher: an event was in hand at handlers[].max_crashes unclean ends, it is dead; `inboxd dead show` "
+        "with its event_id has it, `inboxd dead replay` gives it back",
+        {{"event_id", event.event_id.text()},
+         {"handler", run->handler},
+         {"topic", run->lease.place->topic},
+         {"partition", run->lease.place->partition},
+         {"offset", event.offset},
+         {"unclean_ends", claims - 1},
+         {"max_crashes", max_crashes}});
+    const settler::Verdict verdict{settler::Verdict::Kind::dead, std::nullopt, "crashed",
+                                   "it was in hand at " + std::to_string(claims - 1) +
+                                       " unclean ends, and ran alone the last times (handlers[].max_crashes: " +
+                                       std::to_string(max_crashes) + ")"};
     std::vector<settler::Report> reports;
     reports.push_back({run, 0, 1, {{0, verdict, std::chrono::milliseconds{0}}}});
     settler_.report(std::move(reports));

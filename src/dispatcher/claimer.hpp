@@ -30,8 +30,7 @@ class Claimer final {
     int rows_first = 16;                       ///< a claim looks at so many rows, and doubles it where that was too few
     int rows_most = 2'000;
     std::size_t keys_at_once = 500;            ///< of renewals and of giving back
-    std::int32_t max_crashes = 10;             ///< an event that was in hand at so many unclean ends is dead
-    std::int32_t last_chances = 3;             ///< so many of these a suspect gets alone, see Aside
+    std::int32_t last_chances = 3;             ///< so many of a handler's max_crashes a suspect gets alone, see Aside
     Aside::Limits aside;
     std::chrono::milliseconds reading{1'000};  ///< between readings of a low-water mark, where something moves
     std::chrono::milliseconds idle_reading{10'000};
@@ -82,8 +81,8 @@ class Claimer final {
   void serve(Handlers hands);
   void begin_with_next_suspects(Handlers& hands);
   void serve_aside(const Handlers& hands);
-  std::int32_t last_chances_after() const;
-  void put_aside(InHand& hand, Duty& duty, std::vector<inbox::LeasedRun>& runs);
+  std::int32_t last_chances_after(std::int32_t max_crashes) const;
+  void put_aside(InHand& hand, Duty& duty, std::int32_t max_crashes, std::vector<inbox::LeasedRun>& runs);
   void keep_all(const Handlers& hands);
   bool keep(InHand& hand, Duty& duty);
   bool take(InHand& hand, Duty& duty);
@@ -97,7 +96,8 @@ class Claimer final {
   bool renew(InHand& hand, const std::vector<std::shared_ptr<settler::Run>>& runs, std::chrono::milliseconds lease);
   bool read_low_water(InHand& hand, Duty& duty);
   bool claim(InHand& hand, Duty& duty);
-  std::vector<inbox::LeasedRun> without_crashed(InHand& hand, std::vector<inbox::LeasedRun> runs);
+  std::vector<inbox::LeasedRun> without_crashed(InHand& hand, std::int32_t max_crashes,
+                                                std::vector<inbox::LeasedRun> runs);
   void adapt_rows(Duty& duty, int asked, int locked, bool events_reached);
   Clock::time_point next_turn(Clock::time_point now);
   bool is_blocked() const { return Clock::now() < blocked_until_; }

@@ -31,6 +31,7 @@ InHand::InHand(std::int32_t handler_id, const config::Handler& settings, std::ch
       handler_{settings.name},
       retry_{settings.retry},
       lease_{settings.lease},
+      max_crashes_{settings.max_crashes},
       pace_{settings.concurrency, settings.events_per_call},
       bytes_per_event_{guessed_bytes_per_event} {}
 
@@ -67,6 +68,7 @@ void InHand::configure(const config::Handler& settings, plugin::Instance::Needs 
   transaction_events_ = events_per_call_ * settings.group;
   retry_ = settings.retry;
   lease_ = settings.lease;
+  max_crashes_ = settings.max_crashes;
   pace_.reshape(settings.concurrency, settings.events_per_call);
   // What was claimed for a plugin that wants no payloads is claimed again for one that does: to it, an event without
   // its payload would be a tombstone.
@@ -208,7 +210,8 @@ std::optional<InHand::Wish> InHand::begin_claim(Clock::time_point now) {
               lease_,
               births_,
               run_events_of(claiming_),
-              !needs_.no_payloads || events_per_call_ <= inbox::most_events_sent};
+              !needs_.no_payloads || events_per_call_ <= inbox::most_events_sent,
+              max_crashes_};
 }
 
 void InHand::end_claim(const Wish& wish, std::vector<inbox::LeasedRun> runs, Clock::time_point asked, bool more) {

@@ -87,6 +87,7 @@ class InHand final : public settler::Holder, public std::enable_shared_from_this
     std::uint64_t births = 0;     ///< how often events were born due before
     std::int64_t run_events = 0;  ///< the most events of a run; 0: as it is
     bool payloads = true;
+    std::int32_t max_crashes = 0;
   };
   /// Where it is time to look into the database and there is room; the room is held until `end_claim`.
   std::optional<Wish> begin_claim(Clock::time_point now);
@@ -164,6 +165,7 @@ class InHand final : public settler::Holder, public std::enable_shared_from_this
   std::string handler_;  ///< its name
   config::Retry retry_;
   std::chrono::milliseconds lease_;
+  std::int32_t max_crashes_;
   plugin::Instance::Needs needs_;
   std::int64_t events_per_call_ = 1;
   std::int64_t transaction_events_ = 1;  ///< the most of one transaction: events_per_call * group

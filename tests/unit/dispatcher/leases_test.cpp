@@ -1,5 +1,6 @@
 // Leases that run out, and a database that is away.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include "unit/dispatcher/fakes.hpp"
 
@@ -129,16 +130,24 @@ TEST_CASE("a statement may take half of the shortest lease that is at stake, and
 TEST_CASE("an event found after too many unclean ends is dead without being called again") {
   House house;
   Seen seen;
+  auto settings = House::handler();
+  settings.max_crashes = GENERATE(10, 4, 50);
   auto killer = lease_of({1}, 1);
-  killer.claims = 11;
+  killer.claims = settings.max_crashes + 1;
   auto victim = lease_of({2}, 2);
-  victim.claims = 10;
+  victim.claims = settings.max_crashes;
+  {
+    const std::lock_guard lock{house.database.mutex};
+    house.database.kept.emplace(2, victim);
+  }
   house.database.add(std::move(killer));
   house.database.add(std::move(victim));
-  house.run([&](const Delivered& each, const auto&) {
-    seen.note(each);
-    return Verdict{};
-  });
+  house.run(
+      [&](const Delivered& each, const auto&) {
+        seen.note(each);
+        return Verdict{};
+      },
+      settings);
   REQUIRE(eventually([&] { return house.settler.counters().dead == 1 && house.settler.counters().done == 1; }));
   CHECK(seen.offsets == std::multiset<std::int64_t>{2});
   CHECK(house.database.failures().at(0).error_class == "crashed");
