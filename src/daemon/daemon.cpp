@@ -20,8 +20,7 @@ Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::
       settler_{settings.database, owner, watchdog_, log},
       dispatcher_{settings.dispatch, settings.database, owner, watchdog_, settler_, log},
       consumer_{settings, owner, dispatcher_, watchdog_, log, settings.tracing.is_off() ? nullptr : tracer_.get()},
-      maintenance_{settings, identity_of(owner),
-                   [this] { return consumer_.board().trouble(std::chrono::steady_clock::now()); }, watchdog_, log} {}
+      maintenance_{settings, identity_of(owner), [this] { return trouble(); }, watchdog_, log} {}
 
 std::optional<base::Problem> Daemon::start(std::vector<dispatcher::HandlerSetup> handlers) {
   tracer_->start();
@@ -89,6 +88,16 @@ bool Daemon::is_paused() const {
 std::map<std::int32_t, std::string> Daemon::handlers() const {
   const std::lock_guard lock{handlers_mutex_};
   return handlers_;
+}
+
+/// What this process cannot do now, for everybody's `inboxd status`.
+std::optional<std::string> Daemon::trouble() const {
+  std::string out = consumer_.board().trouble(std::chrono::steady_clock::now()).value_or("");
+  for (const auto& [handler_id, name] : handlers()) {
+    const auto stats = dispatcher_.stats(handler_id);
+    if (stats.stopped) out.append(out.empty() ? "" : "; ").append(stopped_text(name, stats.abandoned));
+  }
+  return out.empty() ? std::nullopt : std::optional{out};
 }
 
 bool Daemon::moves(std::chrono::milliseconds within) const {

@@ -58,6 +58,7 @@ class Daemon final {
 
  private:
   void set_handlers(std::vector<dispatcher::HandlerSetup> handlers);
+  std::optional<std::string> trouble() const;
 
   base::Logger& log_;
   inbox::Watchdog watchdog_;

@@ -16,6 +16,11 @@ std::string rate_text(std::uint64_t before, std::uint64_t now, std::chrono::dura
 
 }  // namespace
 
+std::string stopped_text(const std::string& handler, int calls) {
+  return "handler " + handler + " is stopped: " + std::to_string(calls) + (calls == 1 ? " call" : " calls") +
+         " never returned; restart after mending it";
+}
+
 std::string status_text(const StatusFigures& before, const StatusFigures& now, std::chrono::duration<double> elapsed) {
   std::string out = now.is_paused ? "handlers paused; " : "";
   out += "reads " + std::to_string(now.reading) + " of " + std::to_string(now.assigned) + " partitions";

@@ -18,6 +18,9 @@ struct StatusFigures {
   bool is_paused = false;
 };
 
+/// `handler mail is stopped: 3 calls never returned; restart after mending it`.
+std::string stopped_text(const std::string& handler, int calls);
+
 /// One line: `reads 12 of 12 partitions, lag 340; 520 stored/s, 498 done/s, 2 retried/s; 3 dead since the start`. Rates
 /// are those since `before`, so long ago.
 std::string status_text(const StatusFigures& before, const StatusFigures& now, std::chrono::duration<double> elapsed);

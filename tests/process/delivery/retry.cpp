@@ -162,3 +162,21 @@ TEST_CASE("a slow handler does not hold up another one, and both instances share
   WARN("600 events of 20 ms: the first instance did " << by_process[one->process().id()] << ", the one that came later "
                                                       << by_process[two->process().id()]);
 }
+
+TEST_CASE("a handler that is stopped because its calls never return shows in the status, with what to do") {
+  Stage stage{1};
+  stage.set("takes", "10m");
+  stage.config.handlers[0].more = {"deadline: 100ms", "concurrency: 1", "retry: {base: 50ms}"};
+  const auto daemon = stage.start();
+  stage.produce(3);
+  daemon->wait_log("the handler is stopped, too many of its calls never returned");
+  std::string said;
+  wait_until(
+      "the status says so",
+      [&] {
+        said = command(stage.config, {"status"}).out;
+        return said.find("handler recorder is stopped: 2 calls never returned; restart after mending it") !=
+               std::string::npos;
+      },
+      milliseconds{30'000}, [&] { return said; });
+}

@@ -5,6 +5,10 @@
 using namespace inboxd::daemon;
 using std::chrono::seconds;
 
+TEST_CASE("a handler that is stopped says how many calls never returned, and what to do") {
+  CHECK(stopped_text("mail", 3) == "handler mail is stopped: 3 calls never returned; restart after mending it");
+}
+
 TEST_CASE("the status says rates and lag, and what needs somebody") {
   StatusFigures before;
   before.reading = before.assigned = 12;
