@@ -1,11 +1,7 @@
 -- The dead letters that a replay or discard is about, in the order of their shards: $1 to $6 as in op_dead_list, $7 ids
--- of dead letters and $8 of events (both null: any), at most $9. `is_retired`: nobody would take them back.
--- `is_awaited`: a back-fill has yet to come by, as in op_dead_replay. No locks.
-select x.dead_letter_id, h.name, coalesce(x.reasons -> -1 ->> 'error_class', ''),
-       h.retired_at is not null as is_retired,
-       exists (select from inbox.backfill f
-               where f.handler_id = x.handler_id and f.shard_id = x.shard_id and f.next_offset <= x."offset"
-                 and x."offset" < f.end_offset) as is_awaited
+-- of dead letters and $8 of events (both null: any), at most $9. Only where $10 those that nobody would take back, of
+-- retired handlers, and those that a back-fill has yet to come by, as in op_dead_replay. No locks.
+select x.dead_letter_id, h.name, coalesce(x.reasons -> -1 ->> 'error_class', '')
 from inbox.dead_letter x join inbox.handler h using (handler_id)
 where ($1::text is null or h.name = $1::text or $1::text = any (h.aliases))
   and (cardinality($2::text[]) = 0 or x.event_type like any ($2::text[]))
@@ -15,4 +11,9 @@ where ($1::text is null or h.name = $1::text or $1::text = any (h.aliases))
   and ($6::bigint is null or x.died_at < 'epoch'::timestamptz + $6::bigint * interval '1 us')
   and (($7::bigint[] is null and $8::uuid[] is null)
        or x.dead_letter_id = any ($7::bigint[]) or x.event_id = any ($8::uuid[]))
+  and ($10::boolean
+       or h.retired_at is null
+          and not exists (select from inbox.backfill f
+                          where f.handler_id = x.handler_id and f.shard_id = x.shard_id and f.next_offset <= x."offset"
+                            and x."offset" < f.end_offset))
 order by x.handler_id, x.shard_id, x."offset" limit $9::bigint

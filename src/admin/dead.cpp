@@ -14,8 +14,6 @@ using std::chrono::milliseconds;
 
 /// One transaction's worth: short enough that nobody waits for it.
 constexpr std::int64_t bite_letters = 500;
-/// The most that one command takes on; the rest is for the next.
-constexpr std::int64_t most_letters = 1'000'000;
 
 Document letter_document(const inbox::DeadLetter& letter, bool whole) {
   Document out = {{"dead_letter_id", letter.dead_letter_id},
@@ -142,13 +140,40 @@ Done in_bites(Context& context, const Task& task, const std::vector<std::int64_t
   return done;
 }
 
-std::string why_none(std::int64_t retired, std::int64_t awaited) {
-  if (awaited > 0) {
+/// What a task is about.
+struct Picked {
+  std::vector<std::int64_t> ids;
+  std::map<std::string, std::int64_t> handlers;
+  bool more = false;       ///< others match, too
+  inbox::NotNow left_out;  ///< those that match and are left alone
+};
+
+Picked pick(Context& context, const inbox::DeadFilter& filter, const Task& task) {
+  Picked out;
+  auto letters = inbox::pick_dead(*context.connection, filter, task.any_too, context.most_rows + 1);
+  out.more = static_cast<std::int64_t>(letters.size()) > context.most_rows;
+  if (out.more) letters.pop_back();
+  for (const auto& letter : letters) {
+    out.ids.push_back(letter.dead_letter_id);
+    ++out.handlers[letter.handler];
+  }
+  if (!task.any_too) out.left_out = inbox::count_dead_not_now(*context.connection, filter);
+  return out;
+}
+
+std::string why_none(const inbox::NotNow& left_out) {
+  if (left_out.awaited > 0) {
     return "only dead letters match that a back-fill of their handler has yet to come by; it owes their events again, "
            "and what is left then can be replayed";
   }
-  return retired > 0 ? "only dead letters of retired handlers match; those can be discarded only"
-                     : "no dead letter matches";
+  return left_out.retired > 0 ? "only dead letters of retired handlers match; those can be discarded only"
+                              : "no dead letter matches";
+}
+
+std::string about_more(const Task& task, const Picked& picked, const std::string& how) {
+  if (!picked.more) return "";
+  return task.verb + ": more match than one command takes on; the first " + std::to_string(picked.ids.size()) + " " +
+         how + " taken; run it again for the rest";
 }
 
 /// The part that replay and discard share: what is meant, how many, the bites, the answer.
@@ -159,28 +184,20 @@ Answer work_through(Context& context, const Arguments& arguments, const Task& ta
   if (is_empty(filter) && !arguments.flag("all")) {
     return {base::ExitCode::usage, nullptr, task.verb + ": which ones? Give IDs or filters, or --all"};
   }
-  std::vector<std::int64_t> ids;
-  std::int64_t retired = 0, awaited = 0;
-  std::map<std::string, std::int64_t> handlers;
-  for (const auto& letter : inbox::pick_dead(*context.connection, filter, most_letters)) {
-    if (!task.any_too && (letter.is_retired || letter.is_awaited)) {
-      ++(letter.is_retired ? retired : awaited);
-      continue;
-    }
-    ids.push_back(letter.dead_letter_id);
-    ++handlers[letter.handler];
-  }
+  const Picked picked = pick(context, filter, task);
+  const auto& ids = picked.ids;
   const bool dry_run = arguments.flag("dry-run");
-  Document document = {{"dry_run", dry_run}, {"matched", ids.size()}, {"handlers", handlers}};
-  if (retired > 0) document["of_retired_handlers"] = retired;
-  if (awaited > 0) document["awaited_by_backfill"] = awaited;
-  if (ids.empty()) return {base::ExitCode::no, document, why_none(retired, awaited)};
-  if (dry_run) return {base::ExitCode::done, document, ""};
+  Document document = {
+      {"dry_run", dry_run}, {"matched", ids.size()}, {"more", picked.more}, {"handlers", picked.handlers}};
+  if (picked.left_out.retired > 0) document["of_retired_handlers"] = picked.left_out.retired;
+  if (picked.left_out.awaited > 0) document["awaited_by_backfill"] = picked.left_out.awaited;
+  if (ids.empty()) return {base::ExitCode::no, document, why_none(picked.left_out)};
+  if (dry_run) return {base::ExitCode::done, document, about_more(task, picked, "would be")};
   const Done done = in_bites(context, task, ids, bite);
   document[task.past] = done.letters;
   if (task.past == "replayed") document["restored"] = done.restored;
   document["interrupted"] = done.interrupted;
-  if (!done.interrupted) return {base::ExitCode::done, document, ""};
+  if (!done.interrupted) return {base::ExitCode::done, document, about_more(task, picked, "were")};
   return {base::ExitCode::try_again, document,
           task.verb + ": stopped after " + std::to_string(done.letters) + " of " + std::to_string(ids.size()) +
               "; the same command goes on with the rest"};

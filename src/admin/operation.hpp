@@ -42,6 +42,7 @@ struct Context {
   Live* live = nullptr;                        ///< there for those that need the daemon
   std::string name_space;                      ///< kafka.namespace: goes into ids made of a topic
   std::string actor;                           ///< who asks, for the audit
+  std::int64_t most_rows = 1'000'000;          ///< that one operation takes on; the rest is for the next
   std::function<void(const Progress&)> progress = [](const Progress&) {};
   /// Waits so long between two bites; true where the operation is asked to stop.
   std::function<bool(std::chrono::milliseconds)> pause = [](std::chrono::milliseconds) { return false; };

@@ -53,7 +53,8 @@ std::string present_dead_change(const Document& document, const Look& look) {
   for (const auto& [handler, count] : document.at("handlers").items()) {
     of += (of.empty() ? "" : ", ") + one_line(handler) + " " + number_text(count.get<std::int64_t>());
   }
-  std::string out = number_text(matched) + (matched == 1 ? " dead letter" : " dead letters") + " (" + of + ")";
+  std::string out = (document.value("more", false) ? "the first " : "") + number_text(matched) +
+                    (matched == 1 ? " dead letter" : " dead letters") + " (" + of + ")";
   if (document.at("dry_run").get<bool>()) return out + "\n";
   const bool replays = document.contains("replayed");
   out += ": " + number_at(document, replays ? "replayed" : "discarded") + (replays ? " replayed" : " discarded");

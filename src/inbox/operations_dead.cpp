@@ -27,6 +27,25 @@ struct FilterParameters {
   pqxx::params values;
 };
 
+/// The same and the ids that a person named.
+struct WithIds : FilterParameters {
+  explicit WithIds(const DeadFilter& filter)
+      : FilterParameters{filter},
+        letters{array_of(Type::int8, filter.dead_letter_ids)},
+        events{array_of(Type::uuid, filter.event_ids)} {
+    if (filter.dead_letter_ids.empty() && filter.event_ids.empty()) {
+      values.append();
+      values.append();
+    } else {
+      values.append(letters.finish());
+      values.append(events.finish());
+    }
+  }
+
+  ArrayParameter letters;
+  ArrayParameter events;
+};
+
 DeadLetter read_letter(RowReader row, bool whole) {
   DeadLetter out;
   out.dead_letter_id = row.int8();
@@ -82,18 +101,11 @@ std::vector<DeadGroup> group_dead(Connection& connection, const DeadFilter& filt
   return out;
 }
 
-std::vector<PickedLetter> pick_dead(Connection& connection, const DeadFilter& filter, std::int64_t limit) {
-  FilterParameters parameters{filter};
-  auto letters = array_of(Type::int8, filter.dead_letter_ids);
-  auto events = array_of(Type::uuid, filter.event_ids);
-  if (filter.dead_letter_ids.empty() && filter.event_ids.empty()) {
-    parameters.values.append();
-    parameters.values.append();
-  } else {
-    parameters.values.append(letters.finish());
-    parameters.values.append(events.finish());
-  }
+std::vector<PickedLetter> pick_dead(Connection& connection, const DeadFilter& filter, bool any_too,
+                                    std::int64_t limit) {
+  WithIds parameters{filter};
   parameters.values.append(limit);
+  parameters.values.append(any_too);
   std::vector<PickedLetter> out;
   for (const auto& found : look(connection, statements::op_dead_pick, parameters.values)) {
     RowReader row{found};
@@ -101,11 +113,14 @@ std::vector<PickedLetter> pick_dead(Connection& connection, const DeadFilter& fi
     letter.dead_letter_id = row.int8();
     letter.handler = row.text();
     letter.error_class = row.text();
-    letter.is_retired = row.flag();
-    letter.is_awaited = row.flag();
     out.push_back(std::move(letter));
   }
   return out;
+}
+
+NotNow count_dead_not_now(Connection& connection, const DeadFilter& filter) {
+  const auto found = look(connection, statements::op_dead_not_now, WithIds{filter}.values);
+  return {found[0][0].as<std::int64_t>(), found[0][1].as<std::int64_t>()};
 }
 
 Replayed replay_dead(Connection& connection, const std::vector<std::int64_t>& dead_letter_ids, const Deed& deed) {

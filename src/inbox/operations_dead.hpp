@@ -55,12 +55,19 @@ struct PickedLetter {
   std::int64_t dead_letter_id = 0;
   std::string handler;
   std::string error_class;
-  bool is_retired = false;                     ///< the handler is: nobody would take it back
-  bool is_awaited = false;                     ///< its handler's back-fill has yet to come by, and may owe the event
 };
 
-/// The dead letters that a replay or discard is about, in the order in which their shards have the events.
-std::vector<PickedLetter> pick_dead(Connection& connection, const DeadFilter& filter, std::int64_t limit);
+/// The dead letters that a replay or discard is about, in the order in which their shards have the events. Those that
+/// cannot be replayed (now) only where asked for.
+std::vector<PickedLetter> pick_dead(Connection& connection, const DeadFilter& filter, bool any_too,
+                                    std::int64_t limit);
+
+/// How many cannot be replayed.
+struct NotNow {
+  std::int64_t retired = 0;                    ///< the handler is: nobody would take them back
+  std::int64_t awaited = 0;                    ///< their handler's back-fill has yet to come by, and may owe the events
+};
+NotNow count_dead_not_now(Connection& connection, const DeadFilter& filter);
 
 /// Who asked for what: for the audit.
 struct Deed {

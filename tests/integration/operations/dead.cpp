@@ -138,7 +138,8 @@ TEST_CASE("two replays at once put every dead letter back once") {
   const auto handler = bury(inbox, 2000);
   purge(inbox);
   std::vector<std::int64_t> ids;
-  for (const auto& letter : inbox::pick_dead(inbox.connection(), {}, 10'000)) ids.push_back(letter.dead_letter_id);
+  for (const auto& letter : inbox::pick_dead(inbox.connection(), {}, false, 10'000))
+    ids.push_back(letter.dead_letter_id);
   std::int64_t replayed[2] = {0, 0};
   {
     std::vector<std::jthread> people;
@@ -285,6 +286,43 @@ TEST_CASE("dead letters of a retired handler can be discarded, not replayed") {
   CHECK(replay.code == ExitCode::no);
   CHECK(replay.document.at("of_retired_handlers") == 2);
   CHECK(Desk{inbox}.ask("dead discard", {{"all", {"true"}}}).document.at("discarded") == 2);
+}
+
+TEST_CASE("what is more than one command takes on is said, and is there for the next") {
+  Inbox inbox;
+  bury(inbox, 5);
+  Desk desk{inbox};
+  desk.context.most_rows = 2;
+  for (const std::string verb : {"dead replay", "dead discard"}) {
+    CAPTURE(verb);
+    const auto plan = desk.ask(verb, {{"all", {"true"}}, {"dry-run", {"true"}}});
+    CHECK(plan.document.at("matched") == 2);
+    CHECK(plan.document.at("more") == true);
+    CHECK(plan.message.find("the first 2 would be taken; run it again for the rest") != std::string::npos);
+    const auto answer = desk.ask(verb, {{"all", {"true"}}});
+    CHECK(answer.code == ExitCode::done);
+    CHECK(answer.document.at("more") == true);
+    CHECK(answer.message.find("the first 2 were taken; run it again for the rest") != std::string::npos);
+  }
+  REQUIRE(dead_letters(inbox) == 1);
+  const auto last = desk.ask("dead replay", {{"all", {"true"}}});
+  CHECK(last.document.at("matched") == 1);
+  CHECK(last.document.at("more") == false);
+  CHECK(last.message.empty());
+}
+
+TEST_CASE("letters of retired handlers do not hide the others from a replay") {
+  Inbox inbox;
+  for (const std::string name : {"first", "second"}) bury(inbox, 3, name, name);
+  inbox.database().run(
+      "update inbox.handler set retired_at = now() where handler_id = (select min(handler_id) from inbox.handler)");
+  Desk desk{inbox};
+  desk.context.most_rows = 3;
+  const auto answer = desk.ask("dead replay", {{"all", {"true"}}});
+  CHECK(answer.document.at("replayed") == 3);
+  CHECK(answer.document.at("more") == false);
+  CHECK(answer.document.at("of_retired_handlers") == 3);
+  CHECK(dead_letters(inbox) == 3);
 }
 
 TEST_CASE("the list shows the newest with their groups, and a letter has the event and every reason") {

@@ -90,6 +90,9 @@ TEST_CASE("a payload that is no text is shown as base64, a tombstone as none") {
 TEST_CASE("what would be done is told apart from what was done") {
   Document document = {{"dry_run", true}, {"matched", 1200}, {"handlers", {{"billing", 1200}}}};
   CHECK(present_dead_change(document, {}) == "1,200 dead letters (billing 1,200)\n");
+  document["more"] = true;
+  CHECK(present_dead_change(document, {}) == "the first 1,200 dead letters (billing 1,200)\n");
+  document["more"] = false;
   document["dry_run"] = false;
   document["replayed"] = 1199;
   document["restored"] = 3;
