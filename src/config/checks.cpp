@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "config/expression.hpp"
 #include "config/internal_topics.hpp"
+#include "config/retry.hpp"
 #include "config/units.hpp"
 
 namespace inboxd::config {
@@ -161,6 +162,14 @@ void check_handler(const Settings& settings, std::size_t index, Reading& reading
     complain(reading, {key + ".retry.cap", key + ".retry.base"},
              "the longest delay, retry.cap (" + duration_text(handler.retry.cap) +
                  "), is shorter than the first, retry.base (" + duration_text(handler.retry.base) + ")");
+  }
+  const auto& keep = settings.retention.failures;
+  if (const auto span = longest_span(handler.retry); keep && span > *keep) {
+    reading.findings.warning(reading.mentioned.nearest("retention.failures"), "retention.failures",
+                             "the reasons of attempts are removed sooner than handler " + handler.name +
+                                 " gives up (its retries may take " +
+                                 duration_text(std::chrono::ceil<std::chrono::hours>(span)) +
+                                 "): its dead letters lack those of the first attempts");
   }
   check_subscription(settings, index, reading);
 }

@@ -176,3 +176,18 @@ TEST_CASE("an admin port that other machines reach wants a token") {
   CHECK_THAT(problems(load(needed + "admin: {listen: '9470'}\n")), ContainsSubstring("HOST:PORT"));
   CHECK_THAT(problems(load(needed + "admin: {listen: off, socket: run.sock}\n")), ContainsSubstring("absolute path"));
 }
+
+TEST_CASE("reasons that are removed sooner than a handler gives up are warned about") {
+  const auto with = [](const std::string& keep, const std::string& retry) {
+    return load(needed + handler("patient", ", retry: {" + retry + "}") + "retention: {failures: " + keep + "}\n");
+  };
+  const std::string slow = "max_attempts: 25, backoff: fixed, base: 2h, cap: 2h, jitter: 0";
+  CHECK_THAT(warnings(with("47h", slow)),
+             ContainsSubstring("retention.failures: the reasons of attempts are removed sooner than handler patient "
+                               "gives up (its retries may take 2d)"));
+  CHECK(with("47h", slow).ok());
+  CHECK_THAT(warnings(with("48h", slow)), Equals(""));
+  CHECK_THAT(warnings(with("forever", slow)), Equals(""));
+  CHECK_THAT(warnings(with("48h", "max_attempts: 25, backoff: fixed, base: 2h, cap: 2h, jitter: 0.1")),
+             ContainsSubstring("its retries may take 53h"));
+}
