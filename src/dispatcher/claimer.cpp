@@ -92,7 +92,8 @@ void Claimer::run() {
   }
   for (const auto& hand : hands_()) {
     // Another handler's may be given back where this one's are refused.
-    if (!give_back(*hand, duty_of(*hand)) && is_blocked()) return;
+    Duty& duty = duty_of(*hand);
+    if (!(give_back(*hand, duty) && give_back_claims(*hand, duty)) && is_blocked()) return;
   }
 }
 
@@ -163,7 +164,7 @@ Claimer::Duty& Claimer::duty_of(const InHand& hand) {
   const std::string whose = "handler " + hand.handler();
   const settler::Trouble keeping{"dispatcher", log_, limits_.trouble, whose + ", what is in hand"};
   const settler::Trouble taking{"dispatcher", log_, limits_.trouble, whose + ", claims"};
-  return duties_.emplace(hand.handler_id(), Duty{{keeping, {}}, {taking, {}}, 0, false, {}, {}, {}, {}, {}})
+  return duties_.emplace(hand.handler_id(), Duty{{keeping, {}}, {taking, {}}, 0, false, {}, {}, {}, {}, {}, {}, {}})
       .first->second;
 }
 
@@ -208,7 +209,7 @@ bool Claimer::worked(const inbox::DatabaseFailure* failure) {
 bool Claimer::keep(InHand& hand, Duty& duty) {
   // Renewed first: what is given back late is late, what is renewed late is lost.
   const bool renewed = renew(hand, duty);
-  return !is_blocked() && give_back(hand, duty) && skip(duty) && renewed;
+  return !is_blocked() && give_back(hand, duty) && give_back_claims(hand, duty) && skip(duty) && renewed;
 }
 
 bool Claimer::take(InHand& hand, Duty& duty) { return read_low_water(hand, duty) && claim(hand, duty); }
@@ -222,6 +223,17 @@ bool Claimer::give_back(InHand& hand, Duty& duty) {
     if (!worked(deliveries_->give_back({begin, duty.to_give_back.end()}))) return false;
     duty.to_give_back.erase(begin, duty.to_give_back.end());
   }
+  return true;
+}
+
+/// A claim whose answer was lost may have taken something all the same. It never came into hand: it must neither wait
+/// for the end of its lease nor be found there as after a crash.
+bool Claimer::give_back_claims(InHand& hand, Duty& duty) {
+  if (duty.lost_claims.empty()) return true;
+  const auto since =
+      std::chrono::ceil<std::chrono::milliseconds>(Clock::now() - duty.first_lost + limits_.clocks_apart);
+  if (!worked(deliveries_->give_back_claims(hand.handler_id(), duty.lost_claims, since))) return false;
+  duty.lost_claims.clear();
   return true;
 }
 
@@ -291,8 +303,13 @@ bool Claimer::claim(InHand& hand, Duty& duty) {
   duty.passed_suspects = !takes_suspects_ || shared_->suspects > 0;
   if (duty.passed_suspects) request.claims_to = inbox::suspected_after - 1;
   if (aside_.is_on()) request.claims_from = last_chances_after(wish->max_crashes);
+  request.fence = base::random_fence();
   auto answer = deliveries_->claim(request);
   if (!worked(answer)) {
+    if (is_blocked() && duty.lost_claims.size() < limits_.lost_claims) {
+      if (duty.lost_claims.empty()) duty.first_lost = asked;
+      duty.lost_claims.push_back(request.fence);
+    }
     hand.claim_failed();
     return false;
   }

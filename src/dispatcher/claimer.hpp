@@ -30,10 +30,12 @@ class Claimer final {
     int rows_first = 16;                       ///< a claim looks at so many rows, and doubles it where that was too few
     int rows_most = 2'000;
     std::size_t keys_at_once = 500;            ///< of renewals and of giving back
+    std::size_t lost_claims = 100;             ///< remembered of a handler; what others took is found unclean
     std::int32_t last_chances = 3;             ///< so many of a handler's max_crashes a suspect gets alone, see Aside
     Aside::Limits aside;
     std::chrono::milliseconds reading{1'000};  ///< between readings of a low-water mark, where something moves
     std::chrono::milliseconds idle_reading{10'000};
+    std::chrono::milliseconds clocks_apart{1'000};  ///< so much more or less than ours the database's may have moved
     std::chrono::milliseconds turn{1'000};     ///< the loop moves at least so often
     /// A claim, and all renewals, may take half of the shortest lease that is at stake, so that it is renewed in time,
     /// but so long.
@@ -73,6 +75,8 @@ class Claimer final {
     Clock::time_point next_renewal{};
     std::vector<inbox::LeaseKey> to_give_back;
     std::vector<inbox::LeaseKey> to_skip;
+    std::vector<std::int64_t> lost_claims;  ///< fences of those whose answer was lost
+    Clock::time_point first_lost{};         ///< when the first of them was asked for
   };
 
   using Handlers = std::vector<std::shared_ptr<InHand>>;
@@ -91,6 +95,7 @@ class Claimer final {
   Duty& duty_of(const InHand& hand);
   void limit_statements(const Handlers& hands);
   bool give_back(InHand& hand, Duty& duty);
+  bool give_back_claims(InHand& hand, Duty& duty);
   bool skip(Duty& duty);
   bool renew(InHand& hand, Duty& duty);
   bool renew(InHand& hand, const std::vector<std::shared_ptr<settler::Run>>& runs, std::chrono::milliseconds lease);

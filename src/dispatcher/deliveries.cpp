@@ -33,6 +33,11 @@ class DatabaseDeliveries final : public Deliveries {
     return ask([&] { return inbox::give_back(connection_, owner_, keys); });
   }
 
+  Answer<std::int64_t> give_back_claims(std::int32_t handler_id, const std::vector<std::int64_t>& fences,
+                                        std::chrono::milliseconds since) override {
+    return ask([&] { return inbox::give_back_claims(connection_, owner_, handler_id, fences, since); });
+  }
+
   Answer<std::monostate> settle_skipped(const std::vector<inbox::LeaseKey>& keys) override {
     return ask([&] {
       inbox::settle_skipped(connection_, owner_, keys);

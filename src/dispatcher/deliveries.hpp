@@ -26,6 +26,8 @@ class Deliveries {
   virtual Answer<inbox::DueReading> read_due(std::int32_t handler_id, std::optional<event::Microseconds> from) = 0;
   virtual Answer<std::int64_t> renew(const std::vector<inbox::LeaseKey>& keys, std::chrono::milliseconds lease) = 0;
   virtual Answer<std::int64_t> give_back(const std::vector<inbox::LeaseKey>& keys) = 0;
+  virtual Answer<std::int64_t> give_back_claims(std::int32_t handler_id, const std::vector<std::int64_t>& fences,
+                                                std::chrono::milliseconds since) = 0;
   virtual Answer<std::monostate> settle_skipped(const std::vector<inbox::LeaseKey>& keys) = 0;
   /// The longest that all statements from now on may take together; nullopt: each as configured. Never more than that.
   virtual void limit_statements(std::optional<std::chrono::milliseconds> longest) = 0;

@@ -36,7 +36,7 @@ struct ClaimedRow {
 };
 
 std::vector<ClaimedRow> take_rows(Connection::Access& access, const ClaimRequest& request, int& rows_locked) {
-  const std::int64_t fence = base::random_fence();
+  const std::int64_t fence = request.fence != 0 ? request.fence : base::random_fence();
   const auto result =
       access.run(statements::claim,
                  pqxx::params{request.handler_id, request.owner.text(), fence, request.lease.count(), request.events,
@@ -313,6 +313,15 @@ std::int64_t give_back(Connection& connection, const base::Uuid& owner, const st
   Keys arrays{keys};
   return connection.access()
       .run(statements::give_back, pqxx::params{owner.text(), arrays.id.finish(), arrays.fence.finish()})
+      .affected_rows();
+}
+
+std::int64_t give_back_claims(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
+                              const std::vector<std::int64_t>& fences, std::chrono::milliseconds since) {
+  if (fences.empty()) return 0;
+  auto array = array_of(Type::int8, fences);
+  return connection.access()
+      .run(statements::give_back_claims, pqxx::params{owner.text(), handler_id, array.finish(), since.count()})
       .affected_rows();
 }
 

@@ -56,6 +56,7 @@ inline bool is_suspect(const LeasedRun& run) { return run.claims > suspected_aft
 struct ClaimRequest {
   std::int32_t handler_id = 0;
   base::Uuid owner;
+  std::int64_t fence = 0;  ///< of this claim alone; 0: one is drawn
   std::chrono::milliseconds lease{0};
   std::int64_t events = 0;                     ///< the most events wanted
   std::size_t bytes = 64 << 20;                ///< about the most bytes; what is over is given back
@@ -95,5 +96,10 @@ std::int64_t renew(Connection& connection, const base::Uuid& owner, const std::v
 
 /// Gives deliveries back uncharged, due now (claims as if they had never been taken).
 std::int64_t give_back(Connection& connection, const base::Uuid& owner, const std::vector<LeaseKey>& keys);
+
+/// The same for all that claims with these fences took, the oldest asked for at most so long ago: their answers were
+/// lost, so nobody knows what it is, and nothing of it was ever in hand.
+std::int64_t give_back_claims(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
+                              const std::vector<std::int64_t>& fences, std::chrono::milliseconds since);
 
 }  // namespace inboxd::inbox

@@ -265,6 +265,28 @@ TEST_CASE("a run is given back uncharged: due at once, as if it had never been t
   CHECK(again.runs[0].claims == 1);
 }
 
+TEST_CASE("what a claim took whose answer was lost is given back by its fence, uncharged") {
+  Inbox inbox;
+  const auto handler = owe_runs(inbox, 4, 10);
+  inbox::ClaimRequest request;
+  request.handler_id = handler;
+  request.owner = inbox.owner;
+  request.lease = milliseconds{30'000};
+  request.events = 10;
+  request.rows = 1;
+  for (const std::int64_t fence : {71, 72, 73}) {
+    request.fence = fence;
+    REQUIRE(inbox::claim(inbox.connection(), request).runs.at(0).key.fence == fence);
+  }
+  // One lease has run out meanwhile, and somebody else has what the third took.
+  const auto other = base::random_uuid();
+  inbox.database().run("update inbox.delivery set due_at = clock_timestamp() - interval '1 s' where fence = 71");
+  inbox.database().run("update inbox.delivery set owner = $1::uuid where fence = 73", {other.text()});
+  CHECK(inbox::give_back_claims(inbox.connection(), inbox.owner, handler, {71, 73}, milliseconds{2'000}) == 1);
+  CHECK(inbox.database().number("select count(*) from inbox.delivery where claims = 0 and owner is null") == 2);
+  CHECK(inbox.database().number("select count(*) from inbox.delivery where claims = 1 and fence in (72, 73)") == 2);
+}
+
 TEST_CASE("leases are renewed by name: those in hand, not those that were lost or are being settled") {
   Inbox inbox;
   const auto handler = owe_runs(inbox, 3, 10);

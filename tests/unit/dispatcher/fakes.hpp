@@ -30,6 +30,8 @@ struct Database {
   std::vector<std::int64_t> renewed;
   std::vector<inbox::ClaimRequest> claims;     ///< those that found something, or were asked for more
   int all_claims = 0;
+  std::vector<std::int64_t> fences_in_vain;     ///< of claims while it was away,
+  std::vector<std::int64_t> fences_given_back;  ///< and of those that were given back
   bool away = false;
   int asked_in_vain = 0;                       ///< while it was away
   std::set<std::int32_t> refused;  ///< handlers whose claims are refused
@@ -85,7 +87,10 @@ class MemoryDeliveries final : public Deliveries {
   Answer<inbox::Claimed> claim(const inbox::ClaimRequest& request) override {
     const std::lock_guard lock{database_.mutex};
     ++database_.all_claims;
-    if (database_.is_away()) return gone();
+    if (database_.is_away()) {
+      database_.fences_in_vain.push_back(request.fence);
+      return gone();
+    }
     if (database_.refused.contains(request.handler_id)) {
       ++database_.refusals;
       return inbox::DatabaseFailure{inbox::Fault::stop, "42501", "not allowed"};
@@ -133,6 +138,14 @@ class MemoryDeliveries final : public Deliveries {
       }
     }
     return note(database_.given_back, keys);
+  }
+  Answer<std::int64_t> give_back_claims(std::int32_t, const std::vector<std::int64_t>& fences,
+                                        std::chrono::milliseconds) override {
+    const std::lock_guard lock{database_.mutex};
+    if (database_.is_away()) return gone();
+    auto& all = database_.fences_given_back;
+    all.insert(all.end(), fences.begin(), fences.end());
+    return static_cast<std::int64_t>(fences.size());
   }
   Answer<std::monostate> settle_skipped(const std::vector<inbox::LeaseKey>& keys) override {
     if (note(database_.skipped, keys).index() == 1) return gone();

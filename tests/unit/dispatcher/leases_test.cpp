@@ -84,6 +84,24 @@ TEST_CASE("when the database comes back, work goes on by itself") {
   CHECK(eventually([&] { return house.database.done() == 2; }));
 }
 
+TEST_CASE("what a claim took whose answer was lost is given back when the database answers again") {
+  House house;
+  house.run(say_done);
+  REQUIRE(house.caught_up());
+  const auto set_away = [&](bool away) {
+    const std::lock_guard lock{house.database.mutex};
+    house.database.away = away;
+  };
+  const auto lost = [&] { return house.database.read([](const auto& it) { return it.fences_in_vain; }); };
+  set_away(true);
+  house.dispatcher.born_due(7);
+  REQUIRE(eventually([&] { return !lost().empty(); }));
+  set_away(false);
+  CHECK(eventually(
+      [&] { return house.database.read([](const auto& it) { return it.fences_given_back == it.fences_in_vain; }); }));
+  CHECK(lost().front() != 0);
+}
+
 TEST_CASE("a handler whose claims are refused does not starve the others, and its leases are renewed") {
   const auto door = std::make_shared<Door>();
   House house;
