@@ -1,0 +1,20 @@
+#include "daemon/live.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <ctime>
+
+using namespace inboxd;
+using namespace inboxd::daemon;
+
+TEST_CASE("before the daemon is there, metrics say when the process started and that it is not ready") {
+  const base::Logger log{base::LogLevel::error, base::LogFormat::text};
+  const LiveDaemon live{config::Settings{}, base::random_uuid(), log};
+  const std::string text = live.metrics();
+  CHECK(text.find("\ninboxd_ready 0\n") != std::string::npos);
+  const std::string started = "\ninboxd_process_start_time_seconds ";
+  const auto at = text.find(started);
+  REQUIRE(at != std::string::npos);
+  const double seconds = std::stod(text.substr(at + started.size()));
+  CHECK(seconds > static_cast<double>(std::time(nullptr)) - 60);
+  CHECK(seconds < static_cast<double>(std::time(nullptr)) + 60);
+}
