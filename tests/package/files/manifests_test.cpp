@@ -9,10 +9,13 @@ using namespace inboxd::support;
 
 namespace {
 
-std::string yaml(const std::string& file, const std::string& expression) {
+std::string yaml_of(const std::filesystem::path& path, const std::string& expression) {
   return must({"/usr/bin/python3", "-c",
-               "import sys, yaml\nd = yaml.safe_load(open(sys.argv[1]))\nprint(" + expression + ")",
-               source_file(file)});
+               "import sys, yaml\nd = yaml.safe_load(open(sys.argv[1]))\nprint(" + expression + ")", path});
+}
+
+std::string yaml(const std::string& file, const std::string& expression) {
+  return yaml_of(source_file(file), expression);
 }
 
 }  // namespace
@@ -57,4 +60,24 @@ TEST_CASE(
   const TempFolder folder;
   write_file(folder / "inboxd.yaml", yaml("config/kubernetes/configmap.yaml", "d['data']['inboxd.yaml']"));
   CHECK_NOTHROW(must({daemon_program(), "--config", folder / "inboxd.yaml", "check", "--offline"}));
+}
+
+TEST_CASE("the PodMonitor that config/prometheus/README.md shows finds the sidecar's port, with its token") {
+  const TempFolder folder;
+  const std::string text = read_file(source_file("config/prometheus/README.md"));
+  const auto begin = text.find("apiVersion: monitoring.coreos.com/v1\nkind: PodMonitor\n");
+  REQUIRE(begin != std::string::npos);
+  write_file(folder / "monitor.yaml", text.substr(begin, text.find("```\n", begin) - begin));
+  const auto monitor = [&](const std::string& expression) { return yaml_of(folder / "monitor.yaml", expression); };
+  const std::string endpoint = "d['spec']['podMetricsEndpoints'][0]";
+  const std::string credentials = endpoint + "['authorization']['credentials']";
+  const std::string pod = "d['spec']['template']";
+  CHECK(monitor("d['spec']['selector']['matchLabels']") ==
+        yaml("config/kubernetes/deployment.yaml", pod + "['metadata']['labels']"));
+  CHECK(monitor(endpoint + "['port']") ==
+        yaml("config/kubernetes/deployment.yaml", pod + "['spec']['initContainers'][0]['ports'][0]['name']"));
+  CHECK(monitor(credentials + "['name']") == yaml("config/kubernetes/secret.yaml", "d['metadata']['name']"));
+  CHECK(monitor(credentials + "['key']") == "admin-token\n");
+  CHECK(yaml("config/kubernetes/secret.yaml", "'admin-token' in d['stringData']") == "True\n");
+  CHECK(monitor(endpoint + "['relabelings'][0]") == "{'targetLabel': 'job', 'replacement': 'inboxd'}\n");
 }

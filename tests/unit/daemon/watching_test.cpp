@@ -102,6 +102,22 @@ TEST_CASE("the rules for alerts are sound, and each fires in its test and is sil
   CHECK(std::system(("promtool test rules " + (folder / "alerts_test.yaml").string()).c_str()) == 0);
 }
 
+TEST_CASE("the scrape that config/prometheus/README.md shows is one that Prometheus takes, under the alerts' job") {
+  const auto folder = config_folder() / "prometheus";
+  const std::string text = content_of(folder / "README.md");
+  const std::string begin = "```yaml\n# prometheus.yml\n";
+  const auto at = text.find(begin);
+  REQUIRE(at != std::string::npos);
+  const std::string snippet = text.substr(at + begin.size(), text.find("```\n", at + begin.size()) - at - begin.size());
+  CHECK(snippet.find("job_name: inboxd\n") != std::string::npos);
+  CHECK(snippet.find("authorization: {credentials_file: ") != std::string::npos);
+  if (!has_promtool()) SKIP("promtool is not installed; config/setup/install does");
+  const auto file = files::temp_directory_path() / ("inboxd-scrape-" + std::to_string(::getpid()));
+  std::ofstream{file} << snippet;
+  CHECK(std::system(("promtool check config --syntax-only " + file.string()).c_str()) == 0);
+  files::remove(file);
+}
+
 TEST_CASE("the dashboard asks four questions, in panels that do not overlap, with expressions that Prometheus reads") {
   const json dashboard = json::parse(content_of(config_folder() / "grafana/inboxd.json"));
   std::vector<std::string> rows;
