@@ -341,6 +341,11 @@ void add_database(std::vector<MetricRow>& rows) {
                          [](const Figures& figures, Exposition& out) {
                            if (figures.connections != nullptr) out.add(figures.connections->refused.load());
                          }));
+  rows.push_back(gauge("database_last_answer_timestamp_seconds",
+                       "When the database last took this instance's sign of life, which comes every ten seconds.", {},
+                       [](const Figures& figures, Exposition& out) {
+                         if (figures.seen.answered_us > 0) out.add(static_cast<double>(figures.seen.answered_us) / 1e6);
+                       }));
   rows.push_back(gauge(
       "vacuum_pinned_seconds",
       "Age of the transaction (a session's, prepared, or a replication slot's) that keeps vacuum from cleaning up, "

@@ -22,8 +22,23 @@ constexpr auto longest_turn = 1s;
 constexpr auto look_for_chores_every = 500ms;
 constexpr auto tell_kept_every = 1h;
 constexpr const char* event_table = "event";
+/// Counting what is outstanding takes time where much is: at most a fiftieth of this thread's, and yet often enough for
+/// whoever watches the figures.
+constexpr int pause_of_counts = 50;
+constexpr auto shortest_pause_of_counts = 5s;
+constexpr auto longest_pause_of_counts = 120s;
+
+std::int64_t wall_us() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+}
 
 }  // namespace
+
+std::chrono::nanoseconds pause_after_count(std::chrono::nanoseconds took) {
+  return std::clamp<std::chrono::nanoseconds>(took * pause_of_counts, shortest_pause_of_counts,
+                                              longest_pause_of_counts);
+}
 
 Maintenance::Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity, Trouble trouble,
                          inbox::Watchdog& watchdog, base::Logger& log)
@@ -123,6 +138,8 @@ void Maintenance::sign_of_life() {
     for (const auto& registered : registered_) handlers.push_back(registered.handler_id);
   }
   inbox::instance_seen(connection_, identity_, false, trouble(), handlers);
+  const std::lock_guard lock{mutex_};
+  seen_.answered_us = wall_us();
 }
 
 std::optional<std::string> Maintenance::trouble() const {
@@ -202,18 +219,25 @@ void Maintenance::make_partitions() {
   if (made > 0) log_.info("maintenance: day partitions made", {{"partitions", made}});
 }
 
-/// Counting what is outstanding takes time where much is: at most a fiftieth of this thread's.
 void Maintenance::look_around() {
+  if (Clock::now() < look_again_) return;
   const auto began = Clock::now();
-  if (began < look_again_) return;
+  try {
+    count();
+  } catch (...) {
+    look_again_ = Clock::now() + pause_after_count(Clock::now() - began);
+    throw;
+  }
+  look_again_ = Clock::now() + pause_after_count(Clock::now() - began);
+}
+
+void Maintenance::count() {
   auto handlers = inbox::read_handlers(connection_);
   const auto quarantined = inbox::count_quarantined(connection_);
-  look_again_ = Clock::now() + std::max<Clock::duration>((Clock::now() - began) * 50, 5s);
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
   const std::lock_guard lock{mutex_};
   seen_.handlers = std::move(handlers);
   seen_.quarantined = quarantined.number;
-  seen_.at_us = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+  seen_.at_us = wall_us();
 }
 
 Maintenance::Seen Maintenance::seen() const {

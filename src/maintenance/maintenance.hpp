@@ -20,6 +20,9 @@
 
 namespace inboxd::maintenance {
 
+/// How long nothing is counted after a count that took so long.
+std::chrono::nanoseconds pause_after_count(std::chrono::nanoseconds took);
+
 /// The housekeeping that has no hurry: day partitions ahead of time, what is kept no longer, history that new handlers
 /// are owed, the sign of life in table instance, and an alarm for whoever pins vacuum. One thread, one connection,
 /// small bites, and none keeps the others waiting for long. Construct → start() → request_stop() → join().
@@ -30,6 +33,7 @@ class Maintenance final {
     std::vector<inbox::HandlerState> handlers;
     std::int64_t quarantined = 0;
     std::int64_t at_us = 0;                    ///< wall clock; 0: nothing yet
+    std::int64_t answered_us = 0;              ///< when it took a sign of life: counting may fail by itself
     std::chrono::seconds pinned{0};            ///< age of a transaction that pins vacuum; 0: none
   };
 
@@ -85,7 +89,9 @@ class Maintenance final {
   /// One turn of a chore that is due.
   void do_turn(Chore& chore);
   void look_for_oldest_transaction();
+  /// Counts what is outstanding, now and then, whether it works or not.
   void look_around();
+  void count();
 
   const inbox::InstanceIdentity identity_;
   const Trouble trouble_;

@@ -93,3 +93,18 @@ TEST_CASE("an operator reads which day is kept past its retention, and for which
   daemon->wait_log("partition=event_20200101 handlers=recorder");
   stage.database.run("delete from inbox.delivery");
 }
+
+TEST_CASE("a count that fails is no database that is away: its figures are missing, and the database answers") {
+  Stage stage{1};
+  const int port = free_port();
+  stage.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
+  stage.migrate();
+  stage.database.run("alter table inbox.quarantine rename to elsewhere");
+  const auto daemon = stage.start();
+  wait_until("the database answers",
+             [&] { return gauge(port, "inboxd_database_last_answer_timestamp_seconds") > 0; });
+  daemon->wait_log("maintenance: tried again later");
+  CHECK(gauge(port, "inboxd_observed_timestamp_seconds") == -1);
+  stage.database.run("alter table inbox.elsewhere rename to quarantine");
+  wait_until("it is counted again", [&] { return gauge(port, "inboxd_observed_timestamp_seconds") > 0; });
+}
