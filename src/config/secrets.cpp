@@ -37,7 +37,9 @@ base::Result<std::string> from_credential(const std::string& name, const Environ
   const auto folder = environment.variable("CREDENTIALS_DIRECTORY");
   if (!folder || folder->empty()) {
     return base::Problem{"the credential " + name + " needs $CREDENTIALS_DIRECTORY, which is not set; systemd sets " +
-                         "it for a unit with LoadCredential="};
+                         "it for a unit with LoadCredential=, and for a command at a terminal by systemd-run --pipe " +
+                         "--wait -p LoadCredential=" + name + ":/etc/credstore/inboxd." + name +
+                         " inboxd ..., with a -p for each credential"};
   }
   return from_file(*folder + "/" + name, environment);
 }

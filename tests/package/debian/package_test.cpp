@@ -78,6 +78,13 @@ struct Site {
   Machine machine;
 };
 
+/// The line of a document that begins so.
+std::string line_of(const std::string& text, const std::string& beginning) {
+  const auto at = text.find("\n" + beginning);
+  if (at == std::string::npos) throw std::runtime_error{"no line begins with " + beginning};
+  return text.substr(at + 1, text.find('\n', at + 1) - at - 1);
+}
+
 }  // namespace
 
 TEST_CASE(
@@ -149,6 +156,27 @@ TEST_CASE("the unit runs in a real systemd: ready, credentials, user, reload, wa
   machine.must({"systemctl", "stop", unit});
   CHECK(machine.property(unit, "Result") == "success");
   CHECK_THAT(machine.journal(unit), ContainsSubstring("daemon: stopped"));
+}
+
+TEST_CASE(
+    "while the service is down a command gets its credentials as the README shows, and says so where it lacks them") {
+  Site site;
+  Machine& machine = site.machine;
+  site.install(made().newer.daemon);
+  site.stage.config.sections["database"] = "password: {credential: pg-password}";
+  site.stage.config.sections["admin"] = "listen: off";
+  site.configure();
+  write_file(machine / "etc/credstore/inboxd.pg-password", "from-credstore\n");
+  const auto refused = machine.run({"inboxd", "migrate"});
+  CHECK(refused.status == ExitStatus{78, 0});
+  CHECK_THAT(refused.err, ContainsSubstring("systemd-run --pipe --wait "
+                                            "-p LoadCredential=pg-password:/etc/credstore/inboxd.pg-password inboxd"));
+  const std::string shown =
+      line_of(read_file(machine / "usr/share/doc/inboxd/config/systemd/README.md"), "systemd-run ");
+  CHECK_THAT(shown, ContainsSubstring(" inboxd migrate"));
+  CHECK_NOTHROW(machine.must({"sh", "-c", shown}));
+  machine.must({"systemctl", "start", unit});
+  CHECK(site.state() == "active");
 }
 
 TEST_CASE("a handler that compiles while it runs is refused memory for code, and gets it by the drop-in") {

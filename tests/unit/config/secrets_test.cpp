@@ -101,7 +101,9 @@ TEST_CASE("a secret that cannot be had is a problem, but not offline") {
              Equals("inboxd.yaml:1:29: database.password: the file /none cannot be read: No such "
                     "file or directory\n"));
   CHECK_THAT(said("{file: /empty}"), ContainsSubstring("the secret is empty"));
-  CHECK_THAT(said("{credential: pg}"), ContainsSubstring("needs $CREDENTIALS_DIRECTORY"));
+  CHECK_THAT(said("{credential: pg}"),
+             ContainsSubstring("needs $CREDENTIALS_DIRECTORY") &&
+                 ContainsSubstring("systemd-run --pipe --wait -p LoadCredential=pg:/etc/credstore/inboxd.pg inboxd"));
   CHECK_THAT(said("{credential: ../pg}"), ContainsSubstring("named by its file's name alone"));
   CHECK_THAT(said("{env: NONE}"), ContainsSubstring("the environment variable NONE is not set"));
   environment.offline = true;
