@@ -8,6 +8,10 @@ constexpr std::chrono::seconds long_unanswered{5};
 
 }  // namespace
 
+Board::Board() {
+  for (const char* const error : away) complaints_[error] = 0;
+}
+
 void Board::assigned(const kafka::TopicPartition& partition) {
   const std::lock_guard lock{mutex_};
   Known& known = known_[partition];

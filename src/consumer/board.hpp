@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -24,6 +25,12 @@ class Board final {
     std::int64_t high_watermark = -1;  ///< what the brokers last said; -1: nothing yet
     std::uint64_t received = 0;        ///< records since the start of this process
   };
+  /// The complaints that say of brokers that they are away. They are counted from 0, not from the first one: who
+  /// watches a counter cannot see it rise to where it begins.
+  static constexpr std::array<const char*, 6> away{"unanswered", "_ALL_BROKERS_DOWN", "_TRANSPORT", "_RESOLVE",
+                                                   "_SSL",       "_AUTHENTICATION"};
+
+  Board();
 
   /// From the poll thread.
   void assigned(const kafka::TopicPartition& partition);

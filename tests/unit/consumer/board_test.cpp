@@ -29,4 +29,16 @@ TEST_CASE("topics that the brokers do not know are trouble until they do") {
   CHECK_FALSE(board.trouble(now));
 }
 
+TEST_CASE("complaints that say that brokers are away are counted from nought, others from their first") {
+  Board board;
+  CHECK(board.complaints().size() == Board::away.size());
+  for (const auto& [error, count] : board.complaints()) CHECK(count == 0);
+  board.complained("_TRANSPORT");
+  board.complained("_MAX_POLL_EXCEEDED");
+  board.unanswered();
+  CHECK(board.complaints().at("_TRANSPORT") == 1);
+  CHECK(board.complaints().at("_MAX_POLL_EXCEEDED") == 1);
+  CHECK(board.complaints().at("unanswered") == 1);
+}
+
 }  // namespace inboxd::consumer

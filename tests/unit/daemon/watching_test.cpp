@@ -102,6 +102,26 @@ TEST_CASE("the rules for alerts are sound, and each fires in its test and is sil
   CHECK(std::system(("promtool test rules " + (folder / "alerts_test.yaml").string()).c_str()) == 0);
 }
 
+TEST_CASE("the alert for brokers that are away asks for the errors that are counted from nought") {
+  std::string errors;
+  for (const char* const error : consumer::Board::away) errors += (errors.empty() ? "" : "|") + std::string{error};
+  CHECK(content_of(config_folder() / "prometheus/alerts.yaml")
+            .find("inboxd_kafka_errors_total{error=~\"" + errors + "\"}") != std::string::npos);
+}
+
+TEST_CASE("what the dashboard shows only where it rose is shown where it begins, too") {
+  const json dashboard = json::parse(content_of(config_folder() / "grafana/inboxd.json"));
+  int shown = 0;
+  for (const auto& [title, expression] : expressions(dashboard)) {
+    if (expression.find("_total") == std::string::npos || expression.find("> 0") == std::string::npos) continue;
+    CAPTURE(title, expression);
+    CHECK(expression.find(" unless ") != std::string::npos);
+    CHECK(expression.find(" offset $__rate_interval") != std::string::npos);
+    ++shown;
+  }
+  CHECK(shown == 3);
+}
+
 TEST_CASE("the scrape that config/prometheus/README.md shows is one that Prometheus takes, under the alerts' job") {
   const auto folder = config_folder() / "prometheus";
   const std::string text = content_of(folder / "README.md");
