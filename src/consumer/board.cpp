@@ -58,6 +58,11 @@ void Board::answered(std::vector<std::string> unknown_topics) {
   unknown_topics_ = std::move(unknown_topics);
 }
 
+std::int64_t Board::unknown_topics() const {
+  const std::lock_guard lock{mutex_};
+  return static_cast<std::int64_t>(unknown_topics_.size());
+}
+
 std::optional<std::string> Board::trouble(Clock::time_point now) const {
   const std::lock_guard lock{mutex_};
   if (unanswered_since_ && now - *unanswered_since_ >= long_unanswered) return "the brokers do not answer";

@@ -50,6 +50,8 @@ class Board final {
   /// Those that are assigned now.
   std::vector<Entry> entries() const;
   std::map<std::string, std::uint64_t> complaints() const;
+  /// Topics that the brokers did not know when they last answered.
+  std::int64_t unknown_topics() const;
   /// What keeps records from coming, in a sentence for `status`.
   std::optional<std::string> trouble(Clock::time_point now) const;
 

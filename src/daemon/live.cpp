@@ -33,6 +33,7 @@ void gather(const Daemon& daemon, Figures& out) {
   out.last_settle = wall_time_of(daemon.settler().last_progress());
   out.is_paused = daemon.is_paused();
   out.partitions = daemon.consumer().board().entries();
+  out.unknown_topics = daemon.consumer().board().unknown_topics();
   out.kafka_errors = daemon.consumer().board().complaints();
   const auto tallies = daemon.settler().tallies().all();
   for (const auto& [id, name] : daemon.handlers()) {

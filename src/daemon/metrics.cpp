@@ -132,6 +132,8 @@ void add_kafka(std::vector<MetricRow>& rows) {
                          {"error"}, [](const Figures& figures, Exposition& out) {
                            for (const auto& [error, count] : figures.kafka_errors) out.add({error}, count);
                          }));
+  rows.push_back(gauge("topics_unknown", "Configured topics that the brokers do not know, or may not show.", {},
+                       [](const Figures& figures, Exposition& out) { out.add(figures.unknown_topics); }));
   rows.push_back(
       gauge("partitions", "Partitions that are assigned to this instance, by what they do.", {"state"},
             [](const Figures& figures, Exposition& out) {

@@ -32,6 +32,7 @@ struct Figures {
   bool reload_worked = true;
   double last_reload = 0;  ///< that worked; the start is one
   std::vector<consumer::Board::Entry> partitions;
+  std::int64_t unknown_topics = 0;
   std::map<std::string, std::uint64_t> kafka_errors;
   std::vector<HandlerFigures> handlers;
   maintenance::Maintenance::Seen seen;

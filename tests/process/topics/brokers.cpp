@@ -6,6 +6,7 @@
 #include "process/support/load.hpp"
 #include "process/support/stage.hpp"
 #include "support/environment.hpp"
+#include "support/http.hpp"
 #include "support/proxy.hpp"
 
 using namespace inboxd;
@@ -30,6 +31,8 @@ TEST_CASE("a topic that may not be read and one that does not exist: others go o
   stage.config.topics.push_back("{name: " + denied + "}");
   const auto absent = random_name("absent");
   stage.config.topics.push_back("{name: " + absent + "}");
+  const int port = free_port();
+  stage.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
   const std::string id = "3c000000-0000-4000-8000-000000000001";
   stage.kafka.produce({event_message(denied, id)});
   const auto reason = [&] {
@@ -54,6 +57,8 @@ TEST_CASE("a topic that may not be read and one that does not exist: others go o
   wait_until("status names the topic that does not exist", [&] {
     return command(stage.config, {"status"}).out.find("the brokers know no topic " + absent) != std::string::npos;
   });
+  wait_until("metrics count it",
+             [&] { return get(port, "/metrics").body.find("\ninboxd_topics_unknown 1\n") != std::string::npos; });
 }
 
 TEST_CASE(

@@ -23,10 +23,12 @@ TEST_CASE("topics that the brokers do not know are trouble until they do") {
   const auto now = Board::Clock::now();
   board.answered({"oders", "payments"});
   CHECK(board.trouble(now) == "the brokers know no topic oders, payments, or may not show it");
+  CHECK(board.unknown_topics() == 2);
   board.answered({"payments"});
   CHECK(board.trouble(now) == "the brokers know no topic payments, or may not show it");
   board.answered({});
   CHECK_FALSE(board.trouble(now));
+  CHECK(board.unknown_topics() == 0);
 }
 
 TEST_CASE("complaints that say that brokers are away are counted from nought, others from their first") {
