@@ -86,6 +86,29 @@ TEST_CASE("alerts and dashboard name only metrics that exist, and use most of th
   CHECK(used.size() > 25);
 }
 
+TEST_CASE("documents for operators name only metrics and alerts that exist") {
+  const auto known = known_names();
+  const std::string rules = content_of(config_folder() / "prometheus/alerts.yaml");
+  const std::regex alert{R"(\bInboxd[A-Z]\w+)"};
+  int named = 0;
+  for (const char* const name : {"kubernetes/README.md", "kubernetes/deployment.yaml", "prometheus/README.md",
+                                 "systemd/README.md", "container/README.md"}) {
+    const std::string text = content_of(config_folder() / name);
+    CHECK_FALSE(text.empty());
+    for (const std::string& metric : metrics_in(text)) {
+      CAPTURE(name, metric);
+      CHECK(known.contains(metric));
+      ++named;
+    }
+    for (auto at = std::sregex_iterator{text.begin(), text.end(), alert}; at != std::sregex_iterator{}; ++at) {
+      CAPTURE(name, at->str());
+      CHECK(rules.find("- alert: " + at->str() + "\n") != std::string::npos);
+      ++named;
+    }
+  }
+  CHECK(named >= 6);
+}
+
 TEST_CASE("the rules for alerts are sound, and each fires in its test and is silent on a good day") {
   const auto folder = config_folder() / "prometheus";
   const std::string rules = content_of(folder / "alerts.yaml");
