@@ -205,9 +205,11 @@ TEST_CASE("an upgrade keeps what was edited and runs the new one; removed it sto
   site.install(made().older.daemon);
   site.configure_and_start();
   site.configure("second");
-  machine.must({"sed", "-i", "s/^    listen:.*//; s/listen: '[^']*'/listen: off/", "/etc/inboxd/second.yaml"});
+  machine.must({"sed", "-i", "s|listen: '[^']*'|listen: off, socket: /run/inboxd-second/admin.sock|",
+                "/etc/inboxd/second.yaml"});
   machine.must({"systemctl", "enable", "--quiet", "--now", "inboxd@second.service"});
   CHECK(site.state("inboxd@second.service") == "active");
+  CHECK(machine.succeeds({"test", "-S", "/run/inboxd-second/admin.sock"}));
   const std::string before = machine.property(unit, "MainPID");
   const std::string second_before = machine.property("inboxd@second.service", "MainPID");
   write_file(machine / "etc/default/inboxd", "INBOXD_OPTIONS=--migrate\n");
