@@ -348,6 +348,11 @@ void add_database(std::vector<MetricRow>& rows) {
                        [](const Figures& figures, Exposition& out) {
                          if (figures.seen.answered_us > 0) out.add(static_cast<double>(figures.seen.answered_us) / 1e6);
                        }));
+  rows.push_back(gauge("day_partitions_until_timestamp_seconds",
+                       "When the first day begins that has no partition to be stored in; they are made a week ahead.",
+                       {}, [](const Figures& figures, Exposition& out) {
+                         if (figures.seen.days_until_s > 0) out.add(figures.seen.days_until_s);
+                       }));
   rows.push_back(gauge(
       "vacuum_pinned_seconds",
       "Age of the transaction (a session's, prepared, or a replication slot's) that keeps vacuum from cleaning up, "

@@ -32,6 +32,10 @@ int make_partitions(Connection& connection, int days_ahead) {
   return made;
 }
 
+std::int64_t days_made_until(Connection& connection) {
+  return connection.access().run(statements::days_made_until, pqxx::params{}, Effect::reads)[0][0].as<std::int64_t>();
+}
+
 std::optional<std::string> drop_partition(Connection& connection, const std::string& table,
                                           std::chrono::milliseconds keep) {
   auto& access = connection.access();

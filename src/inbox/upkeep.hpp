@@ -13,6 +13,9 @@ namespace inboxd::inbox {
 /// Makes day partitions from yesterday to that many days ahead; returns how many were missing.
 int make_partitions(Connection& connection, int days_ahead);
 
+/// When the first day begins that a table has no partition for: seconds since 1970.
+std::int64_t days_made_until(Connection& connection);
+
 /// Drops one day of table `event`, `outcome` or `failure` that is older than `keep` and not needed; returns its name.
 /// Whoever works with the table waits less than a second for it: where that does not do, it throws and changes nothing.
 std::optional<std::string> drop_partition(Connection& connection, const std::string& table,

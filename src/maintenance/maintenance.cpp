@@ -215,8 +215,17 @@ void Maintenance::backfill() {
 }
 
 void Maintenance::make_partitions() {
+  look_at_days();  // before, too: where none can be made, how long those that there are will do
   const int made = inbox::make_partitions(connection_, partition_days_ahead);
-  if (made > 0) log_.info("maintenance: day partitions made", {{"partitions", made}});
+  if (made == 0) return;
+  log_.info("maintenance: day partitions made", {{"partitions", made}});
+  look_at_days();
+}
+
+void Maintenance::look_at_days() {
+  const std::int64_t until = inbox::days_made_until(connection_);
+  const std::lock_guard lock{mutex_};
+  seen_.days_until_s = until;
 }
 
 void Maintenance::look_around() {

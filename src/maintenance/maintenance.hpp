@@ -34,6 +34,7 @@ class Maintenance final {
     std::int64_t quarantined = 0;
     std::int64_t at_us = 0;                    ///< wall clock; 0: nothing yet
     std::int64_t answered_us = 0;              ///< when it took a sign of life: counting may fail by itself
+    std::int64_t days_until_s = 0;             ///< when the first day begins that has no partition; 0: not known yet
     std::chrono::seconds pinned{0};            ///< age of a transaction that pins vacuum; 0: none
   };
 
@@ -77,6 +78,7 @@ class Maintenance final {
   std::optional<std::string> trouble() const;
   void backfill();
   void make_partitions();
+  void look_at_days();
   void purge();
   void drop_days(const char* table, std::chrono::milliseconds keep);
   void tell_kept_day(std::chrono::milliseconds keep);

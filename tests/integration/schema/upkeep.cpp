@@ -71,6 +71,22 @@ TEST_CASE("day partitions are made ahead, once, whatever the time zone of the se
   CHECK(inbox::make_partitions(*elsewhere, 5) == 0);
 }
 
+TEST_CASE("until when there are days is until the first that a table lacks, whatever the time zone of the session") {
+  Inbox inbox;  // with two days beyond today
+  const auto today = inbox.database().number("select extract(epoch from (now() at time zone 'UTC')::date)::bigint");
+  constexpr std::int64_t day = 86'400;
+  CHECK(inbox::days_made_until(inbox.connection()) == today + 3 * day);
+  inbox::make_partitions(inbox.connection(), 5);
+  auto settings = inbox.settings();
+  settings.url += "?options=-c%20timezone%3DPacific/Kiritimati";
+  const auto elsewhere = inbox.connect(settings);
+  CHECK(inbox::days_made_until(*elsewhere) == today + 6 * day);
+  inbox.database().run(
+      "do $$ begin execute 'drop table inbox.outcome_' || to_char((now() at time zone 'UTC')::date + 1, 'YYYYMMDD'); "
+      "end $$");
+  CHECK(inbox::days_made_until(inbox.connection()) == today + day);
+}
+
 TEST_CASE("a day is dropped when it is past its retention, and not while somebody is owed its events") {
   using namespace std::chrono_literals;
   Inbox inbox;

@@ -1,5 +1,6 @@
 // Housekeeping that has much to do: it takes its time, and nothing else of it waits.
 #include <catch2/catch_test_macros.hpp>
+#include <ctime>
 
 #include "process/support/stage.hpp"
 #include "support/http.hpp"
@@ -101,8 +102,10 @@ TEST_CASE("a count that fails is no database that is away: its figures are missi
   stage.migrate();
   stage.database.run("alter table inbox.quarantine rename to elsewhere");
   const auto daemon = stage.start();
-  wait_until("the database answers",
-             [&] { return gauge(port, "inboxd_database_last_answer_timestamp_seconds") > 0; });
+  wait_until("days are made for a week", [&] {
+    return gauge(port, "inboxd_day_partitions_until_timestamp_seconds") > double(std::time(nullptr)) + 6 * 86'400;
+  });
+  wait_until("the database answers", [&] { return gauge(port, "inboxd_database_last_answer_timestamp_seconds") > 0; });
   daemon->wait_log("maintenance: tried again later");
   CHECK(gauge(port, "inboxd_observed_timestamp_seconds") == -1);
   stage.database.run("alter table inbox.elsewhere rename to quarantine");
