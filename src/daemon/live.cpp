@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "config/units.hpp"
+#include "daemon/error_kinds.hpp"
 #include "daemon/metrics.hpp"
 
 namespace inboxd::daemon {
@@ -25,6 +26,17 @@ double seconds_of(std::int64_t microseconds) { return static_cast<double>(micros
 double wall_time_of(std::chrono::steady_clock::time_point moment) {
   const std::chrono::duration<double> ago = std::chrono::steady_clock::now() - moment;
   return seconds_of(now_us()) - ago.count();
+}
+
+/// With the errors that have not happened: who watches a counter cannot see it rise to where it begins.
+std::vector<base::Logger::Kind> with_all_errors(std::vector<base::Logger::Kind> kinds) {
+  for (const std::string_view sentence : error_kinds()) {
+    const bool has_happened = std::any_of(kinds.begin(), kinds.end(), [&](const auto& kind) {
+      return kind.level == base::LogLevel::error && kind.sentence == sentence;
+    });
+    if (!has_happened) kinds.push_back({base::LogLevel::error, std::string{sentence}, 0});
+  }
+  return kinds;
 }
 
 void gather(const Daemon& daemon, Figures& out) {
@@ -132,7 +144,7 @@ admin::Health LiveDaemon::health(admin::Probe probe) const {
 std::string LiveDaemon::metrics() const {
   Figures figures;
   figures.start_time = seconds_of(began_us_);
-  figures.log_kinds = log_.kinds();
+  figures.log_kinds = with_all_errors(log_.kinds());
   figures.log_lines_lost = log_.lost();
   figures.http = http_;
   // Held while the text is written: what is read must not go meanwhile.

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <sstream>
 #include <string>
@@ -95,6 +96,25 @@ TEST_CASE("the journal gets each fact as a field, and an id for each kind of lin
   CHECK(journal.fields().at("MESSAGE_ID") == own.at("MESSAGE_ID"));
   log.debug("not wanted");
   CHECK(journal.entry().empty());
+}
+
+TEST_CASE("a line's id in the journal is the one that config/messages.md names") {
+  const auto root = std::filesystem::path{__FILE__}.parent_path().parent_path().parent_path().parent_path();
+  std::ifstream file{root / "config/messages.md"};
+  std::string line;
+  int rows = 0;
+  const FakeJournal journal;
+  Logger log{LogLevel::info, LogFormat::journal, journal.path};
+  while (std::getline(file, line)) {
+    const std::string before = "| error | ";
+    const std::string between = " | `";
+    if (!line.starts_with(before)) continue;
+    const auto at = line.find(between);
+    log.error(line.substr(before.size(), at - before.size()));
+    CHECK(journal.fields().at("MESSAGE_ID") == line.substr(at + between.size(), 32));
+    ++rows;
+  }
+  CHECK(rows > 10);
 }
 
 TEST_CASE("a record forges no field of the journal, and takes none that journald knows") {

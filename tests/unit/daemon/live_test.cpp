@@ -18,3 +18,18 @@ TEST_CASE("before the daemon is there, metrics say when the process started and 
   CHECK(seconds > static_cast<double>(std::time(nullptr)) - 60);
   CHECK(seconds < static_cast<double>(std::time(nullptr)) + 60);
 }
+
+TEST_CASE("errors are counted from nought, each once, also when they have happened") {
+  base::Logger log{base::LogLevel::error, base::LogFormat::text};
+  const LiveDaemon live{config::Settings{}, base::random_uuid(), log};
+  const std::string halted = "inboxd_log_lines_total{level=\"error\",kind=\"consumer: halted\"} ";
+  const std::string cannot = "inboxd_log_lines_total{level=\"error\",kind=\"daemon: cannot start\"} ";
+  CHECK(live.metrics().find(halted + "0\n") != std::string::npos);
+  log.error("consumer: halted");
+  const std::string text = live.metrics();
+  const auto at = text.find(halted);
+  REQUIRE(at != std::string::npos);
+  CHECK(text.find(halted + "1\n") == at);
+  CHECK(text.find(halted, at + 1) == std::string::npos);
+  CHECK(text.find(cannot + "0\n") != std::string::npos);
+}

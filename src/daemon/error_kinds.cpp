@@ -1,0 +1,44 @@
+// Made from the sources by tests/tidy/messages.py.
+#include "daemon/error_kinds.hpp"
+
+namespace inboxd::daemon {
+
+// clang-format off
+const std::vector<std::string_view>& error_kinds() {
+  static const std::vector<std::string_view> kinds{
+    "admin: a bug, please report it",
+    "consumer: cannot subscribe",
+    "consumer: halted",
+    "consumer: the database is behind the group's offset (restored or failed over?); reading again from "
+    "its position",
+    "daemon: cannot start",
+    "daemon: reload refused, the old configuration stays",
+    "daemon: this partition is halted, its records are not all stored",
+    "daemon: this topic does not exist, or may not be seen",
+    "dispatcher: a handler got round the daemon's transaction; what its calls wrote may be committed "
+    "without being recorded as done, and is then written again",
+    "dispatcher: an event was in hand at too many unclean ends, it is dead",
+    "dispatcher: the database failed, trying again",
+    "dispatcher: the handler is stopped, too many of its calls never returned",
+    "ingest: the database refuses the batch as bad data, but not for single records of it; it is tried "
+    "again",
+    "ingest: the database refuses the batch; nothing is lost, it is tried again",
+    "ingest: the same event id came with another payload; the later records are in quarantine",
+    "kafka: the client cannot go on; the process has to start again",
+    "maintenance: a handler that this process runs is retired and owed nothing; take it out of the "
+    "configuration, or reload to add it again",
+    "maintenance: somebody else has added the handler anew; this process ends to run that one, and what "
+    "was stored before it was added may not be owed to it",
+    "maintenance: the database had forgotten a change of a handler; what was stored meanwhile was not "
+    "owed by it",
+    "maintenance: the database had forgotten a handler; it is owed again what was stored since it was new",
+    "maintenance: the database was set back behind the registration of handlers; they are put back",
+    "settler: the database failed, trying again",
+    "handler: a line of its own",
+    "handler: a line while it was loaded",
+  };
+  return kinds;
+}
+// clang-format on
+
+}  // namespace inboxd::daemon
