@@ -9,17 +9,23 @@ const std::vector<std::string_view>& error_kinds() {
     "admin: a bug, please report it",
     "consumer: cannot subscribe",
     "consumer: halted",
+    "consumer: the database has lost what it had stored (restored or failed over?); reading again",
     "consumer: the database is behind the group's offset (restored or failed over?); reading again from "
     "its position",
+    "consumer: the group has read this partition into another database, or this one before it was "
+    "restored; what was read then is not stored here, reading goes on behind it",
     "daemon: cannot start",
     "daemon: reload refused, the old configuration stays",
     "daemon: this partition is halted, its records are not all stored",
     "daemon: this topic does not exist, or may not be seen",
     "dispatcher: a handler got round the daemon's transaction; what its calls wrote may be committed "
     "without being recorded as done, and is then written again",
-    "dispatcher: an event was in hand at too many unclean ends, it is dead",
+    "dispatcher: an event was in hand at handlers[].max_crashes unclean ends, it is dead; `inboxd dead "
+    "show` with its event_id has it, `inboxd dead replay` gives it back",
+    "dispatcher: no thread for a worker, it is tried again",
     "dispatcher: the database failed, trying again",
     "dispatcher: the handler is stopped, too many of its calls never returned",
+    "dispatcher: what became of a COMMIT is not known yet",
     "ingest: the database refuses the batch as bad data, but not for single records of it; it is tried "
     "again",
     "ingest: the database refuses the batch; nothing is lost, it is tried again",
