@@ -2,9 +2,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <new>
 #include <thread>
 
-#include "inbox/connection_access.hpp"
+#include "inbox/migrations.hpp"
 #include "integration/support/inbox.hpp"
 #include "support/environment.hpp"
 #include "support/pgbouncer.hpp"
@@ -365,14 +366,24 @@ TEST_CASE("behind a pooler that lets us set nothing such transactions are refuse
 TEST_CASE(
     "where memory is short in the middle of a transaction its end is in doubt, and the session is not used again") {
   Inbox inbox;
-  const auto shard = inbox.add_shard("orders");
-  const int generation = inbox.connection().generation();
-  const auto failure =
-      failure_of([&] { inbox.connection().access().transaction([](auto&) -> bool { throw std::bad_alloc{}; }); });
+  auto settings = inbox.settings();
+  settings.schema += "_other";
+  const auto connection = inbox.connect(settings);
+  const auto failure = failure_of([&] {
+    static_cast<void>(
+        inbox::migrate(*connection, settings.schema, [](const inbox::Migration&) { throw std::bad_alloc{}; }));
+  });
   CHECK(failure.fault == Fault::in_doubt);
-  CHECK_FALSE(inbox.connection().is_open());
-  Batch batch{inbox};
-  batch.at(shard, 0).events(1);
-  CHECK(store_at_last(batch, inbox.connection()).stored == 1);
-  CHECK(inbox.connection().generation() > generation);
+  CHECK(failure.message == "no error of the database: std::bad_alloc");
+  CHECK_FALSE(connection->is_open());
+  const int generation = connection->generation();
+  wait_until("the slot works again", [&] {
+    try {
+      return inbox::migration_state(*connection, settings.schema).applied == 0;
+    } catch (...) {
+      CHECK(inbox::describe(std::current_exception()).fault == Fault::reconnect);
+      return false;
+    }
+  });
+  CHECK(connection->generation() > generation);
 }
