@@ -29,9 +29,10 @@ const Made& made() {
   return once;
 }
 
-/// A machine with what the daemon's package depends on, and a topic and schema for its service.
+/// A machine with what the daemon's package depends on, a bus as most have (systemd-run waits by it), and a topic and
+/// schema for its service.
 struct Site {
-  Site() : machine{with_certificates(dependencies_of(made().older.daemon))} {
+  Site() : machine{with_the_usual(dependencies_of(made().older.daemon))} {
     stage.config.handlers[0].plugin = "log";
     stage.config.handlers[0].settings.clear();
     stage.migrate();  // before the file has a credential, which only the unit is given
@@ -40,8 +41,8 @@ struct Site {
         "listen: '127.0.0.1:" + std::to_string(port) + "', token: {credential: admin-token}";
   }
 
-  static std::vector<std::string> with_certificates(std::vector<std::string> packages) {
-    packages.push_back("ca-certificates");
+  static std::vector<std::string> with_the_usual(std::vector<std::string> packages) {
+    packages.insert(packages.end(), {"ca-certificates", "dbus"});
     return packages;
   }
 
