@@ -70,7 +70,6 @@ void Chunk::deliver(std::vector<plugin::Delivered>& to) const {
 
 void Chunk::end_call(std::vector<plugin::Verdict> verdicts, std::chrono::milliseconds duration, Cancelled cancelled) {
   std::size_t said = 0;
-  bool behind_first = cancelled == Cancelled::is_an_interruption;
   each_part(begin_, end_, [&](std::size_t number, std::size_t first, std::size_t end) {
     for (std::size_t i = first; i < end; ++i, ++said) {
       if (said >= verdicts.size()) {
@@ -78,9 +77,9 @@ void Chunk::end_call(std::vector<plugin::Verdict> verdicts, std::chrono::millise
                                     "the handler returned no verdict for the event"};
         marks_.push_back({number, {i, none, duration}, false});
       } else if (verdicts[said].kind != plugin::Verdict::Kind::done) {
-        const bool is_cancelled = verdicts[said].error_class == cancelled_class;
-        marks_.push_back({number, {i, to_settle(verdicts[said]), duration}, is_cancelled && behind_first});
-        behind_first = behind_first || is_cancelled;
+        const bool interrupted =
+            cancelled == Cancelled::is_an_interruption && verdicts[said].error_class == cancelled_class;
+        marks_.push_back({number, {i, to_settle(verdicts[said]), duration}, interrupted});
       }
     }
   });

@@ -23,10 +23,9 @@ class Chunk {
   void deliver(std::vector<plugin::Delivered>& to) const;
   std::size_t call_size() const;
 
-  /// Which verdicts of the class `cancelled` count as interrupted: all, or all but the first, which may be what the
-  /// call hung at. The plugin room gives it in place of a handler that was cancelled before it came to an event, and a
-  /// handler that knows its contract gives it itself.
-  enum class Cancelled { first_is_a_failure, is_an_interruption };
+  /// Which verdicts count as interrupted: none, or those of the class `cancelled`, which the plugin room gives in place
+  /// of a handler that was cancelled before it came to an event, and a handler that knows its contract gives itself.
+  enum class Cancelled { is_a_failure, is_an_interruption };
   /// The call's verdicts, one for each event; missing ones are failures.
   void end_call(std::vector<plugin::Verdict> verdicts, std::chrono::milliseconds duration, Cancelled cancelled);
   /// The call did not come back: all its events failed like that.

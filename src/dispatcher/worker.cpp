@@ -113,7 +113,7 @@ bool Worker::end_call(Clock::duration duration) {
   if (abandoned_) return false;
   calling_ = false;
   chunk_.end_call(std::move(verdicts_), rounded(duration),
-                  share_->cancelled ? Chunk::Cancelled::is_an_interruption : Chunk::Cancelled::first_is_a_failure);
+                  share_->cancelled ? Chunk::Cancelled::is_an_interruption : Chunk::Cancelled::is_a_failure);
   return true;
 }
 

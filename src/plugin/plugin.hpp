@@ -29,7 +29,7 @@ struct Delivered {
 
 /// What a handler said of one event. Where it said nothing or nonsense this room says it, as a retry of the error class
 /// `no-verdict`, `cancelled` (no verdict, and the call was cancelled or past its deadline: the handler did not get to
-/// the event; a failure of the first such event alone, at shutdown of none), `bad-verdict` or `exception`.
+/// the event; no failure at shutdown), `bad-verdict` or `exception`.
 struct Verdict {
   enum class Kind { done, retry, dead };
   Kind kind = Kind::done;

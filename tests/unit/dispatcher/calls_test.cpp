@@ -90,29 +90,6 @@ TEST_CASE("a cancelled call does not cancel the next one") {
   CHECK(cancelled == 0);
 }
 
-TEST_CASE("events behind one that hangs until its deadline are not charged for it") {
-  House house{{}, [] {
-                auto limits = House::quick();
-                limits.watch.grace = seconds{600};
-                return limits;
-              }()};
-  auto settings = House::handler(1, 20);
-  settings.deadline = milliseconds{5};
-  // As the plugin room has it: one hangs and knows it, those behind it are told to be cancelled.
-  house.run(
-      [](const Delivered& each, const plugin::Cancellation& cancellation) {
-        if (cancellation.requested) return retry("cancelled");
-        if (each.event->offset != 3) return Verdict{};
-        while (!cancellation.requested) std::this_thread::yield();
-        return retry("timeout");
-      },
-      settings);
-  REQUIRE(house.caught_up());
-  REQUIRE(house.give(lease_of(offsets_from(0, 20))));
-  REQUIRE(eventually([&] { return house.settler.counters().done == 18; }));
-  CHECK(eventually([&] { return house.settler.counters().retried == 2; }));  // itself, and the first behind it
-}
-
 TEST_CASE("a handler whose calls never return is stopped, gives back what it has, and goes on when they do") {
   const auto door = std::make_shared<Door>();
   House house;

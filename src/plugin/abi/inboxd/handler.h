@@ -153,8 +153,7 @@ typedef struct inboxd_verdict {
 /* Error classes of the daemon's own, all of them retried:
  *   no-verdict   `handle` returned without a verdict for the event
  *   cancelled    the same, after the call was cancelled: the handler did not get to the event. A handler may say it,
- *                too. For all such events of a call but the first, and where the daemon is stopping for all, it is no
- *                failure: the event comes again, no attempt is counted
+ *                too. Where the daemon is stopping it is no failure: the event is given back, no attempt is counted
  *   bad-verdict  a verdict that makes no sense: unknown outcome, absurd delay, short struct
  *   exception    an exception left the handler */
 
