@@ -11,7 +11,8 @@ namespace inboxd::dispatcher {
 /// A suspect that has few chances left gets them alone in this process, so that no crash of another's doing makes it
 /// dead: all handlers put aside what no worker has begun and take nothing more; when the calls under way have ended it
 /// is claimed, and the others go on when it has left. Calls that take long are not waited for without end, nor do all
-/// wait for it so long. The claimer's thread.
+/// wait for it so long; and after one suspect the others' work goes on for ten times as long, before the next has its
+/// turn. The claimer's thread.
 class Aside final {
  public:
   using Clock = std::chrono::steady_clock;
@@ -26,6 +27,8 @@ class Aside final {
   explicit Aside(Limits limits) : limits_{limits} {}
 
   bool is_on() const { return handler_id_ != 0; }
+  /// It was on a moment ago: suspects with few chances are to be passed over.
+  bool is_resting(Clock::time_point now) const { return now < rest_until_; }
   void begin(std::int32_t handler_id, const Handlers& hands, Clock::time_point now);
   /// Once, when it is time: the handler whose suspect is to be claimed.
   std::shared_ptr<InHand> turn(const Handlers& hands, Clock::time_point now);
@@ -38,6 +41,8 @@ class Aside final {
   std::int32_t handler_id_ = 0;
   bool had_its_turn_ = false;
   Clock::time_point until_{};
+  Clock::time_point began_{};
+  Clock::time_point rest_until_{};
 };
 
 }  // namespace inboxd::dispatcher

@@ -302,7 +302,11 @@ bool Claimer::claim(InHand& hand, Duty& duty) {
   // bring suspects, and only this thread claims.
   duty.passed_suspects = !takes_suspects_ || shared_->suspects > 0;
   if (duty.passed_suspects) request.claims_to = inbox::suspected_after - 1;
-  if (aside_.is_on()) request.claims_from = last_chances_after(wish->max_crashes);
+  if (aside_.is_on()) {
+    request.claims_from = last_chances_after(wish->max_crashes);
+  } else if (aside_.is_resting(asked)) {
+    request.claims_to = std::min(request.claims_to, last_chances_after(wish->max_crashes) - 1);
+  }
   request.fence = base::random_fence();
   auto answer = deliveries_->claim(request);
   if (!worked(answer)) {

@@ -178,4 +178,40 @@ TEST_CASE("neither calls that take long nor a suspect that does keep all waiting
   CHECK(eventually([&] { return house.database.done() == 3; }));
 }
 
+TEST_CASE("after a suspect had its chance alone, others are passed over for ten times as long as it took") {
+  Aside aside{{}};
+  const auto begin = Aside::Clock::now();
+  CHECK_FALSE(aside.is_resting(begin));
+  aside.begin(7, {}, begin);
+  const auto end = begin + seconds{2};
+  CHECK(aside.turn({}, end) == nullptr);
+  aside.review({}, false, end);
+  CHECK_FALSE(aside.is_on());
+  CHECK(aside.is_resting(end + seconds{19}));
+  CHECK_FALSE(aside.is_resting(end + seconds{20}));
+}
+
+TEST_CASE("a suspect whose chance comes after another's stops nobody until then") {
+  auto limits = House::quick();
+  limits.claimer.aside.emptying = seconds{1};
+  Beside beside{limits};
+  House& house = beside.house;
+  // The other handler's call keeps the first from being alone, so it took a second, and ten are the others'.
+  REQUIRE(eventually([&] { return beside.at_suspect->inside == 1; }));
+  auto next = lease_after(few_chances, 4);
+  {
+    const std::lock_guard lock{house.database.mutex};
+    house.database.kept.emplace(4, next);
+  }
+  house.database.add(std::move(next));
+  beside.at_suspect->unlock();
+  REQUIRE(eventually([&] { return house.database.done() == 1; }));
+  house.dispatcher.born_due(7);
+  house.database.add(lease_of({3}, 3, 0, 8));
+  house.dispatcher.born_due(8);
+  beside.at_other->unlock();
+  CHECK(eventually([&] { return house.database.done() == 3; }));
+  CHECK(beside.gave_back_suspect());  // the first alone: nobody has been stopped for the next
+}
+
 }  // namespace inboxd::dispatcher
