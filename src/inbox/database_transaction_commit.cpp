@@ -100,6 +100,7 @@ CommitEnd DatabaseTransaction::commit(const std::vector<Settlement>& settlements
     const DatabaseFailure failure = inbox::describe_any(std::current_exception());
     forget_transaction();
     if (failure.fault == Fault::in_doubt) return resolve(settlements);
+    connection_.close();  // what was not sent may have left its transaction open, with the handler's writes
     end.kind = CommitEnd::Kind::repeat;
     end.error = error_of(failure);
   }
