@@ -382,7 +382,7 @@ void Ingester::check_positions(std::uint64_t revocations) {
     }
   } catch (...) {
     context_.log.debug("consumer: positions could not be compared",
-                       {{"error", inbox::describe(std::current_exception()).message}});
+                       {{"error", inbox::describe_any(std::current_exception()).message}});
   }
 }
 
