@@ -1,0 +1,115 @@
+// What claims and settles cost where much lies about.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+
+#include "integration/support/inbox.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+
+TEST_CASE("an old snapshot that keeps vacuum away makes neither claims nor settles dear") {
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  const auto shard = inbox.add_shard("orders");
+  std::int64_t next = 0;
+  const auto owe = [&](int events) {  // in deliveries of one event each: the dearest case
+    Batch batch{inbox};
+    batch.at(shard, next).events(events);
+    for (int i = 0; i < events; ++i) {
+      batch.get().runs.push_back({handler, shard, event::OffsetSet{{next + i, next + i + 1}}, milliseconds{0}});
+    }
+    batch.store(inbox.connection());
+    next += events;
+  };
+  std::optional<event::Microseconds> low_water;  // nobody else writes here: it may move at once
+  const auto work_off = [&](inbox::Connection& connection, int retried) {
+    const auto reading = inbox::read_due(connection, handler, low_water);
+    low_water = reading.earliest.value_or(reading.now);
+    inbox::ClaimRequest request;
+    request.handler_id = handler;
+    request.owner = inbox.owner;
+    request.lease = milliseconds{1};  // what is dead lies in the past at once: the worst for the index
+    request.events = 1'000'000;
+    request.rows = 1000;
+    request.not_before = low_water;
+    const auto claimed = inbox::claim(connection, request);
+    std::vector<inbox::Settlement> settlements;
+    for (const auto& run : claimed.runs) {
+      settlements.push_back(all_done(run));
+      if (retried-- <= 0) continue;
+      settlements.back().done = {};
+      settlements.back().retries = {{run.pending, milliseconds{0}, "no"}};
+    }
+    std::vector<inbox::LeaseKey> keys;
+    for (const auto& run : claimed.runs) keys.push_back(run.key);
+    CHECK(inbox::renew(connection, inbox.owner, keys, milliseconds{1}) == static_cast<std::int64_t>(keys.size()));
+    CHECK(inbox::settle(connection, inbox.owner, settlements).empty());
+    return static_cast<int>(claimed.runs.size());
+  };
+  // Blocks of table delivery and its indexes that ten events read on a connection of their own, whose end makes its
+  // statistics seen.
+  const auto blocks_of_ten = [&] {
+    const std::string sql =
+        "select heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read from "
+        "pg_statio_user_tables where relid = 'inbox.delivery'::regclass";
+    owe(10);
+    inbox.connection().close();
+    inbox.database().session().close();
+    wait_until("no other statistics are to come", [&] {
+      return inbox.database().number(
+                 "select count(*) from pg_stat_activity where application_name like 'inboxd%' and "
+                 "query like '%' || $1 || '%'",
+                 {inbox.database().schema()}) == 0;
+    });
+    const auto before = inbox.database().number(sql);
+    const auto connection = inbox.connect();
+    CHECK(work_off(*connection, 5) == 10);
+    CHECK(work_off(*connection, 0) == 5);
+    connection->close();
+    std::int64_t after = before;
+    wait_until("the statistics are seen", [&] { return (after = inbox.database().number(sql)) > before; });
+    return after - before;
+  };
+
+  const auto fresh = blocks_of_ten();
+  Session pinned{inbox.database().url(), inbox.database().schema()};
+  pinned.run("begin isolation level repeatable read; select count(*) from inbox.event");
+  for (int i = 0; i < 10; ++i) {
+    owe(500);
+    CHECK(work_off(inbox.connection(), 100) == 500);
+    CHECK(work_off(inbox.connection(), 0) == 100);
+  }
+  inbox.database().run("vacuum analyze inbox.delivery");  // sees a table of nothing but dead rows
+  const auto pinned_down = blocks_of_ten();
+  WARN("blocks of table delivery read to work off 10 events: " << fresh << " fresh, " << pinned_down
+                                                               << " over 6000 dead rows that an old snapshot keeps");
+  CHECK(pinned_down < 2 * fresh);
+
+  const auto culprit = inbox::find_oldest_transaction(inbox.connection());
+  REQUIRE(culprit.has_value());
+  CHECK(culprit->process_id > 0);
+}
+
+TEST_CASE("hundreds of thousands of rows that a lost instance had leased are taken in bounded bites") {
+  Inbox inbox;
+  const auto handler = std::to_string(inbox.add_handler("receipt"));
+  const auto shard = std::to_string(inbox.add_shard("orders"));
+  inbox.database().run(
+      "insert into inbox.delivery (handler_id, shard_id, pending, events, claims, fence, owner, due_at, received_from, "
+      "received_to) select $1::int, $2::int, int8multirange(int8range(i, i + 1)), 1, 1, 7, $3::uuid, "
+      "clock_timestamp() - interval '1 s', now(), now() from generate_series(0, 299999) i",
+      {handler, shard, base::random_uuid().text()});
+  std::chrono::steady_clock::duration longest{};
+  for (int bite = 0; bite < 10; ++bite) {
+    const auto began = std::chrono::steady_clock::now();
+    CHECK(inbox.database().text("select count(*) || ' ' || sum(events) from inbox.claim($1::int, $2::uuid, 8, '1 min', "
+                                "1000, 100, '-infinity')",
+                                {handler, inbox.owner.text()}) == "100 100");
+    longest = std::max(longest, std::chrono::steady_clock::now() - began);
+  }
+  WARN("100 of 300000 rows taken in at most " << std::chrono::duration_cast<milliseconds>(longest).count() << " ms");
+  CHECK(longest < std::chrono::seconds{2});
+  CHECK(inbox.database().number("select count(*) from inbox.delivery where owner = $1::uuid", {inbox.owner.text()}) ==
+        1000);
+}
