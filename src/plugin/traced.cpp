@@ -32,9 +32,9 @@ std::string_view name_of(Verdict::Kind kind) {
 }
 
 void describe(const Verdict& verdict, Span& span) {
-  span.attributes.emplace_back("inboxd.outcome", std::string{name_of(verdict.kind)});
+  span.outcome = name_of(verdict.kind);
   if (verdict.kind == Verdict::Kind::done) return;
-  span.attributes.emplace_back("error.type", verdict.error_class.empty() ? "_OTHER" : verdict.error_class);
+  span.error_type = verdict.error_class.empty() ? "_OTHER" : verdict.error_class;
   span.failure = verdict.message;
 }
 
@@ -43,7 +43,7 @@ class Spans final : public Aftermath {
  public:
   explicit Spans(std::shared_ptr<trace::Tracer> tracer) : tracer_{std::move(tracer)} {}
   ~Spans() override {
-    for (Made& one : made_) one.span.attributes.emplace_back("inboxd.outcome", "undone");
+    for (Made& one : made_) one.span.outcome = "undone";
     send();
   }
 

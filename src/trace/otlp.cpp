@@ -16,15 +16,55 @@ void add_time(std::string& out, Span::Time time) {
   out.append("\"").append(std::to_string(since.count())).append("\"");
 }
 
-void add(std::string& out, const Span::Attribute& attribute) {
-  out.append(R"({"key":")").append(attribute.first).append(R"(","value":{)");  // a constant: nothing to escape
-  if (const auto* const text = std::get_if<std::string>(&attribute.second)) {
-    out.append(R"("stringValue":)").append(json_quote(*text));
-  } else {
-    const std::string number = std::to_string(std::get<std::int64_t>(attribute.second));
-    out.append(R"("intValue":")").append(number).append("\"");
+/// An object's attributes, one behind the other. A key is a constant of this program: nothing to escape.
+class Attributes final {
+ public:
+  explicit Attributes(std::string& out) : out_{out} { out_.append(R"("attributes":[)"); }
+  ~Attributes() { out_.append("]"); }
+  Attributes(const Attributes&) = delete;
+  Attributes& operator=(const Attributes&) = delete;
+
+  void text(std::string_view key, std::string_view value) {
+    begin(key);
+    out_.append(R"("stringValue":)").append(json_quote(value)).append("}}");
   }
-  out.append("}}");
+  void text_if_any(std::string_view key, std::string_view value) {
+    if (!value.empty()) text(key, value);
+  }
+  void number(std::string_view key, std::int64_t value) {
+    begin(key);
+    out_.append(R"("intValue":")").append(std::to_string(value)).append("\"}}");
+  }
+
+ private:
+  void begin(std::string_view key) {
+    if (!is_first_) out_.append(",");
+    is_first_ = false;
+    out_.append(R"({"key":")").append(key).append(R"(","value":{)");
+  }
+
+  std::string& out_;
+  bool is_first_ = true;
+};
+
+/// The names are those of OpenTelemetry's conventions for messaging, where those have one.
+void add_attributes(std::string& out, const Span& span) {
+  const bool is_handle = span.step == Span::Step::handle;
+  Attributes attributes{out};
+  attributes.text("messaging.system", "kafka");
+  attributes.text("messaging.operation.name", is_handle ? "handle" : "ingest");
+  attributes.text("messaging.operation.type", is_handle ? "process" : "receive");
+  attributes.text("messaging.destination.name", span.topic);
+  attributes.text("messaging.destination.partition.id", std::to_string(span.partition));
+  attributes.number("messaging.kafka.offset", span.offset);
+  attributes.text("messaging.message.id", span.event_id.text());
+  attributes.text_if_any("messaging.consumer.group.name", span.group);
+  attributes.text_if_any("inboxd.event_type", span.event_type);
+  if (!is_handle) return;
+  attributes.text("inboxd.handler", span.handler);
+  attributes.number("inboxd.attempt", span.attempt);
+  attributes.text_if_any("inboxd.outcome", span.outcome);
+  attributes.text_if_any("error.type", span.error_type);
 }
 
 void add_place(std::string& out, const TraceId& trace, const SpanId& span) {
@@ -35,17 +75,13 @@ void add(std::string& out, const Span& span) {
   out.append("{");
   add_place(out, span.trace, span.id);
   if (span.parent) out.append(R"(,"parentSpanId":")").append(hex_of(*span.parent)).append("\"");
-  out.append(R"(,"name":)").append(json_quote(span.name)).append(R"(,"kind":)").append(kind_consumer);
+  out.append(R"(,"name":)").append(json_quote(name_of(span))).append(R"(,"kind":)").append(kind_consumer);
   out.append(R"(,"startTimeUnixNano":)");
   add_time(out, span.begin);
   out.append(R"(,"endTimeUnixNano":)");
   add_time(out, span.end);
-  out.append(R"(,"attributes":[)");
-  for (std::size_t i = 0; i < span.attributes.size(); ++i) {
-    if (i > 0) out.append(",");
-    add(out, span.attributes[i]);
-  }
-  out.append("]");
+  out.append(",");
+  add_attributes(out, span);
   if (span.link) {
     out.append(R"(,"links":[{)");
     add_place(out, span.link->trace, span.link->span);
@@ -55,18 +91,25 @@ void add(std::string& out, const Span& span) {
   out.append("}");
 }
 
+void add_resource(std::string& out, const Resource& resource) {
+  Attributes attributes{out};
+  attributes.text("service.name", resource.service);
+  attributes.text("service.instance.id", resource.instance);
+  attributes.text("service.version", resource.version);
+}
+
 }  // namespace
+
+std::string name_of(const Span& span) {
+  return span.step == Span::Step::handle ? "handle " + span.handler : "ingest " + span.topic;
+}
 
 std::string otlp_json(const Resource& resource, const std::vector<Span>& spans) {
   std::string out;
   out.reserve((spans.size() + 1) * usual_size);
-  out.append(R"({"resourceSpans":[{"resource":{"attributes":[)");
-  add(out, Span::Attribute{"service.name", resource.service});
-  out.append(",");
-  add(out, Span::Attribute{"service.instance.id", resource.instance});
-  out.append(",");
-  add(out, Span::Attribute{"service.version", resource.version});
-  out.append(R"(]},"scopeSpans":[{"scope":{"name":"inboxd","version":)").append(json_quote(resource.version));
+  out.append(R"({"resourceSpans":[{"resource":{)");
+  add_resource(out, resource);
+  out.append(R"(},"scopeSpans":[{"scope":{"name":"inboxd","version":)").append(json_quote(resource.version));
   out.append(R"(},"spans":[)");
   for (std::size_t i = 0; i < spans.size(); ++i) {
     if (i > 0) out.append(",");

@@ -4,30 +4,43 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <variant>
 #include <vector>
 
+#include "base/uuid.hpp"
 #include "trace/context.hpp"
 
 namespace inboxd::trace {
 
-/// Something that took time, as OpenTelemetry sees it. A value.
+/// A step on an event's way that took time, as OpenTelemetry sees it. A value and a small one, since thousands may wait
+/// for the collector: what it is called and its attributes are put into words when it is sent.
 struct Span {
   using Time = std::chrono::system_clock::time_point;
-  /// A key is a constant of this program.
-  using Attribute = std::pair<std::string_view, std::variant<std::string, std::int64_t>>;
+  enum class Step : std::uint8_t { ingest, handle };
 
   TraceId trace{};
   SpanId id{};
   std::optional<SpanId> parent;
   std::optional<Context> link;
-  std::string name;  ///< a verb and what it was done to, few of them: `handle receipt`
+  Step step = Step::ingest;
   Time begin;
   Time end;
-  std::vector<Attribute> attributes;
+
+  base::Uuid event_id;
+  std::string event_type;  ///< empty: it has none
+  std::string topic;
+  std::int32_t partition = 0;
+  std::int64_t offset = 0;
+  std::string group;  ///< of consumers; may be empty
+
+  std::string handler;                 ///< of step `handle`, as the following
+  std::int32_t attempt = 0;            ///< 1 is the first
+  std::string_view outcome;            ///< a constant of this program; empty: not known
+  std::string error_type;              ///< empty: it did not fail
   std::optional<std::string> failure;  ///< why it failed, where it did
 };
+
+/// A verb and what it was done to, few of them: `handle receipt`.
+std::string name_of(const Span& span);
 
 /// Who sends spans, said with each load of them.
 struct Resource {

@@ -10,9 +10,6 @@
 namespace inboxd::trace {
 namespace {
 
-/// Of a span, the outcome and its error among them: they are made in one piece of memory.
-constexpr std::size_t most_attributes = 13;
-
 /// Spreads what differs in a few bits over all of them (the finalizer of splitmix64). Done for each event that is
 /// looked at, so it is arithmetic and no digest; nobody's secrets hang on it.
 std::uint64_t mix(std::uint64_t bits) {
@@ -45,20 +42,16 @@ bool is_drawn(const event::Event& event, double share) {
   return static_cast<double>(mixed_id(event.event_id) >> 32) < share * 4'294'967'296.0;
 }
 
-std::vector<Span::Attribute> attributes_of(const event::Event& event, const Origin& origin, const char* operation,
-                                           const char* type) {
-  std::vector<Span::Attribute> out;
-  out.reserve(most_attributes);
-  const auto add = [&](std::string_view key, auto value) { out.emplace_back(key, std::move(value)); };
-  add("messaging.system", std::string{"kafka"});
-  add("messaging.operation.name", std::string{operation});
-  add("messaging.operation.type", std::string{type});
-  add("messaging.destination.name", std::string{origin.topic});
-  add("messaging.destination.partition.id", std::to_string(origin.partition));
-  add("messaging.kafka.offset", event.offset);
-  add("messaging.message.id", event.event_id.text());
-  if (!origin.group.empty()) add("messaging.consumer.group.name", std::string{origin.group});
-  if (!event.event_type.empty()) add("inboxd.event_type", std::string{event.event_type});
+Span span_of(const Trail& trail, Span::Step step, const event::Event& event, const Origin& origin) {
+  Span out;
+  out.trace = trail.trace;
+  out.step = step;
+  out.event_id = event.event_id;
+  out.event_type = event.event_type;
+  out.topic = origin.topic;
+  out.partition = origin.partition;
+  out.offset = event.offset;
+  out.group = origin.group;
   return out;
 }
 
@@ -76,26 +69,20 @@ std::optional<Trail> trail_of(const event::Event& event, const config::Tracing& 
 }
 
 Span ingest_span(const Trail& trail, const event::Event& event, const Origin& origin, const config::Tracing& settings) {
-  Span out;
-  out.trace = trail.trace;
+  Span out = span_of(trail, Span::Step::ingest, event, origin);
   out.id = trail.ingest;
   if (trail.producer && settings.relation == config::TraceRelation::parent) out.parent = trail.producer->span;
   if (trail.producer && settings.relation == config::TraceRelation::link) out.link = trail.producer;
-  out.name = "ingest " + std::string{origin.topic};
-  out.attributes = attributes_of(event, origin, "ingest", "receive");
   return out;
 }
 
 Span handle_span(const Trail& trail, const SpanId& id, const event::Event& event, const Origin& origin,
                  std::string_view handler, std::int32_t attempt) {
-  Span out;
-  out.trace = trail.trace;
+  Span out = span_of(trail, Span::Step::handle, event, origin);
   out.id = id;
   out.parent = trail.ingest;
-  out.name = "handle " + std::string{handler};
-  out.attributes = attributes_of(event, origin, "handle", "process");
-  out.attributes.emplace_back("inboxd.handler", std::string{handler});
-  out.attributes.emplace_back("inboxd.attempt", std::int64_t{attempt});
+  out.handler = handler;
+  out.attempt = attempt;
   return out;
 }
 

@@ -24,7 +24,8 @@ std::vector<Span> spans(int count) {
   for (Span& span : out) {
     span.trace = {1};
     span.id = random_span_id();
-    span.name = "handle test";
+    span.step = Span::Step::handle;
+    span.handler = "test";
   }
   return out;
 }
