@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -48,10 +49,20 @@ void write_configuration(const files::path& file, const Options& options, const 
   }
 }
 
+/// Returns once the program is its own: until then the process has the benchmark's memory.
 pid_t start(const files::path& log, const std::vector<std::string>& arguments) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error{"no pipe can be made"};
   const pid_t process = fork();
-  if (process < 0) throw std::runtime_error{"no process can be started"};
-  if (process > 0) return process;
+  if (process != 0) {
+    close(ends[1]);
+    char nothing = 0;
+    while (process > 0 && read(ends[0], &nothing, 1) < 0 && errno == EINTR) {
+    }
+    close(ends[0]);
+    if (process < 0) throw std::runtime_error{"no process can be started"};
+    return process;
+  }
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // a benchmark that is stopped leaves nothing running
   const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   dup2(file, STDOUT_FILENO);
@@ -96,11 +107,12 @@ Daemon::~Daemon() {
 
 bool Daemon::reap(bool block) {
   if (process_ <= 0) return true;
+  // Not the rusage's: that counts the benchmark's own memory, which the process had before it became the program.
+  peak_memory_ = std::max(peak_memory_, bench::peak_memory(process_));
   rusage usage{};
   const pid_t ended = wait4(process_, &status_, block ? 0 : WNOHANG, &usage);
   if (ended != process_) return false;
   cpu_seconds_ = seconds(usage.ru_utime) + seconds(usage.ru_stime);
-  peak_memory_ = std::max<std::int64_t>(peak_memory_, usage.ru_maxrss * 1024);
   process_ = 0;
   return true;
 }
