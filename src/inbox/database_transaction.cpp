@@ -71,7 +71,7 @@ DatabaseTransaction::Sent DatabaseTransaction::send(Effect effect, milliseconds 
       if (cut_) throw pqxx::broken_connection{"the call was given up"};
     }
     Pipeline pipeline{access_.raw};
-    for (const std::string& text : std::exchange(pending_, {})) pipeline.run(text);
+    for (const std::string& text : savepoints_.take_pending()) pipeline.run(text);
     if (opens) add_opening(pipeline);
     sent.own = pipeline.size();
     add(pipeline);
@@ -101,11 +101,7 @@ void DatabaseTransaction::add_opening(Pipeline& pipeline) {
     timeout_ms_ = left;
   }
   add_forgetting(pipeline, cache_.take_disowned());
-  for (Point& point : points_) {
-    if (point.sent) continue;
-    pipeline.run("savepoint s" + std::to_string(point.number));
-    point.sent = true;
-  }
+  for (const std::string& text : savepoints_.take_new()) pipeline.run(text);
 }
 
 /// A statement of the daemon's own. Returns the index of its result.
@@ -146,14 +142,12 @@ const PGresult* DatabaseTransaction::first_failure(const std::vector<Result>& re
 // ---- calls
 
 void DatabaseTransaction::begin_call(CallFrame frame) {
-  if (call_point_ > 0) release(std::exchange(call_point_, 0));  // what the call before wrote stays
+  savepoints_.begin_call(frame.alone, failed_);
   frame_ = std::move(frame);
   call_began_ = Clock::now();
   failed_ = over_ = must_repeat_ = ran_ = lingers_ = lost_in_statement_ = was_cut_off_ = waited_long_ = false;
   first_error_.reset();
   misdeed_.reset();
-  call_point_ = frame_.alone ? 0 : savepoint();
-  first_point_ = next_point_ + 1;
 }
 
 CallEnd DatabaseTransaction::end_call() {
@@ -170,21 +164,16 @@ CallEnd DatabaseTransaction::end_call() {
   end.was_cut_off = was_cut_off_;
   if (failed_ || must_repeat_) end.unresolved = first_error_;
   end.misdeed = misdeed_;
-  // What the handler left of its savepoints. The call's own stays until it is known that the call is kept.
-  const auto left =
-      std::find_if(points_.begin(), points_.end(), [&](const Point& p) { return p.number >= first_point_; });
-  if (left != points_.end() && !failed_ && !must_repeat_) release(left->number);
+  if (!failed_ && !must_repeat_) savepoints_.release_handlers();
   return end;
 }
 
 void DatabaseTransaction::undo_call() {
-  if (call_point_ > 0) {
-    undo_to(std::exchange(call_point_, 0));
+  if (savepoints_.undo_call()) {
+    forget_failure();
     return;
   }
-  points_.clear();
-  pending_.clear();
-  if (begun_) pending_.push_back("rollback");
+  savepoints_.forget(begun_ ? "rollback" : "");
   begun_ = failed_ = false;
   run_.clear();
 }
@@ -196,49 +185,28 @@ HandlerSql::State DatabaseTransaction::state() const {
 
 // ---- savepoints
 
-std::int32_t DatabaseTransaction::savepoint() {
-  points_.push_back({++next_point_, false, failed_});
-  return next_point_;
-}
+std::int32_t DatabaseTransaction::savepoint() { return savepoints_.set(failed_); }
 
 /// Numbers from before the call are not the handler's.
 void DatabaseTransaction::release_savepoint(std::int32_t number) {
-  if (number >= first_point_) release(number);
+  if (savepoints_.is_handlers(number)) savepoints_.release(number, failed_);
 }
 
 void DatabaseTransaction::rollback_to(std::int32_t number) {
-  if (number >= first_point_) undo_to(number);
+  if (savepoints_.is_handlers(number) && savepoints_.undo(number)) forget_failure();
 }
 
-void DatabaseTransaction::release(std::int32_t number) {
-  const auto at = std::find_if(points_.begin(), points_.end(), [&](const Point& p) { return p.number == number; });
-  if (at == points_.end()) return;
-  if (at->sent && !failed_) pending_.push_back("release savepoint s" + std::to_string(number));
-  points_.erase(at, points_.end());
-}
-
-void DatabaseTransaction::undo_to(std::int32_t number) {
-  const auto at = std::find_if(points_.begin(), points_.end(), [&](const Point& p) { return p.number == number; });
-  if (at == points_.end()) return;
-  if (at->sent) {
-    pending_.push_back("rollback to savepoint s" + std::to_string(number));
-    pending_.push_back("release savepoint s" + std::to_string(number));
-  }
-  if (!at->set_after_failure) {
-    failed_ = false;
-    first_error_.reset();
-  }
-  points_.erase(at, points_.end());
+void DatabaseTransaction::forget_failure() {
+  failed_ = false;
+  first_error_.reset();
 }
 
 // ---- the end
 
 void DatabaseTransaction::forget_transaction() {
   begun_ = failed_ = over_ = must_repeat_ = false;
-  points_.clear();
-  pending_.clear();
+  savepoints_.forget();
   run_.clear();
-  call_point_ = 0;
 }
 
 void DatabaseTransaction::close() noexcept {
@@ -247,7 +215,8 @@ void DatabaseTransaction::close() noexcept {
 }
 
 void DatabaseTransaction::roll_back() {
-  const bool open = (begun_ || !pending_.empty()) && connection_.is_open() && connection_.generation() == generation_;
+  const bool open =
+      (begun_ || savepoints_.has_pending()) && connection_.is_open() && connection_.generation() == generation_;
   forget_transaction();
   if (!open) return;
   try {
@@ -278,37 +247,6 @@ TransactionFactory database_transactions(const config::Database& database, base:
   return [database, owner, &watchdog, &log](const std::string& purpose) -> std::unique_ptr<HandlerTransaction> {
     return std::make_unique<DatabaseTransaction>(database, owner, purpose, watchdog, log);
   };
-}
-
-namespace {
-
-class DatabaseDescriber final : public SqlDescriber {
- public:
-  DatabaseDescriber(const config::Database& settings, Watchdog& watchdog, base::Logger& log)
-      : limit_{settings.deadline}, transaction_{settings, base::Uuid{}, "check", watchdog, log} {}
-
-  std::unique_ptr<SqlResult> describe(const SqlStatement& statement) override {
-    if (is_away_) return nullptr;
-    try {
-      return transaction_.describe(statement, limit_);
-    } catch (...) {
-      inbox::describe(std::current_exception());
-      is_away_ = true;  // asked once: each question would wait for its own
-      return nullptr;
-    }
-  }
-
- private:
-  std::chrono::milliseconds limit_;
-  bool is_away_ = false;
-  DatabaseTransaction transaction_;
-};
-
-}  // namespace
-
-std::unique_ptr<SqlDescriber> database_describer(const config::Database& database, Watchdog& watchdog,
-                                                 base::Logger& log) {
-  return std::make_unique<DatabaseDescriber>(database, watchdog, log);
 }
 
 }  // namespace inboxd::inbox

@@ -12,6 +12,7 @@
 #include "inbox/handler_transaction.hpp"
 #include "inbox/pipeline.hpp"
 #include "inbox/prepared_sql.hpp"
+#include "inbox/savepoints.hpp"
 
 namespace inboxd::inbox {
 
@@ -53,11 +54,6 @@ class DatabaseTransaction final : public HandlerTransaction {
   std::unique_ptr<SqlResult> describe(const SqlStatement& statement, std::chrono::milliseconds limit);
 
  private:
-  struct Point {
-    std::int32_t number = 0;
-    bool sent = false;
-    bool set_after_failure = false;
-  };
   /// What was sent for somebody, and where in the pipeline's results his begin.
   struct Sent {
     std::vector<Result> results;
@@ -76,8 +72,6 @@ class DatabaseTransaction final : public HandlerTransaction {
   std::optional<SqlError> prepare(const SqlStatement& statement, Sight sight);
   bool is_short_of_memory(const SqlError& error, const SqlStatement& statement) const;
   std::optional<SqlError> explain(const SqlStatement& statement, const PreparedSql& prepared);
-  void release(std::int32_t number);
-  void undo_to(std::int32_t number);
   Sent send(Connection::Access::Effect effect, std::chrono::milliseconds limit, bool opens, const Add& add);
   void add_opening(Pipeline& pipeline);
   std::size_t add_daemons(Pipeline& pipeline, const Statement& statement, const WireParameters& parameters);
@@ -107,6 +101,7 @@ class DatabaseTransaction final : public HandlerTransaction {
   Owed still_owed(const std::vector<Settlement>& settlements);
   static CommitEnd end_of(const Owed& owed, const std::vector<Settlement>& settlements);
   void pause(std::chrono::milliseconds wait) const;
+  void forget_failure();
   void forget_transaction();
   bool is_cut() const;
 
@@ -129,14 +124,10 @@ class DatabaseTransaction final : public HandlerTransaction {
   bool waited_long_ = false;        ///< connecting took more of the call's time than it has left
   std::optional<SqlError> first_error_;
   std::optional<std::string> misdeed_;
-  std::vector<Point> points_;
-  std::int32_t next_point_ = 0;
-  std::int32_t call_point_ = 0;       ///< of the call, until it is kept or undone; 0: it has none
-  std::int32_t first_point_ = 1;      ///< the first that is the handler's
-  std::vector<std::string> pending_;  ///< to be sent before the next statement
-  std::int64_t timeout_ms_ = 0;       ///< statement_timeout as it was set
-  bool ran_ = false;                  ///< the call ran a statement
-  bool lingers_ = false;              ///< one that other calls would meet
+  Savepoints savepoints_;
+  std::int64_t timeout_ms_ = 0;  ///< statement_timeout as it was set
+  bool ran_ = false;             ///< the call ran a statement
+  bool lingers_ = false;         ///< one that other calls would meet
 
   bool writes_plain_ = false;  ///< texts of failures, until something is committed: the database refused them
 

@@ -103,10 +103,10 @@ std::unique_ptr<SqlResult> DatabaseTransaction::run(const SqlStatement& statemen
   const std::int32_t before = savepoint();
   auto result = run(statement, events, Sight::trusting);
   if (over_ || !failed_ || result->error->not_run || !may_be_payload(result->error->sqlstate)) {
-    release(before);
+    savepoints_.release(before, failed_);
     return result;
   }
-  undo_to(before);
+  if (savepoints_.undo(before)) forget_failure();
   careful_ = careful_statements;
   return run(statement, events, sight);
 }
