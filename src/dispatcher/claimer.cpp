@@ -288,32 +288,10 @@ bool Claimer::claim(InHand& hand, Duty& duty) {
   const auto asked = Clock::now();
   const auto wish = hand.begin_claim(asked);
   if (!wish) return true;
-  inbox::ClaimRequest request;
-  request.handler_id = hand.handler_id();
-  request.lease = wish->lease;
-  request.events = wish->events;
-  request.bytes = wish->bytes;
-  duty.rows = std::max(duty.rows, limits_.rows_first);
-  request.rows = static_cast<int>(std::min<std::int64_t>(duty.rows, wish->events));
-  request.slice = static_cast<int>(std::min<std::int64_t>(wish->run_events, std::numeric_limits<int>::max()));
-  request.payloads = wish->payloads;
-  request.not_before = duty.low_water.not_before();
-  // What a suspect does to the process must not be charged to another one that was in hand beside it. Only claims
-  // bring suspects, and only this thread claims.
-  duty.passed_suspects = !takes_suspects_ || shared_->suspects > 0;
-  if (duty.passed_suspects) request.claims_to = inbox::suspected_after - 1;
-  if (aside_.is_on()) {
-    request.claims_from = last_chances_after(wish->max_crashes);
-  } else if (aside_.is_resting(asked)) {
-    request.claims_to = std::min(request.claims_to, last_chances_after(wish->max_crashes) - 1);
-  }
-  request.fence = base::random_fence();
+  const inbox::ClaimRequest request = request_for(hand.handler_id(), *wish, duty, asked);
   auto answer = deliveries_->claim(request);
   if (!worked(answer)) {
-    if (is_blocked() && duty.lost_claims.size() < limits_.lost_claims) {
-      if (duty.lost_claims.empty()) duty.first_lost = asked;
-      duty.lost_claims.push_back(request.fence);
-    }
+    note_lost_claim(duty, request.fence, asked);
     hand.claim_failed();
     return false;
   }
@@ -330,6 +308,38 @@ bool Claimer::claim(InHand& hand, Duty& duty) {
   if (!aside_.is_on()) put_aside(hand, duty, wish->max_crashes, runs);
   hand.end_claim(*wish, std::move(runs), asked, more);
   return skip(duty);
+}
+
+inbox::ClaimRequest Claimer::request_for(std::int32_t handler_id, const InHand::Wish& wish, Duty& duty,
+                                         Clock::time_point now) {
+  inbox::ClaimRequest out;
+  out.handler_id = handler_id;
+  out.lease = wish.lease;
+  out.events = wish.events;
+  out.bytes = wish.bytes;
+  duty.rows = std::max(duty.rows, limits_.rows_first);
+  out.rows = static_cast<int>(std::min<std::int64_t>(duty.rows, wish.events));
+  out.slice = static_cast<int>(std::min<std::int64_t>(wish.run_events, std::numeric_limits<int>::max()));
+  out.payloads = wish.payloads;
+  out.not_before = duty.low_water.not_before();
+  // What a suspect does to the process must not be charged to another one that was in hand beside it. Only claims
+  // bring suspects, and only this thread claims.
+  duty.passed_suspects = !takes_suspects_ || shared_->suspects > 0;
+  if (duty.passed_suspects) out.claims_to = inbox::suspected_after - 1;
+  if (aside_.is_on()) {
+    out.claims_from = last_chances_after(wish.max_crashes);
+  } else if (aside_.is_resting(now)) {
+    out.claims_to = std::min(out.claims_to, last_chances_after(wish.max_crashes) - 1);
+  }
+  out.fence = base::random_fence();
+  return out;
+}
+
+/// It may have taken rows although nobody heard of it: they are given back by its fence.
+void Claimer::note_lost_claim(Duty& duty, std::int64_t fence, Clock::time_point asked) {
+  if (!is_blocked() || duty.lost_claims.size() >= limits_.lost_claims) return;
+  if (duty.lost_claims.empty()) duty.first_lost = asked;
+  duty.lost_claims.push_back(fence);
 }
 
 void Claimer::adapt_rows(Duty& duty, int asked, int locked, bool events_reached) {

@@ -101,6 +101,8 @@ class Claimer final {
   bool renew(InHand& hand, const std::vector<std::shared_ptr<settler::Run>>& runs, std::chrono::milliseconds lease);
   bool read_low_water(InHand& hand, Duty& duty);
   bool claim(InHand& hand, Duty& duty);
+  inbox::ClaimRequest request_for(std::int32_t handler_id, const InHand::Wish& wish, Duty& duty, Clock::time_point now);
+  void note_lost_claim(Duty& duty, std::int64_t fence, Clock::time_point asked);
   std::vector<inbox::LeasedRun> without_crashed(InHand& hand, std::int32_t max_crashes,
                                                 std::vector<inbox::LeasedRun> runs);
   void adapt_rows(Duty& duty, int asked, int locked, bool events_reached);

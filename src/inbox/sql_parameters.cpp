@@ -116,18 +116,7 @@ std::optional<SqlError> SqlParameters::add(const SqlValue& value, Oid type) {
         add_text(value.integer != 0 ? "true" : "false");
       return std::nullopt;
     case SqlType::int64:
-      if (type == int8_type) {
-        add_bytes(wire8(value.integer), 1);
-      } else if (type == int4_type) {
-        if (value.integer != static_cast<std::int32_t>(value.integer)) return out_of_range(value.integer);
-        add_bytes(wire4(static_cast<std::int32_t>(value.integer)), 1);
-      } else if (type == int2_type) {
-        if (value.integer != static_cast<std::int16_t>(value.integer)) return out_of_range(value.integer);
-        add_bytes(wire2(static_cast<std::int16_t>(value.integer)), 1);
-      } else {
-        add_text(std::to_string(value.integer));
-      }
-      return std::nullopt;
+      return add_integer(value.integer, type);
     case SqlType::float8:
       if (type == float8_type || type == float4_type)
         add_bytes(wire_float(value.number, type), 1);
@@ -149,18 +138,37 @@ std::optional<SqlError> SqlParameters::add(const SqlValue& value, Oid type) {
     case SqlType::bytea:
     case SqlType::text:
     case SqlType::json:
-      break;
+      return add_string(value.bytes, type);
   }
+  return std::nullopt;
+}
+
+std::optional<SqlError> SqlParameters::add_integer(std::int64_t value, Oid type) {
+  if (type == int8_type) {
+    add_bytes(wire8(value), 1);
+  } else if (type == int4_type) {
+    if (value != static_cast<std::int32_t>(value)) return out_of_range(value);
+    add_bytes(wire4(static_cast<std::int32_t>(value)), 1);
+  } else if (type == int2_type) {
+    if (value != static_cast<std::int16_t>(value)) return out_of_range(value);
+    add_bytes(wire2(static_cast<std::int16_t>(value)), 1);
+  } else {
+    add_text(std::to_string(value));
+  }
+  return std::nullopt;
+}
+
+std::optional<SqlError> SqlParameters::add_string(std::string_view bytes, Oid type) {
   if (is_text(type) || type == bytea_type) {
-    add_view(value.bytes);
+    add_view(bytes);
   } else if (type == jsonb_type) {
     std::string versioned(1, '\1');  // of its binary form
-    versioned.append(value.bytes);
+    versioned.append(bytes);
     add_bytes(std::move(versioned), 1);
-  } else if (value.bytes.find('\0') != std::string_view::npos) {
+  } else if (bytes.find('\0') != std::string_view::npos) {
     return error_with("22021", "a parameter has a zero byte where a text is wanted");
   } else {
-    add_text(std::string{value.bytes});
+    add_text(std::string{bytes});
   }
   return std::nullopt;
 }

@@ -23,6 +23,9 @@ class SqlParameters final {
 
  private:
   std::optional<SqlError> add(const SqlValue& value, Oid type);
+  std::optional<SqlError> add_integer(std::int64_t value, Oid type);
+  /// What came as bytes, text or JSON.
+  std::optional<SqlError> add_string(std::string_view bytes, Oid type);
   void add_bytes(std::string bytes, int format);
   void add_text(std::string text);
   void add_view(std::string_view bytes);
