@@ -18,21 +18,26 @@ create table inbox.migration (
 -- truncation of its log on that was accepted: offsets are used again then, and must not be taken for the old ones. So
 -- does an incarnation that is accepted a second time, after another one: it is read from its beginning again. Ids are
 -- random: daemons know shards by them, and after a restore a sequence would give another partition an id that one of
--- them still takes for its own. The newest shard of a partition has the highest ordinal.
+-- them still takes for its own. The newest shard of a partition has the highest ordinal. A halted one waits for an
+-- operator where it has a gap, or a new incarnation (the id of the topic that has taken its place), and is tried again
+-- by itself otherwise: halted_reason is for people, nothing is read from its words.
 create table inbox.shard (
-  shard_id       int primary key default 1 + floor(random() * 2147483647)::int check (shard_id > 0),
-  source         text not null default 'kafka',
-  topic          text not null,
-  partition      int not null check (partition >= 0),
-  incarnation    text not null default '',
-  truncations    int not null default 0 check (truncations >= 0),
-  ordinal        int not null default 0 check (ordinal >= 0),
-  halted_reason  text,
-  halted_at      timestamptz,
-  gap            int8range,
-  gaps           int8multirange not null default '{}',
-  high_watermark bigint,
+  shard_id        int primary key default 1 + floor(random() * 2147483647)::int check (shard_id > 0),
+  source          text not null default 'kafka',
+  topic           text not null,
+  partition       int not null check (partition >= 0),
+  incarnation     text not null default '',
+  truncations     int not null default 0 check (truncations >= 0),
+  ordinal         int not null default 0 check (ordinal >= 0),
+  halted_reason   text,
+  halted_at       timestamptz,
+  gap             int8range,
+  new_incarnation text,
+  gaps            int8multirange not null default '{}',
+  high_watermark  bigint,
   check ((halted_reason is null) = (halted_at is null)),
+  check (halted_reason is not null or (gap is null and new_incarnation is null)),
+  check (gap is null or new_incarnation is null),
   unique (source, topic, partition, incarnation, truncations),
   unique (source, topic, partition, ordinal)
 );

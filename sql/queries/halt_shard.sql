@@ -1,5 +1,6 @@
--- Halts a shard; the first reason stays, unless it is to be replaced ($5). Locks: the shard's row.
+-- Halts a shard; the first reason stays, unless it is to be replaced ($5). What it waits for: a gap ($3, $4), a new
+-- incarnation ($6), or that the cause passes. Locks: the shard's row.
 update inbox.shard
 set halted_reason = $2::text, halted_at = clock_timestamp(),
-    gap = case when $3::bigint is not null then int8range($3::bigint, $4::bigint) when not $5::boolean then gap end
+    gap = case when $3::bigint is not null then int8range($3::bigint, $4::bigint) end, new_incarnation = $6::text
 where shard_id = $1::int and (halted_reason is null or $5::boolean)

@@ -5,11 +5,10 @@
 -- read under that id is read again, and ids made of positions are new ones. $1 topic, $2 partition or null for all,
 -- $3 actor. Locks: the shards' rows. Index: shard's unique.
 with recreated as materialized (
-  select s.shard_id, s.source, s.topic, s.partition, s.incarnation, s.ordinal, s.gap,
-         substring(s.halted_reason from 'new id ([^ ]+)') as new_id
+  select s.shard_id, s.source, s.topic, s.partition, s.incarnation, s.ordinal, s.new_incarnation as new_id
   from inbox.shard s
   where s.source = 'kafka' and s.topic = $1::text and ($2::int is null or s.partition = $2::int)
-    and s.halted_reason ~ 'new id [^ ]'
+    and s.new_incarnation is not null
     and not exists (
       select from inbox.shard newer
       where newer.source = s.source and newer.topic = s.topic and newer.partition = s.partition
@@ -35,8 +34,7 @@ fenced as (
     select p.epoch, p.next_offset from inbox.position p
     where p.shard_id = r.shard_id order by p.epoch desc, p.first_offset desc limit 1) p),
 resumed as (
-  update inbox.shard s
-  set gaps = s.gaps + coalesce(int8multirange(r.gap), '{}'), gap = null, halted_reason = null, halted_at = null
+  update inbox.shard s set new_incarnation = null, halted_reason = null, halted_at = null
   from recreated r where s.shard_id = r.shard_id),
 noted as (
   insert into inbox.audit (actor, operation, target, detail)

@@ -2,7 +2,7 @@
 -- patterns; none: all), $2: newest incarnations only, $3: halted ones only. No locks. Index: primary key of position.
 select s.shard_id, s.source, s.topic, s.partition, s.incarnation, x.is_newest, p.epoch, p.next_offset,
        s.high_watermark, s.halted_reason, (extract(epoch from s.halted_at) * 1000000)::bigint as halted_at,
-       lower(s.gap), upper(s.gap), s.gaps::text
+       lower(s.gap), upper(s.gap), s.new_incarnation, s.gaps::text
 from inbox.shard s
 cross join lateral (
   select not exists (

@@ -62,7 +62,7 @@ Answer accept_incarnation(Context& context, const Arguments& arguments) {
   auto shards = shards_of(context, arguments);
   if (shards.empty()) return no("shards accept-incarnation: the inbox knows no such topic or partition", shards);
   const auto all = shards;
-  std::erase_if(shards, [](const auto& shard) { return !shard.new_incarnation(); });
+  std::erase_if(shards, [](const auto& shard) { return !shard.new_incarnation; });
   if (shards.empty()) {
     return no("shards accept-incarnation: no partition of it is halted because the topic was created again", all);
   }
@@ -76,7 +76,7 @@ Answer accept_incarnation(Context& context, const Arguments& arguments) {
                         {"position", 0}});
   };
   if (arguments.flag("dry-run")) {
-    for (const auto& shard : shards) add(shard.partition, shard.incarnation, *shard.new_incarnation());
+    for (const auto& shard : shards) add(shard.partition, shard.incarnation, *shard.new_incarnation);
   } else {
     const auto done = inbox::accept_incarnation(
         *context.connection, shards.front().topic,

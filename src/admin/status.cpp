@@ -96,7 +96,7 @@ std::string advice_for(const inbox::ShardState& shard) {
   if (!shard.halted_reason) return "";
   const std::string place = shard.topic + " " + std::to_string(shard.partition);
   if (shard.gap) return "inboxd shards accept-gap " + place;
-  if (shard.new_incarnation()) return "inboxd shards accept-incarnation " + shard.topic;
+  if (shard.new_incarnation) return "inboxd shards accept-incarnation " + shard.topic;
   return "goes on by itself when the cause is gone; the daemon's log says more";
 }
 

@@ -9,7 +9,6 @@ namespace inboxd::consumer {
 namespace {
 
 constexpr kafka::Timeout broker_timeout{3'000};
-constexpr std::string_view recreated = "the topic was deleted and created again: new id ";
 
 /// First positions where a partition has none: those of the first start of its entry, or its beginning after that.
 std::optional<base::Problem> write_first_positions(inbox::Connection& connection, const Clients& clients,
@@ -29,12 +28,11 @@ bool goes_on_as_itself(inbox::Connection& connection, inbox::ShardPosition& posi
   log.info("consumer: the topic has its own id again; going on",
            {{"topic", partition.topic}, {"partition", partition.partition}, {"offset", position.next_offset}});
   position.halted_reason.reset();
+  position.new_incarnation.reset();
   return true;
 }
 
 }  // namespace
-
-bool needs_operator(const std::string& halted_reason) { return !halted_reason.starts_with("not readable"); }
 
 LookedUp look_up(inbox::Connection& connection, const Clients& clients, const Topics& topics,
                  const kafka::TopicPartition& partition, const std::string& read_as, const Moved& moved,
@@ -62,10 +60,10 @@ LookedUp look_up(inbox::Connection& connection, const Clients& clients, const To
   // Without an answer the position is still right: brokers that are away must not keep us from going on.
   if (description && !description.value().incarnation.empty() && !position->incarnation.empty() &&
       description.value().incarnation != position->incarnation) {
-    const std::string reason = std::string{recreated} + description.value().incarnation;
-    if (position->halted_reason != reason) {
-      // Whatever it was halted for before, this is why: the reader of the old log went out of the new one's range.
-      inbox::halt_shard(connection, position->shard_id, reason, std::nullopt, inbox::Halt::replace);
+    const std::string& new_incarnation = description.value().incarnation;
+    const std::string reason = "the topic was deleted and created again: new id " + new_incarnation;
+    if (position->new_incarnation != new_incarnation) {
+      inbox::halt_recreated(connection, position->shard_id, reason, new_incarnation);
       log.error("consumer: halted", {{"topic", partition.topic},
                                      {"partition", partition.partition},
                                      {"reason", reason},
@@ -75,11 +73,10 @@ LookedUp look_up(inbox::Connection& connection, const Clients& clients, const To
   }
   const bool has_own_id =
       description && !position->incarnation.empty() && description.value().incarnation == position->incarnation;
-  if (has_own_id && position->halted_reason && position->halted_reason->starts_with(recreated) &&
-      !goes_on_as_itself(connection, *position, partition, log)) {
+  if (has_own_id && position->new_incarnation && !goes_on_as_itself(connection, *position, partition, log)) {
     return Standing{*position->halted_reason};
   }
-  if (position->halted_reason && needs_operator(*position->halted_reason)) return Standing{*position->halted_reason};
+  if (position->needs_operator()) return Standing{position->halted_reason.value_or("")};
   // The group's offset only ever follows the database: behind it, the database has lost what it once had. Where it was
   // put behind on purpose, the group's offset is of before.
   if (position->is_beginning) return Ready{*position, topic};

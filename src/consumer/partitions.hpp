@@ -37,9 +37,6 @@ LookedUp look_up(inbox::Connection& connection, const Clients& clients, const To
                  const kafka::TopicPartition& partition, const std::string& read_as, const Moved& moved,
                  base::Logger& log);
 
-/// Whether a shard stands still until an operator decides, or is tried again by itself ("not readable").
-bool needs_operator(const std::string& halted_reason);
-
 /// Why a partition cannot be read on, found out after the broker refused the position: a gap (retention went past us),
 /// a log that was cut off before it, or nothing that could be told. `said` is the client library's complaint: from
 /// leader epochs it knows of a log that was cut off and has grown past the position again. Asks by the member, who has

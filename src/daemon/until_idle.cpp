@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "consumer/partitions.hpp"
 #include "inbox/database_error.hpp"
 #include "inbox/shards.hpp"
 #include "inbox/upkeep.hpp"
@@ -72,8 +71,8 @@ bool UntilIdle::positions_reached() {
       end = ends_.erase(end);
       continue;
     }
-    if (!position->halted_reason || !consumer::needs_operator(*position->halted_reason)) return false;
-    halted_.emplace(end->first, *position->halted_reason);
+    if (!position->needs_operator()) return false;
+    halted_.emplace(end->first, position->halted_reason.value_or(""));
     ++end;
   }
   return true;

@@ -27,6 +27,7 @@ ShardState read_shard(RowReader row) {
   const auto from = row.maybe_int8();
   const auto to = row.maybe_int8();
   if (from && to) out.gap = event::OffsetRange{*from, *to};
+  out.new_incarnation = row.maybe_text();
   out.gaps = event::OffsetSet::parse(row.text()).value_or(event::OffsetSet{});
   return out;
 }
@@ -36,16 +37,6 @@ ShardState read_shard(RowReader row) {
 std::optional<std::int64_t> ShardState::lag() const {
   if (!position || !high_watermark) return std::nullopt;
   return std::max<std::int64_t>(*high_watermark - *position, 0);
-}
-
-std::optional<std::string> ShardState::new_incarnation() const {
-  static constexpr std::string_view before = "new id ";  // as op_shard_accept_incarnation reads it
-  if (!halted_reason) return std::nullopt;
-  const auto at = halted_reason->find(before);
-  if (at == std::string::npos) return std::nullopt;
-  const auto begin = at + before.size();
-  const auto end = std::min(halted_reason->find(' ', begin), halted_reason->size());
-  return end == begin ? std::nullopt : std::optional{halted_reason->substr(begin, end - begin)};
 }
 
 std::vector<ShardState> read_shards(Connection& connection, const ShardFilter& filter) {

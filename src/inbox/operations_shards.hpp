@@ -21,14 +21,13 @@ struct ShardState {
   std::optional<std::int32_t> epoch;
   std::optional<std::int64_t> position;        ///< the next offset; null: none written yet
   std::optional<std::int64_t> high_watermark;  ///< what the daemon last heard from the broker
-  std::optional<std::string> halted_reason;
+  std::optional<std::string> halted_reason;    ///< for people
   std::optional<event::Microseconds> halted_at;
   std::optional<event::OffsetRange> gap;       ///< lost in Kafka, waits for accept_gap
+  std::optional<std::string> new_incarnation;  ///< the topic's new id, waits for accept_incarnation
   event::OffsetSet gaps;                       ///< accepted before
 
   std::optional<std::int64_t> lag() const;
-  /// The topic's new id, where the halt is one that accept_incarnation ends.
-  std::optional<std::string> new_incarnation() const;
 };
 
 struct ShardFilter {

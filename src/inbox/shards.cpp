@@ -20,8 +20,10 @@ std::optional<ShardPosition> find_position(Connection& connection, const std::st
   out.leader_epoch = row[3].as<std::int32_t>();
   out.incarnation = row[4].as<std::string>();
   out.halted_reason = row[5].as<std::optional<std::string>>();
-  out.is_beginning = row[6].as<bool>();
-  out.log_id = row[7].as<std::string>();
+  out.has_gap = row[6].as<bool>();
+  out.new_incarnation = row[7].as<std::optional<std::string>>();
+  out.is_beginning = row[8].as<bool>();
+  out.log_id = row[9].as<std::string>();
   return out;
 }
 
@@ -79,7 +81,16 @@ void halt_shard(Connection& connection, std::int32_t shard_id, const std::string
     from = gap->first;
     to = gap->end;
   }
-  connection.access().run(statements::halt_shard, pqxx::params{shard_id, reason, from, to, how == Halt::replace});
+  const std::optional<std::string> new_incarnation;
+  connection.access().run(statements::halt_shard,
+                          pqxx::params{shard_id, reason, from, to, how == Halt::replace, new_incarnation});
+}
+
+void halt_recreated(Connection& connection, std::int32_t shard_id, const std::string& reason,
+                    const std::string& new_incarnation) {
+  const std::optional<std::int64_t> no_gap;
+  connection.access().run(statements::halt_shard,
+                          pqxx::params{shard_id, reason, no_gap, no_gap, true, new_incarnation});
 }
 
 bool resume_shard(Connection& connection, std::int32_t shard_id, const std::string& reason) {

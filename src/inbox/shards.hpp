@@ -22,7 +22,12 @@ struct ShardPosition {
   /// The log that offsets are of: another one after an accepted truncation, or where the topic was left for another and
   /// accepted again, though the topic is the same.
   std::string log_id;
-  std::optional<std::string> halted_reason;
+  std::optional<std::string> halted_reason;    ///< for people: what is done about it follows from the next two
+  bool has_gap = false;                        ///< records are lost in Kafka: waits for `shards accept-gap`
+  std::optional<std::string> new_incarnation;  ///< created again under this id: waits for `shards accept-incarnation`
+
+  /// Whether it stands still until an operator decides; what is halted otherwise is tried again by itself.
+  bool needs_operator() const { return has_gap || new_incarnation; }
 };
 
 /// The newest shard of a Kafka partition, or nothing where none has a position yet.
@@ -72,6 +77,11 @@ enum class Halt { keep_first, replace };
 /// Halts a shard with a reason; `gap` is what is lost in Kafka, for `shards accept-gap`.
 void halt_shard(Connection& connection, std::int32_t shard_id, const std::string& reason,
                 std::optional<event::OffsetRange> gap, Halt how = Halt::keep_first);
+
+/// Halts a shard whose topic was created again, whatever it was halted for before: the reader of the old log went out
+/// of the new one's range. `new_incarnation` is the topic's new id, for `shards accept-incarnation`.
+void halt_recreated(Connection& connection, std::int32_t shard_id, const std::string& reason,
+                    const std::string& new_incarnation);
 
 /// Clears a reason that has passed by itself (an authorisation given meanwhile), if it is still that one. Gaps stay.
 /// Returns whether it was.

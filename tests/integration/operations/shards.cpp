@@ -99,7 +99,7 @@ TEST_CASE("behind an accepted truncation the same offsets hold other records, an
   CHECK(desk.ask("shards accept-gap", orders_0).code == ExitCode::done);
   const auto third = inbox::find_position(inbox.connection(), "orders", 0);
   CHECK(third->next_offset == 7);
-  inbox::halt_shard(inbox.connection(), third->shard_id, "created again: new id 9oSX==", std::nullopt);
+  inbox::halt_recreated(inbox.connection(), third->shard_id, "created again", "9oSX==");
   CHECK(desk.ask("shards accept-incarnation", {{"topic", {"orders"}}}).code == ExitCode::done);
   CHECK(inbox::find_position(inbox.connection(), "orders", 0)->log_id == "9oSX==");
 }
@@ -149,8 +149,7 @@ TEST_CASE("a topic that was created again begins at its beginning in a shard of 
   for (const int partition : {0, 1, 2}) {
     const auto shard = inbox.add_shard("orders", partition, 100);
     if (partition == 2) continue;
-    inbox::halt_shard(inbox.connection(), shard,
-                      "the topic was deleted and created again: new id 9oSX==", std::nullopt);
+    inbox::halt_recreated(inbox.connection(), shard, "created again", "9oSX==");
   }
   Desk desk{inbox};
   const auto one = desk.ask("shards accept-incarnation", {{"topic", {"orders"}}, {"partition", {"1"}}});
@@ -175,11 +174,25 @@ TEST_CASE("a topic that was created again begins at its beginning in a shard of 
 TEST_CASE("when a topic's new incarnation is accepted an instance that still reads under the old one stores nothing") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders", 0, 10);
-  inbox::halt_shard(inbox.connection(), shard, "the topic was deleted and created again: new id 9oSX==", std::nullopt);
+  inbox::halt_recreated(inbox.connection(), shard, "created again", "9oSX==");
   CHECK(Desk{inbox}.ask("shards accept-incarnation", {{"topic", {"orders"}}}).code == ExitCode::done);
   Batch old{inbox};
   CHECK(old.at(shard, 10).events(1).store(inbox.connection()).mismatched == std::vector<std::int32_t>{shard});
   CHECK(inbox.database().number("select count(*) from inbox.event") == 0);
+}
+
+TEST_CASE("what a halted partition waits for is not read from the words of its reason") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders", 0, 10);
+  inbox::halt_shard(inbox.connection(), shard, "the broker said: new id 9oSX==", std::nullopt);
+  CHECK_FALSE(inbox::find_position(inbox.connection(), "orders", 0)->needs_operator());
+  Desk desk{inbox};
+  CHECK(desk.ask("shards accept-incarnation", {{"topic", {"orders"}}}).code == ExitCode::no);
+
+  inbox::halt_recreated(inbox.connection(), shard, "not readable: another id", "9oSX==");
+  CHECK(inbox::find_position(inbox.connection(), "orders", 0)->needs_operator());
+  CHECK(desk.ask("shards accept-incarnation", {{"topic", {"orders"}}}).code == ExitCode::done);
+  CHECK(inbox::find_position(inbox.connection(), "orders", 0)->incarnation == "9oSX==");
 }
 
 TEST_CASE("a list can be of one topic, or of what is halted") {
@@ -205,8 +218,7 @@ TEST_CASE("a topic's former id that is accepted again begins anew, and ids made 
   std::vector<std::string> logs;
   for (const std::string id : {"other==", "own==", "other==", "own=="}) {
     const auto newest = inbox::find_position(inbox.connection(), "orders", 0);
-    inbox::halt_shard(inbox.connection(), newest->shard_id, "the topic was deleted and created again: new id " + id,
-                      std::nullopt);
+    inbox::halt_recreated(inbox.connection(), newest->shard_id, "created again", id);
     const auto answer = desk.ask("shards accept-incarnation", {{"topic", {"orders"}}});
     INFO(answer.message);
     CHECK(answer.code == ExitCode::done);
