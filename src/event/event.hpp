@@ -13,7 +13,9 @@ struct Event {
   bool may_have_context = true;                ///< false: it was looked for, and there is no trace context
   std::int64_t offset = 0;
   base::Uuid event_id;
-  std::int64_t digest = 0;                     ///< of key and payload bytes only: tells a resend from a conflict
+  /// Of key and payload bytes only: tells a resend from a conflict. Set at ingest alone: the ledger keeps it, a claim
+  /// does not ask for it.
+  std::int64_t digest = 0;
   MaybeBytes source_id;                        ///< the producer's text; null where it is event_id's canonical text
   std::string_view event_type;
   MaybeBytes source;

@@ -144,17 +144,16 @@ event::Event read_event(const BinaryRow& row, std::int32_t shard_id, base::Arena
   out.shard_id = shard_id;
   out.offset = row.int8(1);
   out.event_id = row.uuid(2);
-  out.digest = row.int8(3);
-  out.source_id = keep(4);
-  out.event_type = arena.copy(row.bytes(5));
-  out.source = keep(6);
-  out.subject = keep(7);
-  out.key = keep(8);
-  out.payload = keep(9);
-  out.headers = keep(10);
-  out.occurred_at = row.time(11);
-  out.kafka_timestamp = row.time(12);
-  out.received_at = row.time(13).value_or(0);
+  out.source_id = keep(3);
+  out.event_type = arena.copy(row.bytes(4));
+  out.source = keep(5);
+  out.subject = keep(6);
+  out.key = keep(7);
+  out.payload = keep(8);
+  out.headers = keep(9);
+  out.occurred_at = row.time(10);
+  out.kafka_timestamp = row.time(11);
+  out.received_at = row.time(12).value_or(0);
   return out;
 }
 
