@@ -32,19 +32,6 @@ bool wait(std::chrono::milliseconds time, const std::function<bool()>& give_up) 
   return !give_up();
 }
 
-event::Event copy_of(const event::Event& event, event::Microseconds received_at, base::Arena& arena) {
-  event::Event out = event;
-  const auto keep = [&](event::MaybeBytes& bytes) {
-    if (bytes) bytes = arena.copy(*bytes);
-  };
-  out.event_type = arena.copy(event.event_type);
-  for (event::MaybeBytes* bytes : {&out.source_id, &out.source, &out.subject, &out.key, &out.payload, &out.headers}) {
-    keep(*bytes);
-  }
-  out.received_at = received_at;
-  return out;
-}
-
 /// Copies the events of born runs into one block, each event once however many handlers get it.
 class Copier {
  public:
@@ -69,8 +56,9 @@ class Copier {
  private:
   const event::Event* copied(std::size_t index) {
     if (copies_[index] == nullptr) {
-      block_->events.push_back(copy_of(events_[index], received_at_, block_->arena));
-      copies_[index] = &block_->events.back();
+      event::Event& own = block_->events.emplace_back(event::copy(events_[index], block_->arena));
+      own.received_at = received_at_;
+      copies_[index] = &own;
     }
     return copies_[index];
   }
