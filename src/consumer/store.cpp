@@ -120,10 +120,11 @@ Store::Plan Store::make_plan(const Batch& batch) {
     return part == nullptr ? std::string_view{} : part->shard->place->topic;
   };
   plan.owed = route(batch.events, routing_, topic_of, settings_.ingest.run_events);
-  plan.bytes_per_event = sizeof(event::Event) + batch.bytes / std::max<std::size_t>(batch.messages.size(), 1);
+  const std::size_t bytes_per_event =
+      sizeof(event::Event) + batch.bytes / std::max<std::size_t>(batch.messages.size(), 1);
   for (Owed& owed : plan.owed) {
-    plan.rooms.push_back(hand_off_.reserve(owed.handler_id, owed.events,
-                                           plan.bytes_per_event * static_cast<std::size_t>(owed.events)));
+    plan.rooms.push_back(
+        hand_off_.reserve(owed.handler_id, owed.events, bytes_per_event * static_cast<std::size_t>(owed.events)));
     lease_as_room_allows(owed, plan.rooms.back());
   }
   inbox::IngestBatch& ingest = plan.ingest;
@@ -144,9 +145,7 @@ Store::Plan Store::make_plan(const Batch& batch) {
 void Store::release(const Plan& plan) {
   for (std::size_t i = 0; i < plan.rooms.size(); ++i) {
     const std::int64_t events = plan.rooms[i].events;
-    if (events > 0) {
-      hand_off_.release(plan.owed[i].handler_id, events, plan.bytes_per_event * static_cast<std::size_t>(events));
-    }
+    if (events > 0) hand_off_.release(plan.owed[i].handler_id, events);
   }
 }
 
@@ -198,11 +197,9 @@ void Store::hand_over(const Batch& batch, Plan& plan, const inbox::IngestResult&
       copier.fill(run, from);
       const auto events = static_cast<std::int64_t>(run.events.size());
       reserved -= events;
-      hand_off_.hand_over(std::move(run), events, plan.bytes_per_event * static_cast<std::size_t>(events));
+      hand_off_.hand_over(std::move(run), events);
     }
-    if (reserved > 0) {
-      hand_off_.release(plan.owed[i].handler_id, reserved, plan.bytes_per_event * static_cast<std::size_t>(reserved));
-    }
+    if (reserved > 0) hand_off_.release(plan.owed[i].handler_id, reserved);
     reserved = 0;
     if (left_due) hand_off_.born_due(plan.owed[i].handler_id);
   }

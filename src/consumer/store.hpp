@@ -36,8 +36,7 @@ class Store final {
   /// What a batch is owed to handlers and the room that they have for it.
   struct Plan {
     std::vector<Owed> owed;
-    std::vector<HandOff::Room> rooms;          ///< one for each of owed
-    std::size_t bytes_per_event = 0;
+    std::vector<HandOff::Room> rooms;  ///< one for each of owed
     inbox::IngestBatch ingest;
   };
   /// Tries of a batch whose COMMIT was in doubt: what they were born with if it was one.

@@ -191,12 +191,12 @@ consumer::HandOff::Room Dispatcher::reserve(std::int32_t handler_id, std::int64_
   return hand ? hand->reserve(events, bytes) : Room{};
 }
 
-void Dispatcher::hand_over(inbox::LeasedRun run, std::int64_t reserved, std::size_t /*counted from the events*/) {
+void Dispatcher::hand_over(inbox::LeasedRun run, std::int64_t reserved) {
   // Nothing is reserved for a handler that was never here, and those that went are kept.
   if (const auto hand = find(run.handler_id)) hand->hand_over(std::move(run), reserved);
 }
 
-void Dispatcher::release(std::int32_t handler_id, std::int64_t events, std::size_t /*in proportion to the events*/) {
+void Dispatcher::release(std::int32_t handler_id, std::int64_t events) {
   if (const auto hand = find(handler_id)) hand->release(events);
 }
 

@@ -76,8 +76,8 @@ class Dispatcher final : public consumer::HandOff {
   void join(Clock::time_point deadline);
 
   Room reserve(std::int32_t handler_id, std::int64_t events, std::size_t bytes) override;
-  void hand_over(inbox::LeasedRun run, std::int64_t reserved, std::size_t reserved_bytes) override;
-  void release(std::int32_t handler_id, std::int64_t events, std::size_t bytes) override;
+  void hand_over(inbox::LeasedRun run, std::int64_t reserved) override;
+  void release(std::int32_t handler_id, std::int64_t events) override;
   void born_due(std::int32_t handler_id) override;
 
   /// All zero for a handler that it does not know.

@@ -14,8 +14,8 @@ namespace {
 /// No handler of this process.
 struct Nobody final : consumer::HandOff {
   Room reserve(std::int32_t, std::int64_t, std::size_t) override { return {}; }
-  void hand_over(inbox::LeasedRun, std::int64_t, std::size_t) override {}
-  void release(std::int32_t, std::int64_t, std::size_t) override {}
+  void hand_over(inbox::LeasedRun, std::int64_t) override {}
+  void release(std::int32_t, std::int64_t) override {}
   void born_due(std::int32_t) override {}
 };
 

@@ -27,8 +27,8 @@ bool eventually(const std::function<bool()>& condition) {
 class NoHandOff final : public HandOff {
  public:
   Room reserve(std::int32_t, std::int64_t, std::size_t) override { return {}; }
-  void hand_over(inbox::LeasedRun, std::int64_t, std::size_t) override {}
-  void release(std::int32_t, std::int64_t, std::size_t) override {}
+  void hand_over(inbox::LeasedRun, std::int64_t) override {}
+  void release(std::int32_t, std::int64_t) override {}
   void born_due(std::int32_t) override {}
 };
 

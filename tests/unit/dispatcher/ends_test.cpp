@@ -118,7 +118,7 @@ TEST_CASE("a run handed over to a handler that was dropped meanwhile is given ba
   REQUIRE(house.caught_up());
   REQUIRE(house.dispatcher.reserve(7, 1, 100).events == 1);
   house.dispatcher.replace_handlers({});
-  house.dispatcher.hand_over(lease_of({1}, 5), 1, 100);
+  house.dispatcher.hand_over(lease_of({1}, 5), 1);
   CHECK(eventually([&] { return house.database.all_given_back() == std::vector<std::int64_t>{5}; }));
   CHECK(house.dispatcher.idle());
 }

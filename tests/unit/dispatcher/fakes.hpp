@@ -301,10 +301,10 @@ struct House {
     const auto events = static_cast<std::int64_t>(lease.events.size());
     const auto room = dispatcher.reserve(lease.handler_id, events, 100);
     if (room.events < events) {
-      dispatcher.release(lease.handler_id, room.events, 100);
+      dispatcher.release(lease.handler_id, room.events);
       return false;
     }
-    dispatcher.hand_over(std::move(lease), events, 100);
+    dispatcher.hand_over(std::move(lease), events);
     return true;
   }
 

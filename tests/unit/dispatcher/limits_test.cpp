@@ -74,7 +74,7 @@ TEST_CASE("large events are limited by their bytes") {
   const auto room = house.dispatcher.reserve(7, 50, 50 << 20);
   CHECK(room.events <= 10);
   CHECK(room.events >= 8);
-  house.dispatcher.release(7, room.events, 1);
+  house.dispatcher.release(7, room.events);
   CHECK(house.dispatcher.idle());
 }
 

@@ -161,7 +161,7 @@ TEST_CASE("a suspect with few chances left waits until calls under way have ende
   REQUIRE(eventually([&] { return house.database.done() == 3; }));
   REQUIRE(eventually([&] { return house.dispatcher.idle(); }));
   CHECK(house.dispatcher.reserve(8, 1, 100).events == 1);
-  house.dispatcher.release(8, 1, 100);
+  house.dispatcher.release(8, 1);
 }
 
 TEST_CASE("neither calls that take long nor a suspect that does keep all waiting without end") {

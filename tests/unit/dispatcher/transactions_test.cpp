@@ -459,7 +459,7 @@ TEST_CASE("runs that are born or claimed for such a handler are cut so that each
   const auto room = bank.house.dispatcher.reserve(7, 40, 4'000);
   CHECK(room.events == 40);
   CHECK(room.run_events == 10);
-  bank.house.dispatcher.release(7, 40, 4'000);
+  bank.house.dispatcher.release(7, 40);
   bank.house.database.add(lease_of(offsets_from(0, 5)));
   REQUIRE(bank.handled(5));
   CHECK(bank.house.database.read([](const auto& it) { return it.claims.at(0).slice; }) > 0);
