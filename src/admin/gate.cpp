@@ -11,13 +11,6 @@ namespace {
 
 constexpr std::size_t longest_actor = 100;
 
-std::string lower(std::string_view text) {
-  std::string out{text};
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return out;
-}
-
 bool is_address(const std::string& host) {
   in6_addr buffer{};
   return ::inet_pton(AF_INET, host.c_str(), &buffer) == 1 || ::inet_pton(AF_INET6, host.c_str(), &buffer) == 1;
@@ -42,8 +35,8 @@ bool same_secret(std::string_view one, std::string_view other) {
 
 std::string host_of(std::string_view authority) {
   if (authority.starts_with('['))
-    return lower(authority.substr(1, std::min(authority.find(']'), authority.size()) - 1));
-  return lower(authority.substr(0, authority.find(':')));
+    return base::lower(authority.substr(1, std::min(authority.find(']'), authority.size()) - 1));
+  return base::lower(authority.substr(0, authority.find(':')));
 }
 
 bool Gate::is_our_name(std::string_view authority) const {
@@ -51,7 +44,7 @@ bool Gate::is_our_name(std::string_view authority) const {
   // An address is nobody's name: a page that got here by it was served from here.
   if (host == "localhost" || host.ends_with(".localhost") || is_address(host)) return true;
   return std::any_of(settings_.hosts.begin(), settings_.hosts.end(),
-                     [&](const std::string& known) { return lower(known) == host; });
+                     [&](const std::string& known) { return base::lower(known) == host; });
 }
 
 std::optional<HttpResponse> Gate::refuse_foreign(const HttpRequest& request) const {
@@ -65,8 +58,8 @@ std::optional<HttpResponse> Gate::refuse_foreign(const HttpRequest& request) con
   }
   if (const std::string* const origin = request.header("origin")) {
     const auto slashes = origin->find("://");
-    const bool is_ours =
-        slashes != std::string::npos && host != nullptr && lower(origin->substr(slashes + 3)) == lower(*host);
+    const bool is_ours = slashes != std::string::npos && host != nullptr &&
+                         base::lower(origin->substr(slashes + 3)) == base::lower(*host);
     if (!is_ours) return refusal(403, "a page of another origin asks; nothing is answered to it");
   }
   return std::nullopt;
@@ -80,7 +73,7 @@ std::optional<HttpResponse> Gate::refuse_unauthorised(const HttpRequest& request
   };
   if (const std::string* const given = request.header("authorization")) {
     constexpr std::string_view scheme = "bearer ";
-    const bool is_bearer = lower(given->substr(0, scheme.size())) == scheme;
+    const bool is_bearer = base::lower(given->substr(0, scheme.size())) == scheme;
     const std::string_view token = is_bearer ? std::string_view{*given}.substr(scheme.size()) : std::string_view{};
     if (is_bearer && !settings_.token.empty() && same_secret(token, settings_.token.reveal())) return std::nullopt;
     return unauthorised("the token is not the one that admin.token says");
@@ -99,7 +92,7 @@ std::optional<HttpResponse> Gate::refuse_unauthorised(const HttpRequest& request
 
 std::optional<HttpResponse> Gate::refuse_media(const HttpRequest& request) {
   const std::string* const type = request.header("content-type");
-  std::string media = type == nullptr ? "" : lower(type->substr(0, type->find(';')));
+  std::string media = type == nullptr ? "" : base::lower(type->substr(0, type->find(';')));
   while (media.ends_with(' ')) media.pop_back();
   if (media == "application/json") return std::nullopt;
   return refusal(415, "send Content-Type: application/json, with a JSON object (which may be empty)");

@@ -5,6 +5,7 @@
 
 #include "admin/gate.hpp"
 #include "base/exchange.hpp"
+#include "base/text.hpp"
 
 namespace inboxd::admin {
 namespace {
@@ -25,10 +26,7 @@ std::optional<HttpResponse> parsed(const std::string& bytes) {
     const auto line_end = bytes.find("\r\n", at);
     const std::string line = bytes.substr(at, line_end - at);
     if (const auto colon = line.find(": "); colon != std::string::npos) {
-      std::string name = line.substr(0, colon);
-      std::transform(name.begin(), name.end(), name.begin(),
-                     [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-      out.headers.emplace_back(std::move(name), line.substr(colon + 2));
+      out.headers.emplace_back(base::lower(line.substr(0, colon)), line.substr(colon + 2));
     }
     at = line_end + 2;
   }

@@ -4,19 +4,13 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "base/text.hpp"
+
 namespace inboxd::admin {
 namespace {
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::string lower(std::string_view text) {
-  std::string out{text};
-  std::transform(out.begin(), out.end(), out.begin(), [](char c) { return lower(c); });
-  return out;
-}
-
 bool is_token_character(char c) {
-  const bool is_alphanumeric = (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9');
+  const bool is_alphanumeric = (base::lower(c) >= 'a' && base::lower(c) <= 'z') || (c >= '0' && c <= '9');
   return is_alphanumeric || std::string_view{"!#$%&'*+-.^_`|~"}.find(c) != std::string_view::npos;
 }
 
@@ -34,7 +28,7 @@ bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x
 
 std::optional<int> hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
-  if (lower(c) >= 'a' && lower(c) <= 'f') return lower(c) - 'a' + 10;
+  if (base::lower(c) >= 'a' && base::lower(c) <= 'f') return base::lower(c) - 'a' + 10;
   return std::nullopt;
 }
 
@@ -196,7 +190,7 @@ bool RequestReader::read_header(std::string_view line) {
   if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) return false;  // folded lines, too
   const std::string_view value = trimmed(line.substr(colon + 1));
   if (std::any_of(value.begin(), value.end(), [](char c) { return is_control(c) && c != '\t'; })) return false;
-  request_.headers.emplace_back(lower(line.substr(0, colon)), value);
+  request_.headers.emplace_back(base::lower(line.substr(0, colon)), value);
   return true;
 }
 
@@ -219,14 +213,14 @@ RequestReader::State RequestReader::check_headers() {
     }
   }
   if (const std::string* connection = request_.header("connection")) {
-    const std::string wish = lower(*connection);
+    const std::string wish = base::lower(*connection);
     if (wish.find("close") != std::string::npos)
       request_.keep_alive = false;
     else if (wish.find("keep-alive") != std::string::npos)
       request_.keep_alive = true;
   }
   if (const std::string* expect = request_.header("expect")) {
-    if (lower(*expect) != "100-continue") return refuse(417, "only 100-continue can be expected");
+    if (base::lower(*expect) != "100-continue") return refuse(417, "only 100-continue can be expected");
     if (buffer_.size() < head_size_ + body_size_) return State::wants_continue;
   }
   return State::complete;

@@ -99,6 +99,12 @@ std::string quote_if_needed(std::string_view value) {
   return out + '"';
 }
 
+std::string lower(std::string_view text) {
+  std::string out{text};
+  for (char& c : out) c = lower(c);
+  return out;
+}
+
 std::string json_quote(std::string_view text) {
   std::string out = "\"";
   while (!text.empty()) {

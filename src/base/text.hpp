@@ -19,6 +19,10 @@ std::string escape_controls(std::string_view text);
 /// `\"` is a quote and `\\` a backslash: a value cannot close its quotes.
 std::string quote_if_needed(std::string_view value);
 
+/// ASCII in lower case, whatever the locale; other bytes as they are.
+inline char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+std::string lower(std::string_view text);
+
 /// A JSON string literal, with what is not UTF-8 replaced by U+FFFD.
 std::string json_quote(std::string_view text);
 

@@ -1,14 +1,9 @@
+#include "base/text.hpp"
 #include "config/table.hpp"
 #include "config/units.hpp"
 
 namespace inboxd::config {
 namespace {
-
-std::string listed(const std::vector<std::string>& choices) {
-  std::string out;
-  for (const std::string& choice : choices) out += (out.empty() ? "" : ", ") + choice;
-  return out;
-}
 
 std::string limit_text(const Description& about, std::int64_t limit) {
   switch (about.type) {
@@ -43,9 +38,9 @@ std::string range_of(const Description& about) {
     case Type::flag:
       return "true or false";
     case Type::start:
-      return listed(about.choices) + ", or an RFC 3339 time";
+      return base::joined(about.choices) + ", or an RFC 3339 time";
     case Type::choice:
-      return listed(about.choices) + (about.choices.size() == 1 ? " only" : "");
+      return base::joined(about.choices) + (about.choices.size() == 1 ? " only" : "");
     case Type::keep:
       return "at least " + limit_text(about, about.least) + ", or forever";
     case Type::number:
@@ -71,9 +66,10 @@ std::string wanted_by(const Description& about) {
     case Type::flag:
       return "true or false";
     case Type::start:
-      return listed(about.choices) + ", or a time such as 2024-01-31T12:00:00Z";
+      return base::joined(about.choices) + ", or a time such as 2024-01-31T12:00:00Z";
     case Type::choice:
-      return about.choices.size() == 1 ? about.choices[0] + ", the only choice" : "one of " + listed(about.choices);
+      return about.choices.size() == 1 ? about.choices[0] + ", the only choice"
+                                       : "one of " + base::joined(about.choices);
     case Type::keep:
       return "a duration (12h, 7d) of " + range_of(about);
     case Type::number:

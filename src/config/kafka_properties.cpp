@@ -3,6 +3,8 @@
 #include <array>
 #include <string>
 
+#include "base/text.hpp"
+
 namespace inboxd::config {
 namespace {
 
@@ -64,10 +66,7 @@ std::string sentence(std::string_view why) { return "this property may not be se
 }  // namespace
 
 std::optional<std::string> refusal_of_kafka_property(std::string_view name) {
-  std::string lower{name};
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  const std::string lower = base::lower(name);
   for (const Refused& row : refused) {
     if (row.name == lower) return sentence(row.why);
   }

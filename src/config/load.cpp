@@ -31,12 +31,6 @@ Texts names_below(const std::vector<Row<Owner>>& rows, const std::string& prefix
   return out;
 }
 
-std::string listed(const Texts& names) {
-  std::string out;
-  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
-  return out;
-}
-
 /// Follows the tree and the table together: a row converts a value, a group of rows is followed, the rest is unknown.
 class Loader final {
  public:
@@ -148,7 +142,7 @@ class Loader final {
     if (node.kind == Node::Kind::map) return true;
     if (node.kind == Node::Kind::refused) mentioned_.spoil(key);
     if (node.kind == Node::Kind::scalar || node.kind == Node::Kind::list) {
-      reading_.problem(node.place, key, "this must hold keys of its own: " + listed(names));
+      reading_.problem(node.place, key, "this must hold keys of its own: " + base::joined(names));
     }
     return false;
   }
@@ -160,7 +154,7 @@ class Loader final {
     } else if (const std::string elsewhere = home_of(entry.key); !elsewhere.empty()) {
       sentence += " here; it belongs into " + elsewhere;
     } else {
-      sentence += "; known here: " + listed(names);
+      sentence += "; known here: " + base::joined(names);
     }
     reading_.problem(entry.place, key, sentence);
   }

@@ -9,14 +9,6 @@ namespace {
 
 constexpr const char* forms = "write {file: /path}, {credential: name} or {env: NAME}";
 
-std::string lower(std::string_view text) {
-  std::string out{text};
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
 // Editors and `echo` end a file with a newline that is no part of the secret.
 std::string without_newline(std::string text) {
   if (text.ends_with('\n')) text.pop_back();
@@ -84,7 +76,7 @@ std::optional<std::string> read_literal(const Node& node, const std::string& key
 }  // namespace
 
 bool is_secret_property(std::string_view name) {
-  const std::string text = lower(name);
+  const std::string text = base::lower(name);
   constexpr std::array parts{"password", "passphrase", "secret", "jaas", "oauthbearer.config"};
   for (const char* const part : parts) {
     if (text.find(part) != std::string::npos) return true;
@@ -93,7 +85,7 @@ bool is_secret_property(std::string_view name) {
 }
 
 bool is_secret_setting(std::string_view name) {
-  const std::string text = lower(name);
+  const std::string text = base::lower(name);
   constexpr std::array ends{"password", "passphrase", "secret", "token", "api_key", "private_key"};
   for (const char* const end : ends) {
     if (text.ends_with(end)) return true;

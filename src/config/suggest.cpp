@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
+
 namespace inboxd::config {
 namespace {
 
@@ -11,7 +13,7 @@ std::string folded(std::string_view word) {
   std::string out;
   for (const char c : word) {
     if (c == '-' || c == '_') continue;
-    out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    out += base::lower(c);
   }
   return out;
 }

@@ -1,5 +1,7 @@
 #include "consumer/board.hpp"
 
+#include "base/text.hpp"
+
 namespace inboxd::consumer {
 namespace {
 
@@ -67,9 +69,7 @@ std::optional<std::string> Board::trouble(Clock::time_point now) const {
   const std::lock_guard lock{mutex_};
   if (unanswered_since_ && now - *unanswered_since_ >= long_unanswered) return "the brokers do not answer";
   if (unknown_topics_.empty()) return std::nullopt;
-  std::string names;
-  for (const std::string& name : unknown_topics_) names += (names.empty() ? "" : ", ") + name;
-  return "the brokers know no topic " + names + ", or may not show it";
+  return "the brokers know no topic " + base::joined(unknown_topics_) + ", or may not show it";
 }
 
 std::map<std::string, std::uint64_t> Board::complaints() const {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.hpp"
 #include "envelope/rule.hpp"
 #include "envelope/time.hpp"
 
@@ -15,8 +16,7 @@ constexpr std::string_view media_type = "application/cloudevents";
 bool starts_with_ignoring_case(std::string_view text, std::string_view lower) {
   if (text.size() < lower.size()) return false;
   for (std::size_t i = 0; i < lower.size(); ++i) {
-    const char c = text[i] >= 'A' && text[i] <= 'Z' ? static_cast<char>(text[i] + ('a' - 'A')) : text[i];
-    if (c != lower[i]) return false;
+    if (base::lower(text[i]) != lower[i]) return false;
   }
   return true;
 }

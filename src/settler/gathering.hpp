@@ -29,7 +29,6 @@ class Gathering {
   void add(Report report);
 
   std::size_t events() const { return events_; }
-  bool has_failures() const { return !failed_.empty(); }
   /// Whether every event of the run has been reported: nothing to wait for.
   bool complete() const { return run_->recorded + events_ == run_->size(); }
   const std::shared_ptr<Run>& run() const { return run_; }

@@ -25,7 +25,6 @@ class Trouble final {
   std::chrono::milliseconds failed(const inbox::DatabaseFailure& failure, std::chrono::steady_clock::time_point now);
   /// Notes that it works.
   void worked();
-  bool lasts() const { return failures_ > 0; }
 
  private:
   void log_failure(const inbox::DatabaseFailure& failure, std::chrono::milliseconds wait);

@@ -22,14 +22,6 @@ constexpr std::string_view usual_target = "/v1/traces";
 constexpr std::size_t largest_answer = 1 << 20;
 constexpr int no_content = 204;
 
-std::string lower_case(std::string_view text) {
-  std::string out{text};
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
 /// The status of an answer; 0: it is none.
 int status_in(std::string_view answer) {
   int out = 0;
@@ -44,7 +36,7 @@ bool is_whole(std::string_view answer) {
   const auto end = answer.find("\r\n\r\n");
   if (end == answer.npos) return false;
   if (status_in(answer) == no_content) return true;
-  const std::string head = lower_case(answer.substr(0, end));
+  const std::string head = base::lower(answer.substr(0, end));
   constexpr std::string_view length_header = "\r\ncontent-length:";
   const auto at = head.find(length_header);
   if (at == head.npos) return head.find("\r\ntransfer-encoding:") != head.npos && answer.ends_with("\r\n0\r\n\r\n");

@@ -119,3 +119,8 @@ TEST_CASE("bytes are shown as hexadecimal digits") {
   CHECK(hex("\x00\x7F\xFF"sv) == "007fff");
   CHECK(hex("") == "");
 }
+
+TEST_CASE("lower case is ASCII's alone") {
+  CHECK(lower("@AZ[`az{ Content-TYPE ÄÉ") == "@az[`az{ content-type ÄÉ");
+  CHECK(lower("") == "");
+}
