@@ -6,6 +6,7 @@
 
 #include "admin/api.hpp"
 #include "admin/failure.hpp"
+#include "event/now.hpp"
 
 namespace inboxd::admin {
 namespace {
@@ -32,11 +33,6 @@ HttpServer::Limits limits_of(const config::Admin& settings) {
   out.answer = settings.answer_timeout;
   out.idle = settings.idle_timeout;
   return out;
-}
-
-event::Microseconds now() {
-  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::microseconds>(since_epoch).count();
 }
 
 HttpResponse wrong_method(const char* allowed) {
@@ -135,7 +131,7 @@ AdminPort::Outcome AdminPort::respond_to_operation(const HttpRequest& request, c
   }
   auto given = given_of(request, operation);
   if (auto* refused = std::get_if<HttpResponse>(&given)) return std::move(*refused);
-  auto arguments = read_arguments(operation.parameters, std::get<Given>(given), now());
+  auto arguments = read_arguments(operation.parameters, std::get<Given>(given), event::now());
   if (!arguments) return refusal(400, operation.verb + ": " + arguments.problem().message);
   const bool is_quick = operation.needs == Needs::nothing || operation.verb == "instance show";
   return LaneWork{

@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "cli/command_line.hpp"
+#include "event/now.hpp"
 
 namespace inboxd::cli {
 namespace {
@@ -29,11 +30,6 @@ Look look_of(int descriptor) {
   return out;
 }
 
-event::Microseconds now() {
-  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::microseconds>(since_epoch).count();
-}
-
 }  // namespace
 
 Output standard_output() {
@@ -52,7 +48,7 @@ ExitCode main_command(const std::vector<std::string>& words, const Output& outpu
   }
   const auto& parsed = std::get<Parsed>(outcome);
   Session session{output, config_file_of(parsed), parsed.json};
-  const auto arguments = admin::read_arguments(parsed.command->parameters, parsed.given, now());
+  const auto arguments = admin::read_arguments(parsed.command->parameters, parsed.given, event::now());
   if (!arguments) {
     session.say(parsed.command->verb + ": " + arguments.problem().message + "; see inboxd " + parsed.command->verb +
                 " -h");

@@ -6,6 +6,7 @@
 #include "config/units.hpp"
 #include "daemon/error_kinds.hpp"
 #include "daemon/metrics.hpp"
+#include "event/now.hpp"
 
 namespace inboxd::daemon {
 namespace {
@@ -15,17 +16,12 @@ using admin::Document;
 
 constexpr auto grace_of_loops = 60s;
 
-std::int64_t now_us() {
-  return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 double seconds_of(std::int64_t microseconds) { return static_cast<double>(microseconds) / 1e6; }
 
 /// The wall clock's time of a moment of the steady one.
 double wall_time_of(std::chrono::steady_clock::time_point moment) {
   const std::chrono::duration<double> ago = std::chrono::steady_clock::now() - moment;
-  return seconds_of(now_us()) - ago.count();
+  return seconds_of(event::now()) - ago.count();
 }
 
 /// With the errors that have not happened: who watches a counter cannot see it rise to where it begins.
@@ -94,12 +90,12 @@ std::chrono::milliseconds longest_standstill(const config::Settings& settings) {
 }
 
 LiveDaemon::LiveDaemon(const config::Settings& settings, base::Uuid owner, const base::Logger& log)
-    : settings_{settings}, owner_{owner}, log_{log}, began_us_{now_us()}, last_reload_us_{began_us_} {}
+    : settings_{settings}, owner_{owner}, log_{log}, began_us_{event::now()}, last_reload_us_{began_us_} {}
 
 void LiveDaemon::reloaded(bool worked) {
   const std::unique_lock lock{mutex_};
   reload_worked_ = worked;
-  if (worked) last_reload_us_ = now_us();
+  if (worked) last_reload_us_ = event::now();
 }
 
 void LiveDaemon::attach(Daemon& daemon) {

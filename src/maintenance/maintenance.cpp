@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "event/now.hpp"
 #include "inbox/database_error.hpp"
 #include "inbox/handlers.hpp"
 
@@ -27,11 +28,6 @@ constexpr const char* event_table = "event";
 constexpr int pause_of_counts = 50;
 constexpr auto shortest_pause_of_counts = 5s;
 constexpr auto longest_pause_of_counts = 120s;
-
-std::int64_t wall_us() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
-}
 
 }  // namespace
 
@@ -139,7 +135,7 @@ void Maintenance::sign_of_life() {
   }
   inbox::instance_seen(connection_, identity_, false, trouble(), handlers);
   const std::lock_guard lock{mutex_};
-  seen_.answered_us = wall_us();
+  seen_.answered_us = event::now();
 }
 
 std::optional<std::string> Maintenance::trouble() const {
@@ -246,7 +242,7 @@ void Maintenance::count() {
   const std::lock_guard lock{mutex_};
   seen_.handlers = std::move(handlers);
   seen_.quarantined = quarantined.number;
-  seen_.at_us = wall_us();
+  seen_.at_us = event::now();
 }
 
 Maintenance::Seen Maintenance::seen() const {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "event/now.hpp"
+
 namespace inboxd::settler {
 namespace {
 
@@ -10,9 +12,7 @@ constexpr std::size_t most_classes = 100;
 
 /// By this machine's clock, which may differ from the one that wrote the record: never less than nothing.
 double seconds_since(event::Microseconds time) {
-  const auto now =
-      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch());
-  return static_cast<double>(std::max<std::int64_t>(now.count() - time, 0)) / 1e6;
+  return static_cast<double>(std::max<std::int64_t>(event::now() - time, 0)) / 1e6;
 }
 
 }  // namespace
