@@ -37,8 +37,8 @@ class Claimer final {
     std::chrono::milliseconds idle_reading{10'000};
     std::chrono::milliseconds clocks_apart{1'000};  ///< so much more or less than ours the database's may have moved
     std::chrono::milliseconds turn{1'000};     ///< the loop moves at least so often
-    /// A claim, and all renewals, may take half of the shortest lease that is at stake, so that it is renewed in time,
-    /// but so long.
+    /// The statements of a claim, and all renewals, together may take half of the shortest lease that is at stake, so
+    /// that it is renewed in time; at least so long, however short that lease is.
     std::chrono::milliseconds shortest_deadline{1'000};
     settler::Trouble::Limits trouble;
   };

@@ -45,11 +45,11 @@ class Dispatcher final : public consumer::HandOff {
   struct Limits {
     WatchLimits watch;
     Claimer::Limits claimer;
-    std::chrono::milliseconds review{25};      ///< between two looks at the running calls,
-    std::chrono::milliseconds calm{200};       ///< and where nothing is in hand
-    std::chrono::milliseconds last_call{500};  ///< after the shutdown's deadline, for calls to notice that they end
-    std::chrono::milliseconds flush{5'000};    ///< at shutdown, for the settler to record what was finished,
-    std::chrono::milliseconds overtime{2'000}; ///< but so long after its deadline at most
+    std::chrono::milliseconds review{25};       ///< between two looks at the running calls
+    std::chrono::milliseconds calm{200};        ///< the same where nothing is in hand
+    std::chrono::milliseconds last_call{500};   ///< after the shutdown's deadline, for calls to notice that they end
+    std::chrono::milliseconds flush{5'000};     ///< at shutdown, for the settler to record what was finished
+    std::chrono::milliseconds overtime{2'000};  ///< that recording ends so long after the shutdown's deadline at most
   };
 
   Dispatcher(const config::Dispatch& settings, const config::Database& database, base::Uuid owner,

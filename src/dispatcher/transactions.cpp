@@ -113,7 +113,8 @@ Worker::Step Worker::call_in_transaction(bool alone, bool is_first) {
     note_why(end.unresolved, why_lost(end));
     return Step::repeat;
   }
-  // Whose it was shows when they go one by one: not every call is looked at.
+  // Not every call is looked at, so it may have been an earlier call of the transaction, or any event of this one:
+  // whose doing it was shows when the events go one by one.
   if (end.misdeed && (delivered_.size() > 1 || !is_first)) return Step::split;
   if (ran_out_of_time(end) && delivered_.size() > 1) {
     share_->log->warn("dispatcher: a call of several events did not end within its deadline, they go one by one",

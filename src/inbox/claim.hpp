@@ -65,7 +65,7 @@ struct ClaimRequest {
   bool payloads = true;                        ///< false: payloads and headers are left in the database
   std::int32_t claims_from = 0;                ///< only what was claimed at least so often before,
   std::int32_t claims_to = std::numeric_limits<std::int32_t>::max();  ///< and no more often
-  /// Nothing of the handler can be due before; from read_low_water. nullopt: look everywhere.
+  /// Nothing of the handler can be due before, as read_due has shown. nullopt: look everywhere.
   std::optional<event::Microseconds> not_before;
 };
 
