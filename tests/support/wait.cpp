@@ -8,21 +8,31 @@ namespace inboxd::support {
 namespace {
 
 constexpr milliseconds poll{20};
+constexpr milliseconds quick_poll{1};
 
 std::string seconds(milliseconds time) { return std::to_string(time.count() / 1000) + " s"; }
 
+/// Whether the condition held in time.
+bool comes_true(const std::function<bool()>& condition, milliseconds within, milliseconds between) {
+  const auto deadline = std::chrono::steady_clock::now() + within;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(between);
+  }
+  return true;
+}
+
 }  // namespace
+
+bool eventually(const std::function<bool()>& condition, milliseconds within) {
+  return comes_true(condition, within, quick_poll);
+}
 
 void wait_until(const std::string& what, const std::function<bool()>& condition, milliseconds within,
                 const std::function<std::string()>& state) {
-  const auto deadline = std::chrono::steady_clock::now() + within;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() >= deadline) {
-      const std::string detail = state ? " (" + state() + ")" : "";
-      throw std::runtime_error{"not within " + seconds(within) + ": " + what + detail};
-    }
-    std::this_thread::sleep_for(poll);
-  }
+  if (comes_true(condition, within, poll)) return;
+  const std::string detail = state ? " (" + state() + ")" : "";
+  throw std::runtime_error{"not within " + seconds(within) + ": " + what + detail};
 }
 
 void holds_for(const std::string& what, milliseconds time, const std::function<bool()>& condition) {

@@ -10,6 +10,10 @@ using std::chrono::milliseconds;
 /// What most conditions of a busy machine are given.
 inline constexpr milliseconds patience{30'000};
 
+/// Polls until the condition holds; false where it does not in time. For what threads of this process do, and a CHECK:
+/// it looks every millisecond.
+bool eventually(const std::function<bool()>& condition, milliseconds within = patience);
+
 /// Polls until the condition holds; throws `not within 30 s: WHAT (STATE)` where it does not in time.
 void wait_until(const std::string& what, const std::function<bool()>& condition, milliseconds within = patience,
                 const std::function<std::string()>& state = {});

@@ -5,6 +5,7 @@
 
 #include "contract/plugin/support.hpp"
 #include "event/headers.hpp"
+#include "support/wait.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
@@ -23,15 +24,6 @@ void check_failed(const Verdict& verdict, const std::string& error_class, const 
   CHECK_FALSE(verdict.delay.has_value());
   CHECK(verdict.error_class == error_class);
   CHECK_THAT(verdict.message, ContainsSubstring(part_of_message));
-}
-
-/// Waits for a condition that another thread brings about.
-template <class Condition>
-bool eventually(Condition condition) {
-  for (const auto until = Clock::now() + 30s; Clock::now() < until; std::this_thread::sleep_for(1ms)) {
-    if (condition()) return true;
-  }
-  return false;
 }
 
 }  // namespace
@@ -214,7 +206,7 @@ TEST_CASE("a handler that ignores its cancellation keeps its thread until it ret
     verdicts = Batch{{"a", "b"}}.through(attempt.instance(), cancellation);
     returned = true;
   }};
-  CHECK(eventually([&] { return contract::fs::exists(folder / "seen"); }));
+  CHECK(inboxd::support::eventually([&] { return contract::fs::exists(folder / "seen"); }));
   CHECK_FALSE(returned);
   std::ofstream{folder / "release"}.put('\n');
   worker.join();

@@ -5,24 +5,17 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
-#include <functional>
 #include <thread>
 
 #include "kafka/properties.hpp"
+#include "support/wait.hpp"
 
 namespace inboxd::consumer {
 namespace {
 
 using namespace std::chrono_literals;
-
-bool eventually(const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + 20s;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(10ms);
-  }
-  return true;
-}
+using support::eventually;
+using support::holds_for;
 
 class NoHandOff final : public HandOff {
  public:
@@ -139,12 +132,10 @@ TEST_CASE("a halted partition that the client refuses again and again disturbs t
   refuse(1);
   REQUIRE(eventually([&] { return reader.poller.revocations() == 1 && reader.poller.assigned() == 1; }));
   REQUIRE(end_reading(2));
-  const auto until = std::chrono::steady_clock::now() + 2s;
-  while (std::chrono::steady_clock::now() < until && reader.poller.revocations() == 1) {
+  holds_for("the group is left alone", 2s, [&] {
     refuse(2);
-    std::this_thread::sleep_for(50ms);
-  }
-  CHECK(reader.poller.revocations() == 1);
+    return reader.poller.revocations() == 1;
+  });
 }
 
 }  // namespace inboxd::consumer

@@ -10,7 +10,7 @@ using plugin::Delivered;
 using plugin::Verdict;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using test::eventually;
+using support::eventually;
 using test::House;
 using test::lease_of;
 using test::offsets_from;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dispatcher/dispatcher.hpp"
+#include "support/wait.hpp"
 #include "unit/settler/runs.hpp"
 
 /// A database, a settler's store and a handler for tests of the dispatcher: in memory, and they remember.
@@ -17,6 +18,7 @@ namespace inboxd::test {
 
 using dispatcher::Deliveries;
 using dispatcher::Dispatcher;
+using support::eventually;
 
 /// The deliveries that are due, and what became of them. Shared by both stand-ins.
 struct Database {

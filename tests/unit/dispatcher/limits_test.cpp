@@ -8,8 +8,8 @@ namespace inboxd::dispatcher {
 
 using plugin::Delivered;
 using plugin::Verdict;
+using support::eventually;
 using test::Door;
-using test::eventually;
 using test::House;
 using test::lease_of;
 using test::offsets_from;

@@ -9,8 +9,8 @@ using plugin::Delivered;
 using plugin::Verdict;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using support::eventually;
 using test::Door;
-using test::eventually;
 using test::House;
 using test::lease_of;
 

@@ -8,17 +8,17 @@ namespace inboxd::dispatcher {
 using inbox::CommitEnd;
 using plugin::Delivered;
 using plugin::Verdict;
+using support::eventually;
 using test::Bank;
-using test::House;
-using test::Ledger;
-using test::SqlInstance;
-using test::Told;
 using test::classes_of;
 using test::error_of;
-using test::eventually;
 using test::has;
+using test::House;
 using test::lease_of;
+using test::Ledger;
 using test::offsets_from;
+using test::SqlInstance;
+using test::Told;
 
 TEST_CASE("so many calls share a transaction, and what is left at the end has one of its own") {
   Ledger ledger;

@@ -1,11 +1,9 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -102,16 +100,6 @@ inline settler::Failed failed_at(std::size_t index, std::string error_class = "t
   return {index,
           {settler::Verdict::Kind::retry, std::nullopt, std::move(error_class), std::move(message)},
           std::chrono::milliseconds{5}};
-}
-
-/// Waits until it holds; false after ten seconds.
-inline bool eventually(const std::function<bool()>& holds) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{10};
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds{1});
-  }
-  return true;
 }
 
 }  // namespace inboxd::test

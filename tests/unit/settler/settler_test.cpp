@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <deque>
 
+#include "support/wait.hpp"
 #include "unit/settler/runs.hpp"
 
 namespace inboxd::settler {
@@ -11,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using test::eventually;
+using support::eventually;
 using test::failed_at;
 using test::lease_of;
 using test::offsets_from;
