@@ -32,6 +32,57 @@ bool goes_on_as_itself(inbox::Connection& connection, inbox::ShardPosition& posi
   return true;
 }
 
+/// The position of a partition that had none, once it is written.
+LookedUp first_position_of(inbox::Connection& connection, const Clients& clients, const Topics& topics,
+                           const kafka::TopicPartition& partition, const config::Topic& entry, bool has_leader,
+                           const Moved& moved, base::Logger& log) {
+  const auto problem = write_first_positions(connection, clients, topics, partition, entry, moved, log);
+  if (problem) return NotNow{problem->message};
+  const auto position = inbox::find_position(connection, partition.topic, partition.partition);
+  if (!position && !has_leader) return Standing{"the partition has no leader that could be asked where it begins"};
+  if (!position) return NotNow{"the topic has fewer partitions than assigned"};
+  log.info("consumer: first position",
+           {{"topic", partition.topic}, {"partition", partition.partition}, {"offset", position->next_offset}});
+  return Ready{*position, &entry};
+}
+
+/// What keeps the shard from being read: that the topic has another id than the shard, which is halted then, or is not
+/// known to have gone on under its own.
+std::optional<Standing> check_incarnation(inbox::Connection& connection, inbox::ShardPosition& position,
+                                          const kafka::TopicPartition& partition, const std::string& incarnation,
+                                          base::Logger& log) {
+  if (incarnation.empty() || position.incarnation.empty()) return std::nullopt;
+  if (incarnation == position.incarnation) {
+    if (!position.new_incarnation || goes_on_as_itself(connection, position, partition, log)) return std::nullopt;
+    return Standing{position.halted_reason.value_or("")};
+  }
+  const std::string reason = "the topic was deleted and created again: new id " + incarnation;
+  if (position.new_incarnation != incarnation) {
+    inbox::halt_recreated(connection, position.shard_id, reason, incarnation);
+    log.error("consumer: halted", {{"topic", partition.topic},
+                                   {"partition", partition.partition},
+                                   {"reason", reason},
+                                   {"do", "inboxd shards accept-incarnation " + partition.topic}});
+  }
+  return Standing{reason};
+}
+
+/// The group's offset only ever follows the database: behind it, the database has lost what it once had. Where it was
+/// put behind on purpose, the group's offset is of before.
+void warn_if_behind_group(const Clients& clients, const inbox::ShardPosition& position,
+                          const kafka::TopicPartition& partition, base::Logger& log) {
+  if (position.is_beginning) return;
+  const auto committed = kafka::committed_offset(clients.member, partition, broker_timeout);
+  if (!committed || !committed.value() || *committed.value() <= position.next_offset) return;
+  log.error(
+      "consumer: the database is behind the group's offset (restored or failed over?); reading again from its "
+      "position",
+      {{"topic", partition.topic},
+       {"partition", partition.partition},
+       {"position", position.next_offset},
+       {"group_offset", *committed.value()}});
+}
+
 }  // namespace
 
 LookedUp look_up(inbox::Connection& connection, const Clients& clients, const Topics& topics,
@@ -42,15 +93,10 @@ LookedUp look_up(inbox::Connection& connection, const Clients& clients, const To
   auto description = kafka::describe_topic(clients.asker, partition.topic, broker_timeout);
   auto position = inbox::find_position(connection, partition.topic, partition.partition);
   if (!position) {
-    const auto problem = write_first_positions(connection, clients, topics, partition, *topic, moved, log);
-    if (problem) return NotNow{problem->message};
-    position = inbox::find_position(connection, partition.topic, partition.partition);
-    if (!position && description && description.value().leaderless.contains(partition.partition)) {
-      return Standing{"the partition has no leader that could be asked where it begins"};
-    }
-    if (!position) return NotNow{"the topic has fewer partitions than assigned"};
-    log.info("consumer: first position",
-             {{"topic", partition.topic}, {"partition", partition.partition}, {"offset", position->next_offset}});
+    const bool has_leader = !description || !description.value().leaderless.contains(partition.partition);
+    auto first = first_position_of(connection, clients, topics, partition, *topic, has_leader, moved, log);
+    if (!std::holds_alternative<Ready>(first)) return first;
+    position = std::get<Ready>(std::move(first)).position;
   }
   if (!read_as.empty() && !position->incarnation.empty() && read_as != position->incarnation) {
     // What the member is told when it asks itself is what it reads from then on.
@@ -58,38 +104,10 @@ LookedUp look_up(inbox::Connection& connection, const Clients& clients, const To
     if (!description) return NotNow{description.problem().message};
   }
   // Without an answer the position is still right: brokers that are away must not keep us from going on.
-  if (description && !description.value().incarnation.empty() && !position->incarnation.empty() &&
-      description.value().incarnation != position->incarnation) {
-    const std::string& new_incarnation = description.value().incarnation;
-    const std::string reason = "the topic was deleted and created again: new id " + new_incarnation;
-    if (position->new_incarnation != new_incarnation) {
-      inbox::halt_recreated(connection, position->shard_id, reason, new_incarnation);
-      log.error("consumer: halted", {{"topic", partition.topic},
-                                     {"partition", partition.partition},
-                                     {"reason", reason},
-                                     {"do", "inboxd shards accept-incarnation " + partition.topic}});
-    }
-    return Standing{reason};
-  }
-  const bool has_own_id =
-      description && !position->incarnation.empty() && description.value().incarnation == position->incarnation;
-  if (has_own_id && position->new_incarnation && !goes_on_as_itself(connection, *position, partition, log)) {
-    return Standing{*position->halted_reason};
-  }
+  const std::string incarnation = description ? description.value().incarnation : "";
+  if (auto standing = check_incarnation(connection, *position, partition, incarnation, log)) return *standing;
   if (position->needs_operator()) return Standing{position->halted_reason.value_or("")};
-  // The group's offset only ever follows the database: behind it, the database has lost what it once had. Where it was
-  // put behind on purpose, the group's offset is of before.
-  if (position->is_beginning) return Ready{*position, topic};
-  const auto committed = kafka::committed_offset(clients.member, partition, broker_timeout);
-  if (committed && committed.value() && *committed.value() > position->next_offset) {
-    log.error(
-        "consumer: the database is behind the group's offset (restored or failed over?); reading again from its "
-        "position",
-        {{"topic", partition.topic},
-         {"partition", partition.partition},
-         {"position", position->next_offset},
-         {"group_offset", *committed.value()}});
-  }
+  warn_if_behind_group(clients, *position, partition, log);
   return Ready{*position, topic};
 }
 
