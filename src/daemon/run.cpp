@@ -54,15 +54,102 @@ PreparedHandlers prepare_aside(inbox::Connection& connection, const config::Sett
   return preparing.get();
 }
 
-/// Destroys the daemon, which has stopped, unless threads are left that still use it.
-void end_of(std::unique_ptr<Daemon>& daemon, bool& leaves_calls) {
-  leaves_calls = daemon->dispatcher().has_left_calls();
-  if (leaves_calls) static_cast<void>(daemon.release());
-  daemon.reset();
+/// Says how the daemon fares, as often as it is wanted: to systemd that it lives and what it does, to the log its
+/// rates.
+class Heartbeat final {
+ public:
+  /// `settings` may change between two looks: a reload.
+  Heartbeat(const config::Settings& settings, const Notify& notify, Daemon& daemon)
+      : settings_{settings}, notify_{notify}, daemon_{daemon} {}
+
+  void look(Clock::time_point now) {
+    say_alive(now);
+    log_rates(now);
+    tell_status(now);
+  }
+
+ private:
+  void say_alive(Clock::time_point now) {
+    if (!notify_.alive_every() || now < next_alive_ || !daemon_.moves(longest_standstill(settings_))) return;
+    notify_.alive();
+    next_alive_ = now + std::min<Clock::duration>(*notify_.alive_every(), 1s);
+  }
+
+  void log_rates(Clock::time_point now) {
+    if (now < next_rates_) return;
+    next_rates_ = now + rates_every;
+    daemon_.log_rates();
+  }
+
+  void tell_status(Clock::time_point now) {
+    if (now - last_status_ < status_every) return;
+    const StatusFigures figures = daemon_.status();
+    notify_.status(status_text(last_figures_, figures, now - last_status_));
+    last_figures_ = figures;
+    last_status_ = now;
+  }
+
+  const config::Settings& settings_;
+  const Notify& notify_;
+  Daemon& daemon_;
+  Clock::time_point next_alive_ = Clock::now();
+  Clock::time_point next_rates_ = Clock::now() + rates_every;
+  Clock::time_point last_status_ = Clock::now();
+  StatusFigures last_figures_;
+};
+
+void pause(Daemon& daemon, bool paused, base::Logger& log) {
+  daemon.pause_all(paused);
+  log.info(paused ? "daemon: all handlers are paused in this instance" : "daemon: all handlers go on");
 }
 
-/// Until it is to stop. `leaves_calls`: threads are left that still use the daemon, which is left to them.
-ExitCode serve(const config::Settings& given, const RunOptions& options, base::Logger& log, bool& leaves_calls) {
+/// With which code the daemon is to end by itself; nothing: it is not.
+std::optional<ExitCode> end_by_itself(Daemon& daemon, std::optional<UntilIdle>& until_idle) {
+  if (daemon.failed()) return ExitCode::try_again;
+  if (!until_idle) return std::nullopt;
+  switch (until_idle->look(daemon.consumer().asker())) {
+    case UntilIdle::State::busy:
+      return std::nullopt;
+    case UntilIdle::State::idle:
+      return ExitCode::done;
+    case UntilIdle::State::stuck:
+      return ExitCode::no;
+  }
+  return std::nullopt;
+}
+
+/// What the main thread does while the daemon runs, until it is to stop: signals, reloads, signs of life.
+ExitCode attend(Daemon& daemon, Reload& reload, std::optional<UntilIdle>& until_idle, LiveDaemon& live,
+                const Notify& notify, Heartbeat heartbeat, base::Logger& log) {
+  while (true) {
+    const auto request = wait_for_signal(reload.is_running() ? short_turn : turn);
+    if (request == Request::stop) return ExitCode::done;
+    if (request == Request::reload) reload.ask();
+    if (reload.begin()) notify.reloading();
+    if (const auto worked = reload.end()) {
+      live.reloaded(*worked);
+      notify.ready();
+    }
+    if (request == Request::pause || request == Request::resume) pause(daemon, request == Request::pause, log);
+    if (const auto code = end_by_itself(daemon, until_idle)) return *code;
+    heartbeat.look(Clock::now());
+  }
+}
+
+struct Served {
+  ExitCode code = ExitCode::done;
+  bool leaves_calls = false;  ///< threads are left that still use the daemon, which is left to them
+};
+
+/// Destroys the daemon, which has stopped, unless threads are left that still use it: whether they are.
+bool leaves_calls_of(std::unique_ptr<Daemon> daemon) {
+  const bool leaves_calls = daemon->dispatcher().has_left_calls();
+  if (leaves_calls) static_cast<void>(daemon.release());
+  return leaves_calls;
+}
+
+/// Until it is to stop.
+Served serve(const config::Settings& given, const RunOptions& options, base::Logger& log) {
   block_signals();
   config::Settings settings = given;
   const Notify notify;
@@ -72,21 +159,21 @@ ExitCode serve(const config::Settings& given, const RunOptions& options, base::L
   admin::AdminPort port{settings, live, log};
   live.set_http(port.counts());
   if (const auto problem = port.start()) {
-    return refuse({problem->is_taken ? ExitCode::try_again : ExitCode::configuration,
-                   problem->message + "; admin.listen says where, off needs none"},
-                  log);
+    return {refuse({problem->is_taken ? ExitCode::try_again : ExitCode::configuration,
+                    problem->message + "; admin.listen says where, off needs none"},
+                   log)};
   }
   inbox::Watchdog watchdog;
   inbox::Connection connection{settings.database, "control", watchdog, log};
   auto prepared = prepare_aside(connection, settings, identity_of(owner), options.migrate, watchdog, log);
-  if (prepared.refusal) return refuse(*prepared.refusal, log);
+  if (prepared.refusal) return {refuse(*prepared.refusal, log)};
 
   auto owned = std::make_unique<Daemon>(settings, owner, log);
   Daemon& daemon = *owned;
   if (const auto problem = daemon.start(std::move(prepared.handlers))) {
     daemon.stop(0ms);
-    end_of(owned, leaves_calls);
-    return refuse({ExitCode::configuration, problem->message}, log);
+    const bool leaves_calls = leaves_calls_of(std::move(owned));
+    return {refuse({ExitCode::configuration, problem->message}, log), leaves_calls};
   }
   live.attach(daemon);
   notify.ready();
@@ -96,52 +183,12 @@ ExitCode serve(const config::Settings& given, const RunOptions& options, base::L
                                {"handlers", settings.handlers.size()},
                                {"topics", settings.topics.size()}});
 
-  UntilIdle until_idle{settings, watchdog, log};
+  std::optional<UntilIdle> until_idle;
+  if (options.until_idle) until_idle.emplace(settings, watchdog, log);
+  // Outlives attend(): what it waits for at its end is cut below.
   Reload reload{settings, options.config_file, identity_of(owner), connection, watchdog, daemon, log};
-  auto next_rates = Clock::now() + rates_every;
-  auto next_alive = Clock::now();
-  auto last_status = Clock::now();
-  StatusFigures last_figures;
-  ExitCode code = ExitCode::done;
-  while (true) {
-    const auto request = wait_for_signal(reload.is_running() ? short_turn : turn);
-    if (request == Request::stop) break;
-    if (request == Request::reload) reload.ask();
-    if (reload.begin()) notify.reloading();
-    if (const auto worked = reload.end()) {
-      live.reloaded(*worked);
-      notify.ready();
-    }
-    if (request == Request::pause || request == Request::resume) {
-      daemon.pause_all(request == Request::pause);
-      log.info(request == Request::pause ? "daemon: all handlers are paused in this instance"
-                                         : "daemon: all handlers go on");
-    }
-    if (daemon.failed()) {
-      code = ExitCode::try_again;
-      break;
-    }
-    if (options.until_idle) {
-      const auto state = until_idle.look(daemon.consumer().asker());
-      if (state == UntilIdle::State::stuck) code = ExitCode::no;
-      if (state != UntilIdle::State::busy) break;
-    }
-    const auto now = Clock::now();
-    if (notify.alive_every() && now >= next_alive && daemon.moves(longest_standstill(settings))) {
-      notify.alive();
-      next_alive = now + std::min<Clock::duration>(*notify.alive_every(), 1s);
-    }
-    if (now >= next_rates) {
-      next_rates = now + rates_every;
-      daemon.log_rates();
-    }
-    if (now - last_status >= status_every) {
-      const StatusFigures figures = daemon.status();
-      notify.status(status_text(last_figures, figures, now - last_status));
-      last_figures = figures;
-      last_status = now;
-    }
-  }
+  const ExitCode code = attend(daemon, reload, until_idle, live, notify, Heartbeat{settings, notify, daemon}, log);
+
   live.stopping();
   notify.stopping();
   watchdog.cut_all(Clock::now());  // a reload that runs is wanted no more
@@ -153,18 +200,16 @@ ExitCode serve(const config::Settings& given, const RunOptions& options, base::L
   port.request_stop();
   port.join();
   log.info("daemon: stopped");
-  end_of(owned, leaves_calls);
-  return code;
+  return {code, leaves_calls_of(std::move(owned))};
 }
 
 }  // namespace
 
 ExitCode run(const config::Settings& settings, const RunOptions& options, base::Logger& log) {
-  bool leaves_calls = false;
-  const ExitCode code = serve(settings, options, log, leaves_calls);
+  const Served served = serve(settings, options, log);
   // A call that returns only now must not meet what the end of a process destroys.
-  if (leaves_calls) std::_Exit(static_cast<int>(code));
-  return code;
+  if (served.leaves_calls) std::_Exit(static_cast<int>(served.code));
+  return served.code;
 }
 
 }  // namespace inboxd::daemon
