@@ -89,6 +89,7 @@ void Ingester::run() {
     const std::uint64_t revocations = context_.revocations;
     read_letters();
     if (position_check_.is_due(connection_.generation(), std::chrono::steady_clock::now())) {
+      move();
       check_positions(revocations);
     }
     if (entries_left_ > 0 && std::chrono::steady_clock::now() >= start_entries_at_) start_entries();
@@ -109,10 +110,14 @@ void Ingester::run() {
 }
 
 void Ingester::work_off(Batch& batch) {
+  move();
   drop_recreated(batch);
   if (!batch.empty()) ingest(batch);
   if (any_proven_) end_standing();
-  for (const PartitionError& error : batch.errors) handle(error);
+  for (const PartitionError& error : batch.errors) {
+    move();
+    handle(error);
+  }
 }
 
 void Ingester::move() { last_moved_ = std::chrono::steady_clock::now().time_since_epoch().count(); }
@@ -348,6 +353,7 @@ void Ingester::end_standing() {
   any_proven_ = false;
   for (auto& [partition, shard] : shards_) {
     if (!shard.reading || !shard.proven || !shard.standing_reason) continue;
+    move();
     try {
       inbox::resume_shard(connection_, shard.position.shard_id, *shard.standing_reason);
       context_.log.info("consumer: readable again", {{"topic", partition.topic}, {"partition", partition.partition}});

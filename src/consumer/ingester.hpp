@@ -77,6 +77,7 @@ class Ingester final {
 
   void run();
   void wake();
+  /// For the watchdog: said before whatever asks the database, which may be silent.
   void move();
   void start_entries();
   void read_letters();

@@ -78,7 +78,7 @@ void Maintenance::run() {
   std::unique_lock lock{mutex_};
   while (!stopping_) {
     lock.unlock();
-    last_moved_ = Clock::now().time_since_epoch().count();
+    move();
     bool more = false;
     for (Chore& chore : chores) {
       if (Clock::now() < chore.next || is_stopping()) continue;
@@ -98,8 +98,8 @@ void Maintenance::run() {
 }
 
 void Maintenance::do_turn(Chore& chore) {
+  move();
   const auto began = Clock::now();
-  last_moved_ = began.time_since_epoch().count();
   turn_ends_ = began + longest_turn;
   has_more_ = false;
   chore.next = began + chore.every;
@@ -114,11 +114,12 @@ void Maintenance::do_turn(Chore& chore) {
   }
 }
 
+void Maintenance::move() { last_moved_ = Clock::now().time_since_epoch().count(); }
+
 bool Maintenance::goes_on() {
-  const auto now = Clock::now();
-  last_moved_ = now.time_since_epoch().count();
+  move();
   if (is_stopping()) return false;
-  has_more_ = has_more_ || now >= turn_ends_;
+  has_more_ = has_more_ || Clock::now() >= turn_ends_;
   return !has_more_;
 }
 
@@ -277,6 +278,7 @@ void Maintenance::purge() {
 }
 
 void Maintenance::drop_days(const char* table, std::chrono::milliseconds keep) {
+  move();
   try {
     while (const auto dropped = inbox::drop_partition(connection_, table, keep)) {
       log_.info("maintenance: a day is kept no longer", {{"partition", *dropped}});
@@ -284,8 +286,10 @@ void Maintenance::drop_days(const char* table, std::chrono::milliseconds keep) {
     }
     if (std::string_view{table} == event_table) tell_kept_day(keep);
   } catch (...) {
-    // Somebody reads it for long, say: no reason to keep what is old elsewhere.
     const auto failure = inbox::describe_any(std::current_exception());
+    // A database that is away or silent is so for the other tables, too, and each would take as long to fail.
+    if (failure.fault == inbox::Fault::reconnect || failure.fault == inbox::Fault::in_doubt) throw;
+    // Somebody reads it for long, say: no reason to keep what is old elsewhere.
     log_.warn("maintenance: days of a table are dropped later",
               {{"table", table}, {"fault", name_of(failure.fault)}, {"error", failure.message}});
   }
@@ -306,6 +310,7 @@ void Maintenance::trim_positions() {
 }
 
 void Maintenance::in_bites(const std::function<std::int64_t()>& bite) {
+  move();
   while (bite() >= bite_rows && goes_on()) {
   }
 }

@@ -85,6 +85,8 @@ class Maintenance final {
   void trim_positions();
   /// Repeats while a bite was a whole one and the chore goes on.
   void in_bites(const std::function<std::int64_t()>& bite);
+  /// For the watchdog. A chore says it before each bite: all of them may take longer than a loop may stand still.
+  void move();
   /// Between two bites of a chore: whether it goes on now. Not where somebody wants to stop, nor where its turn has
   /// been long: then it comes again as soon as the others had theirs.
   bool goes_on();
