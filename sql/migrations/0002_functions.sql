@@ -312,6 +312,7 @@ begin
          q(shard, "offset", reason, detail, key, payload, size, digest, headers, kafka)
     where v_all or q.shard = any (moved);
   end if;
+  duplicates := duplicates - conflicts;  -- each is counted once
 end
 $$;
 

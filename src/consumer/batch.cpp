@@ -99,7 +99,7 @@ void decode(Batch& batch) {
       event::Record record = record_of(*message, std::move(headers));
       std::size_t rule = envelope::most_rules;
       auto decoded = envelope::decode(record, part.shard->rules, batch.arena, &rule);
-      ++batch.decoded[rule][envelope::result_of(decoded)];
+      ++part.decoded[rule][envelope::result_of(decoded)];
       if (auto* event = std::get_if<event::Event>(&decoded)) {
         event->shard_id = shard_id;
         batch.events.push_back(*event);

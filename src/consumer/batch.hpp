@@ -37,6 +37,7 @@ struct Part {
   std::vector<const rd_kafka_message_t*> messages;  ///< by offset
   std::int64_t next_offset = 0;                ///< behind the last record, also where only control records were skipped
   std::int32_t leader_epoch = -1;
+  DecodeCounts<std::uint32_t> decoded{};  ///< made by `decode`
 };
 
 /// A broker's or the client's complaint about one partition.
@@ -57,7 +58,6 @@ struct Batch {
   base::Arena arena;
   std::vector<event::Event> events;            ///< by shard, then offset
   std::vector<inbox::QuarantinedRecord> rejected;
-  DecodeCounts<std::uint32_t> decoded{};
 
   bool empty() const { return parts.empty(); }
 };

@@ -288,7 +288,7 @@ Part& Ingester::part_for(Batch& batch, Shard& shard) {
   for (auto part = batch.parts.rbegin(); part != batch.parts.rend(); ++part) {
     if (part->shard == &shard) return *part;
   }
-  batch.parts.push_back({&shard, {}, shard.position.next_offset, -1});
+  batch.parts.push_back({&shard, {}, shard.position.next_offset});
   return batch.parts.back();
 }
 

@@ -205,34 +205,52 @@ void Store::hand_over(const Batch& batch, Plan& plan, const inbox::IngestResult&
   }
 }
 
+/// Records of shards that have not moved are read again, and counted then.
 void Store::report(const Batch& batch, const inbox::IngestResult& result) {
+  const auto has_moved = [&](std::int32_t shard_id) {
+    return std::find(result.mismatched.begin(), result.mismatched.end(), shard_id) == result.mismatched.end();
+  };
+  std::vector<const inbox::QuarantinedRecord*> rejected;
+  for (const auto& record : batch.rejected) {
+    if (has_moved(record.shard_id)) rejected.push_back(&record);
+  }
+  for (const Part& part : batch.parts) {
+    if (has_moved(part.shard->position.shard_id)) count(part.decoded);
+  }
   counts_.batches += 1;
   counts_.stored += static_cast<std::uint64_t>(result.stored);
   counts_.duplicates += static_cast<std::uint64_t>(result.duplicates);
   counts_.conflicts += static_cast<std::uint64_t>(result.conflicts);
-  counts_.quarantined += batch.rejected.size();
+  counts_.quarantined += rejected.size();
   counts_.mismatches += result.mismatched.size();
   counts_.batch_records.observe(static_cast<double>(batch.messages.size()));
-  for (std::size_t rule = 0; rule < batch.decoded.size(); ++rule) {
-    for (std::size_t as = 0; as < batch.decoded[rule].size(); ++as) {
-      if (batch.decoded[rule][as] > 0) counts_.decoded[rule][as] += batch.decoded[rule][as];
-    }
-  }
   if (result.conflicts > 0) {
     log_.error("ingest: the same event id came with another payload; the later records are in quarantine",
                {{"conflicts", result.conflicts}, {"look", "inboxd quarantine list"}});
   }
-  if (!batch.rejected.empty()) {
-    const auto& first = batch.rejected.front();
+  if (!rejected.empty()) {
+    const auto& first = *rejected.front();
     const Part* const part = part_of(batch, first.shard_id);
     log_.warn("ingest: records went to quarantine",
-              {{"records", batch.rejected.size()}, {"topic", part == nullptr ? "" : part->shard->place->topic},
-               {"partition", part == nullptr ? -1 : part->shard->place->partition}, {"offset", first.offset},
+              {{"records", rejected.size()},
+               {"topic", part == nullptr ? "" : part->shard->place->topic},
+               {"partition", part == nullptr ? -1 : part->shard->place->partition},
+               {"offset", first.offset},
                {"reason", first.reason}});
   }
-  log_.debug("ingest: stored", {{"new", result.stored}, {"duplicate", result.duplicates},
-                                {"quarantined", batch.rejected.size()}, {"shards", batch.parts.size()},
+  log_.debug("ingest: stored", {{"new", result.stored},
+                                {"duplicate", result.duplicates},
+                                {"quarantined", rejected.size()},
+                                {"shards", batch.parts.size()},
                                 {"mismatched", result.mismatched.size()}});
+}
+
+void Store::count(const DecodeCounts<std::uint32_t>& decoded) {
+  for (std::size_t rule = 0; rule < decoded.size(); ++rule) {
+    for (std::size_t as = 0; as < decoded[rule].size(); ++as) {
+      if (decoded[rule][as] > 0) counts_.decoded[rule][as] += decoded[rule][as];
+    }
+  }
 }
 
 bool Store::recover(Batch& batch, const inbox::DatabaseFailure& failure) {

@@ -50,6 +50,7 @@ class Store final {
   void hand_over(const Batch& batch, Plan& plan, const inbox::IngestResult& result);
   void resolve(const Doubt& doubt);
   void report(const Batch& batch, const inbox::IngestResult& result);
+  void count(const DecodeCounts<std::uint32_t>& decoded);
   bool take_out_poison(Batch& batch);
   /// Whether the database would take that stretch of the batch's events.
   bool is_accepted(const inbox::IngestBatch& whole, std::size_t begin, std::size_t end);

@@ -19,17 +19,22 @@ struct Nobody final : consumer::HandOff {
   void born_due(std::int32_t) override {}
 };
 
-/// Stores events of one shard as an ingester does.
+/// Stores events of one shard as an ingester does, which takes the shard to be that far behind where it is.
 struct Stored {
-  Stored(Inbox& inbox, const Batch& events) {
+  Stored(Inbox& inbox, const Batch& events, int behind = 0) {
     const auto position = inbox::find_position(inbox.connection(), "orders", 0);
     shard.position = *position;
+    shard.position.next_offset -= behind;
     shard.place = std::make_shared<const inbox::Place>(inbox::Place{"orders", 0});
     batch.events = events.events();
-    batch.parts.push_back({&shard, {}, batch.events.back().offset + 1, -1});
+    batch.rejected = events.rejected();
+    batch.parts.push_back({&shard, {}, batch.events.back().offset + 1});
+    batch.parts.back().decoded[0][0] = 1;
     consumer::Store store{settings, inbox.owner, inbox.connection(), nobody, counts, log};
     int waits = 0;
-    abandoned = store.store(batch, [&] { return ++waits > 3; }).abandoned;
+    const auto stored = store.store(batch, [&] { return ++waits > 3; });
+    abandoned = stored.abandoned;
+    has_moved = stored.mismatched.empty();
   }
 
   config::Settings settings;
@@ -39,6 +44,7 @@ struct Stored {
   consumer::Shard shard;
   consumer::Batch batch;
   bool abandoned = false;
+  bool has_moved = false;
 };
 
 void refuse_where(Inbox& inbox, const std::string& condition) {
@@ -81,6 +87,21 @@ TEST_CASE("bad records go to quarantine however many come in a row, and the good
   CHECK_FALSE(stored.abandoned);
   CHECK(inbox.database().number("select count(*) from inbox.quarantine where reason = 'poison'") == 100);
   CHECK(inbox.database().number("select count(*) from inbox.event") == first + 50);
+}
+
+TEST_CASE("of a shard that has not moved nothing is counted: what was read is read again") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders", 0, 10);
+  const int behind = GENERATE(0, 1);
+  Batch batch{inbox};
+  batch.at(shard, 10 - behind).reject("no_id").events(1);
+  const Stored stored{inbox, batch, behind};
+  CHECK(stored.has_moved == (behind == 0));
+  const std::uint64_t counted = behind == 0 ? 1 : 0;
+  CHECK(stored.counts.stored == counted);
+  CHECK(stored.counts.quarantined == counted);
+  CHECK(stored.counts.decoded[0][0] == counted);
+  CHECK(inbox.database().number("select count(*) from inbox.quarantine") == static_cast<std::int64_t>(counted));
 }
 
 TEST_CASE("a bad record that comes alone goes to quarantine, too") {

@@ -85,6 +85,7 @@ class Batch final {
 
   inbox::IngestBatch& get() { return batch_; }
   const std::vector<event::Event>& events() const { return batch_.events; }
+  const std::vector<inbox::QuarantinedRecord>& rejected() const { return batch_.rejected; }
   inbox::IngestResult store(inbox::Connection& connection) { return inbox::ingest(connection, batch_); }
 
  private:
