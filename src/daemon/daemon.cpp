@@ -13,6 +13,11 @@ constexpr std::chrono::seconds last_statement{1};
 
 }  // namespace
 
+bool all_move(std::initializer_list<std::chrono::steady_clock::time_point> last_moved,
+              std::chrono::steady_clock::time_point now, std::chrono::milliseconds within) {
+  return now - std::min(last_moved) < within;
+}
+
 Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::Logger& log)
     : log_{log},
       group_{settings.kafka.group},
@@ -101,10 +106,12 @@ std::optional<std::string> Daemon::trouble() const {
 }
 
 bool Daemon::moves(std::chrono::milliseconds within) const {
-  const auto oldest = std::chrono::steady_clock::time_point{
-      std::chrono::steady_clock::duration{std::min(consumer_.last_moved(), maintenance_.last_moved())}};
-  const auto last = std::min({oldest, settler_.last_progress(), dispatcher_.last_progress()});
-  return std::chrono::steady_clock::now() - last < within;
+  const auto moment = [](std::int64_t moved) {
+    return std::chrono::steady_clock::time_point{std::chrono::steady_clock::duration{moved}};
+  };
+  return all_move({moment(consumer_.last_moved()), moment(maintenance_.last_moved()), settler_.last_progress(),
+                   dispatcher_.last_progress()},
+                  std::chrono::steady_clock::now(), within);
 }
 
 void Daemon::log_rates() {

@@ -1,6 +1,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -21,6 +22,10 @@
 #include "trace/tracer.hpp"
 
 namespace inboxd::daemon {
+
+/// Whether none of the loops, which last moved then, has stood still for that long.
+bool all_move(std::initializer_list<std::chrono::steady_clock::time_point> last_moved,
+              std::chrono::steady_clock::time_point now, std::chrono::milliseconds within);
 
 /// All parts and how they hang together: the members, in order, are the picture. What takes in stops first.
 class Daemon final {

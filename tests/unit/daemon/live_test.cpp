@@ -5,6 +5,8 @@
 
 using namespace inboxd;
 using namespace inboxd::daemon;
+using namespace std::chrono_literals;
+using admin::Probe;
 
 TEST_CASE("before the daemon is there, metrics say when the process started and that it is not ready") {
   const base::Logger log{base::LogLevel::error, base::LogFormat::text};
@@ -17,6 +19,31 @@ TEST_CASE("before the daemon is there, metrics say when the process started and 
   const double seconds = std::stod(text.substr(at + started.size()));
   CHECK(seconds > static_cast<double>(std::time(nullptr)) - 60);
   CHECK(seconds < static_cast<double>(std::time(nullptr)) + 60);
+}
+
+TEST_CASE("one loop that stands still for too long is enough, however lively the others are") {
+  const std::chrono::steady_clock::time_point begin{};
+  CHECK(all_move({begin, begin, begin}, begin + 89s, 90s));
+  CHECK_FALSE(all_move({begin, begin, begin}, begin + 90s, 90s));
+  CHECK(all_move({begin + 1s, begin + 90s, begin + 90s}, begin + 90s, 90s));
+  CHECK_FALSE(all_move({begin + 90s, begin, begin + 90s}, begin + 90s, 90s));
+  CHECK_FALSE(all_move({begin + 90s, begin + 90s, begin}, begin + 90s, 90s));
+}
+
+TEST_CASE("a daemon whose loops stand still is not alive, unless it has yet to start or is about to end") {
+  config::Settings settings;
+  settings.database.deadline -= longest_standstill(settings);  // whatever stands still does so for too long
+  base::Logger log{base::LogLevel::error, base::LogFormat::text};
+  const auto owner = base::random_uuid();
+  LiveDaemon live{settings, owner, log};
+  Daemon daemon{settings, owner, log};  // nothing of it moves: it is not started
+  CHECK(live.health(Probe::live).is_well);
+  live.attach(daemon);
+  CHECK_FALSE(live.health(Probe::live).is_well);
+  CHECK(live.health(Probe::ready).is_well);
+  live.stopping();
+  CHECK(live.health(Probe::live).is_well);
+  live.detach();
 }
 
 TEST_CASE("errors are counted from nought, each once, also when they have happened") {
