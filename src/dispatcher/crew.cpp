@@ -78,7 +78,7 @@ void Crew::review(Worker::Clock::time_point now) {
     running.events += review.running.events;
     running.elapsed += review.running.elapsed;
     if (review.abandoned) {
-      ++deadlines_;
+      ++share_->in_hand->call_counts().deadlines;
       log_.warn("dispatcher: a call did not return within its deadline, its events are charged and its thread is left",
                 {{"handler", name_}, {"events", review.running.events}, {"abandoned", share_->abandoned.load()}});
     }

@@ -1,6 +1,5 @@
 #pragma once
 #include <chrono>
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <thread>
@@ -42,9 +41,6 @@ class Crew final {
 
   const std::shared_ptr<InHand>& in_hand() const { return share_->in_hand; }
   std::chrono::milliseconds deadline() const { return share_->deadline; }
-  int abandoned() const { return share_->abandoned.load(); }
-  std::uint64_t deadlines() const { return deadlines_; }
-  std::uint64_t repeated() const { return share_->repeated.load(); }
 
  private:
   struct Hired {
@@ -61,7 +57,6 @@ class Crew final {
   settler::Settler& settler_;
   base::Logger& log_;
   std::vector<Hired> workers_;
-  std::uint64_t deadlines_ = 0;
   bool stopped_ = false;                       ///< too many threads are lost
   bool is_short_ = false;                      ///< of threads: fewer workers than there should be
 };

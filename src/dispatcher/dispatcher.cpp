@@ -208,15 +208,7 @@ void Dispatcher::born_due(std::int32_t handler_id) {
 
 Stats Dispatcher::stats(std::int32_t handler_id) const {
   const auto hand = find(handler_id);
-  if (!hand) return {};
-  Stats out = hand->stats();
-  const std::lock_guard lock{crews_mutex_};
-  if (const auto at = crews_.find(handler_id); at != crews_.end()) {
-    out.abandoned = at->second->abandoned();
-    out.deadlines = at->second->deadlines();
-    out.repeated = at->second->repeated();
-  }
-  return out;
+  return hand ? hand->stats() : Stats{};
 }
 
 bool Dispatcher::idle() const {

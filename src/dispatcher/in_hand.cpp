@@ -380,6 +380,9 @@ Stats InHand::stats() const {
   out.per_second = pace_.per_second();
   out.expired = queue_.expired();
   out.given_back = queue_.given_back();
+  out.repeated = call_counts_.repeated;
+  out.deadlines = call_counts_.deadlines;
+  out.abandoned = call_counts_.abandoned;
   out.backlog = backlog_;
   out.paused = is(Closed::paused);
   out.stopped = is(Closed::stopped);

@@ -51,6 +51,13 @@ struct Stats {
   base::Histogram::Snapshot calls;  ///< seconds
 };
 
+/// What became of its calls, whichever crew made them: a reload begins none of it anew. Any thread.
+struct CallCounts {
+  std::atomic<std::uint64_t> repeated{0};   ///< transactions that ran again, uncharged
+  std::atomic<std::uint64_t> deadlines{0};  ///< calls past their deadline that were given up
+  std::atomic<int> abandoned{0};            ///< threads in calls that were given up
+};
+
 /// What one handler has in hand, and the meeting place of those who move it: ingest threads hand over, the claimer
 /// brings what was due, workers take, the settler says what is settled. Any thread; no call blocks but `take`. Lives as
 /// long as anything of it is in hand, whatever becomes of the dispatcher.
@@ -135,6 +142,7 @@ class InHand final : public settler::Holder, public std::enable_shared_from_this
   /// How long calls took, in seconds. Workers add what they gathered.
   base::Histogram& calls() { return calls_; }
   const base::Histogram& calls() const { return calls_; }
+  CallCounts& call_counts() { return call_counts_; }
 
   /// Nothing in hand or expected, and no backlog known.
   bool idle() const;
@@ -157,6 +165,7 @@ class InHand final : public settler::Holder, public std::enable_shared_from_this
   const std::shared_ptr<Shared> shared_;
   std::atomic<bool> active_{false};
   base::Histogram calls_{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300};
+  CallCounts call_counts_;
 
   mutable std::mutex mutex_;  // guards the following
   std::condition_variable work_;

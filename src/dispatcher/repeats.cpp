@@ -28,7 +28,7 @@ void Worker::note_why(const std::optional<inbox::SqlError>& error, Why where_los
 
 /// False where the daemon stops meanwhile.
 bool Worker::wait_after(const InVain& tries) {
-  ++share_->repeated;
+  ++share_->in_hand->call_counts().repeated;
   if (why_ == Why::no_event) {
     const inbox::DatabaseFailure failure{inbox::fault_of(repeat_because_.sqlstate), repeat_because_.sqlstate,
                                          repeat_because_.message};

@@ -49,7 +49,10 @@ bool Worker::run() {
   {
     const std::lock_guard lock{mutex_};
     was_given_up = abandoned_;
-    if (was_given_up) --share_->abandoned;
+    if (was_given_up) {
+      --share_->abandoned;
+      --share_->in_hand->call_counts().abandoned;
+    }
   }
   ended_ = true;
   share_->ends->bell.ring();
@@ -143,10 +146,7 @@ Worker::Review Worker::review(Clock::time_point now) {
     // What is finished and not committed goes with the transaction, uncharged.
     if (transaction_) out.rest = chunk_.take_unreported();
     chunk_.fail_call(deadline_verdict(share_->deadline), rounded(elapsed));
-    abandoned_ = true;
-    ++share_->abandoned;
-    ++share_->ends->left;
-    out.abandoned = true;
+    give_up(out);
     if (transaction_) transaction_->cut();
   }
   const auto patience = transaction_ ? share_->limits.patience_in_transactions : share_->limits.patience;
@@ -156,6 +156,14 @@ Worker::Review Worker::review(Clock::time_point now) {
     for (Piece& piece : chunk_.take_rest()) out.rest.push_back(std::move(piece));
   }
   return out;
+}
+
+/// Under the lock.
+void Worker::give_up(Review& review) {
+  abandoned_ = review.abandoned = true;
+  ++share_->abandoned;
+  ++share_->in_hand->call_counts().abandoned;
+  ++share_->ends->left;
 }
 
 void Worker::cancel() {
@@ -171,10 +179,7 @@ Worker::Review Worker::abandon() {
   if (!calling_ || abandoned_) return out;
   if (transaction_) out.rest = chunk_.take_unreported();
   for (Piece& piece : chunk_.call_pieces()) out.rest.push_back(std::move(piece));
-  abandoned_ = true;
-  ++share_->abandoned;
-  ++share_->ends->left;
-  out.abandoned = true;
+  give_up(out);
   out.reports = chunk_.take_finished();
   auto rest = chunk_.take_rest();
   out.rest.insert(out.rest.end(), std::make_move_iterator(rest.begin()), std::make_move_iterator(rest.end()));

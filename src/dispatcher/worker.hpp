@@ -47,10 +47,9 @@ struct CrewShare {
   int group = 1;  ///< the most calls of one transaction
   std::chrono::milliseconds deadline{0};
   WatchLimits limits;
-  std::atomic<bool> stop{false};           ///< no new calls
-  std::atomic<bool> cancelled{false};      ///< shutdown: what the handler does not come to is not charged
-  std::atomic<std::uint64_t> repeated{0};  ///< transactions that ran again, uncharged
-  std::atomic<int> abandoned{0};           ///< threads in calls that were given up
+  std::atomic<bool> stop{false};       ///< no new calls
+  std::atomic<bool> cancelled{false};  ///< shutdown: what the handler does not come to is not charged
+  std::atomic<int> abandoned{0};       ///< threads of this crew in calls that were given up
 };
 
 /// One thread that calls a handler. It takes about a millisecond of work at once and calls event by event (or
@@ -85,6 +84,7 @@ class Worker final {
   Review abandon();
 
  private:
+  void give_up(Review& review);
   bool begin_call(std::size_t most_events);
   bool next_call();
   void call();

@@ -51,6 +51,35 @@ TEST_CASE("a call past its deadline is charged and its slot comes back") {
   CHECK(house.settler.counters().done == 3);
 }
 
+TEST_CASE("a reload neither forgets how many calls were given up nor the threads that are still in one") {
+  const auto first = std::make_shared<Door>(), second = std::make_shared<Door>();
+  House house;
+  auto settings = House::handler(1);
+  settings.deadline = milliseconds{200};
+  const auto at_doors = [first, second](const Delivered& each, const auto&) {
+    (each.event->offset == 1 ? first : second)->pass();
+    return Verdict{};
+  };
+  house.run(at_doors, settings);
+  REQUIRE(house.caught_up());
+  REQUIRE(house.give(lease_of({1}, 1)));
+  REQUIRE(eventually([&] { return house.dispatcher.stats(7).abandoned == 1; }));
+  REQUIRE(house.give(lease_of({2}, 2)));
+  REQUIRE(eventually([&] { return second->inside == 1; }));
+
+  house.dispatcher.replace_handlers(House::setup(at_doors, settings));
+  CHECK(house.dispatcher.stats(7).abandoned >= 1);
+  CHECK(house.dispatcher.stats(7).deadlines >= 1);
+  // Also what the old crew gives up from now on.
+  CHECK(eventually([&] { return house.dispatcher.stats(7).abandoned == 2; }));
+  CHECK(house.dispatcher.stats(7).deadlines == 2);
+  CHECK_FALSE(house.dispatcher.stats(7).stopped);  // the new crew has lost nobody
+  first->unlock();
+  second->unlock();
+  CHECK(eventually([&] { return house.dispatcher.stats(7).abandoned == 0; }));
+  CHECK(house.dispatcher.stats(7).deadlines == 2);
+}
+
 TEST_CASE("a call is told when its deadline has passed, and may still answer") {
   auto settings = House::handler(1);
   settings.deadline = milliseconds{5};
