@@ -27,12 +27,14 @@ bool Reload::begin() {
     reading_ = std::async(std::launch::async, [this, before = settings_] { return read(before); });
     return true;
   } catch (const std::system_error& error) {
-    refuse(error.what());  // no thread to be had
+    refuse(error.what());
+    has_no_thread_ = true;
     return false;
   }
 }
 
 std::optional<bool> Reload::end() {
+  if (std::exchange(has_no_thread_, false)) return false;
   if (!is_running() || reading_.wait_for(0s) != std::future_status::ready) return std::nullopt;
   std::optional<Read> read;
   try {

@@ -31,7 +31,8 @@ class Reload final {
   bool is_running() const { return reading_.valid(); }
   /// Begins what was asked for; false: nothing is to be begun now.
   bool begin();
-  /// Takes what one that ran has read: whether it worked. Nothing where none has ended.
+  /// Takes what one that ran has read: whether it worked. Nothing where none has ended. One that could not begin has
+  /// ended, too.
   std::optional<bool> end();
 
  private:
@@ -51,6 +52,7 @@ class Reload final {
   Daemon& daemon_;
   base::Logger& log_;
   bool is_asked_for_ = false;
+  bool has_no_thread_ = false;
   std::future<std::optional<Read>> reading_;
 };
 
