@@ -38,7 +38,7 @@ ExitCode refuse(const Refusal& refusal, base::Logger& log) {
 }
 
 /// All that a start waits for: the database, migrations, plugins. In a thread of its own, so that a stop ends it at
-/// once.
+/// once; but for a plugin that does not come back from being made, which a second stop ends.
 PreparedHandlers prepare_aside(inbox::Connection& connection, const config::Settings& settings,
                                const inbox::InstanceIdentity& instance, bool migrate, inbox::Watchdog& watchdog,
                                base::Logger& log) {
