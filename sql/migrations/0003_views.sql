@@ -6,7 +6,9 @@ select e.event_id, coalesce(e.source_id, e.event_id::text) as source_id, s.topic
 from inbox.event e join inbox.shard s using (shard_id);
 
 -- One row for each event and handler. An event is found through the ledger, its outcomes by shard and a bounded span
--- of offsets (10000: no run spans more), so that a question about one event reads a handful of rows.
+-- of offsets (10000: no run spans more), so that a question about one event reads a handful of rows. What died has its
+-- letter's row instead, or none where it was replayed; and what a handler did before it was retired and added again
+-- (created_at) gives way to what became of the event since.
 create view inbox.deliveries as
 select l.event_id, h.name as handler,
        case when d.owner is not null and d.due_at > clock_timestamp() then 'leased'
@@ -22,29 +24,21 @@ from inbox.ledger l
 join inbox.outcome o on o.shard_id = l.shard_id and lower(o.offsets) > l."offset" - 10000
                     and lower(o.offsets) <= l."offset" and o.offsets @> l."offset"
 join inbox.handler h using (handler_id)
-where o.outcome not in ('dead', 'discarded')
+where o.finished_at >= h.created_at and o.outcome not in ('dead', 'discarded')
+   or not exists (
+        select from inbox.dead_letter x
+        where x.handler_id = o.handler_id and x.shard_id = l.shard_id and x."offset" = l."offset")
+      and not exists (
+        select from inbox.delivery d
+        where d.handler_id = o.handler_id and d.shard_id = l.shard_id and d.pending @> l."offset")
+      and not exists (
+        select from inbox.outcome later
+        where later.handler_id = o.handler_id and later.shard_id = l.shard_id and later.finished_at > o.finished_at
+          and lower(later.offsets) > l."offset" - 10000 and lower(later.offsets) <= l."offset"
+          and later.offsets @> l."offset")
 union all
 select x.event_id, h.name, x.state, x.attempts, null, x.reasons -> -1 ->> 'message', x.died_at
-from inbox.dead_letter x join inbox.handler h using (handler_id)
-union all
--- What died and has no letter any more (discarded, or past its retention), and was not replayed.
-select l.event_id, h.name, o.outcome, o.attempts, null, null, o.finished_at
-from inbox.ledger l
-join inbox.outcome o on o.shard_id = l.shard_id and lower(o.offsets) > l."offset" - 10000
-                    and lower(o.offsets) <= l."offset" and o.offsets @> l."offset"
-join inbox.handler h using (handler_id)
-where o.outcome in ('dead', 'discarded')
-  and not exists (
-    select from inbox.dead_letter x
-    where x.handler_id = o.handler_id and x.shard_id = l.shard_id and x."offset" = l."offset")
-  and not exists (
-    select from inbox.delivery d
-    where d.handler_id = o.handler_id and d.shard_id = l.shard_id and d.pending @> l."offset")
-  and not exists (
-    select from inbox.outcome later
-    where later.handler_id = o.handler_id and later.shard_id = l.shard_id and later.finished_at > o.finished_at
-      and lower(later.offsets) > l."offset" - 10000 and lower(later.offsets) <= l."offset"
-      and later.offsets @> l."offset");
+from inbox.dead_letter x join inbox.handler h using (handler_id);
 
 create view inbox.failures as
 select f.event_id, h.name as handler, f.attempt, f.occurred_at, f.error_class, f.message, f.duration

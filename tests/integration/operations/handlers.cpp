@@ -227,17 +227,27 @@ TEST_CASE("a retired handler that is configured again is a new one: owed by `sta
   database.run("update inbox.handler set retired_at = now()");  // as if the command had been killed before it dropped
   Batch{inbox}.at(shard, 10).events(5).store(inbox.connection());
   const auto retired_version = inbox.routing_version();
+  const auto states = [&] {
+    return database.text(
+        "select string_agg(state || ' ' || n, ', ' order by state) from "
+        "(select state, count(*) n from inbox.deliveries group by state) x");
+  };
 
   SECTION("from now on") {
     CHECK(inbox.add_handler("receipt", {"orders"}) == handler);
     backfill_all(inbox);
+    CHECK(states() == "done 3");
     CHECK(database.text("select handler || ' ' || due from inbox.backlog") == "receipt 0");
   }
   SECTION("from the beginning") {
     CHECK(inbox.add_handler("receipt", {"orders"}, {}, Inbox::beginning()) == handler);
     backfill_all(inbox);
     CHECK(database.text("select handler || ' ' || due from inbox.backlog") == "receipt 15");
-    CHECK(events_in(claim_due(inbox.connection(), handler, inbox.owner).runs) == 15);
+    CHECK(states() == "due 15");
+    const auto runs = claim_due(inbox.connection(), handler, inbox.owner).runs;
+    CHECK(events_in(runs) == 15);
+    for (const auto& run : runs) inbox::settle(inbox.connection(), inbox.owner, {all_done(run)});
+    CHECK(states() == "done 15");
   }
   CHECK(inbox.routing_version() > retired_version);
   CHECK(database.number("select count(*) from inbox.handler where retired_at is null") == 1);
