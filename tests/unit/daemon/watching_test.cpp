@@ -152,7 +152,7 @@ TEST_CASE("the scrape that config/prometheus/README.md shows is one that Prometh
   const auto at = text.find(begin);
   REQUIRE(at != std::string::npos);
   const std::string snippet = text.substr(at + begin.size(), text.find("```\n", at + begin.size()) - at - begin.size());
-  CHECK(snippet.find("job_name: inboxd\n") != std::string::npos);
+  CHECK(snippet.find("job_name: inboxd ") != std::string::npos);
   CHECK(snippet.find("authorization: {credentials_file: ") != std::string::npos);
   if (!has_promtool()) SKIP("promtool is not installed; config/setup/install does");
   const auto file = files::temp_directory_path() / ("inboxd-scrape-" + std::to_string(::getpid()));
