@@ -119,11 +119,14 @@ TEST_CASE("a password is in no output") {
 
 TEST_CASE("records cannot forge a log line") {
   Stage stage{1};
+  stage.config.handlers.push_back({.name = "talker", .plugin = "log"});
   const auto daemon = stage.start();
   const std::string forged = "x\n2026-01-01T00:00:00.000Z error daemon: forged";
   stage.kafka.produce({Message{.topic = stage.topic, .key = forged, .payload = forged, .headers = {{"id", forged}}}});
-  stage.produce(3);
-  CHECK(stage.wait_done().is_perfect());
+  auto told = event_message(stage.topic, "aaaa0000-0000-4000-8000-000000000001", forged, forged);
+  told.key = forged;
+  stage.kafka.produce({told});
+  daemon->wait_log("\"x\\x0a2026-01-01T00:00:00.000Z error daemon: forged\"", 2);  // its type and its key
   stage.database.wait_for("it is in quarantine", "select count(*) from inbox.quarantined where reason = 'bad_id'", 1);
   CHECK(daemon->count_in_log("\n2026-01-01T00:00:00.000Z") == 0);
 }
