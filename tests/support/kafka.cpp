@@ -103,6 +103,17 @@ Message event_message(const std::string& topic, const std::string& id, const std
   return {.topic = topic, .key = id, .payload = payload, .headers = {{"id", id}, {"eventType", type}}};
 }
 
+Transaction::Transaction(const std::string& brokers, const std::vector<Message>& messages)
+    : producer_{make_producer(brokers, {{"transactional.id", random_name("transaction")}}), rd_kafka_destroy} {
+  must(rd_kafka_init_transactions(producer_.get(), timeout_ms), "init transactions");
+  must(rd_kafka_begin_transaction(producer_.get()), "begin transaction");
+  send_all(producer_.get(), messages);
+}
+
+void Transaction::commit() { must(rd_kafka_commit_transaction(producer_.get(), timeout_ms), "commit transaction"); }
+
+void Transaction::abort() { must(rd_kafka_abort_transaction(producer_.get(), timeout_ms), "abort transaction"); }
+
 struct Kafka::Client {
   explicit Client(const std::string& brokers)
       : producer{make_producer(brokers, {}), rd_kafka_destroy},
@@ -276,14 +287,8 @@ void Kafka::deny_reading(const std::string& topic, bool on) {
 void Kafka::produce(const std::vector<Message>& messages) { send_all(client().producer.get(), messages); }
 
 void Kafka::produce_transaction(const std::vector<Message>& messages, bool commit) {
-  const Owned<rd_kafka_t> producer{make_producer(brokers_, {{"transactional.id", random_name("transaction")}}),
-                                   rd_kafka_destroy};
-  must(rd_kafka_init_transactions(producer.get(), timeout_ms), "init transactions");
-  must(rd_kafka_begin_transaction(producer.get()), "begin transaction");
-  send_all(producer.get(), messages);
-  must(commit ? rd_kafka_commit_transaction(producer.get(), timeout_ms)
-              : rd_kafka_abort_transaction(producer.get(), timeout_ms),
-       "end transaction");
+  Transaction transaction{brokers_, messages};
+  commit ? transaction.commit() : transaction.abort();
 }
 
 std::map<int, std::int64_t> Kafka::committed(const std::string& group, const std::string& topic) {

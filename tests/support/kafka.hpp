@@ -9,6 +9,8 @@
 
 #include "support/wait.hpp"
 
+struct rd_kafka_s;
+
 namespace inboxd::support {
 
 /// A record to produce. No payload is a tombstone, which is not an empty one.
@@ -24,6 +26,21 @@ struct Message {
 /// What an outbox router writes: header `id` (a UUID is kept as the event's id), header `eventType`.
 Message event_message(const std::string& topic, const std::string& id, const std::string& payload = "{}",
                       const std::string& type = "Happened");
+
+/// Records in a transaction that is open until it is told how it ends.
+class Transaction final {
+ public:
+  /// Returns when the broker has them all.
+  Transaction(const std::string& brokers, const std::vector<Message>& messages);
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+
+  void commit();
+  void abort();
+
+ private:
+  std::unique_ptr<rd_kafka_s, void (*)(rd_kafka_s*)> producer_;
+};
 
 /// The broker that all tests share. Topics and groups get names of their own. Throws with the broker's words.
 class Kafka final {

@@ -295,6 +295,28 @@ TEST_CASE("what a transaction aborted is never stored, and the lag still reaches
   CHECK(stage.database.number("select count(*) from inbox.event") == 11);
 }
 
+TEST_CASE("a transaction that a producer leaves open holds back what is behind it, and the lag shows it") {
+  Stage stage{1};
+  const auto daemon = stage.start();
+  stage.produce(10);
+  CHECK(stage.wait_done().is_perfect());
+  Transaction open{stage.kafka.brokers(), {event_message(stage.topic, "aaaa0000-0000-4000-8000-000000000001")}};
+  const auto wait_lag = [&](std::int64_t lag) {
+    stage.database.wait_for("the lag is " + std::to_string(lag), "select lag from inbox.lag", lag);
+  };
+  stage.produce(5);
+  wait_lag(6);
+  stage.produce(1);  // the watermark is looked at again meanwhile
+  wait_lag(7);
+  CHECK(stage.position() == 10);
+  CHECK(stage.database.number("select count(*) from inbox.event") == 10);
+
+  open.abort();
+  CHECK(stage.wait_done().is_perfect());
+  wait_lag(0);
+  CHECK(stage.database.number("select count(*) from inbox.event") == 16);
+}
+
 TEST_CASE("tombstones, empty values, null keys and odd headers are stored as they came") {
   Stage stage{1};
   const auto daemon = stage.start();
