@@ -9,6 +9,9 @@ namespace {
 
 using Effect = Connection::Access::Effect;
 
+/// Whoever holds what a migration takes is told from a database that hangs.
+constexpr const char* longest_lock_wait = "10s";
+
 int applied_version(const pqxx::result& rows) { return rows[0][0].as<int>(); }
 
 }  // namespace
@@ -68,6 +71,7 @@ base::Result<MigrationState> migrate(Connection& connection, const std::string& 
     if (state.newer()) return newer_than_program(state);
     if (migration.version <= state.applied) continue;
     access.transaction([&](pqxx::work& tx) {
+      access.run_in(tx, statements::limit_lock_wait, pqxx::params{longest_lock_wait});
       access.run_in(tx, statements::lock_migrations, pqxx::params{schema});
       // Somebody else may have been faster while we waited for the lock.
       state.applied = applied_version(access.run_in(tx, statements::migration_state, {}));

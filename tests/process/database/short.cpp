@@ -5,10 +5,12 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "process/support/stage.hpp"
 #include "support/http.hpp"
+#include "support/pgbouncer.hpp"
 #include "support/private_postgres.hpp"
 
 using namespace inboxd;
@@ -147,8 +149,16 @@ TEST_CASE("rows of a paused handler, and of one that nobody runs, do not hold up
 
 TEST_CASE("a migration that waits for a lock in vain is tried again, and nobody goes on with the old schema") {
   Stage stage{1};
-  stage.config.url += stage.config.url.find('?') == std::string::npos ? "?" : "&";
-  stage.config.url += "options=-clock_timeout%3D200ms";
+  std::optional<PgBouncer> pooler;
+  SECTION("for as long as the URL says") {
+    stage.config.url += stage.config.url.find('?') == std::string::npos ? "?" : "&";
+    stage.config.url += "options=-clock_timeout%3D200ms";
+  }
+  SECTION("through PgBouncer, for ten seconds") {
+    pooler.emplace(stage.config.url);
+    stage.config.url = pooler->url();
+    stage.config.sections["database"] = "prepare: false, deadline: 25s";
+  }
   Session other{stage.database.url(), stage.database.schema()};
   other.run("select pg_advisory_lock(1768841850, hashtext($1))", {stage.database.schema()});
   {
