@@ -17,7 +17,7 @@ constexpr const char* default_config_file = "/etc/inboxd/inboxd.yaml";
 
 constexpr const char* exit_statuses =
     "\nExit status: 0 done; 1 something is wrong, or not there; 64 it cannot be asked so; 69 nobody answers;\n"
-    "  75 not now, try again; 77 not allowed; 78 the configuration is wrong\n";
+    "  70 a bug, please report it; 75 not now, try again; 77 not allowed; 78 the configuration is wrong\n";
 
 /// Help that opens with what to type and closes with what comes of it.
 class HelpText final : public CLI::Formatter {

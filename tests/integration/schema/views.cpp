@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
+#include <sstream>
 
 #include "event/headers.hpp"
 #include "integration/support/inbox.hpp"
+#include "support/environment.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -18,6 +20,16 @@ std::string missing(Inbox& inbox, const std::string& view, const std::vector<std
     if (std::find(there.begin(), there.end(), column) == there.end()) out += view + "." + column + " ";
   }
   return out;
+}
+
+/// The row of the table of tables that begins with this one, or tells of it among others.
+std::string row_of(const std::string& document, const std::string& table) {
+  std::istringstream lines{document};
+  for (std::string line; std::getline(lines, line);) {
+    const auto first_cell = line.substr(0, line.find('|', 1));
+    if (first_cell.find("`" + table + "`") != first_cell.npos && line.starts_with("| ")) return line;
+  }
+  return "";
 }
 
 }  // namespace
@@ -35,6 +47,23 @@ TEST_CASE("every promised column of every view is there") {
   CHECK(missing(inbox, "lag", {"topic", "partition", "position", "high_watermark", "lag", "halted_reason"}) == "");
   CHECK(missing(inbox, "dead_letters", {"event_id", "handler"}) == "");
   CHECK(missing(inbox, "quarantined", {"topic", "partition", "offset", "reason"}) == "");
+}
+
+TEST_CASE("the document of the tables names every index") {
+  Inbox inbox;
+  const std::string document = read_file("sql/README.md");
+  const auto indexes = inbox.database().rows(
+      "select c.relname, case when i.indisprimary then 'primary key' end, "
+      "replace(substring(pg_get_indexdef(i.indexrelid) from '\\((.*)\\)$'), '\"', '') "
+      "from pg_index i join pg_class c on c.oid = i.indrelid "
+      "where c.relnamespace = $1::regnamespace and c.relkind in ('r', 'p') and not c.relispartition",
+      {inbox.database().schema()});
+  CHECK(indexes.size() > 20);
+  for (const auto& index : indexes) {
+    const auto row = row_of(document, index[0].value());
+    CAPTURE(index[0].value(), index[2].value(), row);
+    CHECK((row.find(index[2].value()) != row.npos || (index[1] && row.find(*index[1]) != row.npos)));
+  }
 }
 
 TEST_CASE("the promised types hold") {
