@@ -71,9 +71,11 @@ void HttpServer::turn() {
     const bool listens =
         connection->state == Connection::State::receiving || connection->state == Connection::State::closing;
     const bool speaks = connection->state == Connection::State::sending;
+    const bool works = connection->state == Connection::State::working;
     ids.push_back(id);
-    polled.push_back(
-        {connection->socket.get(), static_cast<short>((listens ? POLLIN : 0) | (speaks ? POLLOUT : 0)), 0});
+    polled.push_back({connection->socket.get(),
+                      static_cast<short>((listens ? POLLIN : 0) | (speaks ? POLLOUT : 0) | (works ? POLLRDHUP : 0)),
+                      0});
     next = std::min(next, connection->deadline);
   }
   const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now());
@@ -134,7 +136,7 @@ void HttpServer::make_room() {
 
 void HttpServer::serve(std::uint64_t id, Connection& connection, short events) {
   if ((events & (POLLERR | POLLNVAL)) != 0 ||
-      ((events & POLLHUP) != 0 && connection.state == Connection::State::working)) {
+      ((events & (POLLHUP | POLLRDHUP)) != 0 && connection.state == Connection::State::working)) {
     return drop(id);
   }
   switch (connection.state) {

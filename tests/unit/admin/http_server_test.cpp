@@ -1,8 +1,8 @@
 #include "admin/http_server.hpp"
 
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <future>
-#include <utility>
 
 #include "support/environment.hpp"
 #include "support/http.hpp"
@@ -16,6 +16,7 @@ using support::wait_until;
 namespace {
 
 constexpr std::string_view ask_slow = "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n";
+constexpr std::string_view ask_unwanted = "GET /unwanted HTTP/1.1\r\nHost: a\r\n\r\n";
 constexpr std::string_view ask_quick = "GET /quick HTTP/1.1\r\nHost: a\r\n\r\n";
 
 /// A server with a lane of which `/slow` is answered when `let_go` is called, and everything else at once.
@@ -28,13 +29,23 @@ class Served final {
   ~Served() { let_go(); }
 
   const int port = support::free_port();
+  std::atomic<bool> begun{false};
+  std::atomic<bool> was_told{false};  ///< the work of `/unwanted` has seen that nobody waits
   void let_go() {
-    if (!std::exchange(let_go_, true)) gate_.set_value();
+    if (!let_go_.exchange(true)) gate_.set_value();
   }
 
  private:
   std::variant<HttpResponse, LaneWork> respond(const HttpRequest& request) {
-    if (request.path != "/slow") return LaneWork{0, [](const auto&) { return HttpResponse{200, "quick"}; }};
+    if (request.path == "/quick") return LaneWork{0, [](const auto&) { return HttpResponse{200, "quick"}; }};
+    if (request.path == "/unwanted") {
+      return LaneWork{0, [this](const auto& nobody_waits) {
+                        begun = true;
+                        wait_until("nobody waits", [&] { return nobody_waits || let_go_; });
+                        was_told = nobody_waits.load();
+                        return HttpResponse{200, "unwanted"};
+                      }};
+    }
     return LaneWork{0, [open = opened_](const auto&) {
                       open.wait();
                       return HttpResponse{200, "slow"};
@@ -43,7 +54,7 @@ class Served final {
 
   std::promise<void> gate_;
   std::shared_future<void> opened_{gate_.get_future()};
-  bool let_go_ = false;
+  std::atomic<bool> let_go_{false};
   base::Logger log_{base::LogLevel::error, base::LogFormat::text};
   HttpServer server_;
 };
@@ -87,4 +98,14 @@ TEST_CASE("a connection that is kept has its time anew for each request") {
     CHECK(connection.receive().status == 200);
     CHECK_FALSE(connection.ends(milliseconds{100}));
   }
+}
+
+TEST_CASE("work is told when its client has gone") {
+  Served served{HttpServer::Limits{}};
+  {
+    RawConnection connection{served.port};
+    connection.send(ask_unwanted);
+    wait_until("it is at it", [&] { return served.begun.load(); });
+  }
+  wait_until("it is told", [&] { return served.was_told.load(); });
 }
