@@ -90,6 +90,7 @@ void HttpServer::turn() {
   end_late(Clock::now());
   for (const std::uint64_t id : gone_) connections_.erase(id);
   gone_.clear();
+  count_unsent();
   for (std::size_t i = 0; i < listeners_.size(); ++i) {
     if (polled[1 + i].revents != 0) accept_from(listeners_[i]);
   }
@@ -113,6 +114,7 @@ void HttpServer::accept_from(const Listener& listener) {
                                                     now + limits_.receive,
                                                     now,
                                                     {},
+                                                    0,
                                                     false,
                                                     true,
                                                     false,
@@ -185,21 +187,29 @@ void HttpServer::next_request(std::uint64_t id, Connection& connection) {
   connection.state = Connection::State::working;
   connection.deadline = Clock::now() + limits_.answer;
   connection.nobody_waits = std::make_shared<std::atomic<bool>>(false);
-  lanes_.at(work.lane)->add({[this, id, doing = std::move(work.work), waiting = connection.nobody_waits] {
-                               HttpResponse response;
-                               try {
-                                 response = doing(*waiting);
-                               } catch (const std::exception& error) {
-                                 log_.error("admin: a bug, please report it", {{"error", error.what()}});
-                                 response = refusal(500, "a bug, please report it; the daemon's log says more");
-                               }
+  lanes_.at(work.lane)->add({[this, id, asked = std::move(work), waiting = connection.nobody_waits] {
+                               HttpResponse response = work_for(asked, *waiting);
                                {
                                  const std::lock_guard lock{mutex_};
+                                 unsent_ += response.body.size();
                                  finished_.push_back({id, waiting, std::move(response)});
                                }
                                wake_.ring();
                              },
                              connection.nobody_waits});
+}
+
+HttpResponse HttpServer::work_for(const LaneWork& asked, const std::atomic<bool>& nobody_waits) {
+  {
+    const std::lock_guard lock{mutex_};
+    if (unsent_ > limits_.unsent) return refusal(503, "other clients have yet to take their answers; ask again later");
+  }
+  try {
+    return asked.work(nobody_waits);
+  } catch (const std::exception& error) {
+    log_.error("admin: a bug, please report it", {{"error", error.what()}});
+    return refusal(500, "a bug, please report it; the daemon's log says more");
+  }
 }
 
 void HttpServer::answer(std::uint64_t id, Connection& connection, const HttpResponse& response) {
@@ -209,16 +219,19 @@ void HttpServer::answer(std::uint64_t id, Connection& connection, const HttpResp
   connection.state = Connection::State::sending;
   connection.deadline = Clock::now() + limits_.answer;
   connection.out = bytes_of(response, connection.without_body, !connection.keep_alive);
+  connection.sent = 0;
   send_out(id, connection);
 }
 
 void HttpServer::send_out(std::uint64_t id, Connection& connection) {
-  while (!connection.out.empty()) {
-    const auto count = ::send(connection.socket.get(), connection.out.data(), connection.out.size(), MSG_NOSIGNAL);
+  while (connection.sent < connection.out.size()) {
+    const auto left = std::string_view{connection.out}.substr(connection.sent);
+    const auto count = ::send(connection.socket.get(), left.data(), left.size(), MSG_NOSIGNAL);
     if (count < 0 && would_block()) return;
     if (count <= 0) return drop(id);
-    connection.out.erase(0, static_cast<std::size_t>(count));
+    connection.sent += static_cast<std::size_t>(count);
   }
+  std::string{}.swap(connection.out);  // cleared, it would keep its memory
   sent(id, connection);
 }
 
@@ -248,6 +261,14 @@ void HttpServer::take_finished() {
       answer(id, *found->second, response);
     }
   }
+}
+
+void HttpServer::count_unsent() {
+  std::size_t unsent = 0;
+  for (const auto& [id, connection] : connections_) unsent += connection->out.size();
+  const std::lock_guard lock{mutex_};
+  for (const Finished& each : finished_) unsent += each.response.body.size();
+  unsent_ = unsent;
 }
 
 void HttpServer::end_late(Clock::time_point now) {

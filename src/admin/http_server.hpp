@@ -32,6 +32,8 @@ class HttpServer final {
     std::chrono::milliseconds receive{5'000};  ///< from a request's first byte, or the connection's beginning
     std::chrono::milliseconds answer{30'000};  ///< for the work, then again for sending
     std::chrono::milliseconds idle{60'000};
+    /// Bytes of answers that their clients have yet to take: above it lanes begin nothing, and say so.
+    std::size_t unsent = 64 << 20;
   };
   /// What becomes of a request: an answer at once, or work for a lane.
   using Respond = std::function<std::variant<HttpResponse, LaneWork>(const HttpRequest&)>;
@@ -72,6 +74,7 @@ class HttpServer final {
     Clock::time_point deadline;
     Clock::time_point heard;  ///< when it last said something whole
     std::string out;
+    std::size_t sent = 0;   ///< bytes of it
     bool is_timed = false;  ///< the deadline of the request that is being received is set
     bool keep_alive = true;
     bool without_body = false;
@@ -96,7 +99,9 @@ class HttpServer final {
   void answer(std::uint64_t id, Connection& connection, const HttpResponse& response);
   void send_out(std::uint64_t id, Connection& connection);
   void sent(std::uint64_t id, Connection& connection);
+  HttpResponse work_for(const LaneWork& asked, const std::atomic<bool>& nobody_waits);
   void take_finished();
+  void count_unsent();
   void end_late(Clock::time_point now);
   void drop(std::uint64_t id);
 
@@ -114,6 +119,7 @@ class HttpServer final {
 
   std::mutex mutex_;  // guards the following
   std::vector<Finished> finished_;
+  std::size_t unsent_ = 0;  ///< bytes of all answers, those in finished_ included
 
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::thread thread_;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <future>
+#include <list>
 
 #include "support/environment.hpp"
 #include "support/http.hpp"
@@ -16,6 +17,7 @@ using support::wait_until;
 namespace {
 
 constexpr std::string_view ask_slow = "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n";
+constexpr std::string_view ask_large = "GET /large HTTP/1.1\r\nHost: a\r\n\r\n";
 constexpr std::string_view ask_unwanted = "GET /unwanted HTTP/1.1\r\nHost: a\r\n\r\n";
 constexpr std::string_view ask_quick = "GET /quick HTTP/1.1\r\nHost: a\r\n\r\n";
 
@@ -28,6 +30,9 @@ class Served final {
   }
   ~Served() { let_go(); }
 
+  /// More than the kernel keeps of it for a client that does not read.
+  static std::string large_answer() { return std::string(32 << 20, 'x'); }
+
   const int port = support::free_port();
   std::atomic<bool> begun{false};
   std::atomic<bool> was_told{false};  ///< the work of `/unwanted` has seen that nobody waits
@@ -38,6 +43,7 @@ class Served final {
  private:
   std::variant<HttpResponse, LaneWork> respond(const HttpRequest& request) {
     if (request.path == "/quick") return LaneWork{0, [](const auto&) { return HttpResponse{200, "quick"}; }};
+    if (request.path == "/large") return LaneWork{0, [](const auto&) { return HttpResponse{200, large_answer()}; }};
     if (request.path == "/unwanted") {
       return LaneWork{0, [this](const auto& nobody_waits) {
                         begun = true;
@@ -98,6 +104,23 @@ TEST_CASE("a connection that is kept has its time anew for each request") {
     CHECK(connection.receive().status == 200);
     CHECK_FALSE(connection.ends(milliseconds{100}));
   }
+}
+
+TEST_CASE("where clients do not take their answers the next are refused until they have gone") {
+  HttpServer::Limits limits;
+  limits.unsent = 40 << 20;
+  Served served{limits};
+  std::list<RawConnection> silent;
+  for (int i = 0; i < 8; ++i) silent.emplace_back(served.port).send(ask_large);
+  RawConnection connection{served.port};
+  connection.send(ask_quick);
+  CHECK(connection.receive().status == 503);  // the one lane has been at the others by now
+
+  silent.clear();
+  wait_until("it is answered again", [&] {
+    connection.send(ask_quick);
+    return connection.receive().status == 200;
+  });
 }
 
 TEST_CASE("work is told when its client has gone") {
