@@ -1,5 +1,7 @@
 -- What each handler has outstanding, for `status` and `handlers list`. At most $1 deliveries due and as many not yet
--- due are counted for a handler, and $2 dead letters: `due_cut` and the like say that there are more. No locks.
+-- due are counted for a handler, and $2 dead letters: `due_cut` and the like say that there are more. What failed and
+-- is tried again has its age by when it came, since its due time moves on with each attempt; of those that are counted.
+-- No locks.
 -- Indexes: delivery_due (statement_timestamp can be looked up in one, clock_timestamp cannot), dead_letter_handler.
 select h.handler_id, h.name, h.mode, h.topics, h.types, h.started_from, h.paused_reason,
        (extract(epoch from h.retired_at) * 1000000)::bigint as retired_at,
@@ -7,20 +9,24 @@ select h.handler_id, h.name, h.mode, h.topics, h.types, h.started_from, h.paused
        coalesce(later.retrying, 0), coalesce(due.waiting, 0) + coalesce(later.waiting, 0),
        later.runs = $1::bigint as later_cut, dead.letters, dead.letters = $2::bigint as dead_cut,
        (extract(epoch from due.oldest) * 1000000)::bigint as oldest_due_age_us,
+       (extract(epoch from clock_timestamp() - least(due.failed_from, later.failed_from)) * 1000000)::bigint
+         as oldest_retrying_age_us,
        coalesce(owed.events, 0) as backfill
 from inbox.handler h
 cross join lateral (
   select sum(d.events) filter (where d.lane is null) as events,
          sum(d.events) filter (where d.lane is not null) as waiting,
-         count(*) as runs, clock_timestamp() - min(d.due_at) as oldest
-  from (select d.events, d.lane, d.due_at from inbox.delivery d
+         count(*) as runs, clock_timestamp() - min(d.due_at) as oldest,
+         min(d.received_from) filter (where d.attempts > 0) as failed_from
+  from (select d.events, d.lane, d.due_at, d.attempts, d.received_from from inbox.delivery d
         where d.handler_id = h.handler_id and d.due_at <= statement_timestamp()
         order by d.due_at limit $1::bigint) d) due
 cross join lateral (
   select sum(d.events) filter (where d.owner is not null) as leased,
          sum(d.events) filter (where d.owner is null and d.lane is null) as retrying,
-         sum(d.events) filter (where d.owner is null and d.lane is not null) as waiting, count(*) as runs
-  from (select d.events, d.lane, d.owner from inbox.delivery d
+         sum(d.events) filter (where d.owner is null and d.lane is not null) as waiting, count(*) as runs,
+         min(d.received_from) filter (where d.attempts > 0) as failed_from
+  from (select d.events, d.lane, d.owner, d.attempts, d.received_from from inbox.delivery d
         where d.handler_id = h.handler_id and d.due_at > statement_timestamp()
         order by d.due_at limit $1::bigint) d) later
 cross join lateral (

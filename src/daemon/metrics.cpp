@@ -207,6 +207,10 @@ void add_ingest(std::vector<MetricRow>& rows) {
                          }));
 }
 
+double seconds_of(const std::optional<std::chrono::microseconds>& age) {
+  return age ? static_cast<double>(std::max<std::int64_t>(age->count(), 0)) / 1e6 : 0;
+}
+
 void add_backlog(std::vector<MetricRow>& rows) {
   rows.push_back(gauge("observed_timestamp_seconds",
                        "When backlog, dead letters and quarantine were last counted in the database.", {},
@@ -227,10 +231,15 @@ void add_backlog(std::vector<MetricRow>& rows) {
   rows.push_back(gauge("backlog_oldest_due_age_seconds",
                        "How long the oldest event has waited that is due and nobody has in hand; 0: none waits.",
                        {"handler"}, [](const Figures& figures, Exposition& out) {
-                         each_seen(figures, out, [](const auto& handler) {
-                           const auto age = handler.oldest_due_age.value_or(std::chrono::microseconds{0});
-                           return static_cast<double>(std::max<std::int64_t>(age.count(), 0)) / 1e6;
-                         });
+                         each_seen(figures, out,
+                                   [](const auto& handler) { return seconds_of(handler.oldest_due_age); });
+                       }));
+  rows.push_back(gauge("backlog_oldest_retrying_age_seconds",
+                       "How long ago the oldest event came that has failed and is tried again; 0: there is none. "
+                       "Looking stops at 12000 runs.",
+                       {"handler"}, [](const Figures& figures, Exposition& out) {
+                         each_seen(figures, out,
+                                   [](const auto& handler) { return seconds_of(handler.oldest_retrying_age); });
                        }));
   rows.push_back(gauge("backfill_offsets", "Offsets of the past that a handler is still to be given.", {"handler"},
                        [](const Figures& figures, Exposition& out) {

@@ -34,6 +34,7 @@ HandlerState read_handler(RowReader row) {
   out.dead.number = row.int8();
   out.dead.at_least = row.flag();
   if (const auto age = row.maybe_int8()) out.oldest_due_age = std::chrono::microseconds{*age};
+  if (const auto age = row.maybe_int8()) out.oldest_retrying_age = std::chrono::microseconds{*age};
   out.backfill = row.int8();
   return out;
 }

@@ -27,6 +27,7 @@ struct HandlerState {
   Count waiting;                               ///< behind another event of their key
   Count dead;
   std::optional<std::chrono::microseconds> oldest_due_age;
+  std::optional<std::chrono::microseconds> oldest_retrying_age;  ///< since it came, of those that have failed
   std::int64_t backfill = 0;                   ///< offsets of the past that it is still to be given
 };
 std::vector<HandlerState> read_handlers(Connection& connection);

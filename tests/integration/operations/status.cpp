@@ -3,6 +3,7 @@
 
 #include "inbox/operations_check.hpp"
 #include "inbox/operations_shards.hpp"
+#include "inbox/operations_status.hpp"
 #include "integration/operations/ask.hpp"
 #include "support/environment.hpp"
 #include "support/pgbouncer.hpp"
@@ -55,6 +56,20 @@ TEST_CASE("status counts no further than it takes to know that it is a lot") {
   const auto owed = Desk{inbox}.ask("status").document.at("handlers").at(0);
   CHECK(owed.at("due") == 12'000);
   CHECK(owed.at("at_least_due") == true);
+}
+
+TEST_CASE("what fails is as old as the day it came, whenever it is due") {
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  Batch{inbox}.at(inbox.add_shard("orders"), 0).events(10).owe(handler).store(inbox.connection());
+  const auto age = [&] { return inbox::read_handlers(inbox.connection()).at(0).oldest_retrying_age; };
+  inbox.database().run("update inbox.delivery set received_from = now() - interval '1 day'");
+  CHECK_FALSE(age().has_value());
+  inbox.database().run("update inbox.delivery set attempts = 1");
+  CHECK(age() >= std::chrono::hours{24});
+  inbox.database().run("update inbox.delivery set due_at = now() + interval '1 hour'");
+  CHECK(age() >= std::chrono::hours{24});
+  CHECK_FALSE(inbox::read_handlers(inbox.connection()).at(0).oldest_due_age.has_value());
 }
 
 TEST_CASE("handlers are listed with what they subscribe to, retired ones too, but not in status") {
