@@ -135,7 +135,7 @@ consumer::HandOff::Room InHand::reserve(std::int64_t events, std::size_t bytes) 
   granted = std::min(granted, std::max<std::int64_t>(shared_->bytes.left_for(held_bytes) / each, held() == 0 ? 1 : 0));
   if (granted < events) no_room_ = true;
   if (granted <= 0) return {};
-  reservations_.reserve(std::this_thread::get_id(), granted, granted * each, Clock::now());
+  reservations_.reserve(std::this_thread::get_id(), granted, granted * each, Clock::now() + lease_);
   count();
   return {granted, lease_, run_events_of(granted)};
 }
@@ -143,10 +143,9 @@ consumer::HandOff::Room InHand::reserve(std::int64_t events, std::size_t bytes) 
 void InHand::hand_over(inbox::LeasedRun run, std::int64_t reserved) {
   const std::int64_t bytes = bytes_of(run);
   own_events(run, bytes);
-  const auto now = Clock::now();
   const std::lock_guard lock{mutex_};
-  const auto since = reservations_.end(std::this_thread::get_id(), reserved, now);
-  add(std::move(run), bytes, since + lease_);
+  const auto lease_end = reservations_.end(std::this_thread::get_id(), reserved);
+  add(std::move(run), bytes, lease_end.value_or(Clock::now()));
   if (!takes()) {
     queue_.leave(0);
     shared_->claimer.ring();
@@ -156,7 +155,7 @@ void InHand::hand_over(inbox::LeasedRun run, std::int64_t reserved) {
 
 void InHand::release(std::int64_t events) {
   const std::lock_guard lock{mutex_};
-  reservations_.end(std::this_thread::get_id(), events, Clock::now());
+  reservations_.end(std::this_thread::get_id(), events);
   count();
   ring_if_hungry();
 }

@@ -36,6 +36,24 @@ TEST_CASE("leases are renewed by name while a call runs") {
   CHECK(eventually([&] { return house.database.done() == 1; }));
 }
 
+TEST_CASE("a run that was stored while a reload made the lease longer is renewed by the lease that it has") {
+  auto settings = House::handler();
+  settings.lease = seconds{5};
+  const auto hand = std::make_shared<InHand>(7, settings, seconds{1}, std::make_shared<Shared>(1'000, 1 << 20));
+  const auto now = InHand::Clock::now();
+  const auto look = hand->begin_claim(now);
+  REQUIRE(look);
+  hand->end_claim(*look, {}, now, false);
+  const auto room = hand->reserve(1, 100);
+  REQUIRE(room.events == 1);
+  settings.lease *= 60;
+  hand->configure(settings);
+  hand->hand_over(lease_of({1}, 41), 1);
+  const auto renewal = hand->to_renew(now + room.lease / 2);
+  REQUIRE(renewal.runs.size() == 1);
+  CHECK(renewal.lease == settings.lease);
+}
+
 TEST_CASE("a run whose lease has run out unrenewed is not called any more, and given back uncharged") {
   const auto door = std::make_shared<Door>();
   House house;

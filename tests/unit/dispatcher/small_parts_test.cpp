@@ -25,17 +25,17 @@ struct Threads {
 
 }  // namespace
 
-TEST_CASE("a run is leased since its own thread's reservation") {
+TEST_CASE("a run is leased until its own thread's reservation said") {
   const Threads threads;
   const Clock::time_point t{};
   Reservations reservations;
   reservations.reserve(threads.first, 100, 1'000, t + seconds{1});
   reservations.reserve(threads.second, 50, 500, t + seconds{2});
-  CHECK(reservations.end(threads.second, 20, t + seconds{9}) == t + seconds{2});
-  CHECK(reservations.end(threads.first, 100, t + seconds{9}) == t + seconds{1});
+  CHECK(reservations.end(threads.second, 20) == t + seconds{2});
+  CHECK(reservations.end(threads.first, 100) == t + seconds{1});
   CHECK(reservations.events() == 30);
   reservations.reserve(threads.first, 10, 100, t + seconds{5});
-  CHECK(reservations.end(threads.first, 10, t + seconds{9}) == t + seconds{5});
+  CHECK(reservations.end(threads.first, 10) == t + seconds{5});
 }
 
 TEST_CASE("reservations leave nothing behind, whatever was said of bytes") {
@@ -43,20 +43,20 @@ TEST_CASE("reservations leave nothing behind, whatever was said of bytes") {
   Reservations reservations;
   reservations.reserve(threads.first, 3, 1'000, {});
   reservations.reserve(threads.second, 7, 777, {});
-  for (int i = 0; i < 3; ++i) reservations.end(threads.first, 1, {});
-  reservations.end(threads.second, 7, {});
+  for (int i = 0; i < 3; ++i) reservations.end(threads.first, 1);
+  reservations.end(threads.second, 7);
   CHECK(reservations.events() == 0);
   CHECK(reservations.bytes() == 0);
-  reservations.end(threads.first, 5, {});
+  reservations.end(threads.first, 5);
   CHECK(reservations.events() == 0);
 }
 
-TEST_CASE("a stranger's reservation ends the oldest one") {
+TEST_CASE("a stranger's reservation ends the one with the earliest end") {
   const Threads threads;
   const Clock::time_point t{};
   Reservations reservations;
   reservations.reserve(threads.first, 5, 5, t + seconds{1});
-  CHECK(reservations.end(threads.second, 5, t + seconds{9}) == t + seconds{1});
+  CHECK(reservations.end(threads.second, 5) == t + seconds{1});
   CHECK(reservations.events() == 0);
 }
 
