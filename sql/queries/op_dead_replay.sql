@@ -1,8 +1,9 @@
 -- Puts dead letters $1 back: their handlers owe them again, from the first attempt, due now; runs are made of one
 -- handler's events of a shard, in order, span less than 1000 offsets and weigh about 8 MiB. An event that was purged is
 -- restored from the dead letter's copy. What a back-fill has yet to come by stays: the event may be owed by that.
--- $2 actor, $3 what was asked for. Locks: the dead letters; op_dead_lock comes first in the same transaction. Indexes:
--- primary keys of dead_letter and backfill; event_place.
+-- $2 actor, $3 what was asked for. Locks: the dead letters; share_routing and op_dead_lock come first in the same
+-- transaction: nobody retires or adds a handler meanwhile. Indexes: primary keys of dead_letter and backfill;
+-- event_place.
 with picked as materialized (
   select x.* from inbox.dead_letter x join inbox.handler h using (handler_id)
   where x.dead_letter_id = any ($1::bigint[]) and h.retired_at is null

@@ -82,10 +82,9 @@ Answer retire(Context& context, const Arguments& arguments) {
   if (is_kept(*owed, force)) return refused(document, run_by_text(name, *owed));
   if (arguments.flag("dry-run")) return {base::ExitCode::done, document, ""};
   const auto unless_seen = force ? std::nullopt : std::optional<std::chrono::seconds>{long_unseen};
-  if (inbox::retire_handler(*context.connection, *owed, context.actor, unless_seen))
-    owed->is_retired = true;
-  else
-    owed = inbox::find_owed(*context.connection, name, long_unseen).value_or(*owed);
+  inbox::retire_handler(*context.connection, *owed, context.actor, unless_seen);
+  // Again: whoever the retirement waited for, ingest or a replay, may have owed it more.
+  owed = inbox::find_owed(*context.connection, name, long_unseen).value_or(*owed);
   if (is_kept(*owed, force)) {  // a daemon has taken it up since we looked
     document["run_by"] = owed->run_by;
     return refused(document, run_by_text(name, *owed));

@@ -2,6 +2,7 @@
 
 #include "inbox/connection_access.hpp"
 #include "inbox/operations_rows.hpp"
+#include "inbox/routing_lock.hpp"
 #include "statements.hpp"
 
 namespace inboxd::inbox {
@@ -129,6 +130,7 @@ Replayed replay_dead(Connection& connection, const std::vector<std::int64_t>& de
   auto& access = connection.access();
   Replayed out;
   access.transaction([&](pqxx::work& tx) {
+    share_routing(access, tx);  // or a handler that is retired meanwhile would be owed them for ever
     access.run_in(tx, statements::op_dead_lock, pqxx::params{});
     const auto rows = access.run_in(tx, statements::op_dead_replay, pqxx::params{bytes, deed.actor, deed.asked});
     out.letters = rows[0][0].as<std::int64_t>();

@@ -20,20 +20,18 @@ std::optional<HandlerOwed> find_owed(Connection& connection, const std::string& 
   return out;
 }
 
-bool retire_handler(Connection& connection, const HandlerOwed& owed, const std::string& actor,
+void retire_handler(Connection& connection, const HandlerOwed& owed, const std::string& actor,
                     std::optional<std::chrono::seconds> unless_seen_within) {
   auto& access = connection.access();
-  bool retired = false;
   std::optional<std::int64_t> seconds;
   if (unless_seen_within) seconds = unless_seen_within->count();
   access.transaction([&](pqxx::work& tx) {
     lock_routing(access, tx);
     const pqxx::params parameters{owed.handler_id, actor, owed.events, owed.backfill, seconds};
-    retired = !access.run_in(tx, statements::op_handler_retire, parameters).empty();
+    const bool retired = !access.run_in(tx, statements::op_handler_retire, parameters).empty();
     if (retired) access.run_in(tx, statements::next_routing_version, {});
     return retired;
   });
-  return retired;
 }
 
 Forgotten forget_bite(Connection& connection, std::int32_t handler_id, int rows) {

@@ -22,9 +22,9 @@ std::optional<HandlerOwed> find_owed(Connection& connection, const std::string& 
                                      std::chrono::seconds seen_within);
 
 /// From the next batch on nothing is owed to the handler; noted in audit. Waits for running ingest transactions, for a
-/// bounded time. False: it was retired before, or a daemon seen `unless_seen_within` runs it or has taken it up;
-/// nothing there: whoever runs it.
-bool retire_handler(Connection& connection, const HandlerOwed& owed, const std::string& actor,
+/// bounded time. Not where a daemon seen `unless_seen_within` runs it or has taken it up; nothing there: whoever runs
+/// it.
+void retire_handler(Connection& connection, const HandlerOwed& owed, const std::string& actor,
                     std::optional<std::chrono::seconds> unless_seen_within);
 
 /// Deletes a bite of what a retired handler is owed, without rows that somebody is at; of one that is not retired

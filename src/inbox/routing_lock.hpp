@@ -11,4 +11,11 @@ inline void lock_routing(Connection::Access& access, pqxx::work& tx) {
   access.run_in(tx, statements::lock_routing, {});
 }
 
+/// Which handlers there are stays as it is to the end of this transaction, as in an ingest transaction. Before any
+/// other lock: ingest takes it first, too.
+inline void share_routing(Connection::Access& access, pqxx::work& tx) {
+  access.run_in(tx, statements::set_lock_timeout, pqxx::params{"10s"});
+  access.run_in(tx, statements::share_routing, {});
+}
+
 }  // namespace inboxd::inbox

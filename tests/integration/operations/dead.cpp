@@ -1,6 +1,6 @@
 // What people do with dead letters.
 #include <catch2/catch_test_macros.hpp>
-
+#include <future>
 #include <thread>
 
 #include "event/offsets.hpp"
@@ -286,6 +286,39 @@ TEST_CASE("dead letters of a retired handler can be discarded, not replayed") {
   CHECK(replay.code == ExitCode::no);
   CHECK(replay.document.at("of_retired_handlers") == 2);
   CHECK(Desk{inbox}.ask("dead discard", {{"all", {"true"}}}).document.at("discarded") == 2);
+}
+
+TEST_CASE("what a replay puts back of a handler that is being retired goes with it") {
+  Inbox inbox;
+  bury(inbox, 3);
+  auto& database = inbox.database();
+  Session busy{database.url(), database.schema()};
+  busy.run("begin");
+  busy.run("select from inbox.dead_letter for update");
+  const auto in_background = [&](const std::string& verb,
+                                 const std::map<std::string, std::vector<std::string>>& given) {
+    return std::async(std::launch::async, [&inbox, verb, given] {
+      const auto connection = inbox.connect();
+      Desk desk{inbox};
+      desk.context.connection = connection.get();
+      return desk.ask(verb, given);
+    });
+  };
+  auto replay = in_background("dead replay", {{"all", {"true"}}});
+  database.wait_for("the replay waits for a letter",
+                    "select count(*) from pg_locks l join pg_stat_activity a using (pid) where not l.granted and "
+                    "l.locktype in ('transactionid', 'tuple') and a.query like '%' || '" +
+                        database.schema() + "' || '.dead_letter%'",
+                    1);
+  auto retire = in_background("handlers retire", {{"handler", {"receipt"}}});
+  database.wait_for("the retirement waits for the replay",
+                    "select count(*) from pg_locks where locktype = 'advisory' and classid = 1768841848 "
+                    "and objid = 'inbox.routing'::regclass::oid and not granted",
+                    1);
+  busy.run("commit");
+  CHECK(replay.get().document.at("replayed") == 3);
+  CHECK(retire.get().code == ExitCode::done);
+  CHECK(inbox.outstanding() == 0);
 }
 
 TEST_CASE("what is more than one command takes on is said, and is there for the next") {
