@@ -1,8 +1,15 @@
--- Which of these settlements are not in the database: after a COMMIT in doubt. A row that is there under its fence with
--- all its offsets was not settled; waits for whoever is still at it. `ours` is false where somebody else has the row.
--- Locks: the rows, in order of id.
-select d.delivery_id, d.fence = s.fence and d.owner = $1::uuid as ours
+-- Which of these settlements are not in the database: after a COMMIT in doubt. Offsets that a row still has were not
+-- settled; waits for whoever is still at it. `ours` is false where somebody else has the row or a part of it: a claim
+-- splits what it finds after an unclean end, and the offsets may be in a new row by now, of the same attempt, where what
+-- was settled as a retry is of the next. Locks: the rows, in order of id. Index: primary key; delivery_due only for a row
+-- that somebody has without the offsets.
+select d.delivery_id, d.fence = s.fence and d.owner = $1::uuid and d.pending @> s.settled::int8multirange as ours
 from unnest($2::bigint[], $3::bigint[], $4::text[]) s(id, fence, settled)
 join inbox.delivery d on d.delivery_id = s.id
-where d.delivery_id = any ($2::bigint[]) and d.pending @> s.settled::int8multirange
+where d.delivery_id = any ($2::bigint[])
+  and (d.pending && s.settled::int8multirange
+       or d.fence <> s.fence and exists (
+         select from inbox.delivery rest
+         where rest.handler_id = d.handler_id and rest.shard_id = d.shard_id and rest.attempts = d.attempts
+           and rest.pending && s.settled::int8multirange))
 order by d.delivery_id for update of d

@@ -31,13 +31,13 @@ namespace {
 
 /// A COMMIT that does not reach the server, on a connection of its own through a proxy that then lets nobody through.
 struct Doubt {
-  Doubt() {
+  explicit Doubt(std::size_t first = 0, std::size_t end_of_done = 10) {
     desk.begin(0, 10);
     REQUIRE(!desk.with_events(insert_all)->error);
     desk.transaction->end_call();
     proxy.refuse(true);
     proxy.cut_at("commit", Proxy::Cut::before);
-    committing = std::thread{[this] { end = desk.commit_all(); }};
+    committing = std::thread{[=, this] { end = desk.commit(desk.done(first, end_of_done)); }};
     wait_until("the connection is cut", [this] { return proxy.cuts() == 1; });
   }
   ~Doubt() {
@@ -65,6 +65,19 @@ TEST_CASE("a COMMIT in doubt whose rows somebody else has by now was none: its l
   CHECK(end.kind == Kind::lost);
   CHECK(end.lost == std::vector{doubt.desk.run->key});
   CHECK(doubt.desk.notes() == 0);
+}
+
+TEST_CASE("a COMMIT in doubt whose rows somebody has claimed in halves was none: its leases are lost") {
+  const auto [first, end_of_done] = GENERATE(table<std::size_t, std::size_t>({{0, 10}, {0, 5}, {5, 10}}));
+  CAPTURE(first, end_of_done);
+  Doubt doubt{first, end_of_done};
+  auto& inbox = doubt.desk.inbox;
+  inbox.database().run("update inbox.delivery set due_at = now() - interval '1 s'");
+  REQUIRE(events_in(claim_due(inbox.connection(), doubt.desk.handler, base::random_uuid()).runs) == 5);
+  REQUIRE(inbox.database().number("select count(*) from inbox.delivery") == 2);
+  const auto end = doubt.resolve();
+  CHECK(end.kind == Kind::lost);
+  CHECK(end.lost == std::vector{doubt.desk.run->key});
 }
 
 TEST_CASE("what became of a COMMIT is asked less and less often while the database is away") {
