@@ -46,6 +46,8 @@ class Daemon final {
   bool is_paused() const;
   /// The handlers that this process runs, by id. Any thread.
   std::map<std::int32_t, std::string> handlers() const;
+  /// As what it has registered them. Any thread.
+  std::vector<inbox::Registered> registered() const { return maintenance_.registered(); }
 
   consumer::Consumer& consumer() { return consumer_; }
   const consumer::Consumer& consumer() const { return consumer_; }

@@ -16,6 +16,9 @@ const std::vector<std::string_view>& error_kinds() {
     "restored; what was read then is not stored here, reading goes on behind it",
     "daemon: cannot start",
     "daemon: reload refused, the old configuration stays",
+    "daemon: somebody else has added the handler anew; what was stored before it was added may not be "
+    "owed to it",
+    "daemon: the database had forgotten a handler; it is owed again what was stored since it was new",
     "daemon: this partition is halted, its records are not all stored",
     "daemon: this topic does not exist, or may not be seen",
     "dispatcher: a handler got round the daemon's transaction; what its calls wrote may be committed "

@@ -113,12 +113,23 @@ std::optional<Refusal> make_days(inbox::Connection& connection, base::Logger& lo
   }
 }
 
-void tell(const inbox::Registered& registered, const config::Handler& handler, base::Logger& log) {
+/// `before`: as what this process had it.
+void tell(const inbox::Registered& registered, const inbox::Registered* before, const config::Handler& handler,
+          base::Logger& log) {
   if (registered.has_former_name) {
     log.warn("daemon: the configuration has a former name of a handler, which keeps its new one, its topics and types",
              {{"handler", registered.name}, {"configured", handler.name}});
   }
-  if (registered.is_new) log.info("daemon: handler added", {{"handler", registered.name}});
+  if (before != nullptr && registered.handler_id != before->handler_id) {
+    log.error(
+        "daemon: somebody else has added the handler anew; what was stored before it was added may not be owed to it",
+        {{"handler", registered.name}});
+  } else if (before != nullptr && registered.is_new && registered.since == before->since) {
+    log.error("daemon: the database had forgotten a handler; it is owed again what was stored since it was new",
+              {{"handler", registered.name}});
+  } else if (registered.is_new) {
+    log.info("daemon: handler added", {{"handler", registered.name}});
+  }
   if (!registered.change.empty()) {
     log.warn("daemon: handler changed; what is stored from now on is owed to it by its new topics and types",
              {{"handler", registered.name}, {"change", registered.change}});
@@ -151,14 +162,15 @@ namespace {
 
 /// Handlers into the database, and what it knows of them out of it.
 void register_all(inbox::Connection& connection, const std::vector<config::Handler>& handlers,
-                  const inbox::InstanceIdentity& instance, base::Logger& log, bool& is_done,
-                  std::vector<dispatcher::HandlerSetup>& out) {
-  const auto registered = inbox::register_handlers(connection, handlers, "daemon on " + instance.host, {}, instance);
+                  const inbox::InstanceIdentity& instance, const std::vector<inbox::Registered>& before,
+                  base::Logger& log, bool& is_done, std::vector<dispatcher::HandlerSetup>& out) {
+  const auto registered =
+      inbox::register_handlers(connection, handlers, "daemon on " + instance.host, before, instance);
   is_done = true;
   for (std::size_t i = 0; i < registered.size(); ++i) {
     out[i].handler_id = registered[i].handler_id;
     out[i].registered = registered[i];
-    tell(registered[i], handlers[i], log);
+    tell(registered[i], inbox::find_registered(before, handlers[i]), handlers[i], log);
     // Everything that is counted and looked up by name is so by the name that the database knows.
     out[i].settings.name = registered[i].name;
   }
@@ -172,13 +184,13 @@ void register_all(inbox::Connection& connection, const std::vector<config::Handl
 /// Registers; where it is not known whether that was done, again until it is, or the database has not said so for long:
 /// once more changes nothing, and a reload must not be refused by which all instances route already.
 void put_into_database(inbox::Connection& connection, const config::Settings& settings,
-                       const inbox::InstanceIdentity& instance, const inbox::Watchdog& watchdog, base::Logger& log,
-                       PreparedHandlers& out) {
+                       const inbox::InstanceIdentity& instance, const std::vector<inbox::Registered>& before,
+                       const inbox::Watchdog& watchdog, base::Logger& log, PreparedHandlers& out) {
   std::optional<std::chrono::steady_clock::time_point> end;
   bool may_be_done = false;
   while (true) {
     try {
-      return register_all(connection, settings.handlers, instance, log, may_be_done, out.handlers);
+      return register_all(connection, settings.handlers, instance, before, log, may_be_done, out.handlers);
     } catch (...) {
       const auto failure = inbox::describe(std::current_exception());
       may_be_done = may_be_done || failure.fault == inbox::Fault::in_doubt;
@@ -214,8 +226,8 @@ std::optional<base::Problem> connections_problem(const std::vector<Writer>& writ
 }
 
 PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::Settings& settings,
-                                  const inbox::InstanceIdentity& instance, inbox::Watchdog& watchdog,
-                                  base::Logger& log) {
+                                  const inbox::InstanceIdentity& instance, inbox::Watchdog& watchdog, base::Logger& log,
+                                  const std::vector<inbox::Registered>& before) {
   const std::vector<config::Handler>& handlers = settings.handlers;
   PreparedHandlers out;
   const auto search_path = plugin::default_search_path();
@@ -243,7 +255,7 @@ PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::S
     out.refusal = Refusal{ExitCode::configuration, problem->message};
     return out;
   }
-  put_into_database(connection, settings, instance, watchdog, log, out);
+  put_into_database(connection, settings, instance, before, watchdog, log, out);
   connection.close();  // until the next reload; `--until-idle` has its place
   return out;
 }

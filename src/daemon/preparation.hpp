@@ -40,14 +40,15 @@ inbox::InstanceIdentity identity_of(const base::Uuid& instance_id);
 /// then on to have taken them up. All of it or nothing: a plugin that is refused leaves the database as it was. Where a
 /// statement names what the database does not have, the refusal says `try_again`: whoever makes the application's
 /// tables may not have come to it yet. One connection is open at a time, `connection` or the one that statements are
-/// read over, and none when this returns.
+/// read over, and none when this returns. `before`: what this process has registered so far, for a reload: the database
+/// may have forgotten it.
 struct PreparedHandlers {
   std::vector<dispatcher::HandlerSetup> handlers;
   std::optional<Refusal> refusal;
 };
 PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::Settings& settings,
-                                  const inbox::InstanceIdentity& instance, inbox::Watchdog& watchdog,
-                                  base::Logger& log);
+                                  const inbox::InstanceIdentity& instance, inbox::Watchdog& watchdog, base::Logger& log,
+                                  const std::vector<inbox::Registered>& before = {});
 
 /// Both, for a start: what a handler's statement names and the database does not have yet is waited for as long, too.
 PreparedHandlers prepare(inbox::Connection& connection, const config::Settings& settings,

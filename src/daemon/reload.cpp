@@ -64,7 +64,7 @@ std::optional<Reload::Read> Reload::read(const config::Settings& before) {
   }
   config::Settings next = before;  // what needs a restart stays
   next.handlers = loaded.settings.handlers;
-  auto prepared = prepare_handlers(connection_, next, instance_, watchdog_, log_);
+  auto prepared = prepare_handlers(connection_, next, instance_, watchdog_, log_, daemon_.registered());
   if (prepared.refusal) {
     refuse(prepared.refusal->message);
     return std::nullopt;

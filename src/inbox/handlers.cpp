@@ -82,7 +82,9 @@ class Registration {
       wanted.topics = row->topics;
       wanted.types = row->types;
     }
-    if (row->is_retired) return renew(*row, wanted, before);
+    // Retired since it was registered, or before that, which the database has forgotten then.
+    const bool is_forgotten = before != nullptr && row->since < before->since;
+    if (row->is_retired) return renew(*row, wanted, is_forgotten ? before : nullptr);
     Registered out{row->handler_id, wanted.name, false, row->has_former_name, change_between(*row, wanted), row->since};
     if (!out.change.empty()) update(*row, wanted);
     return out;
@@ -216,8 +218,8 @@ std::vector<Registered> register_handlers(Connection& connection, const std::vec
   access.transaction([&](pqxx::work& tx) {
     lock_routing(access, tx);
     Registration registration{access, tx, handlers, actor};
-    for (std::size_t i = 0; i < handlers.size(); ++i) {
-      out.push_back(registration.put(handlers[i], i < before.size() ? &before[i] : nullptr));
+    for (const config::Handler& handler : handlers) {
+      out.push_back(registration.put(handler, find_registered(before, handler)));
     }
     const bool changed =
         std::any_of(out.begin(), out.end(), [](const Registered& one) { return one.is_new || !one.change.empty(); });
@@ -228,6 +230,17 @@ std::vector<Registered> register_handlers(Connection& connection, const std::vec
     return true;
   });
   return out;
+}
+
+const Registered* find_registered(const std::vector<Registered>& registered, const config::Handler& handler) {
+  const auto called = [&](std::string_view name) {
+    return std::find_if(registered.begin(), registered.end(), [&](const Registered& one) { return one.name == name; });
+  };
+  auto found = called(handler.name);
+  for (const std::string& alias : handler.aliases) {
+    if (found == registered.end()) found = called(alias);
+  }
+  return found == registered.end() ? nullptr : &*found;
 }
 
 bool are_registered(Connection& connection, const std::vector<Registered>& handlers) {

@@ -51,9 +51,10 @@ struct Registered {
 /// topics and types what is stored from now on. Waits for running ingest transactions, for a bounded time. Returns one
 /// for each handler, in order.
 ///
-/// `before`: as what the same handlers were registered by this process. One that the database has forgotten since, as
-/// after a failover or a restore, comes back under its id, and is owed what it was to begin with: with `start: now`
-/// what was stored since it was new. An id that is another then says that somebody else has put it back as a new one.
+/// `before`: as what this process has registered handlers so far; which of these they are says find_registered. One
+/// that the database has forgotten since, as after a failover or a restore, comes back under its id, and is owed what
+/// it was to begin with: with `start: now` what was stored since it was new. An id that is another then says that
+/// somebody else has put it back as a new one. One that was retired since is no forgotten one: it is a new one.
 ///
 /// `taken_up_by`: the process that is about to run them, which is known with their registration, so that nobody retires
 /// one for want of a daemon that runs it.
@@ -61,6 +62,9 @@ std::vector<Registered> register_handlers(Connection& connection, const std::vec
                                           const std::string& actor = "daemon",
                                           const std::vector<Registered>& before = {},
                                           const std::optional<InstanceIdentity>& taken_up_by = std::nullopt);
+
+/// As what a handler of the configuration was registered, under its name or a former one; null where it was not.
+const Registered* find_registered(const std::vector<Registered>& registered, const config::Handler& handler);
 
 /// Whether the database knows of that registration still.
 bool are_registered(Connection& connection, const std::vector<Registered>& handlers);

@@ -257,6 +257,11 @@ void Maintenance::set_handlers(std::vector<config::Handler> handlers, std::vecto
   registered_ = std::move(registered);
 }
 
+std::vector<inbox::Registered> Maintenance::registered() const {
+  const std::lock_guard lock{mutex_};
+  return registered_;
+}
+
 void Maintenance::set_retention(const config::Retention& retention) {
   const std::lock_guard lock{mutex_};
   retention_ = retention;

@@ -52,6 +52,8 @@ class Maintenance final {
   void join();
   /// The handlers that this process runs, which are put back where the database forgets them. Any thread.
   void set_handlers(std::vector<config::Handler> handlers, std::vector<inbox::Registered> registered);
+  /// As what they are registered. Any thread.
+  std::vector<inbox::Registered> registered() const;
   /// One of them is known under another id: somebody else has put it back as a new one. Only a restart helps.
   bool failed() const { return failed_; }
   /// From a reload. Any thread.

@@ -371,6 +371,39 @@ TEST_CASE(
   }
 }
 
+TEST_CASE(
+    "a configuration that changes meanwhile puts back what the database has forgotten, whichever place it has now") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  const auto known = inbox::register_handlers(inbox.connection(), {handler_named("first"), handler_named("late")});
+  Batch{inbox}.at(shard, 0).events(3).store(inbox.connection());
+  inbox.database().run("delete from inbox.handler where name = 'late'");
+  auto late = handler_named("late");
+  SECTION("by its name") {}
+  SECTION("renamed") {
+    late.name = "later";
+    late.aliases = {"late"};
+  }
+  const auto again = inbox::register_handlers(inbox.connection(), {handler_named("new"), late}, "test", known);
+  CHECK(again.at(0).handler_id != known.at(0).handler_id);
+  CHECK(again.at(1).handler_id == known.at(1).handler_id);
+  CHECK(again.at(1).is_new);
+  backfill_all(inbox, 100);
+  CHECK(events_in(claim_due(inbox.connection(), again.at(1).handler_id, inbox.owner).runs) == 3);
+  CHECK(inbox.outstanding() == 3);
+}
+
+TEST_CASE("a handler that was retired, not forgotten, is a new one to who ran it: nothing of the past comes twice") {
+  Inbox inbox;
+  const auto known = inbox::register_handlers(inbox.connection(), {handler_named("late")});
+  Batch{inbox}.at(inbox.add_shard("orders"), 0).events(3).store(inbox.connection());
+  inbox.database().run("update inbox.handler set retired_at = now()");
+  const auto again = inbox::register_handlers(inbox.connection(), {handler_named("late")}, "test", known);
+  CHECK(again.at(0).is_new);
+  CHECK(again.at(0).since > known.at(0).since);
+  CHECK(inbox.outstanding() == 0);
+}
+
 TEST_CASE("a database that was set back to before a handler's change is noticed by who made it") {
   Inbox inbox;
   auto handler = handler_named("receipt");

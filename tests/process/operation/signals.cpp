@@ -251,6 +251,17 @@ TEST_CASE("a reload of which it is in doubt whether the database took it is not 
   CHECK(stage.wait_done("added").is_perfect());
 }
 
+TEST_CASE("a reload of a handler that the database has just forgotten puts it back as the one that it was") {
+  Stage stage{1};
+  const auto daemon = stage.start();
+  const auto handler = stage.database.number("select handler_id from inbox.handler");
+  stage.database.run("delete from inbox.handler");
+  daemon->process().signal(SIGHUP);
+  daemon->wait_log("daemon: reloaded");
+  daemon->wait_log("the database had forgotten a handler");
+  CHECK(stage.database.number("select handler_id from inbox.handler") == handler);
+}
+
 TEST_CASE("reloads under load lose and double nothing") {
   Stage stage{2};
   const auto daemon = stage.start();
