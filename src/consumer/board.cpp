@@ -1,5 +1,7 @@
 #include "consumer/board.hpp"
 
+#include <utility>
+
 #include "base/text.hpp"
 
 namespace inboxd::consumer {
@@ -60,6 +62,16 @@ void Board::answered(std::vector<std::string> unknown_topics) {
   unknown_topics_ = std::move(unknown_topics);
 }
 
+void Board::refused(std::string by_the_brokers) {
+  const std::lock_guard lock{mutex_};
+  refused_ = std::move(by_the_brokers);
+}
+
+void Board::admitted() {
+  const std::lock_guard lock{mutex_};
+  refused_.reset();
+}
+
 std::int64_t Board::unknown_topics() const {
   const std::lock_guard lock{mutex_};
   return static_cast<std::int64_t>(unknown_topics_.size());
@@ -68,6 +80,7 @@ std::int64_t Board::unknown_topics() const {
 std::optional<std::string> Board::trouble(Clock::time_point now) const {
   const std::lock_guard lock{mutex_};
   if (unanswered_since_ && now - *unanswered_since_ >= long_unanswered) return "the brokers do not answer";
+  if (refused_) return refused_;
   if (unknown_topics_.empty()) return std::nullopt;
   return "the brokers know no topic " + base::joined(unknown_topics_) + ", or may not show it";
 }

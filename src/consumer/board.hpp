@@ -44,6 +44,11 @@ class Board final {
   /// One about all configured topics got one: they know no topics of these names.
   void answered(std::vector<std::string> unknown_topics);
 
+  /// The brokers keep this process out of its group until somebody changes something; in a sentence.
+  void refused(std::string by_the_brokers);
+  /// It was given its share of the partitions, which may be none, or the group took its offsets.
+  void admitted();
+
   /// From an ingester, after COMMIT.
   void advanced(const kafka::TopicPartition& partition, std::int64_t position, std::uint64_t received);
 
@@ -66,6 +71,7 @@ class Board final {
   std::map<std::string, std::uint64_t> complaints_;
   std::optional<Clock::time_point> unanswered_since_;
   std::vector<std::string> unknown_topics_;
+  std::optional<std::string> refused_;
 };
 
 /// `reading`.

@@ -1,6 +1,7 @@
 #include "consumer/poller.hpp"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <string_view>
 
@@ -30,6 +31,19 @@ bool is_cooperative(rd_kafka_t* client) {
   return std::string_view{rd_kafka_rebalance_protocol(client)} == "COOPERATIVE";
 }
 
+/// What keeps a member out of its group until somebody changes rights, properties, or who else is in it.
+bool is_refusal(rd_kafka_resp_err_t code) {
+  return code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED || code == RD_KAFKA_RESP_ERR_INVALID_GROUP_ID ||
+         code == RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL || code == RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT ||
+         code == RD_KAFKA_RESP_ERR_GROUP_MAX_SIZE_REACHED;
+}
+
+std::string group_of(const rd_kafka_conf_t* conf) {
+  std::array<char, 1024> name{};
+  std::size_t size = name.size();
+  return rd_kafka_conf_get(conf, "group.id", name.data(), &size) == RD_KAFKA_CONF_OK ? name.data() : "";
+}
+
 }  // namespace
 
 Poller::Poller(Board& board, base::Logger& log) : board_{board}, log_{log} {}
@@ -45,6 +59,7 @@ void Poller::prepare(rd_kafka_conf_t* conf) {
   rd_kafka_conf_set_offset_commit_cb(conf, on_commit);
   rd_kafka_conf_set_error_cb(conf, on_error);
   rd_kafka_conf_set_log_cb(conf, on_log);
+  group_ = group_of(conf);
   shows_debug_ = RecreatedTopics::prepare(conf);
 }
 
@@ -120,12 +135,21 @@ void Poller::poll() {
   const kafka::Message message{rd_kafka_consumer_poll(client_, wait_ms())};
   if (message == nullptr) return;
   if (message->rkt == nullptr || message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    complain("consumer: the brokers complain", rd_kafka_message_errstr(message.get()));
+    complained(message);
     return;
   }
   // Records come through the ingesters' queues; one that comes here is missing there.
   const auto stray = partitions_.find({rd_kafka_topic_name(message->rkt), message->partition});
   if (stray != partitions_.end()) ask(stray->second);
+}
+
+void Poller::complained(const kafka::Message& message) {
+  const std::string reason = rd_kafka_message_errstr(message.get());
+  complain("consumer: the brokers complain", reason);
+  if (message->rkt != nullptr) return;
+  board_.complained(rd_kafka_err2name(message->err));
+  // Said once: the library tries again without another word.
+  if (is_refusal(message->err)) board_.refused("the brokers refuse group " + group_ + ": " + reason);
 }
 
 /// Until something is due; a letter ends the wait. A second at most, because `every_second` is due then.
@@ -199,6 +223,7 @@ void Poller::on_rebalance(rd_kafka_t* client, rd_kafka_resp_err_t what, rd_kafka
 }
 
 void Poller::assign(rd_kafka_topic_partition_list_t* partitions) {
+  board_.admitted();
   for (int i = 0; i < partitions->cnt; ++i) {
     // A definite offset, so that the library neither asks for the group's nor resets; it is sought before it is read.
     partitions->elems[i].offset = 0;
@@ -338,6 +363,7 @@ void Poller::on_commit(rd_kafka_t*, rd_kafka_resp_err_t error, rd_kafka_topic_pa
     poller->complain("consumer: offsets not committed; tried again", rd_kafka_err2str(error));
     return;
   }
+  poller->board_.admitted();
   for (int i = 0; i < offsets->cnt; ++i) {
     if (offsets->elems[i].err == RD_KAFKA_RESP_ERR_NO_ERROR) continue;
     poller->complain("consumer: an offset was not committed; tried again", rd_kafka_err2str(offsets->elems[i].err));

@@ -74,6 +74,7 @@ class Poller final {
   void run();
   void wake();
   void poll();
+  void complained(const kafka::Message& message);
   int wait_ms() const;
   void read_letters();
   void ask_where_due();
@@ -96,6 +97,7 @@ class Poller final {
   base::Logger& log_;
   rd_kafka_t* client_ = nullptr;
   rd_kafka_t* asker_ = nullptr;
+  std::string group_;
   std::vector<std::string> subscription_;
   std::vector<Ingester*> ingesters_;
   std::map<kafka::TopicPartition, Partition> partitions_;

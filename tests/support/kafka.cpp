@@ -240,38 +240,30 @@ void Kafka::delete_records(const std::string& topic, int partition, std::int64_t
       });
 }
 
-void Kafka::deny_reading(const std::string& topic, bool on) {
+/// Who may or may not do what with a topic or group.
+struct Kafka::Rule {
+  rd_kafka_ResourceType_t kind;
+  std::string name;
+  rd_kafka_AclOperation_t operation = RD_KAFKA_ACL_OPERATION_ALL;
+  rd_kafka_AclPermissionType_t permission = RD_KAFKA_ACL_PERMISSION_TYPE_DENY;
+};
+
+void Kafka::make_rules(const std::vector<Rule>& rules) {
   std::array<char, 512> error{};
-  Client& with = client();
-  if (!on) {
-    const Owned<rd_kafka_AclBindingFilter_t> all{
-        rd_kafka_AclBindingFilter_new(RD_KAFKA_RESOURCE_TOPIC, topic.c_str(), RD_KAFKA_RESOURCE_PATTERN_LITERAL,
-                                      nullptr, nullptr, RD_KAFKA_ACL_OPERATION_ANY, RD_KAFKA_ACL_PERMISSION_TYPE_ANY,
-                                      error.data(), error.size()),
-        rd_kafka_AclBinding_destroy};
-    with.admin(
-        "delete rules",
-        [&](rd_kafka_queue_t* queue) {
-          rd_kafka_AclBindingFilter_t* list[] = {all.get()};
-          rd_kafka_DeleteAcls(with.producer.get(), list, 1, nullptr, queue);
-        },
-        [](rd_kafka_event_t*) {});
-    return;
+  std::vector<Owned<rd_kafka_AclBinding_t>> made;
+  std::vector<rd_kafka_AclBinding_t*> list;
+  for (const Rule& rule : rules) {
+    made.emplace_back(
+        rd_kafka_AclBinding_new(rule.kind, rule.name.c_str(), RD_KAFKA_RESOURCE_PATTERN_LITERAL, "User:ANONYMOUS", "*",
+                                rule.operation, rule.permission, error.data(), error.size()),
+        rd_kafka_AclBinding_destroy);
+    list.push_back(made.back().get());
   }
-  const auto rule = [&](rd_kafka_AclOperation_t operation, rd_kafka_AclPermissionType_t permission) {
-    return Owned<rd_kafka_AclBinding_t>{
-        rd_kafka_AclBinding_new(RD_KAFKA_RESOURCE_TOPIC, topic.c_str(), RD_KAFKA_RESOURCE_PATTERN_LITERAL,
-                                "User:ANONYMOUS", "*", operation, permission, error.data(), error.size()),
-        rd_kafka_AclBinding_destroy};
-  };
-  // A topic with a rule allows only what a rule allows.
-  const auto everything = rule(RD_KAFKA_ACL_OPERATION_ALL, RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW);
-  const auto but_read = rule(RD_KAFKA_ACL_OPERATION_READ, RD_KAFKA_ACL_PERMISSION_TYPE_DENY);
+  Client& with = client();
   with.admin(
       "create rules",
       [&](rd_kafka_queue_t* queue) {
-        rd_kafka_AclBinding_t* list[] = {everything.get(), but_read.get()};
-        rd_kafka_CreateAcls(with.producer.get(), list, 2, nullptr, queue);
+        rd_kafka_CreateAcls(with.producer.get(), list.data(), list.size(), nullptr, queue);
       },
       [](rd_kafka_event_t* event) {
         std::size_t count = 0;
@@ -282,6 +274,39 @@ void Kafka::deny_reading(const std::string& topic, bool on) {
           if (failed != nullptr) must(rd_kafka_error_code(failed), "create rules");
         }
       });
+}
+
+void Kafka::drop_rules(const Rule& of) {
+  std::array<char, 512> error{};
+  const Owned<rd_kafka_AclBindingFilter_t> all{
+      rd_kafka_AclBindingFilter_new(of.kind, of.name.c_str(), RD_KAFKA_RESOURCE_PATTERN_LITERAL, nullptr, nullptr,
+                                    RD_KAFKA_ACL_OPERATION_ANY, RD_KAFKA_ACL_PERMISSION_TYPE_ANY, error.data(),
+                                    error.size()),
+      rd_kafka_AclBinding_destroy};
+  Client& with = client();
+  with.admin(
+      "delete rules",
+      [&](rd_kafka_queue_t* queue) {
+        rd_kafka_AclBindingFilter_t* list[] = {all.get()};
+        rd_kafka_DeleteAcls(with.producer.get(), list, 1, nullptr, queue);
+      },
+      [](rd_kafka_event_t*) {});
+}
+
+void Kafka::deny_reading(const std::string& topic, bool on) {
+  const Rule but_read{RD_KAFKA_RESOURCE_TOPIC, topic, RD_KAFKA_ACL_OPERATION_READ};
+  if (!on) return drop_rules(but_read);
+  // A topic with a rule allows only what a rule allows.
+  make_rules(
+      {{RD_KAFKA_RESOURCE_TOPIC, topic, RD_KAFKA_ACL_OPERATION_ALL, RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW}, but_read});
+}
+
+void Kafka::deny_group(const std::string& group, bool on) {
+  const Rule rule{RD_KAFKA_RESOURCE_GROUP, group};
+  if (on)
+    make_rules({rule});
+  else
+    drop_rules(rule);
 }
 
 void Kafka::produce(const std::vector<Message>& messages) { send_all(client().producer.get(), messages); }

@@ -64,6 +64,9 @@ class Kafka final {
   /// While on, nobody may read the topic; it may still be described and written to.
   void deny_reading(const std::string& topic, bool on);
 
+  /// While on, nobody may use the group.
+  void deny_group(const std::string& group, bool on);
+
   /// Returns when the broker has them all.
   void produce(const std::vector<Message>& messages);
   /// The same in a transaction, which is committed or aborted.
@@ -80,7 +83,10 @@ class Kafka final {
 
  private:
   struct Client;
+  struct Rule;
   Client& client();
+  void make_rules(const std::vector<Rule>& rules);
+  void drop_rules(const Rule& of);
 
   std::string brokers_;
   std::unique_ptr<Client> client_;

@@ -15,12 +15,16 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// Denies the topic for as long as it lives.
+/// Denies the topic, or the group, for as long as it lives.
 struct Denied {
-  Denied(Kafka& brokers, std::string name) : kafka{brokers}, topic{std::move(name)} { kafka.deny_reading(topic, true); }
-  ~Denied() { kafka.deny_reading(topic, false); }
+  using Deny = void (Kafka::*)(const std::string&, bool);
+  Denied(Kafka& brokers, Deny how, std::string what) : kafka{brokers}, deny{how}, name{std::move(what)} {
+    (kafka.*deny)(name, true);
+  }
+  ~Denied() { (kafka.*deny)(name, false); }
   Kafka& kafka;
-  const std::string topic;
+  const Deny deny;
+  const std::string name;
 };
 
 }  // namespace
@@ -41,7 +45,7 @@ TEST_CASE("a topic that may not be read and one that does not exist: others go o
   };
   std::unique_ptr<Daemon> daemon;
   {
-    const Denied rule{stage.kafka, denied};
+    const Denied rule{stage.kafka, &Kafka::deny_reading, denied};
     daemon = stage.start();
     stage.produce(100);
     CHECK(stage.wait_done().is_perfect());
@@ -59,6 +63,24 @@ TEST_CASE("a topic that may not be read and one that does not exist: others go o
   });
   wait_until("metrics count it",
              [&] { return get(port, "/metrics").body.find("\ninboxd_topics_unknown 1\n") != std::string::npos; });
+}
+
+TEST_CASE("a group that the user may not use: status names it and what the brokers say, until it may") {
+  Stage stage{1};
+  const std::string reason = "the brokers refuse group " + stage.config.group;
+  const auto is_told = [&] {
+    const auto status = command(stage.config, {"status"}).out;
+    return status.find(reason) != status.npos && status.find("Group authorization failed") != status.npos;
+  };
+  std::unique_ptr<Daemon> daemon;
+  {
+    const Denied rule{stage.kafka, &Kafka::deny_group, stage.config.group};
+    daemon = stage.start();
+    wait_until("status names the group", is_told);
+  }
+  stage.produce(20);
+  CHECK(stage.wait_done().is_perfect());
+  wait_until("the reason is gone", [&] { return !is_told(); });
 }
 
 TEST_CASE(

@@ -31,6 +31,16 @@ TEST_CASE("topics that the brokers do not know are trouble until they do") {
   CHECK(board.unknown_topics() == 0);
 }
 
+TEST_CASE("brokers that refuse the group are trouble until it takes this process or its offsets") {
+  Board board;
+  const auto now = Board::Clock::now();
+  board.refused("the brokers refuse group orders");
+  board.answered({});
+  CHECK(board.trouble(now + seconds{60}) == "the brokers refuse group orders");
+  board.admitted();
+  CHECK_FALSE(board.trouble(now + seconds{60}));
+}
+
 TEST_CASE("complaints that say that brokers are away are counted from nought, others from their first") {
   Board board;
   CHECK(board.complaints().size() == Board::away.size());
