@@ -98,6 +98,7 @@ std::map<std::int32_t, std::string> Daemon::handlers() const {
 /// What this process cannot do now, for everybody's `inboxd status`.
 std::optional<std::string> Daemon::trouble() const {
   std::string out = consumer_.board().trouble(std::chrono::steady_clock::now()).value_or("");
+  if (is_paused()) out.append(out.empty() ? "" : "; ").append("all handlers are paused in this instance");
   for (const auto& [handler_id, name] : handlers()) {
     const auto stats = dispatcher_.stats(handler_id);
     if (stats.stopped) out.append(out.empty() ? "" : "; ").append(stopped_text(name, stats.abandoned));

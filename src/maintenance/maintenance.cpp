@@ -21,6 +21,7 @@ constexpr std::chrono::seconds old_transaction = 5min;
 /// How long a chore works before the others have their turn; it goes on after them.
 constexpr auto longest_turn = 1s;
 constexpr auto look_for_chores_every = 500ms;
+constexpr auto sign_of_life_every = 10s;
 constexpr auto tell_kept_every = 1h;
 constexpr const char* event_table = "event";
 /// Counting what is outstanding takes time where much is: at most a fiftieth of this thread's, and yet often enough for
@@ -68,7 +69,7 @@ void Maintenance::join() {
 
 void Maintenance::run() {
   std::array<Chore, 8> chores{{{&Maintenance::keep_handlers, 2s},
-                               {&Maintenance::sign_of_life, 10s},
+                               {&Maintenance::sign_of_life, 1s},
                                {&Maintenance::look_around, 5s},
                                {&Maintenance::backfill, 1s},
                                {&Maintenance::make_partitions, 600s},
@@ -129,12 +130,16 @@ bool Maintenance::is_stopping() {
 }
 
 void Maintenance::sign_of_life() {
+  auto trouble_now = trouble();
+  if (Clock::now() < sign_again_ && trouble_now == told_trouble_) return;
   std::vector<std::int32_t> handlers;
   {
     const std::lock_guard lock{mutex_};
     for (const auto& registered : registered_) handlers.push_back(registered.handler_id);
   }
-  inbox::instance_seen(connection_, identity_, false, trouble(), handlers);
+  inbox::instance_seen(connection_, identity_, false, trouble_now, handlers);
+  told_trouble_ = std::move(trouble_now);
+  sign_again_ = Clock::now() + sign_of_life_every;
   const std::lock_guard lock{mutex_};
   seen_.answered_us = event::now();
 }

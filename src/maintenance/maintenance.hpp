@@ -73,6 +73,7 @@ class Maintenance final {
 
   void run();
   bool is_stopping();
+  /// Now and then, and as soon as there is other trouble to tell.
   void sign_of_life();
   void keep_handlers();
   void put_back(const std::vector<config::Handler>& handlers, const std::vector<inbox::Registered>& registered);
@@ -111,8 +112,10 @@ class Maintenance final {
   Seen seen_;
   std::vector<config::Handler> handlers_;
   std::vector<inbox::Registered> registered_;  ///< one for each of them
-  Clock::time_point look_again_{};             ///< the thread's own, like the next six
+  Clock::time_point look_again_{};             ///< the thread's own, like the next eight
   Clock::time_point turn_ends_{};
+  Clock::time_point sign_again_{};
+  std::optional<std::string> told_trouble_;  ///< with the last sign of life
   Clock::time_point tell_kept_at_{};
   bool has_more_ = false;                      ///< the chore's turn ended before its work did
   inbox::Backfilled backfilled_;               ///< since it was last said

@@ -279,16 +279,23 @@ TEST_CASE("reloads under load lose and double nothing") {
   CHECK(tally.is_perfect());
 }
 
-TEST_CASE("SIGUSR1 pauses all handlers of the instance, SIGUSR2 lets them go on") {
+TEST_CASE("SIGUSR1 pauses all handlers of the instance, and status says so at once; SIGUSR2 lets them go on") {
   Stage stage{1};
   const auto daemon = stage.start();
+  const auto is_told = [&] {
+    return command(stage.config, {"status", "--json"}).out.find("paused in this instance") != std::string::npos;
+  };
+  CHECK_FALSE(is_told());
   daemon->process().signal(SIGUSR1);
   daemon->wait_log("all handlers are paused");
+  wait_until("status says so", is_told, milliseconds{5'000});
   stage.produce(30);
   stage.wait_stored(30);
   holds_for("nothing is handled", milliseconds{700}, [&] { return stage.recording.count() == 0; });
   daemon->process().signal(SIGUSR2);
   CHECK(stage.wait_done().is_perfect());
+  wait_until(
+      "status no longer says so", [&] { return !is_told(); }, milliseconds{5'000});
 }
 
 TEST_CASE("systemd is told READY, WATCHDOG, RELOADING, STOPPING; the watchdog stops when the process does") {
