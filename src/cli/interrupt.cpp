@@ -2,34 +2,71 @@
 
 #include <pthread.h>
 
-#include <cerrno>
-#include <ctime>
-
 namespace inboxd::cli {
+namespace {
 
-Interrupt::Interrupt() {
-  sigemptyset(&signals_);
-  sigaddset(&signals_, SIGINT);
-  sigaddset(&signals_, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+/// For the step that is under way to end by itself.
+constexpr std::chrono::seconds time_to_end{2};
+
+sigset_t endings() {
+  sigset_t out;
+  sigemptyset(&out);
+  sigaddset(&out, SIGINT);
+  sigaddset(&out, SIGTERM);
+  return out;
 }
 
-Interrupt::~Interrupt() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+/// Blocks them; the mask as it was.
+sigset_t block(const sigset_t& signals) {
+  sigset_t before;
+  pthread_sigmask(SIG_BLOCK, &signals, &before);
+  return before;
+}
 
-void Interrupt::lift() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+}  // namespace
 
-void Interrupt::restore() { pthread_sigmask(SIG_BLOCK, &signals_, nullptr); }
+Interrupt::Interrupt() : signals_{endings()}, before_{block(signals_)}, thread_{[this] { run(); }} {
+  pthread_setname_np(thread_.native_handle(), "signals");
+}
+
+Interrupt::~Interrupt() {
+  {
+    const std::lock_guard lock{mutex_};
+    is_over_ = true;
+    if (!came_) pthread_kill(thread_.native_handle(), SIGTERM);  // what it waits for
+  }
+  changed_.notify_all();
+  thread_.join();
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+void Interrupt::lift() {
+  const std::lock_guard lock{mutex_};
+  is_lifted_ = true;
+}
+
+void Interrupt::restore() {
+  const std::lock_guard lock{mutex_};
+  is_lifted_ = false;
+}
 
 bool Interrupt::wait(std::chrono::milliseconds most) {
-  const auto end = std::chrono::steady_clock::now() + most;
-  while (!came_) {
-    const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(end - std::chrono::steady_clock::now());
-    const auto rest = left.count() < 0 ? 0 : left.count();
-    const timespec time{static_cast<time_t>(rest / 1'000'000'000), static_cast<long>(rest % 1'000'000'000)};
-    if (sigtimedwait(&signals_, nullptr, &time) > 0) came_ = true;
-    else if (errno != EINTR) break;
-  }
-  return came_;
+  std::unique_lock lock{mutex_};
+  return changed_.wait_for(lock, most, [this] { return came_; });
+}
+
+/// A thread of its own: whoever asks between two steps may be waiting for the database.
+void Interrupt::run() {
+  int signal = 0;
+  sigwait(&signals_, &signal);
+  std::unique_lock lock{mutex_};
+  if (is_over_) return;
+  came_ = true;
+  watchdog_.cut_all(std::chrono::steady_clock::now() + time_to_end);
+  changed_.notify_all();
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  if (is_lifted_) raise(signal);
+  changed_.wait(lock, [this] { return is_over_; });
 }
 
 }  // namespace inboxd::cli

@@ -1,11 +1,17 @@
 #pragma once
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
+#include <mutex>
+#include <thread>
+
+#include "inbox/watchdog.hpp"
 
 namespace inboxd::cli {
 
-/// Ctrl-C as something to ask for between two steps, while this lives. Make it before any thread is started: they
-/// inherit that the signals are blocked.
+/// Ctrl-C or SIGTERM as something to ask for between two steps, while this lives; a step that then takes long has its
+/// connection cut off, and a second signal ends the process as it does by itself. Make it before any thread is started:
+/// they inherit that the signals are blocked.
 class Interrupt final {
  public:
   Interrupt();
@@ -20,10 +26,21 @@ class Interrupt final {
   void lift();
   void restore();
 
+  /// For the connections of what can be interrupted.
+  inbox::Watchdog& watchdog() { return watchdog_; }
+
  private:
-  sigset_t signals_;
-  sigset_t before_;
+  void run();
+
+  const sigset_t signals_;
+  const sigset_t before_;
+  inbox::Watchdog watchdog_;
+  std::mutex mutex_;  // guards the following
+  std::condition_variable changed_;
   bool came_ = false;
+  bool is_lifted_ = false;
+  bool is_over_ = false;
+  std::thread thread_;
 };
 
 }  // namespace inboxd::cli

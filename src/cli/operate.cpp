@@ -64,8 +64,9 @@ class Operator final {
       context_.pause = [interrupt](std::chrono::milliseconds most) { return interrupt->wait(most); };
     }
     if (operation.needs == admin::Needs::database) {
-      watchdog_ = std::make_unique<inbox::Watchdog>();
-      connection_ = std::make_unique<inbox::Connection>(settings.database, operation.verb, *watchdog_, log_);
+      if (interrupt == nullptr) watchdog_ = std::make_unique<inbox::Watchdog>();
+      connection_ = std::make_unique<inbox::Connection>(
+          settings.database, operation.verb, interrupt == nullptr ? *watchdog_ : interrupt->watchdog(), log_);
       context_.connection = connection_.get();
     }
   }
@@ -87,7 +88,7 @@ class Operator final {
   const admin::Operation& operation_;
   const config::Settings& settings_;
   base::Logger log_;
-  std::unique_ptr<inbox::Watchdog> watchdog_;
+  std::unique_ptr<inbox::Watchdog> watchdog_;  ///< where there is no interrupt, which has one
   std::unique_ptr<inbox::Connection> connection_;
   admin::Context context_;
 };
@@ -159,10 +160,11 @@ ExitCode watch(const Session& session, const admin::Operation& operation, const 
   const auto loaded = session.load();
   if (!loaded) return ExitCode::configuration;
   Interrupt interrupt;
-  Operator worker{session, operation, loaded->settings, nullptr};
+  Operator worker{session, operation, loaded->settings, &interrupt};
   const bool clears = session.output.look.width > 0;
   do {
     const Answer answer = worker.ask(arguments);
+    if (interrupt.wait(std::chrono::milliseconds{0})) break;  // it may have been cut off
     std::string text = answer.document.is_null() ? "" : present_status(answer.document, session.output.look);
     if (!answer.message.empty()) text += in_tone(one_line(answer.message), Tone::bad, session.output.look) + "\n";
     session.output.out << (clears ? "\x1b[H\x1b[2J" : "") << text << (clears ? "" : "\n") << std::flush;

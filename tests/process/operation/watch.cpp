@@ -10,6 +10,7 @@
 
 #include "process/support/stage.hpp"
 #include "support/environment.hpp"
+#include "support/proxy.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -89,4 +90,37 @@ TEST_CASE("status --watch shows a new screen every two seconds, with what has ch
   CHECK(seen.find(new_screen, before) < seen.find("topic-4711", before));
   terminal.type("\x03");
   CHECK(terminal.wait_for_end() == 0);
+}
+
+TEST_CASE("Ctrl-C ends status --watch while the database hangs") {
+  Stage stage{1};
+  stage.migrate();
+  Proxy proxy{port_of(stage.config.url)};
+  stage.config.url = url_with_port(stage.config.url, proxy.port());
+  proxy.cut_at(Proxy::executes("op_shards"), Proxy::Cut::hold);
+  const TempFolder folder;
+  write_file(folder / "inboxd.yaml", stage.config.text());
+  AtTerminal terminal{{daemon_program(), "--config", (folder / "inboxd.yaml").string(), "status", "--watch"}};
+  wait_until("it hangs", [&] { return proxy.cuts() == 1; });
+  const auto began = monotonic_ms();
+  terminal.type("\x03");
+  CHECK(terminal.wait_for_end() == 0);
+  CHECK(monotonic_ms() - began < 3'500);
+}
+
+TEST_CASE("SIGTERM ends a change while the database hangs") {
+  Stage stage{1};
+  stage.migrate();
+  Proxy proxy{port_of(stage.config.url)};
+  stage.config.url = url_with_port(stage.config.url, proxy.port());
+  proxy.cut_at(Proxy::executes("op_dead_pick"), Proxy::Cut::hold);
+  const TempFolder folder;
+  write_file(folder / "inboxd.yaml", stage.config.text());
+  Process process{
+      {.arguments = {daemon_program(), "--config", folder / "inboxd.yaml", "dead", "replay", "--all", "--yes"}}};
+  wait_until("it hangs", [&] { return proxy.cuts() == 1; });
+  const auto began = monotonic_ms();
+  process.signal(SIGTERM);
+  CHECK(process.wait() == ExitStatus{69, 0});
+  CHECK(monotonic_ms() - began < 3'500);
 }
