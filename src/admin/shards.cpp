@@ -22,9 +22,12 @@ Answer list(Context& context, const Arguments& arguments) {
 
 /// The newest shards of a topic, of one partition where that is given.
 Shards shards_of(Context& context, const Arguments& arguments) {
-  auto shards = inbox::read_shards(*context.connection, {{*arguments.text("topic")}, true, false});
+  const std::string topic = *arguments.text("topic");
+  auto shards = inbox::read_shards(*context.connection, {{topic}, true, false});
   const auto partition = arguments.number("partition");
-  std::erase_if(shards, [&](const auto& shard) { return partition && shard.partition != *partition; });
+  // In a list `ord*` is a prefix; what is accepted is of one topic.
+  std::erase_if(
+      shards, [&](const auto& shard) { return shard.topic != topic || (partition && shard.partition != *partition); });
   return shards;
 }
 

@@ -144,6 +144,20 @@ TEST_CASE("where no gap waits there is nothing to accept, and the answer says wh
   CHECK(inbox.database().number("select count(*) from inbox.audit") == 0);
 }
 
+TEST_CASE("what is accepted is of one topic: its name is no prefix of others") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders", 0, 10);
+  inbox::halt_shard(inbox.connection(), shard, "records 10 to 40 are gone", event::OffsetRange{10, 40});
+  inbox::halt_shard(inbox.connection(), inbox.add_shard("ordinary"),
+                    "the topic was deleted and created again: new id 9oSX==", std::nullopt);
+  Desk desk{inbox};
+  for (const auto* const dry_run : {"true", "false"}) {
+    CHECK(desk.ask("shards accept-gap", {{"topic", {"ord*"}}, {"partition", {"0"}}, {"dry-run", {dry_run}}}).code ==
+          ExitCode::no);
+    CHECK(desk.ask("shards accept-incarnation", {{"topic", {"ord*"}}, {"dry-run", {dry_run}}}).code == ExitCode::no);
+  }
+}
+
 TEST_CASE("a topic that was created again begins at its beginning in a shard of its own") {
   Inbox inbox;
   for (const int partition : {0, 1, 2}) {
