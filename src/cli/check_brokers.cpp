@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <regex>
 
 #include "cli/finding.hpp"
+#include "config/expression.hpp"
 #include "config/internal_topics.hpp"
 #include "kafka/lookup.hpp"
 #include "kafka/properties.hpp"
@@ -27,16 +27,12 @@ Finding check_topic(rd_kafka_t* client, const std::string& name, const std::vect
 
 Finding check_pattern(const std::string& pattern, const std::vector<std::string>& topics) {
   const std::string subject = "topics " + pattern;
-  try {
-    const std::regex expression{pattern, std::regex::extended};
-    const auto matching = std::count_if(topics.begin(), topics.end(), [&](const auto& topic) {
-      return !config::is_internal_topic(topic) && std::regex_search(topic, expression);
-    });
-    if (matching > 0) return {Kind::good, subject, "matches " + std::to_string(matching) + " topics now"};
-    return {Kind::warning, subject, "matches no topic yet; one that appears is read from its beginning"};
-  } catch (const std::regex_error& error) {
-    return {Kind::problem, subject, std::string{"is no regular expression: "} + error.what()};
-  }
+  const config::Expression expression{pattern};
+  const auto matching = std::count_if(topics.begin(), topics.end(), [&](const auto& topic) {
+    return !config::is_internal_topic(topic) && expression.matches(topic);
+  });
+  if (matching > 0) return {Kind::good, subject, "matches " + std::to_string(matching) + " topics now"};
+  return {Kind::warning, subject, "matches no topic yet; one that appears is read from its beginning"};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "consumer/topics.hpp"
 
 #include <stdexcept>
+#include <utility>
 
 #include "config/internal_topics.hpp"
 
@@ -9,11 +10,11 @@ namespace inboxd::consumer {
 Topics::Topics(const std::vector<config::Topic>& topics) : topics_{topics} {
   for (const config::Topic& topic : topics_) {
     if (topic.pattern.empty()) continue;
-    auto regex = std::make_unique<regex_t>();
-    if (regcomp(regex.get(), topic.pattern.c_str(), REG_EXTENDED | REG_NOSUB) != 0) {
+    auto expression = std::make_unique<config::Expression>(topic.pattern);
+    if (expression->problem()) {
       throw std::invalid_argument{"topics: pattern " + topic.pattern + " got past the configuration's check"};
     }
-    patterns_.push_back({std::unique_ptr<regex_t, FreeRegex>{regex.release()}, &topic});
+    patterns_.push_back({std::move(expression), &topic});
   }
 }
 
@@ -23,7 +24,7 @@ const config::Topic* Topics::find(const std::string& name) const {
   }
   if (config::is_internal_topic(name)) return nullptr;
   for (const Pattern& pattern : patterns_) {
-    if (regexec(pattern.regex.get(), name.c_str(), 0, nullptr, 0) == 0) return pattern.topic;
+    if (pattern.expression->matches(name)) return pattern.topic;
   }
   return nullptr;
 }

@@ -1,11 +1,10 @@
 #pragma once
-#include <regex.h>
-
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "config/expression.hpp"
 #include "config/settings.hpp"
 
 namespace inboxd::consumer {
@@ -28,14 +27,8 @@ class Topics final {
   std::vector<std::string> subscription() const;
 
  private:
-  struct FreeRegex {
-    void operator()(regex_t* regex) const {
-      regfree(regex);
-      delete regex;
-    }
-  };
   struct Pattern {
-    std::unique_ptr<regex_t, FreeRegex> regex;
+    std::unique_ptr<config::Expression> expression;
     const config::Topic* topic;
   };
 

@@ -112,6 +112,13 @@ TEST_CASE("a pattern that matches Kafka's own topics, too, reads none of them") 
   CHECK(daemon->count_in_log("no configured topic matches") == 0);
 }
 
+TEST_CASE("check finds the topics of a pattern that the daemon would read, also one with GNU's words in it") {
+  Stage stage{1};
+  const auto prefix = stage.topic.substr(0, stage.topic.size() - 2);
+  stage.config.topics = {"{pattern: '^" + prefix + "\\w+$'}"};
+  CHECK(command(stage.config, {"check"}).out.find("matches 1 topics now") != std::string::npos);
+}
+
 TEST_CASE("a topic that appears later and matches the pattern begins at its beginning, also with start: end") {
   Stage stage{1};
   const std::string prefix = random_name("family");
