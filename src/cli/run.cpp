@@ -1,6 +1,7 @@
 #include "daemon/run.hpp"
 
 #include "cli/command.hpp"
+#include "daemon/log_format.hpp"
 
 namespace inboxd::cli {
 namespace {
@@ -9,7 +10,7 @@ base::ExitCode run(Session& session, const admin::Arguments& arguments) {
   const auto loaded = session.load();
   if (!loaded) return base::ExitCode::configuration;
   const config::Settings& settings = loaded->settings;
-  base::Logger log{settings.log.level, format_of(settings.log)};
+  base::Logger log{settings.log.level, daemon::format_of(settings.log)};
   for (const auto& warning : loaded->warnings) log.warn("config: warning", {{"warning", warning.text()}});
   daemon::RunOptions options;
   options.migrate = arguments.flag("migrate");

@@ -1,7 +1,6 @@
 #include "cli/session.hpp"
 
 #include <pwd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -16,13 +15,6 @@ namespace {
 std::string variable(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? "" : value;
-}
-
-/// systemd names the device and inode of the journal's stream; it may be inherited by what writes elsewhere.
-bool stderr_is_journal() {
-  struct stat about {};
-  if (::fstat(STDERR_FILENO, &about) != 0) return false;
-  return variable("JOURNAL_STREAM") == std::to_string(about.st_dev) + ":" + std::to_string(about.st_ino);
 }
 
 }  // namespace
@@ -43,12 +35,6 @@ void Session::print(const admin::Document& document) const {
 }
 
 base::Logger command_log() { return base::Logger{base::LogLevel::warn, base::LogFormat::text}; }
-
-base::LogFormat format_of(const config::Log& log) {
-  if (log.format) return *log.format;
-  if (stderr_is_journal()) return base::LogFormat::journal;
-  return ::isatty(STDERR_FILENO) == 1 ? base::LogFormat::text : base::LogFormat::json;
-}
 
 std::string actor() {
   std::string name = variable("SUDO_USER");

@@ -38,9 +38,6 @@ struct Session {
 /// The log of commands that are no daemon: warnings and errors, as text.
 base::Logger command_log();
 
-/// The configured format, or what `auto` means here.
-base::LogFormat format_of(const config::Log& log);
-
 /// Whose deed something is: USER@HOST.
 std::string actor();
 

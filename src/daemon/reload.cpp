@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "config/load.hpp"
+#include "daemon/log_format.hpp"
 
 namespace inboxd::daemon {
 
@@ -81,7 +82,7 @@ void Reload::take(Read read) {
   settings_.drain = read.settings.drain;
   daemon_.set_retention(settings_.retention);
   log_.set_level(settings_.log.level);
-  if (settings_.log.format) log_.set_format(*settings_.log.format);
+  log_.set_format(format_of(settings_.log));
   log_.info("daemon: reloaded", {{"handlers", settings_.handlers.size()}});
 }
 

@@ -230,6 +230,17 @@ TEST_CASE("SIGHUP with a bad file keeps the old configuration; with a good one t
   CHECK(tally.calls == 80);
 }
 
+TEST_CASE("a reload that sets log.format back to auto writes what auto means where the log goes: JSON in a file") {
+  Stage stage{1};
+  const auto daemon = stage.start();
+  CHECK(daemon->count_in_log("\n{") == 0);
+  stage.config.sections["log"] = "level: debug, format: auto";
+  daemon->write_config(stage.config.text());
+  daemon->process().signal(SIGHUP);
+  daemon->wait_log("daemon: reloaded");
+  CHECK(daemon->count_in_log("\n{") > 0);
+}
+
 TEST_CASE("a reload of which it is in doubt whether the database took it is not refused, but asked about") {
   const auto [statement, cut] = GENERATE(table<std::string, Proxy::Cut>({{"routing_version", Proxy::Cut::after},
                                                                          {"read_routing", Proxy::Cut::after},
