@@ -23,8 +23,8 @@ void Session::say(const std::string& message) const {
   output.messages << "inboxd: " << one_line(message) << '\n' << std::flush;
 }
 
-std::optional<config::Loaded> Session::load() const {
-  auto loaded = config::load_file(config_file, config::process_environment());
+std::optional<config::Loaded> Session::load(bool offline) const {
+  auto loaded = config::load_file(config_file, config::process_environment(offline));
   if (loaded.ok()) return loaded;
   for (const auto& problem : loaded.problems) say(problem.text());
   return std::nullopt;

@@ -30,7 +30,8 @@ struct Session {
   /// `inboxd: …` on stderr, one line.
   void say(const std::string& message) const;
   /// Loads the configuration; where something is wrong, all of it is said and nothing comes back.
-  std::optional<config::Loaded> load() const;
+  /// `offline`: secrets stay empty.
+  std::optional<config::Loaded> load(bool offline = false) const;
   /// One JSON document on stdout.
   void print(const admin::Document& document) const;
 };

@@ -32,6 +32,9 @@ TEST_CASE("a credential is read from the folder that systemd names, and one that
     daemon.wait_ready();
     CHECK(status_of_change(port, "something-else") == 401);
     CHECK(status_of_change(port, "from-systemd") == 200);
+    wait_until("health, which is given no credentials, finds it ready", [&] {
+      return command(stage.config, {"health"}).status == ExitStatus{0, 0};
+    });
     CHECK(daemon.stop() == ExitStatus{0, 0});
     CHECK(daemon.count_in_log("from-systemd") == 0);
   }
