@@ -1,6 +1,7 @@
 #include "plugin/plugin.hpp"
 
 #include <ostream>
+#include <utility>
 
 #include "cli/command.hpp"
 #include "cli/table.hpp"
@@ -26,12 +27,17 @@ ExitCode check(Session& session, const admin::Arguments& arguments) {
   const auto& plugin = description.value();
   const std::string abi = std::to_string(plugin.abi_major) + "." + std::to_string(plugin.abi_minor);
   if (session.json) {
+    admin::Document remarks = admin::Document::array();
+    for (const auto& [level, text] : plugin.remarks) {
+      remarks.push_back({{"level", base::name_of(level)}, {"text", text}});
+    }
     session.print({{"ok", true},
                    {"path", plugin.path},
                    {"name", plugin.name},
                    {"version", plugin.version},
                    {"abi", abi},
-                   {"extensions", plugin.extensions}});
+                   {"extensions", plugin.extensions},
+                   {"remarks", std::move(remarks)}});
     return ExitCode::done;
   }
   std::string extensions;
@@ -41,6 +47,9 @@ ExitCode check(Session& session, const admin::Arguments& arguments) {
   sheet.add("file", plugin.path);
   sheet.add("ABI", abi);
   sheet.add("extensions", extensions);
+  for (const auto& remark : plugin.remarks) {
+    sheet.add("it says", remark.text, remark.level < base::LogLevel::warn ? Tone::plain : Tone::warning);
+  }
   session.output.out << sheet.text(session.output.look) << std::flush;
   return ExitCode::done;
 }

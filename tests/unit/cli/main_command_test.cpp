@@ -127,6 +127,14 @@ TEST_CASE("a plugin that is not there is a no, with a sentence") {
   CHECK(admin::Document::parse(json.out).at("ok") == false);
 }
 
+TEST_CASE("what a plugin says while it is loaded is shown with it") {
+  const std::string file = std::string{TEST_PLUGINS} + "/newer_minor.so";
+  const std::string said = "newer-minor: works without what is new";
+  CHECK_THAT(run({"plugin", "check", file}).out, ContainsSubstring(said));
+  const auto json = admin::Document::parse(run({"plugin", "check", file, "--json"}).out);
+  CHECK(json.at("remarks") == admin::Document::array({{{"level", "info"}, {"text", said}}}));
+}
+
 TEST_CASE("every --json is one document") {
   const File file{unreachable};
   for (std::vector<std::string> words : {std::vector<std::string>{"version"},
