@@ -1,8 +1,8 @@
 -- Which of these settlements are not in the database: after a COMMIT in doubt. Offsets that a row still has were not
 -- settled; waits for whoever is still at it. `ours` is false where somebody else has the row or a part of it: a claim
--- splits what it finds after an unclean end, and the offsets may be in a new row by now, of the same attempt, where what
--- was settled as a retry is of the next. Locks: the rows, in order of id. Index: primary key; delivery_due only for a row
--- that somebody has without the offsets.
+-- splits what it finds after an unclean end, and the offsets may be in a new row by now, of the same attempt, where
+-- what was settled as a retry is of the next. Locks: the rows, in order of id. Index: primary key; delivery_due only
+-- for a row that somebody has without the offsets.
 select d.delivery_id, d.fence = s.fence and d.owner = $1::uuid and d.pending @> s.settled::int8multirange as ours
 from unnest($2::bigint[], $3::bigint[], $4::text[]) s(id, fence, settled)
 join inbox.delivery d on d.delivery_id = s.id
