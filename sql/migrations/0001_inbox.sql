@@ -93,7 +93,8 @@ create index event_place on inbox.event (shard_id, "offset");
 
 -- Subscriptions. Routing reads this table, whoever configured it; the version tells which state a batch was routed by.
 -- Ids are random and versions follow the clock: after a failover or a restore a sequence hands out again what a running
--- daemon knows as another handler's, and a counter comes to the same number with other handlers.
+-- daemon knows as another handler's, and a counter comes to the same number with other handlers. routing_version: since
+-- when it is routed to at all; changed_under: the version under which it came to say what it says.
 create table inbox.handler (
   handler_id      int primary key check (handler_id > 0),
   name            text not null unique,
@@ -103,6 +104,7 @@ create table inbox.handler (
   types           text[] not null default '{}',
   started_from    text not null,
   routing_version bigint not null,
+  changed_under   bigint not null,
   paused_reason   text,
   retired_at      timestamptz,
   created_at      timestamptz not null default clock_timestamp()

@@ -2,7 +2,7 @@
 -- configuration's ($3) is called like, by that: the configuration is older than the rename. Of those that are called
 -- so one that is not retired goes first: a handler that lives takes the name of one that does not. Locks: the row.
 select handler_id, name, aliases, topics, types, retired_at is not null, name <> $1::text and name <> all ($2::text[]),
-       (extract(epoch from created_at) * 1000000)::bigint
+       (extract(epoch from created_at) * 1000000)::bigint, changed_under
 from inbox.handler
 where name = $1::text or name = any ($2::text[]) or ($1::text = any (aliases) and name <> all ($3::text[]))
 order by (name = $1::text and retired_at is null) desc, (name = any ($2::text[]) and retired_at is null) desc,

@@ -1,5 +1,5 @@
 -- A handler that was retired is in a configuration again: a new one in its old row, with what the configuration says of
--- it now; noted in audit. Called with routing locked. Locks: its row.
+-- it now, $8 since which version; noted in audit. Called with routing locked. Locks: its row.
 with old as (
   select * from inbox.handler where handler_id = $1::int),
 noted as (
@@ -10,7 +10,8 @@ noted as (
   from old o)
 update inbox.handler h
 set name = $2::text, aliases = $3::text[], topics = $4::text[], types = $5::text[], started_from = $7::text,
-    routing_version = r.version + 1, paused_reason = null, retired_at = null, created_at = clock_timestamp()
+    routing_version = r.version, changed_under = $8::bigint, paused_reason = null, retired_at = null,
+    created_at = clock_timestamp()
 from inbox.routing r
 where h.handler_id = $1::int
 returning (extract(epoch from h.created_at) * 1000000)::bigint

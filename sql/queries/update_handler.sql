@@ -1,4 +1,4 @@
--- What the configuration says of a known handler now; noted in audit, with what was before.
+-- What the configuration says of a known handler now, $7 since which version; noted in audit, with what was before.
 with old as (
   select * from inbox.handler where handler_id = $1::int),
 noted as (
@@ -10,5 +10,5 @@ noted as (
                                      'types', $5::text[]))
   from old o)
 update inbox.handler
-set name = $2::text, aliases = $3::text[], topics = $4::text[], types = $5::text[]
+set name = $2::text, aliases = $3::text[], topics = $4::text[], types = $5::text[], changed_under = $7::bigint
 where handler_id = $1::int

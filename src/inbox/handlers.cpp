@@ -1,6 +1,7 @@
 #include "inbox/handlers.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "base/text.hpp"
@@ -47,6 +48,7 @@ struct Row {
   bool is_retired = false;
   bool has_former_name = false;
   event::Microseconds since = 0;
+  std::int64_t changed_under = 0;
 };
 
 std::string change_between(const Row& row, const config::Handler& handler) {
@@ -61,7 +63,8 @@ std::string change_between(const Row& row, const config::Handler& handler) {
   return out;
 }
 
-/// Puts the handlers of one configuration into their rows.
+/// Puts the handlers of one configuration into their rows. Where it changes any, routing moves on to its version:
+/// whoever routed by the old one reads the handlers again.
 class Registration {
  public:
   Registration(Connection::Access& access, pqxx::work& tx, const std::vector<config::Handler>& handlers,
@@ -71,43 +74,73 @@ class Registration {
   }
 
   Registered put(const config::Handler& handler, const Registered* before) {
-    auto row = find(handler);
-    if (!row) return add(handler, before);
-    // An older configuration: it neither renames back nor changes what the newer one says, but it is there.
-    if (row->has_former_name && !row->is_retired) return {row->handler_id, row->name, false, true, {}, row->since};
-    config::Handler wanted = handler;
-    if (row->has_former_name) {
-      wanted.name = row->name;
-      wanted.aliases = row->aliases;
-      wanted.topics = row->topics;
-      wanted.types = row->types;
-    }
-    // Retired since it was registered, or before that, which the database has forgotten then.
-    const bool is_forgotten = before != nullptr && row->since < before->since;
-    if (row->is_retired) return renew(*row, wanted, is_forgotten ? before : nullptr);
-    Registered out{row->handler_id, wanted.name, false, row->has_former_name, change_between(*row, wanted), row->since};
-    if (!out.change.empty()) update(*row, wanted);
+    const auto row = find(handler);
+    return row ? put_into(*row, handler, before) : add(handler, before);
+  }
+
+  Registered put_back(const config::Handler& handler, const Registered& before) {
+    remembered_ = before.changed_under;
+    const auto row = find(handler);
+    if (!row) return add(handler, &before);
+    const bool is_anothers = row->handler_id != before.handler_id;
+    if (!is_anothers && row->changed_under < before.changed_under) return put_into(*row, handler, &before);
+    Registered out = before;
+    out.handler_id = row->handler_id;
+    out.is_new = false;
+    out.change.clear();
     return out;
   }
 
  private:
+  Registered put_into(const Row& row, const config::Handler& handler, const Registered* before) {
+    // An older configuration: it neither renames back nor changes what the newer one says, but it is there.
+    if (row.has_former_name && !row.is_retired) return {row.handler_id, row.name, false, true, {}, row.since};
+    config::Handler wanted = handler;
+    if (row.has_former_name) {
+      wanted.name = row.name;
+      wanted.aliases = row.aliases;
+      wanted.topics = row.topics;
+      wanted.types = row.types;
+    }
+    // Retired since it was registered, or before that, which the database has forgotten then.
+    const bool is_forgotten = before != nullptr && row.since < before->since;
+    if (row.is_retired) return renew(row, wanted, is_forgotten ? before : nullptr);
+    Registered out{row.handler_id, wanted.name, false, false, change_between(row, wanted), row.since};
+    out.changed_under = out.change.empty() ? row.changed_under : update(row, wanted);
+    return out;
+  }
+
+  /// Moves routing on, once, and says under which version a handler is what it is from now on.
+  std::int64_t change_version() {
+    if (!version_) version_ = access_.run_in(tx_, statements::next_routing_version, {})[0][0].as<std::int64_t>();
+    return remembered_.value_or(*version_);
+  }
+
   std::optional<Row> find(const config::Handler& handler) {
     auto aliases = array_of(Type::text, handler.aliases);
     const auto found =
         access_.run_in(tx_, statements::find_handler, pqxx::params{handler.name, aliases.finish(), names_.finish()});
     if (found.empty()) return std::nullopt;
     const auto row = found[0];
-    return Row{row[0].as<std::int32_t>(), row[1].as<std::string>(), texts(row[2]), texts(row[3]), texts(row[4]),
-               row[5].as<bool>(),         row[6].as<bool>(),        row[7].as<event::Microseconds>()};
+    return Row{row[0].as<std::int32_t>(),
+               row[1].as<std::string>(),
+               texts(row[2]),
+               texts(row[3]),
+               texts(row[4]),
+               row[5].as<bool>(),
+               row[6].as<bool>(),
+               row[7].as<event::Microseconds>(),
+               row[8].as<std::int64_t>()};
   }
 
   Registered add(const config::Handler& handler, const Registered* before) {
     auto aliases = array_of(Type::text, handler.aliases), topics = array_of(Type::text, handler.topics),
          types = array_of(Type::text, handler.types);
     Registered out{before != nullptr ? before->handler_id : random_id(), handler.name, true, false, {}};
+    out.changed_under = change_version();
     const auto row = access_.run_in(tx_, statements::insert_handler,
                                     pqxx::params{handler.name, aliases.finish(), topics.finish(), types.finish(),
-                                                 start_text(handler.start), actor_, out.handler_id});
+                                                 start_text(handler.start), actor_, out.handler_id, out.changed_under});
     out.since = before != nullptr ? before->since : row[0][0].as<event::Microseconds>();
     owe_history(out, handler, before != nullptr);
     return out;
@@ -121,10 +154,12 @@ class Registration {
     }
     auto aliases = array_of(Type::text, handler.aliases), topics = array_of(Type::text, handler.topics),
          types = array_of(Type::text, handler.types);
+    const std::int64_t changed_under = change_version();
     const auto rows = access_.run_in(tx_, statements::renew_handler,
                                      pqxx::params{row.handler_id, handler.name, aliases.finish(), topics.finish(),
-                                                  types.finish(), actor_, start_text(handler.start)});
+                                                  types.finish(), actor_, start_text(handler.start), changed_under});
     Registered out{row.handler_id, handler.name, true, row.has_former_name, {}};
+    if (!row.has_former_name) out.changed_under = changed_under;
     out.since = before != nullptr ? before->since : rows[0][0].as<event::Microseconds>();
     owe_history(out, handler, before != nullptr);
     return out;
@@ -141,21 +176,26 @@ class Registration {
     access_.run_in(tx_, statements::owe_history, pqxx::params{registered.handler_id, topics.finish(), from});
   }
 
-  void update(const Row& row, const config::Handler& handler) {
+  /// Returns since which version.
+  std::int64_t update(const Row& row, const config::Handler& handler) {
     if (row.name != handler.name) {
       access_.run_in(tx_, statements::free_handler_name, pqxx::params{row.handler_id, handler.name, actor_});
     }
     auto aliases = array_of(Type::text, handler.aliases), topics = array_of(Type::text, handler.topics),
          types = array_of(Type::text, handler.types);
-    access_.run_in(
-        tx_, statements::update_handler,
-        pqxx::params{row.handler_id, handler.name, aliases.finish(), topics.finish(), types.finish(), actor_});
+    const std::int64_t changed_under = change_version();
+    access_.run_in(tx_, statements::update_handler,
+                   pqxx::params{row.handler_id, handler.name, aliases.finish(), topics.finish(), types.finish(), actor_,
+                                changed_under});
+    return changed_under;
   }
 
   Connection::Access& access_;
   pqxx::work& tx_;
   const std::string& actor_;
   ArrayParameter names_{Type::text};  ///< of all handlers of the configuration
+  std::optional<std::int64_t> version_;     ///< where routing has moved on
+  std::optional<std::int64_t> remembered_;  ///< of the handler that is put back
 };
 
 bool matches_one(std::string_view name, std::string_view pattern) {
@@ -191,6 +231,23 @@ void take_up(Connection::Access& access, pqxx::work& tx, const InstanceIdentity&
       pqxx::params{instance.instance_id.text(), instance.host, INBOXD_VERSION, instance.process_id, ids.finish()});
 }
 
+/// Has them put into their rows by `put`, with routing locked.
+std::vector<Registered> registered_by(Connection& connection, const std::vector<config::Handler>& handlers,
+                                      const std::string& actor, const std::optional<InstanceIdentity>& taken_up_by,
+                                      const std::function<Registered(Registration&, std::size_t)>& put) {
+  auto& access = connection.access();
+  std::vector<Registered> out;
+  forget_retired(connection, handlers);
+  access.transaction([&](pqxx::work& tx) {
+    lock_routing(access, tx);
+    Registration registration{access, tx, handlers, actor};
+    for (std::size_t i = 0; i < handlers.size(); ++i) out.push_back(put(registration, i));
+    if (taken_up_by) take_up(access, tx, *taken_up_by, out);
+    return true;
+  });
+  return out;
+}
+
 }  // namespace
 
 Routing read_routing(Connection& connection) {
@@ -212,24 +269,17 @@ bool matches(std::string_view name, const std::vector<std::string>& patterns) {
 std::vector<Registered> register_handlers(Connection& connection, const std::vector<config::Handler>& handlers,
                                           const std::string& actor, const std::vector<Registered>& before,
                                           const std::optional<InstanceIdentity>& taken_up_by) {
-  auto& access = connection.access();
-  std::vector<Registered> out;
-  forget_retired(connection, handlers);
-  access.transaction([&](pqxx::work& tx) {
-    lock_routing(access, tx);
-    Registration registration{access, tx, handlers, actor};
-    for (const config::Handler& handler : handlers) {
-      out.push_back(registration.put(handler, find_registered(before, handler)));
-    }
-    const bool changed =
-        std::any_of(out.begin(), out.end(), [](const Registered& one) { return one.is_new || !one.change.empty(); });
-    if (changed) access.run_in(tx, statements::next_routing_version, {});
-    const auto version = access.run_in(tx, statements::routing_version, {})[0][0].as<std::int64_t>();
-    for (Registered& one : out) one.routing_version = version;
-    if (taken_up_by) take_up(access, tx, *taken_up_by, out);
-    return true;
+  return registered_by(connection, handlers, actor, taken_up_by, [&](Registration& registration, std::size_t i) {
+    return registration.put(handlers[i], find_registered(before, handlers[i]));
   });
-  return out;
+}
+
+std::vector<Registered> put_back(Connection& connection, const std::vector<config::Handler>& handlers,
+                                 const std::vector<Registered>& registered, const std::string& actor,
+                                 const InstanceIdentity& taken_up_by) {
+  return registered_by(connection, handlers, actor, taken_up_by, [&](Registration& registration, std::size_t i) {
+    return registration.put_back(handlers[i], registered[i]);
+  });
 }
 
 const Registered* find_registered(const std::vector<Registered>& registered, const config::Handler& handler) {
@@ -246,9 +296,10 @@ const Registered* find_registered(const std::vector<Registered>& registered, con
 bool are_registered(Connection& connection, const std::vector<Registered>& handlers) {
   if (handlers.empty()) return true;
   auto ids = ids_of(handlers);
+  ArrayParameter versions{Type::int8};
+  for (const Registered& handler : handlers) versions.add(handler.changed_under);
   return connection.access()
-      .run(statements::are_registered, pqxx::params{handlers.front().routing_version, ids.finish()},
-           Effect::reads)[0][0]
+      .run(statements::are_registered, pqxx::params{ids.finish(), versions.finish()}, Effect::reads)[0][0]
       .as<bool>();
 }
 

@@ -39,7 +39,9 @@ struct Registered {
   bool has_former_name = false;                ///< the configuration is older than the rename, and changes nothing
   std::string change;                          ///< what is another now, for the log: `topics: a -> a, b`, or empty
   event::Microseconds since = 0;               ///< when it was new
-  std::int64_t routing_version = 0;            ///< under which it is routed to as the configuration says
+  /// The routing version since which the database says what the configuration says; 0 where that has a former name: it
+  /// does not know what the newer one says.
+  std::int64_t changed_under = 0;
   bool operator==(const Registered&) const = default;
 };
 
@@ -66,8 +68,16 @@ std::vector<Registered> register_handlers(Connection& connection, const std::vec
 /// As what a handler of the configuration was registered, under its name or a former one; null where it was not.
 const Registered* find_registered(const std::vector<Registered>& registered, const config::Handler& handler);
 
-/// Whether the database knows of that registration still.
+/// Whether the database knows of that registration still, or of a later one.
 bool are_registered(Connection& connection, const std::vector<Registered>& handlers);
+
+/// Puts back, one for each of `registered`, those that the database has forgotten, or the last change of: under the
+/// version of then, so that an older configuration, which may be the first to put back, hides nothing from whoever has
+/// the newer one. What it knows as it was, or as somebody has changed it since, stays as it is; so does one that was
+/// retired. Like register_handlers for the rest.
+std::vector<Registered> put_back(Connection& connection, const std::vector<config::Handler>& handlers,
+                                 const std::vector<Registered>& registered, const std::string& actor,
+                                 const InstanceIdentity& taken_up_by);
 
 /// Names of those that somebody has retired meanwhile.
 std::vector<std::string> retired_of(Connection& connection, const std::vector<Registered>& handlers);

@@ -180,10 +180,8 @@ void Maintenance::look_for_retired(const std::vector<inbox::Registered>& registe
 /// After a failover to a standby that had not heard of a handler yet, or a restore, nothing is owed to it.
 void Maintenance::put_back(const std::vector<config::Handler>& handlers,
                            const std::vector<inbox::Registered>& registered) {
-  log_.error("maintenance: the database was set back behind the registration of handlers; they are put back",
-             {{"handlers", handlers.size()}});
-  const auto again =
-      inbox::register_handlers(connection_, handlers, "daemon on " + identity_.host, registered, identity_);
+  log_.error("maintenance: the database was set back behind the registration of handlers; they are put back");
+  const auto again = inbox::put_back(connection_, handlers, registered, "daemon on " + identity_.host, identity_);
   for (std::size_t i = 0; i < again.size(); ++i) {
     if (again[i].handler_id != registered[i].handler_id) {
       log_.error(

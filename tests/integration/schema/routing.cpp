@@ -23,6 +23,13 @@ std::int64_t backfill_all(Inbox& inbox, int bite) {
   return bites;
 }
 
+using Handlers = std::vector<config::Handler>;
+using Registrations = std::vector<inbox::Registered>;
+
+Registrations put_back(Inbox& inbox, const Handlers& handlers, const Registrations& known) {
+  return inbox::put_back(inbox.connection(), handlers, known, "test", {inbox.owner, "pod-1", 1});
+}
+
 }  // namespace
 
 TEST_CASE("a handler that is new or changed raises the routing version, the same again does not") {
@@ -348,7 +355,7 @@ TEST_CASE(
   Batch{inbox}.at(shard, 7).events(2).store(inbox.connection());
 
   SECTION("put back by who knows it") {
-    const auto again = inbox::register_handlers(inbox.connection(), {handler}, "test", known);
+    const auto again = put_back(inbox, {handler}, known);
     CHECK(again.at(0).handler_id == known.at(0).handler_id);
     CHECK(again.at(0).since == known.at(0).since);
     CHECK(again.at(0).is_new);
@@ -366,8 +373,7 @@ TEST_CASE(
     const auto fresh = inbox::register_handlers(inbox.connection(), {handler});
     CHECK(fresh.at(0).handler_id != known.at(0).handler_id);
     CHECK_FALSE(inbox::are_registered(inbox.connection(), known));
-    const auto again = inbox::register_handlers(inbox.connection(), {handler}, "test", known);
-    CHECK(again.at(0).handler_id == fresh.at(0).handler_id);
+    CHECK(put_back(inbox, {handler}, known).at(0).handler_id == fresh.at(0).handler_id);
   }
 }
 
@@ -412,13 +418,50 @@ TEST_CASE("a database that was set back to before a handler's change is noticed 
   handler.topics = {"orders"};
   const auto changed = inbox::register_handlers(inbox.connection(), {handler});
   CHECK(inbox::are_registered(inbox.connection(), changed));
-  inbox.database().run("update inbox.handler set topics = '{}'");
+  inbox.database().run("update inbox.handler set topics = '{}', changed_under = $1::bigint", {version});
   inbox.database().run("update inbox.routing set version = $1::bigint", {version});
   CHECK_FALSE(inbox::are_registered(inbox.connection(), changed));
-  const auto again = inbox::register_handlers(inbox.connection(), {handler}, "test", changed);
+  // Whoever adds another one moves routing on.
+  inbox.add_handler("other");
+  CHECK_FALSE(inbox::are_registered(inbox.connection(), changed));
+  const auto again = put_back(inbox, {handler}, changed);
   CHECK(again.at(0).change == "topics: all -> orders");
   CHECK(inbox::are_registered(inbox.connection(), again));
-  CHECK(inbox.routing_version() > changed.at(0).routing_version);  // no version comes twice
+  CHECK(inbox.routing_version() > changed.at(0).changed_under);  // no version comes twice
+}
+
+TEST_CASE("an older configuration that puts a handler back first hides nothing from the newer one, nor undoes it") {
+  Inbox inbox;
+  auto& connection = inbox.connection();
+  auto older = handler_named("receipt"), newer = older;
+  newer.topics = {"orders"};
+  const auto known_to_older = inbox::register_handlers(connection, {older});
+  const auto known_to_newer = inbox::register_handlers(connection, {newer});
+  inbox.database().run("delete from inbox.handler");
+  const auto older_again = put_back(inbox, {older}, known_to_older);
+  CHECK(inbox::read_routing(connection).handlers.at(0).topics.empty());
+  CHECK_FALSE(inbox::are_registered(connection, known_to_newer));
+  const auto newer_again = put_back(inbox, {newer}, known_to_newer);
+  CHECK(newer_again.at(0).handler_id == known_to_newer.at(0).handler_id);
+  CHECK(newer_again.at(0).change == "topics: all -> orders");
+
+  CHECK(inbox::are_registered(connection, older_again));
+  CHECK(put_back(inbox, {older}, older_again).at(0).change.empty());
+  CHECK(inbox::are_registered(connection, newer_again));
+  CHECK(inbox::read_routing(connection).handlers.at(0).topics == newer.topics);
+}
+
+TEST_CASE("with a handler that the database has forgotten none comes back that was retired") {
+  Inbox inbox;
+  const Handlers handlers{handler_named("retired"), handler_named("late")};
+  const auto known = inbox::register_handlers(inbox.connection(), handlers);
+  inbox.database().run("update inbox.handler set retired_at = now() where name = 'retired'");
+  inbox.database().run("delete from inbox.handler where name = 'late'");
+  const auto again = put_back(inbox, handlers, known);
+  CHECK_FALSE(again.at(0).is_new);
+  CHECK(again.at(1).is_new);
+  CHECK(inbox::are_registered(inbox.connection(), again));
+  CHECK(inbox::retired_of(inbox.connection(), again) == std::vector<std::string>{"retired"});
 }
 
 TEST_CASE("names and prefixes match the same in C++ and in SQL") {

@@ -242,7 +242,7 @@ TEST_CASE("a reload that sets log.format back to auto writes what auto means whe
 }
 
 TEST_CASE("a reload of which it is in doubt whether the database took it is not refused, but asked about") {
-  const auto [statement, cut] = GENERATE(table<std::string, Proxy::Cut>({{"routing_version", Proxy::Cut::after},
+  const auto [statement, cut] = GENERATE(table<std::string, Proxy::Cut>({{"instance_takes_up", Proxy::Cut::after},
                                                                          {"read_routing", Proxy::Cut::after},
                                                                          {"read_routing", Proxy::Cut::hold}}));
   Stage stage{1};

@@ -1,2 +1,0 @@
--- Under which version handlers are known now. No locks.
-select version from inbox.routing
