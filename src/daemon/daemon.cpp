@@ -61,10 +61,8 @@ void Daemon::set_handlers(std::vector<dispatcher::HandlerSetup> handlers) {
   const std::lock_guard lock{handlers_mutex_};
   running_handlers_.clear();
   handlers_.clear();
-  std::vector<config::Handler> kept;
   std::vector<inbox::Registered> registered;
   for (auto& handler : handlers) {
-    kept.push_back(handler.settings);
     registered.push_back(handler.registered);
     handlers_[handler.handler_id] = handler.settings.name;
     if (!handler.paused) running_handlers_.push_back(handler.handler_id);
@@ -73,7 +71,7 @@ void Daemon::set_handlers(std::vector<dispatcher::HandlerSetup> handlers) {
     }
     handler.paused = handler.paused || paused_;  // a reload ends no pause of this instance
   }
-  maintenance_.set_handlers(std::move(kept), std::move(registered));
+  maintenance_.set_handlers(std::move(registered));
   dispatcher_.replace_handlers(std::move(handlers));
 }
 

@@ -49,6 +49,7 @@ struct Row {
   bool has_former_name = false;
   event::Microseconds since = 0;
   std::int64_t changed_under = 0;
+  bool is_anothers = false;  ///< of the configuration, by its name
 };
 
 std::string change_between(const Row& row, const config::Handler& handler) {
@@ -74,16 +75,17 @@ class Registration {
   }
 
   Registered put(const config::Handler& handler, const Registered* before) {
-    const auto row = find(handler);
-    return row ? put_into(*row, handler, before) : add(handler, before);
+    const auto row = find(handler, before);
+    if (!row) return add(handler, before);
+    return row->is_anothers ? add(handler, nullptr) : put_into(*row, handler, before);
   }
 
-  Registered put_back(const config::Handler& handler, const Registered& before) {
+  Registered put_back(const Registered& before) {
     remembered_ = before.changed_under;
-    const auto row = find(handler);
-    if (!row) return add(handler, &before);
-    const bool is_anothers = row->handler_id != before.handler_id;
-    if (!is_anothers && row->changed_under < before.changed_under) return put_into(*row, handler, &before);
+    const auto row = find(before.handler, &before);
+    if (!row) return add(before.handler, &before);
+    const bool is_added_anew = row->handler_id != before.handler_id;
+    if (!is_added_anew && row->changed_under < before.changed_under) return put_into(*row, before.handler, &before);
     Registered out = before;
     out.handler_id = row->handler_id;
     out.is_new = false;
@@ -116,21 +118,26 @@ class Registration {
     return remembered_.value_or(*version_);
   }
 
-  std::optional<Row> find(const config::Handler& handler) {
+  std::optional<Row> find(const config::Handler& handler, const Registered* before) {
     auto aliases = array_of(Type::text, handler.aliases);
     const auto found =
-        access_.run_in(tx_, statements::find_handler, pqxx::params{handler.name, aliases.finish(), names_.finish()});
+        access_.run_in(tx_, statements::find_handler,
+                       pqxx::params{handler.name, aliases.finish(), names_.finish(), before ? before->handler_id : 0});
     if (found.empty()) return std::nullopt;
     const auto row = found[0];
-    return Row{row[0].as<std::int32_t>(),
-               row[1].as<std::string>(),
-               texts(row[2]),
-               texts(row[3]),
-               texts(row[4]),
-               row[5].as<bool>(),
-               row[6].as<bool>(),
-               row[7].as<event::Microseconds>(),
-               row[8].as<std::int64_t>()};
+    Row out{row[0].as<std::int32_t>(),
+            row[1].as<std::string>(),
+            texts(row[2]),
+            texts(row[3]),
+            texts(row[4]),
+            row[5].as<bool>(),
+            row[6].as<bool>(),
+            row[7].as<event::Microseconds>(),
+            row[8].as<std::int64_t>(),
+            row[9].as<bool>()};
+    // What it is called in a database that was set back is no newer name.
+    if (before != nullptr && out.changed_under < before->changed_under) out.has_former_name = false;
+    return out;
   }
 
   Registered add(const config::Handler& handler, const Registered* before) {
@@ -241,7 +248,10 @@ std::vector<Registered> registered_by(Connection& connection, const std::vector<
   access.transaction([&](pqxx::work& tx) {
     lock_routing(access, tx);
     Registration registration{access, tx, handlers, actor};
-    for (std::size_t i = 0; i < handlers.size(); ++i) out.push_back(put(registration, i));
+    for (std::size_t i = 0; i < handlers.size(); ++i) {
+      out.push_back(put(registration, i));
+      out.back().handler = handlers[i];
+    }
     if (taken_up_by) take_up(access, tx, *taken_up_by, out);
     return true;
   });
@@ -274,17 +284,18 @@ std::vector<Registered> register_handlers(Connection& connection, const std::vec
   });
 }
 
-std::vector<Registered> put_back(Connection& connection, const std::vector<config::Handler>& handlers,
-                                 const std::vector<Registered>& registered, const std::string& actor,
-                                 const InstanceIdentity& taken_up_by) {
-  return registered_by(connection, handlers, actor, taken_up_by, [&](Registration& registration, std::size_t i) {
-    return registration.put_back(handlers[i], registered[i]);
-  });
+std::vector<Registered> put_back(Connection& connection, const std::vector<Registered>& registered,
+                                 const std::string& actor, const InstanceIdentity& taken_up_by) {
+  std::vector<config::Handler> handlers;
+  for (const Registered& one : registered) handlers.push_back(one.handler);
+  return registered_by(connection, handlers, actor, taken_up_by,
+                       [&](Registration& registration, std::size_t i) { return registration.put_back(registered[i]); });
 }
 
 const Registered* find_registered(const std::vector<Registered>& registered, const config::Handler& handler) {
   const auto called = [&](std::string_view name) {
-    return std::find_if(registered.begin(), registered.end(), [&](const Registered& one) { return one.name == name; });
+    return std::find_if(registered.begin(), registered.end(),
+                        [&](const Registered& one) { return one.name == name || one.handler.name == name; });
   };
   auto found = called(handler.name);
   for (const std::string& alias : handler.aliases) {

@@ -42,6 +42,7 @@ struct Registered {
   /// The routing version since which the database says what the configuration says; 0 where that has a former name: it
   /// does not know what the newer one says.
   std::int64_t changed_under = 0;
+  config::Handler handler{};  ///< as it is configured
   bool operator==(const Registered&) const = default;
 };
 
@@ -65,7 +66,8 @@ std::vector<Registered> register_handlers(Connection& connection, const std::vec
                                           const std::vector<Registered>& before = {},
                                           const std::optional<InstanceIdentity>& taken_up_by = std::nullopt);
 
-/// As what a handler of the configuration was registered, under its name or a former one; null where it was not.
+/// As what a handler of the configuration was registered, under its name, there or in the database, or a former one;
+/// null where it was not.
 const Registered* find_registered(const std::vector<Registered>& registered, const config::Handler& handler);
 
 /// Whether the database knows of that registration still, or of a later one.
@@ -75,9 +77,8 @@ bool are_registered(Connection& connection, const std::vector<Registered>& handl
 /// version of then, so that an older configuration, which may be the first to put back, hides nothing from whoever has
 /// the newer one. What it knows as it was, or as somebody has changed it since, stays as it is; so does one that was
 /// retired. Like register_handlers for the rest.
-std::vector<Registered> put_back(Connection& connection, const std::vector<config::Handler>& handlers,
-                                 const std::vector<Registered>& registered, const std::string& actor,
-                                 const InstanceIdentity& taken_up_by);
+std::vector<Registered> put_back(Connection& connection, const std::vector<Registered>& registered,
+                                 const std::string& actor, const InstanceIdentity& taken_up_by);
 
 /// Names of those that somebody has retired meanwhile.
 std::vector<std::string> retired_of(Connection& connection, const std::vector<Registered>& handlers);

@@ -153,12 +153,9 @@ std::optional<std::string> Maintenance::trouble() const {
 }
 
 void Maintenance::keep_handlers() {
-  std::unique_lock lock{mutex_};
-  const auto handlers = handlers_;
-  const auto registered = registered_;
-  lock.unlock();
-  if (!inbox::are_registered(connection_, registered)) put_back(handlers, registered);
-  look_for_retired(registered);
+  const auto known = registered();
+  if (!inbox::are_registered(connection_, known)) put_back(known);
+  look_for_retired(known);
 }
 
 /// Somebody has retired one by force, or while no sign of life came from here. It is not put back: that would undo what
@@ -178,10 +175,9 @@ void Maintenance::look_for_retired(const std::vector<inbox::Registered>& registe
 }
 
 /// After a failover to a standby that had not heard of a handler yet, or a restore, nothing is owed to it.
-void Maintenance::put_back(const std::vector<config::Handler>& handlers,
-                           const std::vector<inbox::Registered>& registered) {
+void Maintenance::put_back(const std::vector<inbox::Registered>& registered) {
   log_.error("maintenance: the database was set back behind the registration of handlers; they are put back");
-  const auto again = inbox::put_back(connection_, handlers, registered, "daemon on " + identity_.host, identity_);
+  const auto again = inbox::put_back(connection_, registered, "daemon on " + identity_.host, identity_);
   for (std::size_t i = 0; i < again.size(); ++i) {
     if (again[i].handler_id != registered[i].handler_id) {
       log_.error(
@@ -254,9 +250,8 @@ Maintenance::Seen Maintenance::seen() const {
   return seen_;
 }
 
-void Maintenance::set_handlers(std::vector<config::Handler> handlers, std::vector<inbox::Registered> registered) {
+void Maintenance::set_handlers(std::vector<inbox::Registered> registered) {
   const std::lock_guard lock{mutex_};
-  handlers_ = std::move(handlers);
   registered_ = std::move(registered);
 }
 

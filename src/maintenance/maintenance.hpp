@@ -51,7 +51,7 @@ class Maintenance final {
   void request_stop();
   void join();
   /// The handlers that this process runs, which are put back where the database forgets them. Any thread.
-  void set_handlers(std::vector<config::Handler> handlers, std::vector<inbox::Registered> registered);
+  void set_handlers(std::vector<inbox::Registered> registered);
   /// As what they are registered. Any thread.
   std::vector<inbox::Registered> registered() const;
   /// One of them is known under another id: somebody else has put it back as a new one. Only a restart helps.
@@ -76,7 +76,7 @@ class Maintenance final {
   /// Now and then, and as soon as there is other trouble to tell.
   void sign_of_life();
   void keep_handlers();
-  void put_back(const std::vector<config::Handler>& handlers, const std::vector<inbox::Registered>& registered);
+  void put_back(const std::vector<inbox::Registered>& registered);
   void look_for_retired(const std::vector<inbox::Registered>& registered);
   std::optional<std::string> trouble() const;
   void backfill();
@@ -110,8 +110,7 @@ class Maintenance final {
   bool stopping_ = false;                      // guarded, like the next, by mutex_
   config::Retention retention_;
   Seen seen_;
-  std::vector<config::Handler> handlers_;
-  std::vector<inbox::Registered> registered_;  ///< one for each of them
+  std::vector<inbox::Registered> registered_;
   Clock::time_point look_again_{};             ///< the thread's own, like the next eight
   Clock::time_point turn_ends_{};
   Clock::time_point sign_again_{};
