@@ -144,20 +144,21 @@ void Proxy::run() {
   std::unique_lock lock{mutex_};
   while (!stopping_) {
     pairs_.remove_if([](const Pair& pair) { return pair.done; });
-    std::vector<pollfd> polled{{listener_, POLLIN, 0}, {wake_[0], POLLIN, 0}};
+    // What is left as it is would be ready all the time: poll leaves out what is negative.
+    const auto watched = [&](int socket) { return frozen_ ? -1 : socket; };
+    std::vector<pollfd> polled{{watched(listener_), POLLIN, 0}, {wake_[0], POLLIN, 0}};
     std::vector<Pair*> order;
     const std::int64_t now = monotonic_ms();
     int timeout = 100;
     for (Pair& pair : pairs_) {
       const auto events = [&](const std::deque<Chunk>& in, const std::deque<Chunk>& out) {
-        if (frozen_) return short{0};
         short wanted = waiting(in) < most_waiting ? POLLIN : 0;
         if (!out.empty() && out.front().due_ms <= now) wanted = static_cast<short>(wanted | POLLOUT);
         if (!out.empty() && out.front().due_ms > now) timeout = std::min<int>(timeout, out.front().due_ms - now);
         return wanted;
       };
-      polled.push_back({pair.client, events(pair.to_server, pair.to_client), 0});
-      polled.push_back({pair.server, events(pair.to_client, pair.to_server), 0});
+      polled.push_back({watched(pair.client), events(pair.to_server, pair.to_client), 0});
+      polled.push_back({watched(pair.server), events(pair.to_client, pair.to_server), 0});
       order.push_back(&pair);
     }
     lock.unlock();
