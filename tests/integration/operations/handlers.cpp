@@ -21,11 +21,6 @@ std::map<std::string, std::vector<std::string>> receipt_with(const std::string& 
   return out;
 }
 
-void backfill_all(Inbox& inbox) {
-  while (inbox::backfill_bite(inbox.connection(), 1000)) {
-  }
-}
-
 /// Three events done by the handler, seven that it is owed.
 std::int32_t handler_with_events(Inbox& inbox, std::int32_t shard) {
   const auto handler = inbox.add_handler("receipt", {"orders"});
@@ -235,13 +230,13 @@ TEST_CASE("a retired handler that is configured again is a new one: owed by `sta
 
   SECTION("from now on") {
     CHECK(inbox.add_handler("receipt", {"orders"}) == handler);
-    backfill_all(inbox);
+    backfill_all(inbox.connection());
     CHECK(states() == "done 3");
     CHECK(database.text("select handler || ' ' || due from inbox.backlog") == "receipt 0");
   }
   SECTION("from the beginning") {
     CHECK(inbox.add_handler("receipt", {"orders"}, {}, Inbox::beginning()) == handler);
-    backfill_all(inbox);
+    backfill_all(inbox.connection());
     CHECK(database.text("select handler || ' ' || due from inbox.backlog") == "receipt 15");
     CHECK(states() == "due 15");
     const auto runs = claim_due(inbox.connection(), handler, inbox.owner).runs;

@@ -78,8 +78,7 @@ TEST_CASE("behind an accepted truncation the same offsets hold other records, an
   CHECK(again.store(inbox.connection()).stored == 5);
   CHECK(database.number("select count(*) from inbox.quarantine") == 2);
   const auto late_handler = inbox.add_handler("late", {"orders"}, {}, Inbox::beginning());
-  while (inbox::backfill_bite(inbox.connection(), 3)) {
-  }
+  backfill_all(inbox.connection(), 3);
   CHECK(database.number("select due from inbox.backlog where handler = 'late'") == 14);
   for (const auto id : {handler, late_handler}) {
     std::set<std::string> given;
@@ -114,8 +113,7 @@ TEST_CASE("offsets that an old truncation has doubled are counted once in a run,
       "insert into inbox.event select shard_id, \"offset\", gen_random_uuid(), source_id, event_type, source, subject, "
       "key, payload, headers, occurred_at, kafka_timestamp, received_at from inbox.event");
   const auto handler = inbox.add_handler("late", {}, {}, Inbox::beginning());
-  while (inbox::backfill_bite(inbox.connection(), 100)) {
-  }
+  backfill_all(inbox.connection(), 100);
   CHECK(inbox.database().number("select count(*) from inbox.delivery where events <> inbox.count_of(pending)") == 0);
   inbox.database().run("update inbox.delivery set events = events + 3");  // as it was counted once
   CHECK(claim_due(inbox.connection(), handler, inbox.owner, 6).runs.size() == 1);

@@ -50,8 +50,7 @@ TEST_CASE("the roles ingest and worker can each do their work, and together all 
   inbox::record_watermarks(*daemon, {{orders, 10}});
 
   daemon = roles.connect({"worker"});
-  while (inbox::backfill_bite(*daemon, 100)) {
-  }
+  backfill_all(*daemon, 100);
   auto claimed = claim_due(*daemon, id, inbox.owner);
   REQUIRE(claimed.runs.size() == 1);
   CHECK(inbox::renew(*daemon, inbox.owner, {claimed.runs[0].key}, 30s) == 1);

@@ -152,6 +152,18 @@ inbox::Settlement all_done(const inbox::LeasedRun& run) {
   return out;
 }
 
+config::Handler handler_named(const std::string& name) {
+  config::Handler out;
+  out.name = name;
+  return out;
+}
+
+std::int64_t backfill_all(inbox::Connection& connection, int bite) {
+  std::int64_t bites = 0;
+  while (inbox::backfill_bite(connection, bite)) ++bites;
+  return bites;
+}
+
 std::int64_t events_in(const std::vector<inbox::LeasedRun>& runs) {
   return std::accumulate(runs.begin(), runs.end(), std::int64_t{0}, [](std::int64_t sum, const inbox::LeasedRun& run) {
     return sum + static_cast<std::int64_t>(run.events.size());

@@ -97,6 +97,12 @@ class Batch final {
 /// What the database said of a call that throws; throws itself where the call went through.
 inbox::DatabaseFailure failure_of(const std::function<void()>& call);
 
+/// A handler of all topics and types.
+config::Handler handler_named(const std::string& name);
+
+/// All that is to be back-filled, in bites of so many offsets; returns how many bites it took.
+std::int64_t backfill_all(inbox::Connection& connection, int bite = 1000);
+
 /// A claim of all that is due, up to a limit.
 inbox::Claimed claim_due(inbox::Connection& connection, std::int32_t handler, const base::Uuid& owner,
                          std::int64_t events = 1'000'000, milliseconds lease = milliseconds{30'000}, int rows = 1000);

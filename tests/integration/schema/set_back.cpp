@@ -1,0 +1,221 @@
+// What a database that was set back (a failover, a restore) has forgotten of handlers, and who puts it back.
+#include <catch2/catch_test_macros.hpp>
+#include <set>
+
+#include "integration/support/inbox.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+
+namespace {
+
+using Registrations = std::vector<inbox::Registered>;
+
+Registrations put_back(Inbox& inbox, const Registrations& known) {
+  return inbox::put_back(inbox.connection(), known, "test", {inbox.owner, "pod-1", 1});
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a handler that the database has forgotten comes back under its id, and is owed what was stored since it was new") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  Batch{inbox}.at(shard, 0).events(4).store(inbox.connection());
+  const auto handler = handler_named("late");
+  const auto known = inbox::register_handlers(inbox.connection(), {handler});
+  CHECK(inbox::are_registered(inbox.connection(), known));
+  Batch{inbox}.at(shard, 4).events(3).store(inbox.connection());
+  // As after a failover to a standby that was behind.
+  inbox.database().run("delete from inbox.handler");
+  CHECK_FALSE(inbox::are_registered(inbox.connection(), known));
+  Batch{inbox}.at(shard, 7).events(2).store(inbox.connection());
+
+  SECTION("put back by who knows it") {
+    const auto again = put_back(inbox, known);
+    CHECK(again.at(0).handler_id == known.at(0).handler_id);
+    CHECK(again.at(0).since == known.at(0).since);
+    CHECK(again.at(0).is_new);
+    CHECK(inbox::are_registered(inbox.connection(), again));
+    const auto once_more = inbox::register_handlers(inbox.connection(), {handler}, "test", again);
+    CHECK_FALSE(once_more.at(0).is_new);
+    backfill_all(inbox.connection(), 100);
+    std::multiset<std::int64_t> given;
+    for (const auto& run : claim_due(inbox.connection(), known.at(0).handler_id, inbox.owner).runs) {
+      for (const auto* event : run.events) given.insert(event->offset);
+    }
+    CHECK(given == std::multiset<std::int64_t>{4, 5, 6, 7, 8});
+  }
+  SECTION("added by somebody else as a new one: under another id, which nobody takes for the old one") {
+    const auto fresh = inbox::register_handlers(inbox.connection(), {handler});
+    CHECK(fresh.at(0).handler_id != known.at(0).handler_id);
+    CHECK_FALSE(inbox::are_registered(inbox.connection(), known));
+    CHECK(put_back(inbox, known).at(0).handler_id == fresh.at(0).handler_id);
+  }
+}
+
+TEST_CASE(
+    "a configuration that changes meanwhile puts back what the database has forgotten, whichever place it has now") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  const auto known = inbox::register_handlers(inbox.connection(), {handler_named("first"), handler_named("late")});
+  Batch{inbox}.at(shard, 0).events(3).store(inbox.connection());
+  inbox.database().run("delete from inbox.handler where name = 'late'");
+  auto late = handler_named("late");
+  SECTION("by its name") {}
+  SECTION("renamed") {
+    late.name = "later";
+    late.aliases = {"late"};
+  }
+  const auto again = inbox::register_handlers(inbox.connection(), {handler_named("new"), late}, "test", known);
+  CHECK(again.at(0).handler_id != known.at(0).handler_id);
+  CHECK(again.at(1).handler_id == known.at(1).handler_id);
+  CHECK(again.at(1).is_new);
+  backfill_all(inbox.connection(), 100);
+  CHECK(events_in(claim_due(inbox.connection(), again.at(1).handler_id, inbox.owner).runs) == 3);
+  CHECK(inbox.outstanding() == 3);
+}
+
+TEST_CASE("a handler that was retired, not forgotten, is a new one to who ran it: nothing of the past comes twice") {
+  Inbox inbox;
+  const auto known = inbox::register_handlers(inbox.connection(), {handler_named("late")});
+  Batch{inbox}.at(inbox.add_shard("orders"), 0).events(3).store(inbox.connection());
+  inbox.database().run("update inbox.handler set retired_at = now()");
+  const auto again = inbox::register_handlers(inbox.connection(), {handler_named("late")}, "test", known);
+  CHECK(again.at(0).is_new);
+  CHECK(again.at(0).since > known.at(0).since);
+  CHECK(inbox.outstanding() == 0);
+}
+
+TEST_CASE("a database that was set back to before a handler's change is noticed by who made it") {
+  Inbox inbox;
+  auto handler = handler_named("receipt");
+  inbox::register_handlers(inbox.connection(), {handler});
+  const auto version = std::to_string(inbox.routing_version());
+  handler.topics = {"orders"};
+  const auto changed = inbox::register_handlers(inbox.connection(), {handler});
+  CHECK(inbox::are_registered(inbox.connection(), changed));
+  inbox.database().run("update inbox.handler set topics = '{}', changed_under = $1::bigint", {version});
+  inbox.database().run("update inbox.routing set version = $1::bigint", {version});
+  CHECK_FALSE(inbox::are_registered(inbox.connection(), changed));
+  // Whoever adds another one moves routing on.
+  inbox.add_handler("other");
+  CHECK_FALSE(inbox::are_registered(inbox.connection(), changed));
+  const auto again = put_back(inbox, changed);
+  CHECK(again.at(0).change == "topics: all -> orders");
+  CHECK(inbox::are_registered(inbox.connection(), again));
+  CHECK(inbox.routing_version() > changed.at(0).changed_under);  // no version comes twice
+}
+
+TEST_CASE("an older configuration that puts a handler back first hides nothing from the newer one, nor undoes it") {
+  Inbox inbox;
+  auto& connection = inbox.connection();
+  auto older = handler_named("receipt"), newer = older;
+  newer.topics = {"orders"};
+  const auto known_to_older = inbox::register_handlers(connection, {older});
+  const auto known_to_newer = inbox::register_handlers(connection, {newer});
+  inbox.database().run("delete from inbox.handler");
+  const auto older_again = put_back(inbox, known_to_older);
+  CHECK(inbox::read_routing(connection).handlers.at(0).topics.empty());
+  CHECK_FALSE(inbox::are_registered(connection, known_to_newer));
+  const auto newer_again = put_back(inbox, known_to_newer);
+  CHECK(newer_again.at(0).handler_id == known_to_newer.at(0).handler_id);
+  CHECK(newer_again.at(0).change == "topics: all -> orders");
+
+  CHECK(inbox::are_registered(connection, older_again));
+  CHECK(put_back(inbox, older_again).at(0).change.empty());
+  CHECK(inbox::are_registered(connection, newer_again));
+  CHECK(inbox::read_routing(connection).handlers.at(0).topics == newer.topics);
+}
+
+/// A rename in a rolling deploy: an instance has the old configuration yet, but was started after it.
+struct Renamed {
+  Renamed() {
+    older.topics = {"orders"};
+    newer.aliases = {"mail"};
+    newer.topics = {"orders", "refunds"};
+    version = inbox::register_handlers(inbox.connection(), {older}).at(0).changed_under;
+    known_to_newer = inbox::register_handlers(inbox.connection(), {newer});
+    known_to_older = inbox::register_handlers(inbox.connection(), {older});
+    id = known_to_newer.at(0).handler_id;
+  }
+  void set_back_to_before_rename() {
+    inbox.database().run(
+        "update inbox.handler set name = 'mail', aliases = '{}', topics = '{orders}', changed_under = $1::bigint",
+        {std::to_string(version)});
+  }
+  std::string stored() {
+    return inbox.database().text(
+        "select string_agg(handler_id || ' ' || name || ' ' || topics::text, ', ') from inbox.handler");
+  }
+  std::string with_id(const std::string& name_and_topics) const { return std::to_string(id) + " " + name_and_topics; }
+
+  Inbox inbox;
+  config::Handler older = handler_named("mail"), newer = handler_named("receipt");
+  std::int64_t version = 0;  // before the rename
+  Registrations known_to_newer, known_to_older;
+  std::int32_t id = 0;
+};
+
+TEST_CASE("a configuration with a former name puts back what it says itself, and leaves the newer one its say") {
+  Renamed test;
+  auto& connection = test.inbox.connection();
+  SECTION("set back to before the rename") {
+    test.set_back_to_before_rename();
+    CHECK(inbox::are_registered(connection, test.known_to_older));
+  }
+  SECTION("set back to before the handler was added") {
+    test.inbox.database().run("delete from inbox.handler");
+    CHECK_FALSE(inbox::are_registered(connection, test.known_to_older));
+  }
+  const auto older_again = put_back(test.inbox, test.known_to_older);
+  CHECK(test.stored() == test.with_id("mail {orders}"));
+  CHECK_FALSE(inbox::are_registered(connection, test.known_to_newer));
+  const auto newer_again = put_back(test.inbox, test.known_to_newer);
+  CHECK(test.stored() == test.with_id("receipt {orders,refunds}"));
+
+  put_back(test.inbox, older_again);
+  CHECK(test.stored() == test.with_id("receipt {orders,refunds}"));
+  CHECK(inbox::are_registered(connection, older_again));
+  CHECK(inbox::are_registered(connection, newer_again));
+}
+
+TEST_CASE("a reload of a configuration with a former name puts back what the database has forgotten under its id") {
+  Renamed test;
+  test.inbox.database().run("delete from inbox.handler");
+  const auto again = inbox::register_handlers(test.inbox.connection(), {test.older}, "test", test.known_to_older);
+  CHECK(again.at(0).handler_id == test.id);
+  CHECK(again.at(0).since == test.known_to_older.at(0).since);
+}
+
+TEST_CASE("a handler is found in a database that was set back to before its rename, also without its former name") {
+  Renamed test;
+  test.newer.aliases.clear();
+  const auto known = inbox::register_handlers(test.inbox.connection(), {test.newer}, "test", test.known_to_newer);
+  test.set_back_to_before_rename();
+  SECTION("put back") { put_back(test.inbox, known); }
+  SECTION("by a reload") { inbox::register_handlers(test.inbox.connection(), {test.newer}, "test", known); }
+  CHECK(test.stored() == test.with_id("receipt {orders,refunds}"));
+}
+
+TEST_CASE("a configuration that has a former name and, from now on, the new one means two, also to who ran it") {
+  Renamed test;
+  test.newer.aliases.clear();
+  const auto both =
+      inbox::register_handlers(test.inbox.connection(), {test.older, test.newer}, "test", test.known_to_older);
+  CHECK(both.at(0).is_new);
+  CHECK(both.at(0).handler_id != test.id);
+  CHECK(both.at(1).handler_id == test.id);
+}
+
+TEST_CASE("with a handler that the database has forgotten none comes back that was retired") {
+  Inbox inbox;
+  const auto known = inbox::register_handlers(inbox.connection(), {handler_named("retired"), handler_named("late")});
+  inbox.database().run("update inbox.handler set retired_at = now() where name = 'retired'");
+  inbox.database().run("delete from inbox.handler where name = 'late'");
+  const auto again = put_back(inbox, known);
+  CHECK_FALSE(again.at(0).is_new);
+  CHECK(again.at(1).is_new);
+  CHECK(inbox::are_registered(inbox.connection(), again));
+  CHECK(inbox::retired_of(inbox.connection(), again) == std::vector<std::string>{"retired"});
+}
