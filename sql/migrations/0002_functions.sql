@@ -427,13 +427,14 @@ $$;
 -- suspect and taken alone: what is only near a culprit gets its turn before it is blamed, too. An owner that has a
 -- suspect in hand, of whatever handler, says p_to = 2. p_from and p_to are how often a row may have been claimed
 -- before: those with other numbers are passed over and do not count as looked at. p_low is a time before which nothing
--- can be due.
+-- can be due. Without bitmaps the planner walks delivery_due and stops at p_rows, whatever it believes: with
+-- statistics from before a backlog it would fetch and sort all of that for each bite.
 create function inbox.claim(
   p_handler int, p_owner uuid, p_fence bigint, p_lease interval, p_events bigint, p_rows int, p_low timestamptz,
   p_from int default 0, p_to int default 2147483647)
 returns table (delivery_id bigint, shard_id int, pending text, events int, attempts int, claims int,
                received_from bigint, received_to bigint, locked int)
-language plpgsql set lock_timeout = '10s' as $$
+language plpgsql set lock_timeout = '10s' set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
   v_now timestamptz := clock_timestamp();

