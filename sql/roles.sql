@@ -23,7 +23,8 @@ select format('grant insert, update on %I.%I to %I', :'schema', name, :'ingest')
 from unnest(array['shard', 'position', 'handler', 'routing', 'backfill', 'instance', 'also_seen']) name
 where to_regclass(format('%I.%I', :'schema', name)) is not null \gexec
 select format('grant insert on %I.%I to %I', :'schema', name, :'ingest')
-from unnest(array['ledger', 'event', 'delivery', 'quarantine', 'topic_start', 'audit']) name
+from unnest(array['ledger', 'event', 'delivery', 'quarantine', 'topic_start', 'audit',
+                  'former_subscription']) name
 where to_regclass(format('%I.%I', :'schema', name)) is not null \gexec
 -- To lock a row of the ledger takes the right to update a column of it; none is ever updated.
 select format('grant update (received_on) on %I.ledger to %I', :'schema', :'ingest')
@@ -32,7 +33,7 @@ where to_regclass(format('%I.ledger', :'schema')) is not null \gexec
 -- Workers claim, settle and keep house.
 select format('grant insert, update, delete on %I.%I to %I', :'schema', name, :'worker')
 from unnest(array['delivery', 'outcome', 'failure', 'dead_letter', 'quarantine', 'backfill', 'instance', 'ledger',
-                  'position', 'audit', 'event', 'handler', 'also_seen']) name
+                  'position', 'audit', 'event', 'handler', 'also_seen', 'former_subscription']) name
 where to_regclass(format('%I.%I', :'schema', name)) is not null \gexec
 
 select format('grant usage on all sequences in schema %I to %I, %I', :'schema', :'ingest', :'worker') \gexec

@@ -110,6 +110,16 @@ create table inbox.handler (
   created_at      timestamptz not null default clock_timestamp()
 );
 
+-- What a handler subscribed to before a change, and up to which routing version (and so, versions follow the clock, up
+-- to what time): what it was owed then it is not owed again, and what it was not it may be.
+create table inbox.former_subscription (
+  handler_id int not null references inbox.handler on delete cascade,
+  until      bigint not null,
+  topics     text[] not null,
+  types      text[] not null,
+  primary key (handler_id, until)
+);
+
 create table inbox.routing (
   only_row boolean primary key default true check (only_row),
   version  bigint not null

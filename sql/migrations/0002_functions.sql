@@ -316,8 +316,31 @@ begin
 end
 $$;
 
+-- Whether a handler subscribed to that topic and type under a routing version, or at that time: versions follow the
+-- clock. Before it was there it is taken as it was at first; null: as it is now.
+create function inbox.was_subscribed(p_handler inbox.handler, p_version bigint, p_topic text, p_type text)
+returns boolean language sql stable as $$
+  select inbox.matches(p_topic, s.topics) and inbox.matches(p_type, s.types)
+  from (
+    select f.topics, f.types, f.until from inbox.former_subscription f
+    where f.handler_id = p_handler.handler_id and f.until > p_version
+    union all
+    select p_handler.topics, p_handler.types, 9223372036854775807) s
+  order by s.until limit 1
+$$;
+
+-- When the event of a ledger row was stored, if near the day that the row notes, as it is as a rule: the time zone of its
+-- session decided which day that is. Null: it was dropped since (and may have been restored).
+create function inbox.stored_near(p_shard int, p_offset bigint, p_id uuid, p_received_on date) returns timestamptz
+language sql stable as $$
+  select max(e.received_at) from inbox.event e
+  where e.shard_id = p_shard and e."offset" = p_offset and e.event_id = p_id
+    and e.received_at >= (p_received_on - 1)::timestamptz and e.received_at < (p_received_on + 2)::timestamptz
+$$;
+
 -- What duplicates bring beside their being dropped: a record with the same id and another digest goes to quarantine
--- as a conflict, and handlers that subscribe only to the topic it came from now are owed the event, once. Where its day
+-- as a conflict, and handlers that subscribe to the topic it came from now, and to none of the others when it came from
+-- those, are owed the event, once. Where its day
 -- was dropped, the ledger remembering longer, the record at hand is the event, with the same key and payload: restored.
 -- Returns the number of conflicts.
 create function inbox.absorb(
@@ -363,7 +386,11 @@ begin
   with elsewhere as (
     select distinct on (l.id, here.topic) l.id, here.topic, first.topic as first_topic, g.shard_id, g."offset", e.type,
            l.shard as here_shard, l."offset" as here_offset, g.received_on,
-           g.xmin = pg_current_xact_id()::xid as is_of_this_batch
+           g.xmin = pg_current_xact_id()::xid as is_of_this_batch,
+           case when g.xmin = pg_current_xact_id()::xid then p_routing_version
+                when exists (select from inbox.former_subscription)
+                then (extract(epoch from coalesce(inbox.stored_near(g.shard_id, g."offset", g.event_id, g.received_on),
+                                                  g.received_on)) * 1000000)::bigint end as first_version
     from unnest(l_id, l_shard, l_offset, l_digest) l(id, shard, "offset", digest)
     join inbox.ledger g on g.event_id = l.id and g.digest = l.digest
     join inbox.shard here on here.shard_id = l.shard
@@ -379,18 +406,16 @@ begin
     from noted n
     join elsewhere x on x.id = n.event_id and x.topic = n.topic
     join inbox.handler h on h.retired_at is null and inbox.matches(x.topic, h.topics) and inbox.matches(x.type, h.types)
-    where not inbox.matches(x.first_topic, h.topics)
+    where not inbox.was_subscribed(h, x.first_version, x.first_topic, x.type)
       -- A third topic of the same handler may have brought it already.
       and not exists (
         select from inbox.also_seen s
-        where s.event_id = x.id and s.topic <> x.topic and inbox.matches(s.topic, h.topics))),
+        where s.event_id = x.id and s.topic <> x.topic
+          and inbox.was_subscribed(h, s.routing_version, s.topic, x.type))),
   -- Near the day that the ledger noted, as a rule; elsewhere where it was restored since. No time: it is gone.
   stored as materialized (
     select o.*, coalesce(
-             (select max(e.received_at) from inbox.event e
-              where e.shard_id = o.shard_id and e."offset" = o."offset" and e.event_id = o.id
-                and e.received_at >= (o.received_on - 1)::timestamptz
-                and e.received_at < (o.received_on + 2)::timestamptz),
+             inbox.stored_near(o.shard_id, o."offset", o.id, o.received_on),
              (select max(e.received_at) from inbox.event e
               where e.shard_id = o.shard_id and e."offset" = o."offset" and e.event_id = o.id)) as received_at
     from (select distinct on (id) * from owed where not is_of_this_batch) o),

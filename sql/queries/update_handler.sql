@@ -1,4 +1,5 @@
 -- What the configuration says of a known handler now, $7 since which version; noted in audit, with what was before.
+-- Behind next_routing_version, which says until when it subscribed to that. Locks: its row.
 with old as (
   select * from inbox.handler where handler_id = $1::int),
 noted as (
@@ -8,7 +9,12 @@ noted as (
            'old', jsonb_build_object('name', o.name, 'aliases', o.aliases, 'topics', o.topics, 'types', o.types),
            'new', jsonb_build_object('name', $2::text, 'aliases', $3::text[], 'topics', $4::text[],
                                      'types', $5::text[]))
-  from old o)
+  from old o),
+former as (
+  insert into inbox.former_subscription (handler_id, until, topics, types)
+  select o.handler_id, r.version, o.topics, o.types
+  from old o cross join inbox.routing r
+  where o.topics <> $4::text[] or o.types <> $5::text[])
 update inbox.handler
 set name = $2::text, aliases = $3::text[], topics = $4::text[], types = $5::text[], changed_under = $7::bigint
 where handler_id = $1::int

@@ -123,6 +123,62 @@ TEST_CASE("what another topic brings is found wherever the day of its ledger row
   }
 }
 
+TEST_CASE("a handler whose topics change is owed an id that comes on several of them once") {
+  Inbox inbox;
+  inbox.add_handler("moved", {"orders"});
+  inbox.add_handler("wider", {"audit"});
+  inbox.add_handler("by-third", {"third"});
+  inbox.add_handler("by-type", {"orders", "audit"}, {"Other*"});
+  inbox.add_handler("unchanged", {"orders", "audit"});
+  const auto orders = inbox.add_shard("orders");
+  const auto audit = inbox.add_shard("audit");
+  const auto third = inbox.add_shard("third");
+  const auto id = base::random_uuid();
+  const auto bring = [&](std::int32_t shard) {
+    Batch batch{inbox};
+    batch.at(shard, 0).event(id);
+    batch.store(inbox.connection());
+  };
+  bring(orders);  // in a batch that owes it to nobody, so that what is owed is what the other topics bring
+  bring(third);
+  const auto moved = inbox.add_handler("moved", {"audit"});
+  const auto wider = inbox.add_handler("wider", {"audit", "orders"});
+  const auto by_third = inbox.add_handler("by-third", {"audit"});
+  const auto by_type = inbox.add_handler("by-type", {"orders", "audit"});
+  const auto unchanged = inbox.add_handler("unchanged", {"orders", "audit"});
+  const auto owed = [&](std::int32_t handler) {
+    return inbox.database().number("select count(*) from inbox.delivery where handler_id = $1::int",
+                                   {std::to_string(handler)});
+  };
+  CHECK(owed(by_third) == 1);
+  bring(audit);
+  CHECK(owed(moved) == 0);  // had it from orders
+  CHECK(owed(wider) == 1);  // did not have orders when it came there
+  CHECK(owed(by_third) == 1);
+  CHECK(owed(by_type) == 1);
+  CHECK(owed(unchanged) == 0);
+}
+
+TEST_CASE("what a handler subscribed to before a change goes with what the ledger forgets, and with a new life") {
+  Inbox inbox;
+  const auto formers = [&] { return inbox.database().number("select count(*) from inbox.former_subscription"); };
+  inbox.add_handler("receipt", {"orders"});
+  inbox.add_handler("receipt", {"orders"});
+  CHECK(formers() == 0);
+  inbox.add_handler("receipt", {"audit"});
+  CHECK(formers() == 1);
+  inbox::trim_ledger(inbox.connection(), std::chrono::hours{24}, 100);
+  CHECK(formers() == 1);
+  inbox.database().run("update inbox.former_subscription set until = until - 3 * 86400000000");
+  inbox::trim_ledger(inbox.connection(), std::chrono::hours{24}, 100);
+  CHECK(formers() == 0);
+  inbox.add_handler("receipt", {"orders"});
+  CHECK(formers() == 1);
+  inbox.database().run("update inbox.handler set retired_at = now()");
+  inbox.add_handler("receipt", {"orders"});
+  CHECK(formers() == 0);
+}
+
 TEST_CASE("an id that comes on two more topics at once is owed once to a handler of both") {
   Inbox inbox;
   const auto handler = inbox.add_handler("of-both", {"audit", "mirror"});
