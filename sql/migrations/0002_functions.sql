@@ -329,8 +329,8 @@ returns boolean language sql stable as $$
   order by s.until limit 1
 $$;
 
--- When the event of a ledger row was stored, if near the day that the row notes, as it is as a rule: the time zone of its
--- session decided which day that is. Null: it was dropped since (and may have been restored).
+-- When the event of a ledger row was stored, if near the day that the row notes, as it is as a rule: its session's time
+-- zone decided which day that is. Null: it was dropped since (and may have been restored).
 create function inbox.stored_near(p_shard int, p_offset bigint, p_id uuid, p_received_on date) returns timestamptz
 language sql stable as $$
   select max(e.received_at) from inbox.event e
