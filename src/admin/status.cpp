@@ -118,6 +118,7 @@ Document document_of(const inbox::ShardState& shard) {
           {"halted_at", time_of(shard.halted_at)},
           {"what_to_do", shard.halted_reason ? Document(advice_for(shard)) : Document(nullptr)},
           {"gap", shard.gap ? range_of(*shard.gap) : Document(nullptr)},
+          {"new_incarnation", text_of(shard.new_incarnation)},
           {"accepted_gaps", std::move(gaps)}};
 }
 

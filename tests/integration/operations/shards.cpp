@@ -163,6 +163,9 @@ TEST_CASE("a topic that was created again begins at its beginning in a shard of 
     inbox::halt_recreated(inbox.connection(), shard, "created again", "9oSX==");
   }
   Desk desk{inbox};
+  const auto listed = desk.ask("shards list").document.at("shards");
+  CHECK(listed.at(0).at("new_incarnation") == "9oSX==");
+  CHECK(listed.at(2).at("new_incarnation").is_null());
   const auto one = desk.ask("shards accept-incarnation", {{"topic", {"orders"}}, {"partition", {"1"}}});
   CHECK(one.document.at("accepted").size() == 1);
   CHECK(inbox.position("orders", 0) == 100);
