@@ -140,7 +140,7 @@ void Claimer::keep_all(const Handlers& hands) {
     if (is_blocked()) return;
     Duty& duty = duty_of(*hand);
     attempt(duty.keeping, [&] { return keep(*hand, duty); });
-    next_renewals_ = std::min(next_renewals_, duty.next_renewal);
+    next_renewals_ = std::min(next_renewals_, next_renewal(*hand, duty));
   }
 }
 
@@ -168,6 +168,11 @@ Claimer::Duty& Claimer::duty_of(const InHand& hand) {
       .first->second;
 }
 
+/// By the lease as it is now: a reload may have made it shorter.
+Claimer::Clock::time_point Claimer::next_renewal(const InHand& hand, const Duty& duty) {
+  return duty.last_renewal + hand.lease() / looks_in_a_lease;
+}
+
 /// Where nothing is in hand, nothing can be lost by waiting.
 void Claimer::limit_statements(const Handlers& hands) {
   std::optional<std::chrono::milliseconds> limit;
@@ -184,7 +189,7 @@ Claimer::Clock::time_point Claimer::next_turn(Clock::time_point now) {
   for (const auto& hand : hands_()) {
     const Duty& duty = duty_of(*hand);
     if (!aside_.is_on()) turn = std::min(turn, std::max(hand->next_claim(now), duty.taking.again));
-    turn = std::min(turn, std::max(duty.next_renewal, duty.keeping.again));
+    turn = std::min(turn, std::max(next_renewal(*hand, duty), duty.keeping.again));
   }
   return turn;
 }
@@ -247,7 +252,7 @@ bool Claimer::skip(Duty& duty) {
 
 bool Claimer::renew(InHand& hand, Duty& duty) {
   const auto now = Clock::now();
-  if (now < duty.next_renewal) return true;
+  if (now < next_renewal(hand, duty)) return true;
   const auto due = hand.to_renew(now);
   for (std::size_t at = 0; at < due.runs.size(); at += limits_.keys_at_once) {
     const std::size_t end = std::min(due.runs.size(), at + limits_.keys_at_once);
@@ -256,7 +261,7 @@ bool Claimer::renew(InHand& hand, Duty& duty) {
       return false;
     }
   }
-  duty.next_renewal = now + due.lease / looks_in_a_lease;
+  duty.last_renewal = now;
   return true;
 }
 

@@ -72,7 +72,7 @@ class Claimer final {
     bool passed_suspects = false;  ///< the last claim was to take none
     LowWater low_water;
     Clock::time_point next_reading{};
-    Clock::time_point next_renewal{};
+    Clock::time_point last_renewal{};
     std::vector<inbox::LeaseKey> to_give_back;
     std::vector<inbox::LeaseKey> to_skip;
     std::vector<std::int64_t> lost_claims;  ///< fences of those whose answer was lost
@@ -93,6 +93,7 @@ class Claimer final {
   template <class Work>
   void attempt(Effort& effort, Work&& work);
   Duty& duty_of(const InHand& hand);
+  static Clock::time_point next_renewal(const InHand& hand, const Duty& duty);
   void limit_statements(const Handlers& hands);
   bool give_back(InHand& hand, Duty& duty);
   bool give_back_claims(InHand& hand, Duty& duty);

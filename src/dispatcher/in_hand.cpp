@@ -265,6 +265,11 @@ std::vector<inbox::LeaseKey> InHand::take_left() {
   return queue_.take_left();
 }
 
+std::chrono::milliseconds InHand::lease() const {
+  const std::lock_guard lock{mutex_};
+  return lease_;
+}
+
 std::optional<std::chrono::milliseconds> InHand::lease_at_stake() const {
   const std::lock_guard lock{mutex_};
   return queue_.events() > 0 ? std::optional{lease_} : std::nullopt;

@@ -114,6 +114,7 @@ class InHand final : public settler::Holder, public std::enable_shared_from_this
     std::vector<std::shared_ptr<settler::Run>> runs;
     std::chrono::milliseconds lease{0};
   };
+  std::chrono::milliseconds lease() const;
   /// How long a lease is, where anything is held that could be lost by being renewed too late.
   std::optional<std::chrono::milliseconds> lease_at_stake() const;
   /// Runs that have used a third of their lease.

@@ -36,6 +36,24 @@ TEST_CASE("leases are renewed by name while a call runs") {
   CHECK(eventually([&] { return house.database.done() == 1; }));
 }
 
+TEST_CASE("leases that a reload has made shorter are renewed in their own time, not in that of the longer ones") {
+  const auto door = std::make_shared<Door>();
+  House house;
+  auto settings = House::handler(1);
+  settings.lease = std::chrono::hours{1};
+  house.run(behind(door), settings);
+  REQUIRE(house.caught_up());
+  settings.lease = milliseconds{60};
+  house.dispatcher.replace_handlers(House::setup(behind(door), settings));
+  REQUIRE(house.give(lease_of({1}, 41)));
+  CHECK(eventually([&] {
+    return house.database.read([](const auto& it) { return std::count(it.renewed.begin(), it.renewed.end(), 41); }) >=
+           3;
+  }));
+  door->unlock();
+  CHECK(eventually([&] { return house.database.done() == 1; }));
+}
+
 TEST_CASE("a run that was stored while a reload made the lease longer is renewed by the lease that it has") {
   auto settings = House::handler();
   settings.lease = seconds{5};
