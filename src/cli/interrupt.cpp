@@ -1,6 +1,7 @@
 #include "cli/interrupt.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
 
 namespace inboxd::cli {
 namespace {
@@ -33,7 +34,7 @@ Interrupt::~Interrupt() {
   {
     const std::lock_guard lock{mutex_};
     is_over_ = true;
-    if (!came_) pthread_kill(thread_.native_handle(), SIGTERM);  // what it waits for
+    if (came_ == 0) pthread_kill(thread_.native_handle(), SIGTERM);  // what it waits for
   }
   changed_.notify_all();
   thread_.join();
@@ -43,6 +44,7 @@ Interrupt::~Interrupt() {
 void Interrupt::lift() {
   const std::lock_guard lock{mutex_};
   is_lifted_ = true;
+  if (came_ != 0) ::kill(::getpid(), came_);  // the thread that took the first lets this one through
 }
 
 void Interrupt::restore() {
@@ -52,7 +54,7 @@ void Interrupt::restore() {
 
 bool Interrupt::wait(std::chrono::milliseconds most) {
   std::unique_lock lock{mutex_};
-  return changed_.wait_for(lock, most, [this] { return came_; });
+  return changed_.wait_for(lock, most, [this] { return came_ != 0; });
 }
 
 /// A thread of its own: whoever asks between two steps may be waiting for the database.
@@ -61,7 +63,7 @@ void Interrupt::run() {
   sigwait(&signals_, &signal);
   std::unique_lock lock{mutex_};
   if (is_over_) return;
-  came_ = true;
+  came_ = signal;
   watchdog_.cut_all(std::chrono::steady_clock::now() + time_to_end);
   changed_.notify_all();
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);

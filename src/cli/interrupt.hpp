@@ -22,7 +22,7 @@ class Interrupt final {
   /// Waits so long, or until Ctrl-C or SIGTERM; true from then on.
   bool wait(std::chrono::milliseconds most);
 
-  /// Lets the signals end the process, as they do by themselves, or not.
+  /// Lets the signals end the process, as they do by themselves, or not. One that has come does so now.
   void lift();
   void restore();
 
@@ -37,7 +37,7 @@ class Interrupt final {
   inbox::Watchdog watchdog_;
   std::mutex mutex_;  // guards the following
   std::condition_variable changed_;
-  bool came_ = false;
+  int came_ = 0;  ///< which signal
   bool is_lifted_ = false;
   bool is_over_ = false;
   std::thread thread_;

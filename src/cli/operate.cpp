@@ -104,9 +104,9 @@ ExitCode show(const Session& session, const Answer& answer, Presenter presenter)
 
 /// Whether the person agrees with what would be done.
 bool agrees(const Session& session, const std::string& plan, Interrupt& interrupt) {
+  interrupt.lift();
   session.output.messages << plan << "go on? [y/N] " << std::flush;
   std::string line;
-  interrupt.lift();
   std::getline(std::cin, line);
   interrupt.restore();
   return line == "y" || line == "Y" || line == "yes";

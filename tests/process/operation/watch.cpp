@@ -50,12 +50,13 @@ class AtTerminal {
     return count > 0 ? std::string{bytes.data(), static_cast<std::size_t>(count)} : std::string{};
   }
   void type(std::string_view keys) { REQUIRE(write(terminal_, keys.data(), keys.size()) == std::ssize(keys)); }
+  /// Its exit status, or minus the signal that ended it.
   int wait_for_end() {
     while (!read_some().empty()) {
     }
     int status = 0;
     waitpid(std::exchange(child_, 0), &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   }
 
  private:
@@ -123,4 +124,29 @@ TEST_CASE("SIGTERM ends a change while the database hangs") {
   process.signal(SIGTERM);
   CHECK(process.wait() == ExitStatus{69, 0});
   CHECK(monotonic_ms() - began < 15'000);
+}
+
+TEST_CASE("Ctrl-C while a command looks at what it would do: it ends, and asks nothing any more") {
+  Stage stage{1};
+  stage.set("fail_type", "Bad");
+  stage.config.handlers[0].more = {"retry: {max_attempts: 1}"};
+  {
+    const auto daemon = stage.start();
+    stage.kafka.produce({event_message(stage.topic, "bad00000-0000-4000-8000-000000000001", "{}", "Bad")});
+    stage.database.wait_for("it is dead", "select count(*) from inbox.dead_letter", 1);
+  }
+  Session holder{stage.database.url(), stage.database.schema()};
+  holder.run("begin; lock table inbox.dead_letter in access exclusive mode");
+  const TempFolder folder;
+  write_file(folder / "inboxd.yaml", stage.config.text());
+  AtTerminal terminal{{daemon_program(), "--config", (folder / "inboxd.yaml").string(), "dead", "discard", "--all"}};
+  stage.database.wait_for("it looks",
+                          "select count(*) from pg_locks where not granted and relation = "
+                          "'inbox.dead_letter'::regclass",
+                          1);
+  terminal.type("\x03");
+  wait_until("it has heard", [&] { return terminal.read_some().find("^C") != std::string::npos; });
+  holder.run("rollback");
+  CHECK(terminal.wait_for_end() == -SIGINT);
+  CHECK(stage.database.number("select count(*) from inbox.dead_letter") == 1);
 }
