@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <set>
 
 #include "base/text.hpp"
 #include "base/uuid.hpp"
@@ -64,6 +65,12 @@ std::string change_between(const Row& row, const config::Handler& handler) {
   return out;
 }
 
+ArrayParameter ids_of(const std::vector<Registered>& handlers) {
+  ArrayParameter out{Type::int4};
+  for (const Registered& handler : handlers) out.add(handler.handler_id);
+  return out;
+}
+
 /// Puts the handlers of one configuration into their rows. Where it changes any, routing moves on to its version:
 /// whoever routed by the old one reads the handlers again.
 class Registration {
@@ -80,6 +87,22 @@ class Registration {
     return row->is_anothers ? add(handler, nullptr) : put_into(*row, handler, before);
   }
 
+  /// All of them, in their order. Those whose rows are there go first: in a database that was set back one of them may
+  /// have the name of one that was added since.
+  std::vector<Registered> put_back(const std::vector<Registered>& before) {
+    const auto rows = access_.run_in(tx_, statements::known_handlers, pqxx::params{ids_of(before).finish()});
+    std::set<std::int32_t> known;
+    for (const auto& row : rows) known.insert(row[0].as<std::int32_t>());
+    std::vector<Registered> out(before.size());
+    for (const bool is_known : {true, false}) {
+      for (std::size_t i = 0; i < before.size(); ++i) {
+        if (known.contains(before[i].handler_id) == is_known) out[i] = put_back(before[i]);
+      }
+    }
+    return out;
+  }
+
+ private:
   Registered put_back(const Registered& before) {
     remembered_ = before.changed_under;
     const auto row = find(before.handler, &before);
@@ -93,7 +116,6 @@ class Registration {
     return out;
   }
 
- private:
   Registered put_into(const Row& row, const config::Handler& handler, const Registered* before) {
     // An older configuration: it neither renames back nor changes what the newer one says, but it is there.
     if (row.has_former_name && !row.is_retired) return {row.handler_id, row.name, false, true, {}, row.since};
@@ -224,12 +246,6 @@ void forget_retired(Connection& connection, const std::vector<config::Handler>& 
   }
 }
 
-ArrayParameter ids_of(const std::vector<Registered>& handlers) {
-  ArrayParameter out{Type::int4};
-  for (const Registered& handler : handlers) out.add(handler.handler_id);
-  return out;
-}
-
 void take_up(Connection::Access& access, pqxx::work& tx, const InstanceIdentity& instance,
              const std::vector<Registered>& handlers) {
   auto ids = ids_of(handlers);
@@ -241,17 +257,15 @@ void take_up(Connection::Access& access, pqxx::work& tx, const InstanceIdentity&
 /// Has them put into their rows by `put`, with routing locked.
 std::vector<Registered> registered_by(Connection& connection, const std::vector<config::Handler>& handlers,
                                       const std::string& actor, const std::optional<InstanceIdentity>& taken_up_by,
-                                      const std::function<Registered(Registration&, std::size_t)>& put) {
+                                      const std::function<std::vector<Registered>(Registration&)>& put) {
   auto& access = connection.access();
   std::vector<Registered> out;
   forget_retired(connection, handlers);
   access.transaction([&](pqxx::work& tx) {
     lock_routing(access, tx);
     Registration registration{access, tx, handlers, actor};
-    for (std::size_t i = 0; i < handlers.size(); ++i) {
-      out.push_back(put(registration, i));
-      out.back().handler = handlers[i];
-    }
+    out = put(registration);
+    for (std::size_t i = 0; i < handlers.size(); ++i) out[i].handler = handlers[i];
     if (taken_up_by) take_up(access, tx, *taken_up_by, out);
     return true;
   });
@@ -279,8 +293,10 @@ bool matches(std::string_view name, const std::vector<std::string>& patterns) {
 std::vector<Registered> register_handlers(Connection& connection, const std::vector<config::Handler>& handlers,
                                           const std::string& actor, const std::vector<Registered>& before,
                                           const std::optional<InstanceIdentity>& taken_up_by) {
-  return registered_by(connection, handlers, actor, taken_up_by, [&](Registration& registration, std::size_t i) {
-    return registration.put(handlers[i], find_registered(before, handlers[i]));
+  return registered_by(connection, handlers, actor, taken_up_by, [&](Registration& registration) {
+    std::vector<Registered> out;
+    for (const auto& handler : handlers) out.push_back(registration.put(handler, find_registered(before, handler)));
+    return out;
   });
 }
 
@@ -289,7 +305,7 @@ std::vector<Registered> put_back(Connection& connection, const std::vector<Regis
   std::vector<config::Handler> handlers;
   for (const Registered& one : registered) handlers.push_back(one.handler);
   return registered_by(connection, handlers, actor, taken_up_by,
-                       [&](Registration& registration, std::size_t i) { return registration.put_back(registered[i]); });
+                       [&](Registration& registration) { return registration.put_back(registered); });
 }
 
 const Registered* find_registered(const std::vector<Registered>& registered, const config::Handler& handler) {

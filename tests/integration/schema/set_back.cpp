@@ -1,5 +1,6 @@
 // What a database that was set back (a failover, a restore) has forgotten of handlers, and who puts it back.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <set>
 
 #include "integration/support/inbox.hpp"
@@ -206,6 +207,23 @@ TEST_CASE("a configuration that has a former name and, from now on, the new one 
   CHECK(both.at(0).is_new);
   CHECK(both.at(0).handler_id != test.id);
   CHECK(both.at(1).handler_id == test.id);
+}
+
+TEST_CASE("of two handlers each is put back under its id, also where one had the other's name before") {
+  Renamed test;
+  test.newer.aliases.clear();
+  const bool is_older_first = GENERATE(true, false);
+  const auto names = is_older_first ? std::vector{test.older, test.newer} : std::vector{test.newer, test.older};
+  const auto both = inbox::register_handlers(test.inbox.connection(), names, "test", test.known_to_newer);
+  CHECK(both.at(is_older_first ? 0 : 1).handler_id != test.id);
+  test.inbox.database().run("delete from inbox.handler where handler_id <> $1::int", {std::to_string(test.id)});
+  test.set_back_to_before_rename();
+  const auto again = put_back(test.inbox, both);
+  for (std::size_t i = 0; i < both.size(); ++i) {
+    CHECK(again.at(i).handler_id == both.at(i).handler_id);
+    CHECK(test.inbox.database().text("select name from inbox.handler where handler_id = $1::int",
+                                     {std::to_string(both.at(i).handler_id)}) == names.at(i).name);
+  }
 }
 
 TEST_CASE("with a handler that the database has forgotten none comes back that was retired") {
