@@ -11,6 +11,8 @@ using Effect = Connection::Access::Effect;
 
 /// Whoever holds what a migration takes is told from a database that hangs.
 constexpr const char* longest_lock_wait = "10s";
+/// Of a migration for a table: everybody who comes behind it waits, too. It is tried again.
+constexpr const char* table_lock_timeout = "500ms";
 
 int applied_version(const pqxx::result& rows) { return rows[0][0].as<int>(); }
 
@@ -77,6 +79,7 @@ base::Result<MigrationState> migrate(Connection& connection, const std::string& 
       state.applied = applied_version(access.run_in(tx, statements::migration_state, {}));
       if (migration.version <= state.applied) return false;
       progress(migration);
+      access.run_in(tx, statements::set_lock_timeout, pqxx::params{table_lock_timeout});
       tx.exec(migration.sql).no_rows();
       access.run_in(tx, statements::record_migration, pqxx::params{migration.version, migration.name, migration.sql});
       return true;
