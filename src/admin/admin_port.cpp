@@ -117,9 +117,11 @@ AdminPort::Outcome AdminPort::respond(const HttpRequest& request) {
   if (!reads(request)) return wrong_method("GET, HEAD");
   if (auto refused = gate_.refuse_unauthorised(request, Permission::read)) return *refused;
   if (!is_metrics) return HttpResponse{200, openapi_};
-  return LaneWork{reading_lane, [this](const std::atomic<bool>&) {
+  return LaneWork{reading_lane,
+                  [this](const std::atomic<bool>&) {
                     return HttpResponse{200, live_.metrics(), "text/plain; version=0.0.4; charset=utf-8"};
-                  }};
+                  },
+                  true};
 }
 
 AdminPort::Outcome AdminPort::respond_to_operation(const HttpRequest& request, const Operation& operation) {
@@ -137,7 +139,8 @@ AdminPort::Outcome AdminPort::respond_to_operation(const HttpRequest& request, c
   return LaneWork{
       is_quick ? reading_lane : operating_lane,
       [this, &operation, arguments = std::move(arguments).value(), actor = Gate::actor_of(request)](
-          const std::atomic<bool>& nobody_waits) { return operate(operation, arguments, actor, nobody_waits); }};
+          const std::atomic<bool>& nobody_waits) { return operate(operation, arguments, actor, nobody_waits); },
+      is_quick || changes};
 }
 
 HttpResponse AdminPort::health(Probe probe) const {

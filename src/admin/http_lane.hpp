@@ -14,9 +14,11 @@
 namespace inboxd::admin {
 
 /// Work that a request needs, and who does it. `nobody_waits` turns true where the client went or the time is over.
+/// What is small (some hundred kB at most) is answered however much others have yet to take.
 struct LaneWork {
   std::size_t lane = 0;
   std::function<HttpResponse(const std::atomic<bool>& nobody_waits)> work;
+  bool is_small = false;
 };
 
 /// A thread that works through jobs one by one. How many wait is bounded by the connections: each has one at most.

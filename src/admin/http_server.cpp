@@ -200,7 +200,7 @@ void HttpServer::next_request(std::uint64_t id, Connection& connection) {
 }
 
 HttpResponse HttpServer::work_for(const LaneWork& asked, const std::atomic<bool>& nobody_waits) {
-  {
+  if (!asked.is_small) {
     const std::lock_guard lock{mutex_};
     if (unsent_ > limits_.unsent) return refusal(503, "other clients have yet to take their answers; ask again later");
   }

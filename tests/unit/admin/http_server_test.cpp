@@ -19,6 +19,7 @@ namespace {
 constexpr std::string_view ask_slow = "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n";
 constexpr std::string_view ask_large = "GET /large HTTP/1.1\r\nHost: a\r\n\r\n";
 constexpr std::string_view ask_unwanted = "GET /unwanted HTTP/1.1\r\nHost: a\r\n\r\n";
+constexpr std::string_view ask_small = "GET /small HTTP/1.1\r\nHost: a\r\n\r\n";
 constexpr std::string_view ask_quick = "GET /quick HTTP/1.1\r\nHost: a\r\n\r\n";
 
 /// A server with a lane of which `/slow` is answered when `let_go` is called, and everything else at once.
@@ -43,6 +44,7 @@ class Served final {
  private:
   std::variant<HttpResponse, LaneWork> respond(const HttpRequest& request) {
     if (request.path == "/quick") return LaneWork{0, [](const auto&) { return HttpResponse{200, "quick"}; }};
+    if (request.path == "/small") return LaneWork{0, [](const auto&) { return HttpResponse{200, "small"}; }, true};
     if (request.path == "/large") return LaneWork{0, [](const auto&) { return HttpResponse{200, large_answer()}; }};
     if (request.path == "/unwanted") {
       return LaneWork{0, [this](const auto& nobody_waits) {
@@ -115,6 +117,8 @@ TEST_CASE("where clients do not take their answers the next are refused until th
   RawConnection connection{served.port};
   connection.send(ask_quick);
   CHECK(connection.receive().status == 503);  // the one lane has been at the others by now
+  connection.send(ask_small);                 // as a scrape is, or a change
+  CHECK(connection.receive().status == 200);
 
   silent.clear();
   wait_until("it is answered again", [&] {
