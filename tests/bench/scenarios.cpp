@@ -19,6 +19,7 @@ const std::vector<Scenario>& scenarios() {
       {"partitions-200", "200 partitions with a trickle each, 30 day partitions in place", measure_partitions},
       {"operations", "what commands that look at the inbox take; --events 10000000 fills it", measure_operations},
       {"operation-cost", "admin port, scrapes each second and traces, on against off", measure_operation_cost},
+      {"metrics", "what one look at /metrics takes with 200 partitions and 50 handlers", measure_metrics},
       {"idle", "start to ready, and what 20 topics cost where nothing happens", measure_idle},
       {"remote", "the database 1 ms away, by a delaying proxy", measure_remote},
       {"sql-statement", "a preloaded topic into a table with one index by the sql handler, 500 events a call",

@@ -29,6 +29,7 @@ void measure_old_snapshot(const Options& options, Report& report);
 void measure_retries(const Options& options, Report& report);
 void measure_partitions(const Options& options, Report& report);
 void measure_operations(const Options& options, Report& report);
+void measure_metrics(const Options& options, Report& report);
 void measure_idle(const Options& options, Report& report);
 void measure_operation_cost(const Options& options, Report& report);
 void measure_remote(const Options& options, Report& report);
