@@ -1,6 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstdlib>
+#include <fstream>
 
 #include "contract/plugin/support.hpp"
 
@@ -30,10 +31,9 @@ void install(const Folder& folder) {
   }
 }
 
-/// Builds an example as its reader would: from a copy, with nothing but the installed package.
-fs::path build_example(const std::string& name, const Folder& folder) {
+/// With nothing but the installed package.
+fs::path build_handler(const std::string& name, const Folder& folder) {
   const fs::path source = folder / name;
-  fs::copy(SOURCE_FOLDER "/config/examples/" + name, source, fs::copy_options::recursive);
   const std::string build = (source / "build").string();
   run(std::string{CMAKE_PROGRAM} + " -S " + source.string() + " -B " + build + " -G '" GENERATOR "'" +
           " -DCMAKE_C_COMPILER=" C_COMPILER " -DCMAKE_CXX_COMPILER=" CXX_COMPILER +
@@ -42,6 +42,20 @@ fs::path build_example(const std::string& name, const Folder& folder) {
       folder);
   run(std::string{CMAKE_PROGRAM} + " --build " + build, folder);
   return source / "build" / (name + ".so");
+}
+
+/// Builds an example as its reader would: from a copy.
+fs::path build_example(const std::string& name, const Folder& folder) {
+  fs::copy(SOURCE_FOLDER "/config/examples/" + name, folder / name, fs::copy_options::recursive);
+  return build_handler(name, folder);
+}
+
+/// What README shows in its first block of that language.
+std::string shown_in_readme(const std::string& language) {
+  const std::string text = contract::contents(SOURCE_FOLDER "/README.md"), fence = "```" + language + "\n";
+  const auto begin = text.find(fence) + fence.size();
+  REQUIRE(begin >= fence.size());
+  return text.substr(begin, text.find("```", begin) - begin);
 }
 
 }  // namespace
@@ -88,6 +102,22 @@ TEST_CASE("the C++ example is built outside the tree, writes a receipt for each 
   CHECK(failed.at(0).kind == Kind::retry);
   CHECK(failed.at(0).error_class == "receipt.write");
   CHECK(failed.at(0).delay == std::chrono::seconds{30});
+}
+
+TEST_CASE("the handler that README shows is built as it says there, and does what it says") {
+  const Folder folder;
+  install(folder);
+  fs::create_directory(folder / "greeter");
+  std::ofstream{folder / "greeter" / "greeter.cpp"} << shown_in_readme("cpp");
+  std::ofstream{folder / "greeter" / "CMakeLists.txt"} << shown_in_readme("cmake");
+  const std::string plugin = build_handler("greeter", folder).string();
+  Attempt attempt{handler_of(plugin, {{"greeting", "Good morning"}})};
+  Batch batch{{"order-1", "gone"}};
+  batch.event(1).payload = std::nullopt;
+  const auto verdicts = batch.through(attempt.instance());
+  CHECK(verdicts.at(0).kind == Kind::done);
+  CHECK(verdicts.at(1).kind == Kind::dead);
+  CHECK(verdicts.at(1).error_class == "validation");
 }
 
 TEST_CASE("the C example is built outside the tree and appends a line for each event") {

@@ -3,6 +3,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "process/support/stage.hpp"
+#include "support/environment.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -47,6 +48,27 @@ TEST_CASE("properties that load code, are test hooks or belong to the daemon are
     CHECK_THAT(text, ContainsSubstring(property));
     CHECK_THAT(text, ContainsSubstring("may not be set"));
   }
+}
+
+TEST_CASE("check says all at once which topics and plugins are not there, and that brokers are not reached") {
+  Stage stage{1};
+  auto wrong = stage.config;
+  const auto schema = command(wrong, {"check"});
+  CHECK(schema.status == ExitStatus{1, 0});
+  CHECK_THAT(schema.out, ContainsSubstring("inboxd migrate"));
+  stage.migrate();
+  wrong.topics = {"{name: " + stage.topic + "}", "{name: nowhere-to-be-found}"};
+  wrong.handlers[0].plugin = "/nowhere/greeter.so";
+  const auto checked = command(wrong, {"check"});
+  CHECK(checked.status == ExitStatus{1, 0});
+  CHECK_THAT(checked.out, ContainsSubstring("ok  topic " + stage.topic));
+  CHECK_THAT(checked.out, ContainsSubstring("problem  topic nowhere-to-be-found: the brokers know no such topic"));
+  CHECK_THAT(checked.out, ContainsSubstring("/nowhere/greeter.so"));
+  wrong = stage.config;
+  wrong.brokers = "127.0.0.1:" + std::to_string(free_port());
+  const auto unreachable = command(wrong, {"check"});
+  CHECK(unreachable.status == ExitStatus{69, 0});
+  CHECK_THAT(unreachable.out, ContainsSubstring("unreachable  brokers " + wrong.brokers));
 }
 
 TEST_CASE("a YAML bomb is refused at once: anchors and aliases do not exist here") {

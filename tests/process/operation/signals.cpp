@@ -39,6 +39,28 @@ TEST_CASE("SIGTERM under load: running calls finish, the rest is given back unch
   CHECK(all.calls == 500);
 }
 
+TEST_CASE("after SIGTERM nothing more is stored, while calls that run have their time") {
+  Stage stage{1};
+  const TempFolder folder;
+  stage.set("gate", folder / "gate");
+  stage.config.sections["shutdown"] = "drain: 30s";
+  auto daemon = stage.start();
+  stage.produce(5);
+  wait_until("it is at work", [&] { return stage.recording.count() >= 1; });
+  daemon->process().signal(SIGTERM);
+  daemon->wait_log("daemon: stopping");
+  stage.produce(100);
+  holds_for("what comes now is for the next start", milliseconds{1'000},
+            [&] { return stage.database.number("select count(*) from inbox.event") == 5; });
+  write_file(folder / "gate", "open");
+  CHECK(daemon->process().wait() == ExitStatus{0, 0});
+  CHECK(stage.database.number("select count(*) from inbox.event") == 5);
+  // Its way out is told to the group, too, without waiting for the next time.
+  CHECK(stage.kafka.committed(stage.config.group, stage.topic) == std::map<int, std::int64_t>{{0, 5}});
+  daemon = stage.start();
+  CHECK(stage.wait_done().is_perfect());
+}
+
 TEST_CASE(
     "a call that does not end within the drain is left behind, and its events are somebody else's at once or later") {
   Stage stage{1};

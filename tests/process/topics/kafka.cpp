@@ -94,6 +94,43 @@ TEST_CASE("partitions that are added are read from their beginning, also with st
   CHECK(stage.database.number("select count(*) from inbox.lag") == 3);
 }
 
+TEST_CASE("start at a time: what came since is stored; at one that is yet to come, what comes from now on") {
+  Stage stage{1};
+  const std::string now =
+      "select to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"') from pg_sleep(0.01)";
+  stage.produce(5);
+  const std::string between = stage.database.text(now);
+  stage.database.text(now);
+  stage.produce(7);
+  const bool is_ahead = GENERATE(false, true);
+  stage.config.topics = {"{name: " + stage.topic + ", start: \"" + (is_ahead ? "2999-01-01T00:00:00Z" : between) +
+                         "\"}"};
+  const auto daemon = stage.start();
+  stage.database.wait_for("the first position is written", "select count(*) from inbox.lag", 1);
+  stage.produce(3);
+  stage.wait_stored(is_ahead ? 3 : 10);
+  CHECK(stage.position() == 15);
+  CHECK(stage.database.number("select min(\"offset\") from inbox.event") == (is_ahead ? 12 : 5));
+}
+
+TEST_CASE("start where the group is: an inbox that takes over from another consumer goes on behind it") {
+  Stage stage{1};
+  stage.produce(8);
+  {
+    const auto before = stage.start();
+    stage.wait_stored(8);
+    before->stop();
+  }
+  Database fresh;
+  stage.config.url = fresh.url();
+  stage.config.schema = fresh.schema();
+  stage.config.topics = {"{name: " + stage.topic + ", start: committed}"};
+  stage.produce(4);
+  const auto daemon = stage.start();
+  fresh.wait_for("what is new is stored", "select count(*) from inbox.event", 4);
+  CHECK(fresh.number("select min(\"offset\") from inbox.event") == 8);
+}
+
 TEST_CASE("a pattern that matches Kafka's own topics, too, reads none of them") {
   Stage stage{1};
   stage.config.topics = {"{pattern: \"^(__|" + stage.topic + "$)\"}"};
