@@ -35,8 +35,9 @@ bool Worker::wait_after(const InVain& tries) {
     return wait_about(trouble_.failed(failure, Clock::now()));
   }
   if (tries.said() != InVain::Said::no) {
+    const bool aloud = tries.said() == InVain::Said::aloud;
     share_->log->write(
-        tries.said() == InVain::Said::aloud ? base::LogLevel::warn : base::LogLevel::debug,
+        aloud ? base::LogLevel::warn : base::LogLevel::debug,
         "dispatcher: a handler's transaction runs again, uncharged",
         {{"handler", share_->handler}, {"sqlstate", repeat_because_.sqlstate}, {"message", repeat_because_.message}});
   }

@@ -152,7 +152,7 @@ def names(root):
                 yield f"{path.relative_to(root)}:{number}: left for later: do it now or take it out"
 
 
-LOG_CALL = re.compile(r"\b\w*log(?:ger)?_?\.(debug|info|warn|error|write)\(")
+LOG_CALL = re.compile(r"\b\w*log(?:ger)?_?(?:\.|->)(debug|info|warn|error|write)\(")
 LITERALS = r'(?:"(?:[^"\\\n]|\\.)*"\s*)+'
 SENTENCE = re.compile(rf"\s*(?:base::LogLevel::\w+,\s*|\w+ \? base::LogLevel::\w+ : base::LogLevel::\w+,\s*)?"
                       rf"(?:[^\",;]*\?\s*{LITERALS}:\s*)?(?:part_ \+ )?{LITERALS}[,)]")
