@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/text.hpp"
+
 namespace inboxd::daemon {
 
 Notify::Notify() {
@@ -26,6 +28,10 @@ void Notify::reloading() const {
   clock_gettime(CLOCK_MONOTONIC, &now);
   const std::int64_t microseconds = std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1'000;
   send("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(microseconds));
+}
+
+void Notify::status(std::string_view text) const {
+  send("STATUS=" + base::escape_controls(text));  // a newline would begin another message
 }
 
 void Notify::send(const std::string& message) const {

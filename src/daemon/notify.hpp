@@ -15,7 +15,8 @@ class Notify final {
   void ready() const { send("READY=1"); }
   void stopping() const { send("STOPPING=1"); }
   void reloading() const;
-  void status(std::string_view text) const { send("STATUS=" + std::string{text}); }
+  /// What `systemctl status` shows, until the next.
+  void status(std::string_view text) const;
   void alive() const { send("WATCHDOG=1"); }
 
   /// How often systemd wants to hear `alive` (half of $WATCHDOG_USEC), where it does.

@@ -35,7 +35,7 @@ Refusal refusal_of(const inbox::DatabaseFailure& failure, const std::string& wha
 }
 
 std::optional<Refusal> wait_for(inbox::Connection& connection, const config::Settings& settings,
-                                const inbox::Watchdog& watchdog, base::Logger& log) {
+                                const inbox::Watchdog& watchdog, const Notify& notify, base::Logger& log) {
   const auto end = std::chrono::steady_clock::now() + settings.database.deadline;
   base::Repeats repeats;
   while (true) {
@@ -46,6 +46,7 @@ std::optional<Refusal> wait_for(inbox::Connection& connection, const config::Set
       const auto failure = inbox::describe(std::current_exception());
       const auto now = std::chrono::steady_clock::now();
       if (now >= end || watchdog.is_over(now)) return refusal_of(failure, "database " + connection.where());
+      notify.status("waiting for the database: " + failure.message);
       if (repeats.is_news(failure.message)) {
         log.warn("daemon: waiting for the database", {{"database", connection.where()}, {"error", failure.message}});
       }
@@ -62,10 +63,11 @@ void tell_changed(inbox::Connection& connection, const std::string& schema, base
 }
 
 std::optional<Refusal> check_schema(inbox::Connection& connection, const config::Settings& settings, bool migrate,
-                                    base::Logger& log) {
+                                    const Notify& notify, base::Logger& log) {
   const auto& schema = settings.database.schema;
   if (migrate) {
     const auto state = inbox::migrate(connection, schema, [&](const inbox::Migration& migration) {
+      notify.status("migrating: " + migration.name);
       log.info("daemon: migrating", {{"schema", schema}, {"migration", migration.name}});
     });
     if (!state) return Refusal{ExitCode::configuration, state.problem().message};
@@ -145,10 +147,10 @@ inbox::InstanceIdentity identity_of(const base::Uuid& instance_id) {
 }
 
 std::optional<Refusal> prepare_database(inbox::Connection& connection, const config::Settings& settings, bool migrate,
-                                        const inbox::Watchdog& watchdog, base::Logger& log) {
-  if (auto refusal = wait_for(connection, settings, watchdog, log)) return refusal;
+                                        const inbox::Watchdog& watchdog, const Notify& notify, base::Logger& log) {
+  if (auto refusal = wait_for(connection, settings, watchdog, notify, log)) return refusal;
   try {
-    if (auto refusal = check_schema(connection, settings, migrate, log)) return refusal;
+    if (auto refusal = check_schema(connection, settings, migrate, notify, log)) return refusal;
   } catch (...) {
     const auto failure = inbox::describe(std::current_exception());
     const std::string what = "database " + connection.where();
@@ -262,8 +264,11 @@ PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::S
 
 PreparedHandlers prepare(inbox::Connection& connection, const config::Settings& settings,
                          const inbox::InstanceIdentity& instance, bool migrate, inbox::Watchdog& watchdog,
-                         base::Logger& log) {
-  if (auto refusal = prepare_database(connection, settings, migrate, watchdog, log)) return {{}, std::move(refusal)};
+                         const Notify& notify, base::Logger& log) {
+  if (auto refusal = prepare_database(connection, settings, migrate, watchdog, notify, log)) {
+    return {{}, std::move(refusal)};
+  }
+  notify.status("preparing handlers");
   const auto end = std::chrono::steady_clock::now() + settings.database.deadline;
   base::Repeats repeats;
   while (true) {
@@ -271,6 +276,7 @@ PreparedHandlers prepare(inbox::Connection& connection, const config::Settings& 
     const auto now = std::chrono::steady_clock::now();
     const bool may_come = prepared.refusal && prepared.refusal->code == ExitCode::try_again;
     if (!may_come || now >= end || watchdog.is_over(now)) return prepared;
+    notify.status("waiting for what a handler's statement names: " + prepared.refusal->message);
     if (repeats.is_news(prepared.refusal->message)) {
       log.warn("daemon: waiting for what a handler's statement names", {{"reason", prepared.refusal->message}});
     }

@@ -8,6 +8,7 @@
 #include "base/result.hpp"
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
+#include "daemon/notify.hpp"
 #include "dispatcher/dispatcher.hpp"
 #include "inbox/connection.hpp"
 #include "inbox/upkeep.hpp"
@@ -21,9 +22,10 @@ struct Refusal {
 };
 
 /// Waits for the database (as long as one statement may take), migrates where asked to, checks that the schema fits and
-/// that today's partitions are there. Gives up where the connection's watchdog says that it is over.
+/// that today's partitions are there. Gives up where the connection's watchdog says that it is over. systemd is told
+/// what takes its time.
 std::optional<Refusal> prepare_database(inbox::Connection& connection, const config::Settings& settings, bool migrate,
-                                        const inbox::Watchdog& watchdog, base::Logger& log);
+                                        const inbox::Watchdog& watchdog, const Notify& notify, base::Logger& log);
 
 /// A handler that writes in transactions: each of its workers has a connection.
 struct Writer {
@@ -53,6 +55,6 @@ PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::S
 /// Both, for a start: what a handler's statement names and the database does not have yet is waited for as long, too.
 PreparedHandlers prepare(inbox::Connection& connection, const config::Settings& settings,
                          const inbox::InstanceIdentity& instance, bool migrate, inbox::Watchdog& watchdog,
-                         base::Logger& log);
+                         const Notify& notify, base::Logger& log);
 
 }  // namespace inboxd::daemon

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "admin/admin_port.hpp"
+#include "config/units.hpp"
 #include "daemon/daemon.hpp"
 #include "daemon/live.hpp"
 #include "daemon/notify.hpp"
@@ -41,13 +42,14 @@ ExitCode refuse(const Refusal& refusal, base::Logger& log) {
 /// once; but for a plugin that does not come back from being made, which a second stop ends.
 PreparedHandlers prepare_aside(inbox::Connection& connection, const config::Settings& settings,
                                const inbox::InstanceIdentity& instance, bool migrate, inbox::Watchdog& watchdog,
-                               base::Logger& log) {
-  auto preparing =
-      std::async(std::launch::async, [&] { return prepare(connection, settings, instance, migrate, watchdog, log); });
+                               const Notify& notify, base::Logger& log) {
+  auto preparing = std::async(std::launch::async,
+                              [&] { return prepare(connection, settings, instance, migrate, watchdog, notify, log); });
   while (preparing.wait_for(0s) != std::future_status::ready) {
     if (!wait_for_stop(short_turn)) continue;
     let_second_stop_exit();
     watchdog.cut_all(Clock::now());
+    notify.status("stopping before it was ready");
     preparing.wait();
     return {{}, Refusal{ExitCode::done, "stopped before it was ready"}};
   }
@@ -94,7 +96,7 @@ class Heartbeat final {
   Daemon& daemon_;
   Clock::time_point next_alive_ = Clock::now();
   Clock::time_point next_rates_ = Clock::now() + rates_every;
-  Clock::time_point last_status_ = Clock::now();
+  Clock::time_point last_status_ = Clock::now() - status_every;  ///< what the start said last is over
   StatusFigures last_figures_;
 };
 
@@ -165,7 +167,7 @@ Served serve(const config::Settings& given, const RunOptions& options, base::Log
   }
   inbox::Watchdog watchdog;
   inbox::Connection connection{settings.database, "control", watchdog, log};
-  auto prepared = prepare_aside(connection, settings, identity_of(owner), options.migrate, watchdog, log);
+  auto prepared = prepare_aside(connection, settings, identity_of(owner), options.migrate, watchdog, notify, log);
   if (prepared.refusal) return {refuse(*prepared.refusal, log)};
 
   auto owned = std::make_unique<Daemon>(settings, owner, log);
@@ -191,6 +193,7 @@ Served serve(const config::Settings& given, const RunOptions& options, base::Log
 
   live.stopping();
   notify.stopping();
+  notify.status("stopping, running calls have " + config::duration_text(settings.drain) + " to finish");
   watchdog.cut_all(Clock::now());  // a reload that runs is wanted no more
   log.info("daemon: stopping", {{"drain_ms", settings.drain.count()}});
   let_second_stop_exit();

@@ -37,6 +37,12 @@ int NotifySocket::count(const std::string& line) const {
   return static_cast<int>(std::count(lines_.begin(), lines_.end(), line));
 }
 
+bool NotifySocket::has_begun_with(const std::string& beginning) const {
+  const std::lock_guard lock{mutex_};
+  return std::any_of(lines_.begin(), lines_.end(),
+                     [&](const std::string& line) { return line.starts_with(beginning); });
+}
+
 std::vector<std::string> NotifySocket::lines() const {
   const std::lock_guard lock{mutex_};
   return lines_;

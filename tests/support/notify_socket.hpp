@@ -22,6 +22,8 @@ class NotifySocket final {
   std::string path() const { return (folder_ / "notify").string(); }
   /// How often a line such as READY=1 came.
   int count(const std::string& line) const;
+  /// Whether a line came that begins so.
+  bool has_begun_with(const std::string& beginning) const;
   /// All lines, in their order.
   std::vector<std::string> lines() const;
 

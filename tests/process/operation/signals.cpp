@@ -355,7 +355,9 @@ TEST_CASE("systemd is told READY, WATCHDOG, RELOADING, STOPPING; the watchdog st
   });
   CHECK(daemon.stop() == ExitStatus{0, 0});
   CHECK(daemon.notified().count("STOPPING=1") == 1);
-  CHECK(daemon.notified().lines().front() == "READY=1");
+  auto lines = daemon.notified().lines();
+  std::erase_if(lines, [](const std::string& line) { return line.starts_with("STATUS="); });
+  CHECK(lines.front() == "READY=1");
 }
 
 TEST_CASE("--until-idle stops with 0 once every event there was is settled, dead ones too") {

@@ -6,6 +6,7 @@
 #include "process/support/stage.hpp"
 #include "support/environment.hpp"
 #include "support/http.hpp"
+#include "support/private_postgres.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -55,6 +56,27 @@ TEST_CASE("the check before a reload needs no credentials, and refuses what the 
   const auto refused = command(stage.config, {"check", "--offline"});
   CHECK(refused.status == ExitStatus{78, 0});
   CHECK_THAT(refused.out + refused.err, ContainsSubstring("shutdown.drain"));
+}
+
+TEST_CASE("systemctl status tells what a start waits for and does, how the daemon fares, and that it stops") {
+  PrivatePostgres server;
+  Stage stage{1, server.url()};
+  stage.config.sections["shutdown"] = "drain: 7s";
+  server.stop();
+  Daemon daemon{stage.config};
+  const auto wait_status = [&](const std::string& text) {
+    wait_until(text, [&] { return daemon.notified().has_begun_with("STATUS=" + text); });
+  };
+  wait_status("waiting for the database: ");
+  server.start();
+  wait_status("migrating: 0001");
+  daemon.wait_ready();
+  wait_status("reads ");
+  CHECK(daemon.stop() == ExitStatus{0, 0});
+  CHECK(daemon.notified().lines().back() == "STATUS=stopping, running calls have 7s to finish");
+  for (const std::string& line : daemon.notified().lines()) {
+    CHECK((line.starts_with("STATUS=") || line == "READY=1" || line == "STOPPING=1"));
+  }
 }
 
 TEST_CASE("the watchdog of another process is not ours to feed") {

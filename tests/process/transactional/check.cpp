@@ -104,6 +104,8 @@ TEST_CASE("a start waits for an application's tables and functions, which may be
                                    checked.app.function("orders", "app.on_order")};
   Daemon daemon{checked.stage.config};
   daemon.wait_log("waiting for what a handler's statement names");
+  wait_until("systemd is told, too",
+             [&] { return daemon.notified().has_begun_with("STATUS=waiting for what a handler's statement names: "); });
   CHECK_THAT(daemon.log(), ContainsSubstring("SQLSTATE 42P01"));
   checked.app.run("create table app.late (event_id uuid)");
   daemon.wait_log("SQLSTATE 42883");
