@@ -440,7 +440,7 @@ std::string metrics_reference() {
                                     "At `/metrics` of the admin port, in Prometheus's text format. Made from the table "
                                     "in src/daemon/metrics.cpp; labels are bounded by what is configured. Counters are "
                                     "this instance's since its start; what is counted in the database is of all "
-                                    "instances, so take `max` over them, not `sum`.") +
+                                    "instances of a group, so take `max by (job, ...)` over them, not `sum`.") +
                     "\n| metric | kind | labels | what it is |\n|---|---|---|---|\n";
   for (const MetricRow& row : metrics_table()) {
     std::string labels;

@@ -145,6 +145,34 @@ TEST_CASE("what the dashboard shows only where it rose is shown where it begins,
   CHECK(shown == 3);
 }
 
+TEST_CASE("what is counted in the database is the same from all daemons of a group, and each group's is shown") {
+  const std::set<std::string> counted{
+      "inboxd_backlog_events",
+      "inboxd_backlog_oldest_due_age_seconds",
+      "inboxd_backlog_oldest_retrying_age_seconds",
+      "inboxd_backfill_offsets",
+      "inboxd_dead_letters",
+      "inboxd_handler_paused",
+      "inboxd_quarantined_records",
+      "inboxd_vacuum_pinned_seconds",
+      "inboxd_day_partitions_until_timestamp_seconds",
+  };
+  const std::regex gathered{R"((\w+)(?: by \(([\w, ]*)\) )?\((inboxd_\w+))"};
+  const json dashboard = json::parse(content_of(config_folder() / "grafana/inboxd.json"));
+  int shown = 0;
+  for (const auto& [title, expression] : expressions(dashboard)) {
+    CAPTURE(title, expression);
+    for (auto at = std::sregex_iterator{expression.begin(), expression.end(), gathered}; at != std::sregex_iterator{};
+         ++at) {
+      if (!counted.contains((*at)[3])) continue;
+      CHECK((*at)[1] == "max");
+      CHECK((*at)[2].str().starts_with("job"));
+      ++shown;
+    }
+  }
+  CHECK(shown == 7);
+}
+
 TEST_CASE("the scrape that config/prometheus/README.md shows is one that Prometheus takes, under the alerts' job") {
   const auto folder = config_folder() / "prometheus";
   const std::string text = content_of(folder / "README.md");
