@@ -12,6 +12,8 @@
 #include <set>
 #include <sstream>
 
+#include "support/promtool.hpp"
+
 using namespace inboxd;
 using namespace inboxd::daemon;
 namespace files = std::filesystem;
@@ -95,7 +97,7 @@ TEST_CASE("metrics of 200 partitions and 50 handlers: a line for each, kinds of 
 }
 
 TEST_CASE("before the daemon is there, and with everything in it, promtool finds nothing to complain of") {
-  if (std::system("command -v promtool >/dev/null") != 0) SKIP("promtool is not installed; config/setup/install does");
+  support::require_promtool();
   const consumer::IngestCounts ingest;
   const settler::Settler::Counters settled;
   const inbox::ConnectionCounts connections;

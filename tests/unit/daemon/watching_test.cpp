@@ -11,9 +11,11 @@
 #include <sstream>
 
 #include "daemon/metrics.hpp"
+#include "support/promtool.hpp"
 
 using namespace inboxd;
 using namespace inboxd::daemon;
+using inboxd::support::require_promtool;
 using nlohmann::json;
 namespace files = std::filesystem;
 
@@ -48,8 +50,6 @@ std::set<std::string> metrics_in(const std::string& text) {
   }
   return out;
 }
-
-bool has_promtool() { return std::system("command -v promtool >/dev/null") == 0; }
 
 /// The expressions of the dashboard's panels, each with the panel's title.
 std::vector<std::pair<std::string, std::string>> expressions(const json& dashboard) {
@@ -120,7 +120,7 @@ TEST_CASE("the rules for alerts are sound, and each fires in its test and is sil
     CHECK(tests.find("alertname: " + name + "\n        exp_alerts:") != std::string::npos);
     CHECK(tests.find("alertname: " + name + "}") != std::string::npos);
   }
-  if (!has_promtool()) SKIP("promtool is not installed; config/setup/install does");
+  require_promtool();
   CHECK(std::system(("promtool check rules " + (folder / "alerts.yaml").string()).c_str()) == 0);
   CHECK(std::system(("promtool test rules " + (folder / "alerts_test.yaml").string()).c_str()) == 0);
 }
@@ -182,7 +182,7 @@ TEST_CASE("the scrape that config/prometheus/README.md shows is one that Prometh
   const std::string snippet = text.substr(at + begin.size(), text.find("```\n", at + begin.size()) - at - begin.size());
   CHECK(snippet.find("job_name: inboxd ") != std::string::npos);
   CHECK(snippet.find("authorization: {credentials_file: ") != std::string::npos);
-  if (!has_promtool()) SKIP("promtool is not installed; config/setup/install does");
+  require_promtool();
   const auto file = files::temp_directory_path() / ("inboxd-scrape-" + std::to_string(::getpid()));
   std::ofstream{file} << snippet;
   CHECK(std::system(("promtool check config --syntax-only " + file.string()).c_str()) == 0);
@@ -216,7 +216,7 @@ TEST_CASE("the dashboard asks four questions, in panels that do not overlap, wit
     rules.push_back({{"record", "panel:" + std::to_string(rules.size())},
                      {"expr", replaced(expression, "$__rate_interval", "5m")}});
   }
-  if (!has_promtool()) SKIP("promtool is not installed; config/setup/install does");
+  require_promtool();
   const auto file = files::temp_directory_path() / ("inboxd-dashboard-" + std::to_string(::getpid()));
   std::ofstream{file} << json{{"groups", {{{"name", "dashboard"}, {"rules", rules}}}}}.dump();  // JSON is YAML, too
   CHECK(std::system(("promtool check rules " + file.string()).c_str()) == 0);
