@@ -113,17 +113,19 @@ void Daemon::wait_log(const std::string& text, int times, milliseconds within) c
       "the log says '" + text + "'", [&] { return count_in_log(text) >= times; }, within);
 }
 
-Finished command(const ConfigText& config, const std::vector<std::string>& arguments) {
-  return command_with_file(config.text(), arguments);
+Finished command(const ConfigText& config, const std::vector<std::string>& arguments,
+                 std::map<std::string, std::string> environment) {
+  return command_with_file(config.text(), arguments, nullptr, std::move(environment));
 }
 
-Finished command_with_file(std::string_view config, const std::vector<std::string>& arguments, std::string* path) {
+Finished command_with_file(std::string_view config, const std::vector<std::string>& arguments, std::string* path,
+                           std::map<std::string, std::string> environment) {
   const TempFolder folder;
   write_file(folder / "inboxd.yaml", config);
   if (path != nullptr) *path = folder / "inboxd.yaml";
   std::vector<std::string> all{daemon_program(), "--config", folder / "inboxd.yaml"};
   all.insert(all.end(), arguments.begin(), arguments.end());
-  return run_to_end({.arguments = all});
+  return run_to_end({.arguments = all, .environment = std::move(environment)});
 }
 
 }  // namespace inboxd::support

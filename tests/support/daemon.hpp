@@ -73,9 +73,10 @@ class Daemon final {
 };
 
 /// Runs a command of the program to its end: `command(config, {"check", "--offline"})`.
-Finished command(const ConfigText& config, const std::vector<std::string>& arguments);
+Finished command(const ConfigText& config, const std::vector<std::string>& arguments,
+                 std::map<std::string, std::string> environment = {});
 /// The same with a file of which only the text is known.
 Finished command_with_file(std::string_view config, const std::vector<std::string>& arguments,
-                           std::string* path = nullptr);
+                           std::string* path = nullptr, std::map<std::string, std::string> environment = {});
 
 }  // namespace inboxd::support

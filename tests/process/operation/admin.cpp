@@ -1,4 +1,7 @@
 // The admin port of a running daemon: who is answered what, and that nobody who is hostile disturbs the daemon.
+#include <unistd.h>
+
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <csignal>
@@ -46,6 +49,12 @@ double metric(int port, const std::string& name_and_labels) {
   const std::string text = get(port, "/metrics").body;
   const auto at = text.find("\n" + name_and_labels + " ");
   return at == std::string::npos ? -1 : std::stod(text.substr(at + name_and_labels.size() + 2));
+}
+
+std::string host() {
+  std::array<char, 256> name{};
+  REQUIRE(gethostname(name.data(), name.size() - 1) == 0);
+  return name.data();
 }
 
 std::string message_of(const HttpAnswer& answer) { return json::parse(answer.body).value("message", ""); }
@@ -304,6 +313,20 @@ TEST_CASE("operations over HTTP answer what the command line says, and changes a
   CHECK(post(admin.port, "/v1/dead/discard", R"({"all": true})", change).status == 409);
 }
 
+TEST_CASE("who changes something at a terminal is in audit: behind sudo whoever typed it") {
+  Stage stage{1};
+  stage.set("fail_type", "Bad");
+  stage.config.handlers[0].more = {"retry: {max_attempts: 1}"};
+  const auto daemon = stage.start();
+  stage.produce(1, "Bad");
+  stage.database.wait_for("it is dead", "select count(*) from inbox.dead_letter", 1);
+  const std::map<std::string, std::string> alice{{"SUDO_USER", "alice"}};
+  const auto discarded = command(stage.config, {"dead", "discard", "--all", "--yes"}, alice);
+  INFO(discarded.out << discarded.err);
+  CHECK(discarded.status == ExitStatus{0, 0});
+  CHECK(stage.database.text("select actor from inbox.audit where operation = 'dead discard'") == "alice@" + host());
+}
+
 TEST_CASE("one instance is paused and goes on over its admin port; the pause outlives a reload") {
   Admin admin;
   const TempFolder folder;
@@ -311,7 +334,8 @@ TEST_CASE("one instance is paused and goes on over its admin port; the pause out
   auto daemon = admin.start();
   const auto asked = command(admin.config, {"instance", "pause"});
   CHECK(asked.status == ExitStatus{64, 0});  // nobody is there to ask
-  CHECK(command(admin.config, {"instance", "pause", "--yes"}).status == ExitStatus{0, 0});
+  const std::map<std::string, std::string> alice{{"SUDO_USER", "alice"}};
+  CHECK(command(admin.config, {"instance", "pause", "--yes"}, alice).status == ExitStatus{0, 0});
   CHECK(command(admin.config, {"instance", "pause", "--yes"}).status == ExitStatus{1, 0});
   daemon->process().signal(SIGHUP);
   daemon->wait_log("daemon: reloaded");
@@ -322,7 +346,8 @@ TEST_CASE("one instance is paused and goes on over its admin port; the pause out
   CHECK_THAT(shown.out, ContainsSubstring("all handlers paused") && ContainsSubstring(admin.topic));
   CHECK(command(admin.config, {"instance", "resume", "--yes"}).status == ExitStatus{0, 0});
   CHECK(admin.stage.wait_done().is_perfect());
-  CHECK(admin.database.number("select count(*) from inbox.audit where operation = 'instance pause'") == 1);
+  CHECK(admin.database.text("select actor from inbox.audit where operation = 'instance pause'")
+            .starts_with("alice@" + host() + ", admin port, "));
   CHECK(admin.database.number("select count(*) from inbox.audit where operation = 'instance resume'") == 1);
 
   // The socket tells who is there; without a token it only shows.
