@@ -47,18 +47,26 @@ TEST_CASE("the manifests fit Kubernetes' schemas, from the first version with si
   }
 }
 
-TEST_CASE(
-    "the sidecar is native, restricted, probed for life alone, and its configuration is one that inboxd accepts") {
+TEST_CASE("sidecar and application are restricted, as the pod's security standards have it") {
+  const std::string file = "config/kubernetes/deployment.yaml";
+  for (const char* const containers : {"initContainers", "containers"}) {
+    CAPTURE(containers);
+    const std::string context =
+        std::string{"d['spec']['template']['spec']['"} + containers + "'][0]['securityContext']";
+    CHECK(yaml(file, context + "['runAsNonRoot']") == "True\n");
+    CHECK(yaml(file, context + "['readOnlyRootFilesystem']") == "True\n");
+    CHECK(yaml(file, context + "['allowPrivilegeEscalation']") == "False\n");
+    CHECK(yaml(file, context + "['capabilities']['drop']") == "['ALL']\n");
+    CHECK(yaml(file, context + "['seccompProfile']['type']") == "RuntimeDefault\n");
+  }
+}
+
+TEST_CASE("the sidecar is native, probed for life alone, and its configuration is one that inboxd accepts") {
   const std::string sidecar = "d['spec']['template']['spec']['initContainers'][0]";
   const std::string file = "config/kubernetes/deployment.yaml";
   CHECK(yaml(file, sidecar + "['restartPolicy']") == "Always\n");
   CHECK(yaml(file, "'readinessProbe' in " + sidecar) == "False\n");
   CHECK(yaml(file, sidecar + "['livenessProbe']['httpGet']['path']") == "/livez\n");
-  for (const char* const wanted : {"['runAsNonRoot']", "['readOnlyRootFilesystem']"}) {
-    CHECK(yaml(file, sidecar + "['securityContext']" + wanted) == "True\n");
-  }
-  CHECK(yaml(file, sidecar + "['securityContext']['allowPrivilegeEscalation']") == "False\n");
-  CHECK(yaml(file, sidecar + "['securityContext']['capabilities']['drop']") == "['ALL']\n");
   const TempFolder folder;
   write_file(folder / "inboxd.yaml", yaml("config/kubernetes/configmap.yaml", "d['data']['inboxd.yaml']"));
   CHECK_NOTHROW(must({daemon_program(), "--config", folder / "inboxd.yaml", "check", "--offline"}));
