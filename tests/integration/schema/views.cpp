@@ -92,6 +92,24 @@ TEST_CASE("the backlog counts events, not rows") {
   CHECK(inbox.outstanding() == 200);
 }
 
+TEST_CASE("an autoscaler is told what is due to a handler, and nothing while the handler is paused") {
+  Inbox inbox;
+  const std::string document = read_file("sql/README.md");
+  const std::string before = "\n      query: \"";
+  const auto begin = document.find(before) + before.size();
+  REQUIRE(begin > before.size());
+  const std::string query = document.substr(begin, document.find("\"\n", begin) - begin);
+  CHECK(inbox.database().number(query) == 0);  // a row also where there is no such handler
+  const auto receipt = inbox.add_handler("receipt");
+  const auto other = inbox.add_handler("other");
+  Batch batch{inbox};
+  batch.at(inbox.add_shard("orders"), 0).events(7).owe(receipt).owe(other);
+  batch.store(inbox.connection());
+  CHECK(inbox.database().number(query) == 7);
+  inbox.database().run("update inbox.handler set paused_reason = 'a fuse' where name = 'receipt'");
+  CHECK(inbox.database().number(query) == 0);
+}
+
 TEST_CASE("the lag is what the broker last told minus the position") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders", 0, 40);
