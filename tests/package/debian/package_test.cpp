@@ -226,6 +226,11 @@ TEST_CASE("an upgrade keeps what was edited and runs the new one; removed it sto
   site.stage.produce(50);
   CHECK(site.stage.wait_done().is_perfect());
 
+  machine.must({"apt-get", "remove", "--yes", "inboxd"});
+  CHECK(site.state() == "inactive");
+  site.install(made().newer.daemon);
+  CHECK(site.state() == "active");  // its configuration has stayed
+
   machine.must({"systemctl", "disable", "--quiet", unit});
   site.install(made().older.daemon);
   CHECK_FALSE(machine.succeeds({"systemctl", "is-enabled", unit}));  // whoever disabled it is not overruled
@@ -235,6 +240,10 @@ TEST_CASE("an upgrade keeps what was edited and runs the new one; removed it sto
   CHECK(site.state("inboxd@second.service") == "inactive");
   CHECK(fs::exists(machine / "etc/inboxd/inboxd.yaml"));
   CHECK(fs::exists(machine / "etc/default/inboxd"));
+  fs::create_directories(machine / "etc/credstore.encrypted");
+  for (const char* const credential : {"inboxd.pg-password", "inboxd-second.pg-password"}) {
+    write_file(machine / "etc/credstore.encrypted" / credential, "as systemd-creds encrypts it\n");
+  }
   machine.must({"apt-get", "purge", "--yes", "inboxd"});
   fs::remove(machine / "root/inboxd.deb");
   CHECK(
