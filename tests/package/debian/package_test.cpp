@@ -79,6 +79,15 @@ struct Site {
   Machine machine;
 };
 
+/// Of a kind of log line, as operators look it up.
+std::string message_id_of(const std::string& sentence) {
+  const std::string text = read_file(source_file("config/messages.md"));
+  const std::string before = "| " + sentence + " | `";
+  const auto at = text.find(before);
+  if (at == std::string::npos) throw std::runtime_error{"config/messages.md has no row: " + sentence};
+  return text.substr(at + before.size(), 32);
+}
+
 /// The line of a document that begins so.
 std::string line_of(const std::string& text, const std::string& beginning) {
   const auto at = text.find("\n" + beginning);
@@ -124,6 +133,10 @@ TEST_CASE("the unit runs in a real systemd: ready, credentials, user, reload, wa
   site.configure_and_start();
   INFO(machine.journal(unit));
   CHECK(site.state() == "active");  // Type=notify: it has said so itself
+  // In the journal's own format: a line on the error stream would have no fields.
+  CHECK_THAT(machine.must({"journalctl", "--no-pager", "--output", "json", "--unit", unit,
+                           "MESSAGE_ID=" + message_id_of("daemon: started")}),
+             ContainsSubstring("\"TOPICS\":\"1\""));
   site.stage.produce(50);
   CHECK(site.stage.wait_done().is_perfect());
   CHECK(site.pause_and_resume("wrong") == 401);
