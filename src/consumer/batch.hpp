@@ -24,6 +24,7 @@ struct Shard {
   /// A record could not be read: nothing behind it counts until the position is looked up again.
   bool broken = false;
   inbox::ShardPosition position;               ///< next_offset: what the database is expected to say
+  bool has_lag = false;                        ///< the position is known, and one in the log that the partition has now
   envelope::TopicRules rules;
   std::shared_ptr<const inbox::Place> place;
   /// It was not readable, and is read again: the reason stays until a record, or the end, was read.

@@ -157,6 +157,7 @@ void Ingester::answer(const LookUp& letter) {
   shard.assignment = letter.assignment;
   shard.reading = false;
   shard.broken = false;
+  shard.has_lag = false;
   try {
     const auto looked_up = look_up(
         connection_, context_.clients, context_.topics, partition, context_.recreated.id_of(partition.topic),
@@ -168,13 +169,19 @@ void Ingester::answer(const LookUp& letter) {
       shard.rules = {*ready->topic, context_.settings.kafka.name_space, ready->position.log_id};
       shard.place = std::make_shared<const inbox::Place>(inbox::Place{partition.topic, partition.partition});
       shard.reading = true;
+      shard.has_lag = true;
       context_.board.advanced(partition, ready->position.next_offset, 0);
       context_.poller.send(Found{letter.assignment, ready->position.next_offset, ready->position.leader_epoch});
     } else if (const auto* standing = std::get_if<Standing>(&looked_up)) {
       context_.log.debug(
           "consumer: partition stands still",
           {{"topic", partition.topic}, {"partition", partition.partition}, {"reason", standing->reason}});
-      context_.poller.send(Halted{letter.assignment});
+      if (standing->position) {
+        shard.position = *standing->position;
+        shard.has_lag = true;
+        context_.board.advanced(partition, standing->position->next_offset, 0);
+      }
+      context_.poller.send(Halted{letter.assignment, shard.has_lag});
     } else {
       context_.board.unanswered();
       const auto& reason = std::get<NotNow>(looked_up).reason;
@@ -209,7 +216,7 @@ void Ingester::answer(const NoteWatermarks& letter) {
   std::vector<inbox::Watermark> watermarks;
   for (const auto& [partition, high] : letter.high) {
     const auto found = shards_.find(partition);
-    if (found != shards_.end() && found->second.reading) watermarks.push_back({found->second.position.shard_id, high});
+    if (found != shards_.end() && found->second.has_lag) watermarks.push_back({found->second.position.shard_id, high});
   }
   try {
     inbox::record_watermarks(connection_, watermarks);
@@ -436,6 +443,7 @@ void Ingester::drop_recreated(Batch& batch) {
 
 void Ingester::out_of_step(Shard& shard) {
   shard.reading = false;
+  shard.has_lag = false;
   context_.poller.send(OutOfStep{shard.assignment});
 }
 

@@ -52,6 +52,8 @@ struct OutOfStep {
 /// The partition stands still with a reason (in table shard); asked again from time to time.
 struct Halted {
   Assignment assignment;
+  /// Its position is one in the log that the partition has now, so that the log's end says how far it is behind.
+  bool has_lag = true;
 };
 /// Neither found nor halted, for a passing reason (database or brokers away).
 struct AskAgain {

@@ -106,7 +106,7 @@ LookedUp look_up(inbox::Connection& connection, const Clients& clients, const To
   // Without an answer the position is still right: brokers that are away must not keep us from going on.
   const std::string incarnation = description ? description.value().incarnation : "";
   if (auto standing = check_incarnation(connection, *position, partition, incarnation, log)) return *standing;
-  if (position->needs_operator()) return Standing{position->halted_reason.value_or("")};
+  if (position->needs_operator()) return Standing{position->halted_reason.value_or(""), position};
   warn_if_behind_group(clients, *position, partition, log);
   return Ready{*position, topic};
 }

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -22,6 +23,8 @@ struct Ready {
 /// A shard that stands still; the reason is in table shard and in the log.
 struct Standing {
   std::string reason;
+  /// Where it stands; nothing where it has no position, or only one of another log than the partition has now.
+  std::optional<inbox::ShardPosition> position = std::nullopt;
 };
 /// The brokers did not answer; worth another try.
 struct NotNow {

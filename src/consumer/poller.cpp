@@ -110,6 +110,7 @@ void Poller::run() {
   }
   leave();
   partitions_.clear();
+  ends_.drop();
   const std::lock_guard lock{wake_mutex_};
   wake_.reset();
 }
@@ -173,9 +174,10 @@ void Poller::read_letters() {
       ask(*partition);
     } else {
       pause(*partition);
-      partition->halted = partition->halted || std::holds_alternative<Halted>(letter);
-      partition->ask_at =
-          Clock::now() + (std::holds_alternative<Halted>(letter) ? Clock::duration{ask_halted_after} : ask_again_after);
+      const auto* const halted = std::get_if<Halted>(&letter);
+      partition->halted = partition->halted || halted != nullptr;
+      if (halted != nullptr) partition->has_lag = halted->has_lag;
+      partition->ask_at = Clock::now() + (halted != nullptr ? Clock::duration{ask_halted_after} : ask_again_after);
     }
   }
   // A later letter may have made an answer stale.
@@ -199,12 +201,7 @@ void Poller::every_second() {
     complain("consumer: offsets not committed; tried again", rd_kafka_err2str(error));
   }
   ++seconds_;
-  for (const auto& [name, partition] : partitions_) {
-    std::int64_t low = -1;
-    std::int64_t high = -1;
-    rd_kafka_get_watermark_offsets(client_, name.topic.c_str(), name.partition, &low, &high);
-    if (high >= 0) board_.set_high_watermark(name, high);
-  }
+  follow_ends();
   if (seconds_ % watermark_seconds == 0) note_watermarks();
   if (seconds_ % incarnation_seconds == 0) {
     for (Ingester* ingester : ingesters_) ingester->send(CheckIncarnations{});
@@ -243,6 +240,7 @@ void Poller::assign(rd_kafka_topic_partition_list_t* partitions) {
 void Poller::add(const kafka::TopicPartition& name) {
   Partition partition;
   partition.assignment = {name, next_generation_++};
+  partition.end.right_at = Clock::now();
   partition.queue.reset(rd_kafka_queue_get_partition(client_, name.topic.c_str(), name.partition));
   const std::size_t share = std::hash<std::string>{}(name.topic) + static_cast<std::size_t>(name.partition);
   partition.ingester = ingesters_[share % ingesters_.size()];
@@ -326,6 +324,7 @@ void Poller::seek_and_resume(const std::vector<Found>& found) {
     }
     partition.running = true;
     partition.halted = false;
+    partition.has_lag = true;
     partition.refusals = 0;
     kafka::add(resume, found[i].assignment.partition, RD_KAFKA_OFFSET_INVALID);
     kafka::add(offsets, found[i].assignment.partition, found[i].offset, found[i].leader_epoch);
@@ -390,14 +389,49 @@ void Poller::on_log(const rd_kafka_t* client, int level, const char*, const char
   }
 }
 
+void Poller::follow_ends() {
+  read_ends();
+  for (auto& [name, partition] : partitions_) {
+    std::int64_t low = -1;
+    std::int64_t high = -1;
+    rd_kafka_get_watermark_offsets(client_, name.topic.c_str(), name.partition, &low, &high);
+    // A queue holds the records of several partitions: none of them is fetched while it is full.
+    const bool is_fetched = partition.running && rd_kafka_queue_length(partition.ingester->queue()) == 0;
+    partition.end.note_fetch(high, is_fetched, Clock::now());
+    if (partition.end.high >= 0) board_.set_high_watermark(name, partition.end.high);
+  }
+  ask_for_ends();
+}
+
+void Poller::ask_for_ends() {
+  if (ends_.is_under_way()) return;
+  const auto now = Clock::now();
+  std::vector<kafka::TopicPartition> due;
+  for (auto& [name, partition] : partitions_) {
+    if (!partition.has_lag || !partition.end.is_due(now)) continue;
+    partition.end.asked_at = now;
+    due.push_back(name);
+  }
+  if (!due.empty()) ends_.ask(asker_, due, LogEnd::answer_within);
+}
+
+void Poller::read_ends() {
+  const auto answer = ends_.take();
+  if (!answer) return;
+  if (!answer->ok()) {
+    log_.debug("consumer: the ends of partitions were not told", {{"reason", answer->problem().message}});
+    return;
+  }
+  for (const auto& [name, high] : answer->value()) {
+    const auto found = partitions_.find(name);
+    if (found != partitions_.end()) found->second.end.note_answer(high);
+  }
+}
+
 void Poller::note_watermarks() {
   std::map<Ingester*, NoteWatermarks> letters;
   for (const auto& [name, partition] : partitions_) {
-    std::int64_t low = -1;
-    std::int64_t high = -1;
-    if (!partition.running) continue;
-    rd_kafka_get_watermark_offsets(client_, name.topic.c_str(), name.partition, &low, &high);
-    if (high >= 0) letters[partition.ingester].high.emplace_back(name, high);
+    if (partition.end.high >= 0) letters[partition.ingester].high.emplace_back(name, partition.end.high);
   }
   for (auto& [ingester, letter] : letters) ingester->send(std::move(letter));
 }

@@ -15,7 +15,9 @@
 #include "consumer/clients.hpp"
 #include "consumer/ingester.hpp"
 #include "consumer/letters.hpp"
+#include "consumer/log_end.hpp"
 #include "consumer/recreated.hpp"
+#include "kafka/ends.hpp"
 #include "kafka/handle.hpp"
 
 namespace inboxd::consumer {
@@ -59,6 +61,8 @@ class Poller final {
     bool running = false;
     /// Stood still since it was assigned, or last read.
     bool halted = false;
+    bool has_lag = true;  ///< as Halted says
+    LogEnd end;
     /// Refusals to seek in a row because the library does not read the partition: it may have ended it.
     int refusals = 0;
     /// When to look the position up (again); far away while an answer is awaited or the partition runs.
@@ -89,6 +93,9 @@ class Poller final {
   void join_again();
   void commit_and_wait(int wait_ms);
   void leave();
+  void follow_ends();
+  void ask_for_ends();
+  void read_ends();
   void note_watermarks();
   void count();
   void complain(const std::string& sentence, const std::string& reason);
@@ -111,6 +118,7 @@ class Poller final {
   kafka::Queue wake_;  ///< what the thread polls, while it does
   std::atomic<std::uint64_t> revocations_{0};
   RecreatedTopics recreated_;
+  kafka::EndsQuestion ends_;
   bool leaving_ = false;
   bool left_behind_ = false;
   bool shows_debug_ = false;                   ///< somebody asked the client library for debug lines

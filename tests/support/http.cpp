@@ -125,4 +125,10 @@ HttpAnswer post(int port, const std::string& target, const std::string& body, co
   return ask(port, {.method = "POST", .target = target, .headers = headers, .body = body});
 }
 
+double gauge(int port, const std::string& name_and_labels) {
+  const std::string text = get(port, "/metrics").body;
+  const auto at = text.find("\n" + name_and_labels + " ");
+  return at == std::string::npos ? -1 : std::stod(text.substr(at + name_and_labels.size() + 2));
+}
+
 }  // namespace inboxd::support

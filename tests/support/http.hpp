@@ -49,4 +49,7 @@ HttpAnswer get(int port, const std::string& target, const std::vector<std::strin
 HttpAnswer post(int port, const std::string& target, const std::string& body,
                 const std::vector<std::string>& headers = {});
 
+/// What `/metrics` says of `name{label="value"}`; -1: nothing.
+double gauge(int port, const std::string& name_and_labels);
+
 }  // namespace inboxd::support

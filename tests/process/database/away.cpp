@@ -9,6 +9,7 @@
 
 #include "process/support/load.hpp"
 #include "process/support/stage.hpp"
+#include "support/http.hpp"
 #include "support/pgbouncer.hpp"
 #include "support/private_postgres.hpp"
 #include "support/proxy.hpp"
@@ -53,6 +54,50 @@ TEST_CASE(
   CHECK(one->count_in_log("consumer: partitions assigned") + two->count_in_log("consumer: partitions assigned") ==
         assigned);
   CHECK(most_memory < (200u << 20));
+}
+
+TEST_CASE("PostgreSQL is away and the queues are full: the lag goes on growing, also that of a partition without any") {
+  PrivatePostgres server;
+  Stage stage{2, server.url()};
+  const int port = free_port();
+  stage.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
+  stage.config.sections["ingest"] = "connections: 1, queued_bytes: 1MiB, batch_events: 100";
+  stage.config.sections["database"] = "deadline: 2s";
+  const auto daemon = stage.start();
+  const auto produce_to = [&](int partition, int count) {
+    static int number = 0;
+    std::vector<Message> messages;
+    std::vector<std::string> ids;
+    for (int i = 0; i < count; ++i) {
+      ids.push_back("1b000000-0000-4000-8000-" + std::to_string(100'000'000'000 + number++));
+      messages.push_back(event_message(stage.topic, ids.back(), '"' + std::string(2'000, 'x') + '"'));
+      messages.back().partition = partition;
+    }
+    stage.kafka.produce(messages);
+    stage.note(ids);
+  };
+  const auto wait_lag = [&](int partition, double lag) {
+    const std::string metric =
+        "inboxd_partition_lag{topic=\"" + stage.topic + "\",partition=\"" + std::to_string(partition) + "\"}";
+    wait_until("partition " + std::to_string(partition) + " lags by " + std::to_string(lag),
+               [&] { return gauge(port, metric) == lag; });
+  };
+  produce_to(0, 10);
+  produce_to(1, 10);
+  CHECK(stage.wait_done().is_perfect());
+  wait_lag(0, 0);
+  wait_lag(1, 0);
+
+  server.stop();
+  produce_to(0, 3'000);
+  wait_lag(0, 3'000);  // more than the queue holds
+  produce_to(0, 100);
+  produce_to(1, 100);
+  wait_lag(0, 3'100);
+  wait_lag(1, 100);
+  server.start();
+  stage.database.session().close();  // the server was stopped
+  CHECK(stage.wait_done().is_perfect());
 }
 
 TEST_CASE("the database is set back under load with work in hand: replayed, and no stale settle touches a new run") {

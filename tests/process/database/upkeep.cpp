@@ -11,13 +11,6 @@ using namespace inboxd::support;
 
 namespace {
 
-/// A gauge of the admin port; -1: there is none.
-double gauge(int port, const std::string& name_and_labels) {
-  const std::string text = get(port, "/metrics").body;
-  const auto at = text.find("\n" + name_and_labels + " ");
-  return at == std::string::npos ? -1 : std::stod(text.substr(at + name_and_labels.size() + 2));
-}
-
 /// The sign of life comes every ten seconds, the first at the start.
 constexpr const char* lives_while = "select count(*) from inbox.instance where last_seen_at > started_at + interval "
                                     "'5 seconds' and ";

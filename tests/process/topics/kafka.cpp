@@ -8,6 +8,7 @@
 
 #include "process/support/stage.hpp"
 #include "support/environment.hpp"
+#include "support/http.hpp"
 #include "support/mock_brokers.hpp"
 #include "support/proxy.hpp"
 
@@ -318,6 +319,33 @@ TEST_CASE(
   CHECK(stage.database.text("select gaps from inbox.shard where partition = 0") == "{[10,30)}");
   CHECK(stage.database.number("select count(*) from inbox.event") == 30);
   stage.database.wait_for("all is done", "select sum(inbox.count_of(offsets)) from inbox.outcome", 30);
+}
+
+TEST_CASE("the lag of a partition that stands still grows with what is produced to it, also after a restart") {
+  Stage stage{1};
+  const int port = free_port();
+  stage.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
+  auto daemon = stage.start();
+  stage.produce(10);
+  CHECK(stage.wait_done().is_perfect());
+  daemon->stop();
+  stage.produce(20);
+  stage.kafka.delete_records(stage.topic, 0, 30);
+  daemon = stage.start();
+  stage.database.wait_for("it is halted", "select count(*) from inbox.lag where halted_reason is not null", 1);
+  const auto wait_lag = [&](std::int64_t lag) {
+    stage.database.wait_for("view lag tells", "select lag from inbox.lag", lag);
+    wait_until("the metric tells " + std::to_string(lag), [&] {
+      return gauge(port, "inboxd_partition_lag{topic=\"" + stage.topic + "\",partition=\"0\"}") == double(lag);
+    });
+  };
+  wait_lag(20);
+  stage.produce(100);
+  wait_lag(120);
+  daemon->stop();
+  stage.produce(5);
+  daemon = stage.start();
+  wait_lag(125);
 }
 
 TEST_CASE("what a transaction aborted is never stored, and the lag still reaches 0") {
