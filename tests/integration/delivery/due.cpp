@@ -1,0 +1,101 @@
+// When deliveries are due, by the database's clock at that moment, and in which order they are taken.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <thread>
+
+#include "integration/support/inbox.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+
+namespace {
+
+/// A handler with runs of one event each, due now, of one shard.
+std::int32_t owe_events(Inbox& inbox, int count) {
+  const auto handler = inbox.add_handler("receipt");
+  const auto shard = inbox.add_shard("orders");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(count);
+  for (const auto& event : batch.events()) {
+    batch.get().runs.push_back({handler, shard, event::OffsetSet{{event.offset, event.offset + 1}}, milliseconds{0}});
+  }
+  batch.store(inbox.connection());
+  return handler;
+}
+
+/// The offset of the one event that a claim takes, which looks at one row.
+std::int64_t next_of(Inbox& inbox, std::int32_t handler) {
+  const auto claimed = claim_due(inbox.connection(), handler, inbox.owner, 1, milliseconds{60'000}, 1);
+  return claimed.runs.size() == 1 ? claimed.runs.front().events.front()->offset : -1;
+}
+
+/// Lets work wait for a table that somebody has locked. Returns the time, by the database's clock, when it no longer
+/// had to: its transaction began before.
+std::string goes_on_at(Inbox& inbox, const std::string& table, const std::function<void()>& work) {
+  Session holder{inbox.database().url(), inbox.database().schema()};
+  holder.run("begin; lock table inbox." + table + " in exclusive mode");
+  std::thread working{work};
+  inbox.database().wait_for(
+      "it waits", "select count(*) from pg_locks where relation = 'inbox." + table + "'::regclass and not granted", 1);
+  const auto now = inbox.database().text("select clock_timestamp()");
+  holder.run("rollback");
+  working.join();
+  return now;
+}
+
+}  // namespace
+
+TEST_CASE("what has been due longest is taken first, whatever came first") {
+  Inbox inbox;
+  const auto handler = owe_events(inbox, 3);
+  inbox.database().run(
+      "update inbox.delivery set due_at = clock_timestamp() - case lower(pending) when 0 then interval '1 min' "
+      "when 1 then interval '3 min' else interval '2 min' end");
+  CHECK(next_of(inbox, handler) == 1);
+  CHECK(next_of(inbox, handler) == 2);
+  CHECK(next_of(inbox, handler) == 0);
+}
+
+TEST_CASE("an old event is not kept waiting by a thousand newer ones, though their rows were there before") {
+  Inbox inbox;
+  constexpr int newer = 1'000;
+  const auto handler = owe_events(inbox, newer + 1);
+  inbox.database().run("update inbox.delivery set due_at = clock_timestamp() - interval '1 h' where lower(pending) = " +
+                       std::to_string(newer));
+  CHECK(next_of(inbox, handler) == newer);
+}
+
+TEST_CASE("a lease is as long as it is said to be, and so is the wait for a retry, however long a statement waited") {
+  Inbox inbox;
+  const auto due_after = [&](const std::string& began, const std::string& wait) {
+    return inbox.database().number(
+        "select count(*) from inbox.delivery where due_at >= $1::timestamptz + $2::interval and "
+        "due_at < clock_timestamp() + $2::interval",
+        {began, wait});
+  };
+  SECTION("of what is born leased, also beside a duplicate") {
+    const auto handler = inbox.add_handler("receipt");
+    const auto shard = inbox.add_shard("orders");
+    const auto known = base::random_uuid();
+    Batch{inbox}.at(shard, 0).event(known).store(inbox.connection());
+    Batch batch{inbox};
+    batch.at(shard, 1).events(2);
+    if (GENERATE(false, true)) batch.event(known);
+    batch.owe(handler, milliseconds{60'000});
+    const auto began = goes_on_at(inbox, "ledger", [&] { batch.store(inbox.connection()); });
+    CHECK(due_after(began, "60 s") == 1);
+  }
+  SECTION("of what is claimed, and of what is tried again") {
+    const auto handler = owe_events(inbox, 1);
+    inbox::Claimed claimed;
+    const auto claim = [&] { claimed = claim_due(inbox.connection(), handler, inbox.owner, 1, milliseconds{60'000}); };
+    CHECK(due_after(goes_on_at(inbox, "delivery", claim), "60 s") == 1);
+
+    REQUIRE(claimed.runs.size() == 1);
+    inbox::Settlement failed;
+    failed.key = claimed.runs.front().key;
+    failed.retries.push_back({claimed.runs.front().pending, milliseconds{90'000}, "busy"});
+    const auto settle = [&] { inbox::settle(inbox.connection(), inbox.owner, {failed}); };
+    CHECK(due_after(goes_on_at(inbox, "delivery", settle), "90 s") == 1);
+  }
+}
