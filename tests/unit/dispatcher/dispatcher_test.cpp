@@ -97,6 +97,23 @@ TEST_CASE("the database is looked at when a retry comes due, however long the po
   CHECK(eventually([&] { return house.database.done() == 1; }));
 }
 
+TEST_CASE("behind a new connection claims look everywhere again: the server may have been set back") {
+  config::Dispatch settings;
+  settings.poll = milliseconds{1};
+  auto limits = House::quick();
+  limits.claimer.reading = limits.claimer.idle_reading = milliseconds{1};
+  House house{settings, limits};
+  house.run(say_done);
+  const auto has_mark = [&] { return house.database.read([](const auto& it) { return it.not_before.has_value(); }); };
+  REQUIRE(eventually(has_mark));
+  {
+    const std::lock_guard lock{house.database.mutex};
+    house.database.oldest_transaction = 0;  // so that the mark that was forgotten does not come back
+    house.database.generation = 2;
+  }
+  CHECK(eventually([&] { return !has_mark(); }));
+}
+
 TEST_CASE("deliveries whose events are gone leave as skipped") {
   House house;
   {

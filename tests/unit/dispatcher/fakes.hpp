@@ -32,6 +32,9 @@ struct Database {
   std::vector<std::int64_t> renewed;
   std::vector<inbox::ClaimRequest> claims;     ///< those that found something, or were asked for more
   int all_claims = 0;
+  std::optional<event::Microseconds> not_before;  ///< of the last claim
+  int generation = 1;                             ///< of the connection
+  std::uint64_t oldest_transaction = 1;           ///< 1: the one that is about to begin; 0: one stays open
   std::vector<std::int64_t> fences_in_vain;     ///< of claims while it was away,
   std::vector<std::int64_t> fences_given_back;  ///< and of those that were given back
   bool away = false;
@@ -89,6 +92,7 @@ class MemoryDeliveries final : public Deliveries {
   Answer<inbox::Claimed> claim(const inbox::ClaimRequest& request) override {
     const std::lock_guard lock{database_.mutex};
     ++database_.all_claims;
+    database_.not_before = request.not_before;
     if (database_.is_away()) {
       database_.fences_in_vain.push_back(request.fence);
       return gone();
@@ -126,7 +130,7 @@ class MemoryDeliveries final : public Deliveries {
   Answer<inbox::DueReading> read_due(std::int32_t, std::optional<event::Microseconds>) override {
     const std::lock_guard lock{database_.mutex};
     if (database_.is_away()) return gone();
-    return inbox::DueReading{std::nullopt, 1, 1, 1};
+    return inbox::DueReading{std::nullopt, 1, database_.oldest_transaction, 1};
   }
   Answer<std::int64_t> renew(const std::vector<inbox::LeaseKey>& keys, std::chrono::milliseconds) override {
     return note(database_.renewed, keys);
@@ -157,7 +161,10 @@ class MemoryDeliveries final : public Deliveries {
     const std::lock_guard lock{database_.mutex};
     database_.longest_statement = longest;
   }
-  int generation() const override { return 1; }
+  int generation() const override {
+    const std::lock_guard lock{database_.mutex};
+    return database_.generation;
+  }
 
  private:
   Answer<std::int64_t> note(std::vector<std::int64_t>& to, const std::vector<inbox::LeaseKey>& keys) {
