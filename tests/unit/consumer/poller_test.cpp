@@ -138,4 +138,27 @@ TEST_CASE("a halted partition that the client refuses again and again disturbs t
   });
 }
 
+TEST_CASE("a letter about an older look-up, or of an older assignment, changes nothing") {
+  Reader reader;
+  REQUIRE(eventually([&] { return reader.poller.assigned() == 1; }));
+  const auto is_read_after = [&](std::uint64_t ask) {
+    return eventually([&] {
+      reader.find(reader.assignment(1, ask), 0);
+      return reader.poller.running() == 1;
+    });
+  };
+  REQUIRE(is_read_after(0));
+  reader.poller.mailbox().send(OutOfStep{reader.assignment(1, 0)});
+  REQUIRE(eventually([&] { return reader.poller.running() == 0; }));
+
+  reader.find(reader.assignment(1, 0), 0);
+  reader.find(reader.assignment(0, 1), 0);
+  holds_for("it waits for the answer to the newest question", 200ms, [&] { return reader.poller.running() == 0; });
+
+  REQUIRE(is_read_after(1));
+  reader.poller.mailbox().send(OutOfStep{reader.assignment(1, 0)});
+  reader.poller.mailbox().send(Halted{reader.assignment(0, 1)});
+  holds_for("it is read on", 200ms, [&] { return reader.poller.running() == 1; });
+}
+
 }  // namespace inboxd::consumer
