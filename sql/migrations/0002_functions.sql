@@ -574,7 +574,8 @@ end
 $$;
 
 -- Moves offsets of deliveries (which the caller has locked) to dead letters, with a full copy of the event and the
--- reasons of every attempt, and records the outcome.
+-- reasons of every attempt, and records the outcome. Each event is looked up by itself (offset 0 keeps the planner from
+-- joining otherwise), so that only the days are read that its delivery was received in.
 create function inbox.bury(p_ids bigint[], x_id bigint[], x_offset bigint[], x_event uuid[]) returns void
 language plpgsql as $$
 begin
@@ -588,8 +589,11 @@ begin
                    from inbox.failure f where f.event_id = x.event and f.handler_id = d.handler_id), '[]')
   from unnest(x_id, x_offset, x_event) x(id, "offset", event)
   join inbox.delivery d on d.delivery_id = x.id
-  join inbox.event e on e.shard_id = d.shard_id and e."offset" = x."offset" and e.event_id = x.event
-                    and e.received_at >= d.received_from and e.received_at <= d.received_to
+  cross join lateral (
+    select e.* from inbox.event e
+    where e.shard_id = d.shard_id and e."offset" = x."offset" and e.event_id = x.event
+      and e.received_at >= d.received_from and e.received_at <= d.received_to
+    offset 0) e
   where d.delivery_id = any (p_ids)
   on conflict (handler_id, shard_id, "offset") do update
   set attempts = excluded.attempts, reasons = excluded.reasons, state = 'dead', died_at = clock_timestamp();

@@ -119,3 +119,41 @@ TEST_CASE("hundreds of thousands of rows that a lost instance had leased are tak
   CHECK(inbox.database().number("select count(*) from inbox.delivery where owner = $1::uuid", {inbox.owner.text()}) ==
         1000);
 }
+
+TEST_CASE("of a month's days a claim reads those that its runs were received in, and so does what buries the dead") {
+  Inbox inbox;
+  inbox::make_partitions(inbox.connection(), 28);
+  const auto handler = inbox.add_handler("receipt");
+  Batch batch{inbox};
+  batch.at(inbox.add_shard("orders"), 0).events(10).owe(handler).store(inbox.connection());
+  inbox.database().run("update inbox.delivery set received_from = received_from - interval '1 day'");
+  const std::string days =
+      "from pg_stat_user_tables t join pg_inherits i on i.inhrelid = t.relid "
+      "where i.inhparent = 'inbox.event'::regclass";
+  REQUIRE(inbox.database().number("select count(*) " + days) == 30);
+  std::int64_t scans = 0;
+  const auto days_read = [&] {
+    inbox.connection().close();  // the end of a session makes its statistics seen
+    const auto before = scans;
+    wait_until("its statistics are seen", [&] {
+      scans = inbox.database().number("select sum(idx_scan) " + days);
+      return scans > before && inbox.database().number(
+                                   "select count(*) from pg_stat_activity where application_name like 'inboxd%' and "
+                                   "query like '%' || $1 || '%'",
+                                   {inbox.database().schema()}) == 0;
+    });
+    return inbox.database().number("select count(*) " + days + " and t.idx_scan > 0");
+  };
+
+  const auto claimed = claim_due(inbox.connection(), handler, inbox.owner);
+  REQUIRE(events_in(claimed.runs) == 10);
+  CHECK(days_read() == 2);
+
+  const auto& run = claimed.runs.front();
+  inbox::Settlement dead;
+  dead.key = run.key;
+  for (const auto* event : run.events) dead.dead.push_back({event->offset, event->event_id});
+  CHECK(inbox::settle(inbox.connection(), inbox.owner, {dead}).empty());
+  CHECK(days_read() == 2);
+  CHECK(inbox.database().number("select count(*) from inbox.dead_letter") == 10);
+}
