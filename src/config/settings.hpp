@@ -191,6 +191,7 @@ struct Settings {
   Tracing tracing;
   Log log;
   milliseconds drain{25'000};
+  milliseconds liveness_grace{60'000};
 
   /// Connections beside those of ingest and of handlers: control, settling, claims and leases, housekeeping, and the
   /// admin port's operations.

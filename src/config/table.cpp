@@ -420,6 +420,12 @@ void add_operation(std::vector<Row<Settings>>& rows) {
                "How long running calls may finish when the daemon is asked to stop; it ends some three seconds later "
                "at the latest."),
       &Settings::drain));
+  rows.push_back(row<Settings>(
+      restart(duration("liveness.grace", second, hour,
+                       "How long a loop of the daemon may stand still, beyond database.deadline, before /livez says "
+                       "no and systemd's watchdog hears nothing: whatever watches the process has it killed then. "
+                       "Connecting to the database again falls into it.")),
+      &Settings::liveness_grace));
 }
 
 }  // namespace
@@ -439,6 +445,7 @@ Table settings_table() {
       {"tracing", "Spans of what happens to an event."},
       {"log", "What is written to stderr."},
       {"shutdown", "How the daemon stops."},
+      {"liveness", "When the daemon counts as wedged."},
   };
   add_database(table.settings);
   add_kafka(table.settings);

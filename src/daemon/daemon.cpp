@@ -109,7 +109,7 @@ bool Daemon::moves(std::chrono::milliseconds within) const {
     return std::chrono::steady_clock::time_point{std::chrono::steady_clock::duration{moved}};
   };
   return all_move({moment(consumer_.last_moved()), moment(maintenance_.last_moved()), settler_.last_progress(),
-                   dispatcher_.last_progress()},
+                   dispatcher_.last_progress(), watchdog_.last_look()},
                   std::chrono::steady_clock::now(), within);
 }
 

@@ -57,7 +57,7 @@ class Daemon final {
   const trace::Counts& traces() const { return tracer_->counts(); }
   const inbox::ConnectionCounts& connections() const { return watchdog_.counts(); }
   bool failed() const { return consumer_.poller().failed() || maintenance_.failed(); }
-  /// Whether every loop has moved within that time: what the service manager's watchdog hangs on.
+  /// Whether every loop has moved within that time: what the service manager's watchdog and /livez hang on.
   bool moves(std::chrono::milliseconds within) const;
   /// One line for people: what came in and what was settled since the last call.
   void log_rates();

@@ -11,10 +11,7 @@
 namespace inboxd::daemon {
 namespace {
 
-using namespace std::chrono_literals;
 using admin::Document;
-
-constexpr auto grace_of_loops = 60s;
 
 double seconds_of(std::int64_t microseconds) { return static_cast<double>(microseconds) / 1e6; }
 
@@ -86,7 +83,7 @@ Document handler_document(const std::string& name, const dispatcher::Stats& stat
 }  // namespace
 
 std::chrono::milliseconds longest_standstill(const config::Settings& settings) {
-  return settings.database.deadline + grace_of_loops;
+  return settings.database.deadline + settings.liveness_grace;
 }
 
 LiveDaemon::LiveDaemon(const config::Settings& settings, base::Uuid owner, const base::Logger& log)
@@ -102,6 +99,7 @@ void LiveDaemon::attach(Daemon& daemon) {
   const std::unique_lock lock{mutex_};
   daemon_ = &daemon;
   attached_ = Clock::now();
+  attended_ = attached_;
   was_attached_ = true;
 }
 
@@ -121,8 +119,10 @@ admin::Health LiveDaemon::health(admin::Probe probe) const {
     case admin::Probe::live: {
       // Before it has started and while it stops others watch over the time it takes.
       const auto within = longest_standstill(settings_);
-      const bool is_new = Clock::now() - attached_ < within;
-      if (daemon_ == nullptr || stopping_ || is_new || daemon_->moves(within)) return {};
+      const auto now = Clock::now();
+      const bool is_new = now - attached_ < within;
+      const bool moves = daemon_ == nullptr || (daemon_->moves(within) && all_move({attended_.load()}, now, within));
+      if (stopping_ || is_new || moves) return {};
       return {false, {"a loop has stood still for more than " + config::duration_text(within)}};
     }
     case admin::Probe::started:

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <shared_mutex>
 #include <string>
@@ -18,6 +19,8 @@ class LiveDaemon final : public admin::Live {
 
   /// The daemon has started; until `detach` it may be asked.
   void attach(Daemon& daemon);
+  /// The main thread has looked after it once more: /livez hangs on that, too.
+  void attended() { attended_ = Clock::now(); }
   void stopping();
   void detach();
   /// Set before the port starts.
@@ -37,6 +40,7 @@ class LiveDaemon final : public admin::Live {
   const base::Logger& log_;
   const std::int64_t began_us_;  ///< wall clock
   const admin::HttpServer::Counts* http_ = nullptr;
+  std::atomic<Clock::time_point> attended_{};
 
   mutable std::shared_mutex mutex_;  // guards the following
   Daemon* daemon_ = nullptr;

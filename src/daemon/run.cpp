@@ -124,6 +124,7 @@ std::optional<ExitCode> end_by_itself(Daemon& daemon, std::optional<UntilIdle>& 
 ExitCode attend(Daemon& daemon, Reload& reload, std::optional<UntilIdle>& until_idle, LiveDaemon& live,
                 const Notify& notify, Heartbeat heartbeat, base::Logger& log) {
   while (true) {
+    live.attended();
     const auto request = wait_for_signal(reload.is_running() ? short_turn : turn);
     if (request == Request::stop) return ExitCode::done;
     if (request == Request::reload) reload.ask();

@@ -77,6 +77,7 @@ void Watchdog::run() {
 /// Ends what is over, and finds out when the next may be.
 void Watchdog::look() {
   const auto now = std::chrono::steady_clock::now();
+  last_look_ = now;
   const bool in_a_hurry = std::min(hurry_from_, cut_from_) != std::chrono::steady_clock::time_point::max();
   next_look_ = now + (in_a_hurry ? hurried_look : calm_look);
   for (auto& [id, watch] : watches_) {

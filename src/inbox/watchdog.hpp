@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -29,6 +30,8 @@ class Watchdog final {
   void cut_all(std::chrono::steady_clock::time_point from);
   /// Whether what began then has to end: for what is no statement (making a connection).
   bool is_over(std::chrono::steady_clock::time_point began) const;
+  /// When its thread last moved, at least once in a second. Any thread.
+  std::chrono::steady_clock::time_point last_look() const { return last_look_; }
   ConnectionCounts& counts() { return counts_; }
   const ConnectionCounts& counts() const { return counts_; }
 
@@ -44,6 +47,7 @@ class Watchdog final {
   bool is_over(std::chrono::steady_clock::time_point began, std::chrono::steady_clock::time_point now) const;
 
   ConnectionCounts counts_;
+  std::atomic<std::chrono::steady_clock::time_point> last_look_ = std::chrono::steady_clock::now();
   mutable std::mutex mutex_;  // guards the following
   std::condition_variable changed_;
   std::map<std::uint64_t, Watch> watches_;

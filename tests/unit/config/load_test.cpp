@@ -75,8 +75,8 @@ inboxd.yaml:6:67: handlers[0].mode: 'sequential' is not single, the only choice
 inboxd.yaml:6:95: handlers[0].retry.jitter: '2' is not a number from 0 to 1
 inboxd.yaml:7:14: log.level: 'trace' is not one of debug, info, warn, error
 inboxd.yaml:8:1: unknown: there is no such key; known here: )"
-                 "database, kafka, ingest, dispatch, admin, tracing, retention, log, shutdown, topics, handlers, "
-                 "handler_defaults\n"));
+                 "database, kafka, ingest, dispatch, admin, tracing, retention, log, shutdown, liveness, topics, "
+                 "handlers, handler_defaults\n"));
 }
 
 TEST_CASE("every key arrives in its field") {
