@@ -5,6 +5,7 @@
 #include "process/support/load.hpp"
 #include "process/support/stage.hpp"
 #include "support/environment.hpp"
+#include "support/http.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -60,15 +61,19 @@ TEST_CASE("leases are renewed while a call takes longer than they last") {
 
 TEST_CASE("a zombie that wakes up after its lease was taken over changes nothing") {
   Stage stage{2};
+  const int port = free_port();
+  stage.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
   Pair pair{stage};
   stage.produce(50);
   wait_until("it has work in hand", [&] { return stage.recording.count() >= 2; });
   pair.first->process().signal(SIGSTOP);
+  stage.config.sections["admin"] = "listen: off";
   const auto second = stage.start();
   CHECK(stage.wait_done().is_perfect());
   pair.open_gate();
   pair.first->process().signal(SIGCONT);
   pair.first->wait_log("leases were lost, what the handlers said of their events is dropped");
+  CHECK(gauge(port, "inboxd_leases_lost_total{handler=\"recorder\"}") > 0);
   stage.produce(50);
   const auto tally = stage.wait_done();
   WARN("after the zombie spoke: " << tally.text());

@@ -5,6 +5,8 @@
 #include <numeric>
 
 #include "process/support/stage.hpp"
+#include "support/environment.hpp"
+#include "support/http.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -167,6 +169,8 @@ TEST_CASE("a handler that is stopped because its calls never return shows in the
   Stage stage{1};
   stage.set("takes", "10m");
   stage.config.handlers[0].more = {"deadline: 100ms", "concurrency: 1", "retry: {base: 50ms}"};
+  const int port = free_port();
+  stage.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
   const auto daemon = stage.start();
   stage.produce(3);
   daemon->wait_log("the handler is stopped, too many of its calls never returned");
@@ -179,4 +183,6 @@ TEST_CASE("a handler that is stopped because its calls never return shows in the
                std::string::npos;
       },
       milliseconds{30'000}, [&] { return said; });
+  CHECK(gauge(port, "inboxd_handler_stopped{handler=\"recorder\"}") == 1);
+  CHECK(gauge(port, "inboxd_call_deadlines_total{handler=\"recorder\"}") == 2);
 }

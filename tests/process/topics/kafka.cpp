@@ -276,6 +276,8 @@ TEST_CASE("where the topic of another cluster was accepted, that of its own is r
 TEST_CASE(
     "records that Kafka has lost halt the partition with the gap, others go on; once accepted it goes on behind it") {
   Stage stage{2};
+  const int port = free_port();
+  stage.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
   auto daemon = stage.start();
   const auto produce_to = [&](int partition, int count, bool counted) {
     static int number = 0;
@@ -301,6 +303,11 @@ TEST_CASE(
   stage.database.wait_for("it is halted",
                           "select count(*) from inbox.lag where partition = 0 and halted_reason is not null", 1);
   CHECK(stage.wait_done().is_perfect());  // the other partition goes on
+  const auto halted = [&](const std::string& partition) {
+    return gauge(port, "inboxd_partition_halted{topic=\"" + stage.topic + "\",partition=\"" + partition + "\"}");
+  };
+  wait_until("metrics say which", [&] { return halted("0") == 1; });
+  CHECK(halted("1") == 0);
   CHECK(stage.position(0) == 10);
   CHECK(stage.database.text("select gap from inbox.shard where partition = 0") == "[10,30)");
   wait_until("its end is not committed",
@@ -369,12 +376,16 @@ TEST_CASE("what a transaction aborted is never stored, and the lag still reaches
 
 TEST_CASE("a transaction that a producer leaves open holds back what is behind it, and the lag shows it") {
   Stage stage{1};
+  const int port = free_port();
+  stage.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
   const auto daemon = stage.start();
   stage.produce(10);
   CHECK(stage.wait_done().is_perfect());
   Transaction open{stage.kafka.brokers(), {event_message(stage.topic, "aaaa0000-0000-4000-8000-000000000001")}};
   const auto wait_lag = [&](std::int64_t lag) {
     stage.database.wait_for("the lag is " + std::to_string(lag), "select lag from inbox.lag", lag);
+    const std::string name = "inboxd_partition_lag{topic=\"" + stage.topic + "\",partition=\"0\"}";
+    wait_until("so metrics say", [&] { return gauge(port, name) == static_cast<double>(lag); });
   };
   stage.produce(5);
   wait_lag(6);
