@@ -11,7 +11,7 @@ using Effect = Connection::Access::Effect;
 
 /// Whoever holds what a migration takes is told from a database that hangs.
 constexpr const char* longest_lock_wait = "10s";
-/// Of a migration for a table: everybody who comes behind it waits, too. It is tried again.
+/// Of a migration for a table: everybody who comes behind it waits, too. It fails then, to be tried again.
 constexpr const char* table_lock_timeout = "500ms";
 
 int applied_version(const pqxx::result& rows) { return rows[0][0].as<int>(); }
