@@ -340,9 +340,8 @@ $$;
 
 -- What duplicates bring beside their being dropped: a record with the same id and another digest goes to quarantine
 -- as a conflict, and handlers that subscribe to the topic it came from now, and to none of the others when it came from
--- those, are owed the event, once. Where its day
--- was dropped, the ledger remembering longer, the record at hand is the event, with the same key and payload: restored.
--- Returns the number of conflicts.
+-- those, are owed the event, once. Where its day was dropped, the ledger remembering longer, the record at hand is the
+-- event, with the same key and payload: restored. Returns the number of conflicts.
 create function inbox.absorb(
   p_routing_version bigint,
   l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],

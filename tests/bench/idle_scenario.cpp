@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <thread>
 
 #include "kafka_bench.hpp"
@@ -16,22 +15,12 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto looked_every = 2ms;
-constexpr auto ready_within = 30s;
 constexpr auto settling = 5s;
 constexpr auto idle_time = 20s;
 constexpr int idle_topics = 20;
 constexpr int partitions_each = 4;
 constexpr int starts = 7;
 constexpr double shown_share = 0.02;
-
-void wait_ready(int port) {
-  const auto began = Clock::now();
-  while (status_of(port, "/readyz") != 200) {
-    if (Clock::now() - began > ready_within) throw std::runtime_error{"the daemon does not get ready"};
-    std::this_thread::sleep_for(looked_every);
-  }
-}
 
 void measure_start(const Options& options, const DaemonSettings& settings, int port, Report& report) {
   std::vector<double> took;

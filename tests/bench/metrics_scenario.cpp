@@ -36,10 +36,11 @@ std::string text_of(const std::vector<double>& took) {
   return fixed(median(took), 1) + " ms (at most " + fixed(*std::max_element(took.begin(), took.end()), 1) + ")";
 }
 
-template <class Condition>
-void wait_for(const std::string& what, Condition&& condition) {
-  for (const auto began = Clock::now(); !condition(); std::this_thread::sleep_for(looked_every)) {
-    if (Clock::now() - began > within) throw std::runtime_error{"waited in vain until " + what};
+void wait_settled(Session& control, std::int64_t events) {
+  for (const auto began = Clock::now(); control.number("select count(*) from inbox.event") < events ||
+                                        control.number("select count(*) from inbox.delivery") > 0;
+       std::this_thread::sleep_for(looked_every)) {
+    if (Clock::now() - began > within) throw std::runtime_error{"waited in vain until all is settled"};
   }
 }
 
@@ -55,13 +56,10 @@ void measure_metrics(const Options& asked, Report& report) {
   settings.admin = admin_at(port);
   Daemon::migrate(options, settings);
   Daemon daemon{options, settings, false};
-  wait_for("it is ready", [&] { return status_of(port, "/readyz") == 200; });
+  wait_ready(port);
   const int times = asked.smoke ? 2 : looks;
   const auto busy = look(port, times);
-  wait_for("all is settled", [&] {
-    return bench.control.text("select count(*) from inbox.event") == std::to_string(options.events) &&
-           bench.control.text("select count(*) from inbox.delivery") == "0";
-  });
+  wait_settled(bench.control, options.events);
   const auto idle = look(port, times);
   report.goal("/metrics of " + std::to_string(options.partitions) + " partitions and 50 handlers", text_of(idle),
               "< 20 ms", median(idle) < most_ms);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <exception>
+#include <stdexcept>
 
 #include "support/http.hpp"
 
@@ -10,6 +11,13 @@ namespace inboxd::bench {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
+namespace {
+
+constexpr auto looked_every = 2ms;
+constexpr auto ready_within = 30s;
+
+}  // namespace
+
 std::string admin_at(int port) { return "{listen: \"127.0.0.1:" + std::to_string(port) + "\"}"; }
 
 int status_of(int port, const std::string& target) {
@@ -17,6 +25,14 @@ int status_of(int port, const std::string& target) {
     return support::get(port, target).status;
   } catch (const std::exception&) {
     return 0;
+  }
+}
+
+void wait_ready(int port) {
+  const auto began = Clock::now();
+  while (status_of(port, "/readyz") != 200) {
+    if (Clock::now() - began > ready_within) throw std::runtime_error{"the daemon does not get ready"};
+    std::this_thread::sleep_for(looked_every);
   }
 }
 

@@ -11,6 +11,9 @@ std::string admin_at(int port);
 /// The status of the admin port's answer; 0: there was none.
 int status_of(int port, const std::string& target);
 
+/// Until the daemon at that port says so; throws where it does not within half a minute.
+void wait_ready(int port);
+
 /// Prometheus' part: asks for the metrics once a second while it lives.
 class Scraper final {
  public:

@@ -362,14 +362,7 @@ TEST_CASE("a claim of runs whose events are mostly done reads little more than w
     const std::string sql =
         "select sum(coalesce(idx_tup_fetch, 0) + seq_tup_read) from pg_stat_user_tables t join pg_inherits i on "
         "i.inhrelid = t.relid where i.inhparent = 'inbox.event'::regclass";
-    inbox.connection().close();  // the end of a session makes its statistics seen
-    inbox.database().session().close();
-    wait_until("no other statistics are to come", [&] {
-      return inbox.database().number(
-                 "select count(*) from pg_stat_activity where application_name like 'inboxd%' and "
-                 "query like '%' || $1 || '%'",
-                 {inbox.database().schema()}) == 0;
-    });
+    inbox.end_sessions();
     const auto before = inbox.database().number(sql);
     const auto events = work();
     inbox.connection().close();

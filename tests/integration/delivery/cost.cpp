@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
-#include <regex>
 
 #include "integration/support/inbox.hpp"
 
@@ -55,14 +54,7 @@ TEST_CASE("an old snapshot that keeps vacuum away makes neither claims nor settl
         "select heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read from "
         "pg_statio_user_tables where relid = 'inbox.delivery'::regclass";
     owe(10);
-    inbox.connection().close();
-    inbox.database().session().close();
-    wait_until("no other statistics are to come", [&] {
-      return inbox.database().number(
-                 "select count(*) from pg_stat_activity where application_name like 'inboxd%' and "
-                 "query like '%' || $1 || '%'",
-                 {inbox.database().schema()}) == 0;
-    });
+    inbox.end_sessions();
     const auto before = inbox.database().number(sql);
     const auto connection = inbox.connect();
     CHECK(work_off(*connection, 5) == 10);
@@ -108,11 +100,7 @@ TEST_CASE("hundreds of thousands of rows that a lost instance had leased are tak
         "explain (analyze, buffers, costs off, timing off, summary off) select * from inbox.claim($1::int, $2::uuid, "
         "8, '1 min', 1000, 100, '-infinity')",
         {handler, inbox.owner.text()});
-    std::smatch found;
-    REQUIRE(std::regex_search(*plan.at(1).at(0), found, std::regex{"shared hit=(\\d+)(?: read=(\\d+))?"}));
-    const std::int64_t hit = std::stoll(found[1]);
-    const std::int64_t read = found[2].matched ? std::stoll(found[2]) : 0;
-    most = std::max(most, hit + read);
+    most = std::max(most, blocks_read(plan));
   }
   WARN("at most " << most << " blocks read to take 100 of 300000 rows");
   CHECK(most < 3000);  // about twelve a row; the table and its index have ten thousand
@@ -137,10 +125,7 @@ TEST_CASE("of a month's days a claim reads those that its runs were received in,
     const auto before = scans;
     wait_until("its statistics are seen", [&] {
       scans = inbox.database().number("select sum(idx_scan) " + days);
-      return scans > before && inbox.database().number(
-                                   "select count(*) from pg_stat_activity where application_name like 'inboxd%' and "
-                                   "query like '%' || $1 || '%'",
-                                   {inbox.database().schema()}) == 0;
+      return scans > before && !inbox.has_sessions();
     });
     return inbox.database().number("select count(*) " + days + " and t.idx_scan > 0");
   };

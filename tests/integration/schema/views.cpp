@@ -137,11 +137,7 @@ TEST_CASE("the deliveries of one event are found by its id without reading every
       "inbox.deliveries where event_id = '" +
       wanted.text() + "'");
   CHECK(rows.at(0).at(0)->find("rows=1 ") != std::string::npos);
-  std::int64_t buffers = 0;
-  for (const auto& row : rows) {
-    const auto hit = row[0]->find("shared hit=");
-    if (hit != std::string::npos && buffers == 0) buffers = std::stoll(row[0]->substr(hit + 11));
-  }
+  const auto buffers = blocks_read(rows);
   WARN("buffers read to find the deliveries of one of 20000 events: " << buffers);
   CHECK(buffers < 100);
 }

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <numeric>
+#include <regex>
 #include <stdexcept>
 #include <string_view>
 
@@ -152,6 +153,19 @@ inbox::Settlement all_done(const inbox::LeasedRun& run) {
   return out;
 }
 
+void Inbox::end_sessions() {
+  connection_->close();
+  database_.session().close();
+  wait_until("no other statistics are to come", [&] { return !has_sessions(); });
+}
+
+bool Inbox::has_sessions() {
+  return database_.number(
+             "select count(*) from pg_stat_activity where application_name like 'inboxd%' and "
+             "query like '%' || $1 || '%'",
+             {database_.schema()}) > 0;
+}
+
 config::Handler handler_named(const std::string& name) {
   config::Handler out;
   out.name = name;
@@ -162,6 +176,16 @@ std::int64_t backfill_all(inbox::Connection& connection, int bite) {
   std::int64_t bites = 0;
   while (inbox::backfill_bite(connection, bite)) ++bites;
   return bites;
+}
+
+std::int64_t blocks_read(const std::vector<Session::Row>& plan) {
+  const std::regex buffers{"shared (?:hit=(\\d+))? ?(?:read=(\\d+))?"};
+  std::smatch found;
+  for (const auto& line : plan) {  // the first is of the whole
+    if (!std::regex_search(*line.at(0), found, buffers)) continue;
+    return (found[1].matched ? std::stoll(found[1]) : 0) + (found[2].matched ? std::stoll(found[2]) : 0);
+  }
+  throw std::runtime_error{"the plan tells of no blocks"};
 }
 
 std::int64_t events_in(const std::vector<inbox::LeasedRun>& runs) {

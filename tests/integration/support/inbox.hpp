@@ -55,6 +55,12 @@ class Inbox final {
   /// Events owed to all handlers there are, and ranges still to be back-filled.
   std::int64_t outstanding();
 
+  /// Ends the sessions of this object, which makes their statistics seen, and waits until there is no other whose are
+  /// to come.
+  void end_sessions();
+  /// Whether any session of a daemon's kind works in the schema.
+  bool has_sessions();
+
   const base::Uuid owner = base::random_uuid();
 
  private:
@@ -109,6 +115,9 @@ inbox::Claimed claim_due(inbox::Connection& connection, std::int32_t handler, co
 
 /// Everything in a run is done.
 inbox::Settlement all_done(const inbox::LeasedRun& run);
+
+/// Blocks that a statement read, from what `explain (analyze, buffers)` says of it.
+std::int64_t blocks_read(const std::vector<Session::Row>& plan);
 
 std::int64_t events_in(const std::vector<inbox::LeasedRun>& runs);
 

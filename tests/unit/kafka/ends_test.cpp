@@ -3,25 +3,13 @@
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
 
-#include "kafka/properties.hpp"
 #include "support/wait.hpp"
+#include "unit/kafka/lonely_client.hpp"
 
 namespace inboxd::kafka {
-namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-
-Client lonely_client() {
-  auto conf = make_conf({"127.0.0.1:1", "", "", {}, 0});
-  REQUIRE(conf);
-  rd_kafka_conf_set_log_cb(conf.value().get(), nullptr);
-  auto made = make_consumer(std::move(conf).value());
-  REQUIRE(made);
-  return std::move(made).value();
-}
-
-}  // namespace
 
 TEST_CASE("brokers that are away: whoever asks for ends waits for nothing, and is told in the end that none came") {
   const Client client = lonely_client();

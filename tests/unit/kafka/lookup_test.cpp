@@ -2,21 +2,12 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "kafka/properties.hpp"
+#include "unit/kafka/lonely_client.hpp"
 
 namespace inboxd::kafka {
 namespace {
 
 using std::chrono::milliseconds;
-
-Client lonely_client() {
-  auto conf = make_conf({"127.0.0.1:1", "", "", {}, 0});
-  REQUIRE(conf);
-  rd_kafka_conf_set_log_cb(conf.value().get(), nullptr);
-  auto made = make_consumer(std::move(conf).value());
-  REQUIRE(made);
-  return std::move(made).value();
-}
 
 std::vector<std::string> many_names() {
   std::vector<std::string> out;
