@@ -44,9 +44,10 @@ bool Exchange::connect_to_port(const std::string& host, const std::string& port)
   return false;
 }
 
-bool Exchange::send(std::string_view bytes) {
+bool Exchange::send(std::string_view bytes, bool more_follows) {
+  const int flags = MSG_NOSIGNAL | (more_follows ? MSG_MORE : 0);
   while (!bytes.empty()) {
-    const auto count = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const auto count = ::send(socket_.get(), bytes.data(), bytes.size(), flags);
     if (count < 0 && errno != EAGAIN && errno != EINTR) return fail(errno);
     if (count > 0)
       bytes.remove_prefix(static_cast<std::size_t>(count));

@@ -20,7 +20,8 @@ class Exchange final {
   bool connect_to_port(const std::string& host, const std::string& port);
   /// A Unix socket.
   bool connect_to_path(const std::string& path);
-  bool send(std::string_view bytes);
+  /// `more_follows`: it need not go off before that comes.
+  bool send(std::string_view bytes, bool more_follows = false);
   /// Everything until the other side ends it, or `is_whole` says that no more is to come.
   bool receive(std::string& out, bool (*is_whole)(std::string_view) = nullptr);
 

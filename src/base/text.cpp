@@ -106,7 +106,13 @@ std::string lower(std::string_view text) {
 }
 
 std::string json_quote(std::string_view text) {
-  std::string out = "\"";
+  std::string out;
+  append_json_quoted(out, text);
+  return out;
+}
+
+void append_json_quoted(std::string& out, std::string_view text) {
+  out += '"';
   while (!text.empty()) {
     // Nearly all texts are plain to their end.
     const auto odd = std::find_if_not(text.begin(), text.end(), is_plain);
@@ -128,7 +134,7 @@ std::string json_quote(std::string_view text) {
     }
     text.remove_prefix(length == 0 ? 1 : length);
   }
-  return out + '"';
+  out += '"';
 }
 
 std::string shorten(std::string_view text, std::size_t limit) {
@@ -139,15 +145,20 @@ std::string shorten(std::string_view text, std::size_t limit) {
 }
 
 std::string hex(std::string_view bytes) {
-  static constexpr char digits[] = "0123456789abcdef";
   std::string out;
-  out.reserve(bytes.size() * 2);
+  append_hex(out, bytes);
+  return out;
+}
+
+void append_hex(std::string& out, std::string_view bytes) {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::size_t at = out.size();
+  out.resize(at + bytes.size() * 2);
   for (const char c : bytes) {
     const auto byte = static_cast<unsigned char>(c);
-    out.push_back(digits[byte >> 4]);
-    out.push_back(digits[byte & 15]);
+    out[at++] = digits[byte >> 4];
+    out[at++] = digits[byte & 15];
   }
-  return out;
 }
 
 }  // namespace inboxd::base

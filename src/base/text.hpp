@@ -25,6 +25,7 @@ std::string lower(std::string_view text);
 
 /// A JSON string literal, with what is not UTF-8 replaced by U+FFFD.
 std::string json_quote(std::string_view text);
+void append_json_quoted(std::string& out, std::string_view text);
 
 /// Words one after the other, `a, b, c`; `otherwise` where there are none.
 template <class Words>
@@ -39,5 +40,6 @@ std::string shorten(std::string_view text, std::size_t limit);
 
 /// Lower-case hexadecimal digits, two a byte.
 std::string hex(std::string_view bytes);
+void append_hex(std::string& out, std::string_view bytes);
 
 }  // namespace inboxd::base

@@ -1,19 +1,37 @@
 // OTLP over HTTP with JSON: https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding. 64-bit numbers are text.
+//
+// Ten thousands of spans may go a second: everything is appended where it stays.
+#include <array>
+#include <charconv>
+
 #include "base/text.hpp"
 #include "trace/span.hpp"
 
 namespace inboxd::trace {
 namespace {
 
-using base::json_quote;
+using base::append_json_quoted;
 
 constexpr const char* kind_consumer = "5";
 /// A span takes about so much.
 constexpr std::size_t usual_size = 1'200;
 
+/// As text in quotes.
+void add_number(std::string& out, std::int64_t number) {
+  std::array<char, 22> digits;
+  char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  out.append("\"").append(digits.data(), end).append("\"");
+}
+
 void add_time(std::string& out, Span::Time time) {
-  const auto since = std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch());
-  out.append("\"").append(std::to_string(since.count())).append("\"");
+  add_number(out, std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count());
+}
+
+template <class Id>
+void add_hex(std::string& out, const Id& id) {
+  out.append("\"");
+  base::append_hex(out, {reinterpret_cast<const char*>(id.data()), id.size()});
+  out.append("\"");
 }
 
 /// An object's attributes, one behind the other. A key is a constant of this program: nothing to escape.
@@ -26,14 +44,25 @@ class Attributes final {
 
   void text(std::string_view key, std::string_view value) {
     begin(key);
-    out_.append(R"("stringValue":)").append(json_quote(value)).append("}}");
+    out_.append(R"("stringValue":)");
+    append_json_quoted(out_, value);
+    out_.append("}}");
   }
   void text_if_any(std::string_view key, std::string_view value) {
     if (!value.empty()) text(key, value);
   }
   void number(std::string_view key, std::int64_t value) {
     begin(key);
-    out_.append(R"("intValue":")").append(std::to_string(value)).append("\"}}");
+    out_.append(R"("intValue":)");
+    add_number(out_, value);
+    out_.append("}}");
+  }
+  /// A number where the conventions want a text.
+  void number_as_text(std::string_view key, std::int64_t value) {
+    begin(key);
+    out_.append(R"("stringValue":)");
+    add_number(out_, value);
+    out_.append("}}");
   }
 
  private:
@@ -55,7 +84,7 @@ void add_attributes(std::string& out, const Span& span) {
   attributes.text("messaging.operation.name", is_handle ? "handle" : "ingest");
   attributes.text("messaging.operation.type", is_handle ? "process" : "receive");
   attributes.text("messaging.destination.name", span.topic);
-  attributes.text("messaging.destination.partition.id", std::to_string(span.partition));
+  attributes.number_as_text("messaging.destination.partition.id", span.partition);
   attributes.number("messaging.kafka.offset", span.offset);
   attributes.text("messaging.message.id", span.event_id.text());
   attributes.text_if_any("messaging.consumer.group.name", span.group);
@@ -68,14 +97,22 @@ void add_attributes(std::string& out, const Span& span) {
 }
 
 void add_place(std::string& out, const TraceId& trace, const SpanId& span) {
-  out.append(R"("traceId":")").append(hex_of(trace)).append(R"(","spanId":")").append(hex_of(span)).append("\"");
+  out.append(R"("traceId":)");
+  add_hex(out, trace);
+  out.append(R"(,"spanId":)");
+  add_hex(out, span);
 }
 
 void add(std::string& out, const Span& span) {
   out.append("{");
   add_place(out, span.trace, span.id);
-  if (span.parent) out.append(R"(,"parentSpanId":")").append(hex_of(*span.parent)).append("\"");
-  out.append(R"(,"name":)").append(json_quote(name_of(span))).append(R"(,"kind":)").append(kind_consumer);
+  if (span.parent) {
+    out.append(R"(,"parentSpanId":)");
+    add_hex(out, *span.parent);
+  }
+  out.append(R"(,"name":)");
+  append_json_quoted(out, name_of(span));
+  out.append(R"(,"kind":)").append(kind_consumer);
   out.append(R"(,"startTimeUnixNano":)");
   add_time(out, span.begin);
   out.append(R"(,"endTimeUnixNano":)");
@@ -87,7 +124,11 @@ void add(std::string& out, const Span& span) {
     add_place(out, span.link->trace, span.link->span);
     out.append("}]");
   }
-  if (span.failure) out.append(R"(,"status":{"code":2,"message":)").append(json_quote(*span.failure)).append("}");
+  if (span.failure) {
+    out.append(R"(,"status":{"code":2,"message":)");
+    append_json_quoted(out, *span.failure);
+    out.append("}");
+  }
   out.append("}");
 }
 
@@ -109,7 +150,8 @@ std::string otlp_json(const Resource& resource, const std::vector<Span>& spans) 
   out.reserve((spans.size() + 1) * usual_size);
   out.append(R"({"resourceSpans":[{"resource":{)");
   add_resource(out, resource);
-  out.append(R"(},"scopeSpans":[{"scope":{"name":"inboxd","version":)").append(json_quote(resource.version));
+  out.append(R"(},"scopeSpans":[{"scope":{"name":"inboxd","version":)");
+  append_json_quoted(out, resource.version);
   out.append(R"(},"spans":[)");
   for (std::size_t i = 0; i < spans.size(); ++i) {
     if (i > 0) out.append(",");

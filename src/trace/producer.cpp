@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "event/headers.hpp"
 
@@ -73,9 +72,18 @@ class TopMembers final {
   bool is_at_end_ = false;
 };
 
-/// Spares nearly all payloads the walk.
-bool mentions(std::string_view payload, std::string_view word) {
-  return ::memmem(payload.data(), payload.size(), word.data(), word.size()) != nullptr;
+/// Spares nearly all payloads the walk. Each event is searched, so the first look has no branches: the compiler makes
+/// it a few instructions for 16 bytes, where a search for the word takes as many for each.
+bool mentions_traceparent(std::string_view payload) {
+  static constexpr std::string_view word = "\"traceparent\"";
+  constexpr std::size_t middle = word.find('p'), last = word.size() - 1;
+  if (payload.size() < word.size()) return false;
+  const char* const text = payload.data();
+  unsigned char is_likely = 0;
+  for (std::size_t i = 0; i < payload.size() - last; ++i) {
+    is_likely |= static_cast<unsigned char>((text[i] == '"') & (text[i + middle] == 'p') & (text[i + last] == '"'));
+  }
+  return is_likely != 0 && payload.find(word) != payload.npos;
 }
 
 /// Without what may stand before JSON: a schema's number (as envelope/json has it), a byte order mark.
@@ -90,7 +98,7 @@ bool may_begin_object(char c) { return c == '{' || c == ' ' || c == '\t' || c ==
 
 ProducerTexts in_payload(std::string_view payload) {
   payload = json_part(payload);
-  if (payload.empty() || !may_begin_object(payload[0]) || !mentions(payload, "\"traceparent\"")) return {};
+  if (payload.empty() || !may_begin_object(payload[0]) || !mentions_traceparent(payload)) return {};
   TopMembers members{payload};
   ProducerTexts out;
   bool is_cloudevent = false;

@@ -186,19 +186,21 @@ std::chrono::steady_clock::time_point Tracer::end_of_request() {
   return std::min(usual, end_);
 }
 
-std::string Tracer::request_of(const std::vector<Span>& load) const {
-  const std::string body = otlp_json(resource_, load);
+std::string Tracer::head_of(std::size_t body_size) const {
   std::string out = "POST " + target_ + " HTTP/1.1\r\nHost: " + host_header_ + "\r\n";
   if (!settings_.authorization.empty()) out += "Authorization: " + settings_.authorization.reveal() + "\r\n";
-  out += "Content-Type: application/json\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size());
-  return out + "\r\n\r\n" + body;
+  out += "Content-Type: application/json\r\nConnection: close\r\nContent-Length: " + std::to_string(body_size);
+  return out + "\r\n\r\n";
 }
 
 Tracer::Sent Tracer::send(const std::vector<Span>& load) {
   base::Exchange exchange{end_of_request(), largest_answer};
   std::string answer;
-  const bool is_done =
-      exchange.connect_to_port(host_, port_) && exchange.send(request_of(load)) && exchange.receive(answer, is_whole);
+  bool is_done = exchange.connect_to_port(host_, port_);
+  if (is_done) {
+    const std::string body = otlp_json(resource_, load);
+    is_done = exchange.send(head_of(body.size()), true) && exchange.send(body) && exchange.receive(answer, is_whole);
+  }
   const int status = status_in(answer);
   // What says that it took them, took them, also where its answer has no end.
   Sent out;

@@ -69,7 +69,7 @@ class Tracer final {
   bool wait(std::chrono::milliseconds time);
   void send_until_taken(const std::vector<Span>& load);
   Sent send(const std::vector<Span>& load);
-  std::string request_of(const std::vector<Span>& load) const;
+  std::string head_of(std::size_t body_size) const;
   std::chrono::steady_clock::time_point end_of_request();
   void note(const Sent& sent, const std::string& problem);
   std::size_t free_places() const;
