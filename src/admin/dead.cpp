@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "admin/answers.hpp"
 #include "admin/documents.hpp"
 #include "admin/find_event.hpp"
 #include "admin/operations.hpp"
@@ -267,7 +268,8 @@ std::vector<Operation> dead_operations() {
        Permission::read,
        Needs::database,
        list_parameters(),
-       list},
+       list,
+       answers::dead_list},
       {"dead show",
        "One dead letter: the event as it was, and the reasons of every attempt.",
        {{"dead show 12", "by the number that the list shows"},
@@ -275,7 +277,8 @@ std::vector<Operation> dead_operations() {
        Permission::read,
        Needs::database,
        {{"id", Kind::text, "number or event_id", "ID", Parameter::Place::word}},
-       show},
+       show,
+       answers::dead_show},
       {"dead replay",
        "Gives dead letters back to their handlers: from the first attempt, in the order of their partitions.",
        {{"dead replay --handler billing --error \"timeout*\" --dry-run", "how many that would be"},
@@ -284,7 +287,8 @@ std::vector<Operation> dead_operations() {
        Permission::change,
        Needs::database,
        replay_parameters(),
-       replay},
+       replay,
+       answers::dead_replay},
       {"dead discard",
        "Removes dead letters for good; that they were there stays on record.",
        {{"dead discard --handler billing --until 90d --dry-run", "how many that would be"},
@@ -292,7 +296,8 @@ std::vector<Operation> dead_operations() {
        Permission::change,
        Needs::database,
        change_parameters(),
-       discard},
+       discard,
+       answers::dead_discard},
   };
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "admin/answers.hpp"
 #include "admin/documents.hpp"
 #include "admin/find_event.hpp"
 #include "admin/history.hpp"
@@ -138,7 +139,8 @@ std::vector<Operation> event_operations() {
        Permission::read,
        Needs::database,
        list_parameters(),
-       list},
+       list,
+       answers::events_list},
       {"events show",
        "One event: what it is, and what each handler made of it.",
        {{"events show 0190d3f5-8f2a-7000-8000-1a2b3c4d5e6f", "by event_id"},
@@ -147,14 +149,18 @@ std::vector<Operation> event_operations() {
        Permission::read,
        Needs::database,
        {id_word()},
-       show},
+       show,
+       answers::events_show,
+       answers::events_not_one},
       {"events trace",
        "What happened to one event, in the order of time.",
        {{"events trace orders/3/81723", "from Kafka to its handlers' last word"}},
        Permission::read,
        Needs::database,
        {id_word()},
-       trace},
+       trace,
+       answers::events_trace,
+       answers::events_not_one},
   };
 }
 

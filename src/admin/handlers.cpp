@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "admin/answers.hpp"
 #include "admin/operations.hpp"
 #include "admin/status.hpp"
 #include "base/text.hpp"
@@ -117,7 +118,8 @@ std::vector<Operation> handler_operations() {
            Permission::read,
            Needs::database,
            {},
-           list},
+           list,
+           answers::handlers_list},
           {"handlers retire",
            "Owes a handler nothing from now on, and drops what it was owed; what it has done stays on record.",
            {{"handlers retire receipt --dry-run", "what would be dropped"},
@@ -125,7 +127,8 @@ std::vector<Operation> handler_operations() {
            Permission::change,
            Needs::database,
            retire_parameters(),
-           retire}};
+           retire,
+           answers::handlers_retire}};
 }
 
 }  // namespace inboxd::admin

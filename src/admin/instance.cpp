@@ -1,3 +1,4 @@
+#include "admin/answers.hpp"
 #include "admin/live.hpp"
 #include "admin/operations.hpp"
 #include "inbox/operations_audit.hpp"
@@ -38,21 +39,24 @@ std::vector<Operation> instance_operations() {
            Permission::read,
            Needs::daemon,
            {},
-           show},
+           show,
+           answers::instance_show},
           {"instance pause",
            "Takes nothing new for any handler in this instance; others go on. Gone with a restart.",
            {{"instance pause --yes", "without asking; needs admin.token"}},
            Permission::change,
            Needs::daemon,
            {dry_run_parameter(), yes_parameter()},
-           pause},
+           pause,
+           answers::instance_paused},
           {"instance resume",
            "Goes on after a pause of this instance.",
            {{"instance resume --yes", "without asking; needs admin.token"}},
            Permission::change,
            Needs::daemon,
            {dry_run_parameter(), yes_parameter()},
-           resume}};
+           resume,
+           answers::instance_paused}};
 }
 
 }  // namespace inboxd::admin

@@ -1,4 +1,6 @@
+#include "admin/answers.hpp"
 #include "admin/api.hpp"
+#include "admin/schema.hpp"
 
 namespace inboxd::admin {
 namespace {
@@ -34,28 +36,46 @@ Document json_content(Document schema) { return {{"application/json", {{"schema"
 
 Document reference(const char* name) { return {{"$ref", std::string{"#/components/responses/"} + name}}; }
 
+/// `message` says beside it what a person should know.
+Document with_message(Document answer) {
+  return schema::extended(std::move(answer), {{"message", schema::text(), false}});
+}
+
+/// Of a change, what it answers where it was not done, or not to its end: the same as far as it came, or a reason
+/// alone.
+Document not_done(const Operation& operation) {
+  return json_content(schema::any_of({with_message(operation.answer()), schema::reference("Refusal")}));
+}
+
+Document not_found(const Operation& operation) {
+  return json_content(with_message(operation.not_one != nullptr ? operation.not_one() : operation.answer()));
+}
+
 Document responses_of(const Operation& operation) {
   Document ok{
       {"description", "What was found or done; `message` has what a person should know beside it."},
       {"headers",
        {{"Inboxd-Exit-Status",
          {{"description", "The exit status that the command line has for it."}, {"schema", {{"type", "integer"}}}}}}},
-      {"content", json_content({{"type", "object"}})}};
+      {"content", json_content(with_message(operation.answer()))}};
   Document out{{"200", std::move(ok)},
                {"400", reference("Refused")},
                {"401", reference("Refused")},
-               {"403", reference("Refused")}};
+               {"403", reference("Refused")},
+               {"503", reference("Later")}};
   bool asks_for_one = false;
   for (const Parameter& parameter : operation.parameters) asks_for_one = asks_for_one || is_needed(parameter);
   if (operation.permission == Permission::change) {
-    out["409"] = {{"description", "Nothing was done: nothing matched, or it was not to be done."},
-                  {"content", json_content({{"type", "object"}})}};
+    out["409"] = {{"description", "Nothing matched, or it was not to be done; `message` says why."},
+                  {"content", not_done(operation)}};
     out["413"] = reference("Refused");
     out["415"] = reference("Refused");
+    out["503"] = {{"description", "Not now, or not to its end: the same request goes on with the rest."},
+                  {"content", not_done(operation)}};
   } else if (asks_for_one) {
-    out["404"] = {{"description", "There is no such thing."}, {"content", json_content({{"type", "object"}})}};
+    out["404"] = {{"description", "Nothing has that id, or more than one; `message` says which."},
+                  {"content", not_found(operation)}};
   }
-  out["503"] = reference("Later");
   out["default"] = reference("Other");
   return out;
 }
@@ -101,7 +121,7 @@ Document path_document(const Operation& operation) {
 }
 
 Document health_path(const char* id, const char* summary) {
-  const auto health = json_content({{"$ref", "#/components/schemas/Health"}});
+  const auto health = json_content(schema::reference("Health"));
   return {{"get",
            {{"operationId", id},
             {"summary", summary},
@@ -125,32 +145,28 @@ Document text_path(const char* id, const char* summary, const char* what, const 
               {"default", reference("Other")}}}}}};
 }
 
+Document schemas() {
+  Document out = answers::components();
+  out["Health"] = schema::object({{"is_well", schema::flag()}, {"reasons", schema::list(schema::text())}});
+  out["Refusal"] = schema::object({{"status", schema::integer(), false}, {"message", schema::text()}});
+  return out;
+}
+
 Document components() {
-  return {
-      {"securitySchemes", {{"token", {{"type", "http"}, {"scheme", "bearer"}}}}},
-      {"schemas",
-       {{"Health",
-         {{"type", "object"},
-          {"required", {"is_well", "reasons"}},
-          {"properties",
-           {{"is_well", {{"type", "boolean"}}}, {"reasons", {{"type", "array"}, {"items", {{"type", "string"}}}}}}}}},
-        {"Refusal",
-         {{"type", "object"},
-          {"required", {"message"}},
-          {"properties", {{"status", {{"type", "integer"}}}, {"message", {{"type", "string"}}}}}}}}},
-      {"responses",
-       {{"Refused",
-         {{"description", "The request is not as it has to be; `message` says what would be right."},
-          {"content", json_content({{"$ref", "#/components/schemas/Refusal"}})}}},
-        {"Other",
-         {{"description",
-           "Another method than these (405); a request that does not come in time (408), cannot be read (400, 411, "
-           "413, "
-           "417, 431, 505) or stays unanswered for too long (503); a bug (500)."},
-          {"content", json_content({{"$ref", "#/components/schemas/Refusal"}})}}},
-        {"Later",
-         {{"description", "Not now: the database is away or busy, or time ran out."},
-          {"content", json_content({{"$ref", "#/components/schemas/Refusal"}})}}}}}};
+  return {{"securitySchemes", {{"token", {{"type", "http"}, {"scheme", "bearer"}}}}},
+          {"schemas", schemas()},
+          {"responses",
+           {{"Refused",
+             {{"description", "The request is not as it has to be; `message` says what would be right."},
+              {"content", json_content(schema::reference("Refusal"))}}},
+            {"Other",
+             {{"description",
+               "Another method than these (405); a request that does not come in time (408), cannot be read (400, 411, "
+               "413, 417, 431, 505) or stays unanswered for too long (503); a bug (500)."},
+              {"content", json_content(schema::reference("Refusal"))}}},
+            {"Later",
+             {{"description", "Not now: the database is away or busy, or time ran out."},
+              {"content", json_content(schema::reference("Refusal"))}}}}}};
 }
 
 }  // namespace

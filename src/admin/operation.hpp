@@ -71,6 +71,8 @@ struct Operation {
   std::vector<Parameter> parameters;
   /// Throws what the database throws; `answer_for` (failure.hpp) makes an answer of it.
   Answer (*function)(Context& context, const Arguments& arguments) = nullptr;
+  Document (*answer)() = nullptr;              ///< the schema of the document that it answers with
+  Document (*not_one)() = nullptr;             ///< of that for an id that means none or several; null: the same
 };
 
 /// Where an operation is on the admin port: `/v1/dead/replay`. Those that read are asked by GET, the others by POST.

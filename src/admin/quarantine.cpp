@@ -1,3 +1,4 @@
+#include "admin/answers.hpp"
 #include "admin/documents.hpp"
 #include "admin/find_event.hpp"
 #include "admin/operations.hpp"
@@ -78,7 +79,8 @@ std::vector<Operation> quarantine_operations() {
         since_parameter("received"),
         until_parameter("received"),
         limit_parameter(50)},
-       list},
+       list,
+       answers::quarantine_list},
       {"quarantine show",
        "One record as it came from Kafka, and why it is no event.",
        {{"quarantine show 12", "by the number that the list shows"},
@@ -86,7 +88,8 @@ std::vector<Operation> quarantine_operations() {
        Permission::read,
        Needs::database,
        {{"id", Kind::text, "number, or TOPIC/PARTITION/OFFSET", "ID", Parameter::Place::word}},
-       show},
+       show,
+       answers::quarantine_show},
   };
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "admin/answers.hpp"
 #include "admin/operations.hpp"
 #include "admin/status.hpp"
 
@@ -31,10 +32,12 @@ Shards shards_of(Context& context, const Arguments& arguments) {
   return shards;
 }
 
-Answer no(const std::string& message, const Shards& shards) {
+Answer no(const Arguments& arguments, const std::string& message, const Shards& shards) {
   Document documents = Document::array();
   for (const auto& shard : shards) documents.push_back(document_of(shard));
-  return {base::ExitCode::no, {{"accepted", Document::array()}, {"shards", std::move(documents)}}, message};
+  return {base::ExitCode::no,
+          {{"dry_run", arguments.flag("dry-run")}, {"accepted", Document::array()}, {"shards", std::move(documents)}},
+          message};
 }
 
 std::string reason_of(const inbox::ShardState& shard) {
@@ -43,9 +46,10 @@ std::string reason_of(const inbox::ShardState& shard) {
 
 Answer accept_gap(Context& context, const Arguments& arguments) {
   const auto shards = shards_of(context, arguments);
-  if (shards.empty()) return no("shards accept-gap: the inbox knows no such partition", shards);
+  if (shards.empty()) return no(arguments, "shards accept-gap: the inbox knows no such partition", shards);
   const auto& shard = shards.front();
-  if (!shard.gap) return no("shards accept-gap: the partition waits for no gap: " + reason_of(shard), shards);
+  if (!shard.gap)
+    return no(arguments, "shards accept-gap: the partition waits for no gap: " + reason_of(shard), shards);
   const auto answer = [&](const event::OffsetRange& gap, std::int64_t position) {
     const Document accepted = {{"topic", shard.topic},    {"partition", shard.partition}, {"from", gap.first},
                                {"to", gap.end},           {"lost", gap.end - gap.first},  {"position", position}};
@@ -57,17 +61,19 @@ Answer accept_gap(Context& context, const Arguments& arguments) {
   const std::int64_t target = position == shard.gap->end ? shard.gap->first : std::max(shard.gap->end, position);
   if (arguments.flag("dry-run")) return answer(*shard.gap, target);
   const auto accepted = inbox::accept_gap(*context.connection, shard.topic, shard.partition, context.actor);
-  if (!accepted) return no("shards accept-gap: somebody else was faster", shards);
+  if (!accepted) return no(arguments, "shards accept-gap: somebody else was faster", shards);
   return answer(accepted->gap, accepted->position);
 }
 
 Answer accept_incarnation(Context& context, const Arguments& arguments) {
   auto shards = shards_of(context, arguments);
-  if (shards.empty()) return no("shards accept-incarnation: the inbox knows no such topic or partition", shards);
+  if (shards.empty())
+    return no(arguments, "shards accept-incarnation: the inbox knows no such topic or partition", shards);
   const auto all = shards;
   std::erase_if(shards, [](const auto& shard) { return !shard.new_incarnation; });
   if (shards.empty()) {
-    return no("shards accept-incarnation: no partition of it is halted because the topic was created again", all);
+    return no(arguments, "shards accept-incarnation: no partition of it is halted because the topic was created again",
+              all);
   }
   const auto partition = arguments.number("partition");
   Document accepted = Document::array();
@@ -84,7 +90,7 @@ Answer accept_incarnation(Context& context, const Arguments& arguments) {
     const auto done = inbox::accept_incarnation(
         *context.connection, shards.front().topic,
         partition ? std::optional{static_cast<std::int32_t>(*partition)} : std::nullopt, context.actor);
-    if (done.empty()) return no("shards accept-incarnation: somebody else was faster", all);
+    if (done.empty()) return no(arguments, "shards accept-incarnation: somebody else was faster", all);
     for (const auto& one : done) add(one.partition, one.old_incarnation, one.new_incarnation);
   }
   return {base::ExitCode::done, {{"dry_run", arguments.flag("dry-run")}, {"accepted", std::move(accepted)}}, ""};
@@ -116,7 +122,8 @@ std::vector<Operation> shard_operations() {
        {{"topic", Kind::texts, "of this topic; NAME* for a prefix", "NAME"},
         {"halted", Kind::flag, "only halted ones"},
         {"all", Kind::flag, "former incarnations, too"}},
-       list},
+       list,
+       answers::shards_list},
       {"shards accept-gap",
        "Has a halted partition go on behind records that Kafka has lost.",
        {{"shards accept-gap orders 3 --dry-run", "what would be skipped"},
@@ -124,7 +131,8 @@ std::vector<Operation> shard_operations() {
        Permission::change,
        Needs::database,
        {topic_word(), partition_word(Place::word), dry_run_parameter(), yes_parameter()},
-       accept_gap},
+       accept_gap,
+       answers::shards_accept_gap},
       {"shards accept-incarnation",
        "Begins a topic that was deleted and created again, at its beginning.",
        {{"shards accept-incarnation orders", "all its halted partitions"},
@@ -132,7 +140,8 @@ std::vector<Operation> shard_operations() {
        Permission::change,
        Needs::database,
        {topic_word(), partition_word(Place::optional_word), dry_run_parameter(), yes_parameter()},
-       accept_incarnation},
+       accept_incarnation,
+       answers::shards_accept_incarnation},
   };
 }
 

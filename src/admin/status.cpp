@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "admin/answers.hpp"
 #include "admin/documents.hpp"
 #include "admin/operations.hpp"
 
@@ -174,7 +175,8 @@ std::vector<Operation> status_operations() {
            Permission::read,
            Needs::database,
            {},
-           status}};
+           status,
+           answers::status}};
 }
 
 }  // namespace inboxd::admin

@@ -1,3 +1,4 @@
+#include "admin/answers.hpp"
 #include "admin/operations.hpp"
 #include "inbox/operations.hpp"
 #include "kafka/properties.hpp"
@@ -20,7 +21,8 @@ std::vector<Operation> version_operations() {
            Permission::read,
            Needs::nothing,
            {},
-           version}};
+           version,
+           answers::version}};
 }
 
 }  // namespace inboxd::admin
