@@ -213,7 +213,13 @@ HttpResponse HttpServer::work_for(const LaneWork& asked, const std::atomic<bool>
 }
 
 void HttpServer::answer(std::uint64_t id, Connection& connection, const HttpResponse& response) {
-  if (response.status >= 400 && response.status < 500) counts_.refused += 1;
+  if (response.status == 401) {
+    ++counts_.unauthorised;
+  } else if (response.status == 403) {
+    ++counts_.forbidden;
+  } else if (response.status >= 400 && response.status < 500) {
+    ++counts_.other_refusals;
+  }
   if (connection.nobody_waits) *connection.nobody_waits = true;
   connection.nobody_waits.reset();
   connection.state = Connection::State::sending;

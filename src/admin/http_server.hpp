@@ -40,7 +40,9 @@ class HttpServer final {
   /// Since the start; any thread reads.
   struct Counts {
     std::atomic<std::uint64_t> requests{0};
-    std::atomic<std::uint64_t> refused{0};  ///< answered with 4xx
+    std::atomic<std::uint64_t> unauthorised{0};    ///< answered with 401: a wrong token, or none
+    std::atomic<std::uint64_t> forbidden{0};       ///< with 403: not from there, not without a token, not by this role
+    std::atomic<std::uint64_t> other_refusals{0};  ///< with another 4xx
     std::atomic<std::uint64_t> evicted{0};  ///< ended to make room
     std::atomic<std::int64_t> open{0};
   };

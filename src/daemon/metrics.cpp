@@ -379,9 +379,14 @@ void add_admin(std::vector<MetricRow>& rows) {
       counter("admin_requests_total", "Requests to the admin port.", {}, [](const Figures& figures, Exposition& out) {
         if (figures.http != nullptr) out.add(figures.http->requests.load());
       }));
-  rows.push_back(counter("admin_requests_refused_total", "Requests that were answered with a status of 400 to 499.", {},
-                         [](const Figures& figures, Exposition& out) {
-                           if (figures.http != nullptr) out.add(figures.http->refused.load());
+  rows.push_back(counter("admin_requests_refused_total",
+                         "Requests that were answered with 401 (a wrong token, or none), 403 (not from there, not "
+                         "without a token, or not by this database role) or another status from 400 to 499.",
+                         {"status"}, [](const Figures& figures, Exposition& out) {
+                           if (figures.http == nullptr) return;
+                           out.add({"401"}, figures.http->unauthorised.load());
+                           out.add({"403"}, figures.http->forbidden.load());
+                           out.add({"other"}, figures.http->other_refusals.load());
                          }));
   rows.push_back(counter("admin_connections_evicted_total",
                          "Connections to the admin port that were ended to make room for others.", {},

@@ -168,6 +168,12 @@ TEST_CASE("who may do what: reading from this machine, the rest with the token")
   CHECK(get(port, "/v1/instance/pause", with_token).status == 405);
   CHECK(ask(port, {.method = "OPTIONS", .target = "/v1/instance/pause"}).status == 405);
   CHECK(ask(port, {.method = "HEAD", .target = "/v1/status"}).status == 200);
+  const auto refused = [&](const std::string& status) {
+    return gauge(port, "inboxd_admin_requests_refused_total{status=\"" + status + "\"}");
+  };
+  CHECK(refused("401") == 7);
+  CHECK(refused("403") == 0);
+  CHECK(refused("other") == 5);
   CHECK_THAT(daemon->log(), !ContainsSubstring(token));
 }
 
@@ -421,6 +427,39 @@ TEST_CASE("the OpenAPI document is what the running daemon serves, and every pat
   check_refusal(raw("GET /metrics HTTP/1.1\r\nHost: localhost\r\nA: " + std::string(20'000, 'a') + "\r\n\r\n"));
   check_refusal(raw("GET /metrics HTTP/2.0\r\nHost: localhost\r\n\r\n"));
   check_refusal(raw("GET /metrics HTTP/1.1\r\nHost: loc"));
+}
+
+TEST_CASE("what waits in memory, fails or is paused is in the metrics while it is so") {
+  Admin admin;
+  const TempFolder folder;
+  admin.stage.set("gate", folder / "gate");
+  admin.stage.set("fail_type", "Bad");
+  admin.config.handlers[0].more = {"retry: {base: 1m}", "concurrency: 1"};
+  auto daemon = admin.start();
+  const auto seen = [&](const std::string& metric, const std::string& more = "") {
+    return gauge(admin.port, "inboxd_" + metric + "{handler=\"recorder\"" + more + "}");
+  };
+  const auto wait_for = [&](const std::string& metric, const auto& fits, const std::string& more = "") {
+    wait_until(metric + more + " tells it", [&] { return fits(seen(metric, more)); });
+  };
+  admin.stage.produce(1, "Bad");
+  wait_until("the first call is held", [&] { return admin.stage.recording.count() == 1; });
+  CHECK(seen("in_hand_events") == 1);
+  admin.stage.produce(5);
+  wait_for("queued_events", [](double events) { return events >= 1; });
+  CHECK(seen("failures_total", ",error_class=\"test.failure\"") == -1);
+
+  write_file(folder / "gate", "");
+  wait_for(
+      "failures_total", [](double failures) { return failures == 1; }, ",error_class=\"test.failure\"");
+  wait_for("queued_events", [](double events) { return events == 0; });
+  wait_for(
+      "backlog_events", [](double events) { return events == 1; }, ",state=\"retrying\"");
+  wait_for("backlog_oldest_retrying_age_seconds", [](double seconds) { return seconds > 0; });
+
+  CHECK(seen("handler_paused") == 0);
+  admin.database.run("update inbox.handler set paused_reason = 'a test'");
+  wait_for("handler_paused", [](double paused) { return paused == 1; });
 }
 
 TEST_CASE("metrics tell what became of records, events, handlers and the configuration") {

@@ -71,8 +71,8 @@ TEST_CASE("config/metrics.md is what the list of metrics says", "[generated]") {
 }
 
 TEST_CASE("every metric has the prefix, a name by the book, a sentence, and bounded labels") {
-  const std::set<std::string> bounded{"topic", "partition",   "handler", "outcome", "state",   "result",    "envelope",
-                                      "error", "error_class", "level",   "kind",    "version", "librdkafka"};
+  const std::set<std::string> bounded{"topic", "partition",   "handler", "outcome", "state",   "result",     "envelope",
+                                      "error", "error_class", "level",   "kind",    "version", "librdkafka", "status"};
   std::set<std::string> names;
   for (const MetricRow& row : metrics_table()) {
     const auto& about = row.about;
