@@ -1,7 +1,5 @@
 #include "consumer/consumer.hpp"
 
-#include <algorithm>
-
 #include "kafka/properties.hpp"
 
 namespace inboxd::consumer {
@@ -93,10 +91,13 @@ void Consumer::join() {
   asker_.reset();
 }
 
-std::int64_t Consumer::last_moved() const {
-  std::int64_t oldest = poller_.last_moved();
-  for (const auto& ingester : ingesters_) oldest = std::min(oldest, ingester->last_moved());
-  return oldest;
+std::vector<base::Loop> Consumer::loops() const {
+  const auto moment = [](std::int64_t moved) {
+    return base::Loop::Clock::time_point{base::Loop::Clock::duration{moved}};
+  };
+  std::vector<base::Loop> out{{"poller", moment(poller_.last_moved())}};
+  for (const auto& ingester : ingesters_) out.push_back({ingester->name(), moment(ingester->last_moved())});
+  return out;
 }
 
 }  // namespace inboxd::consumer

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/loop.hpp"
 #include "base/result.hpp"
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
@@ -37,8 +38,8 @@ class Consumer final {
   const IngestCounts& counts() const { return counts_; }
   const Poller& poller() const { return poller_; }
   const Board& board() const { return board_; }
-  /// The oldest sign of life of its loops: steady clock, nanoseconds.
-  std::int64_t last_moved() const;
+  /// The poll thread and the ingesters.
+  std::vector<base::Loop> loops() const;
   /// A client for questions to the brokers; null before start.
   rd_kafka_t* asker() const { return asker_.get(); }
 

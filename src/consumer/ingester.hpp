@@ -60,6 +60,7 @@ class Ingester final {
   /// From the poll thread; read before anything that is fetched afterwards.
   void send(ToIngester letter);
   rd_kafka_queue_t* queue() const { return queue_.get(); }
+  const std::string& name() const { return name_; }
   /// When the loop last moved, for the watchdog: steady clock, nanoseconds.
   std::int64_t last_moved() const { return last_moved_.load(); }
 

@@ -1,6 +1,6 @@
 #include "daemon/daemon.hpp"
 
-#include <algorithm>
+#include <utility>
 
 #include "plugin/traced.hpp"
 
@@ -12,11 +12,6 @@ constexpr std::chrono::seconds last_records{2};
 constexpr std::chrono::seconds last_statement{1};
 
 }  // namespace
-
-bool all_move(std::initializer_list<std::chrono::steady_clock::time_point> last_moved,
-              std::chrono::steady_clock::time_point now, std::chrono::milliseconds within) {
-  return now - std::min(last_moved) < within;
-}
 
 Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::Logger& log)
     : log_{log},
@@ -104,13 +99,14 @@ std::optional<std::string> Daemon::trouble() const {
   return out.empty() ? std::nullopt : std::optional{out};
 }
 
-bool Daemon::moves(std::chrono::milliseconds within) const {
-  const auto moment = [](std::int64_t moved) {
-    return std::chrono::steady_clock::time_point{std::chrono::steady_clock::duration{moved}};
-  };
-  return all_move({moment(consumer_.last_moved()), moment(maintenance_.last_moved()), settler_.last_progress(),
-                   dispatcher_.last_progress(), watchdog_.last_look()},
-                  std::chrono::steady_clock::now(), within);
+std::vector<base::Loop> Daemon::loops() const {
+  using Clock = base::Loop::Clock;
+  std::vector<base::Loop> out = consumer_.loops();
+  for (base::Loop& loop : dispatcher_.loops()) out.push_back(std::move(loop));
+  out.push_back({"settler", settler_.last_progress()});
+  out.push_back({"maintenance", Clock::time_point{Clock::duration{maintenance_.last_moved()}}});
+  out.push_back({"watchdog", watchdog_.last_look()});
+  return out;
 }
 
 void Daemon::log_rates() {

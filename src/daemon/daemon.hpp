@@ -1,7 +1,6 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
-#include <initializer_list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/loop.hpp"
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
 #include "consumer/consumer.hpp"
@@ -22,10 +22,6 @@
 #include "trace/tracer.hpp"
 
 namespace inboxd::daemon {
-
-/// Whether none of the loops, which last moved then, has stood still for that long.
-bool all_move(std::initializer_list<std::chrono::steady_clock::time_point> last_moved,
-              std::chrono::steady_clock::time_point now, std::chrono::milliseconds within);
 
 /// All parts and how they hang together: the members, in order, are the picture. What takes in stops first.
 class Daemon final {
@@ -57,8 +53,8 @@ class Daemon final {
   const trace::Counts& traces() const { return tracer_->counts(); }
   const inbox::ConnectionCounts& connections() const { return watchdog_.counts(); }
   bool failed() const { return consumer_.poller().failed() || maintenance_.failed(); }
-  /// Whether every loop has moved within that time: what the service manager's watchdog and /livez hang on.
-  bool moves(std::chrono::milliseconds within) const;
+  /// What the service manager's watchdog and /livez hang on: every loop but the main thread's.
+  std::vector<base::Loop> loops() const;
   /// One line for people: what came in and what was settled since the last call.
   void log_rates();
   StatusFigures status() const;

@@ -14,6 +14,7 @@ const std::vector<std::string_view>& error_kinds() {
     "its position",
     "consumer: the group has read this partition into another database, or this one before it was "
     "restored; what was read then is not stored here, reading goes on behind it",
+    "daemon: a loop stands still",
     "daemon: cannot start",
     "daemon: reload refused, the old configuration stays",
     "daemon: somebody else has added the handler anew; what was stored before it was added may not be "

@@ -121,9 +121,12 @@ admin::Health LiveDaemon::health(admin::Probe probe) const {
       const auto within = longest_standstill(settings_);
       const auto now = Clock::now();
       const bool is_new = now - attached_ < within;
-      const bool moves = daemon_ == nullptr || (daemon_->moves(within) && all_move({attended_.load()}, now, within));
-      if (stopping_ || is_new || moves) return {};
-      return {false, {"a loop has stood still for more than " + config::duration_text(within)}};
+      if (stopping_ || is_new || daemon_ == nullptr) return {};
+      auto loops = daemon_->loops();
+      loops.push_back({"inboxd", attended_.load()});
+      const std::string still = base::standing_still(loops, now, within);
+      if (still.empty()) return {};
+      return {false, {"has stood still for more than " + config::duration_text(within) + ": " + still}};
     }
     case admin::Probe::started:
       if (was_attached_) return {};

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "admin/admin_port.hpp"
+#include "base/loop.hpp"
 #include "config/units.hpp"
 #include "daemon/daemon.hpp"
 #include "daemon/live.hpp"
@@ -61,18 +62,36 @@ PreparedHandlers prepare_aside(inbox::Connection& connection, const config::Sett
 class Heartbeat final {
  public:
   /// `settings` may change between two looks: a reload.
-  Heartbeat(const config::Settings& settings, const Notify& notify, Daemon& daemon)
-      : settings_{settings}, notify_{notify}, daemon_{daemon} {}
+  Heartbeat(const config::Settings& settings, const Notify& notify, Daemon& daemon, base::Logger& log)
+      : settings_{settings}, notify_{notify}, daemon_{daemon}, log_{log} {}
 
   void look(Clock::time_point now) {
-    say_alive(now);
+    const std::string still = base::standing_still(daemon_.loops(), now, longest_standstill(settings_));
+    tell_standstill(still, now);
+    if (still.empty()) say_alive(now);
     log_rates(now);
     tell_status(now);
   }
 
  private:
+  /// A watchdog may end the process for it: the journal is to say why. Told when two looks in a row agree: after a
+  /// pause of the whole process the main thread may come round first.
+  void tell_standstill(const std::string& still, Clock::time_point now) {
+    const bool is_new = now - began_ < longest_standstill(settings_);  // some have yet to come round for the first time
+    const bool is_news = !is_new && still == seen_still_ && still != told_still_;
+    seen_still_ = still;
+    if (!is_news) return;
+    told_still_ = still;
+    if (still.empty()) {
+      log_.info("daemon: every loop moves again");
+    } else {
+      log_.error("daemon: a loop stands still",
+                 {{"loop", still}, {"longer_than", config::duration_text(longest_standstill(settings_))}});
+    }
+  }
+
   void say_alive(Clock::time_point now) {
-    if (!notify_.alive_every() || now < next_alive_ || !daemon_.moves(longest_standstill(settings_))) return;
+    if (!notify_.alive_every() || now < next_alive_) return;
     notify_.alive();
     next_alive_ = now + std::min<Clock::duration>(*notify_.alive_every(), 1s);
   }
@@ -94,6 +113,9 @@ class Heartbeat final {
   const config::Settings& settings_;
   const Notify& notify_;
   Daemon& daemon_;
+  base::Logger& log_;
+  const Clock::time_point began_ = Clock::now();
+  std::string seen_still_, told_still_;
   Clock::time_point next_alive_ = Clock::now();
   Clock::time_point next_rates_ = Clock::now() + rates_every;
   Clock::time_point last_status_ = Clock::now() - status_every;  ///< what the start said last is over
@@ -190,7 +212,7 @@ Served serve(const config::Settings& given, const RunOptions& options, base::Log
   if (options.until_idle) until_idle.emplace(settings, watchdog, log);
   // Outlives attend(): what it waits for at its end is cut below.
   Reload reload{settings, options.config_file, identity_of(owner), connection, watchdog, daemon, log};
-  const ExitCode code = attend(daemon, reload, until_idle, live, notify, Heartbeat{settings, notify, daemon}, log);
+  const ExitCode code = attend(daemon, reload, until_idle, live, notify, Heartbeat{settings, notify, daemon, log}, log);
 
   live.stopping();
   notify.stopping();

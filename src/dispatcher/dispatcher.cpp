@@ -33,8 +33,8 @@ Dispatcher::~Dispatcher() {
 
 void Dispatcher::progress() { progress_ = Clock::now().time_since_epoch().count(); }
 
-Dispatcher::Clock::time_point Dispatcher::last_progress() const {
-  return std::min(Clock::time_point{Clock::duration{progress_.load()}}, claimer_.last_progress());
+std::vector<base::Loop> Dispatcher::loops() const {
+  return {{"overseer", Clock::time_point{Clock::duration{progress_.load()}}}, {"claimer", claimer_.last_progress()}};
 }
 
 // ---- handlers

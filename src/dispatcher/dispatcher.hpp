@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/loop.hpp"
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
 #include "consumer/hand_off.hpp"
@@ -86,8 +87,8 @@ class Dispatcher final : public consumer::HandOff {
   bool idle() const;
   /// Whether threads are left in calls that were given up: what they use must not be destroyed.
   bool has_left_calls() const { return worker_ends_->left > 0; }
-  /// When its loops last moved (the older one): a service manager's watchdog hangs on it.
-  Clock::time_point last_progress() const;
+  /// The overseer and the claimer.
+  std::vector<base::Loop> loops() const;
 
  private:
   std::shared_ptr<InHand> find(std::int32_t handler_id) const;

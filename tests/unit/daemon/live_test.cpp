@@ -23,11 +23,14 @@ TEST_CASE("before the daemon is there, metrics say when the process started and 
 
 TEST_CASE("one loop that stands still for too long is enough, however lively the others are") {
   const std::chrono::steady_clock::time_point begin{};
-  CHECK(all_move({begin, begin, begin}, begin + 89s, 90s));
-  CHECK_FALSE(all_move({begin, begin, begin}, begin + 90s, 90s));
-  CHECK(all_move({begin + 1s, begin + 90s, begin + 90s}, begin + 90s, 90s));
-  CHECK_FALSE(all_move({begin + 90s, begin, begin + 90s}, begin + 90s, 90s));
-  CHECK_FALSE(all_move({begin + 90s, begin + 90s, begin}, begin + 90s, 90s));
+  const auto still = [&](std::chrono::seconds one, std::chrono::seconds other, std::chrono::seconds now) {
+    return base::standing_still({{"one", begin + one}, {"other", begin + other}}, begin + now, 90s);
+  };
+  CHECK(still(0s, 0s, 89s).empty());
+  CHECK(still(0s, 0s, 90s) == "one, other");
+  CHECK(still(1s, 90s, 90s).empty());
+  CHECK(still(90s, 0s, 90s) == "other");
+  CHECK(still(0s, 90s, 90s) == "one");
 }
 
 TEST_CASE("a daemon whose loops stand still is not alive, unless it has yet to start or is about to end") {
