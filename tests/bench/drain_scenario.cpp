@@ -1,8 +1,8 @@
 // A backlog that is already in the database, worked off by the daemon.
-#include "daemon_run.hpp"
+#include "kafka_bench.hpp"
+#include "reference.hpp"
 #include "room.hpp"
 #include "scenarios.hpp"
-#include "topic.hpp"
 
 namespace inboxd::bench {
 namespace {
@@ -12,26 +12,26 @@ constexpr const char* backlog_topic = "inboxd-bench-backlog";
 }  // namespace
 
 void measure_drain(const Options& options, Report& report) {
-  const ScratchDatabase database{options.postgres};
-  Session control{database.url()};
+  KafkaBench bench{options};
   const Topic empty{options.kafka, options.partitions};
-  DaemonSettings settings;
-  settings.database_url = database.url();
+  DaemonSettings settings = bench.settings();
   settings.topic = empty.name();
-  std::vector<double> rates;
+  RatesBesidePath rounds;
   for (int round = 0; round < options.rounds; ++round) {
-    Room room{options, database.url(), backlog_topic, 1};
+    const Run path = bench.path().settled;
+    report.run("path", path);
+    Room room{options, bench.database.url(), backlog_topic, 1};
     report.run("loading", room.ingest({.seed = 1, .lease = std::chrono::milliseconds{0}}));
-    control.run("checkpoint");
-    Run run = run_daemon_here(options, settings, control).settled;
-    check_counts(control, run.events, run.events);
-    run.seconds = control.real(
+    bench.control.run("checkpoint");
+    Run run = run_daemon_here(options, settings, bench.control).settled;
+    check_counts(bench.control, run.events, run.events);
+    run.seconds = bench.control.real(
         "select extract(epoch from (select max(finished_at) from inbox.outcome) -"
         " (select min(started_at) from inbox.instance))");
     report.run("inboxd", run);
-    rates.push_back(run.rate());
+    rounds.add(run, path);
   }
-  report.goal("drain of a backlog in the database", rate_text(median(rates)), ">= 300k/s", median(rates) >= 300'000);
+  goal_of_rate(report, "drain of a backlog in the database", rounds, 300'000);
 }
 
 }  // namespace inboxd::bench

@@ -1,8 +1,8 @@
-// Ingest without a broker: the room `inbox` called from this process with generated records.
+// Ingest of records that come from no broker: the room `inbox` called from this process with generated records.
 #include <stdexcept>
 
-#include "limit.hpp"
-#include "path.hpp"
+#include "kafka_bench.hpp"
+#include "reference.hpp"
 #include "room.hpp"
 #include "scenarios.hpp"
 
@@ -29,18 +29,20 @@ void measure_ingest_memory(const Options& options, Report& report) {
 }
 
 void measure_duplicates(const Options& options, Report& report) {
-  const ScratchDatabase database{options.postgres};
-  std::vector<double> rates;
-  Room room{options, database.url(), topic, options.handlers};
+  KafkaBench bench{options};
+  RatesBesidePath rounds;
+  Room room{options, bench.database.url(), topic, options.handlers};
   report.run("first time", room.ingest({}));
   for (int round = 0; round < options.rounds; ++round) {
+    const Run path = bench.path().settled;
+    report.run("path", path);
     Room::Counts counts;
     const Run run = room.ingest({}, &counts);
     report.run("duplicates", run);
     if (counts.stored != 0) throw std::runtime_error{"duplicates: some were stored again"};
-    rates.push_back(run.rate());
+    rounds.add(run, path);
   }
-  report.goal("all records duplicates, from memory", rate_text(median(rates)), ">= 250k/s", median(rates) >= 250'000);
+  goal_of_rate(report, "all records duplicates, from memory", rounds, 250'000);
 }
 
 }  // namespace inboxd::bench

@@ -1,16 +1,13 @@
 // From a real broker: topics that are filled beforehand, the daemon as a process of its own.
 #include "kafka_bench.hpp"
 #include "proxy.hpp"
+#include "reference.hpp"
 #include "scenarios.hpp"
 
 namespace inboxd::bench {
 namespace {
 
 constexpr double mebibyte = 1 << 20;
-
-/// What the path took for an event on the machine for which the daemon's goal was set, in us of CPU: a slower machine
-/// takes longer for both.
-constexpr double path_us_of_goal = 0.8;
 
 double for_each_event(const Run& run, double Cost::*part) { return run.cost.*part / static_cast<double>(run.events); }
 
@@ -61,8 +58,8 @@ void measure_end_to_end(const Options& options, Report& report) {
   report.goal("end to end from Kafka, of the path", fixed(ratio, 2), ">= 0.80", ratio >= 0.8);
   report.goal("CPU of the daemon for an event",
               fixed(own, 2) + " us (path: " + fixed(own / median(all.own_ratio), 2) + ")", "<= 2.5 us", own <= 2.5);
-  const double carried = median(all.own_ratio) * path_us_of_goal;
-  report.goal("the same where the path takes " + fixed(path_us_of_goal, 1) + " us", fixed(carried, 2) + " us",
+  const double carried = median(all.own_ratio) * reference::path_us;
+  report.goal("the same where the path takes " + fixed(reference::path_us, 1) + " us", fixed(carried, 2) + " us",
               "<= 2.5 us", carried <= 2.5);
   report.goal("CPU of PostgreSQL, of the path's", fixed(postgres, 2), "<= 1.15", postgres <= 1.15);
   report.goal("resident memory at full load", mebibytes(static_cast<std::int64_t>(memory)), "< 200 MiB",

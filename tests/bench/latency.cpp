@@ -7,10 +7,13 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <future>
+#include <iterator>
 #include <stdexcept>
 #include <thread>
 
 #include "daemon_run.hpp"
+#include "path_steady.hpp"
 #include "report.hpp"
 
 namespace inboxd::bench {
@@ -56,6 +59,26 @@ Latencies warmed_up(Latencies all, const SteadyLoad& load) {
 
 std::int64_t events_of(const SteadyLoad& load) {
   return static_cast<std::int64_t>(load.per_second * static_cast<double>(load.time.count()));
+}
+
+/// Trickles past a consumer in a thread of its own, which is told how many records come in all, and when nobody waits
+/// for them any more.
+Latencies trickle_past(const Options& options, Topic& topic, const SteadyLoad& load,
+                       const std::function<Latencies(std::int64_t events, const std::atomic<bool>& stop)>& consume) {
+  const Generator generator{1, options.payload};
+  const std::int64_t events = events_of(load);
+  std::atomic<bool> stop{false};
+  topic.preload(generator, events, topic.partitions());
+  auto seen = std::async(std::launch::async, [&] { return consume(events + topic.partitions(), stop); });
+  struct Stopping {
+    std::atomic<bool>& stop;
+    ~Stopping() { stop = true; }
+  } const stopping{stop};
+  topic.trickle(generator, load.per_second, events, stop);
+  if (seen.wait_for(patience) != std::future_status::ready) stop = true;
+  Latencies out = seen.get();
+  if (std::ssize(out) != events) throw std::runtime_error{"waited in vain: all that was produced"};
+  return warmed_up(std::move(out), load);
 }
 
 }  // namespace
@@ -116,26 +139,27 @@ SteadyRun run_steadily(const Options& options, const std::string& database_url, 
 }
 
 Latencies consume_steadily(const Options& options, Topic& topic, const SteadyLoad& load) {
-  Latencies out;
-  const std::int64_t events = events_of(load);
-  std::atomic<bool> stop{false};
-  topic.preload(Generator{1, options.payload}, events, topic.partitions());
-  std::thread consumer{[&] {
+  return trickle_past(options, topic, load, [&](std::int64_t events, const std::atomic<bool>& stop) {
+    Latencies out;
+    std::int64_t seen = 0;
     consume_plainly(
         options.kafka, topic.name(), topic.partitions(),
         [&](std::string_view payload) {
           if (const auto sent = time_of_sending(payload); sent != 0) {
             out.push_back(static_cast<std::uint32_t>(std::max<std::int64_t>(nanoseconds_now() - sent, 0) / 1000));
           }
-          return static_cast<std::int64_t>(out.size()) < events;
+          return ++seen < events;
         },
         [&] { return !stop; });
-  }};
-  topic.trickle(Generator{1, options.payload}, load.per_second, events, stop);
-  std::this_thread::sleep_for(std::chrono::seconds{1});
-  stop = true;
-  consumer.join();
-  return warmed_up(std::move(out), load);
+    return out;
+  });
+}
+
+Latencies store_steadily(const Options& options, const std::string& database_url, Topic& topic,
+                         const SteadyLoad& load) {
+  return trickle_past(options, topic, load, [&](std::int64_t events, const std::atomic<bool>& stop) {
+    return run_path_steadily(options, database_url, topic.name(), events, stop);
+  });
 }
 
 }  // namespace inboxd::bench

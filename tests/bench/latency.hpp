@@ -39,4 +39,7 @@ SteadyRun run_steadily(const Options& options, const std::string& database_url, 
 /// The same from sending to a plain consumer's poll: the broker's share.
 Latencies consume_steadily(const Options& options, Topic& topic, const SteadyLoad& load);
 
+/// The same from sending to the path's hand-over: what broker and database take without the daemon.
+Latencies store_steadily(const Options& options, const std::string& database_url, Topic& topic, const SteadyLoad& load);
+
 }  // namespace inboxd::bench

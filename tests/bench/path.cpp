@@ -2,13 +2,12 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstring>
-#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <thread>
 
 #include "kafka_handle.hpp"
+#include "path_messages.hpp"
 #include "path_store.hpp"
 #include "queue.hpp"
 
@@ -24,43 +23,6 @@ constexpr int handler_threads = 2;
 constexpr auto between_settles = std::chrono::milliseconds{5};
 constexpr int poll_timeout_ms = 100;
 constexpr std::size_t messages_a_poll = 2000;
-
-/// Messages as they were polled, of the partitions of one ingest thread.
-using Messages = std::vector<std::shared_ptr<rd_kafka_message_t>>;
-
-std::int64_t digest_of(std::string_view key, std::string_view payload) {
-  return static_cast<std::int64_t>(std::hash<std::string_view>{}(payload) * 31 + std::hash<std::string_view>{}(key));
-}
-
-event::Event event_of(const rd_kafka_message_t& message) {
-  const std::string_view key{static_cast<const char*>(message.key), message.key_len};
-  const std::string_view payload{static_cast<const char*>(message.payload), message.len};
-  event::Event event;
-  event.shard_id = message.partition;
-  event.offset = message.offset;
-  event.event_id = base::parse_uuid(key).value();
-  event.digest = digest_of(key, payload);
-  event.event_type = "order.placed";
-  event.key = key;
-  event.payload = payload;
-  rd_kafka_timestamp_type_t type{};
-  event.kafka_timestamp = rd_kafka_message_timestamp(&message, &type) * 1000;
-  return event;
-}
-
-/// By partition; within one the messages come in order of offset.
-FeedBatch batch_of(const Messages& messages, int partitions) {
-  std::vector<std::vector<const rd_kafka_message_t*>> sorted(static_cast<std::size_t>(partitions));
-  for (const auto& message : messages) sorted[static_cast<std::size_t>(message->partition)].push_back(message.get());
-  FeedBatch batch;
-  for (const auto& of_partition : sorted) {
-    if (of_partition.empty()) continue;
-    batch.slices.push_back(
-        {of_partition.front()->partition, {of_partition.front()->offset, of_partition.back()->offset + 1}});
-    for (const rd_kafka_message_t* message : of_partition) batch.events.push_back(event_of(*message));
-  }
-  return batch;
-}
 
 /// The threads of one run and what they share.
 class PathRunner {
@@ -99,7 +61,7 @@ class PathRunner {
     for (std::int64_t seen = 0; seen < total_;) {
       const auto count = rd_kafka_consume_batch_queue(queue, poll_timeout_ms, polled.data(), polled.size());
       for (ssize_t i = 0; i < count; ++i) {
-        std::shared_ptr<rd_kafka_message_t> message{polled[static_cast<std::size_t>(i)], rd_kafka_message_destroy};
+        Message message{polled[static_cast<std::size_t>(i)], rd_kafka_message_destroy};
         if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) continue;
         if (seen++ == 0) began_ = Clock::now();
         const std::size_t worker = static_cast<std::size_t>(message->partition) % to_ingest_.size();

@@ -6,7 +6,8 @@
 
 namespace inboxd::bench {
 
-/// A bounded queue between threads; `put` waits for room. After `close`, `take` gives what is left, then nothing.
+/// A bounded queue between threads; `put` waits for room. After `close`, `take` gives what is left, then nothing, and
+/// what is put is dropped.
 template <class Item>
 class Queue final {
  public:
@@ -14,7 +15,8 @@ class Queue final {
 
   void put(Item item) {
     std::unique_lock lock{mutex_};
-    room_.wait(lock, [&] { return items_.size() < limit_; });
+    room_.wait(lock, [&] { return items_.size() < limit_ || closed_; });
+    if (closed_) return;
     items_.push_back(std::move(item));
     filled_.notify_one();
   }
@@ -36,6 +38,7 @@ class Queue final {
     const std::lock_guard lock{mutex_};
     closed_ = true;
     filled_.notify_all();
+    room_.notify_all();
   }
 
  private:
