@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::chrono::seconds usual_time{20};
 /// Of new partitions a broker makes the logs and their indexes at the first records: with 200 of them it stands still
-/// for some seconds of the first.
-constexpr std::chrono::seconds many_time{40};
-constexpr std::chrono::seconds many_warm_up{15};
+/// for some of the first seconds, in slow hours for many.
+constexpr std::chrono::seconds many_time{60};
+constexpr std::chrono::seconds many_warm_up{30};
 constexpr std::chrono::seconds smoke_time{2};
 constexpr int many_partitions = 200;
 constexpr int some_partitions = 20;

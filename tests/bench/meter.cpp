@@ -124,6 +124,21 @@ double own_cpu_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
+MachineTime machine_time() {
+  // user nice system idle iowait irq softirq steal; what follows is in user and nice already.
+  std::ifstream file{"/proc/stat"};
+  std::string word;
+  file >> word;
+  MachineTime out;
+  for (int i = 0; i < 8; ++i) {
+    double ticks = 0;
+    file >> ticks;
+    out.all += ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
+    if (i == 7) out.stolen = ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
+  }
+  return out;
+}
+
 pid_t parent_of(pid_t process) { return read_stat(process).parent; }
 
 pid_t listener_on(int port) {
@@ -156,6 +171,7 @@ Meter::Meter(Session& session, const std::string& kafka)
       postgres_{postgres_cpu_seconds(postmaster_)},
       kafka_{cpu_seconds(broker_)},
       own_{own_cpu_seconds()},
+      machine_{machine_time()},
       began_{Clock::now()} {}
 
 Cost Meter::stop() {
@@ -164,6 +180,8 @@ Cost Meter::stop() {
   cost.own_cpu = own_cpu_seconds() - own_;
   cost.kafka_cpu = cpu_seconds(broker_) - kafka_;
   cost.postgres_cpu = postgres_cpu_seconds(postmaster_) - postgres_;
+  const MachineTime now = machine_time();
+  if (now.all > machine_.all) cost.stolen = (now.stolen - machine_.stolen) / (now.all - machine_.all);
   cost.wal_bytes = session_.real("select pg_wal_lsn_diff(pg_current_wal_lsn(), '" + wal_ + "')");
   return cost;
 }

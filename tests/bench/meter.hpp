@@ -17,7 +17,15 @@ struct Cost {
   double kafka_cpu = 0;
   double own_cpu = 0;                          ///< of the program under test
   double wal_bytes = 0;
+  double stolen = 0;  ///< of this machine's CPU time, what its host gave to others: 0..1
 };
+
+/// Seconds of CPU time of this machine since it was started, and what of them its host gave to others.
+struct MachineTime {
+  double all = 0;
+  double stolen = 0;
+};
+MachineTime machine_time();
 
 /// CPU seconds of a process so far, user and system; 0 where there is none.
 double cpu_seconds(pid_t process);
@@ -53,6 +61,7 @@ class Meter final {
   pid_t broker_;
   std::string wal_;
   double postgres_, kafka_, own_;
+  MachineTime machine_;
   Clock::time_point began_;
 };
 

@@ -42,12 +42,13 @@ void Report::begin(const std::string& scenario, const std::string& about) {
 }
 
 void Report::run(const std::string& kind, const Run& run) {
+  const auto events = static_cast<double>(std::max<std::int64_t>(run.events, 1));
   std::cout << "   " << padded(kind, 16) << padded(rate_text(run.rate()), 10) << padded(fixed(run.seconds, 2) + " s", 9)
             << "CPU us an event: PostgreSQL " << padded(microseconds(run.cost.postgres_cpu, run.events), 6) << "Kafka "
             << padded(microseconds(run.cost.kafka_cpu, run.events), 5) << "own "
             << padded(microseconds(run.cost.own_cpu, run.events), 5) << "WAL "
-            << fixed(run.cost.wal_bytes / static_cast<double>(std::max<std::int64_t>(run.events, 1)), 0) << " B"
-            << std::endl;
+            << padded(fixed(run.cost.wal_bytes / events, 0) + " B", 6) << "stolen " << fixed(run.cost.stolen * 100, 0)
+            << " %" << std::endl;
 }
 
 void Report::note(const std::string& text) { std::cout << "   " << text << std::endl; }

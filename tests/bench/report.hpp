@@ -12,7 +12,8 @@ class Report final {
  public:
   void begin(const std::string& scenario, const std::string& about);
 
-  /// `kind`: limit, path or inboxd. Rate, CPU microseconds for each event, WAL bytes.
+  /// `kind`: limit, path or inboxd. Rate, CPU microseconds for each event, WAL bytes, and what of the machine's CPU
+  /// time its host gave to others meanwhile: where that is much, rates and latencies say little.
   void run(const std::string& kind, const Run& run);
   void note(const std::string& text);
   /// `what` was `figure` (in words, with unit); the goal in words, and whether it is met.
