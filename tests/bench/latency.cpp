@@ -145,9 +145,7 @@ Latencies consume_steadily(const Options& options, Topic& topic, const SteadyLoa
     consume_plainly(
         options.kafka, topic.name(), topic.partitions(),
         [&](std::string_view payload) {
-          if (const auto sent = time_of_sending(payload); sent != 0) {
-            out.push_back(static_cast<std::uint32_t>(std::max<std::int64_t>(nanoseconds_now() - sent, 0) / 1000));
-          }
+          if (const auto took = microseconds_since_sending(payload)) out.push_back(*took);
           return ++seen < events;
         },
         [&] { return !stop; });

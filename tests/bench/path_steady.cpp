@@ -1,6 +1,5 @@
 #include "path_steady.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -103,9 +102,8 @@ class SteadyPath {
       const auto taken = in_hand_.take(1);
       if (taken.empty()) break;
       for (const Message& message : taken.front().messages) {
-        const auto sent = time_of_sending({static_cast<const char*>(message->payload), message->len});
-        if (sent == 0) continue;
-        latencies_.push_back(static_cast<std::uint32_t>(std::max<std::int64_t>(nanoseconds_now() - sent, 0) / 1000));
+        const auto took = microseconds_since_sending({static_cast<const char*>(message->payload), message->len});
+        if (took) latencies_.push_back(*took);
       }
       for (const PathRun& run : taken.front().runs) handled_.put(run);
     }

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <stdexcept>
@@ -65,8 +66,6 @@ std::string key_of(const base::Uuid& id) {
   return key;
 }
 
-}  // namespace
-
 std::int64_t nanoseconds_now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
       .count();
@@ -80,6 +79,14 @@ std::int64_t time_of_sending(std::string_view payload) {
     value = value * 10 + (c - '0');
   }
   return value;
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> microseconds_since_sending(std::string_view payload) {
+  const auto sent = time_of_sending(payload);
+  if (sent == 0) return std::nullopt;
+  return static_cast<std::uint32_t>(std::max<std::int64_t>(nanoseconds_now() - sent, 0) / 1000);
 }
 
 Topic::Topic(const std::string& brokers, int partitions)

@@ -2,7 +2,9 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "generator.hpp"
 
@@ -39,9 +41,8 @@ class Topic final {
   rd_kafka_s* producer_;
 };
 
-/// The time of sending in a payload that `trickle` made, in nanoseconds since 1970; 0 where there is none.
-std::int64_t time_of_sending(std::string_view payload);
-std::int64_t nanoseconds_now();
+/// How long ago a record was sent whose payload `trickle` made, in microseconds; nothing where it is none of those.
+std::optional<std::uint32_t> microseconds_since_sending(std::string_view payload);
 
 /// Asks the topic's records from the beginning on, in a thread of its own choice, without inboxd. Returns when `visit`
 /// returns false.

@@ -1,18 +1,16 @@
 // The admin port of a running daemon: who is answered what, and that nobody who is hostile disturbs the daemon.
+#include "process/support/admin.hpp"
+
 #include <unistd.h>
 
 #include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <cmath>
 #include <csignal>
-#include <ctime>
 #include <list>
 #include <nlohmann/json.hpp>
 
 #include "process/support/load.hpp"
-#include "process/support/stage.hpp"
-#include "support/environment.hpp"
 #include "support/http.hpp"
 #include "support/private_postgres.hpp"
 #include "support/proxy.hpp"
@@ -23,28 +21,6 @@ using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 
 namespace {
-
-const std::string token = "correct-horse-battery";
-const std::vector<std::string> with_token{"Authorization: Bearer " + token};
-const std::vector<std::string> as_json{"Content-Type: application/json"};
-const std::vector<std::string> change{with_token[0], as_json[0]};
-
-/// A stage whose daemon serves its admin port.
-class Admin final {
- public:
-  explicit Admin(int partitions = 1, const std::string& more = "", const std::string& database_url = "")
-      : stage{partitions, database_url} {
-    config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "', token: " + token + more;
-  }
-
-  Stage stage;
-  ConfigText& config = stage.config;
-  Database& database = stage.database;
-  const std::string& topic = stage.topic;
-  const int port = free_port();
-
-  auto start() { return stage.start(); }
-};
 
 /// That ingest keeps up with what is produced.
 struct Keeping {
@@ -427,94 +403,4 @@ TEST_CASE("the OpenAPI document is what the running daemon serves, and every pat
   check_refusal(raw("GET /metrics HTTP/1.1\r\nHost: localhost\r\nA: " + std::string(20'000, 'a') + "\r\n\r\n"));
   check_refusal(raw("GET /metrics HTTP/2.0\r\nHost: localhost\r\n\r\n"));
   check_refusal(raw("GET /metrics HTTP/1.1\r\nHost: loc"));
-}
-
-TEST_CASE("what waits in memory, fails or is paused is in the metrics while it is so") {
-  Admin admin;
-  const TempFolder folder;
-  admin.stage.set("gate", folder / "gate");
-  admin.stage.set("fail_type", "Bad");
-  admin.config.handlers[0].more = {"retry: {base: 1m}", "concurrency: 1"};
-  auto daemon = admin.start();
-  const auto seen = [&](const std::string& metric, const std::string& more = "") {
-    return gauge(admin.port, "inboxd_" + metric + "{handler=\"recorder\"" + more + "}");
-  };
-  const auto wait_for = [&](const std::string& metric, const auto& fits, const std::string& more = "") {
-    wait_until(metric + more + " tells it", [&] { return fits(seen(metric, more)); });
-  };
-  admin.stage.produce(1, "Bad");
-  wait_until("the first call is held", [&] { return admin.stage.recording.count() == 1; });
-  CHECK(seen("in_hand_events") == 1);
-  admin.stage.produce(5);
-  wait_for("queued_events", [](double events) { return events >= 1; });
-  CHECK(seen("failures_total", ",error_class=\"test.failure\"") == -1);
-
-  write_file(folder / "gate", "");
-  wait_for(
-      "failures_total", [](double failures) { return failures == 1; }, ",error_class=\"test.failure\"");
-  wait_for("queued_events", [](double events) { return events == 0; });
-  wait_for(
-      "backlog_events", [](double events) { return events == 1; }, ",state=\"retrying\"");
-  wait_for("backlog_oldest_retrying_age_seconds", [](double seconds) { return seconds > 0; });
-
-  CHECK(seen("handler_paused") == 0);
-  admin.database.run("update inbox.handler set paused_reason = 'a test'");
-  wait_for("handler_paused", [](double paused) { return paused == 1; });
-}
-
-TEST_CASE("metrics tell what became of records, events, handlers and the configuration") {
-  Admin admin{2};
-  admin.stage.set("fail_type", "Bad");
-  admin.config.handlers[0].more = {"retry: {max_attempts: 2, base: 10ms}"};
-  auto daemon = admin.start();
-  admin.stage.produce(50);
-  admin.stage.produce(1, "Bad");
-  admin.stage.kafka.produce({{.topic = admin.topic, .payload = "no id"}});
-  admin.database.wait_for("one is dead", "select count(*) from inbox.dead_letter", 1);
-  const int port = admin.port;
-  const std::string handler = "handler=\"recorder\"";
-  wait_until("all is counted",
-             [&] { return gauge(port, "inboxd_attempts_total{" + handler + ",outcome=\"done\"}") == 50; });
-  CHECK(gauge(port, "inboxd_attempts_total{" + handler + ",outcome=\"retried\"}") == 1);
-  CHECK(gauge(port, "inboxd_attempts_total{" + handler + ",outcome=\"dead\"}") == 1);
-  CHECK(gauge(port, "inboxd_ingest_records_total{result=\"new\"}") == 51);
-  CHECK(gauge(port, "inboxd_ingest_records_total{result=\"quarantined\"}") == 1);
-  CHECK(gauge(port, "inboxd_records_decoded_total{envelope=\"outbox_router\",result=\"event\"}") == 51);
-  CHECK(gauge(port, "inboxd_records_decoded_total{envelope=\"none\",result=\"no_id\"}") == 1);
-  CHECK(gauge(port, "inboxd_handler_call_seconds_count{" + handler + "}") >= 3);
-  CHECK(gauge(port, "inboxd_end_to_end_seconds_count{" + handler + "}") == 50);
-  CHECK(gauge(port, "inboxd_partitions{state=\"reading\"}") == 2);
-  CHECK(gauge(port, "inboxd_ready") == 1);
-  const auto received = [&](int partition) {
-    return gauge(port, "inboxd_partition_received_total{topic=\"" + admin.topic + "\",partition=\"" +
-                           std::to_string(partition) + "\"}");
-  };
-  CHECK(received(0) + received(1) == 52);
-  CHECK(gauge(port, "inboxd_ingest_batch_records_sum") == 52);
-  for (const std::string loop : {"poll", "settle"}) {
-    const double moved = gauge(port, "inboxd_last_" + loop + "_timestamp_seconds");
-    CHECK(std::abs(moved - static_cast<double>(std::time(nullptr))) < 30);
-  }
-  const auto ends = admin.stage.kafka.ends(admin.topic);
-  for (const int partition : {0, 1}) {
-    const std::string labels = "{topic=\"" + admin.topic + "\",partition=\"" + std::to_string(partition) + "\"}";
-    CHECK(gauge(port, "inboxd_partition_position" + labels) == static_cast<double>(ends.at(partition)));
-    CHECK(gauge(port, "inboxd_partition_halted" + labels) == 0);
-  }
-  wait_until("the database is counted", [&] { return gauge(port, "inboxd_dead_letters{" + handler + "}") == 1; });
-  CHECK(gauge(port, "inboxd_quarantined_records") == 1);
-
-  CHECK(gauge(port, "inboxd_config_last_reload_successful") == 1);
-  daemon->write_config("no: configuration");
-  daemon->process().signal(SIGHUP);
-  wait_until("the bad reload is told", [&] { return gauge(port, "inboxd_config_last_reload_successful") == 0; });
-  CHECK(gauge(port,
-              "inboxd_log_lines_total{level=\"error\",kind=\"daemon: reload refused, the old configuration "
-              "stays\"}") >= 1);
-  const TempFolder folder;
-  write_file(folder / "metrics", get(port, "/metrics").body);
-  const auto checked =
-      run_to_end({.arguments = {"sh", "-c", "promtool check metrics <" + (folder / "metrics").string()}});
-  INFO(checked.out << checked.err);
-  CHECK(checked.status == ExitStatus{0, 0});
 }

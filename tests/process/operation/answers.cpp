@@ -3,8 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "process/support/stage.hpp"
-#include "support/environment.hpp"
+#include "process/support/admin.hpp"
 #include "support/http.hpp"
 #include "support/json_schema.hpp"
 #include "support/wait.hpp"
@@ -15,17 +14,14 @@ using nlohmann::json;
 
 namespace {
 
-const std::vector<std::string> change{"Authorization: Bearer correct-horse", "Content-Type: application/json"};
-
 /// An inbox with something of every kind: an event that is done, one that is dead, one whose bytes are no text, one in
 /// quarantine.
 class Scene final {
  public:
   Scene() {
-    stage_.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port_) + "', token: correct-horse";
     stage_.config.handlers[0].more = {"retry: {max_attempts: 2, base: 10ms}"};
     stage_.set("fail_type", "Bad");
-    daemon_ = stage_.start();
+    daemon_ = admin_.start();
     done = stage_.produce(1).front();
     purged = stage_.produce(1).front();
     dead = stage_.produce(1, "Bad").front();
@@ -37,7 +33,7 @@ class Scene final {
     database().wait_for("one is dead", "select count(*) from inbox.dead_letter", 1);
     database().wait_for("one is in quarantine", "select count(*) from inbox.quarantine", 1);
     database().wait_for("three are done", "select count(*) from inbox.deliveries where state = 'done'", 3);
-    document_ = json::parse(get(port_, "/openapi.json").body);
+    document_ = json::parse(get(admin_.port, "/openapi.json").body);
   }
 
   /// Asks, and tells what does not fit; `parameters` are a query or, for a change, a body.
@@ -46,7 +42,7 @@ class Scene final {
     const std::string path = "/v1/" + verb;
     const auto& methods = document_.at("paths").at(path);
     const bool reads = methods.contains("get");
-    const auto answer = reads ? get(port_, path + parameters) : post(port_, path, parameters, change);
+    const auto answer = reads ? get(admin_.port, path + parameters) : post(admin_.port, path, parameters, change);
     CAPTURE(answer.body);
     REQUIRE(answer.status == status);
     const json& responses = methods.at(reads ? "get" : "post").at("responses");
@@ -73,8 +69,8 @@ class Scene final {
   const std::string odd = "0193d2a0-0000-7000-8000-00000000000d";
 
  private:
-  const int port_ = free_port();
-  Stage stage_{1};
+  Admin admin_;
+  Stage& stage_ = admin_.stage;
   std::unique_ptr<Daemon> daemon_;
   json document_;
   std::set<std::string> shown_;
