@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "base/text.hpp"
 #include "event/headers.hpp"
 #include "plugin/bytes.hpp"
+#include "plugin/publish_spans.hpp"
 #include "trace/producer.hpp"
 
 namespace inboxd::plugin {
@@ -27,6 +29,13 @@ Verdict bad_verdict(const std::string& why) {
   return failed("bad-verdict", "the handler's verdict makes no sense: " + why);
 }
 
+std::string message_of(std::string_view text) {
+  const std::string message = base::shorten(text, INBOXD_MESSAGE_LIMIT);
+  return base::is_database_text(message) ? message : base::escape_controls(message);
+}
+
+}  // namespace
+
 std::string class_of(inboxd_bytes bytes) {
   std::string out{to_view(bytes).substr(0, INBOXD_ERROR_CLASS_LIMIT)};
   for (char& c : out) {
@@ -36,13 +45,6 @@ std::string class_of(inboxd_bytes bytes) {
   }
   return out;
 }
-
-std::string message_of(std::string_view text) {
-  const std::string message = base::shorten(text, INBOXD_MESSAGE_LIMIT);
-  return base::is_database_text(message) ? message : base::escape_controls(message);
-}
-
-}  // namespace
 
 Verdict verdict_of(const inboxd_verdict* said) {
   if (said == nullptr) return bad_verdict("it is NULL");
@@ -179,7 +181,8 @@ std::int64_t Call::deadline_ms_left(const inboxd_call* face) {
 }
 
 const void* Call::extension(inboxd_call* face, const char* name) {
-  static constexpr inboxd_trace trace_part{sizeof(inboxd_trace), 0, traceparent, tracestate};
+  static constexpr inboxd_trace trace_part{sizeof(inboxd_trace), 0,          traceparent, tracestate,
+                                           begin_publish,        end_publish};
   const std::string_view wanted{name == nullptr ? "" : name};
   if (wanted == INBOXD_TRACE) return &trace_part;
   return wanted == INBOXD_SQL && sql_of_call(face) != nullptr ? sql_call_part() : nullptr;
@@ -206,6 +209,30 @@ inboxd_bytes Call::tracestate(inboxd_call* face, std::size_t index) {
                           event.traceparent.substr(trace_at, trace_length) !=
                               texts.traceparent->substr(trace_at, trace_length);
   return is_another ? inboxd_bytes{nullptr, 0} : to_bytes(texts.tracestate);
+}
+
+// These two hold no delivery up and let nothing through the plugin's frames: for want of memory the span is missing.
+const inboxd_publish_span* Call::begin_publish(inboxd_call* face, std::size_t index, inboxd_bytes system,
+                                               inboxd_bytes destination) {
+  const Call& self = *static_cast<Face*>(face)->call;
+  if (index >= self.count() || self.delivered_[index].publishing == nullptr) return nullptr;
+  try {
+    return self.delivered_[index].publishing->begin(self.delivered_[index], to_view(system), to_view(destination));
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+void Call::end_publish(inboxd_call* face, const inboxd_publish_span* span, bool is_sent, inboxd_bytes error_class) {
+  const Call& self = *static_cast<Face*>(face)->call;
+  const auto traced = std::find_if(self.delivered_.begin(), self.delivered_.end(),
+                                   [](const Delivered& event) { return event.publishing != nullptr; });
+  if (traced == self.delivered_.end()) return;  // those that are share the call's
+  try {
+    const std::string failure = class_of(error_class);
+    traced->publishing->end(span, is_sent ? "" : failure.empty() ? "_OTHER" : failure);
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 }  // namespace inboxd::plugin

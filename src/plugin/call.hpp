@@ -49,6 +49,9 @@ class Call final {
   static const void* extension(inboxd_call* face, const char* name);
   static inboxd_bytes traceparent(inboxd_call* face, std::size_t index);
   static inboxd_bytes tracestate(inboxd_call* face, std::size_t index);
+  static const inboxd_publish_span* begin_publish(inboxd_call* face, std::size_t index, inboxd_bytes system,
+                                                  inboxd_bytes destination);
+  static void end_publish(inboxd_call* face, const inboxd_publish_span* span, bool is_sent, inboxd_bytes error_class);
 
   void fill(std::size_t index);
   void settle(std::size_t index, Verdict verdict);
@@ -73,5 +76,8 @@ class Call final {
 /// A plugin's verdict as the daemon takes it: nonsense becomes a retry of class `bad-verdict`, texts are cut to their
 /// limits and made fit for the database.
 Verdict verdict_of(const inboxd_verdict* said);
+
+/// An error class as a plugin gave it, cut to its limit; what has no place in one becomes `_`.
+std::string class_of(inboxd_bytes bytes);
 
 }  // namespace inboxd::plugin

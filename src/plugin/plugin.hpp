@@ -17,6 +17,8 @@
 
 namespace inboxd::plugin {
 
+class PublishSpans;
+
 /// An event as a handler gets it: with where it came from and which attempt this is (1 = first).
 struct Delivered {
   const event::Event* event = nullptr;
@@ -25,6 +27,7 @@ struct Delivered {
   std::int32_t attempt = 1;
   bool has_content = true;            ///< payload and headers are here, not left in the database
   std::string_view traceparent = {};  ///< of the daemon's own span of this attempt; empty: there is none
+  PublishSpans* publishing = nullptr;  ///< of the call, where that span is; null: there is none
 };
 
 /// What a handler said of one event. Where it said nothing or nonsense this room says it, as a retry of the error class

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "plugin/publish_spans.hpp"
 #include "trace/trail.hpp"
 
 namespace inboxd::plugin {
@@ -105,10 +106,8 @@ class TracedInstance final : public Instance {
                                   std::unique_ptr<Aftermath>& aftermath) {
     const std::vector<Marked> marked = mark(events);
     if (marked.empty()) return handle(events);
-    std::vector<Delivered> told{events.begin(), events.end()};
-    for (const Marked& one : marked) told[one.index].traceparent = one.traceparent;
     const auto begin = std::chrono::system_clock::now();
-    auto verdicts = handle(told);
+    auto verdicts = handle_told(events, marked, handle);
     const auto end = std::chrono::system_clock::now();
     auto spans = std::make_unique<Spans>(tracer_);
     for (const Marked& one : std::span{marked}.first(tracer_->room(marked.size()))) {
@@ -121,6 +120,17 @@ class TracedInstance final : public Instance {
     }
     aftermath = std::move(spans);
     return verdicts;
+  }
+
+  template <class Handle>
+  std::vector<Verdict> handle_told(std::span<const Delivered> events, std::span<const Marked> marked, Handle handle) {
+    PublishSpans publishing{*tracer_, handler_.name};
+    std::vector<Delivered> told{events.begin(), events.end()};
+    for (const Marked& one : marked) {
+      told[one.index].traceparent = one.traceparent;
+      told[one.index].publishing = &publishing;
+    }
+    return handle(told);
   }
 
   std::vector<Marked> mark(std::span<const Delivered> events) const {

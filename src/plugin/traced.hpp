@@ -14,8 +14,8 @@ struct TracedHandler {
 };
 
 /// The same instance with a span for each attempt of an event that is traced; what the handler asks of others can hang
-/// on it. What was undone with its transaction, and is no attempt, has the outcome `undone`. A call that was given up
-/// may end after the daemon: it keeps the tracer.
+/// on it, and what it publishes has spans under it. What was undone with its transaction, and is no attempt, has the
+/// outcome `undone`. A call that was given up may end after the daemon: it keeps the tracer.
 std::unique_ptr<Instance> traced(std::unique_ptr<Instance> instance, TracedHandler handler,
                                  std::shared_ptr<trace::Tracer> tracer);
 

@@ -12,6 +12,7 @@ namespace {
 
 using base::append_json_quoted;
 
+constexpr const char* kind_producer = "4";
 constexpr const char* kind_consumer = "5";
 /// A span takes about so much.
 constexpr std::size_t usual_size = 1'200;
@@ -77,9 +78,8 @@ class Attributes final {
 };
 
 /// The names are those of OpenTelemetry's conventions for messaging, where those have one.
-void add_attributes(std::string& out, const Span& span) {
+void add_record(Attributes& attributes, const Span& span) {
   const bool is_handle = span.step == Span::Step::handle;
-  Attributes attributes{out};
   attributes.text("messaging.system", "kafka");
   attributes.text("messaging.operation.name", is_handle ? "handle" : "ingest");
   attributes.text("messaging.operation.type", is_handle ? "process" : "receive");
@@ -88,8 +88,26 @@ void add_attributes(std::string& out, const Span& span) {
   attributes.number("messaging.kafka.offset", span.offset);
   attributes.text("messaging.message.id", span.event_id.text());
   attributes.text_if_any("messaging.consumer.group.name", span.group);
+}
+
+/// The message's own id and place are not known here: the event's id is that of what it was published for.
+void add_message(Attributes& attributes, const Span& span) {
+  attributes.text_if_any("messaging.system", span.system);
+  attributes.text("messaging.operation.name", "publish");
+  attributes.text("messaging.operation.type", "send");
+  attributes.text_if_any("messaging.destination.name", span.topic);
+  attributes.text("inboxd.event_id", span.event_id.text());
+}
+
+void add_attributes(std::string& out, const Span& span) {
+  Attributes attributes{out};
+  if (span.step == Span::Step::publish) {
+    add_message(attributes, span);
+  } else {
+    add_record(attributes, span);
+  }
   attributes.text_if_any("inboxd.event_type", span.event_type);
-  if (!is_handle) return;
+  if (span.step == Span::Step::ingest) return;
   attributes.text("inboxd.handler", span.handler);
   attributes.number("inboxd.attempt", span.attempt);
   attributes.text_if_any("inboxd.outcome", span.outcome);
@@ -112,7 +130,7 @@ void add(std::string& out, const Span& span) {
   }
   out.append(R"(,"name":)");
   append_json_quoted(out, name_of(span));
-  out.append(R"(,"kind":)").append(kind_consumer);
+  out.append(R"(,"kind":)").append(span.step == Span::Step::publish ? kind_producer : kind_consumer);
   out.append(R"(,"startTimeUnixNano":)");
   add_time(out, span.begin);
   out.append(R"(,"endTimeUnixNano":)");
@@ -128,6 +146,8 @@ void add(std::string& out, const Span& span) {
     out.append(R"(,"status":{"code":2,"message":)");
     append_json_quoted(out, *span.failure);
     out.append("}");
+  } else if (!span.error_type.empty()) {
+    out.append(R"(,"status":{"code":2})");
   }
   out.append("}");
 }
@@ -142,7 +162,15 @@ void add_resource(std::string& out, const Resource& resource) {
 }  // namespace
 
 std::string name_of(const Span& span) {
-  return span.step == Span::Step::handle ? "handle " + span.handler : "ingest " + span.topic;
+  switch (span.step) {
+    case Span::Step::ingest:
+      return "ingest " + span.topic;
+    case Span::Step::handle:
+      return "handle " + span.handler;
+    case Span::Step::publish:
+      return span.topic.empty() ? "publish" : "publish " + span.topic;
+  }
+  return "ingest " + span.topic;
 }
 
 std::string otlp_json(const Resource& resource, const std::vector<Span>& spans) {

@@ -15,7 +15,7 @@ namespace inboxd::trace {
 /// for the collector: what it is called and its attributes are put into words when it is sent.
 struct Span {
   using Time = std::chrono::system_clock::time_point;
-  enum class Step : std::uint8_t { ingest, handle };
+  enum class Step : std::uint8_t { ingest, handle, publish };
 
   TraceId trace{};
   SpanId id{};
@@ -27,14 +27,15 @@ struct Span {
 
   base::Uuid event_id;
   std::string event_type;  ///< empty: it has none
-  std::string topic;
+  std::string topic;       ///< of step `publish`: where to, which has no partition and offset that are known
   std::int32_t partition = 0;
   std::int64_t offset = 0;
   std::string group;  ///< of consumers; may be empty
 
-  std::string handler;                 ///< of step `handle`, as the following
+  std::string handler;                 ///< of steps `handle` and `publish`, as the following
   std::int32_t attempt = 0;            ///< 1 is the first
-  std::string_view outcome;            ///< a constant of this program; empty: not known
+  std::string system;                  ///< of step `publish`: what carries the message; may be empty
+  std::string_view outcome;            ///< of step `handle`: a constant of this program; empty: not known
   std::string error_type;              ///< empty: it did not fail
   std::optional<std::string> failure;  ///< why it failed, where it did
 };

@@ -53,6 +53,8 @@ class Tracer final {
 
   /// How many of so many spans there is room for now; the others count as dropped, and need not be made.
   std::size_t room(std::size_t wanted);
+  /// So many were not made for want of another's room.
+  void count_dropped(std::size_t spans) { counts_.dropped += spans; }
   void add(std::vector<Span> spans);
   const Counts& counts() const { return counts_; }
 

@@ -86,4 +86,18 @@ Span handle_span(const Trail& trail, const SpanId& id, const event::Event& event
   return out;
 }
 
+Span publish_span(const Context& attempt_span, const SpanId& id, const event::Event& event, std::string_view handler,
+                  std::int32_t attempt) {
+  Span out;
+  out.trace = attempt_span.trace;
+  out.parent = attempt_span.span;
+  out.id = id;
+  out.step = Span::Step::publish;
+  out.event_id = event.event_id;
+  out.event_type = event.event_type;
+  out.handler = handler;
+  out.attempt = attempt;
+  return out;
+}
+
 }  // namespace inboxd::trace

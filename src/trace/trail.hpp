@@ -32,4 +32,9 @@ Span ingest_span(const Trail& trail, const event::Event& event, const Origin& or
 Span handle_span(const Trail& trail, const SpanId& id, const event::Event& event, const Origin& origin,
                  std::string_view handler, std::int32_t attempt);
 
+/// The span, whose id is `id`, of what a handler publishes in the attempt whose span is `attempt_span`. Times and
+/// failure are the caller's.
+Span publish_span(const Context& attempt_span, const SpanId& id, const event::Event& event, std::string_view handler,
+                  std::int32_t attempt);
+
 }  // namespace inboxd::trace

@@ -1,5 +1,5 @@
 /* Cannot do without the trace context, and speaks C: says of each event that it is dead, with the context as the
- * reason. */
+ * reason; of what it publishes it has a span, or none. */
 #include <inboxd/trace.h>
 
 static int no_state;
@@ -19,6 +19,10 @@ static void handle(void* instance, inboxd_call* call, const inboxd_event* const*
   (void)events;
   if (trace == NULL || !INBOXD_HAS(trace, tracestate)) return;
   for (i = 0; i < count; ++i) {
+    if (INBOXD_HAS(trace, end_publish)) {
+      trace->end_publish(call, trace->begin_publish(call, i, inboxd_text("kafka"), inboxd_text("dead")), true,
+                         inboxd_text(NULL));
+    }
     inboxd_say(call, i, INBOXD_DEAD, INBOXD_POLICY_DELAY, inboxd_text("trace"), trace->traceparent(call, i));
   }
 }

@@ -19,6 +19,8 @@ TEST_CASE("an install has program, handlers, headers, units and documents in the
                                  "include/inboxd/handler.hpp",
                                  "include/inboxd/sql.h",
                                  "include/inboxd/sql.hpp",
+                                 "include/inboxd/trace.h",
+                                 "include/inboxd/trace.hpp",
                                  "lib/cmake/inboxd/inboxdConfig.cmake",
                                  "lib/systemd/system/inboxd.service",
                                  "lib/systemd/system/inboxd@.service",

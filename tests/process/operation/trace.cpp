@@ -6,6 +6,7 @@
 #include "process/support/stage.hpp"
 #include "support/collector.hpp"
 #include "support/http.hpp"
+#include "support/spans.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -17,29 +18,6 @@ const std::string producers_trace = "4bf92f3577b34da6a3ce929d0e0e4736";
 const std::string producers_span = "00f067aa0ba902b7";
 const std::string event_id = "0190a5c4-0000-4000-8000-0000000000ab";
 const std::string event_trace = "0190a5c40000400080000000000000ab";
-
-std::vector<json> spans_of(const Collector& collector) {
-  std::vector<json> out;
-  for (const auto& request : collector.requests()) {
-    const json document = json::parse(request.body);
-    for (const json& span : document.at("resourceSpans").at(0).at("scopeSpans").at(0).at("spans")) out.push_back(span);
-  }
-  return out;
-}
-
-std::vector<json> named(const std::vector<json>& spans, const std::string& name) {
-  std::vector<json> out;
-  std::copy_if(spans.begin(), spans.end(), std::back_inserter(out),
-               [&](const json& span) { return span.at("name") == name; });
-  return out;
-}
-
-std::string attribute(const json& span, const std::string& key) {
-  for (const json& one : span.at("attributes")) {
-    if (one.at("key") == key) return one.at("value").begin().value().get<std::string>();
-  }
-  return "";
-}
 
 void produce_traced(Stage& stage) {
   Message message = event_message(stage.topic, event_id);
@@ -124,6 +102,38 @@ TEST_CASE(
   CHECK(off.wait_done().is_perfect());
   CHECK(off.recording.all().at(0).traceparent == "00-" + producers_trace + "-" + producers_span + "-01");
   CHECK(spans_of(collector).size() == spans.size());
+}
+
+TEST_CASE("what a handler publishes has a span under that of its attempt, and is told its context to send along") {
+  const Collector collector;
+  Stage stage{1};
+  stage.config.sections["tracing"] = "endpoint: \"" + collector.endpoint() + "\"";
+  stage.config.handlers[0].more = {"retry: {base: 10ms}"};
+  stage.set("fail_first", "1");
+  stage.set("publishes", "receipts");
+  auto daemon = stage.start();
+  produce_traced(stage);
+  stage.note({event_id});
+  CHECK(stage.wait_done().is_perfect());
+  wait_until("the spans have arrived", [&] { return spans_of(collector).size() >= 5; });
+  CHECK(daemon->stop() == ExitStatus{0, 0});
+  const auto spans = spans_of(collector);
+  const auto published = named(spans, "publish receipts");
+  REQUIRE(published.size() == 2);
+  const auto attempts = named(spans, "handle recorder");
+  REQUIRE(attempts.size() == 2);
+  for (const json& attempt : attempts) {
+    const auto its = std::find_if(published.begin(), published.end(),
+                                  [&](const json& span) { return span.at("parentSpanId") == attempt.at("spanId"); });
+    REQUIRE(its != published.end());
+    const bool is_first = attribute(attempt, "inboxd.attempt") == "1";
+    CHECK(its->at("traceId") == event_trace);
+    CHECK(attribute(*its, "inboxd.attempt") == attribute(attempt, "inboxd.attempt"));
+    CHECK(attribute(*its, "error.type") == (is_first ? "test.away" : ""));
+    const std::string context = "00-" + event_trace + "-" + its->at("spanId").get<std::string>() + "-01";
+    const auto all = stage.recording.all();
+    CHECK(std::count_if(all.begin(), all.end(), [&](const auto& one) { return one.traceparent == context; }) == 1);
+  }
 }
 
 TEST_CASE("a collector that is away holds nothing up, and is told in log and metrics") {

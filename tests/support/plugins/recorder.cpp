@@ -29,13 +29,18 @@ class Recorder : public inboxd::Handler {
         dead_type_{settings.text("dead_type", "")},
         crash_type_{settings.text("crash_type", "")},
         takes_{settings.duration("takes", inboxd::Milliseconds{0})},
-        gate_{settings.text("gate", "")} {
+        gate_{settings.text("gate", "")},
+        publishes_{settings.text("publishes", "")} {
     if (file_ < 0) throw inboxd::SettingsError{"setting 'file' names a file that cannot be written"};
   }
   ~Recorder() override { close(file_); }
 
   inboxd::Outcome handle(inboxd::Call& call, const inboxd::Event& event) override {
-    note(event, call.traceparent(event).value_or("-"));
+    if (publishes_.empty()) {
+      note(event, call.traceparent(event).value_or("-"));
+    } else {
+      publish(call, event);
+    }
     if (!crash_type_.empty() && event.type() == crash_type_) std::abort();
     if (takes_.count() > 0) std::this_thread::sleep_for(takes_);
     while (!gate_.empty() && access(gate_.c_str(), F_OK) != 0) {  // held until the test makes the file
@@ -50,6 +55,17 @@ class Recorder : public inboxd::Handler {
   }
 
  private:
+  /// The recording stands for the queue: what is noted is what would have gone with the message.
+  void publish(inboxd::Call& call, const inboxd::Event& event) const {
+    inboxd::PublishSpan span = call.publish_span(event, "kafka", publishes_);
+    note(event, span.traceparent().value_or("-"));
+    if (event.attempt() <= fail_first_) {
+      span.failed("test.away");
+    } else {
+      span.sent();
+    }
+  }
+
   void note(const inboxd::Event& event, std::string_view traceparent) const {
     const std::string line = handler_ + " " + event.id() + " " + std::string{event.topic()} + " " +
                              std::to_string(event.partition()) + " " + std::to_string(event.offset()) + " " +
@@ -68,6 +84,7 @@ class Recorder : public inboxd::Handler {
   std::string crash_type_;
   inboxd::Milliseconds takes_;
   std::string gate_;
+  std::string publishes_;
 };
 
 }  // namespace

@@ -1,10 +1,15 @@
 #include "plugin/traced.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
 #include "event/headers.hpp"
 #include "plugin/call.hpp"
+#include "plugin/publish_spans.hpp"
+#include "support/collector.hpp"
+#include "support/spans.hpp"
+#include "support/wait.hpp"
 
 using namespace inboxd;
 using namespace inboxd::plugin;
@@ -83,6 +88,64 @@ class Writing final : public Instance {
   std::vector<const void*>& called_;
 };
 
+/// Publishes for the first event: one message is taken, one refused, one refused without a word why, one left; and for
+/// the second. With SQL, too.
+class Publishing final : public Instance {
+ public:
+  explicit Publishing(std::vector<std::string>& told) : told_{told} {}
+  std::vector<Verdict> handle(std::span<const Delivered> events, const Cancellation& cancellation,
+                              Clock::time_point deadline) override {
+    Call call{events, cancellation, deadline};
+    const auto* const part = static_cast<const inboxd_trace*>(call.face()->extension(call.face(), INBOXD_TRACE));
+    const auto begin = [&](std::size_t index, const char* destination) {
+      const inboxd_publish_span* const span =
+          part->begin_publish(call.face(), index, inboxd_text("kafka"), inboxd_text(destination));
+      told_.push_back(span == nullptr ? "none" : std::string{span->traceparent.data, span->traceparent.size});
+      return span;
+    };
+    const inboxd_publish_span* const taken = begin(0, "receipts");
+    const inboxd_publish_span* const refused = begin(0, "audit");
+    part->end_publish(call.face(), refused, false, inboxd_text("too large"));
+    part->end_publish(call.face(), taken, true, inboxd_text(nullptr));
+    const inboxd_publish_span* const unclear = begin(0, "unclear");
+    part->end_publish(call.face(), taken, false, inboxd_text("twice"));
+    part->end_publish(call.face(), nullptr, false, inboxd_text("nobody"));
+    const inboxd_publish_span stranger{};
+    part->end_publish(call.face(), &stranger, false, inboxd_text("nobody"));
+    part->end_publish(call.face(), unclear, false, inboxd_text(nullptr));
+    begin(0, "left");
+    begin(1, "untraced");
+    begin(events.size(), "beyond");
+    return std::vector<Verdict>(events.size());
+  }
+  std::vector<Verdict> handle_in(inbox::HandlerSql&, std::span<const Delivered> events,
+                                 const Cancellation& cancellation, Clock::time_point deadline,
+                                 std::unique_ptr<Aftermath>&) override {
+    return handle(events, cancellation, deadline);
+  }
+
+ private:
+  std::vector<std::string>& told_;
+};
+
+/// The spans that a tracer was given.
+struct Sent {
+  Sent(const config::Tracing& wanted, base::Logger& log) : settings{wanted} {
+    settings.endpoint = collector.endpoint();
+    trace::Tracer::Pace pace;
+    pace.gather = 10ms;
+    tracer = std::make_shared<trace::Tracer>(settings, base::random_uuid(), log, pace);
+    tracer->start();
+  }
+  std::vector<nlohmann::json> wait(std::size_t count) {
+    support::wait_until("the spans have arrived", [&] { return tracer->counts().exported >= count; });
+    return support::spans_of(collector);
+  }
+  support::Collector collector;
+  config::Tracing settings;
+  std::shared_ptr<trace::Tracer> tracer;
+};
+
 struct NoSql final : inbox::HandlerSql {
   std::unique_ptr<inbox::SqlResult> execute(const inbox::SqlStatement&) override { return nullptr; }
   std::int32_t savepoint() override { return 0; }
@@ -148,4 +211,76 @@ TEST_CASE("with them it is told the span of its attempt, for the events that are
   CHECK(fixture.states == std::vector<std::string>{"a=1", "a=1", "none"});
   instance->handle(fixture.delivered, fixture.cancellation, Clock::now() + 1h);
   CHECK(fixture.told[3] != fixture.told[0]);  // each attempt has a span of its own
+}
+
+TEST_CASE("each message that a handler publishes has a span under that of its attempt, with a context to go with it") {
+  Fixture fixture;
+  config::Tracing settings;
+  settings.sample = 1;
+  Sent sent{settings, fixture.log};
+  const auto instance = traced(std::make_unique<Publishing>(fixture.told), {"receipt", "billing"}, sent.tracer);
+  instance->handle(std::span{fixture.delivered}.first(2), fixture.cancellation, Clock::now() + 1h);
+  REQUIRE(fixture.told.size() == 6);
+  CHECK(fixture.told[4] == "none");  // the producer wrote that it is not traced
+  CHECK(fixture.told[5] == "none");  // the call has no such event
+  const auto spans = sent.wait(5);
+  CHECK(spans.size() == 5);
+  const auto attempt = support::named(spans, "handle receipt").at(0);
+  const auto check = [&](const std::string& name, const std::string& traceparent, const std::string& error) {
+    CAPTURE(name);
+    const auto span = support::named(spans, "publish " + name).at(0);
+    CHECK(traceparent ==
+          "00-" + span.at("traceId").get<std::string>() + "-" + span.at("spanId").get<std::string>() + "-01");
+    CHECK(span.at("traceId") == attempt.at("traceId"));
+    CHECK(span.at("parentSpanId") == attempt.at("spanId"));
+    CHECK(span.at("kind") == 4);
+    CHECK(std::stoll(span.at("endTimeUnixNano").get<std::string>()) <=
+          std::stoll(attempt.at("endTimeUnixNano").get<std::string>()));
+    CHECK(support::attribute(span, "messaging.system") == "kafka");
+    CHECK(support::attribute(span, "messaging.operation.type") == "send");
+    CHECK(support::attribute(span, "messaging.destination.name") == name);
+    CHECK(support::attribute(span, "inboxd.event_id") == fixture.events[0].event_id.text());
+    CHECK(support::attribute(span, "error.type") == error);
+    CHECK(span.contains("status") == !error.empty());
+  };
+  check("receipts", fixture.told[0], "");
+  check("audit", fixture.told[1], "too_large");
+  check("unclear", fixture.told[2], "_OTHER");
+  check("left", fixture.told[3], "abandoned");
+}
+
+TEST_CASE("what was published keeps its span where the call's transaction is undone") {
+  Fixture fixture;
+  config::Tracing settings;
+  settings.sample = 1;
+  Sent sent{settings, fixture.log};
+  const auto instance = traced(std::make_unique<Publishing>(fixture.told), {"receipt", "billing"}, sent.tracer);
+  NoSql sql;
+  std::unique_ptr<Aftermath> aftermath;
+  instance->handle_in(sql, std::span{fixture.delivered}.first(1), fixture.cancellation, Clock::now() + 1h, aftermath);
+  CHECK(support::named(sent.wait(4), "publish receipts").size() == 1);  // before the transaction has ended
+  aftermath.reset();
+  const auto spans = sent.wait(5);
+  CHECK(support::attribute(support::named(spans, "handle receipt").at(0), "inboxd.outcome") == "undone");
+  CHECK(support::attribute(support::named(spans, "publish receipts").at(0), "error.type").empty());
+}
+
+TEST_CASE("of publishing a call has so many spans and no more, whatever the handler calls it") {
+  Fixture fixture;
+  Sent sent{{}, fixture.log};
+  Delivered event = fixture.delivered[0];
+  event.traceparent = sampled;
+  const std::string handler = "receipt";
+  const std::string hostile = "\xFF\"}]" + std::string(1'000, 'x');
+  {
+    PublishSpans spans{*sent.tracer, handler};
+    for (int i = 0; i < INBOXD_PUBLISH_SPANS; ++i) CHECK(spans.begin(event, "", i == 0 ? hostile : "") != nullptr);
+    CHECK(spans.begin(event, "kafka", "receipts") == nullptr);
+    CHECK(sent.tracer->counts().dropped == 1);
+  }
+  const auto spans = sent.wait(INBOXD_PUBLISH_SPANS);
+  REQUIRE(spans.size() == INBOXD_PUBLISH_SPANS);
+  CHECK(spans[0].at("name") == "publish \xEF\xBF\xBD\"}]" + std::string(251, 'x'));
+  CHECK(spans[1].at("name") == "publish");
+  CHECK(support::attribute(spans[1], "messaging.system").empty());
 }

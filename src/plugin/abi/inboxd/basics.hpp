@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What both parts of the C++ veneer stand on. Include <inboxd/handler.hpp>.
+// What all parts of the C++ veneer stand on. Include <inboxd/handler.hpp>.
 #pragma once
 
 #include <inboxd/handler.h>

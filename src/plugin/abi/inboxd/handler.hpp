@@ -26,7 +26,7 @@
 #include <inboxd/basics.hpp>
 #include <inboxd/handler.h>
 #include <inboxd/sql.hpp>
-#include <inboxd/trace.h>
+#include <inboxd/trace.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -362,6 +362,11 @@ class Call {
   MaybeText tracestate(const Event& event) {
     const inboxd_trace* const part = trace();
     return part == nullptr ? std::nullopt : detail::maybe(part->tracestate(call_, event.index()));
+  }
+  // The span of a message that is published because of the event: through what (`kafka`, `rabbitmq`) and where to, a
+  // topic or queue.
+  PublishSpan publish_span(const Event& event, std::string_view system, std::string_view destination) {
+    return PublishSpan{call_, trace(), event.index(), system, destination};
   }
 
   // The call's part of a named extension, or null where this daemon does not have it.

@@ -14,6 +14,8 @@ struct Everything : inboxd::Handler {
     for (const inboxd::Event event : events) {
       if (event.header(text) == "no") call.settle(event, inboxd::dead("no"));
       if (call.traceparent(event) && !call.tracestate(event)) call.settle(event, inboxd::dead("no state"));
+      inboxd::PublishSpan span = call.publish_span(event, "kafka", "receipts");
+      if (span.traceparent()) span.sent();
       if (event.attempt() > number) call.settle(event, inboxd::retry(wait, "later"));
     }
     call.settle_rest(flag ? inboxd::done() : inboxd::retry("again", "flag.off"));

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Spans of what a handler publishes, on top of <inboxd/trace.h>. Include <inboxd/handler.hpp>.
+#pragma once
+
+#include <inboxd/basics.hpp>
+#include <inboxd/trace.h>
+
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+namespace inboxd {
+
+// The span of one message that a handler publishes, on the thread of the call and not beyond it. Destroyed without a
+// word, as by an exception, it ends as `abandoned`. It does nothing where the event is not traced by the daemon.
+//
+//     inboxd::PublishSpan span = call.publish_span(event, "kafka", "receipts");
+//     send(message, span.traceparent());
+//     span.sent();
+class [[nodiscard]] PublishSpan {
+ public:
+  // `part` is the call's, or null where the daemon has none.
+  PublishSpan(inboxd_call* call, const inboxd_trace* part, std::size_t index, std::string_view system,
+              std::string_view destination)
+      : call_{call}, part_{part} {
+    if (part == nullptr) return;
+    if (INBOXD_HAS(part, end_publish)) {
+      span_ = part->begin_publish(call, index, detail::bytes(system), detail::bytes(destination));
+    }
+    traceparent_ = detail::maybe(span_ == nullptr ? part->traceparent(call, index) : span_->traceparent);
+  }
+  PublishSpan(PublishSpan&& other) noexcept
+      : call_{other.call_},
+        part_{other.part_},
+        span_{std::exchange(other.span_, nullptr)},
+        traceparent_{other.traceparent_} {}
+  PublishSpan& operator=(PublishSpan&&) = delete;
+  ~PublishSpan() { end(false, "abandoned"); }
+
+  // To go with the message: the span's own or, where there is none, that of the event; nothing where that has none.
+  // Good until `handle` returns.
+  MaybeText traceparent() const { return traceparent_; }
+  // Whoever carries the message has taken it.
+  void sent() { end(true, {}); }
+  // It has not, or that is not known: short and dotted, as in a verdict.
+  void failed(std::string_view error_class) { end(false, error_class); }
+
+ private:
+  void end(bool is_sent, std::string_view error_class) {
+    if (span_ != nullptr) part_->end_publish(call_, span_, is_sent, detail::bytes(error_class));
+    span_ = nullptr;
+  }
+
+  inboxd_call* call_;
+  const inboxd_trace* part_;
+  const inboxd_publish_span* span_ = nullptr;
+  MaybeText traceparent_;
+};
+
+}  // namespace inboxd

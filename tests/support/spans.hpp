@@ -1,0 +1,16 @@
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "support/collector.hpp"
+
+namespace inboxd::support {
+
+/// All spans that a collector has so far, as OTLP says them in JSON.
+std::vector<nlohmann::json> spans_of(const Collector& collector);
+std::vector<nlohmann::json> named(const std::vector<nlohmann::json>& spans, const std::string& name);
+/// The value of a span's attribute, numbers as their text; empty: it has none.
+std::string attribute(const nlohmann::json& span, const std::string& key);
+
+}  // namespace inboxd::support
