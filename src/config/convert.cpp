@@ -191,7 +191,11 @@ std::optional<Value> convert_properties(const Node& node, const std::string& key
       reading.problem(entry.value.place, entry_key,
                       "a property has one plain value, and its name is written with dots: security.protocol: ssl");
     }
-    if (text) out.emplace(entry.key, std::move(*text));
+    if (!text) continue;
+    if (const auto refusal = refusal_of_kafka_value(entry.key, *text)) {
+      reading.problem(entry.value.place, entry_key, *refusal);
+    }
+    out.emplace(entry.key, std::move(*text));
   }
   return Value{std::move(out)};
 }

@@ -1,5 +1,6 @@
 #include "config/kafka_properties.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -51,6 +52,8 @@ constexpr std::array refused{
     Refused{"allow.auto.create.topics", "it belongs to the daemon, which never makes a topic by asking for it"},
     Refused{"enabled_events", "it belongs to the daemon, which decides what it hears from librdkafka"},
     Refused{"log.queue", "it belongs to the daemon, which decides what it hears from librdkafka"},
+    Refused{"queued.max.messages.kbytes", "it belongs to the daemon; use ingest.queued_bytes"},
+    Refused{"queued.min.messages", "it belongs to the daemon; use ingest.queued_events"},
     Refused{"internal.termination.signal", "it belongs to the daemon: signals are its operators' verbs"},
     Refused{"opaque", needs_program},
     Refused{"default_topic_conf", needs_program},
@@ -73,6 +76,17 @@ std::optional<std::string> refusal_of_kafka_property(std::string_view name) {
   if (lower.starts_with("test.")) return sentence(is_test_hook);
   if (lower.ends_with("_cb")) return sentence(needs_program);
   return std::nullopt;
+}
+
+std::optional<std::string> refusal_of_kafka_value(std::string_view name, std::string_view value) {
+  const std::string lower = base::lower(name);
+  if (lower != "sasl.kerberos.principal" && lower != "sasl.kerberos.keytab") return std::nullopt;
+  const bool is_plain = std::all_of(value.begin(), value.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view{"/_.@:-"}.find(c) != std::string_view::npos;
+  });
+  if (is_plain) return std::nullopt;
+  return "librdkafka puts it into a command of the shell (kinit): letters, digits and / _ . @ : - alone are taken";
 }
 
 }  // namespace inboxd::config

@@ -9,4 +9,7 @@ namespace inboxd::config {
 /// there is one; nullopt where it may. Whether librdkafka knows the property at all is found out by `check`.
 std::optional<std::string> refusal_of_kafka_property(std::string_view name);
 
+/// Why a property that may be set may not have this value: librdkafka puts some into a command of the shell.
+std::optional<std::string> refusal_of_kafka_value(std::string_view name, std::string_view value);
+
 }  // namespace inboxd::config

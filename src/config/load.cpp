@@ -62,6 +62,8 @@ class Loader final {
     });
     require_rows(table_.settings, "");
     move_password(settings);
+    auto& beyond = settings.database.connecting_beyond_deadline;
+    beyond = std::min(beyond, settings.liveness_grace * 3 / 4);
     check_together(settings, reading_);
     return settings;
   }

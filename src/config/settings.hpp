@@ -37,6 +37,8 @@ struct Database {
   std::string handler_role;                    ///< that handlers' SQL runs under; empty: the daemon's own
   std::string handler_search_path;             ///< empty: the role's or the database's own
   milliseconds deadline{30'000};
+  /// How much longer connecting may take in all; follows from liveness.grace, so that it is no loop that stands still.
+  milliseconds connecting_beyond_deadline{45'000};
   std::size_t result_bytes = 64 << 20;
   bool operator==(const Database&) const = default;
 };
@@ -85,6 +87,7 @@ struct Ingest {
   int batch_events = 1000;
   std::size_t batch_bytes = 8 << 20;
   std::size_t queued_bytes = 48 << 20;
+  int queued_events = 200'000;
   milliseconds batch_wait{0};
   int run_events = 1000;
   bool operator==(const Ingest&) const = default;

@@ -234,8 +234,12 @@ void add_flow(std::vector<Row<Settings>>& rows) {
          &Ingest::batch_bytes);
   ingest(size("ingest.queued_bytes", mebibyte, gibibyte,
               "The most bytes of fetched records that the Kafka client holds, shared out to the connections; each may "
-              "hold 1MiB, and overshoots by one fetch."),
+              "hold 1MiB, and overshoots by one fetch. Payloads count, keys and headers do not."),
          &Ingest::queued_bytes);
+  ingest(number("ingest.queued_events", 100, 10'000'000,
+                "The most fetched records that the Kafka client holds, shared out to the connections; each overshoots "
+                "by one fetch. Lower it where keys and headers are large."),
+         &Ingest::queued_events);
   ingest(duration("ingest.batch_wait", 0, 10 * second,
                   "How long a batch waits for more; at 0ms what arrived during the last commit is the next batch."),
          &Ingest::batch_wait);

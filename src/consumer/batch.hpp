@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/arena.hpp"
+#include "consumer/beginning.hpp"
 #include "consumer/counts.hpp"
 #include "consumer/letters.hpp"
 #include "envelope/decode.hpp"
@@ -30,6 +31,7 @@ struct Shard {
   /// It was not readable, and is read again: the reason stays until a record, or the end, was read.
   std::optional<std::string> standing_reason;
   bool proven = false;  ///< something was read since the position was looked up
+  Beginning beginning = {};
 };
 
 /// What of a batch belongs to one shard.

@@ -1,5 +1,7 @@
 #include "consumer/consumer.hpp"
 
+#include <algorithm>
+
 #include "kafka/properties.hpp"
 
 namespace inboxd::consumer {
@@ -47,7 +49,8 @@ std::optional<base::Problem> Consumer::start() {
   if (auto problem = make_asker()) return problem;
   const auto connections = static_cast<std::size_t>(settings_.ingest.connections);
   auto conf = kafka::make_conf({settings_.kafka.brokers, settings_.kafka.group, settings_.kafka.instance_id,
-                                settings_.kafka.properties, settings_.ingest.queued_bytes / connections});
+                                settings_.kafka.properties, settings_.ingest.queued_bytes / connections,
+                                std::max(settings_.ingest.queued_events / settings_.ingest.connections, 1)});
   if (!conf) return conf.problem();
   poller_.prepare(conf.value().get());
   auto client = kafka::make_consumer(std::move(conf).value());

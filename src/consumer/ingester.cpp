@@ -5,6 +5,7 @@
 
 #include "consumer/first_positions.hpp"
 #include "consumer/ingest_spans.hpp"
+#include "consumer/partition_errors.hpp"
 #include "inbox/database_error.hpp"
 #include "kafka/lookup.hpp"
 
@@ -20,25 +21,6 @@ constexpr std::size_t portion = 500;
 constexpr int most_corrupt_reads = 2;
 constexpr int most_chores_pending = 2;
 constexpr std::chrono::seconds start_entries_again_after{1};
-
-bool is_about_position(rd_kafka_resp_err_t code) {
-  return code == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET || code == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE ||
-         code == RD_KAFKA_RESP_ERR__LOG_TRUNCATION;
-}
-
-bool is_corruption(rd_kafka_resp_err_t code) {
-  return code == RD_KAFKA_RESP_ERR__BAD_MSG || code == RD_KAFKA_RESP_ERR__BAD_COMPRESSION ||
-         code == RD_KAFKA_RESP_ERR_INVALID_MSG || code == RD_KAFKA_RESP_ERR__INCONSISTENT;
-}
-
-/// Errors that the client library gets over by itself.
-bool is_passing(rd_kafka_resp_err_t code) {
-  return code == RD_KAFKA_RESP_ERR__TRANSPORT || code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN ||
-         code == RD_KAFKA_RESP_ERR__TIMED_OUT || code == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE ||
-         code == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION || code == RD_KAFKA_RESP_ERR_FENCED_LEADER_EPOCH ||
-         code == RD_KAFKA_RESP_ERR_UNKNOWN_LEADER_EPOCH || code == RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT ||
-         code == RD_KAFKA_RESP_ERR_REPLICA_NOT_AVAILABLE;
-}
 
 }  // namespace
 
@@ -166,6 +148,7 @@ void Ingester::answer(const LookUp& letter) {
       shard.position = ready->position;
       shard.standing_reason = ready->position.halted_reason;
       shard.proven = false;
+      shard.beginning.looked_up();
       shard.rules = {*ready->topic, context_.settings.kafka.name_space, ready->position.log_id};
       shard.place = std::make_shared<const inbox::Place>(inbox::Place{partition.topic, partition.partition});
       shard.reading = true;
@@ -268,6 +251,7 @@ void Ingester::add(Batch& batch, kafka::Message message) {
   }
   if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
     // The end of the partition: what lies between the last record and here are control records or aborted ones.
+    if (!is_believed(*shard, message->offset)) return;
     if (message->offset > shard->position.next_offset) {
       Part& part = part_for(batch, *shard);
       part.next_offset = std::max(part.next_offset, message->offset);
@@ -280,7 +264,7 @@ void Ingester::add(Batch& batch, kafka::Message message) {
     batch.errors.push_back({shard, message->err, rd_kafka_message_errstr(message.get())});
     return;
   }
-  if (message->offset < shard->position.next_offset) return;
+  if (message->offset < shard->position.next_offset || !is_believed(*shard, message->offset)) return;
   Part& part = part_for(batch, *shard);
   if (message->offset < part.next_offset) return;
   part.next_offset = message->offset + 1;
@@ -288,6 +272,17 @@ void Ingester::add(Batch& batch, kafka::Message message) {
   part.messages.push_back(message.get());
   batch.bytes += size_of(*message);
   batch.messages.push_back(std::move(message));
+}
+
+bool Ingester::is_believed(Shard& shard, std::int64_t offset) {
+  if (shard.beginning.is_believed(shard.position.next_offset, offset)) return true;
+  context_.log.debug("consumer: what comes first is not at the position; looking it up again",
+                     {{"topic", shard.assignment.partition.topic},
+                      {"partition", shard.assignment.partition.partition},
+                      {"position", shard.position.next_offset},
+                      {"offset", offset}});
+  out_of_step(shard);
+  return false;
 }
 
 Part& Ingester::part_for(Batch& batch, Shard& shard) {
@@ -486,7 +481,7 @@ void Ingester::halt(Shard& shard, const Break& broken) {
                       {"look", "inboxd shards list"}});
   try {
     const auto how = shard.standing_reason && !is_known ? inbox::Halt::replace : inbox::Halt::keep_first;
-    inbox::halt_shard(connection_, shard.position.shard_id, broken.reason, broken.gap, how);
+    inbox::halt_shard(connection_, shard.position, broken.reason, broken.gap, how);
   } catch (...) {
     // It is found again: the partition is asked for again, read, and refused by the broker as now.
     context_.log.warn("consumer: the reason could not be recorded",

@@ -104,6 +104,7 @@ class Ingester final {
   void end_standing();
   void check_positions(std::uint64_t revocations);
   void out_of_step(Shard& shard);
+  bool is_believed(Shard& shard, std::int64_t offset);
   void handle(const PartitionError& error);
   void halt(Shard& shard, const Break& broken);
 

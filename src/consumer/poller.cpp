@@ -352,6 +352,9 @@ void Poller::commit_and_wait(int wait_ms) {
   const auto error = rd_kafka_commit_queue(client_, nullptr, queue.get(), nullptr, nullptr);
   if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return;
   const std::unique_ptr<rd_kafka_event_t, kafka::Destroy> done{rd_kafka_queue_poll(queue.get(), wait_ms)};
+  if (done == nullptr) return;
+  rd_kafka_topic_partition_list_t* const offsets = rd_kafka_event_topic_partition_list(done.get());
+  on_commit(client_, rd_kafka_event_error(done.get()), offsets, this);
 }
 
 void Poller::on_commit(rd_kafka_t*, rd_kafka_resp_err_t error, rd_kafka_topic_partition_list_t* offsets, void* self) {
@@ -363,7 +366,7 @@ void Poller::on_commit(rd_kafka_t*, rd_kafka_resp_err_t error, rd_kafka_topic_pa
     return;
   }
   poller->board_.admitted();
-  for (int i = 0; i < offsets->cnt; ++i) {
+  for (int i = 0; offsets != nullptr && i < offsets->cnt; ++i) {
     if (offsets->elems[i].err == RD_KAFKA_RESP_ERR_NO_ERROR) continue;
     poller->complain("consumer: an offset was not committed; tried again", rd_kafka_err2str(offsets->elems[i].err));
   }

@@ -100,12 +100,16 @@ Store::Stored Store::store(Batch& batch, const std::function<bool()>& give_up) {
       }
       release(plan);
       routing_.version = 0;
+      if (give_up()) return {true, {}};
       continue;
     } catch (...) {
       release(plan);
       const auto failure = inbox::describe_any(std::current_exception());
       if (failure.fault == inbox::Fault::in_doubt) doubt.note(plan);
-      if (recover(batch, failure)) continue;
+      if (recover(batch, failure)) {
+        if (give_up()) return {true, {}};
+        continue;
+      }
     }
     counts_.repeats += 1;
     if (!wait(backoff, give_up)) return {true, {}};

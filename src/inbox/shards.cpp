@@ -74,7 +74,7 @@ int write_first_positions(Connection& connection, const std::vector<FirstPositio
   return static_cast<int>(connection.access().run(statements::write_first_positions, parameters).affected_rows());
 }
 
-void halt_shard(Connection& connection, std::int32_t shard_id, const std::string& reason,
+void halt_shard(Connection& connection, const ShardPosition& at, const std::string& reason,
                 std::optional<event::OffsetRange> gap, Halt how) {
   std::optional<std::int64_t> from, to;
   if (gap) {
@@ -82,15 +82,16 @@ void halt_shard(Connection& connection, std::int32_t shard_id, const std::string
     to = gap->end;
   }
   const std::optional<std::string> new_incarnation;
-  connection.access().run(statements::halt_shard,
-                          pqxx::params{shard_id, reason, from, to, how == Halt::replace, new_incarnation});
+  connection.access().run(statements::halt_shard, pqxx::params{at.shard_id, reason, from, to, how == Halt::replace,
+                                                               new_incarnation, at.epoch, at.next_offset});
 }
 
 void halt_recreated(Connection& connection, std::int32_t shard_id, const std::string& reason,
                     const std::string& new_incarnation) {
-  const std::optional<std::int64_t> no_gap;
+  const std::optional<std::int64_t> no_gap, any_offset;
+  const std::optional<std::int32_t> any_epoch;
   connection.access().run(statements::halt_shard,
-                          pqxx::params{shard_id, reason, no_gap, no_gap, true, new_incarnation});
+                          pqxx::params{shard_id, reason, no_gap, no_gap, true, new_incarnation, any_epoch, any_offset});
 }
 
 bool resume_shard(Connection& connection, std::int32_t shard_id, const std::string& reason) {

@@ -74,8 +74,9 @@ int write_first_positions(Connection& connection, const std::vector<FirstPositio
 /// Whether the reason that a shard is halted for already stays.
 enum class Halt { keep_first, replace };
 
-/// Halts a shard with a reason; `gap` is what is lost in Kafka, for `shards accept-gap`.
-void halt_shard(Connection& connection, std::int32_t shard_id, const std::string& reason,
+/// Halts a shard with a reason that was met at that position, unless it has another one by now: somebody else reads it.
+/// `gap` is what is lost in Kafka, for `shards accept-gap`.
+void halt_shard(Connection& connection, const ShardPosition& at, const std::string& reason,
                 std::optional<event::OffsetRange> gap, Halt how = Halt::keep_first);
 
 /// Halts a shard whose topic was created again, whatever it was halted for before: the reader of the old log went out

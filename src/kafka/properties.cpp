@@ -76,6 +76,10 @@ base::Result<Conf> make_conf(const ClientSettings& settings) {
     const auto kilobytes = std::to_string(std::max<std::size_t>(settings.queued_bytes / 1024, 1024));
     if (!set(conf, "queued.max.messages.kbytes", kilobytes, problem)) return base::Problem{problem};
   }
+  if (settings.queued_events > 0) {
+    const auto events = std::to_string(settings.queued_events);
+    if (!set(conf, "queued.min.messages", events, problem)) return base::Problem{problem};
+  }
   for (const auto& [name, value] : settings.properties) {
     if (!set(conf, name.c_str(), value, problem)) return base::Problem{problem};
   }

@@ -15,6 +15,7 @@ struct ClientSettings {
   std::string instance_id;
   std::map<std::string, std::string> properties;
   std::size_t queued_bytes = 0;                ///< the most bytes of fetched messages one queue holds; 0: the library's
+  int queued_events = 0;                       ///< the most of them; 0: the library's
 };
 
 /// The library's configuration: the user's properties first, then what the daemon relies on (manual store and commit,

@@ -126,9 +126,9 @@ TEST_CASE("a halted shard keeps its first reason, and one with a gap waits for a
   Inbox inbox;
   const auto passing = inbox.add_shard("orders", 0);
   const auto lost = inbox.add_shard("orders", 1);
-  inbox::halt_shard(inbox.connection(), passing, "not authorised", std::nullopt);
-  inbox::halt_shard(inbox.connection(), passing, "something later", std::nullopt);
-  inbox::halt_shard(inbox.connection(), lost, "records are gone", event::OffsetRange{5, 9});
+  inbox.halt(passing, "not authorised", std::nullopt);
+  inbox.halt(passing, "something later", std::nullopt);
+  inbox.halt(lost, "records are gone", event::OffsetRange{5, 9});
 
   CHECK(inbox::find_position(inbox.connection(), "orders", 0)->halted_reason == "not authorised");
   CHECK(inbox.database().text("select gap from inbox.shard where partition = 1") == "[5,9)");
@@ -138,6 +138,19 @@ TEST_CASE("a halted shard keeps its first reason, and one with a gap waits for a
   inbox::resume_shard(inbox.connection(), lost, "records are gone");
   CHECK_FALSE(inbox::find_position(inbox.connection(), "orders", 0)->halted_reason.has_value());
   CHECK(inbox::find_position(inbox.connection(), "orders", 1)->halted_reason == "records are gone");
+}
+
+TEST_CASE("who met a cause to halt at a position that others have left behind halts nothing") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  const auto before = *inbox::find_position(inbox.connection(), "orders", 0);
+  Batch batch{inbox};
+  batch.at(shard, 0).events(3).store(inbox.connection());  // by another instance, to which the partition went
+  inbox::halt_shard(inbox.connection(), before, "records are gone", event::OffsetRange{0, 9}, inbox::Halt::replace);
+  CHECK_FALSE(inbox::find_position(inbox.connection(), "orders", 0)->halted_reason.has_value());
+  const auto now = *inbox::find_position(inbox.connection(), "orders", 0);
+  inbox::halt_shard(inbox.connection(), now, "records are gone", event::OffsetRange{3, 9});
+  CHECK(inbox::find_position(inbox.connection(), "orders", 0)->has_gap);
 }
 
 TEST_CASE("the first start of a topic is one moment: who comes second writes none of its positions") {

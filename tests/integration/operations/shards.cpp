@@ -17,7 +17,7 @@ const std::map<std::string, std::vector<std::string>> orders_0{{"topic", {"order
 TEST_CASE("an accepted gap lets the partition go on behind it, and stays on record") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders", 0, 10);
-  inbox::halt_shard(inbox.connection(), shard, "records 10 to 40 are gone", event::OffsetRange{10, 40});
+  inbox.halt(shard, "records 10 to 40 are gone", event::OffsetRange{10, 40});
   Desk desk{inbox};
   auto dry = orders_0;
   dry["dry-run"] = {"true"};
@@ -39,7 +39,7 @@ TEST_CASE("an accepted gap lets the partition go on behind it, and stays on reco
 TEST_CASE("after an accepted gap an instance that stood at the old position stores nothing") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders", 0, 10);
-  inbox::halt_shard(inbox.connection(), shard, "gone", event::OffsetRange{10, 40});
+  inbox.halt(shard, "gone", event::OffsetRange{10, 40});
   Desk{inbox}.ask("shards accept-gap", orders_0);
   Batch old{inbox};
   CHECK(old.at(shard, 10).events(1).store(inbox.connection()).mismatched == std::vector<std::int32_t>{shard});
@@ -57,7 +57,7 @@ TEST_CASE("behind an accepted truncation the same offsets hold other records, an
   before.at(old_shard, 0).events(9).reject("no_id").owe(handler);
   before.store(inbox.connection());
   const auto first = inbox::find_position(inbox.connection(), "orders", 0);
-  inbox::halt_shard(inbox.connection(), old_shard, "the log ends at 4", event::OffsetRange{4, 10});
+  inbox.halt(old_shard, "the log ends at 4", event::OffsetRange{4, 10});
   Desk desk{inbox};
   auto dry = orders_0;
   dry["dry-run"] = {"true"};
@@ -94,7 +94,7 @@ TEST_CASE("behind an accepted truncation the same offsets hold other records, an
   CHECK(inbox.outstanding() == 0);
 
   // Once more, and the topic is made again after that.
-  inbox::halt_shard(inbox.connection(), after->shard_id, "the log ends at 7", event::OffsetRange{7, 10});
+  inbox.halt(after->shard_id, "the log ends at 7", event::OffsetRange{7, 10});
   CHECK(desk.ask("shards accept-gap", orders_0).code == ExitCode::done);
   const auto third = inbox::find_position(inbox.connection(), "orders", 0);
   CHECK(third->next_offset == 7);
@@ -122,7 +122,7 @@ TEST_CASE("offsets that an old truncation has doubled are counted once in a run,
 TEST_CASE("a position that is behind the gap already stays where it is") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders", 0, 50);
-  inbox::halt_shard(inbox.connection(), shard, "gone", event::OffsetRange{10, 40});
+  inbox.halt(shard, "gone", event::OffsetRange{10, 40});
   CHECK(Desk{inbox}.ask("shards accept-gap", orders_0).document.at("accepted").at(0).at("position") == 50);
   CHECK(inbox.position("orders") == 50);
 }
@@ -134,7 +134,7 @@ TEST_CASE("where no gap waits there is nothing to accept, and the answer says wh
   auto answer = desk.ask("shards accept-gap", orders_0);
   CHECK(answer.code == ExitCode::no);
   CHECK(answer.message == "shards accept-gap: the partition waits for no gap: it is not halted");
-  inbox::halt_shard(inbox.connection(), shard, "CRC", std::nullopt);
+  inbox.halt(shard, "CRC", std::nullopt);
   answer = desk.ask("shards accept-gap", orders_0);
   CHECK(answer.message == "shards accept-gap: the partition waits for no gap: it is halted for another reason: CRC");
   answer = desk.ask("shards accept-gap", {{"topic", {"nothing"}}, {"partition", {"0"}}});
@@ -145,7 +145,7 @@ TEST_CASE("where no gap waits there is nothing to accept, and the answer says wh
 TEST_CASE("what is accepted is of one topic: its name is no prefix of others") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders", 0, 10);
-  inbox::halt_shard(inbox.connection(), shard, "records 10 to 40 are gone", event::OffsetRange{10, 40});
+  inbox.halt(shard, "records 10 to 40 are gone", event::OffsetRange{10, 40});
   inbox::halt_recreated(inbox.connection(), inbox.add_shard("ordinary"), "created again", "9oSX==");
   Desk desk{inbox};
   for (const auto* const dry_run : {"true", "false"}) {
@@ -198,7 +198,7 @@ TEST_CASE("when a topic's new incarnation is accepted an instance that still rea
 TEST_CASE("what a halted partition waits for is not read from the words of its reason") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders", 0, 10);
-  inbox::halt_shard(inbox.connection(), shard, "the broker said: new id 9oSX==", std::nullopt);
+  inbox.halt(shard, "the broker said: new id 9oSX==", std::nullopt);
   CHECK_FALSE(inbox::find_position(inbox.connection(), "orders", 0)->needs_operator());
   Desk desk{inbox};
   CHECK(desk.ask("shards accept-incarnation", {{"topic", {"orders"}}}).code == ExitCode::no);
@@ -212,7 +212,7 @@ TEST_CASE("what a halted partition waits for is not read from the words of its r
 TEST_CASE("a list can be of one topic, or of what is halted") {
   Inbox inbox;
   inbox.add_shard("orders");
-  inbox::halt_shard(inbox.connection(), inbox.add_shard("payments"), "CRC", std::nullopt);
+  inbox.halt(inbox.add_shard("payments"), "CRC", std::nullopt);
   Desk desk{inbox};
   CHECK(desk.ask("shards list").document.at("shards").size() == 2);
   CHECK(desk.ask("shards list", {{"topic", {"ord*"}}}).document.at("shards").at(0).at("topic") == "orders");

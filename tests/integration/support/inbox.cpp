@@ -65,6 +65,15 @@ std::int64_t Inbox::position(const std::string& topic, int partition) {
   return inbox::find_position(*connection_, topic, partition)->next_offset;
 }
 
+void Inbox::halt(std::int32_t shard_id, const std::string& reason, std::optional<event::OffsetRange> gap) {
+  const auto place = inbox::read_positions(*connection_, {shard_id})->at(0);
+  inbox::ShardPosition at;
+  at.shard_id = shard_id;
+  at.epoch = place.epoch;
+  at.next_offset = place.next_offset;
+  inbox::halt_shard(*connection_, at, reason, gap);
+}
+
 std::int64_t Inbox::outstanding() {
   std::vector<std::string> names;
   for (const auto& handler : inbox::read_routing(*connection_).handlers) names.push_back(handler.name);

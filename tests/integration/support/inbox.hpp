@@ -52,6 +52,8 @@ class Inbox final {
   /// A shard whose next offset is `next`; its id.
   std::int32_t add_shard(const std::string& topic, int partition = 0, std::int64_t next = 0);
   std::int64_t position(const std::string& topic, int partition = 0);
+  /// Halts a shard where it is now.
+  void halt(std::int32_t shard_id, const std::string& reason, std::optional<event::OffsetRange> gap);
   /// Events owed to all handlers there are, and ranges still to be back-filled.
   std::int64_t outstanding();
 

@@ -26,7 +26,7 @@ std::string Tally::text() const {
   return std::to_string(produced) + " produced, " + std::to_string(lost) + " lost, " + std::to_string(doubled) +
          " doubled, " + std::to_string(done) + " done, " + std::to_string(done_twice) + " done twice, " +
          std::to_string(outstanding) + " outstanding, " + std::to_string(dead) + " dead, " + std::to_string(calls) +
-         " calls of the handler";
+         " calls of the handler" + where;
 }
 
 Stage::Stage(int partitions, const std::string& database_url)
@@ -77,6 +77,7 @@ Tally Stage::tally(const std::string& handler) {
       "where e.event_id = id) and not exists (select from inbox.quarantine q where q.event_id = id "
       "or convert_from(q.key, 'UTF8') = id::text)",
       {array_of(ids_)});
+  if (out.lost > 0) out.where = whereabouts();
   out.doubled = database.number("select count(*) - count(distinct event_id) from inbox.event");
   const auto done = database.rows(
       "select coalesce(sum(inbox.count_of(offsets)), 0), coalesce((select sum(n) from (select "
@@ -93,6 +94,22 @@ Tally Stage::tally(const std::string& handler) {
       {handler});
   out.dead = database.number("select count(*) from inbox.dead_letters where handler = $1", {handler});
   for (const auto& [id, calls] : recording.calls_by_event(handler)) out.calls += calls;
+  return out;
+}
+
+std::string Stage::whereabouts() {
+  std::string out = "; missing: " + database.text(
+                                        "select coalesce(string_agg(id::text, ' '), 'none by now') from (select id from "
+                                        "unnest($1::uuid[]) id except select event_id from inbox.event "
+                                        "order by 1 limit 5) m",
+                                        {array_of(ids_)});
+  for (const auto& row : database.rows(
+           "select format('; %s/%s at %s of %s: %s events, offsets %s to %s, quarantined %s', l.topic, l.partition, "
+           "l.position, l.high_watermark, count(e), min(e.\"offset\"), max(e.\"offset\"), (select count(*) from "
+           "inbox.quarantined q where (q.topic, q.partition) = (l.topic, l.partition))) from inbox.lag l left join "
+           "inbox.events e using (topic, partition) group by l.topic, l.partition, l.position, l.high_watermark")) {
+    out += row[0].value_or("");
+  }
   return out;
 }
 

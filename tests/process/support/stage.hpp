@@ -21,6 +21,7 @@ struct Tally {
   std::int64_t outstanding = 0;
   std::int64_t dead = 0;
   std::int64_t calls = 0;  ///< how often the handler was given an event
+  std::string where = {};  ///< where any is lost: which, and how far each partition is
   std::string text() const;
   /// Everything stored once and done once.
   bool is_perfect() const {
@@ -62,6 +63,8 @@ class Stage final {
   std::int64_t position(int partition = 0);
 
  private:
+  std::string whereabouts();
+
   std::vector<std::string> ids_;
 };
 

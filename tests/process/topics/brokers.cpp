@@ -83,6 +83,37 @@ TEST_CASE("a group that the user may not use: status names it and what the broke
   wait_until("the reason is gone", [&] { return !is_told(); });
 }
 
+TEST_CASE("brokers that stay away are no wedge and no reason to be unready, and metrics tell for as long as they do") {
+  Proxy proxy{std::stoi(needed("INBOXD_TEST_KAFKA_BEHIND_PROXY")), std::stoi(needed("INBOXD_TEST_KAFKA_PROXY_PORT"))};
+  Stage stage{2};
+  const int port = free_port();
+  stage.config.brokers = "127.0.0.1:" + std::to_string(proxy.port());
+  stage.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
+  stage.config.sections["database"] = "deadline: 1s";
+  stage.config.sections["liveness"] = "grace: 1s";
+  const auto daemon = stage.start();
+  stage.produce(100);
+  CHECK(stage.wait_done().is_perfect());
+  const auto errors = [&] {
+    double out = 0;
+    for (const std::string error : {"_ALL_BROKERS_DOWN", "_TRANSPORT", "_RESOLVE", "_TIMED_OUT", "unanswered"}) {
+      out += gauge(port, "inboxd_kafka_errors_total{error=\"" + error + "\"}");
+    }
+    return out;
+  };
+  proxy.refuse(true);
+  proxy.cut();
+  for (int i = 0; i < 2; ++i) {
+    const double before = errors();
+    wait_until("errors go on being counted", [&] { return errors() > before; });
+    holds_for("it lives and is ready", milliseconds{2'500},
+              [&] { return get(port, "/livez").status == 200 && get(port, "/readyz").status == 200; });
+  }
+  proxy.refuse(false);
+  stage.produce(100);
+  CHECK(stage.wait_done().is_perfect());
+}
+
 TEST_CASE(
     "all brokers go in the middle of it and come back: it goes on by itself, and ends in time while they are away") {
   Proxy proxy{std::stoi(needed("INBOXD_TEST_KAFKA_BEHIND_PROXY")), std::stoi(needed("INBOXD_TEST_KAFKA_PROXY_PORT"))};

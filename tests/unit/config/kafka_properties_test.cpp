@@ -27,6 +27,8 @@ TEST_CASE("properties that load code, are test hooks or belong to the daemon are
   CHECK_THAT(refused("bootstrap.servers"), ContainsSubstring("use kafka.brokers"));
   CHECK_THAT(refused("metadata.broker.list"), ContainsSubstring("use kafka.brokers"));
   CHECK_THAT(refused("auto.offset.reset"), ContainsSubstring("use topics[].start"));
+  CHECK_THAT(refused("queued.max.messages.kbytes"), ContainsSubstring("use ingest.queued_bytes"));
+  CHECK_THAT(refused("queued.min.messages"), ContainsSubstring("use ingest.queued_events"));
   for (const std::string name :
        {"enable.auto.commit", "auto.commit.enable", "auto.commit.interval.ms", "enable.auto.offset.store",
         "offset.store.method", "offset.store.path", "isolation.level", "check.crcs", "allow.auto.create.topics",
@@ -36,6 +38,19 @@ TEST_CASE("properties that load code, are test hooks or belong to the daemon are
   for (const std::string name : {"rebalance_cb", "error_cb", "oauthbearer_token_refresh_cb",
                                  "ssl.certificate.verify_cb", "opaque", "default_topic_conf", "ssl_key"}) {
     CHECK_THAT(refused(name), ContainsSubstring("it takes a pointer of a program"));
+  }
+}
+
+TEST_CASE("what librdkafka would put into a command of the shell is plain, or refused") {
+  const auto loaded = [](const std::string& name, const std::string& value) {
+    return problems(load(replaced(needed, "kafka: {", "kafka: {properties: {" + name + ": '" + value + "'}, ")));
+  };
+  for (const std::string name : {"sasl.kerberos.principal", "sasl.kerberos.keytab", "SASL.Kerberos.Keytab"}) {
+    for (const std::string value : {"x; touch /tmp/p", "$(id)", "`id`", "a\"b", "a b", "a|b", "a\\b"}) {
+      CHECK_THAT(loaded(name, value), ContainsSubstring("a command of the shell"));
+    }
+    CHECK(loaded(name, "/etc/inboxd/billing-1.keytab").empty());
+    CHECK(loaded(name, "inboxd/host.example.org@EXAMPLE.ORG").empty());
   }
 }
 
