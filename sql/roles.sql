@@ -3,12 +3,14 @@
 --   psql -v schema=inbox -v owner=inbox_owner -v ingest=inbox_ingest -v worker=inbox_worker -v reader=inbox_reader \
 --        -f sql/roles.sql DATABASE
 --
--- owner runs `inboxd migrate` and owns everything; ingest and worker are granted to the daemon's login (both, where one
--- process does all); reader sees everything and changes nothing. Run it again after each migration: it grants what is
--- new. Functions that do what their owner may (they make and drop day partitions) are for ingest and worker alone. What
--- a handler's statement runs to see its events is for everybody: it runs under database.handler_role, which needs no
--- right here, and cannot name a function of a schema that it may not use. That role is to be granted to the daemon's
--- login.
+-- owner owns everything; whoever runs `inboxd migrate` is a member of it and works as it from the first moment, or what
+-- is made would be theirs: grant inbox_owner to migrator; alter role migrator set role = 'inbox_owner'. Run this once
+-- before the first migration: it makes the schema, which an owner without rights on the database may not. ingest and
+-- worker are granted to the daemon's login (both, where one process does all); reader sees everything and changes
+-- nothing. Run it again after each migration: it grants what is new. Functions that do what their owner may (they make
+-- and drop day partitions) are for ingest and worker alone. What a handler's statement runs to see its events is for
+-- everybody: it runs under database.handler_role, which needs no right here, and cannot name a function of a schema
+-- that it may not use. That role is to be granted to the daemon's login.
 \set ON_ERROR_STOP on
 
 select format('create role %I nologin', name) from unnest(array[:'owner', :'ingest', :'worker', :'reader']) name

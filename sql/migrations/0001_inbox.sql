@@ -5,7 +5,10 @@
 -- replaced by the configured schema when this file is applied. sql/README.md tells what each table is for, its indexes
 -- and the locks that each query takes.
 
-create schema if not exists inbox;
+-- "If not exists" would want the right to make one also where there is one already (roles.sql).
+do $$ begin
+  if to_regnamespace('inbox') is null then create schema inbox; end if;
+end $$;
 
 create table inbox.migration (
   version    int primary key,

@@ -1,13 +1,21 @@
--- Rights that the daemon needs and the current role lacks: one `RIGHT on TABLE` a row. No locks.
+-- Rights that the daemon needs and the current role lacks: one `RIGHT on TABLE`, or `execute on FUNCTION`, a row. No
+-- locks.
 select w.privilege || ' on ' || w.name
 from (values
-  ('shard', 'select, insert, update'), ('position', 'select, insert'), ('ledger', 'select, insert'),
+  ('shard', 'select, insert, update'), ('position', 'select, insert, delete'), ('ledger', 'select, insert, delete'),
   ('event', 'select, insert'), ('delivery', 'select, insert, update, delete'), ('outcome', 'select, insert'),
-  ('failure', 'select, insert'), ('dead_letter', 'select, insert, update'), ('quarantine', 'select, insert'),
-  ('handler', 'select, insert, update'), ('routing', 'select, update'),
-  ('backfill', 'select, insert, update, delete'), ('also_seen', 'select, insert'),
-  ('instance', 'select, insert, update'), ('topic_start', 'select, insert')) t(name, privileges)
+  ('failure', 'select, insert'), ('dead_letter', 'select, insert, update, delete'),
+  ('quarantine', 'select, insert, delete'), ('handler', 'select, insert, update'), ('routing', 'select, update'),
+  ('backfill', 'select, insert, update, delete'), ('also_seen', 'select, insert, delete'),
+  ('former_subscription', 'select, insert, delete'), ('instance', 'select, insert, update, delete'),
+  ('topic_start', 'select, insert'), ('audit', 'insert'), ('migration', 'select')) t(name, privileges)
 cross join lateral unnest(string_to_array(t.privileges, ', ')) p(privilege)
 cross join lateral (select p.privilege, t.name) w
 where not has_table_privilege('inbox.' || t.name, p.privilege)
-order by t.name, p.privilege
+union all
+select 'update (received_on) on ledger' where not has_column_privilege('inbox.ledger', 'received_on', 'update')
+union all
+select 'execute on ' || f.proname from pg_proc f
+where f.pronamespace = (select c.relnamespace from pg_class c where c.oid = 'inbox.routing'::regclass)
+  and not has_function_privilege(f.oid, 'execute')
+order by 1

@@ -15,6 +15,9 @@ Answer answer_for(const inbox::DatabaseFailure& failure, const std::string& wher
     return {ExitCode::try_again, nullptr, place + ": the inbox is not there, or older than this program: " + said +
                                        "; run `inboxd migrate`"};
   }
+  if (failure.sqlstate == "25000") {  // inbox.need_fresh_snapshots, which says what to set
+    return {ExitCode::configuration, nullptr, place + ": " + said};
+  }
   switch (failure.fault) {
     case inbox::Fault::reconnect: return {ExitCode::unavailable, nullptr, place + ": not reached: " + said};
     case inbox::Fault::in_doubt:

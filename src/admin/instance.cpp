@@ -1,7 +1,6 @@
 #include "admin/answers.hpp"
 #include "admin/live.hpp"
 #include "admin/operations.hpp"
-#include "inbox/operations_audit.hpp"
 
 namespace inboxd::admin {
 namespace {
@@ -12,19 +11,9 @@ Answer set_paused(Context& context, const Arguments& arguments, bool paused) {
   const std::string verb = paused ? "instance pause" : "instance resume";
   const Document document{{"dry_run", arguments.flag("dry-run")}, {"paused", paused}};
   if (arguments.flag("dry-run")) return {base::ExitCode::done, document, ""};
-  if (!context.live->pause_all(paused)) {
-    return {
-        base::ExitCode::no, nullptr,
-        verb + (paused ? ": this instance is paused already, or not running yet" : ": this instance is not paused")};
-  }
-  // It is done, and rightly so while the database is away, which may be why: then the log alone knows.
-  try {
-    inbox::write_audit(*context.connection, context.actor, verb, "this instance");
-    return {base::ExitCode::done, document, ""};
-  } catch (...) {
-    const auto failure = inbox::describe(std::current_exception());
-    return {base::ExitCode::done, document, verb + ": done, but the audit could not be written: " + failure.message};
-  }
+  if (context.live->pause_all(paused, context.actor)) return {base::ExitCode::done, document, ""};
+  return {base::ExitCode::no, nullptr,
+          verb + (paused ? ": this instance is paused already, or not running yet" : ": this instance is not paused")};
 }
 
 Answer pause(Context& context, const Arguments& arguments) { return set_paused(context, arguments, true); }

@@ -22,8 +22,9 @@ class Live {
   virtual std::string metrics() const = 0;
   /// What only this process knows: partitions, what is in hand, what is paused.
   virtual Document describe() const = 0;
-  /// Takes nothing new for any handler in this instance, or goes on. False: it does so already, or is not running yet.
-  virtual bool pause_all(bool paused) = 0;
+  /// Takes nothing new for any handler in this instance, or goes on; in the audit as the deed of `actor` as soon as the
+  /// database takes that, which may be away. False: it does so already, or is not running yet.
+  virtual bool pause_all(bool paused, const std::string& actor) = 0;
 };
 
 }  // namespace inboxd::admin

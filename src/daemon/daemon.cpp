@@ -70,11 +70,12 @@ void Daemon::set_handlers(std::vector<dispatcher::HandlerSetup> handlers) {
   dispatcher_.replace_handlers(std::move(handlers));
 }
 
-bool Daemon::pause_all(bool paused) {
+bool Daemon::pause_all(bool paused, const std::string& actor) {
   const std::lock_guard lock{handlers_mutex_};
   if (paused_ == paused) return false;
   paused_ = paused;
   for (const std::int32_t handler_id : running_handlers_) dispatcher_.set_paused(handler_id, paused);
+  note(actor, paused ? "instance pause" : "instance resume");
   return true;
 }
 

@@ -38,8 +38,12 @@ class Daemon final {
   void replace_handlers(std::vector<dispatcher::HandlerSetup> handlers);
   void set_retention(const config::Retention& retention) { maintenance_.set_retention(retention); }
   /// Takes nothing new for any handler in this instance until told otherwise; false: it was so already. Any thread.
-  bool pause_all(bool paused);
+  bool pause_all(bool paused, const std::string& actor);
   bool is_paused() const;
+  /// For table audit: what was asked of this instance. Any thread.
+  void note(const std::string& actor, const std::string& operation) {
+    maintenance_.note({actor, operation, "this instance"});
+  }
   /// The handlers that this process runs, by id. Any thread.
   std::map<std::int32_t, std::string> handlers() const;
   /// As what it has registered them. Any thread.

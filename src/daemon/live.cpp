@@ -180,9 +180,9 @@ Document LiveDaemon::describe() const {
   return out;
 }
 
-bool LiveDaemon::pause_all(bool paused) {
+bool LiveDaemon::pause_all(bool paused, const std::string& actor) {
   const std::shared_lock lock{mutex_};
-  return daemon_ != nullptr && !stopping_ && daemon_->pause_all(paused);
+  return daemon_ != nullptr && !stopping_ && daemon_->pause_all(paused, actor);
 }
 
 }  // namespace inboxd::daemon

@@ -30,7 +30,7 @@ class LiveDaemon final : public admin::Live {
   admin::Health health(admin::Probe probe) const override;
   std::string metrics() const override;
   admin::Document describe() const override;
-  bool pause_all(bool paused) override;
+  bool pause_all(bool paused, const std::string& actor) override;
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -249,7 +249,7 @@ void add_backlog(std::vector<MetricRow>& rows) {
                        [](const Figures& figures, Exposition& out) {
                          each_seen(figures, out, [](const auto& handler) { return handler.dead.number; });
                        }));
-  rows.push_back(gauge("handler_paused", "1 where an operator or a fuse has paused the handler, in all instances.",
+  rows.push_back(gauge("handler_paused", "1 where the handler is paused in table handler, which all instances obey.",
                        {"handler"}, [](const Figures& figures, Exposition& out) {
                          each_seen(figures, out,
                                    [](const auto& handler) { return std::int64_t{handler.paused_reason.has_value()}; });

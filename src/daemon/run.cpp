@@ -122,8 +122,8 @@ class Heartbeat final {
   StatusFigures last_figures_;
 };
 
-void pause(Daemon& daemon, bool paused, base::Logger& log) {
-  daemon.pause_all(paused);
+void pause(Daemon& daemon, bool paused, const std::string& by, base::Logger& log) {
+  daemon.pause_all(paused, by);
   log.info(paused ? "daemon: all handlers are paused in this instance" : "daemon: all handlers go on");
 }
 
@@ -147,15 +147,21 @@ ExitCode attend(Daemon& daemon, Reload& reload, std::optional<UntilIdle>& until_
                 const Notify& notify, Heartbeat heartbeat, base::Logger& log) {
   while (true) {
     live.attended();
-    const auto request = wait_for_signal(reload.is_running() ? short_turn : turn);
+    const auto signal = wait_for_signal(reload.is_running() ? short_turn : turn);
+    const auto request = signal ? std::optional{signal->request} : std::nullopt;
     if (request == Request::stop) return ExitCode::done;
-    if (request == Request::reload) reload.ask();
+    if (request == Request::reload) {
+      reload.ask();
+      daemon.note(signal->sender, "instance reload");
+    }
     if (reload.begin()) notify.reloading();
     if (const auto worked = reload.end()) {
       live.reloaded(*worked);
       notify.ready();
     }
-    if (request == Request::pause || request == Request::resume) pause(daemon, request == Request::pause, log);
+    if (request == Request::pause || request == Request::resume) {
+      pause(daemon, request == Request::pause, signal->sender, log);
+    }
     if (const auto code = end_by_itself(daemon, until_idle)) return *code;
     heartbeat.look(Clock::now());
   }

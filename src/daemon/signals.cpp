@@ -1,6 +1,7 @@
 #include "daemon/signals.hpp"
 
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <initializer_list>
@@ -19,9 +20,25 @@ sigset_t ours() { return set_of({SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}); }
 sigset_t stops() { return set_of({SIGTERM, SIGINT}); }
 
 /// The signal that came; -1: none did.
-int wait_for_one_of(const sigset_t& set, std::chrono::milliseconds most) {
+int wait_for_one_of(const sigset_t& set, std::chrono::milliseconds most, siginfo_t* from = nullptr) {
   const timespec timeout{most.count() / 1000, (most.count() % 1000) * 1'000'000};
-  return sigtimedwait(&set, nullptr, &timeout);
+  return sigtimedwait(&set, from, &timeout);
+}
+
+std::optional<Request> request_of(int signal) {
+  switch (signal) {
+    case SIGTERM:
+    case SIGINT:
+      return Request::stop;
+    case SIGHUP:
+      return Request::reload;
+    case SIGUSR1:
+      return Request::pause;
+    case SIGUSR2:
+      return Request::resume;
+    default:
+      return std::nullopt;
+  }
 }
 
 void leave_at_once(int signal) { _exit(128 + signal); }
@@ -34,15 +51,14 @@ void block_signals() {
   signal(SIGPIPE, SIG_IGN);
 }
 
-std::optional<Request> wait_for_signal(std::chrono::milliseconds most) {
-  switch (wait_for_one_of(ours(), most)) {
-    case SIGTERM:
-    case SIGINT: return Request::stop;
-    case SIGHUP: return Request::reload;
-    case SIGUSR1: return Request::pause;
-    case SIGUSR2: return Request::resume;
-    default: return std::nullopt;
-  }
+std::optional<Signal> wait_for_signal(std::chrono::milliseconds most) {
+  siginfo_t from{};
+  const int signal = wait_for_one_of(ours(), most, &from);
+  const auto request = request_of(signal);
+  if (!request) return std::nullopt;
+  // What the kernel sends, as a terminal's end, has no sender.
+  const std::string sender = from.si_code > 0 ? "kernel" : "uid " + std::to_string(from.si_uid);
+  return Signal{*request, sender + ", SIG" + sigabbrev_np(signal)};
 }
 
 bool wait_for_stop(std::chrono::milliseconds most) { return wait_for_one_of(stops(), most) > 0; }

@@ -113,7 +113,8 @@ std::string Connection::where() const {
 }
 
 PGconn* Connection::Access::connect(const std::string& options) {
-  const ConnectingTimes times = connecting_times(settings.deadline, hosts_in(settings.url));
+  const ConnectingTimes times = connecting_times(settings.deadline, settings.connecting_beyond_deadline,
+                                                 hosts_in(settings.url));
   const std::string seconds = std::to_string(times.each.count());
   const std::string user_timeout = std::to_string(settings.deadline.count());
   // What stands before dbname can be overruled by the URL, what stands behind it not.
@@ -176,7 +177,9 @@ bool Connection::Access::open_session() {
           "where a.pid = pg_backend_pid()",
           {});
   compiles_statements = row.empty() || row[0][2].as<bool>();
-  const bool is_ours = !row.empty() && row[0][0].as<int>() == PQbackendPID(raw);
+  // Hidden from a session that works under another role than it logged in as.
+  const bool is_seen = !row.empty() && !row[0][1].is_null();
+  const bool is_ours = is_seen && row[0][0].as<int>() == PQbackendPID(raw);
   backend_ = is_ours ? Backend{row[0][0].as<int>(), row[0][1].as<std::string>()} : Backend{};
   if (is_ours) is_marked_ = false;
   return is_ours;

@@ -28,11 +28,12 @@ std::vector<Migration> known_migrations(const std::string& schema) {
   for (std::size_t i = 0; i < embedded_migration_count; ++i) {
     const EmbeddedMigration& embedded = embedded_migrations[i];
     std::string sql = with_schema(embedded.sql, schema);
-    // The schema's own name stands alone in one statement.
-    const std::string create = "create schema if not exists inbox;";
-    if (const auto at = sql.find(create); at != std::string::npos) {
-      sql.replace(at, create.size(), "create schema if not exists " + schema + ";");
-    }
+    // The schema's own name stands alone where it is made.
+    const auto put = [&sql](const std::string& text, const std::string& with) {
+      if (const auto at = sql.find(text); at != std::string::npos) sql.replace(at, text.size(), with);
+    };
+    put("to_regnamespace('inbox')", "to_regnamespace('" + schema + "')");
+    put("create schema inbox;", "create schema " + schema + ";");
     out.push_back({embedded.version, embedded.name, std::move(sql)});
   }
   return out;

@@ -8,6 +8,7 @@
 #include "event/now.hpp"
 #include "inbox/database_error.hpp"
 #include "inbox/handlers.hpp"
+#include "inbox/operations_audit.hpp"
 
 namespace inboxd::maintenance {
 namespace {
@@ -23,6 +24,7 @@ constexpr auto longest_turn = 1s;
 constexpr auto look_for_chores_every = 500ms;
 constexpr auto sign_of_life_every = 10s;
 constexpr auto tell_kept_every = 1h;
+constexpr std::size_t most_deeds = 100;
 constexpr const char* event_table = "event";
 /// Counting what is outstanding takes time where much is: at most a fiftieth of this thread's, and yet often enough for
 /// whoever watches the figures.
@@ -68,8 +70,9 @@ void Maintenance::join() {
 }
 
 void Maintenance::run() {
-  std::array<Chore, 8> chores{{{&Maintenance::keep_handlers, 2s},
+  std::array<Chore, 9> chores{{{&Maintenance::keep_handlers, 2s},
                                {&Maintenance::sign_of_life, 1s},
+                               {&Maintenance::write_deeds, 1s},
                                {&Maintenance::look_around, 5s},
                                {&Maintenance::backfill, 1s},
                                {&Maintenance::make_partitions, 600s},
@@ -92,6 +95,7 @@ void Maintenance::run() {
   lock.unlock();
   try {
     inbox::instance_seen(connection_, identity_, true);
+    write_deeds();
   } catch (...) {
     log_.debug("maintenance: the end could not be noted",
                {{"error", inbox::describe_any(std::current_exception()).message}});
@@ -112,6 +116,30 @@ void Maintenance::do_turn(Chore& chore) {
     const auto failure = inbox::describe_any(std::current_exception());
     if (!repeats_.is_news(failure.sqlstate + failure.message)) return;
     log_.warn("maintenance: tried again later", {{"fault", name_of(failure.fault)}, {"error", failure.message}});
+  }
+}
+
+void Maintenance::note(Deed deed) {
+  const std::lock_guard lock{mutex_};
+  if (deeds_.size() == most_deeds) deeds_.pop_front();
+  deeds_.push_back(std::move(deed));
+}
+
+void Maintenance::write_deeds() {
+  std::deque<Deed> due;
+  {
+    const std::lock_guard lock{mutex_};
+    due.swap(deeds_);
+  }
+  try {
+    for (; !due.empty(); due.pop_front()) {
+      inbox::write_audit(connection_, due.front().actor, due.front().operation, due.front().target);
+    }
+  } catch (...) {
+    const std::lock_guard lock{mutex_};
+    deeds_.insert(deeds_.begin(), due.begin(), due.end());
+    while (deeds_.size() > most_deeds) deeds_.pop_front();
+    throw;
   }
 }
 

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -38,6 +39,11 @@ class Maintenance final {
     std::chrono::seconds pinned{0};            ///< age of a transaction that pins vacuum; 0: none
   };
 
+  /// Who did what, for table audit.
+  struct Deed {
+    std::string actor, operation, target;
+  };
+
   /// What this process cannot do now, in a sentence.
   using Trouble = std::function<std::optional<std::string>()>;
 
@@ -58,6 +64,8 @@ class Maintenance final {
   bool failed() const { return failed_; }
   /// From a reload. Any thread.
   void set_retention(const config::Retention& retention);
+  /// Written into table audit when the database takes it; the last hundred wait for that. Any thread.
+  void note(Deed deed);
   /// Any thread.
   Seen seen() const;
   std::int64_t last_moved() const { return last_moved_.load(); }
@@ -79,6 +87,7 @@ class Maintenance final {
   void put_back(const std::vector<inbox::Registered>& registered);
   void look_for_retired(const std::vector<inbox::Registered>& registered);
   std::optional<std::string> trouble() const;
+  void write_deeds();
   void backfill();
   void make_partitions();
   void look_at_days();
@@ -111,6 +120,7 @@ class Maintenance final {
   config::Retention retention_;
   Seen seen_;
   std::vector<inbox::Registered> registered_;
+  std::deque<Deed> deeds_;
   Clock::time_point look_again_{};             ///< the thread's own, like the next eight
   Clock::time_point turn_ends_{};
   Clock::time_point sign_again_{};

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "support/environment.hpp"
+#include "support/process.hpp"
 
 namespace inboxd::support {
 namespace {
@@ -141,6 +142,16 @@ Database::~Database() {
   } catch (const std::runtime_error& error) {
     std::fprintf(stderr, "schema %s stays behind: %s\n", schema_.c_str(), error.what());
   }
+}
+
+void apply_roles(const Database& database, const std::string& prefix) {
+  Command command{{"psql", "-qX", "-v", "schema=" + database.schema()}};
+  for (const std::string role : {"owner", "ingest", "worker", "reader"}) {
+    command.arguments.insert(command.arguments.end(), {"-v", role + "=" + prefix + "_" + role});
+  }
+  command.arguments.insert(command.arguments.end(), {"-f", "sql/roles.sql", database.url()});
+  const auto finished = run_to_end(command);
+  if (finished.status != ExitStatus{0, 0}) throw std::runtime_error{"sql/roles.sql: " + finished.err};
 }
 
 std::string url_with_port(const std::string& url, int port) {

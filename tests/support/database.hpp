@@ -79,6 +79,10 @@ class Database final {
   Session session_;
 };
 
+/// Runs sql/roles.sql for the schema; its roles are `PREFIX_owner`, `_ingest`, `_worker` and `_reader`. Throws with
+/// what psql says.
+void apply_roles(const Database& database, const std::string& prefix);
+
 /// The URL with another host and port: for a proxy or a pooler in between.
 std::string url_with_port(const std::string& url, int port);
 int port_of(const std::string& url);

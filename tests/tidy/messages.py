@@ -65,9 +65,9 @@ def document(found):
                    for level, sentence in found)
     words = ("Each kind of log line is a sentence, followed by facts, and has an id made of the sentence, the same in "
              "every version that has the sentence: `journalctl MESSAGE_ID=…` finds its lines where `log.format` is "
-             "journal, `inboxd_log_lines_total` counts them under `kind`. At level error stands what somebody must "
-             "look at (alert `InboxdErrors`), at warn what was tried again, at info what one wants to know daily. "
-             "Made from the sources by tests/tidy/messages.py.")
+             "journal, `inboxd_log_lines_total` counts those that are written under `kind`. At level error stands what "
+             "somebody must look at (alert `InboxdErrors`), at warn what was tried again, at info what one wants to "
+             "know daily. Made from the sources by tests/tidy/messages.py.")
     return ("# Messages\n\n" + textwrap.fill(words, 120, break_on_hyphens=False) +
             "\n\n| level | sentence | MESSAGE_ID |\n|---|---|---|\n" + rows)
 

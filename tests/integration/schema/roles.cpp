@@ -1,6 +1,7 @@
 // sql/roles.sql: its roles can do all that they are for, and no more.
 #include "integration/support/roles.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
 #include "inbox/operations_check.hpp"
@@ -45,7 +46,7 @@ TEST_CASE("the roles ingest and worker can each do their work, and together all 
   handler.start = Inbox::beginning();
   handler.topics = {};
   inbox::register_handlers(*daemon, {handler});
-  inbox::halt_shard(*daemon, orders, "why", std::nullopt);
+  inbox::halt_shard(*daemon, *inbox::find_position(*daemon, "orders", 0), "why", std::nullopt);
   inbox::resume_shard(*daemon, orders, "why");
   inbox::record_watermarks(*daemon, {{orders, 10}});
 
@@ -59,6 +60,31 @@ TEST_CASE("the roles ingest and worker can each do their work, and together all 
   inbox::trim_ledger(*daemon, 24h, 100);
   inbox::trim_positions(*daemon, 100);
   inbox::trim_old_rows(*daemon, 24h, 24h, 100);
+}
+
+TEST_CASE("what one of the daemon's rights is missing of is told by name") {
+  Inbox inbox;
+  Roles roles{inbox};
+  const auto daemon = roles.connect({"ingest", "worker"});
+  const std::vector<std::pair<std::string, std::string>> rights{
+      {"insert on inbox.audit", "insert on audit"},
+      {"delete on inbox.ledger", "delete on ledger"},
+      {"update (received_on) on inbox.ledger", "update (received_on) on ledger"},
+      {"delete on inbox.former_subscription", "delete on former_subscription"},
+      {"select on inbox.migration", "select on migration"},
+      {"execute on function inbox.make_partitions(int)", "execute on make_partitions"}};
+  const std::string both = roles.name("ingest") + ", " + roles.name("worker");
+  for (const auto& [right, told] : rights) {
+    CAPTURE(right);
+    inbox.database().run("revoke " + right + " from " + both);
+    // Whoever may update a whole table may update its column.
+    const bool is_column = right.starts_with("update (");
+    if (is_column) inbox.database().run("revoke update on inbox.ledger from " + both);
+    const auto missing = inbox::missing_rights(*daemon);
+    CHECK(std::find(missing.begin(), missing.end(), told) != missing.end());
+    roles.apply();
+    CHECK(inbox::missing_rights(*daemon).empty());
+  }
 }
 
 TEST_CASE("who may only read can neither drop nor make a day, nor who ingests drop one") {

@@ -1,9 +1,6 @@
 #include "integration/support/roles.hpp"
 
-#include <stdexcept>
-
 #include "support/environment.hpp"
-#include "support/process.hpp"
 
 namespace inboxd::support {
 
@@ -18,15 +15,7 @@ Roles::~Roles() {
   }
 }
 
-void Roles::apply() {
-  Command command{{"psql", "-qX", "-v", "schema=" + inbox_.settings().schema}};
-  for (const char* role : {"owner", "ingest", "worker", "reader"}) {
-    command.arguments.insert(command.arguments.end(), {"-v", role + ("=" + name(role))});
-  }
-  command.arguments.insert(command.arguments.end(), {"-f", "sql/roles.sql", inbox_.database().url()});
-  const auto finished = run_to_end(command);
-  if (finished.status != ExitStatus{0, 0}) throw std::runtime_error{"sql/roles.sql: " + finished.err};
-}
+void Roles::apply() { apply_roles(inbox_.database(), prefix_); }
 
 config::Database Roles::settings_of(const std::vector<std::string>& roles) {
   for (const char* role : {"ingest", "worker", "reader"}) run("revoke " + name(role) + " from " + name("login"));

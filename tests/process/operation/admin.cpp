@@ -96,12 +96,14 @@ TEST_CASE("without its database the daemon lives and is ready, and operations sa
     return gauge(admin.port, "inboxd_database_connections_refused_total") > 0 &&
            gauge(admin.port, "inboxd_database_connections") == 0;
   });
-  // What the daemon alone knows and does needs no database; that it was not audited is said.
-  const auto paused = post(admin.port, "/v1/instance/pause", "{}", change);
-  CHECK(paused.status == 200);
-  CHECK_THAT(message_of(paused), ContainsSubstring("audit"));
+  // What the daemon alone knows and does needs no database, and is audited when there is one again.
+  CHECK(post(admin.port, "/v1/instance/pause", "{}", change).status == 200);
   postgres.start();
   wait_until("operations work again", [&] { return get(admin.port, "/v1/status").status == 200; });
+  admin.database.wait_for("the audit knows it",
+                          "select count(*) from inbox.audit where operation = 'instance pause' and actor like "
+                          "'%admin port, 127.0.0.1'",
+                          1);
   daemon->kill();
 }
 
@@ -345,9 +347,14 @@ TEST_CASE("one instance is paused and goes on over its admin port; the pause out
   CHECK(command(admin.config, {"instance", "resume", "--yes"}).status == ExitStatus{0, 0});
   CHECK(admin.stage.wait_done().is_perfect());
   CHECK(gauge(admin.port, "inboxd_paused") == 0);
-  CHECK(admin.database.text("select actor from inbox.audit where operation = 'instance pause'")
-            .starts_with("alice@" + host() + ", admin port, "));
-  CHECK(admin.database.number("select count(*) from inbox.audit where operation = 'instance resume'") == 1);
+  admin.database.wait_for("the audit knows of all three",
+                          "select count(*) from inbox.audit where operation like 'instance %'", 3);
+  const auto actor_of = [&](const std::string& operation) {
+    return admin.database.text("select actor from inbox.audit where operation = 'instance " + operation + "'");
+  };
+  CHECK(actor_of("pause").starts_with("alice@" + host() + ", admin port, "));
+  CHECK(actor_of("reload") == "uid " + std::to_string(getuid()) + ", SIGHUP");
+  CHECK_THAT(actor_of("resume"), ContainsSubstring("admin port, "));
 
   // The socket tells who is there; without a token it only shows.
   RawConnection local{folder / "admin.sock"};

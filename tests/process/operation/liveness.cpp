@@ -10,9 +10,11 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "process/support/load.hpp"
 #include "process/support/stage.hpp"
 #include "support/environment.hpp"
 #include "support/http.hpp"
+#include "support/proxy.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -56,12 +58,13 @@ class Frozen final {
 
 TEST_CASE("whichever loop stands still, /livez and the watchdog tell it for as long as it does") {
   Stage stage{1};
+  stage.migrate();  // which may take longer than the deadline below
   const int port = free_port();
   stage.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
   stage.config.sections["ingest"] = "connections: 2";
   stage.config.sections["database"] = "deadline: 500ms";
   stage.config.sections["liveness"] = "grace: 1s";
-  Daemon daemon{stage.config, {"run", "--migrate"}, {{"WATCHDOG_USEC", "400000"}}};
+  Daemon daemon{stage.config, {"run"}, {{"WATCHDOG_USEC", "400000"}}};
   daemon.wait_ready();
   const auto signs_of_life = [&] { return daemon.notified().count("WATCHDOG=1"); };
   const auto wait_alive = [&](const std::string& what) {
@@ -85,5 +88,41 @@ TEST_CASE("whichever loop stands still, /livez and the watchdog tell it for as l
     wait_until("the log names it", [&] { return std::regex_search(daemon.log(), line); });
   }
   wait_alive("all is well again");
+  CHECK(daemon.stop() == ExitStatus{0, 0});
+}
+
+TEST_CASE("a database that is gone, silent or slow is no wedge: /livez and the watchdog go on as long as it lasts") {
+  Stage stage{2};
+  stage.migrate();
+  Proxy proxy{port_of(stage.database.url())};
+  const int port = free_port();
+  stage.config.url = url_with_port(stage.config.url, proxy.port());
+  stage.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
+  stage.config.sections["database"] = "deadline: 1s";
+  stage.config.sections["liveness"] = "grace: 4s";
+  Daemon daemon{stage.config, {"run"}, {{"WATCHDOG_USEC", "1000000"}}};
+  daemon.wait_ready();
+  Load load{stage, 200};
+  load.wait_for_more(200);
+  const auto lives = [&](const std::string& what) {
+    const int before = daemon.notified().count("WATCHDOG=1");
+    // Longer than a loop may stand still, and than a new daemon is trusted.
+    holds_for(what, milliseconds{7'000}, [&] { return get(port, "/livez").status == 200; });
+    CHECK(daemon.notified().count("WATCHDOG=1") >= before + 5);
+    CHECK(daemon.count_in_log("daemon: a loop stands still") == 0);
+  };
+  lives("all is well");
+  proxy.refuse(true);
+  proxy.cut();
+  lives("the database is gone");
+  proxy.refuse(false);
+  proxy.freeze(true);
+  lives("it is silent");
+  proxy.freeze(false);
+  proxy.delay(milliseconds{200});
+  lives("it is slow");
+  proxy.delay(milliseconds{0});
+  load.finish();
+  CHECK(stage.wait_done().is_perfect());
   CHECK(daemon.stop() == ExitStatus{0, 0});
 }

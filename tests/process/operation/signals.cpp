@@ -1,4 +1,6 @@
 // Signals, systemd, and runs that end by themselves.
+#include <unistd.h>
+
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -312,7 +314,9 @@ TEST_CASE("reloads under load lose and double nothing") {
   CHECK(tally.is_perfect());
 }
 
-TEST_CASE("SIGUSR1 pauses all handlers of the instance, and status says so at once; SIGUSR2 lets them go on") {
+TEST_CASE(
+    "SIGUSR1 pauses all handlers of the instance, status says so at once and the audit by whom; SIGUSR2 lets them go "
+    "on") {
   Stage stage{1};
   const auto daemon = stage.start();
   const auto is_told = [&] {
@@ -329,6 +333,15 @@ TEST_CASE("SIGUSR1 pauses all handlers of the instance, and status says so at on
   CHECK(stage.wait_done().is_perfect());
   wait_until(
       "status no longer says so", [&] { return !is_told(); }, milliseconds{5'000});
+  const std::string by = "uid " + std::to_string(getuid());
+  stage.database.wait_for("both are in the audit",
+                          "select count(*) from inbox.audit where (actor, operation) in (('" + by +
+                              ", SIGUSR1', 'instance pause'), ('" + by + ", SIGUSR2', 'instance resume'))",
+                          2);
+  daemon->process().signal(SIGUSR2);  // changes nothing: no deed
+  daemon->wait_log("all handlers go on", 2);
+  CHECK(daemon->stop() == ExitStatus{0, 0});
+  CHECK(stage.database.number("select count(*) from inbox.audit where operation like 'instance %'") == 2);
 }
 
 TEST_CASE("systemd is told READY, WATCHDOG, RELOADING, STOPPING; the watchdog stops when the process does") {
@@ -370,6 +383,7 @@ TEST_CASE("--until-idle stops with 0 once every event there was is settled, dead
   CHECK(daemon.process().wait(milliseconds{45'000}) == ExitStatus{0, 0});
   const auto tally = stage.tally();
   WARN(tally.text());
+  INFO(daemon.log());
   CHECK(tally.is_perfect());
   CHECK(tally.dead == 1);
   Daemon again{stage.config, {"run", "--until-idle"}};  // nothing to do

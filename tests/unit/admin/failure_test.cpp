@@ -7,12 +7,14 @@ using namespace inboxd;
 using base::ExitCode;
 using inbox::Fault;
 
-TEST_CASE("rights, a missing inbox, a server that is away and a busy one end with statuses of their own") {
+TEST_CASE(
+    "rights, a missing inbox, stale snapshots, a server that is away and a busy one end with statuses of their own") {
   CHECK(admin::answer_for({Fault::stop, "42501", "x"}, "host=a").code == ExitCode::not_allowed);
   CHECK(admin::answer_for({Fault::stop, "42P01", "x"}, "host=a").code == ExitCode::try_again);
   CHECK(admin::answer_for({Fault::reconnect, "", "x"}, "host=a").code == ExitCode::unavailable);
   CHECK(admin::answer_for({Fault::in_doubt, "", "x"}, "host=a").code == ExitCode::unavailable);
   CHECK(admin::answer_for({Fault::retry, "40P01", "x"}, "host=a").code == ExitCode::try_again);
+  CHECK(admin::answer_for({Fault::stop, "25000", "x"}, "host=a").code == ExitCode::configuration);
   CHECK(admin::answer_for({Fault::stop, "42601", "x"}, "host=a").code == ExitCode::bug);
 }
 

@@ -1,4 +1,4 @@
-// The list of metrics: well formed, quick, and what config/metrics.md says.
+// The list of metrics: well formed, and what config/metrics.md says.
 #include "daemon/metrics.hpp"
 
 #include <unistd.h>
