@@ -31,10 +31,17 @@ files::path make_folder() {
   return pattern;
 }
 
+std::string properties_of(const Options& options) {
+  std::string out;
+  for (const auto& [name, value] : options.properties) out += (out.empty() ? "" : ", ") + name + ": '" + value + "'";
+  return "{" + out + "}";
+}
+
 void write_configuration(const files::path& file, const Options& options, const DaemonSettings& settings) {
   std::ofstream out{file};
   out << "database: {url: \"" << settings.database_url << "\", connections: " << settings.connections << "}\n"
-      << "kafka: {brokers: \"" << options.kafka << "\", group: \"" << settings.topic << "\"}\n"
+      << "kafka: {brokers: \"" << options.kafka << "\", group: \"" << settings.topic
+      << "\", properties: " << properties_of(options) << "}\n"
       << "topics:\n"
       << "  - {name: " << settings.topic << ", envelope: custom, custom: {id: key}}\n";
   for (const std::string& name : settings.more_topics) out << "  - {name: " << name << "}\n";

@@ -38,7 +38,7 @@ int measure(const Options& options) {
     }
   }
   report.summary();
-  return 0;
+  return report.is_all_met() || options.smoke ? 0 : 1;  // small numbers say nothing about goals
 }
 
 }  // namespace

@@ -44,6 +44,10 @@ void set(Options& options, const std::string& name, const std::string& value) {
     options.batch = as_int();
   } else if (name == "--rounds") {
     options.rounds = as_int();
+  } else if (name == "--property") {
+    const auto equals = value.find('=');
+    if (equals == value.npos) throw std::invalid_argument{name + " needs NAME=VALUE, not '" + value + "'"};
+    options.properties[value.substr(0, equals)] = value.substr(equals + 1);
   } else if (name == "--seconds") {
     options.duration = std::chrono::seconds{as_int()};
   } else {

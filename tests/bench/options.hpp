@@ -1,6 +1,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct Options {
   int batch = 1000;
   int rounds = 3;                              ///< each round measures every kind of run once, in turn
   std::chrono::seconds duration{600};          ///< of `old-snapshot`; the others take their part of it
+  std::map<std::string, std::string> properties = {};  ///< the daemon's kafka.properties
   bool smoke = false;                          ///< small numbers, warm-up left out
   bool profile = false;                        ///< ingest-memory and the like: inboxd alone, over and over
   std::string postgres;                        ///< libpq URL of a superuser: INBOXD_TEST_PG

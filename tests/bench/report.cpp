@@ -58,6 +58,7 @@ void Report::goal(const std::string& what, const std::string& figure, const std:
                            (met ? "met" : "NOT MET");
   std::cout << "   " << line << std::endl;
   goals_.push_back(line);
+  is_all_met_ = is_all_met_ && met;
 }
 
 void Report::summary() const {

@@ -21,10 +21,12 @@ class Report final {
 
   /// All goal lines once more, as one table.
   void summary() const;
+  bool is_all_met() const { return is_all_met_; }
 
  private:
   std::string scenario_;
   std::vector<std::string> goals_;
+  bool is_all_met_ = true;
 };
 
 /// Of several rounds the one in the middle (the lower of two).

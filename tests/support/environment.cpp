@@ -65,8 +65,8 @@ int free_port() {
   throw std::runtime_error{"no free port between 15000 and 31999"};
 }
 
-TempFolder::TempFolder() {
-  std::string path = (std::filesystem::temp_directory_path() / "inboxd-test-XXXXXX").string();
+TempFolder::TempFolder(const std::filesystem::path& parent) {
+  std::string path = (parent / "inboxd-test-XXXXXX").string();
   if (mkdtemp(path.data()) == nullptr) throw std::system_error{errno, std::generic_category(), path};
   path_ = path;
   std::filesystem::permissions(path_, std::filesystem::perms{0711});

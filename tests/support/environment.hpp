@@ -20,7 +20,8 @@ int free_port();
 /// A folder under $TMPDIR, removed with all that is in it. Other users may enter it (PostgreSQL's user must).
 class TempFolder final {
  public:
-  TempFolder();
+  /// Where sockets are made in it, below a short `parent`.
+  explicit TempFolder(const std::filesystem::path& parent = std::filesystem::temp_directory_path());
   ~TempFolder();
   TempFolder(const TempFolder&) = delete;
   TempFolder& operator=(const TempFolder&) = delete;

@@ -36,6 +36,25 @@ PrivatePostgres::PrivatePostgres(const std::vector<std::string>& lines, std::map
   start();
 }
 
+PrivatePostgres::PrivatePostgres(Streaming standby)
+    : user_{standby.from.user_}, programs_{standby.from.programs_}, port_{free_port()} {
+  must("chown", run_to_end({.arguments = {"chown", user_ + ":", folder_.path()}}));
+  must("pg_basebackup", run_to_end({.arguments = {programs_ + "/pg_basebackup", "-D", folder_ / "data", "-d",
+                                                  standby.from.url(), "-R", "--checkpoint=fast", "--no-sync"},
+                                    .user = user_}));
+  configure("unix_socket_directories = '" + folder_.path().string() + "'");
+  start();
+}
+
+std::unique_ptr<PrivatePostgres> PrivatePostgres::standby_of(const PrivatePostgres& primary) {
+  return std::unique_ptr<PrivatePostgres>{new PrivatePostgres{Streaming{primary}}};
+}
+
+void PrivatePostgres::promote() {
+  Session session{url(), "inbox"};
+  if (session.text("select pg_promote()") != "t") throw std::runtime_error{"the standby was not promoted"};
+}
+
 std::string PrivatePostgres::url() const {
   return "postgresql://postgres@127.0.0.1:" + std::to_string(port_) + "/postgres";
 }

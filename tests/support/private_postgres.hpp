@@ -17,6 +17,8 @@ class PrivatePostgres final {
   /// `lines` for postgresql.conf; `environment` of the server.
   explicit PrivatePostgres(const std::vector<std::string>& lines = {},
                            std::map<std::string, std::string> environment = {});
+  /// A standby that streams from another cluster, asynchronously; it takes questions, and writes once it is promoted.
+  static std::unique_ptr<PrivatePostgres> standby_of(const PrivatePostgres& primary);
   PrivatePostgres(const PrivatePostgres&) = delete;
   PrivatePostgres& operator=(const PrivatePostgres&) = delete;
 
@@ -31,12 +33,19 @@ class PrivatePostgres final {
   void snapshot();
   void restore();
 
+  /// A standby takes writes from now on.
+  void promote();
+
   /// A line for postgresql.conf that a running server reads.
   void configure(const std::string& line);
   /// Commits wait for a standby that is not there, from the moment that this returns.
   void lose_standby();
 
  private:
+  struct Streaming {
+    const PrivatePostgres& from;
+  };
+  explicit PrivatePostgres(Streaming standby);
   void copy(const std::filesystem::path& from, const std::filesystem::path& to);
 
   std::string user_;

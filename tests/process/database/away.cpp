@@ -100,6 +100,43 @@ TEST_CASE("PostgreSQL is away and the queues are full: the lag goes on growing, 
   CHECK(stage.wait_done().is_perfect());
 }
 
+TEST_CASE("PostgreSQL is away under load: what is fetched meanwhile keeps to ingest.queued_bytes") {
+  constexpr int records = 48'000;
+  constexpr std::size_t record_bytes = 2'000, mebibyte = 1 << 20;
+  PrivatePostgres server;
+  Stage stage{2, server.url()};
+  stage.config.sections["ingest"] = "connections: 1, queued_bytes: 4MiB";
+  stage.config.sections["database"] = "deadline: 2s";
+  stage.config.kafka["fetch.max.bytes"] = std::to_string(mebibyte);  // one answer may come on top
+  const auto daemon = stage.start();
+  stage.produce(100);
+  CHECK(stage.wait_done().is_perfect());
+  const std::size_t before = resident_bytes(daemon->process().id());
+
+  server.stop();
+  std::vector<std::string> ids;
+  for (int load = 0; load < 8; ++load) {
+    std::vector<Message> messages;
+    for (int i = 0; i < records / 8; ++i) {
+      ids.push_back("1c000000-0000-4000-8000-" + std::to_string(100'000'000'000 + static_cast<int>(ids.size())));
+      messages.push_back(event_message(stage.topic, ids.back(), '"' + std::string(record_bytes, 'x') + '"'));
+    }
+    stage.kafka.produce(messages);
+  }
+  stage.note(ids);
+  std::size_t most = before;
+  holds_for("memory has its limit", milliseconds{5'000}, [&] {
+    most = std::max(most, resident_bytes(daemon->process().id()));
+    return most < before + 24 * mebibyte;
+  });
+  WARN("of " << records * record_bytes / mebibyte << " MiB that came, in memory at most "
+             << (most - before) / mebibyte);
+  CHECK(most > before + 2 * mebibyte);  // it went on fetching as far as it may
+  server.start();
+  stage.database.session().close();
+  CHECK(stage.wait_done("recorder", milliseconds{90'000}).is_perfect());
+}
+
 TEST_CASE("the database is set back under load with work in hand: replayed, and no stale settle touches a new run") {
   PrivatePostgres server;
   Stage stage{4, server.url()};

@@ -1,0 +1,70 @@
+// README's first command, as CI runs its second.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <csignal>
+#include <filesystem>
+
+#include "package/support/made.hpp"
+#include "support/environment.hpp"
+#include "support/process.hpp"
+
+using namespace inboxd::support;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr milliseconds long_enough{600'000};  // it may have to build
+
+/// Processes that have this in their command line: everything that the quickstart starts names its folder.
+int processes_with(const std::string& text) {
+  int out = 0;
+  for (const auto& entry : std::filesystem::directory_iterator{"/proc"}) {
+    if (read_file(entry.path() / "cmdline").find(text) != std::string::npos) ++out;
+  }
+  return out;
+}
+
+void wait_for_end(const TempFolder& folder) {
+  wait_until("all that it started has ended", [&] { return processes_with(folder.path().string()) == 0; });
+}
+
+Command quickstart(const TempFolder& folder) {
+  return {.arguments = {source_file("config/quickstart/run")}, .environment = {{"TMPDIR", folder.path().string()}}};
+}
+
+}  // namespace
+
+TEST_CASE("the quickstart shows the main job, says that its counts are right, and leaves nothing behind") {
+  const TempFolder folder{"/tmp"};
+  Command command = quickstart(folder);
+  command.arguments.emplace_back("--once");
+  const auto finished = run_to_end(command, long_enough);
+  INFO(finished.out << finished.err);
+  CHECK(finished.status == ExitStatus{0, 0});
+  CHECK_THAT(finished.out + finished.err, ContainsSubstring("$ inboxd status") &&
+                                              ContainsSubstring("$ inboxd events list") &&
+                                              ContainsSubstring("all counts are right") && !ContainsSubstring("WRONG"));
+  CHECK(std::filesystem::is_empty(folder.path()));
+  wait_for_end(folder);
+}
+
+TEST_CASE("the quickstart goes on until Ctrl-C, which stops all that it has started") {
+  const TempFolder folder{"/tmp"};
+  const TempFolder output;
+  Command command = quickstart(folder);
+  command.out = command.err = output / "out";
+  Process running{command};
+  const auto said = [&] { return read_file(output / "out"); };
+  wait_until(
+      "it says how to stop it",
+      [&] {
+        if (!running.is_running()) throw std::runtime_error{"the quickstart has ended: " + said()};
+        return said().find("Ctrl-C stops") != std::string::npos;
+      },
+      long_enough, said);
+  CHECK(processes_with(folder.path().string()) > 0);
+  running.signal(SIGINT);
+  CHECK(running.wait(milliseconds{60'000}) == ExitStatus{130, 0});
+  CHECK(std::filesystem::is_empty(folder.path()));
+  wait_for_end(folder);
+}
