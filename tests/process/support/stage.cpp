@@ -99,8 +99,8 @@ Tally Stage::tally(const std::string& handler) {
 
 std::string Stage::whereabouts() {
   std::string out = "; missing: " + database.text(
-                                        "select coalesce(string_agg(id::text, ' '), 'none by now') from (select id from "
-                                        "unnest($1::uuid[]) id except select event_id from inbox.event "
+                                        "select coalesce(string_agg(id::text, ' '), 'none by now') from "
+                                        "(select id from unnest($1::uuid[]) id except select event_id from inbox.event "
                                         "order by 1 limit 5) m",
                                         {array_of(ids_)});
   for (const auto& row : database.rows(
