@@ -56,6 +56,7 @@ AdminPort::AdminPort(const config::Settings& settings, Live& live, base::Logger&
     : settings_{settings.admin},
       database_{database_for(settings)},
       name_space_{settings.kafka.name_space},
+      schema_{settings.database.schema},
       live_{live},
       log_{log},
       gate_{settings_},
@@ -135,7 +136,8 @@ AdminPort::Outcome AdminPort::respond_to_operation(const HttpRequest& request, c
   if (auto* refused = std::get_if<HttpResponse>(&given)) return std::move(*refused);
   auto arguments = read_arguments(operation.parameters, std::get<Given>(given), event::now());
   if (!arguments) return refusal(400, operation.verb + ": " + arguments.problem().message);
-  const bool is_quick = operation.needs == Needs::nothing || operation.verb == "instance show";
+  const bool is_quick =
+      operation.needs == Needs::nothing || operation.verb == "instance show" || operation.verb == "config show";
   return LaneWork{
       is_quick ? reading_lane : operating_lane,
       [this, &operation, arguments = std::move(arguments).value(), actor = Gate::actor_of(request)](
@@ -154,7 +156,9 @@ HttpResponse AdminPort::operate(const Operation& operation, const Arguments& arg
   Context context;
   context.connection = &connection_;
   context.live = &live_;
+  context.log = &log_;
   context.name_space = name_space_;
+  context.schema = schema_;
   context.actor = actor;
   const auto end = std::chrono::steady_clock::now() + settings_.answer_timeout * 4 / 5;
   // Work in bites stops between two of them: where nobody waits any more, and in time for the answer to say how far

@@ -42,7 +42,7 @@ class AdminPort final {
 
   const config::Admin settings_;
   const config::Database database_;
-  const std::string name_space_;
+  const std::string name_space_, schema_;
   Live& live_;
   base::Logger& log_;
   const Gate gate_;

@@ -346,6 +346,34 @@ Document instance_show() {
 
 Document instance_paused() { return object({dry_run(), {"paused", flag()}}); }
 
+Document check() {
+  return object({{"ok", flag("nothing stands in the way")},
+                 {"findings", list(object({{"result", word({"ok", "warning", "problem", "unreachable"})},
+                                           {"subject", text("`database`, `topic orders`")},
+                                           {"message", text("what is so, and what would be right")}}))}});
+}
+
+Document config_show() {
+  return object({{"file", text()},
+                 {"settings", list(object({{"key", text("`handlers[0].retry.base`")},
+                                           {"value", anything("secrets are ********")},
+                                           {"origin", word({"default", "file", "handler_defaults"})},
+                                           {"line", integer("in the file as it was read; none of a default"), false},
+                                           {"column", integer(), false}}))}});
+}
+
+Document config_reference() { return object({{"reference", text("Markdown, or YAML")}}); }
+
+Document config_schema() { return map(anything("of JSON Schema")); }
+
+Document migrate() {
+  return object({{"applied", integer("the last migration that the database has")},
+                 {"known", integer("the last that this program knows")},
+                 {"due", list(text("a migration's name"))},
+                 {"changed", list(text("one that was applied with another text than this program's"))},
+                 {"sql", list(text("of each that is due, where `plan` asks for it")), false}});
+}
+
 Document version() { return object({{"inboxd", text()}, {"libraries", map(text("its version"))}}); }
 
 }  // namespace inboxd::admin::answers

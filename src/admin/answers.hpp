@@ -27,6 +27,11 @@ Document shards_accept_gap();
 Document shards_accept_incarnation();
 Document instance_show();
 Document instance_paused();
+Document check();
+Document config_show();
+Document config_reference();
+Document config_schema();
+Document migrate();
 Document version();
 
 }  // namespace inboxd::admin::answers

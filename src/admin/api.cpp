@@ -100,7 +100,7 @@ int status_of(const Operation& operation, ExitCode code) {
 }  // namespace
 
 std::variant<Given, HttpResponse> given_of(const HttpRequest& request, const Operation& operation) {
-  if (operation.permission == Permission::read) return given_by_query(request, operation);
+  if (operation.permission != Permission::change) return given_by_query(request, operation);
   if (!request.query.empty()) return refusal(400, "parameters of a change stand in the body, not in the query");
   return given_by_body(request, operation);
 }

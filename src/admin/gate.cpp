@@ -22,6 +22,19 @@ bool is_passed_on(const HttpRequest& request) {
          request.header("via") != nullptr;
 }
 
+std::string why_without_token(Permission wanted) {
+  switch (wanted) {
+    case Permission::read:
+      return "without admin.token only this machine may read here";
+    case Permission::read_with_token:
+      return "without admin.token nobody may read this over the port: it is not for everybody on this machine";
+    case Permission::change:
+      break;
+  }
+  return "without admin.token nobody may change anything over this port; what is in the database the command line "
+         "changes without it";
+}
+
 }  // namespace
 
 bool same_secret(std::string_view one, std::string_view other) {
@@ -79,14 +92,7 @@ std::optional<HttpResponse> Gate::refuse_unauthorised(const HttpRequest& request
     return unauthorised("the token is not the one that admin.token says");
   }
   if (wanted == Permission::read && request.peer.is_local && !is_passed_on(request)) return std::nullopt;
-  if (settings_.token.empty()) {
-    return refusal(
-        403,
-        wanted == Permission::read
-            ? "without admin.token only this machine may read here"
-            : "without admin.token nobody may change anything over this port; what is in the database the command line "
-              "changes without it");
-  }
+  if (settings_.token.empty()) return refusal(403, why_without_token(wanted));
   return unauthorised("send the token that admin.token says: Authorization: Bearer TOKEN");
 }
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "admin/operation.hpp"
+#include "config/load.hpp"
 
 namespace inboxd::admin {
 
@@ -22,6 +23,8 @@ class Live {
   virtual std::string metrics() const = 0;
   /// What only this process knows: partitions, what is in hand, what is paused.
   virtual Document describe() const = 0;
+  /// The configuration that is in force, and the places in the file that said so; secrets are in it.
+  virtual config::Loaded in_force() const = 0;
   /// Takes nothing new for any handler in this instance, or goes on; in the audit as the deed of `actor` as soon as the
   /// database takes that, which may be away. False: it does so already, or is not running yet.
   virtual bool pause_all(bool paused, const std::string& actor) = 0;

@@ -80,6 +80,8 @@ Document responses_of(const Operation& operation) {
   return out;
 }
 
+Document needs_token() { return Document::array({{{"token", Document::array()}}}); }
+
 Document read_of(const Operation& operation) {
   Document parameters = Document::array();
   for (const Parameter& parameter : operation.parameters) {
@@ -90,7 +92,9 @@ Document read_of(const Operation& operation) {
                           {"required", is_needed(parameter)},
                           {"schema", schema_of(parameter)}});
   }
-  return {{"parameters", std::move(parameters)}};
+  Document out{{"parameters", std::move(parameters)}};
+  if (operation.permission == Permission::read_with_token) out["security"] = needs_token();
+  return out;
 }
 
 Document change_of(const Operation& operation) {
@@ -105,11 +109,11 @@ Document change_of(const Operation& operation) {
   Document body{{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
   if (!needed.empty()) body["required"] = std::move(needed);
   return {{"requestBody", {{"required", true}, {"content", json_content(std::move(body))}}},
-          {"security", Document::array({{{"token", Document::array()}}})}};
+          {"security", needs_token()}};
 }
 
 Document path_document(const Operation& operation) {
-  const bool reads = operation.permission == Permission::read;
+  const bool reads = operation.permission != Permission::change;
   std::string id = operation.verb;
   for (char& c : id) c = c == ' ' ? '_' : c;
   Document out{{"operationId", id},
@@ -181,16 +185,17 @@ Document openapi() {
       {"/openapi.json",
        text_path("openapi", "This document.", "The document.", "application/json", {{"type", "object"}})}};
   for (const Operation& operation : operations()) paths[path_of(operation)] = path_document(operation);
-  return {
-      {"openapi", "3.1.0"},
-      {"info",
-       {{"title", "inboxd admin port"},
-        {"version", INBOXD_VERSION},
-        {"description",
-         "Every operation of the command line. Without a token only reading is answered, and only to this machine."}}},
-      {"servers", Document::array({{{"url", "http://127.0.0.1:9470"}}})},
-      {"paths", std::move(paths)},
-      {"components", components()}};
+  return {{"openapi", "3.1.0"},
+          {"info",
+           {{"title", "inboxd admin port"},
+            {"version", INBOXD_VERSION},
+            {"description",
+             "Every operation of the command line, but for `run`, `health` (which asks here) and `plugin check` (which "
+             "loads a "
+             "file into whoever asks). Without a token only reading is answered, and only to this machine."}}},
+          {"servers", Document::array({{{"url", "http://127.0.0.1:9470"}}})},
+          {"paths", std::move(paths)},
+          {"components", components()}};
 }
 
 std::string openapi_text() { return openapi().dump(2) + "\n"; }

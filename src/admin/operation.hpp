@@ -8,6 +8,7 @@
 
 #include "admin/parameters.hpp"
 #include "base/exit_code.hpp"
+#include "base/log.hpp"
 #include "inbox/connection.hpp"
 
 namespace inboxd::admin {
@@ -18,6 +19,7 @@ using Document = nlohmann::ordered_json;
 /// What one must be allowed to run an operation.
 enum class Permission {
   read,
+  read_with_token,                             ///< over HTTP; not for everybody on this machine, or dear
   change,                                      ///< takes `dry-run` and `yes`; is written to the audit
 };
 
@@ -40,7 +42,9 @@ struct Progress {
 struct Context {
   inbox::Connection* connection = nullptr;     ///< there for those that need the database
   Live* live = nullptr;                        ///< there for those that need the daemon
+  base::Logger* log = nullptr;                 ///< likewise
   std::string name_space;                      ///< kafka.namespace: goes into ids made of a topic
+  std::string schema;                          ///< database.schema
   std::string actor;                           ///< who asks, for the audit
   std::int64_t most_rows = 1'000'000;          ///< that one operation takes on; the rest is for the next
   std::function<void(const Progress&)> progress = [](const Progress&) {};

@@ -8,8 +8,9 @@ namespace inboxd::admin {
 
 std::vector<Operation> operations() {
   std::vector<Operation> out;
-  for (auto family : {status_operations, event_operations, dead_operations, quarantine_operations, handler_operations,
-                      shard_operations, instance_operations, version_operations}) {
+  for (auto family :
+       {status_operations, event_operations, dead_operations, quarantine_operations, handler_operations,
+        shard_operations, instance_operations, configuration_operations, migration_operations, version_operations}) {
     auto rows = family();
     out.insert(out.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
   }

@@ -13,6 +13,8 @@ std::vector<Operation> quarantine_operations();
 std::vector<Operation> handler_operations();
 std::vector<Operation> shard_operations();
 std::vector<Operation> instance_operations();
+std::vector<Operation> configuration_operations();
+std::vector<Operation> migration_operations();
 std::vector<Operation> version_operations();
 
 /// Parameters that several operations share; `help` is a verb: `received`.

@@ -36,6 +36,8 @@ Document word(std::initializer_list<const char*> words) {
 
 Document list(Document items) { return {{"type", "array"}, {"items", std::move(items)}}; }
 
+Document anything(const std::string& about) { return {{"description", about}}; }
+
 Document map(Document values) { return {{"type", "object"}, {"additionalProperties", std::move(values)}}; }
 
 Document reference(const std::string& component) { return {{"$ref", "#/components/schemas/" + component}}; }

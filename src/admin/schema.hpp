@@ -16,6 +16,8 @@ Document time(const std::string& about = "");
 Document uuid(const std::string& about = "");
 /// A text where the bytes are UTF-8, else {"base64": …}.
 Document bytes();
+/// Whatever it is.
+Document anything(const std::string& about);
 /// One of these words.
 Document word(std::initializer_list<const char*> words);
 Document list(Document items);

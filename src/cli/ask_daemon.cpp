@@ -1,5 +1,6 @@
 #include "cli/ask_daemon.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 #include "admin/api.hpp"
@@ -50,6 +51,12 @@ admin::Answer ask_daemon(const config::Settings& settings, const admin::Operatio
   const auto response = admin::ask(settings.admin, question_of(operation, arguments), patience);
   if (!response) return {base::ExitCode::unavailable, nullptr, response.problem().message};
   return admin::answer_of(response.value());
+}
+
+admin::Answer ask_daemon(const config::Settings& settings, const std::string& verb, const admin::Arguments& arguments) {
+  const auto table = admin::operations();
+  const auto operation = std::find_if(table.begin(), table.end(), [&](const auto& one) { return one.verb == verb; });
+  return ask_daemon(settings, *operation, arguments);
 }
 
 }  // namespace inboxd::cli

@@ -1,8 +1,12 @@
-#include <algorithm>
-#include <ostream>
+#include "admin/check.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <ostream>
+#include <utility>
+
+#include "cli/ask_daemon.hpp"
 #include "cli/command.hpp"
-#include "cli/finding.hpp"
 #include "config/environment.hpp"
 #include "daemon/preparation.hpp"
 #include "inbox/handler_transaction.hpp"
@@ -11,22 +15,13 @@
 namespace inboxd::cli {
 namespace {
 
+using admin::Finding;
+using admin::FoundList;
 using base::ExitCode;
 using Kind = Finding::Kind;
 
-const char* name_of(Kind kind) {
-  switch (kind) {
-    case Kind::good:
-      return "ok";
-    case Kind::warning:
-      return "warning";
-    case Kind::problem:
-      return "problem";
-    case Kind::unreachable:
-      return "unreachable";
-  }
-  return "problem";
-}
+/// For one question to the brokers.
+constexpr std::chrono::milliseconds patience{10'000};
 
 bool is_good_enough(const Finding& finding) { return finding.kind < Kind::problem; }
 
@@ -35,37 +30,40 @@ Tone tone_of(Kind kind) {
   return kind == Kind::warning ? Tone::warning : Tone::bad;
 }
 
+Kind kind_of(const std::string& name) {
+  for (const Kind kind : {Kind::good, Kind::warning, Kind::problem}) {
+    if (name == admin::name_of(kind)) return kind;
+  }
+  return Kind::unreachable;
+}
+
 /// What was found is shown as it comes: brokers that are not there take their time.
 class Report final {
  public:
   explicit Report(Session& session) : session_{session} {}
 
-  void add(const FoundList& findings) {
-    for (const Finding& finding : findings) {
-      document_.push_back(
-          {{"result", name_of(finding.kind)}, {"subject", finding.subject}, {"message", finding.message}});
-      worst_ = std::max(worst_, finding.kind);
-      if (session_.json) continue;
-      const Look& look = session_.output.look;
-      session_.output.out << in_tone(name_of(finding.kind), tone_of(finding.kind), look) << "  "
-                          << one_line(finding.subject) << ": " << one_line(finding.message) << '\n'
-                          << std::flush;
+  void add(FoundList findings) {
+    for (Finding& finding : findings) {
+      if (!session_.json) {
+        const Look& look = session_.output.look;
+        session_.output.out << in_tone(name_of(finding.kind), tone_of(finding.kind), look) << "  "
+                            << one_line(finding.subject) << ": " << one_line(finding.message) << '\n'
+                            << std::flush;
+      }
+      all_.push_back(std::move(finding));
     }
   }
 
   /// `configuration`: the file itself is wrong.
   ExitCode finish(bool configuration) {
-    const bool ok = worst_ < Kind::problem;
-    if (session_.json) session_.print({{"ok", ok}, {"findings", document_}});
-    if (ok) return ExitCode::done;
-    if (configuration) return ExitCode::configuration;
-    return worst_ == Kind::unreachable ? ExitCode::unavailable : ExitCode::no;
+    if (session_.json) session_.print(document_of(all_));
+    const ExitCode verdict = verdict_on(all_);
+    return configuration && verdict != ExitCode::done ? ExitCode::configuration : verdict;
   }
 
  private:
   Session& session_;
-  admin::Document document_ = admin::Document::array();
-  Kind worst_ = Kind::good;
+  FoundList all_;
 };
 
 FoundList findings_of(const config::Loaded& loaded) {
@@ -80,22 +78,7 @@ FoundList findings_of(const config::Loaded& loaded) {
   return out;
 }
 
-ExitCode check(Session& session, const admin::Arguments& arguments) {
-  const bool offline = arguments.flag("offline");
-  Report report{session};
-  const auto loaded = config::load_file(session.config_file, config::process_environment(offline));
-  report.add(findings_of(loaded));
-  if (!loaded.ok()) return report.finish(true);
-  if (offline) return report.finish(false);
-  const auto database = check_database(loaded.settings);
-  report.add(database);
-  report.add(check_plugins(loaded.settings, std::all_of(database.begin(), database.end(), is_good_enough)));
-  report.add(check_brokers(loaded.settings));
-  return report.finish(false);
-}
-
-}  // namespace
-
+/// `with_database`: it is in order, so that the SQL of handlers can be looked at.
 FoundList check_plugins(const config::Settings& settings, bool with_database) {
   FoundList out;
   const auto where = plugin::default_search_path();
@@ -128,12 +111,50 @@ FoundList check_plugins(const config::Settings& settings, bool with_database) {
   return out;
 }
 
+/// What the running daemon finds, which has it for its own file, network and rights.
+ExitCode check_running(Session& session) {
+  const auto loaded = session.load();
+  if (!loaded) return ExitCode::configuration;
+  const auto answer = ask_daemon(loaded->settings, "check", {});
+  if (!answer.message.empty()) session.say("check: " + answer.message);
+  if (!answer.document.is_object()) return answer.code;
+  Report report{session};
+  for (const auto& found : answer.document.at("findings")) {
+    report.add({{kind_of(found.at("result")), found.at("subject"), found.at("message")}});
+  }
+  return report.finish(false);
+}
+
+ExitCode check(Session& session, const admin::Arguments& arguments) {
+  const bool offline = arguments.flag("offline");
+  if (offline && arguments.flag("running")) {
+    session.say("check: --offline or --running, not both");
+    return ExitCode::usage;
+  }
+  if (arguments.flag("running")) return check_running(session);
+  Report report{session};
+  const auto loaded = config::load_file(session.config_file, config::process_environment(offline));
+  report.add(findings_of(loaded));
+  if (!loaded.ok()) return report.finish(true);
+  if (offline) return report.finish(false);
+  auto log = command_log();
+  const auto database = admin::check_database(loaded.settings, log);
+  report.add(database);
+  report.add(check_plugins(loaded.settings, std::all_of(database.begin(), database.end(), is_good_enough)));
+  report.add(admin::check_brokers(loaded.settings, patience));
+  return report.finish(false);
+}
+
+}  // namespace
+
 Command check_command() {
   return {"check",
           "Whether everything is there that the configuration needs: plugins, database, brokers, topics.",
           {{"check", "before the first start, and whenever something does not work"},
-           {"check --offline", "the file alone, for instance before it is rolled out"}},
-          {{"offline", admin::Parameter::Kind::flag, "only the file: no database, no brokers, no plugins, no secrets"}},
+           {"check --offline", "the file alone, for instance before it is rolled out"},
+           {"check --running", "the same of the daemon that runs, from where it runs; needs admin.token"}},
+          {{"offline", admin::Parameter::Kind::flag, "only the file: no database, no brokers, no plugins, no secrets"},
+           {"running", admin::Parameter::Kind::flag, "asks the running daemon over its admin port: no plugins"}},
           true,
           check};
 }

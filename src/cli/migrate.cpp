@@ -1,10 +1,10 @@
 #include <ostream>
 
 #include "admin/failure.hpp"
+#include "admin/migrations.hpp"
 #include "cli/command.hpp"
 #include "cli/interrupt.hpp"
 #include "inbox/database_error.hpp"
-#include "inbox/migrations.hpp"
 
 namespace inboxd::cli {
 namespace {
@@ -18,63 +18,43 @@ struct Work {
   std::string schema;
 };
 
-std::vector<inbox::Migration> due_migrations(const Work& work, const inbox::MigrationState& state) {
-  auto out = inbox::known_migrations(work.schema);
-  std::erase_if(out, [&](const auto& migration) { return migration.version <= state.applied; });
-  return out;
+std::string summary(const admin::Document& document) {
+  return "at migration " + document.at("applied").dump() + " of " + document.at("known").dump();
 }
 
-admin::Document document_of(const inbox::MigrationState& state, const std::vector<inbox::Migration>& due) {
-  admin::Document names = admin::Document::array();
-  for (const auto& migration : due) names.push_back(migration.name);
-  return {{"applied", state.applied}, {"known", state.known}, {"due", std::move(names)}};
-}
-
-std::string summary(const inbox::MigrationState& state) {
-  return "at migration " + std::to_string(state.applied) + " of " + std::to_string(state.known);
-}
-
-/// Migrations that are not what was applied; says so.
-std::vector<std::string> changed(const Work& work, const inbox::MigrationState& state) {
-  if (state.applied == 0) return {};
-  auto names = inbox::changed_migrations(work.connection, work.schema);
-  for (const std::string& name : names) {
-    work.session.say("migrate: " + name + " was applied with another text than this program's: another build's");
-  }
-  return names;
-}
-
-ExitCode check(const Work& work, const inbox::MigrationState& state) {
-  const auto due = due_migrations(work, state);
-  const auto others = changed(work, state);
-  auto document = document_of(state, due);
-  document["changed"] = others;
+ExitCode check(const Work& work) {
+  const auto answer = admin::look_at_migrations(work.connection, work.schema, false);
   if (work.session.json)
-    work.session.print(document);
-  else work.session.output.out << summary(state) << '\n';
-  if (state.newer()) work.session.say("migrate: " + inbox::newer_than_program(state).message);
-  for (const auto& migration : due) work.session.say("migrate: " + migration.name + " is due");
-  return state.due() || state.newer() || !others.empty() ? ExitCode::no : ExitCode::done;
+    work.session.print(answer.document);
+  else
+    work.session.output.out << summary(answer.document) << '\n';
+  if (!answer.message.empty()) work.session.say("migrate: " + answer.message);
+  for (const auto& name : answer.document.at("changed")) {
+    work.session.say("migrate: " + name.get<std::string>() +
+                     " was applied with another text than this program's: another build's");
+  }
+  for (const auto& name : answer.document.at("due")) {
+    work.session.say("migrate: " + name.get<std::string>() + " is due");
+  }
+  return answer.code;
 }
 
-ExitCode plan(const Work& work, const inbox::MigrationState& state) {
-  if (state.newer()) {
-    work.session.say("migrate: " + inbox::newer_than_program(state).message);
+ExitCode plan(const Work& work) {
+  const auto answer = admin::look_at_migrations(work.connection, work.schema, true);
+  if (!answer.message.empty()) {
+    work.session.say("migrate: " + answer.message);
     return ExitCode::no;
   }
-  const auto due = due_migrations(work, state);
-  const auto text_of = [&](const auto& migration) { return inbox::plan_of(work.connection, work.schema, migration); };
   if (work.session.json) {
-    auto document = document_of(state, due);
-    document["sql"] = admin::Document::array();
-    for (const auto& migration : due) document["sql"].push_back(text_of(migration));
-    work.session.print(document);
+    work.session.print(answer.document);
     return ExitCode::done;
   }
-  for (const auto& migration : due) {
-    work.session.output.out << "-- " << migration.name << '\n' << text_of(migration);
+  const auto& due = answer.document.at("due");
+  for (std::size_t i = 0; i < due.size(); ++i) {
+    work.session.output.out << "-- " << due[i].get<std::string>() << '\n'
+                            << answer.document.at("sql")[i].get<std::string>();
   }
-  if (due.empty()) work.session.say("migrate: nothing is due, " + summary(state));
+  if (due.empty()) work.session.say("migrate: nothing is due, " + summary(answer.document));
   return ExitCode::done;
 }
 
@@ -88,13 +68,12 @@ ExitCode apply(const Work& work) {
     work.session.say("migrate: " + after.problem().message);
     return ExitCode::no;
   }
-  if (work.session.json) {
-    auto document = document_of(after.value(), {});
-    document["migrated"] = std::move(done);
+  auto document = admin::document_of(after.value(), {});
+  document["migrated"] = std::move(done);
+  if (work.session.json)
     work.session.print(document);
-  } else {
-    work.session.output.out << summary(after.value()) << '\n';
-  }
+  else
+    work.session.output.out << summary(document) << '\n';
   return ExitCode::done;
 }
 
@@ -111,8 +90,7 @@ ExitCode migrate(Session& session, const admin::Arguments& arguments) {
   const Work work{session, connection, loaded->settings.database.schema};
   try {
     if (!arguments.flag("plan") && !arguments.flag("check")) return apply(work);
-    const auto state = inbox::migration_state(connection, work.schema);
-    return arguments.flag("check") ? check(work, state) : plan(work, state);
+    return arguments.flag("check") ? check(work) : plan(work);
   } catch (...) {
     const auto answer = admin::answer_for(inbox::describe(std::current_exception()), connection.where());
     session.say("migrate: " + answer.message);

@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "cli/present.hpp"
 #include "cli/table.hpp"
 #include "cli/words.hpp"
@@ -13,7 +17,37 @@ std::string flags_of(const Document& handler) {
   return out == "has_backlog" ? "backlog" : out;
 }
 
+constexpr std::size_t widest_setting = 60;
+
+std::string setting_text(const Document& value) {
+  if (value.empty() || value == "") return "none";
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+std::string origin_text(const Document& document, const Document& setting) {
+  const std::string origin = text_at(setting, "origin");
+  if (!setting.contains("line")) return origin;
+  const std::string place = text_at(document, "file") + ":" + std::to_string(setting.at("line").get<std::int64_t>());
+  return origin == "file" ? place : origin + " " + place;
+}
+
 }  // namespace
+
+/// As `config show` has it of a file.
+std::string present_configuration(const Document& document, const Look&) {
+  std::vector<std::string> lines;
+  std::size_t width = 0;
+  for (const auto& setting : document.at("settings")) {
+    lines.push_back(one_line(text_at(setting, "key") + ": " + setting_text(setting.at("value"))));
+    width = std::max(width, std::min(lines.back().size(), widest_setting));
+  }
+  std::string out;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    lines[i].resize(std::max(lines[i].size(), width), ' ');
+    out += lines[i] + "  # " + one_line(origin_text(document, document.at("settings")[i])) + "\n";
+  }
+  return out;
+}
 
 std::string present_instance(const Document& document, const Look& look) {
   Sheet sheet;

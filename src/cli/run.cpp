@@ -16,7 +16,7 @@ base::ExitCode run(Session& session, const admin::Arguments& arguments) {
   options.migrate = arguments.flag("migrate");
   options.until_idle = arguments.flag("until-idle");
   options.config_file = session.config_file;
-  return daemon::run(settings, options, log);
+  return daemon::run(*loaded, options, log);
 }
 
 }  // namespace

@@ -41,4 +41,8 @@ Loaded load_text(std::string_view text, const std::string& file, const Environme
 /// topics were added, removed or reordered. Empty: a reload will do.
 std::vector<std::string> restart_needed(const Settings& before, const Settings& after);
 
+/// Of the keys that stay as they were, all below them too, the origins as well: from `before` into `after`.
+void keep_origins(const std::vector<std::string>& kept, const std::map<std::string, Origin>& before,
+                  std::map<std::string, Origin>& after);
+
 }  // namespace inboxd::config

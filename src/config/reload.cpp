@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "config/load.hpp"
 #include "config/table.hpp"
 
@@ -25,7 +27,23 @@ bool are_same_entries(const std::vector<Owner>& before, const std::vector<Owner>
   return true;
 }
 
+/// Whether `key` is `whole`, or below it.
+bool is_in(const std::string& key, const std::string& whole) {
+  return key.starts_with(whole) && (key.size() == whole.size() || key[whole.size()] == '.' || key[whole.size()] == '[');
+}
+
 }  // namespace
+
+void keep_origins(const std::vector<std::string>& kept, const std::map<std::string, Origin>& before,
+                  std::map<std::string, Origin>& after) {
+  const auto stays = [&](const auto& entry) {
+    return std::any_of(kept.begin(), kept.end(), [&](const auto& whole) { return is_in(entry.first, whole); });
+  };
+  std::erase_if(after, stays);
+  for (const auto& entry : before) {
+    if (stays(entry)) after.insert(entry);
+  }
+}
 
 std::vector<std::string> restart_needed(const Settings& before, const Settings& after) {
   const Table table = settings_table();

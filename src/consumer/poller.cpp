@@ -410,12 +410,14 @@ void Poller::follow_ends() {
   ask_for_ends();
 }
 
-/// The library drops a pause, or its end, without a word where an op of its own overtakes it, and stands still then.
+/// The library drops the end of a pause without a word where an op of its own overtakes it, and where records go when
+/// it stops a partition; it stands still then.
 void Poller::read_on(Partition& partition) {
   log_.warn("consumer: the brokers have more, and the client does not read it; sought again",
             {{"topic", partition.assignment.partition.topic},
              {"partition", partition.assignment.partition.partition},
              {"fetched", partition.end.fetched}});
+  if (partition.queue != nullptr) rd_kafka_queue_forward(partition.queue.get(), partition.ingester->queue());
   ask(partition);
 }
 

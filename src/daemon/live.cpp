@@ -180,6 +180,16 @@ Document LiveDaemon::describe() const {
   return out;
 }
 
+config::Loaded LiveDaemon::in_force() const {
+  const std::shared_lock lock{mutex_};
+  return in_force_;
+}
+
+void LiveDaemon::set_in_force(const config::Loaded& loaded) {
+  const std::unique_lock lock{mutex_};
+  in_force_ = loaded;
+}
+
 bool LiveDaemon::pause_all(bool paused, const std::string& actor) {
   const std::shared_lock lock{mutex_};
   return daemon_ != nullptr && !stopping_ && daemon_->pause_all(paused, actor);

@@ -26,10 +26,13 @@ class LiveDaemon final : public admin::Live {
   /// Set before the port starts.
   void set_http(const admin::HttpServer::Counts& counts) { http_ = &counts; }
   void reloaded(bool worked);
+  /// What is in force from now on: before the port starts, and after a reload.
+  void set_in_force(const config::Loaded& loaded);
 
   admin::Health health(admin::Probe probe) const override;
   std::string metrics() const override;
   admin::Document describe() const override;
+  config::Loaded in_force() const override;
   bool pause_all(bool paused, const std::string& actor) override;
 
  private:
@@ -43,6 +46,7 @@ class LiveDaemon final : public admin::Live {
   std::atomic<Clock::time_point> attended_{};
 
   mutable std::shared_mutex mutex_;  // guards the following
+  config::Loaded in_force_;
   Daemon* daemon_ = nullptr;
   Clock::time_point attached_{};
   bool was_attached_ = false;

@@ -12,9 +12,9 @@ namespace inboxd::daemon {
 
 using namespace std::chrono_literals;
 
-Reload::Reload(config::Settings& settings, std::string file, inbox::InstanceIdentity instance,
+Reload::Reload(config::Loaded& loaded, std::string file, inbox::InstanceIdentity instance,
                inbox::Connection& connection, inbox::Watchdog& watchdog, Daemon& daemon, base::Logger& log)
-    : settings_{settings},
+    : loaded_{loaded},
       file_{std::move(file)},
       instance_{std::move(instance)},
       connection_{connection},
@@ -25,7 +25,7 @@ Reload::Reload(config::Settings& settings, std::string file, inbox::InstanceIden
 bool Reload::begin() {
   if (is_running() || !std::exchange(is_asked_for_, false)) return false;
   try {
-    reading_ = std::async(std::launch::async, [this, before = settings_] { return read(before); });
+    reading_ = std::async(std::launch::async, [this, before = loaded_.settings] { return read(before); });
     return true;
   } catch (const std::system_error& error) {
     refuse(error.what());
@@ -70,20 +70,23 @@ std::optional<Reload::Read> Reload::read(const config::Settings& before) {
     refuse(prepared.refusal->message);
     return std::nullopt;
   }
-  return Read{loaded.settings, std::move(prepared.handlers)};
+  return Read{loaded, std::move(prepared.handlers)};
 }
 
 void Reload::take(Read read) {
   daemon_.replace_handlers(std::move(read.handlers));
   // No more than these: running threads read the others.
-  settings_.handlers = std::move(read.settings.handlers);
-  settings_.log = read.settings.log;
-  settings_.retention = read.settings.retention;
-  settings_.drain = read.settings.drain;
-  daemon_.set_retention(settings_.retention);
-  log_.set_level(settings_.log.level);
-  log_.set_format(format_of(settings_.log));
-  log_.info("daemon: reloaded", {{"handlers", settings_.handlers.size()}});
+  config::Settings& settings = loaded_.settings;
+  config::keep_origins(config::restart_needed(settings, read.loaded.settings), loaded_.origins, read.loaded.origins);
+  settings.handlers = std::move(read.loaded.settings.handlers);
+  settings.log = read.loaded.settings.log;
+  settings.retention = read.loaded.settings.retention;
+  settings.drain = read.loaded.settings.drain;
+  loaded_.origins = std::move(read.loaded.origins);
+  daemon_.set_retention(settings.retention);
+  log_.set_level(settings.log.level);
+  log_.set_format(format_of(settings.log));
+  log_.info("daemon: reloaded", {{"handlers", settings.handlers.size()}});
 }
 
 }  // namespace inboxd::daemon

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/log.hpp"
-#include "config/settings.hpp"
+#include "config/load.hpp"
 #include "daemon/daemon.hpp"
 #include "daemon/preparation.hpp"
 #include "inbox/connection.hpp"
@@ -19,7 +19,7 @@ namespace inboxd::daemon {
 class Reload final {
  public:
   /// `connection` is used by nobody else from now on; where `watchdog` cuts it, a running reload is refused at once.
-  Reload(config::Settings& settings, std::string file, inbox::InstanceIdentity instance, inbox::Connection& connection,
+  Reload(config::Loaded& loaded, std::string file, inbox::InstanceIdentity instance, inbox::Connection& connection,
          inbox::Watchdog& watchdog, Daemon& daemon, base::Logger& log);
   /// Waits for one that runs.
   ~Reload() = default;
@@ -34,17 +34,19 @@ class Reload final {
   /// Takes what one that ran has read: whether it worked. Nothing where none has ended. One that could not begin has
   /// ended, too.
   std::optional<bool> end();
+  /// While none is being taken.
+  const config::Loaded& in_force() const { return loaded_; }
 
  private:
   struct Read {
-    config::Settings settings;
+    config::Loaded loaded;
     std::vector<dispatcher::HandlerSetup> handlers;
   };
   std::optional<Read> read(const config::Settings& before);
   void take(Read read);
   void refuse(const std::string& reason);
 
-  config::Settings& settings_;
+  config::Loaded& loaded_;
   const std::string file_;
   const inbox::InstanceIdentity instance_;
   inbox::Connection& connection_;

@@ -157,6 +157,7 @@ ExitCode attend(Daemon& daemon, Reload& reload, std::optional<UntilIdle>& until_
     if (reload.begin()) notify.reloading();
     if (const auto worked = reload.end()) {
       live.reloaded(*worked);
+      live.set_in_force(reload.in_force());
       notify.ready();
     }
     if (request == Request::pause || request == Request::resume) {
@@ -180,15 +181,17 @@ bool leaves_calls_of(std::unique_ptr<Daemon> daemon) {
 }
 
 /// Until it is to stop.
-Served serve(const config::Settings& given, const RunOptions& options, base::Logger& log) {
+Served serve(const config::Loaded& given, const RunOptions& options, base::Logger& log) {
   block_signals();
-  config::Settings settings = given;
+  config::Loaded loaded = given;
+  const config::Settings& settings = loaded.settings;
   const Notify notify;
   const auto owner = base::random_uuid();
   // Before anything that takes time, so that whoever asks hears that it is starting.
   LiveDaemon live{settings, owner, log};
   admin::AdminPort port{settings, live, log};
   live.set_http(port.counts());
+  live.set_in_force(loaded);
   if (const auto problem = port.start()) {
     return {refuse({problem->is_taken ? ExitCode::try_again : ExitCode::configuration,
                     problem->message + "; admin.listen says where, off needs none"},
@@ -217,7 +220,7 @@ Served serve(const config::Settings& given, const RunOptions& options, base::Log
   std::optional<UntilIdle> until_idle;
   if (options.until_idle) until_idle.emplace(settings, watchdog, log);
   // Outlives attend(): what it waits for at its end is cut below.
-  Reload reload{settings, options.config_file, identity_of(owner), connection, watchdog, daemon, log};
+  Reload reload{loaded, options.config_file, identity_of(owner), connection, watchdog, daemon, log};
   const ExitCode code = attend(daemon, reload, until_idle, live, notify, Heartbeat{settings, notify, daemon, log}, log);
 
   live.stopping();
@@ -237,8 +240,8 @@ Served serve(const config::Settings& given, const RunOptions& options, base::Log
 
 }  // namespace
 
-ExitCode run(const config::Settings& settings, const RunOptions& options, base::Logger& log) {
-  const Served served = serve(settings, options, log);
+ExitCode run(const config::Loaded& loaded, const RunOptions& options, base::Logger& log) {
+  const Served served = serve(loaded, options, log);
   // A call that returns only now must not meet what the end of a process destroys.
   if (served.leaves_calls) std::_Exit(static_cast<int>(served.code));
   return served.code;

@@ -3,7 +3,7 @@
 
 #include "base/exit_code.hpp"
 #include "base/log.hpp"
-#include "config/settings.hpp"
+#include "config/load.hpp"
 
 namespace inboxd::daemon {
 
@@ -15,6 +15,6 @@ struct RunOptions {
 };
 
 /// The daemon, from start to the last drained call. Blocks; takes the process's signals. What it logs says why it ends.
-base::ExitCode run(const config::Settings& settings, const RunOptions& options, base::Logger& log);
+base::ExitCode run(const config::Loaded& loaded, const RunOptions& options, base::Logger& log);
 
 }  // namespace inboxd::daemon

@@ -42,3 +42,17 @@ TEST_CASE("topics that come, go or change places need a restart") {
   CHECK(restart_needed(before, after) == Keys{"topics"});
   CHECK(restart_needed(after, before) == Keys{"topics"});
 }
+
+TEST_CASE("what stays as it was keeps its place in the file, all below it too; what is taken has the new one") {
+  const auto at = [](int line) { return Origin{Origin::From::file, {line, 1}}; };
+  const std::map<std::string, Origin> before{
+      {"kafka.group", at(5)}, {"kafka.properties.debug", at(6)}, {"topics[0].name", at(8)}, {"log.level", at(9)}};
+  std::map<std::string, Origin> after{
+      {"kafka.group", at(15)}, {"kafka.groups", at(16)}, {"topics[1].name", at(18)}, {"log.level", at(19)}};
+  keep_origins({"kafka.group", "kafka.properties", "topics"}, before, after);
+  CHECK(after == std::map<std::string, Origin>{{"kafka.group", at(5)},
+                                               {"kafka.groups", at(16)},
+                                               {"kafka.properties.debug", at(6)},
+                                               {"topics[0].name", at(8)},
+                                               {"log.level", at(19)}});
+}

@@ -1,20 +1,19 @@
 #include <algorithm>
 
-#include "cli/finding.hpp"
+#include "admin/check.hpp"
 #include "config/expression.hpp"
 #include "config/internal_topics.hpp"
 #include "kafka/lookup.hpp"
 #include "kafka/properties.hpp"
 #include "kafka/words.hpp"
 
-namespace inboxd::cli {
+namespace inboxd::admin {
 namespace {
 
 using Kind = Finding::Kind;
 
-constexpr kafka::Timeout patience{10'000};
-
-Finding check_topic(rd_kafka_t* client, const std::string& name, const std::vector<std::string>& topics) {
+Finding check_topic(rd_kafka_t* client, const std::string& name, const std::vector<std::string>& topics,
+                    kafka::Timeout patience) {
   const std::string subject = "topic " + name;
   if (std::find(topics.begin(), topics.end(), name) == topics.end()) {
     return {Kind::problem, subject,
@@ -37,7 +36,7 @@ Finding check_pattern(const std::string& pattern, const std::vector<std::string>
 
 }  // namespace
 
-FoundList check_brokers(const config::Settings& settings) {
+FoundList check_brokers(const config::Settings& settings, std::chrono::milliseconds patience) {
   const auto& configured = settings.kafka;
   kafka::ClientSettings wanted;
   wanted.brokers = configured.brokers;
@@ -56,17 +55,17 @@ FoundList check_brokers(const config::Settings& settings) {
   if (!topics) {
     const std::string said = words.last_complaint();
     out.push_back({Kind::unreachable, "brokers " + configured.brokers,
-                   "not reached within " + std::to_string(patience.count() / 1000) + " s: " +
-                       topics.problem().message + (said.empty() ? "" : " (" + said + ")") +
+                   "not reached within " + std::to_string(patience.count() / 1000) + " s: " + topics.problem().message +
+                       (said.empty() ? "" : " (" + said + ")") +
                        "; is the address right, and does the network let us through?"});
     return out;
   }
   out.push_back({Kind::good, "brokers " + configured.brokers, std::to_string(topics.value().size()) + " topics"});
   for (const auto& topic : settings.topics) {
     out.push_back(topic.name.empty() ? check_pattern(topic.pattern, topics.value())
-                                     : check_topic(client.value().get(), topic.name, topics.value()));
+                                     : check_topic(client.value().get(), topic.name, topics.value(), patience));
   }
   return out;
 }
 
-}  // namespace inboxd::cli
+}  // namespace inboxd::admin

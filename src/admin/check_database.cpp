@@ -1,14 +1,12 @@
+#include "admin/check.hpp"
 #include "admin/failure.hpp"
-#include "base/exit_code.hpp"
-#include "cli/finding.hpp"
-#include "cli/session.hpp"
 #include "inbox/connection.hpp"
 #include "inbox/database_error.hpp"
 #include "inbox/migrations.hpp"
 #include "inbox/operations_check.hpp"
 #include "inbox/operations_events.hpp"
 
-namespace inboxd::cli {
+namespace inboxd::admin {
 namespace {
 
 using Kind = Finding::Kind;
@@ -58,10 +56,9 @@ void check_schema(inbox::Connection& connection, const std::string& schema, Foun
 
 }  // namespace
 
-FoundList check_database(const config::Settings& settings) {
+FoundList check_database(const config::Settings& settings, base::Logger& log) {
   auto unprepared = settings.database;
   unprepared.prepare = false;
-  auto log = command_log();
   inbox::Watchdog watchdog;
   inbox::Connection first{unprepared, "check", watchdog, log};
   inbox::Connection second{unprepared, "check", watchdog, log};
@@ -96,11 +93,11 @@ FoundList check_database(const config::Settings& settings) {
     }
     check_schema(first, settings.database.schema, out);
   } catch (...) {
-    const auto answer = admin::answer_for(inbox::describe(std::current_exception()), first.where());
+    const auto answer = answer_for(inbox::describe(std::current_exception()), first.where());
     const Kind kind = answer.code == base::ExitCode::unavailable ? Kind::unreachable : Kind::problem;
     out.push_back({kind, subject, answer.message.substr(std::string_view{"database "}.size())});
   }
   return out;
 }
 
-}  // namespace inboxd::cli
+}  // namespace inboxd::admin

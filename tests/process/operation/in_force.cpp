@@ -1,0 +1,92 @@
+// What the running daemon says of its own configuration and of what that needs: over the admin port, and of it.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "process/support/admin.hpp"
+#include "support/http.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+
+namespace {
+
+/// What the running daemon has for a key; null: no such key.
+json in_force(const ConfigText& config, const std::string& key) {
+  const auto shown = command(config, {"config", "show", "--running", "--json"});
+  INFO(shown.err);
+  REQUIRE(shown.status == ExitStatus{0, 0});
+  const auto document = json::parse(shown.out);
+  for (const auto& setting : document.at("settings")) {
+    if (setting.at("key") == key) return setting;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("the configuration in force is the one that was read, and what a reload took of a newer one") {
+  Admin admin;
+  const auto daemon = admin.start();
+  const auto group = in_force(admin.config, "kafka.group");
+  CHECK(group.at("origin") == "file");
+  CHECK(in_force(admin.config, "handlers[0].concurrency").at("origin") == "handler_defaults");
+
+  auto changed = admin.config;
+  changed.group = "another";
+  changed.handlers[0].more = {"concurrency: 3"};
+  daemon->write_config("# a line more\n" + changed.text());
+  CHECK(in_force(admin.config, "handlers[0].concurrency").at("origin") == "handler_defaults");
+  daemon->process().signal(SIGHUP);
+  daemon->wait_log("daemon: reloaded");
+  wait_until("it is in force", [&] { return in_force(admin.config, "handlers[0].concurrency").at("value") == 3; });
+  CHECK(in_force(admin.config, "kafka.group") == group);  // needs a restart
+
+  const auto shown = command(admin.config, {"config", "show", "--running"});
+  CHECK(shown.status == ExitStatus{0, 0});
+  CHECK_THAT(shown.out, ContainsSubstring("handlers[0].concurrency: 3") && ContainsSubstring("inboxd.yaml:") &&
+                            ContainsSubstring("admin.token: ********"));
+  CHECK_THAT(shown.out + shown.err, !ContainsSubstring(token));
+}
+
+TEST_CASE("check --running tells what the daemon finds of its own database, brokers and topics") {
+  Admin admin;
+  admin.config.topics.push_back("{name: nowhere-to-be-found}");
+  const auto daemon = admin.start();
+  const auto found = command(admin.config, {"check", "--running"});
+  INFO(found.out << found.err);
+  CHECK(found.status == ExitStatus{1, 0});
+  CHECK_THAT(found.out, ContainsSubstring("ok  database: PostgreSQL") && ContainsSubstring("ok  brokers") &&
+                            ContainsSubstring("ok  topic " + admin.topic) &&
+                            ContainsSubstring("problem  topic nowhere-to-be-found"));
+  const auto both = command(admin.config, {"check", "--running", "--offline"});
+  CHECK(both.status == ExitStatus{64, 0});
+  daemon->stop();
+  CHECK(command(admin.config, {"check", "--running"}).status == ExitStatus{69, 0});
+}
+
+TEST_CASE("the configuration, and questions that are dear, are for those with the token alone") {
+  Admin admin;
+  {
+    const auto daemon = admin.start();
+    for (const std::string path : {"/v1/config/show", "/v1/check"}) {
+      CAPTURE(path);
+      CHECK(get(admin.port, path).status == 401);
+      CHECK(get(admin.port, path, with_token).status == 200);
+    }
+    CHECK(get(admin.port, "/v1/config/schema").status == 200);
+    const auto migrations = get(admin.port, "/v1/migrate");
+    CHECK(migrations.status == 200);
+    CHECK(json::parse(migrations.body).at("due").empty());
+    CHECK(daemon->stop() == ExitStatus{0, 0});
+  }
+  admin.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(admin.port) + "'";
+  const auto without = admin.start();
+  CHECK(get(admin.port, "/v1/config/show").status == 403);
+  const auto refused = command(admin.config, {"config", "show", "--running"});
+  CHECK(refused.status == ExitStatus{77, 0});
+  CHECK_THAT(refused.err, ContainsSubstring("admin.token"));
+}
