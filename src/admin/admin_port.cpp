@@ -156,7 +156,6 @@ HttpResponse AdminPort::operate(const Operation& operation, const Arguments& arg
   Context context;
   context.connection = &connection_;
   context.live = &live_;
-  context.log = &log_;
   context.name_space = name_space_;
   context.schema = schema_;
   context.actor = actor;

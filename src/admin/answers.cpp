@@ -357,6 +357,7 @@ Document config_show() {
   return object({{"file", text()},
                  {"settings", list(object({{"key", text("`handlers[0].retry.base`")},
                                            {"value", anything("secrets are ********")},
+                                           {"text", text("the value as YAML")},
                                            {"origin", word({"default", "file", "handler_defaults"})},
                                            {"line", integer("in the file as it was read; none of a default"), false},
                                            {"column", integer(), false}}))}});

@@ -23,9 +23,10 @@ struct Finding {
 };
 using FoundList = std::vector<Finding>;
 
-/// Each looks at one thing and blocks meanwhile; none throws for what it may find. `patience`: for each question to the
-/// brokers.
-FoundList check_database(const config::Settings& settings, base::Logger& log);
+/// Each looks at one thing and blocks meanwhile; none throws for what it may find. The connections are as
+/// inbox::inspect_server wants them: null, and no pooler is looked for. `patience`: for each of two questions to the
+/// brokers, which nothing cuts short.
+FoundList check_database(const config::Settings& settings, inbox::Connection& first, inbox::Connection* second);
 FoundList check_brokers(const config::Settings& settings, std::chrono::milliseconds patience);
 
 /// `ok`, `warning`, `problem` or `unreachable`.

@@ -3,6 +3,7 @@
 #include "admin/check.hpp"
 #include "config/expression.hpp"
 #include "config/internal_topics.hpp"
+#include "config/units.hpp"
 #include "kafka/lookup.hpp"
 #include "kafka/properties.hpp"
 #include "kafka/words.hpp"
@@ -12,16 +13,20 @@ namespace {
 
 using Kind = Finding::Kind;
 
-Finding check_topic(rd_kafka_t* client, const std::string& name, const std::vector<std::string>& topics,
-                    kafka::Timeout patience) {
+Finding check_topic(const std::string& name, const std::vector<std::string>& topics,
+                    const std::vector<kafka::TopicDescription>& described) {
   const std::string subject = "topic " + name;
   if (std::find(topics.begin(), topics.end(), name) == topics.end()) {
     return {Kind::problem, subject,
             "the brokers know no such topic, or the user may not see it; create it, or allow it"};
   }
-  const auto description = kafka::describe_topic(client, name, patience);
-  if (!description) return {Kind::problem, subject, description.problem().message};
-  return {Kind::good, subject, std::to_string(description.value().partitions) + " partitions"};
+  const auto found =
+      std::find_if(described.begin(), described.end(), [&](const auto& one) { return one.name == name; });
+  if (found == described.end()) {
+    return {Kind::problem, subject,
+            "the brokers list it and do not describe it; the user needs the right to describe it"};
+  }
+  return {Kind::good, subject, std::to_string(found->partitions) + " partitions"};
 }
 
 Finding check_pattern(const std::string& pattern, const std::vector<std::string>& topics) {
@@ -61,9 +66,18 @@ FoundList check_brokers(const config::Settings& settings, std::chrono::milliseco
     return out;
   }
   out.push_back({Kind::good, "brokers " + configured.brokers, std::to_string(topics.value().size()) + " topics"});
+  std::vector<std::string> names;
+  for (const auto& topic : settings.topics) {
+    if (!topic.name.empty()) names.push_back(topic.name);
+  }
+  const auto described = kafka::describe_topics(client.value().get(), names, patience);
+  if (!described) {
+    out.push_back({Kind::unreachable, "brokers " + configured.brokers, described.problem().message});
+    return out;
+  }
   for (const auto& topic : settings.topics) {
     out.push_back(topic.name.empty() ? check_pattern(topic.pattern, topics.value())
-                                     : check_topic(client.value().get(), topic.name, topics.value(), patience));
+                                     : check_topic(topic.name, topics.value(), described.value()));
   }
   return out;
 }

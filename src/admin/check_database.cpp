@@ -56,12 +56,7 @@ void check_schema(inbox::Connection& connection, const std::string& schema, Foun
 
 }  // namespace
 
-FoundList check_database(const config::Settings& settings, base::Logger& log) {
-  auto unprepared = settings.database;
-  unprepared.prepare = false;
-  inbox::Watchdog watchdog;
-  inbox::Connection first{unprepared, "check", watchdog, log};
-  inbox::Connection second{unprepared, "check", watchdog, log};
+FoundList check_database(const config::Settings& settings, inbox::Connection& first, inbox::Connection* second) {
   FoundList out;
   try {
     const auto server = inbox::inspect_server(first, second);
@@ -70,7 +65,7 @@ FoundList check_database(const config::Settings& settings, base::Logger& log) {
       out.push_back({Kind::problem, subject,
                      "its encoding is " + server.encoding + "; events need a database with encoding UTF8"});
     }
-    out.push_back(pooler_of(server, settings.database.prepare));
+    if (second != nullptr) out.push_back(pooler_of(server, settings.database.prepare));
     if (server.compiles_statements) {
       out.push_back({Kind::warning, subject,
                      "the server compiles statements (jit), which costs a tenth of a second each where there are many "

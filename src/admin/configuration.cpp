@@ -14,8 +14,8 @@ namespace {
 using base::ExitCode;
 using Kind = Parameter::Kind;
 
-/// Of the time that an answer may take: a few questions follow one another.
-constexpr int questions = 5;
+/// For a question to the brokers: a daemon that is to end waits for the answer.
+constexpr std::chrono::milliseconds patience{1'500};
 
 Answer show(Context& context, const Arguments&) {
   return {ExitCode::done, Document::parse(config::show_json(context.live->in_force())), ""};
@@ -36,12 +36,12 @@ Answer schema(Context&, const Arguments&) { return {ExitCode::done, Document::pa
 
 /// What the running daemon needs, seen from where it runs. Its plugins are loaded: a start or a reload refuses others.
 Answer check(Context& context, const Arguments&) {
-  config::Settings settings = context.live->in_force().settings;
-  const auto patience = settings.admin.answer_timeout / questions;
-  settings.database.deadline = std::min<std::chrono::milliseconds>(settings.database.deadline, patience);
-  FoundList found = check_database(settings, *context.log);
-  auto brokers = check_brokers(settings, patience);
-  found.insert(found.end(), std::make_move_iterator(brokers.begin()), std::make_move_iterator(brokers.end()));
+  const config::Settings settings = context.live->in_force().settings;
+  FoundList found = check_database(settings, *context.connection, nullptr);
+  if (!context.pause(std::chrono::milliseconds{0})) {  // nobody waits any more, or it took too long already
+    auto brokers = check_brokers(settings, std::min(patience, settings.admin.answer_timeout / 4));
+    found.insert(found.end(), std::make_move_iterator(brokers.begin()), std::make_move_iterator(brokers.end()));
+  }
   // Also where something is not reached: that is the answer here, and not that there is none.
   return {verdict_on(found) == ExitCode::done ? ExitCode::done : ExitCode::no, document_of(found), ""};
 }
@@ -50,13 +50,16 @@ Answer check(Context& context, const Arguments&) {
 
 std::vector<Operation> configuration_operations() {
   return {{"check",
-           "Whether the database, brokers and topics that the running daemon needs are there, seen from where it runs.",
+           "Whether the database, brokers and topics that the running daemon needs are there, seen from where it runs; "
+           "exit status 1 where anything stands in the way.",
            {{"check --running", "asks the daemon of this configuration over its admin port; needs admin.token"}},
            Permission::read_with_token,
            Needs::daemon,
            {},
            check,
-           answers::check},
+           answers::check,
+           nullptr,
+           true},
           {"config show",
            "Every key that is in force in the running daemon, with its value and where that comes from; secrets as "
            "stars.",
@@ -65,7 +68,9 @@ std::vector<Operation> configuration_operations() {
            Needs::daemon,
            {},
            show,
-           answers::config_show},
+           answers::config_show,
+           nullptr,
+           true},
           {"config reference",
            "Every key there is: what it does, what it accepts, its default.",
            {{"config reference", "to read"},
@@ -76,7 +81,9 @@ std::vector<Operation> configuration_operations() {
            {{"yaml", Kind::flag, "as a configuration in which every key is commented out"},
             {"minimal", Kind::flag, "as the smallest configuration"}},
            reference,
-           answers::config_reference},
+           answers::config_reference,
+           nullptr,
+           true},
           {"config schema",
            "JSON Schema of the configuration, for editors.",
            {{"config schema > inboxd.schema.json", "for `# yaml-language-server: $schema=inboxd.schema.json`"}},
@@ -84,7 +91,9 @@ std::vector<Operation> configuration_operations() {
            Needs::nothing,
            {},
            schema,
-           answers::config_schema}};
+           answers::config_schema,
+           nullptr,
+           true}};
 }
 
 }  // namespace inboxd::admin

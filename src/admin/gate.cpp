@@ -27,7 +27,8 @@ std::string why_without_token(Permission wanted) {
     case Permission::read:
       return "without admin.token only this machine may read here";
     case Permission::read_with_token:
-      return "without admin.token nobody may read this over the port: it is not for everybody on this machine";
+      return "without admin.token nobody may ask for this over the port: it is dear, or not for everybody on this "
+             "machine";
     case Permission::change:
       break;
   }

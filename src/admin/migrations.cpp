@@ -34,7 +34,8 @@ Answer look_at_migrations(inbox::Connection& connection, const std::string& sche
     document["sql"] = Document::array();
     for (const auto& migration : due) document["sql"].push_back(inbox::plan_of(connection, schema, migration));
   }
-  const bool is_as_it_should_be = !state.due() && !state.newer() && changed.empty();
+  // Who asks for what is due is told, and all is well; but with a newer database there is nothing to tell.
+  const bool is_as_it_should_be = !state.newer() && (sql || (!state.due() && changed.empty()));
   return {is_as_it_should_be ? base::ExitCode::done : base::ExitCode::no, std::move(document),
           state.newer() ? inbox::newer_than_program(state).message : ""};
 }
@@ -48,7 +49,9 @@ std::vector<Operation> migration_operations() {
            Needs::database,
            {{"plan", Parameter::Kind::flag, "with the SQL that is due"}},
            migrate,
-           answers::migrate}};
+           answers::migrate,
+           nullptr,
+           true}};
 }
 
 }  // namespace inboxd::admin

@@ -8,7 +8,6 @@
 
 #include "admin/parameters.hpp"
 #include "base/exit_code.hpp"
-#include "base/log.hpp"
 #include "inbox/connection.hpp"
 
 namespace inboxd::admin {
@@ -19,7 +18,7 @@ using Document = nlohmann::ordered_json;
 /// What one must be allowed to run an operation.
 enum class Permission {
   read,
-  read_with_token,                             ///< over HTTP; not for everybody on this machine, or dear
+  read_with_token,                             ///< over HTTP: not for everybody on this machine, or dear
   change,                                      ///< takes `dry-run` and `yes`; is written to the audit
 };
 
@@ -40,9 +39,8 @@ struct Progress {
 
 /// What an operation works with. Its functions are called on the operation's thread.
 struct Context {
-  inbox::Connection* connection = nullptr;     ///< there for those that need the database
+  inbox::Connection* connection = nullptr;     ///< there for those that need the database or the daemon
   Live* live = nullptr;                        ///< there for those that need the daemon
-  base::Logger* log = nullptr;                 ///< likewise
   std::string name_space;                      ///< kafka.namespace: goes into ids made of a topic
   std::string schema;                          ///< database.schema
   std::string actor;                           ///< who asks, for the audit
@@ -77,6 +75,7 @@ struct Operation {
   Answer (*function)(Context& context, const Arguments& arguments) = nullptr;
   Document (*answer)() = nullptr;              ///< the schema of the document that it answers with
   Document (*not_one)() = nullptr;             ///< of that for an id that means none or several; null: the same
+  bool has_own_command = false;                ///< the command line's is another one: of the caller's file
 };
 
 /// Where an operation is on the admin port: `/v1/dead/replay`. Those that read are asked by GET, the others by POST.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <stdexcept>
 
 #include "admin/api.hpp"
 #include "admin/http_client.hpp"
@@ -56,6 +57,7 @@ admin::Answer ask_daemon(const config::Settings& settings, const admin::Operatio
 admin::Answer ask_daemon(const config::Settings& settings, const std::string& verb, const admin::Arguments& arguments) {
   const auto table = admin::operations();
   const auto operation = std::find_if(table.begin(), table.end(), [&](const auto& one) { return one.verb == verb; });
+  if (operation == table.end()) throw std::logic_error{"no operation " + verb};
   return ask_daemon(settings, *operation, arguments);
 }
 

@@ -137,8 +137,13 @@ ExitCode check(Session& session, const admin::Arguments& arguments) {
   report.add(findings_of(loaded));
   if (!loaded.ok()) return report.finish(true);
   if (offline) return report.finish(false);
+  auto unprepared = loaded.settings.database;
+  unprepared.prepare = false;
   auto log = command_log();
-  const auto database = admin::check_database(loaded.settings, log);
+  inbox::Watchdog watchdog;
+  inbox::Connection first{unprepared, "check", watchdog, log};
+  inbox::Connection second{unprepared, "check", watchdog, log};
+  const auto database = admin::check_database(loaded.settings, first, &second);
   report.add(database);
   report.add(check_plugins(loaded.settings, std::all_of(database.begin(), database.end(), is_good_enough)));
   report.add(admin::check_brokers(loaded.settings, patience));
@@ -152,9 +157,10 @@ Command check_command() {
           "Whether everything is there that the configuration needs: plugins, database, brokers, topics.",
           {{"check", "before the first start, and whenever something does not work"},
            {"check --offline", "the file alone, for instance before it is rolled out"},
-           {"check --running", "the same of the daemon that runs, from where it runs; needs admin.token"}},
+           {"check --running", "database, brokers and topics as the running daemon sees them; needs admin.token"}},
           {{"offline", admin::Parameter::Kind::flag, "only the file: no database, no brokers, no plugins, no secrets"},
-           {"running", admin::Parameter::Kind::flag, "asks the running daemon over its admin port: no plugins"}},
+           {"running", admin::Parameter::Kind::flag,
+            "what the running daemon finds, asked over its admin port; its plugins are loaded"}},
           true,
           check};
 }

@@ -175,11 +175,6 @@ ExitCode watch(const Session& session, const admin::Operation& operation, const 
   return ExitCode::done;
 }
 
-/// Those that work on the file of who calls are commands of their own; the table's rows are what the port answers.
-bool is_of_the_file(const std::string& verb) {
-  return verb == "check" || verb == "migrate" || verb.starts_with("config ");
-}
-
 }  // namespace
 
 Command command_of(admin::Operation operation, Presenter presenter) {
@@ -221,7 +216,7 @@ std::vector<Command> operation_commands() {
                                                     {"version", present_version}};
   std::vector<Command> out;
   for (auto& operation : admin::operations()) {
-    if (is_of_the_file(operation.verb)) continue;
+    if (operation.has_own_command) continue;
     if (operation.verb == "status") out.push_back(status_command(operation));
     else out.push_back(command_of(operation, presenters.at(operation.verb)));
   }

@@ -19,11 +19,6 @@ std::string flags_of(const Document& handler) {
 
 constexpr std::size_t widest_setting = 60;
 
-std::string setting_text(const Document& value) {
-  if (value.empty() || value == "") return "none";
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
 std::string origin_text(const Document& document, const Document& setting) {
   const std::string origin = text_at(setting, "origin");
   if (!setting.contains("line")) return origin;
@@ -38,7 +33,7 @@ std::string present_configuration(const Document& document, const Look&) {
   std::vector<std::string> lines;
   std::size_t width = 0;
   for (const auto& setting : document.at("settings")) {
-    lines.push_back(one_line(text_at(setting, "key") + ": " + setting_text(setting.at("value"))));
+    lines.push_back(one_line(text_at(setting, "key") + ": " + text_at(setting, "text")));
     width = std::max(width, std::min(lines.back().size(), widest_setting));
   }
   std::string out;

@@ -114,7 +114,7 @@ std::string show_text(const Loaded& loaded) {
 std::string show_json(const Loaded& loaded) {
   Json settings = Json::array();
   for (const Shown& each : Collector{loaded}.collect()) {
-    Json row{{"key", each.key}, {"value", each.json}, {"origin", origin_name(each.origin.from)}};
+    Json row{{"key", each.key}, {"value", each.json}, {"text", each.text}, {"origin", origin_name(each.origin.from)}};
     if (each.origin.from != Origin::From::default_value) {
       row["line"] = each.origin.place.line;
       row["column"] = each.origin.place.column;

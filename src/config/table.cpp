@@ -329,8 +329,10 @@ void add_admin(std::vector<Row<Settings>>& rows) {
   add(shaped(
           text("admin.listen",
                "Where health, metrics and operations are served over HTTP; off: nowhere. Whoever is on this machine "
-               "reads all of it, payloads of events too, without a token, and so does whoever asks through a proxy on "
-               "this machine that does not say so (Forwarded, X-Forwarded-For, Via). Where that is too much: off, and "
+               "reads all of it but the configuration, payloads of events too, without a token, and so does whoever "
+               "asks "
+               "through a proxy on this machine that does not say so (Forwarded, X-Forwarded-For, Via). Where that is "
+               "too much: off, and "
                "admin.socket, which its file's user and group alone may ask. Beyond this machine nothing but health is "
                "answered without the token."),
           R"(^(off|[^][/: ]+:[0-9]{1,5}|\[[0-9a-fA-F:.]+\]:[0-9]{1,5})$)", "HOST:PORT such as 127.0.0.1:9470, or off"),
@@ -342,9 +344,9 @@ void add_admin(std::vector<Row<Settings>>& rows) {
   add(example(
           "{file: /run/secrets/inboxd-admin}",
           plain("admin.token", Type::secret,
-                "The bearer token of those who may change things, and may read from other machines; it keeps nobody "
-                "on this machine from reading (see admin.listen). None: over this port nobody changes anything, and "
-                "only this machine reads.")),
+                "The bearer token of those who may change things, read the configuration, and read from other "
+                "machines; it keeps nobody on this machine from reading the rest (see admin.listen). None: over this "
+                "port nobody changes anything, and only this machine reads.")),
       &Admin::token);
   add(example(
           "[inboxd.internal]",

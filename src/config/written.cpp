@@ -1,5 +1,7 @@
 #include "config/written.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -67,11 +69,36 @@ std::string map_text(const Description& about, const TextMap& map) {
   return "{" + out + "}";
 }
 
+/// Of a plugin's setting, whose name is all that is known: rather one too many.
+bool may_be_secret(const std::string& name) {
+  const std::string text = base::lower(name);
+  constexpr std::array within{"authorization", "credential", "apikey", "access_key", "accesskey", "dsn", "passwd"};
+  return is_secret_setting(name) || std::any_of(within.begin(), within.end(), [&](const char* const word) {
+           return text.find(word) != std::string::npos;
+         });
+}
+
+void hide_within(nlohmann::ordered_json& value) {
+  for (auto& [name, inner] : value.items()) {
+    if (value.is_object() && may_be_secret(name)) {
+      inner = hidden;
+    } else if (inner.is_string()) {
+      inner = without_secrets(inner.get<std::string>());
+    } else if (inner.is_structured()) {
+      hide_within(inner);
+    }
+  }
+}
+
 }  // namespace
 
 std::string entry_written(const Description& about, const std::string& name, const std::string& text) {
-  const bool is_secret = about.type == Type::properties ? is_secret_property(name) : is_secret_setting(name);
-  return is_secret ? std::string{hidden} : without_secrets(text);
+  const bool is_secret = about.type == Type::properties ? is_secret_property(name) : may_be_secret(name);
+  if (is_secret) return std::string{hidden};
+  auto inner = nlohmann::ordered_json::parse(text, nullptr, false);
+  if (!inner.is_structured()) return without_secrets(text);
+  hide_within(inner);
+  return inner.dump();
 }
 
 std::string yaml_scalar(const std::string& text) { return needs_quotes(text) ? base::json_quote(text) : text; }

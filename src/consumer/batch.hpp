@@ -9,6 +9,7 @@
 #include "consumer/beginning.hpp"
 #include "consumer/counts.hpp"
 #include "consumer/letters.hpp"
+#include "consumer/silence.hpp"
 #include "envelope/decode.hpp"
 #include "event/event.hpp"
 #include "inbox/claim.hpp"
@@ -32,6 +33,7 @@ struct Shard {
   std::optional<std::string> standing_reason;
   bool proven = false;  ///< something was read since the position was looked up
   Beginning beginning = {};
+  Silence silence = {};
 };
 
 /// What of a batch belongs to one shard.

@@ -74,6 +74,7 @@ void Ingester::run() {
       move();
       check_positions(revocations);
     }
+    listen();
     if (entries_left_ > 0 && std::chrono::steady_clock::now() >= start_entries_at_) start_entries();
     Taken taken;
     {
@@ -149,6 +150,7 @@ void Ingester::answer(const LookUp& letter) {
       shard.standing_reason = ready->position.halted_reason;
       shard.proven = false;
       shard.beginning.looked_up();
+      shard.silence.looked_up(std::chrono::steady_clock::now());
       shard.rules = {*ready->topic, context_.settings.kafka.name_space, ready->position.log_id};
       shard.place = std::make_shared<const inbox::Place>(inbox::Place{partition.topic, partition.partition});
       shard.reading = true;
@@ -194,21 +196,6 @@ void Ingester::answer(const Forget& letter) {
   shards_.erase(found);
 }
 
-void Ingester::answer(const NoteWatermarks& letter) {
-  chores_pending_ -= 1;
-  std::vector<inbox::Watermark> watermarks;
-  for (const auto& [partition, high] : letter.high) {
-    const auto found = shards_.find(partition);
-    if (found != shards_.end() && found->second.has_lag) watermarks.push_back({found->second.position.shard_id, high});
-  }
-  try {
-    inbox::record_watermarks(connection_, watermarks);
-  } catch (...) {
-    context_.log.debug("consumer: watermarks not recorded",
-                       {{"error", inbox::describe_any(std::current_exception()).message}});
-  }
-}
-
 void Ingester::gather(Batch& batch, Taken& taken) {
   const auto& limits = context_.settings.ingest;
   rd_kafka_message_t* first = rd_kafka_consume_queue(queue_.get(), idle_wait_ms);
@@ -243,7 +230,9 @@ void Ingester::fill(Batch& batch, Taken& taken) {
 
 void Ingester::add(Batch& batch, kafka::Message message) {
   Shard* const shard = shard_of(*message);
+  taken_ += 1;
   if (shard == nullptr || !shard->reading || shard->broken) return;
+  shard->silence.heard();
   if (shard->standing_reason && !shard->proven) {
     const bool is_read = message->err == RD_KAFKA_RESP_ERR_NO_ERROR || message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
     shard->proven = is_read && message->offset >= shard->position.next_offset;
@@ -348,78 +337,6 @@ void Ingester::advance(const Batch& batch, const std::vector<std::int32_t>& mism
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
       context_.log.debug("consumer: offsets not stored", {{"error", rd_kafka_err2str(error)}});
     }
-  }
-}
-
-void Ingester::end_standing() {
-  any_proven_ = false;
-  for (auto& [partition, shard] : shards_) {
-    if (!shard.reading || !shard.proven || !shard.standing_reason) continue;
-    move();
-    try {
-      inbox::resume_shard(connection_, shard.position.shard_id, *shard.standing_reason);
-      context_.log.info("consumer: readable again", {{"topic", partition.topic}, {"partition", partition.partition}});
-      shard.standing_reason.reset();
-    } catch (...) {
-      any_proven_ = true;
-      context_.log.debug("consumer: that it is readable again could not be recorded yet",
-                         {{"error", inbox::describe_any(std::current_exception()).message}});
-      return;
-    }
-  }
-}
-
-void Ingester::check_positions(std::uint64_t revocations) {
-  try {
-    const auto found = position_check_.run(connection_, shards_, std::chrono::steady_clock::now());
-    // What was taken from us meanwhile another instance may have moved on; the rest is looked at again.
-    if (context_.revocations != revocations) return;
-    for (const Displaced& place : found) {
-      Shard& shard = *place.shard;
-      const base::Logger::Facts facts{{"topic", shard.assignment.partition.topic},
-                                      {"partition", shard.assignment.partition.partition},
-                                      {"stored", shard.position.next_offset},
-                                      {"position", place.next_offset ? std::to_string(*place.next_offset) : "none"}};
-      if (place.is_behind) {
-        context_.log.error(
-            "consumer: the database has lost what it had stored (restored or failed over?); reading again", facts);
-      } else {
-        context_.log.warn("consumer: somebody else has moved the position; looking it up again", facts);
-      }
-      out_of_step(shard);
-    }
-  } catch (...) {
-    context_.log.debug("consumer: positions could not be compared",
-                       {{"error", inbox::describe_any(std::current_exception()).message}});
-  }
-}
-
-void Ingester::answer(const CheckIncarnations&) {
-  chores_pending_ -= 1;
-  std::set<std::string> names;
-  for (const auto& [partition, shard] : shards_) {
-    if (shard.reading && !shard.position.incarnation.empty()) names.insert(partition.topic);
-  }
-  if (asks_for_all_) names.merge(context_.topics.names());
-  // One question for all of them: brokers that are away cost the time for one, however many topics there are.
-  const auto described =
-      kafka::describe_topics(context_.clients.asker, {names.begin(), names.end()}, kafka::Timeout{1'000});
-  if (!described) {
-    context_.board.unanswered();
-    return;
-  }
-  std::map<std::string, std::string> now;
-  for (const auto& topic : described.value()) now[topic.name] = topic.incarnation;
-  if (asks_for_all_) {
-    std::erase_if(names, [&](const std::string& name) { return now.contains(name); });
-    context_.board.answered({names.begin(), names.end()});
-  }
-  for (auto& [partition, shard] : shards_) {
-    if (!shard.reading || shard.position.incarnation.empty()) continue;
-    const auto known = now.find(partition.topic);
-    // A topic that is another one now is halted, with the reason, when its position is looked up.
-    if (known == now.end() || known->second.empty() || known->second == shard.position.incarnation) continue;
-    out_of_step(shard);
   }
 }
 

@@ -102,6 +102,7 @@ class Ingester final {
   void advance(const Batch& batch, const std::vector<std::int32_t>& mismatched);
   void drop_recreated(Batch& batch);
   void end_standing();
+  void listen();
   void check_positions(std::uint64_t revocations);
   void out_of_step(Shard& shard);
   bool is_believed(Shard& shard, std::int64_t offset);
@@ -123,6 +124,8 @@ class Ingester final {
   std::size_t entries_left_;
   std::chrono::steady_clock::time_point start_entries_at_{};
   PositionCheck position_check_;
+  std::chrono::steady_clock::time_point listen_at_{};
+  std::uint64_t taken_ = 0;  ///< messages from the queue
   std::unordered_map<MessageSource, Shard*, HashSource> by_source_;
   std::size_t recreated_seen_ = 0;
   bool any_proven_ = false;  ///< of those that were not readable, some are

@@ -46,7 +46,7 @@ std::string group_of(const rd_kafka_conf_t* conf) {
 
 }  // namespace
 
-Poller::Poller(Board& board, base::Logger& log, LogEnd::Pace pace) : board_{board}, log_{log}, pace_{pace} {}
+Poller::Poller(Board& board, base::Logger& log) : board_{board}, log_{log} {}
 
 Poller::~Poller() {
   request_stop();
@@ -243,7 +243,7 @@ void Poller::assign(rd_kafka_topic_partition_list_t* partitions) {
 void Poller::add(const kafka::TopicPartition& name) {
   Partition partition;
   partition.assignment = {name, next_generation_++};
-  partition.end = LogEnd::begun(Clock::now());
+  partition.end.right_at = Clock::now();
   partition.queue.reset(rd_kafka_queue_get_partition(client_, name.topic.c_str(), name.partition));
   const std::size_t share = std::hash<std::string>{}(name.topic) + static_cast<std::size_t>(name.partition);
   partition.ingester = ingesters_[share % ingesters_.size()];
@@ -404,21 +404,9 @@ void Poller::follow_ends() {
     // A queue holds the records of several partitions: none of them is fetched while it is full.
     const bool is_fetched = partition.running && rd_kafka_queue_length(partition.ingester->queue()) == 0;
     partition.end.note_fetch(high, is_fetched, Clock::now());
-    if (partition.end.is_missed(pace_, is_fetched, Clock::now())) read_on(partition);
     if (partition.end.high >= 0) board_.set_high_watermark(name, partition.end.high);
   }
   ask_for_ends();
-}
-
-/// The library drops the end of a pause without a word where an op of its own overtakes it, and where records go when
-/// it stops a partition; it stands still then.
-void Poller::read_on(Partition& partition) {
-  log_.warn("consumer: the brokers have more, and the client does not read it; sought again",
-            {{"topic", partition.assignment.partition.topic},
-             {"partition", partition.assignment.partition.partition},
-             {"fetched", partition.end.fetched}});
-  if (partition.queue != nullptr) rd_kafka_queue_forward(partition.queue.get(), partition.ingester->queue());
-  ask(partition);
 }
 
 void Poller::ask_for_ends() {
@@ -426,7 +414,7 @@ void Poller::ask_for_ends() {
   const auto now = Clock::now();
   std::vector<kafka::TopicPartition> due;
   for (auto& [name, partition] : partitions_) {
-    if (!partition.has_lag || !partition.end.is_due(pace_, now)) continue;
+    if (!partition.has_lag || !partition.end.is_due(now)) continue;
     partition.end.asked_at = now;
     due.push_back(name);
   }

@@ -27,7 +27,7 @@ namespace inboxd::consumer {
 /// up; the poll thread seeks and resumes them.
 class Poller final {
  public:
-  Poller(Board& board, base::Logger& log, LogEnd::Pace pace = {});
+  Poller(Board& board, base::Logger& log);
   ~Poller();
   Poller(const Poller&) = delete;
   Poller& operator=(const Poller&) = delete;
@@ -94,7 +94,6 @@ class Poller final {
   void commit_and_wait(int wait_ms);
   void leave();
   void follow_ends();
-  void read_on(Partition& partition);
   void ask_for_ends();
   void read_ends();
   void note_watermarks();
@@ -103,7 +102,6 @@ class Poller final {
 
   Board& board_;
   base::Logger& log_;
-  const LogEnd::Pace pace_;
   rd_kafka_t* client_ = nullptr;
   rd_kafka_t* asker_ = nullptr;
   std::string group_;

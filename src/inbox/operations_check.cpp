@@ -80,9 +80,10 @@ void look_at_pooler(Connection& first, Connection& second, ServerState& state) {
 
 }  // namespace
 
-ServerState inspect_server(Connection& first, Connection& second) {
+ServerState inspect_server(Connection& first, Connection* second) {
   auto found = read_server(RowReader{first.access().run(statements::op_server, pqxx::params{}, Effect::reads)[0]});
-  if (found.backend != PQbackendPID(first.access().raw)) look_at_pooler(first, second, found.state);
+  const bool is_direct = found.backend == PQbackendPID(first.access().raw);
+  if (!is_direct && second != nullptr) look_at_pooler(first, *second, found.state);
   return found.state;
 }
 

@@ -28,9 +28,9 @@ struct ServerState {
   bool loses_prepared_statements = false;
 };
 
-/// Can be asked before any migration. Both connections' settings say `prepare: false`; the second one keeps a server
-/// connection busy to see what the first gets meanwhile.
-ServerState inspect_server(Connection& first, Connection& second);
+/// Can be asked before any migration. The second connection keeps a server connection busy, to see what the first gets
+/// meanwhile; both connections' settings say `prepare: false` then. Null: poolers are not looked for.
+ServerState inspect_server(Connection& first, Connection* second);
 
 /// Rights that the daemon needs and this role lacks: `insert on event`. Only where the schema is migrated.
 std::vector<std::string> missing_rights(Connection& connection);

@@ -1,6 +1,9 @@
 // A session that keeps an old snapshot open: what vacuum cannot clean up meanwhile must not slow anything down.
 #include <algorithm>
+#include <chrono>
 #include <functional>
+#include <stop_token>
+#include <thread>
 
 #include "daemon_run.hpp"
 #include "latency.hpp"
@@ -63,6 +66,46 @@ ClaimCost cost_of_claim(Session& session) {
   return out;
 }
 
+/// Claims while the load runs: when a part of its time has gone by, the median of a few.
+class ClaimSampler final {
+ public:
+  ClaimSampler(const std::string& url, std::chrono::seconds time) : session_{url}, time_{time} {}
+
+  /// From when on the time is counted.
+  void start() {
+    thread_ = std::jthread{[this](const std::stop_token& stop) {
+      const auto began = std::chrono::steady_clock::now();
+      begin = sample(began + time_ * 3 / 20, stop);
+      end = sample(began + time_ * 18 / 20, stop);
+    }};
+  }
+  void finish() {
+    thread_.request_stop();
+    thread_.join();
+  }
+
+  ClaimCost begin, end;
+
+ private:
+  ClaimCost sample(std::chrono::steady_clock::time_point when, const std::stop_token& stop) {
+    while (!stop.stop_requested() && std::chrono::steady_clock::now() < when) std::this_thread::sleep_for(pause);
+    std::vector<double> buffers, milliseconds;
+    for (int i = 0; i < samples; ++i) {
+      const ClaimCost cost = cost_of_claim(session_);
+      buffers.push_back(static_cast<double>(cost.buffers));
+      milliseconds.push_back(cost.milliseconds);
+      std::this_thread::sleep_for(pause);
+    }
+    return {static_cast<std::int64_t>(median(buffers)), median(milliseconds)};
+  }
+
+  static constexpr int samples = 9;
+  static constexpr std::chrono::milliseconds pause{200};
+  Session session_;
+  const std::chrono::seconds time_;
+  std::jthread thread_;
+};
+
 /// One percentile of each tenth of the run: whether something grows, or comes once.
 std::string tenths_text(const Latencies& all, double part) {
   std::string out;
@@ -123,8 +166,12 @@ void measure_trickle(const Options& options, Report& report) {
   load.time = options.duration;
   load.handler_keys = "concurrency: 8, retry: {backoff: fixed, base: 1s}";
   load.more_settings = "failures: 1, fail_one_in: 100";
-  const SteadyRun run = run_steadily(options, database.url(), topic, load,
-                                     [&](Session&) { snapshot = std::make_unique<OldSnapshot>(database.url()); });
+  ClaimSampler claims{database.url(), options.duration};
+  const SteadyRun run = run_steadily(options, database.url(), topic, load, [&](Session&) {
+    snapshot = std::make_unique<OldSnapshot>(database.url());
+    claims.start();
+  });
+  claims.finish();
   report.run("old snapshot", run.run);
   report.note("first three tenths: " + percentiles_text(run.latencies, 0, compared));
   report.note("last three tenths:  " + percentiles_text(run.latencies, 1 - compared, 1));
@@ -132,9 +179,15 @@ void measure_trickle(const Options& options, Report& report) {
   report.note("p99 of each tenth, ms: " + tenths_text(run.latencies, 0.99));
   Session control{database.url()};
   const auto dead = control.number("select n_dead_tup from pg_stat_user_tables where relname = 'delivery'");
-  const ClaimCost claim = cost_of_claim(control);
-  report.note("one claim at the end: " + std::to_string(claim.buffers) + " buffers, " + fixed(claim.milliseconds, 2) +
-              " ms; dead rows in delivery: " + std::to_string(dead));
+  const auto text = [](const ClaimCost& cost) {
+    return std::to_string(cost.buffers) + " buffers, " + fixed(cost.milliseconds, 2) + " ms";
+  };
+  report.note("one claim near the begin: " + text(claims.begin) + "; near the end: " + text(claims.end) +
+              "; dead rows in delivery: " + std::to_string(dead));
+  const double growth =
+      static_cast<double>(claims.end.buffers) / static_cast<double>(std::max<std::int64_t>(claims.begin.buffers, 1));
+  report.goal("2,000 events/s: what one claim reads at the end", fixed(growth, 2) + " of the begin", "<= 1.10",
+              growth <= 1.1);
   for (const double part : {0.5, 0.99}) {
     const double times = percentile_ms(run.latencies, part, 1 - compared, 1) /
                          std::max(percentile_ms(run.latencies, part, 0, compared), 0.001);

@@ -36,7 +36,7 @@ class Look {
       return at(value, root_.at(json::json_pointer{schema.at("$ref").get<std::string>().substr(1)}), place);
     }
     if (schema.contains("anyOf")) return at_any(value, schema.at("anyOf"), place);
-    if (!schema.contains("type")) return;  // anything
+    if (schema.size() == 1 && schema.contains("description")) return;  // anything
     const std::string type = schema.at("type");
     if (!is_of_type(value, type)) {
       out.push_back(place + ": is " + value.type_name() + ", not " + type);

@@ -14,6 +14,7 @@ namespace {
 constexpr std::int32_t leader = 1;
 constexpr std::int32_t controller = 0;     ///< it says that this is the controller, and makes none of that number
 constexpr std::int16_t offset_commit = 8;  ///< the request's number in the protocol
+constexpr std::int16_t fetch = 1;          ///< the request's number in the protocol
 
 void must(rd_kafka_resp_err_t error, const std::string& what) {
   if (error != RD_KAFKA_RESP_ERR_NO_ERROR) throw std::runtime_error{what + ": " + rd_kafka_err2str(error)};
@@ -81,6 +82,12 @@ std::int64_t MockBrokers::committed(const std::string& group, const std::string&
   rd_kafka_topic_partition_list_add(asked.get(), topic.c_str(), partition);
   must(rd_kafka_committed(client.get(), asked.get(), patience_ms), "ask for the group's offset");
   return asked->elems[0].offset < 0 ? -1 : asked->elems[0].offset;
+}
+
+void MockBrokers::delay_fetch(std::chrono::milliseconds by) {
+  constexpr std::int32_t the_only_one = 1;
+  rd_kafka_mock_broker_push_request_error_rtts(cluster_->brokers.get(), the_only_one, fetch, 1,
+                                               RD_KAFKA_RESP_ERR_NO_ERROR, static_cast<int>(by.count()));
 }
 
 void MockBrokers::refuse_commits(int times) {

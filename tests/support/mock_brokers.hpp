@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -31,6 +32,8 @@ class MockBrokers final {
   std::int64_t committed(const std::string& group, const std::string& topic, int partition) const;
   /// The next so many commits of offsets are refused as those of a member that the group has left behind.
   void refuse_commits(int times);
+  /// The next question for records is answered so much later.
+  void delay_fetch(std::chrono::milliseconds by);
 
  private:
   /// Who coordinates the group: the one broker that there is, else it may be one that nobody reaches.

@@ -134,7 +134,7 @@ TEST_CASE("check sees a pooler that forgets prepared statements, and that there 
     base::Logger log{base::LogLevel::error, base::LogFormat::text};
     inbox::Connection first{settings, "check", watchdog, log};
     inbox::Connection second{settings, "check", watchdog, log};
-    return inbox::inspect_server(first, second);
+    return inbox::inspect_server(first, &second);
   };
   const auto url = needed("INBOXD_TEST_PG");
   const auto direct = look(url);

@@ -52,6 +52,28 @@ TEST_CASE("the configuration in force is the one that was read, and what a reloa
   CHECK_THAT(shown.out + shown.err, !ContainsSubstring(token));
 }
 
+TEST_CASE("what a fresh daemon has in force is what its file says; secrets are hidden, also within settings") {
+  Admin admin;
+  admin.config.handlers[0].settings["gate"] =
+      "{url: 'https://me:hush-1@host/', headers: [{authorization: hush-2}], n: [1]}";
+  const auto daemon = admin.start();
+  const auto without_places = [](std::string text) {
+    for (auto at = text.find("# "); at != std::string::npos; at = text.find("# ", at + 2)) {
+      const auto end = text.find('\n', at);
+      const auto colon = text.rfind('/', end);
+      if (colon != std::string::npos && colon > at) text.erase(at, colon - at);
+    }
+    return text;
+  };
+  const auto file = command(admin.config, {"config", "show"});
+  const auto running = command(admin.config, {"config", "show", "--running"});
+  CHECK(file.status == ExitStatus{0, 0});
+  CHECK(without_places(file.out) == without_places(running.out));
+  CHECK_THAT(file.out, ContainsSubstring("handlers[0].settings.gate: ") && !ContainsSubstring("hush"));
+  const auto served = get(admin.port, "/v1/config/show", with_token);
+  CHECK_THAT(served.body, ContainsSubstring("settings.gate") && !ContainsSubstring("hush"));
+}
+
 TEST_CASE("check --running tells what the daemon finds of its own database, brokers and topics") {
   Admin admin;
   admin.config.topics.push_back("{name: nowhere-to-be-found}");
@@ -75,6 +97,7 @@ TEST_CASE("the configuration, and questions that are dear, are for those with th
     for (const std::string path : {"/v1/config/show", "/v1/check"}) {
       CAPTURE(path);
       CHECK(get(admin.port, path).status == 401);
+      CHECK(ask(admin.port, {.method = "HEAD", .target = path}).status == 401);
       CHECK(get(admin.port, path, with_token).status == 200);
     }
     CHECK(get(admin.port, "/v1/config/schema").status == 200);

@@ -50,7 +50,8 @@ TEST_CASE("config show has the same as JSON, with types") {
   CHECK(document.at("file") == "inboxd.yaml");
   std::map<std::string, nlohmann::json> rows;
   for (const auto& row : document.at("settings")) rows[row.at("key")] = row;
-  CHECK(rows.at("ingest.batch_events") == nlohmann::json::parse(R"({"key": "ingest.batch_events", "value": 5,
+  CHECK(rows.at("ingest.batch_events") ==
+        nlohmann::json::parse(R"({"key": "ingest.batch_events", "value": 5, "text": "5",
     "origin": "file", "line": 13, "column": 3})"));
   CHECK(rows.at("database.prepare").at("value") == true);
   CHECK(rows.at("database.deadline").at("value") == "30s");

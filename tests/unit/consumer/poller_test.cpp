@@ -29,7 +29,7 @@ class NoHandOff final : public HandOff {
 struct Reader {
   static constexpr const char* topic = "orders";
 
-  explicit Reader(LogEnd::Pace pace = {}) : poller{board, log, pace} {
+  Reader() {
     auto conf = kafka::make_conf({"127.0.0.1:1", "group", "", {{"heartbeat.interval.ms", "100"}}, 0});
     REQUIRE(conf);
     poller.prepare(conf.value().get());
@@ -39,12 +39,11 @@ struct Reader {
     auto made = kafka::make_consumer(std::move(conf).value());
     REQUIRE(made);
     client = std::move(made).value();
-    rd_kafka_mock_cluster_t* const mock = rd_kafka_handle_mock_cluster(client.get());
-    rd_kafka_mock_group_initial_rebalance_delay_ms(mock, 0);
-    rd_kafka_mock_topic_create(mock, topic, 1, 1);
-    brokers = rd_kafka_mock_cluster_bootstraps(mock);
+    rd_kafka_mock_cluster_t* const brokers = rd_kafka_handle_mock_cluster(client.get());
+    rd_kafka_mock_group_initial_rebalance_delay_ms(brokers, 0);
+    rd_kafka_mock_topic_create(brokers, topic, 1, 1);
     rd_kafka_poll_set_consumer(client.get());
-    auto other = kafka::make_conf({brokers, "", "", {}, 0});
+    auto other = kafka::make_conf({rd_kafka_mock_cluster_bootstraps(brokers), "", "", {}, 0});
     REQUIRE(other);
     auto also_made = kafka::make_consumer(std::move(other).value());
     REQUIRE(also_made);
@@ -73,23 +72,6 @@ struct Reader {
   Assignment assignment(std::uint64_t generation, std::uint64_t ask) const { return {{topic, 0}, generation, ask}; }
   void find(const Assignment& where, std::int64_t offset) { poller.mailbox().send(Found{where, offset, -1}); }
 
-  /// As where an op of the library's own overtakes what the poll thread asked for.
-  void lose_the_resume() const {
-    const kafka::PartitionList list = kafka::make_list(1);
-    kafka::add(list, {topic, 0}, RD_KAFKA_OFFSET_INVALID);
-    REQUIRE(rd_kafka_pause_partitions(client.get(), list.get()) == RD_KAFKA_RESP_ERR_NO_ERROR);
-  }
-  void produce() const {
-    rd_kafka_conf_t* const conf = rd_kafka_conf_new();
-    char error[256];
-    rd_kafka_conf_set(conf, "bootstrap.servers", brokers.c_str(), error, sizeof error);
-    const kafka::Client producer{rd_kafka_new(RD_KAFKA_PRODUCER, conf, error, sizeof error)};
-    char payload[] = "{}";
-    rd_kafka_producev(producer.get(), RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_VALUE(payload, 2), RD_KAFKA_V_END);
-    REQUIRE(rd_kafka_flush(producer.get(), 5'000) == RD_KAFKA_RESP_ERR_NO_ERROR);
-  }
-
-  std::string brokers;
   base::Logger log{base::LogLevel::error, base::LogFormat::text};
   config::Settings settings;
   const Topics topics{{}};
@@ -97,7 +79,7 @@ struct Reader {
   IngestCounts counts;
   Board board;
   inbox::Watchdog watchdog;
-  Poller poller;
+  Poller poller{board, log};
   kafka::Client client, asker;
   std::unique_ptr<Ingester> ingester;
 };
@@ -124,29 +106,6 @@ TEST_CASE("a partition that the client has stopped reading, unnoticed, is read o
     reader.find(reader.assignment(2, 0), 0);
     std::this_thread::sleep_for(50ms);
     return reader.poller.running() == 1;
-  }));
-}
-
-TEST_CASE("a partition that the client was told to read, and does not, is sought again") {
-  Reader reader{{.oldest = 100ms, .quiet = 100ms, .told_within = 500ms}};
-  REQUIRE(eventually([&] { return reader.poller.assigned() == 1; }));
-  REQUIRE(eventually([&] {
-    reader.find(reader.assignment(1, 0), 0);
-    return reader.poller.running() == 1;
-  }));
-  // Answered once, so that no later answer has it read again.
-  reader.poller.mailbox().send(OutOfStep{reader.assignment(1, 0)});
-  REQUIRE(eventually([&] { return reader.poller.running() == 0; }));
-  reader.find(reader.assignment(1, 1), 0);
-  REQUIRE(eventually([&] { return reader.poller.running() == 1; }));
-  reader.lose_the_resume();
-  reader.produce();
-  std::uint64_t ask = 2;
-  CHECK(eventually([&] {
-    reader.find(reader.assignment(1, ask), 0);
-    if (reader.poller.running() == 0) ++ask;
-    const kafka::Message read{rd_kafka_consume_queue(reader.ingester->queue(), 100)};
-    return read != nullptr && read->err == RD_KAFKA_RESP_ERR_NO_ERROR;
   }));
 }
 

@@ -1,0 +1,31 @@
+// A partition that is to be read, and of which nothing comes.
+#include <catch2/catch_test_macros.hpp>
+
+#include "process/support/stage.hpp"
+#include "support/mock_brokers.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+
+TEST_CASE("a partition of which nothing comes is sought again, and nothing of it is lost or doubled") {
+  MockBrokers brokers;
+  Stage stage{1};
+  brokers.serve(stage.config);
+  brokers.create_topic(stage.topic, 1);
+  Kafka kafka{brokers.addresses()};
+  std::vector<Message> messages;
+  std::vector<std::string> ids;
+  for (int i = 0; i < 50; ++i) {
+    ids.push_back("51000000-0000-4000-8000-" + std::to_string(100'000'000'000 + i));
+    messages.push_back(event_message(stage.topic, ids.back()));
+  }
+  kafka.produce(messages);
+  stage.note(ids);
+  brokers.delay_fetch(std::chrono::seconds{14});
+  const auto daemon = stage.start();
+  daemon->wait_log("nothing comes of a partition that is to be read; sought again");
+  const auto tally = stage.wait_done();
+  CHECK(tally.is_perfect());
+  CHECK(tally.calls == 50);
+  CHECK(daemon->count_in_log("nothing comes of a partition") == 1);
+}
