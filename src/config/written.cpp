@@ -95,10 +95,11 @@ void hide_within(nlohmann::ordered_json& value) {
 std::string entry_written(const Description& about, const std::string& name, const std::string& text) {
   const bool is_secret = about.type == Type::properties ? is_secret_property(name) : may_be_secret(name);
   if (is_secret) return std::string{hidden};
-  auto inner = nlohmann::ordered_json::parse(text, nullptr, false);
-  if (!inner.is_structured()) return without_secrets(text);
-  hide_within(inner);
-  return inner.dump();
+  const auto whole = nlohmann::ordered_json::parse(text, nullptr, false);
+  if (!whole.is_structured()) return without_secrets(text);
+  auto shown = whole;
+  hide_within(shown);
+  return shown == whole ? text : shown.dump();
 }
 
 std::string yaml_scalar(const std::string& text) { return needs_quotes(text) ? base::json_quote(text) : text; }

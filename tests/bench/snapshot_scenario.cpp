@@ -66,7 +66,8 @@ ClaimCost cost_of_claim(Session& session) {
   return out;
 }
 
-/// Claims while the load runs: when a part of its time has gone by, the median of a few.
+/// Claims while the load runs, when a part of its time has gone by: what one reads (the median), and how long it takes
+/// where nothing comes between (the least).
 class ClaimSampler final {
  public:
   ClaimSampler(const std::string& url, std::chrono::seconds time) : session_{url}, time_{time} {}
@@ -96,11 +97,11 @@ class ClaimSampler final {
       milliseconds.push_back(cost.milliseconds);
       std::this_thread::sleep_for(pause);
     }
-    return {static_cast<std::int64_t>(median(buffers)), median(milliseconds)};
+    return {static_cast<std::int64_t>(median(buffers)), *std::min_element(milliseconds.begin(), milliseconds.end())};
   }
 
-  static constexpr int samples = 9;
-  static constexpr std::chrono::milliseconds pause{200};
+  static constexpr int samples = 25;
+  static constexpr std::chrono::milliseconds pause{100};
   Session session_;
   const std::chrono::seconds time_;
   std::jthread thread_;
@@ -184,15 +185,15 @@ void measure_trickle(const Options& options, Report& report) {
   };
   report.note("one claim near the begin: " + text(claims.begin) + "; near the end: " + text(claims.end) +
               "; dead rows in delivery: " + std::to_string(dead));
-  const double growth =
-      static_cast<double>(claims.end.buffers) / static_cast<double>(std::max<std::int64_t>(claims.begin.buffers, 1));
-  report.goal("2,000 events/s: what one claim reads at the end", fixed(growth, 2) + " of the begin", "<= 1.10",
-              growth <= 1.1);
+  const auto goal = [&](const std::string& what, double at_the_end, double at_the_begin) {
+    const double times = at_the_end / std::max(at_the_begin, 0.001);
+    report.goal("2,000 events/s: " + what + " at the end", fixed(times, 2) + " of the begin", "<= 1.10", times <= 1.1);
+  };
+  goal("what one claim reads", static_cast<double>(claims.end.buffers), static_cast<double>(claims.begin.buffers));
+  goal("how long it takes", claims.end.milliseconds, claims.begin.milliseconds);
   for (const double part : {0.5, 0.99}) {
-    const double times = percentile_ms(run.latencies, part, 1 - compared, 1) /
-                         std::max(percentile_ms(run.latencies, part, 0, compared), 0.001);
-    report.goal("2,000 events/s: latency p" + fixed(part * 100, 0) + " at the end", fixed(times, 2) + " of the begin",
-                "<= 1.10", times <= 1.1);
+    goal("latency p" + fixed(part * 100, 0), percentile_ms(run.latencies, part, 1 - compared, 1),
+         percentile_ms(run.latencies, part, 0, compared));
   }
 }
 

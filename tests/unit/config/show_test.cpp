@@ -62,3 +62,17 @@ TEST_CASE("config show has the same as JSON, with types") {
   const Table table = settings_table();
   CHECK(rows.size() == table.settings.size() + table.topics.size() + table.handlers.size());
 }
+
+TEST_CASE("what looks like a secret within a handler's settings is hidden; the rest is shown as it was written") {
+  const auto loaded = load(needed + R"(    settings:
+      auth: {user: me, password: hush-1, headers: [{Authorization: hush-2}, {from: "https://me:hush-3@host/"}]}
+      dsn: hush-4
+      template: '{ "a":  1 }'
+)");
+  REQUIRE(loaded.ok());
+  for (const std::string& shown : {show_text(loaded), show_json(loaded)}) {
+    CHECK_THAT(shown, !ContainsSubstring("hush"));
+    CHECK_THAT(shown, ContainsSubstring("me") && ContainsSubstring("host"));
+  }
+  CHECK_THAT(show_json(loaded), ContainsSubstring(R"("value": "{ \"a\":  1 }")"));
+}
