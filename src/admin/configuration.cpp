@@ -81,9 +81,7 @@ std::vector<Operation> configuration_operations() {
            {{"yaml", Kind::flag, "as a configuration in which every key is commented out"},
             {"minimal", Kind::flag, "as the smallest configuration"}},
            reference,
-           answers::config_reference,
-           nullptr,
-           true},
+           answers::config_reference},
           {"config schema",
            "JSON Schema of the configuration, for editors.",
            {{"config schema > inboxd.schema.json", "for `# yaml-language-server: $schema=inboxd.schema.json`"}},
@@ -91,9 +89,7 @@ std::vector<Operation> configuration_operations() {
            Needs::nothing,
            {},
            schema,
-           answers::config_schema,
-           nullptr,
-           true}};
+           answers::config_schema}};
 }
 
 }  // namespace inboxd::admin

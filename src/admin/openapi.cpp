@@ -191,9 +191,8 @@ Document openapi() {
             {"version", INBOXD_VERSION},
             {"description",
              "Every operation of the command line, but for `run`, `health` (which asks here) and `plugin check` (which "
-             "loads a "
-             "file into whoever asks). Without a token only reading is answered, but for what "
-             "asks for one, and only to this machine."}}},
+             "loads a file into whoever asks). Without a token only reading is answered, but for what asks for one, "
+             "and only to this machine."}}},
           {"servers", Document::array({{{"url", "http://127.0.0.1:9470"}}})},
           {"paths", std::move(paths)},
           {"components", components()}};

@@ -3,7 +3,6 @@
 #include "cli/ask_daemon.hpp"
 #include "cli/command.hpp"
 #include "cli/present.hpp"
-#include "config/reference.hpp"
 #include "config/show.hpp"
 
 namespace inboxd::cli {
@@ -32,31 +31,6 @@ ExitCode show(Session& session, const admin::Arguments& arguments) {
   return ExitCode::done;
 }
 
-ExitCode reference(Session& session, const admin::Arguments& arguments) {
-  const bool yaml = arguments.flag("yaml");
-  const bool minimal = arguments.flag("minimal");
-  if (yaml && minimal) {
-    session.say("config reference: --yaml or --minimal, not both");
-    return ExitCode::usage;
-  }
-  if (session.json) {
-    session.print({{"reference", yaml      ? config::commented_yaml()
-                                 : minimal ? config::minimal_yaml()
-                                           : config::reference()}});
-    return ExitCode::done;
-  }
-  session.output.out << (yaml      ? config::commented_yaml()
-                         : minimal ? config::minimal_yaml()
-                                   : config::reference())
-                     << std::flush;
-  return ExitCode::done;
-}
-
-ExitCode schema(Session& session, const admin::Arguments&) {
-  session.output.out << config::schema() << std::flush;
-  return ExitCode::done;
-}
-
 }  // namespace
 
 std::vector<Command> config_commands() {
@@ -69,21 +43,6 @@ std::vector<Command> config_commands() {
        {{"running", Kind::flag, "asks the running daemon over its admin port"}},
        true,
        show},
-      {"config reference",
-       "Every key there is: what it does, what it accepts, its default.",
-       {{"config reference", "to read"},
-        {"config reference --yaml > inboxd.yaml", "a file to begin with: all keys, commented out"},
-        {"config reference --minimal > inboxd.yaml", "the keys that nobody can do without"}},
-       {{"yaml", Kind::flag, "as a configuration in which every key is commented out"},
-        {"minimal", Kind::flag, "as the smallest configuration"}},
-       true,
-       reference},
-      {"config schema",
-       "JSON Schema of the configuration, for editors.",
-       {{"config schema > inboxd.schema.json", "for `# yaml-language-server: $schema=inboxd.schema.json`"}},
-       {},
-       true,
-       schema},
   };
 }
 

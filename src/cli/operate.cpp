@@ -213,6 +213,8 @@ std::vector<Command> operation_commands() {
                                                     {"instance show", present_instance},
                                                     {"instance pause", present_instance_change},
                                                     {"instance resume", present_instance_change},
+                                                    {"config reference", present_reference},
+                                                    {"config schema", present_schema},
                                                     {"version", present_version}};
   std::vector<Command> out;
   for (auto& operation : admin::operations()) {

@@ -25,6 +25,8 @@ std::string present_accepted(const admin::Document& document, const Look& look);
 std::string present_instance(const admin::Document& document, const Look& look);
 std::string present_instance_change(const admin::Document& document, const Look& look);
 std::string present_configuration(const admin::Document& document, const Look& look);
+std::string present_reference(const admin::Document& document, const Look& look);
+std::string present_schema(const admin::Document& document, const Look& look);
 std::string present_version(const admin::Document& document, const Look& look);
 
 /// Headers and payload of an event or record, as far as a terminal is the place for them.

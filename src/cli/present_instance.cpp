@@ -44,6 +44,12 @@ std::string present_configuration(const Document& document, const Look&) {
   return out;
 }
 
+std::string present_reference(const Document& document, const Look&) {
+  return document.at("reference").get<std::string>();
+}
+
+std::string present_schema(const Document& document, const Look&) { return document.dump(2) + "\n"; }
+
 std::string present_instance(const Document& document, const Look& look) {
   Sheet sheet;
   const bool is_paused = document.value("paused", false);

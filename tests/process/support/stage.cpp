@@ -55,6 +55,10 @@ void Stage::migrate() {
 }
 
 std::vector<std::string> Stage::produce(int count, const std::string& type) {
+  return produce_through(kafka, count, type);
+}
+
+std::vector<std::string> Stage::produce_through(Kafka& brokers, int count, const std::string& type) {
   const std::string run = random_name("").substr(1);
   std::vector<Message> messages;
   std::vector<std::string> made;
@@ -63,7 +67,7 @@ std::vector<std::string> Stage::produce(int count, const std::string& type) {
     ids_.push_back(made.back());
     messages.push_back(event_message(topic, made.back(), "{\"n\": " + std::to_string(i) + "}", type));
   }
-  kafka.produce(messages);
+  brokers.produce(messages);
   return made;
 }
 

@@ -51,6 +51,8 @@ class Stage final {
 
   /// That many events with ids of their own.
   std::vector<std::string> produce(int count, const std::string& type = "Happened");
+  /// The same where other brokers than the stage's are read.
+  std::vector<std::string> produce_through(Kafka& brokers, int count, const std::string& type = "Happened");
   void note(const std::vector<std::string>& ids);  ///< produced elsewhere (Load)
   const std::vector<std::string>& ids() const { return ids_; }
 

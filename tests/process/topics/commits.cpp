@@ -15,14 +15,7 @@ TEST_CASE("a commit of offsets that the group refuses is made later, and costs n
   const auto daemon = stage.start();
   brokers.refuse_commits(3);
   Kafka kafka{brokers.addresses()};
-  std::vector<Message> messages;
-  std::vector<std::string> ids;
-  for (int i = 0; i < 50; ++i) {
-    ids.push_back("8d000000-0000-4000-8000-" + std::to_string(100'000'000'000 + i));
-    messages.push_back(event_message(stage.topic, ids.back()));
-  }
-  kafka.produce(messages);
-  stage.note(ids);
+  stage.produce_through(kafka, 50);
   const auto tally = stage.wait_done();
   CHECK(tally.is_perfect());
   CHECK(tally.calls == 50);

@@ -13,14 +13,7 @@ TEST_CASE("a partition of which nothing comes is sought again, and nothing of it
   brokers.serve(stage.config);
   brokers.create_topic(stage.topic, 1);
   Kafka kafka{brokers.addresses()};
-  std::vector<Message> messages;
-  std::vector<std::string> ids;
-  for (int i = 0; i < 50; ++i) {
-    ids.push_back("51000000-0000-4000-8000-" + std::to_string(100'000'000'000 + i));
-    messages.push_back(event_message(stage.topic, ids.back()));
-  }
-  kafka.produce(messages);
-  stage.note(ids);
+  stage.produce_through(kafka, 50);
   brokers.delay_fetch(std::chrono::seconds{14});
   const auto daemon = stage.start();
   daemon->wait_log("nothing comes of a partition that is to be read; sought again");
