@@ -35,7 +35,8 @@ where to_regclass(format('%I.ledger', :'schema')) is not null \gexec
 -- Workers claim, settle and keep house.
 select format('grant insert, update, delete on %I.%I to %I', :'schema', name, :'worker')
 from unnest(array['delivery', 'outcome', 'failure', 'dead_letter', 'quarantine', 'backfill', 'instance', 'ledger',
-                  'position', 'audit', 'event', 'handler', 'also_seen', 'former_subscription']) name
+                  'ledger_trim', 'position', 'audit', 'event', 'handler', 'also_seen',
+                  'former_subscription']) name
 where to_regclass(format('%I.%I', :'schema', name)) is not null \gexec
 
 select format('grant usage on all sequences in schema %I to %I, %I', :'schema', :'ingest', :'worker') \gexec

@@ -75,7 +75,15 @@ create table inbox.ledger (
   received_on date not null default current_date
 );
 
-create index ledger_received on inbox.ledger using brin (received_on);
+-- How far the ledger is trimmed: what was received before that day is gone from it, but for the blocks from next_block
+-- on where a walk is under way. The ledger is walked once a day instead of having an index by day: one more entry for
+-- each event costs ingest a twentieth, and a BRIN index finds less and less where rows fill the places of old ones.
+create table inbox.ledger_trim (
+  only_row   boolean primary key default true check (only_row),
+  day        date not null,
+  next_block bigint check (next_block >= 0)
+);
+insert into inbox.ledger_trim (day) values ('-infinity');
 
 create table inbox.event (
   shard_id        int not null,

@@ -8,7 +8,8 @@ from (values
   ('quarantine', 'select, insert, delete'), ('handler', 'select, insert, update'), ('routing', 'select, update'),
   ('backfill', 'select, insert, update, delete'), ('also_seen', 'select, insert, delete'),
   ('former_subscription', 'select, insert, delete'), ('instance', 'select, insert, update, delete'),
-  ('topic_start', 'select, insert'), ('audit', 'insert'), ('migration', 'select')) t(name, privileges)
+  ('ledger_trim', 'select, update'), ('topic_start', 'select, insert'), ('audit', 'insert'),
+  ('migration', 'select')) t(name, privileges)
 cross join lateral unnest(string_to_array(t.privileges, ', ')) p(privilege)
 cross join lateral (select p.privilege, t.name) w
 where not has_table_privilege('inbox.' || t.name, p.privilege)

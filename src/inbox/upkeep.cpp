@@ -58,8 +58,9 @@ std::optional<KeptDay> find_kept_day(Connection& connection, std::chrono::millis
   return KeptDay{rows[0][0].as<std::string>(), rows[0][1].as<std::string>()};
 }
 
-std::int64_t trim_ledger(Connection& connection, std::chrono::milliseconds keep, int bite) {
-  return connection.access().run(statements::trim_ledger, pqxx::params{keep.count(), bite}).affected_rows();
+LedgerTrimmed trim_ledger(Connection& connection, std::chrono::milliseconds keep, int blocks) {
+  const auto row = connection.access().run(statements::trim_ledger, pqxx::params{keep.count(), blocks})[0];
+  return {row[0].as<std::int64_t>(), row[1].as<bool>()};
 }
 
 std::int64_t trim_positions(Connection& connection, int bite) {

@@ -28,8 +28,15 @@ struct KeptDay {
 };
 std::optional<KeptDay> find_kept_day(Connection& connection, std::chrono::milliseconds keep);
 
+/// Deletes what is kept no longer from so many blocks of the ledger, which is walked through once a day; whoever calls
+/// takes the next bite. `has_more`: the walk is not at its end.
+struct LedgerTrimmed {
+  std::int64_t rows = 0;
+  bool has_more = false;
+};
+LedgerTrimmed trim_ledger(Connection& connection, std::chrono::milliseconds keep, int blocks);
+
 /// Deletes a bite of what is kept no longer; each returns the rows it deleted.
-std::int64_t trim_ledger(Connection& connection, std::chrono::milliseconds keep, int bite);
 std::int64_t trim_positions(Connection& connection, int bite);
 std::int64_t trim_old_rows(Connection& connection, std::optional<std::chrono::milliseconds> keep_dead_letters,
                            std::optional<std::chrono::milliseconds> keep_quarantine, int bite);

@@ -17,6 +17,7 @@ using namespace std::chrono_literals;
 
 constexpr int partition_days_ahead = 7;
 constexpr int bite_rows = 5'000;
+constexpr int bite_blocks = 64;  // of the ledger: some 7,000 rows
 constexpr int backfill_bite_events = 1'000;
 constexpr std::chrono::seconds old_transaction = 5min;
 /// How long a chore works before the others have their turn; it goes on after them.
@@ -303,9 +304,10 @@ void Maintenance::purge() {
     if (time) drop_days(table, *time);
   }
   if (keep.ledger) {
-    in_bites([&] { return inbox::trim_ledger(connection_, *keep.ledger, bite_rows); });
+    in_bites([&] { return inbox::trim_ledger(connection_, *keep.ledger, bite_blocks).has_more; });
   }
-  in_bites([&] { return inbox::trim_old_rows(connection_, keep.dead_letters, keep.quarantine, bite_rows); });
+  in_bites(
+      [&] { return inbox::trim_old_rows(connection_, keep.dead_letters, keep.quarantine, bite_rows) >= bite_rows; });
 }
 
 void Maintenance::drop_days(const char* table, std::chrono::milliseconds keep) {
@@ -337,12 +339,12 @@ void Maintenance::tell_kept_day(std::chrono::milliseconds keep) {
 }
 
 void Maintenance::trim_positions() {
-  in_bites([&] { return inbox::trim_positions(connection_, bite_rows); });
+  in_bites([&] { return inbox::trim_positions(connection_, bite_rows) >= bite_rows; });
 }
 
-void Maintenance::in_bites(const std::function<std::int64_t()>& bite) {
+void Maintenance::in_bites(const std::function<bool()>& bite) {
   move();
-  while (bite() >= bite_rows && goes_on()) {
+  while (bite() && goes_on()) {
   }
 }
 

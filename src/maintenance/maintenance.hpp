@@ -95,8 +95,8 @@ class Maintenance final {
   void drop_days(const char* table, std::chrono::milliseconds keep);
   void tell_kept_day(std::chrono::milliseconds keep);
   void trim_positions();
-  /// Repeats while a bite was a whole one and the chore goes on.
-  void in_bites(const std::function<std::int64_t()>& bite);
+  /// Repeats while a bite says that there is more and the chore goes on.
+  void in_bites(const std::function<bool()>& bite);
   /// For the watchdog. A chore says it before each bite: all of them may take longer than a loop may stand still.
   void move();
   /// Between two bites of a chore: whether it goes on now. Not where somebody wants to stop, nor where its turn has

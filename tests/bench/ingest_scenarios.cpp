@@ -17,6 +17,10 @@ void measure_ingest_memory(const Options& options, Report& report) {
   const ScratchDatabase database{options.postgres};
   std::vector<double> ratios;
   for (int round = 0; round < options.rounds; ++round) {
+    if (options.profile) {
+      report.run("inboxd", Room{options, database.url(), topic, options.handlers}.ingest({}));
+      continue;
+    }
     const Run limit = run_limit(options, database.url());
     report.run("limit", limit);
     report.run("path", run_path_from_memory(options, database.url()));

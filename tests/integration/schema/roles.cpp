@@ -69,6 +69,7 @@ TEST_CASE("what one of the daemon's rights is missing of is told by name") {
   const std::vector<std::pair<std::string, std::string>> rights{
       {"insert on inbox.audit", "insert on audit"},
       {"delete on inbox.ledger", "delete on ledger"},
+      {"update on inbox.ledger_trim", "update on ledger_trim"},
       {"update (received_on) on inbox.ledger", "update (received_on) on ledger"},
       {"delete on inbox.former_subscription", "delete on former_subscription"},
       {"select on inbox.migration", "select on migration"},

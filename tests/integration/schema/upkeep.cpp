@@ -26,6 +26,22 @@ void make_old_day(Inbox& inbox) {
       "12:00:00+00'");
 }
 
+/// All that is in the ledger is three days old, and no walk through it has been.
+void make_ledger_old(Inbox& inbox) {
+  inbox.database().run(
+      "update inbox.ledger set received_on = current_date - 3; "
+      "update inbox.ledger_trim set day = '-infinity', next_block = null");
+}
+
+constexpr std::int64_t ledger_rows = 1000;
+constexpr std::int64_t most_in_a_block = 8192 / 44;  // by what its columns take alone
+
+void fill_ledger(Inbox& inbox) {
+  inbox.database().run(
+      "insert into inbox.ledger select gen_random_uuid(), 1, i, i, current_date - 3 from generate_series(1, $1::int) i",
+      {std::to_string(ledger_rows)});
+}
+
 /// An event of topic `orders` that nobody is owed, of a day long ago, and a handler of topic `audit` alone.
 struct OnAnotherTopic {
   OnAnotherTopic() {
@@ -326,10 +342,60 @@ TEST_CASE("old rows of the ledger and of positions go in bites, never the newest
   Batch batch{inbox};
   batch.at(shard, 3000).events(10);
   batch.store(inbox.connection());
-  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100) == 0);
-  inbox.database().run("update inbox.ledger set received_on = current_date - 3");
-  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 4) == 4);
-  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100) == 6);
+  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100).rows == 0);
+  make_ledger_old(inbox);
+  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100).rows == 10);
+}
+
+TEST_CASE("the ledger is walked once a day, in bites that whoever comes next goes on with") {
+  using namespace std::chrono_literals;
+  Inbox inbox;
+  fill_ledger(inbox);
+  const auto blocks = inbox.database().number("select pg_relation_size('inbox.ledger') / 8192");
+  REQUIRE(blocks > 4);
+  const auto other = inbox.connect();
+  std::int64_t rows = 0;
+  int bites = 0;
+  for (bool has_more = true; has_more; ++bites) {
+    const auto bite = inbox::trim_ledger(bites % 2 == 0 ? inbox.connection() : *other, 24h, 2);
+    CHECK(bite.rows <= 2 * most_in_a_block);
+    rows += bite.rows;
+    has_more = bite.has_more;
+  }
+  CHECK(rows == ledger_rows);
+  CHECK(bites == (blocks + 1) / 2);
+
+  inbox.database().run(
+      "insert into inbox.ledger values ('00000000-0000-0000-0000-000000000001', 1, 2, 3, '2020-01-01')");
+  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100).rows == 0);  // once a day
+  inbox.database().run("update inbox.ledger_trim set day = day - 1");
+  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100).rows == 1);
+}
+
+TEST_CASE("a walk through the ledger deletes nothing that is kept longer by now") {
+  using namespace std::chrono_literals;
+  Inbox inbox;
+  fill_ledger(inbox);
+  const auto first = inbox::trim_ledger(inbox.connection(), 24h, 1);
+  CHECK(first.rows > 0);
+  CHECK(first.has_more);
+  CHECK(inbox::trim_ledger(inbox.connection(), 240h, 1000).rows == 0);
+  CHECK(inbox.database().number("select count(*) from inbox.ledger") == ledger_rows - first.rows);
+}
+
+TEST_CASE("a bite of the ledger is read by place, however large it is") {
+  using namespace std::chrono_literals;
+  Inbox inbox;
+  fill_ledger(inbox);
+  inbox.database().run("analyze inbox.ledger");
+  const auto read = [&] {
+    inbox.end_sessions();
+    return inbox.database().number(
+        "select seq_tup_read from pg_stat_user_tables where relid = 'inbox.ledger'::regclass");
+  };
+  const auto before = read();
+  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 2).has_more);
+  CHECK(read() - before <= 2 * most_in_a_block);
 }
 
 TEST_CASE("an id that the ledger has forgotten is a new event on each of its topics") {
@@ -347,8 +413,8 @@ TEST_CASE("an id that the ledger has forgotten is a new event on each of its top
     Batch second{inbox};
     second.at(audit, offset).event(id).owe(of_audit);
     second.store(inbox.connection());
-    inbox.database().run("update inbox.ledger set received_on = current_date - 3");
-    CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100) == 1);
+    make_ledger_old(inbox);
+    CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100).rows == 1);
   }
   CHECK(inbox.database().text("select string_agg(handler || ' ' || due, ', ' order by handler) from inbox.backlog") ==
         "of-audit 2, of-orders 2");
