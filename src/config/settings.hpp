@@ -84,7 +84,7 @@ struct Topic {
 
 struct Ingest {
   int connections = 2;
-  int batch_events = 2000;
+  int batch_events = 1000;
   std::size_t batch_bytes = 8 << 20;
   std::size_t queued_bytes = 48 << 20;
   int queued_events = 200'000;

@@ -15,7 +15,7 @@ struct Options {
   int partitions = 8;
   int handlers = 1;                            ///< how many are owed each event, in `end-to-end` and `ingest-memory`
   int connections = 2;                         ///< of ingest, in all three kinds of run
-  int batch = 2000;                            ///< the most events of a transaction, as in the settings
+  int batch = 1000;                            ///< the most events of a transaction, as in the settings
   int rounds = 3;                              ///< each round measures every kind of run once, in turn
   std::chrono::seconds duration{600};          ///< of `old-snapshot`; the others take their part of it
   std::map<std::string, std::string> properties = {};  ///< the daemon's kafka.properties

@@ -146,7 +146,7 @@ TEST_CASE("the schema is JSON Schema 2020-12 with every key, its range and its d
   CHECK(document.at("additionalProperties") == false);
   CHECK(document.at("required") == nlohmann::json::array({"database", "kafka", "topics", "handlers"}));
   const auto& batch_events = document["properties"]["ingest"]["properties"]["batch_events"];
-  CHECK(batch_events.at("default") == 2000);
+  CHECK(batch_events.at("default") == 1000);
   CHECK(batch_events["anyOf"][0].at("maximum") == 100'000);
   for (std::string key : all_keys()) {
     CAPTURE(key);
