@@ -131,12 +131,12 @@ inbox::QuarantinedRecord quarantined(const event::Record& record, std::int32_t s
   return out;
 }
 
-inbox::QuarantinedRecord quarantined(const event::Event& event, std::string detail) {
+inbox::QuarantinedRecord quarantined(const event::Event& event, const std::string& detail) {
   inbox::QuarantinedRecord out;
   out.shard_id = event.shard_id;
   out.offset = event.offset;
   out.reason = "poison";
-  out.detail = std::move(detail);
+  out.detail = base::escape_controls(base::shorten(detail, longest_detail));
   out.key = event.key;
   out.payload = event.payload;
   out.headers = event.headers;

@@ -81,6 +81,6 @@ inbox::QuarantinedRecord quarantined(const event::Record& record, std::int32_t s
                                      std::string detail, bool with_payload, base::Arena& arena);
 
 /// A stored event's raw bytes for quarantine: the database refused it.
-inbox::QuarantinedRecord quarantined(const event::Event& event, std::string detail);
+inbox::QuarantinedRecord quarantined(const event::Event& event, const std::string& detail);
 
 }  // namespace inboxd::consumer

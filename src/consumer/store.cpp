@@ -282,18 +282,18 @@ bool Store::take_out_poison(Batch& batch) {
     release(plan);
     inbox::IngestBatch whole = plan.ingest;
     whole.runs.clear();
-    std::vector<std::size_t> found;
+    std::vector<Culprit> found;
     // Without any event it has to go through: otherwise it is none of theirs.
-    if (is_accepted(whole, 0, 0)) find_poison(whole, 0, batch.events.size(), found);
+    if (!refusal(whole, 0, 0)) find_poison(whole, 0, batch.events.size(), found);
     if (found.empty() || !is_any_accepted(whole, found)) {
       log_.error(
           "ingest: the database refuses the batch as bad data, but not for single records of it; it is tried again",
           {{"events", batch.events.size()}, {"refused", found.size()}});
       return false;
     }
-    for (auto index = found.rbegin(); index != found.rend(); ++index) {
-      batch.rejected.push_back(quarantined(batch.events[*index], "the database refused it as bad data"));
-      batch.events.erase(batch.events.begin() + static_cast<std::ptrdiff_t>(*index));
+    for (auto culprit = found.rbegin(); culprit != found.rend(); ++culprit) {
+      batch.rejected.push_back(quarantined(batch.events[culprit->index], "the database refused it: " + culprit->says));
+      batch.events.erase(batch.events.begin() + static_cast<std::ptrdiff_t>(culprit->index));
     }
     return true;
   } catch (...) {
@@ -304,7 +304,7 @@ bool Store::take_out_poison(Batch& batch) {
   }
 }
 
-bool Store::is_accepted(const inbox::IngestBatch& whole, std::size_t begin, std::size_t end) {
+std::optional<std::string> Store::refusal(const inbox::IngestBatch& whole, std::size_t begin, std::size_t end) {
   inbox::IngestBatch part;
   part.owner = whole.owner;
   part.fence = whole.fence;
@@ -315,23 +315,25 @@ bool Store::is_accepted(const inbox::IngestBatch& whole, std::size_t begin, std:
                      whole.events.begin() + static_cast<std::ptrdiff_t>(end));
   try {
     inbox::rehearse(connection_, part);
-    return true;
+    return std::nullopt;
   } catch (...) {
-    if (inbox::describe(std::current_exception()).fault != inbox::Fault::poison) throw;
-    return false;
+    const auto failure = inbox::describe(std::current_exception());
+    if (failure.fault != inbox::Fault::poison) throw;
+    return failure.sqlstate + " " + failure.message;
   }
 }
 
-bool Store::is_any_accepted(const inbox::IngestBatch& whole, const std::vector<std::size_t>& refused) {
+bool Store::is_any_accepted(const inbox::IngestBatch& whole, const std::vector<Culprit>& refused) {
   // Whatever lies between two culprits was accepted.
-  const std::size_t looked_at = refused.back() + 1;
+  const std::size_t looked_at = refused.back().index + 1;
   if (looked_at > refused.size()) return true;
   const std::size_t left = whole.events.size() - looked_at;
   for (std::size_t i = 0; i < std::min(samples, left); ++i) {
     const std::size_t index = looked_at + i * left / std::min(samples, left);
-    if (is_accepted(whole, index, index + 1)) return true;
+    if (!refusal(whole, index, index + 1)) return true;
   }
-  return refused.size() <= most_that_may_all_be_bad && is_harmless_one_accepted(whole, whole.events[refused.front()]);
+  return refused.size() <= most_that_may_all_be_bad &&
+         is_harmless_one_accepted(whole, whole.events[refused.front().index]);
 }
 
 bool Store::is_harmless_one_accepted(const inbox::IngestBatch& whole, const event::Event& instead_of) {
@@ -343,14 +345,16 @@ bool Store::is_harmless_one_accepted(const inbox::IngestBatch& whole, const even
   harmless.event_type = "inboxd.probe";
   harmless.payload = "{}";
   probe.events = {harmless};
-  return is_accepted(probe, 0, 1);
+  return !refusal(probe, 0, 1);
 }
 
 void Store::find_poison(const inbox::IngestBatch& whole, std::size_t begin, std::size_t end,
-                        std::vector<std::size_t>& found) {
-  if (found.size() >= most_poison_at_once || begin >= end || is_accepted(whole, begin, end)) return;
+                        std::vector<Culprit>& found) {
+  if (found.size() >= most_poison_at_once || begin >= end) return;
+  auto says = refusal(whole, begin, end);
+  if (!says) return;
   if (end - begin == 1) {
-    found.push_back(begin);
+    found.push_back({begin, std::move(*says)});
     return;
   }
   const std::size_t middle = begin + (end - begin) / 2;

@@ -52,14 +52,18 @@ class Store final {
   void report(const Batch& batch, const inbox::IngestResult& result);
   void count(const DecodeCounts<std::uint32_t>& decoded);
   bool take_out_poison(Batch& batch);
-  /// Whether the database would take that stretch of the batch's events.
-  bool is_accepted(const inbox::IngestBatch& whole, std::size_t begin, std::size_t end);
+  /// An event that the database refuses as bad data, and what it says to it.
+  struct Culprit {
+    std::size_t index = 0;
+    std::string says;
+  };
+  /// What the database says where it refuses that stretch of the batch's events as bad data; null: it would take them.
+  std::optional<std::string> refusal(const inbox::IngestBatch& whole, std::size_t begin, std::size_t end);
   /// Whether it would take any at all: culprits are told from a database that refuses everything.
-  bool is_any_accepted(const inbox::IngestBatch& whole, const std::vector<std::size_t>& refused);
+  bool is_any_accepted(const inbox::IngestBatch& whole, const std::vector<Culprit>& refused);
   /// Whether it would take an event of our own in the place of one that it refuses.
   bool is_harmless_one_accepted(const inbox::IngestBatch& whole, const event::Event& instead_of);
-  void find_poison(const inbox::IngestBatch& whole, std::size_t begin, std::size_t end,
-                   std::vector<std::size_t>& found);
+  void find_poison(const inbox::IngestBatch& whole, std::size_t begin, std::size_t end, std::vector<Culprit>& found);
   /// After a fault: whether the batch may be tried again at once.
   bool recover(Batch& batch, const inbox::DatabaseFailure& failure);
 

@@ -330,7 +330,7 @@ TEST_CASE("poison: of 500 records 499 are stored and one is in quarantine, in on
   stage.migrate();
   stage.database.run(
       "create function inbox.refuse() returns trigger language plpgsql as $$ begin "
-      "if new.payload = 'poison'::bytea then raise exception 'no' using errcode = '22P02'; end if; "
+      "if new.payload = 'poison'::bytea then raise exception 'not this one' using errcode = '22P02'; end if; "
       "return new; end $$; "
       "create trigger refuse before insert on inbox.event for each row execute function inbox.refuse()");
   stage.produce(320);
@@ -345,6 +345,7 @@ TEST_CASE("poison: of 500 records 499 are stored and one is in quarantine, in on
   CHECK(stage.database.number("select count(*) from inbox.event") == 499);
   CHECK(stage.database.text("select reason || ' ' || \"offset\" || ' ' || encode(payload, 'escape') from "
                             "inbox.quarantined") == "poison 320 poison");
+  CHECK(stage.database.text("select detail from inbox.quarantined") == "the database refused it: 22P02 not this one");
   CHECK(stage.position() == 500);
   // The poisoned batch is one transaction: the raw record beside the position row that moves past it.
   CHECK(stage.database.number("select count(*) from inbox.quarantine q join inbox.position p on p.xmin = q.xmin and "
