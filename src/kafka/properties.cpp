@@ -14,7 +14,7 @@ constexpr int first_sound_consumer_protocol = 0x020f00ff;
 using Pair = std::pair<const char*, const char*>;
 
 /// Defaults that the user's properties may overrule.
-constexpr std::array<Pair, 9> defaults{{
+constexpr std::array<Pair, 10> defaults{{
     {"client.id", "inboxd"},
     {"fetch.queue.backoff.ms", "5"},
     {"fetch.wait.max.ms", "500"},
@@ -24,10 +24,11 @@ constexpr std::array<Pair, 9> defaults{{
     {"reconnect.backoff.max.ms", "5000"},
     {"topic.metadata.refresh.interval.ms", "30000"},
     {"session.timeout.ms", "10000"},
+    {"log.connection.close", "false"},
 }};
 
 /// What the daemon's promises rest on; config refuses these names as the user's.
-constexpr std::array<Pair, 8> ours{{
+constexpr std::array<Pair, 7> ours{{
     {"enable.auto.commit", "false"},
     {"enable.auto.offset.store", "false"},
     {"auto.offset.reset", "error"},
@@ -35,7 +36,6 @@ constexpr std::array<Pair, 8> ours{{
     {"isolation.level", "read_committed"},
     {"allow.auto.create.topics", "false"},
     {"enable.partition.eof", "true"},
-    {"log.connection.close", "false"},
 }};
 
 /// Kafka's own topics (config/internal_topics.hpp), which no pattern may match.

@@ -29,6 +29,7 @@ void measure_ingest_memory(const Options& options, Report& report) {
     report.run("inboxd", run);
     ratios.push_back(run.rate() / limit.rate());
   }
+  if (options.profile) return;
   report.goal("ingest from memory, of the limit", fixed(median(ratios), 2), ">= 0.70", median(ratios) >= 0.7);
 }
 

@@ -20,7 +20,7 @@ struct Options {
   std::chrono::seconds duration{600};          ///< of `old-snapshot`; the others take their part of it
   std::map<std::string, std::string> properties = {};  ///< the daemon's kafka.properties
   bool smoke = false;                          ///< small numbers, warm-up left out
-  bool profile = false;                        ///< ingest-memory and the like: inboxd alone, over and over
+  bool profile = false;                        ///< no warm-up; ingest-memory: inboxd alone, over and over
   std::string postgres;                        ///< libpq URL of a superuser: INBOXD_TEST_PG
   std::string kafka;                           ///< host:port: INBOXD_TEST_KAFKA
 };
