@@ -35,9 +35,10 @@ where to_regclass(format('%I.ledger', :'schema')) is not null \gexec
 -- Workers claim, settle and keep house.
 select format('grant insert, update, delete on %I.%I to %I', :'schema', name, :'worker')
 from unnest(array['delivery', 'outcome', 'failure', 'dead_letter', 'quarantine', 'backfill', 'instance', 'ledger',
-                  'ledger_trim', 'position', 'audit', 'event', 'handler', 'also_seen',
-                  'former_subscription']) name
+                  'position', 'audit', 'event', 'handler', 'also_seen', 'former_subscription']) name
 where to_regclass(format('%I.%I', :'schema', name)) is not null \gexec
+select format('grant update on %I.ledger_trim to %I', :'schema', :'worker')
+where to_regclass(format('%I.ledger_trim', :'schema')) is not null \gexec
 
 select format('grant usage on all sequences in schema %I to %I, %I', :'schema', :'ingest', :'worker') \gexec
 select format('grant execute on all functions in schema %I to %I', :'schema', :'worker') \gexec

@@ -75,9 +75,9 @@ create table inbox.ledger (
   received_on date not null default current_date
 );
 
--- How far the ledger is trimmed: what was received before that day is gone from it, but for the blocks from next_block
--- on where a walk is under way. The ledger is walked once a day instead of having an index by day: one more entry for
--- each event costs ingest a twentieth, and a BRIN index finds less and less where rows fill the places of old ones.
+-- How far the ledger is trimmed: what was received before that day was looked for, up to next_block where a walk is
+-- under way. The ledger is walked once a day instead of having an index by day: one more entry for each event costs
+-- ingest a twentieth, and a BRIN index finds less and less where rows fill the places of old ones.
 create table inbox.ledger_trim (
   only_row   boolean primary key default true check (only_row),
   day        date not null,
@@ -168,16 +168,18 @@ create table inbox.delivery (
   received_from timestamptz not null,
   received_to   timestamptz not null,
   last_error    text,
-  check ((owner is null) = (fence = 0))
+  check ((owner is null) = (fence = 0)),
+  check (received_from <= received_to),
+  check (upper(pending) - lower(pending) <= 10000)  -- by which views and claims find a run
 ) with (fillfactor = 70);
 create index delivery_due on inbox.delivery (handler_id, due_at);
 
 create table inbox.outcome (
   handler_id  int not null,
   shard_id    int not null,
-  offsets     int8multirange not null,
+  offsets     int8multirange not null check (not isempty(offsets) and upper(offsets) - lower(offsets) <= 10000),
   outcome     text not null check (outcome in ('done', 'dead', 'expired', 'skipped', 'discarded')),
-  attempts    int not null,
+  attempts    int not null check (attempts >= 0),
   owner       uuid,
   finished_at timestamptz not null default clock_timestamp()
 ) partition by range (finished_at);
@@ -186,7 +188,7 @@ create index outcome_place on inbox.outcome (shard_id, lower(offsets));
 create table inbox.failure (
   event_id    uuid not null,
   handler_id  int not null,
-  attempt     int not null,
+  attempt     int not null check (attempt >= 0),
   occurred_at timestamptz not null default clock_timestamp(),
   error_class text not null,
   message     text not null,
@@ -210,7 +212,7 @@ create table inbox.dead_letter (
   occurred_at     timestamptz,
   kafka_timestamp timestamptz,
   received_at     timestamptz not null,
-  attempts        int not null,
+  attempts        int not null check (attempts >= 0),
   reasons         jsonb not null,
   state           text not null default 'dead' check (state in ('dead', 'expired', 'parked')),
   died_at         timestamptz not null default clock_timestamp(),
@@ -230,7 +232,7 @@ create table inbox.quarantine (
   event_id        uuid,
   key             bytea,
   payload         bytea,
-  payload_size    bigint not null,
+  payload_size    bigint not null check (payload_size >= 0),
   digest          bigint not null,
   headers         bytea,
   kafka_timestamp timestamptz,

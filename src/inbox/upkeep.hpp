@@ -29,7 +29,7 @@ struct KeptDay {
 std::optional<KeptDay> find_kept_day(Connection& connection, std::chrono::milliseconds keep);
 
 /// Deletes what is kept no longer from so many blocks of the ledger, which is walked through once a day; whoever calls
-/// takes the next bite. `has_more`: the walk is not at its end.
+/// takes the next bite. `has_more`: the walk is not at its end. Nothing where another one has it in hand.
 struct LedgerTrimmed {
   std::int64_t rows = 0;
   bool has_more = false;

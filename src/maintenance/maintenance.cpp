@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 constexpr int partition_days_ahead = 7;
 constexpr int bite_rows = 5'000;
-constexpr int bite_blocks = 64;  // of the ledger: some 7,000 rows
+constexpr int bite_blocks = 512;  // of the ledger: some 58,000 ids, one in thirty of which is old as a rule
 constexpr int backfill_bite_events = 1'000;
 constexpr std::chrono::seconds old_transaction = 5min;
 /// How long a chore works before the others have their turn; it goes on after them.
@@ -71,15 +71,16 @@ void Maintenance::join() {
 }
 
 void Maintenance::run() {
-  std::array<Chore, 9> chores{{{&Maintenance::keep_handlers, 2s},
-                               {&Maintenance::sign_of_life, 1s},
-                               {&Maintenance::write_deeds, 1s},
-                               {&Maintenance::look_around, 5s},
-                               {&Maintenance::backfill, 1s},
-                               {&Maintenance::make_partitions, 600s},
-                               {&Maintenance::purge, 60s},
-                               {&Maintenance::trim_positions, 60s},
-                               {&Maintenance::look_for_oldest_transaction, 60s}}};
+  std::array<Chore, 10> chores{{{&Maintenance::keep_handlers, 2s},
+                                {&Maintenance::sign_of_life, 1s},
+                                {&Maintenance::write_deeds, 1s},
+                                {&Maintenance::look_around, 5s},
+                                {&Maintenance::backfill, 1s},
+                                {&Maintenance::make_partitions, 600s},
+                                {&Maintenance::purge, 60s},
+                                {&Maintenance::trim_ledger, 60s},
+                                {&Maintenance::trim_positions, 60s},
+                                {&Maintenance::look_for_oldest_transaction, 60s}}};
   std::unique_lock lock{mutex_};
   while (!stopping_) {
     lock.unlock();
@@ -294,17 +295,17 @@ void Maintenance::set_retention(const config::Retention& retention) {
   retention_ = retention;
 }
 
+config::Retention Maintenance::retention() const {
+  const std::lock_guard lock{mutex_};
+  return retention_;
+}
+
 void Maintenance::purge() {
-  std::unique_lock lock{mutex_};
-  const auto keep = retention_;
-  lock.unlock();
+  const auto keep = retention();
   const std::array<std::pair<const char*, config::Retention::Keep>, 3> tables{
       {{event_table, keep.events}, {"outcome", keep.outcomes}, {"failure", keep.failures}}};
   for (const auto& [table, time] : tables) {
     if (time) drop_days(table, *time);
-  }
-  if (keep.ledger) {
-    in_bites([&] { return inbox::trim_ledger(connection_, *keep.ledger, bite_blocks).has_more; });
   }
   in_bites(
       [&] { return inbox::trim_old_rows(connection_, keep.dead_letters, keep.quarantine, bite_rows) >= bite_rows; });
@@ -336,6 +337,19 @@ void Maintenance::tell_kept_day(std::chrono::milliseconds keep) {
   tell_kept_at_ = now + tell_kept_every;
   log_.warn("maintenance: a day is past its retention and kept, because handlers are still owed events of it",
             {{"partition", kept->partition}, {"handlers", kept->handlers}});
+}
+
+void Maintenance::trim_ledger() {
+  const auto keep = retention().ledger;
+  if (!keep) return;
+  in_bites([&] {
+    const auto bite = inbox::trim_ledger(connection_, *keep, bite_blocks);
+    trimmed_ids_ += bite.rows;
+    return bite.has_more;
+  });
+  if (has_more_ || trimmed_ids_ == 0) return;
+  log_.info("maintenance: old ids are forgotten", {{"ids", trimmed_ids_}});
+  trimmed_ids_ = 0;
 }
 
 void Maintenance::trim_positions() {

@@ -94,7 +94,9 @@ class Maintenance final {
   void purge();
   void drop_days(const char* table, std::chrono::milliseconds keep);
   void tell_kept_day(std::chrono::milliseconds keep);
+  void trim_ledger();
   void trim_positions();
+  config::Retention retention() const;
   /// Repeats while a bite says that there is more and the chore goes on.
   void in_bites(const std::function<bool()>& bite);
   /// For the watchdog. A chore says it before each bite: all of them may take longer than a loop may stand still.
@@ -121,13 +123,14 @@ class Maintenance final {
   Seen seen_;
   std::vector<inbox::Registered> registered_;
   std::deque<Deed> deeds_;
-  Clock::time_point look_again_{};             ///< the thread's own, like the next eight
+  Clock::time_point look_again_{};  ///< the thread's own, like the next nine
   Clock::time_point turn_ends_{};
   Clock::time_point sign_again_{};
   std::optional<std::string> told_trouble_;  ///< with the last sign of life
   Clock::time_point tell_kept_at_{};
   bool has_more_ = false;                      ///< the chore's turn ended before its work did
   inbox::Backfilled backfilled_;               ///< since it was last said
+  std::int64_t trimmed_ids_ = 0;               ///< since it was last said
   Pinned pinned_;
   std::vector<std::string> retired_;  ///< of our handlers, as last seen
   std::atomic<std::int64_t> last_moved_{0};

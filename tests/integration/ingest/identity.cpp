@@ -169,7 +169,7 @@ TEST_CASE("what a handler subscribed to before a change goes with what the ledge
   CHECK(formers() == 1);
   inbox::trim_ledger(inbox.connection(), std::chrono::hours{24}, 100);
   CHECK(formers() == 1);
-  inbox.database().run("update inbox.former_subscription set until = until - 3 * 86400000000");
+  inbox.database().run("update inbox.former_subscription set until = until - 5 * 86400000000");
   inbox::trim_ledger(inbox.connection(), std::chrono::hours{24}, 100);
   CHECK(formers() == 0);
   inbox.add_handler("receipt", {"orders"});
