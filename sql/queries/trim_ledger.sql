@@ -2,8 +2,8 @@
 -- those ids beside: an id that comes again is a new event on each of its topics. What handlers subscribed to once
 -- decides nothing then, and goes when a walk has ended behind it, with two days for what was locked. Read by place,
 -- once a day, by whoever takes the next bite. Who keeps more than the walk is for leaves it to others, or to a later
--- day; a day that is to come was noted by a clock that was wrong, and begins anew. Locks: the row of ledger_trim, and the
--- rows that go; what is locked goes a day later. Returns how many went, and whether there is more to walk.
+-- day; a day that is to come was noted by a clock that was wrong, and begins anew. Locks: the row of ledger_trim, and
+-- the rows that go; what is locked goes a day later. Returns how many went, and whether there is more to walk.
 with kept as (
   select (statement_timestamp() - $1::bigint * interval '1 ms')::date as since,
          statement_timestamp()::date + 1 as latest),
