@@ -107,6 +107,16 @@ begin
 end
 $$;
 
+-- Where ids are forgotten (trim_ledger) while they come again, some are known to one statement and not to the next.
+-- What is new then, and what is owed, nobody can tell: the batch runs again, and sees them as new ones.
+create function inbox.need_all_known(p_known bigint, p_ids uuid[]) returns void language plpgsql as $$
+begin
+  if p_known < cardinality(p_ids) then
+    raise exception 'event ids were forgotten while they came again' using errcode = 'serialization_failure';
+  end if;
+end
+$$;
+
 -- Notes event ids (sorted) in the ledger, some of which may be there already; returns how many are new, and of the
 -- others (lost) where they came from now and whether any of them is odd: another digest or another shard than the first
 -- time. p_repeats: an id occurs twice in this batch.
@@ -156,6 +166,7 @@ begin
   from unnest(l_id, l_shard, l_offset, l_digest) l(id, shard, "offset", digest)
   join inbox.ledger g on g.event_id = l.id
   where not (g.xmin = pg_current_xact_id()::xid and g.shard_id = l.shard and g."offset" = l."offset");
+  perform inbox.need_all_known(stored + cardinality(lost_shard), l_id);
 end
 $$;
 
@@ -351,7 +362,21 @@ returns int
 language plpgsql set enable_seqscan = off set jit = off as $$
 declare
   v_conflicts int;
+  v_elsewhere boolean;
 begin
+  -- One at a time for each id, so that two more topics that bring it at the same moment owe it once; and none is
+  -- forgotten any more from here on.
+  select coalesce(bool_or(x.is_elsewhere), false) into v_elsewhere
+  from (
+    select here.topic <> first.topic as is_elsewhere
+    from unnest(l_id, l_shard, l_digest) l(id, shard, digest)
+    join inbox.ledger g on g.event_id = l.id
+    join inbox.shard here on here.shard_id = l.shard
+    join inbox.shard first on first.shard_id = g.shard_id
+    where here.topic <> first.topic or g.digest <> l.digest
+    order by g.event_id for no key update of g) x;
+  perform inbox.need_all_known((select count(*) from unnest(l_id) i join inbox.ledger g on g.event_id = i), l_id);
+
   with conflict as (
     select l.id, l.shard, l."offset", l.digest
     from unnest(l_id, l_shard, l_offset, l_digest) l(id, shard, "offset", digest)
@@ -366,17 +391,7 @@ begin
        e(shard, "offset", key, payload, headers, kafka) on e.shard = c.shard and e."offset" = c."offset";
   get diagnostics v_conflicts = row_count;
 
-  -- One at a time for each id, so that two more topics that bring it at the same moment owe it once.
-  perform 1 from inbox.ledger g
-  where g.event_id in (
-    select l.id
-    from unnest(l_id, l_shard) l(id, shard)
-    join inbox.ledger x on x.event_id = l.id
-    join inbox.shard here on here.shard_id = l.shard
-    join inbox.shard first on first.shard_id = x.shard_id
-    where here.topic <> first.topic)
-  order by g.event_id for no key update;
-  if not found then
+  if not v_elsewhere then
     return v_conflicts;
   end if;
   -- Who restores the same event at this moment is a replay of its dead letter (op_dead_lock).

@@ -17,7 +17,9 @@ using namespace std::chrono_literals;
 
 constexpr int partition_days_ahead = 7;
 constexpr int bite_rows = 5'000;
-constexpr int bite_blocks = 512;  // of the ledger: some 58,000 ids, one in thirty of which is old as a rule
+constexpr int most_blocks = 512;  // of the ledger: some 58,000 ids, one in thirty of which is old as a rule
+constexpr auto long_bite = 1s;
+constexpr auto short_bite = 250ms;
 constexpr int backfill_bite_events = 1'000;
 constexpr std::chrono::seconds old_transaction = 5min;
 /// How long a chore works before the others have their turn; it goes on after them.
@@ -38,6 +40,11 @@ constexpr auto longest_pause_of_counts = 120s;
 std::chrono::nanoseconds pause_after_count(std::chrono::nanoseconds took) {
   return std::clamp<std::chrono::nanoseconds>(took * pause_of_counts, shortest_pause_of_counts,
                                               longest_pause_of_counts);
+}
+
+int next_blocks(int blocks, std::chrono::nanoseconds took) {
+  if (took > long_bite) return std::max(blocks / 2, 1);
+  return took < short_bite ? std::min(blocks * 2, most_blocks) : blocks;
 }
 
 Maintenance::Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity, Trouble trouble,
@@ -343,7 +350,11 @@ void Maintenance::trim_ledger() {
   const auto keep = retention().ledger;
   if (!keep) return;
   in_bites([&] {
-    const auto bite = inbox::trim_ledger(connection_, *keep, bite_blocks);
+    const auto began = Clock::now();
+    const int blocks = blocks_;
+    blocks_ = std::max(blocks / 2, 1);  // where it does not come to its end
+    const auto bite = inbox::trim_ledger(connection_, *keep, blocks);
+    blocks_ = next_blocks(blocks, Clock::now() - began);
     trimmed_ids_ += bite.rows;
     return bite.has_more;
   });

@@ -24,6 +24,10 @@ namespace inboxd::maintenance {
 /// How long nothing is counted after a count that took so long.
 std::chrono::nanoseconds pause_after_count(std::chrono::nanoseconds took);
 
+/// How many blocks of the ledger the next bite looks through, after one of so many that took so long: fewer where a
+/// bite could come near a statement's deadline.
+int next_blocks(int blocks, std::chrono::nanoseconds took);
+
 /// The housekeeping that has no hurry: day partitions ahead of time, what is kept no longer, history that new handlers
 /// are owed, the sign of life in table instance, and an alarm for whoever pins vacuum. One thread, one connection,
 /// small bites, and none keeps the others waiting for long. Construct → start() → request_stop() → join().
@@ -131,6 +135,7 @@ class Maintenance final {
   bool has_more_ = false;                      ///< the chore's turn ended before its work did
   inbox::Backfilled backfilled_;               ///< since it was last said
   std::int64_t trimmed_ids_ = 0;               ///< since it was last said
+  int blocks_ = 64;                            ///< of the ledger's next bite
   Pinned pinned_;
   std::vector<std::string> retired_;  ///< of our handlers, as last seen
   std::atomic<std::int64_t> last_moved_{0};

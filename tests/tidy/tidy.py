@@ -38,6 +38,7 @@ SQL = re.compile(r'"\s*(select\s.+\sfrom\s|insert\s+into\s|delete\s+from\s|updat
 # What a connection asks of the server about itself, not of the inbox.
 # The handler `sql` makes its statement of a name that is configured.
 SQL_ALLOWED = {"src/inbox/connection.cpp", "src/handlers/sql/statement.cpp"}
+LOCKING = re.compile(r"Locks:(?!\s+none)|^\s*(?:insert into|update|delete from) ", re.M)
 ABBREVIATIONS = re.compile(r"\b(cfg|mgr|conn_|msg_|ctx|idx|cnt_|tmp_|util|utils|helper|helpers)\b")
 
 
@@ -136,9 +137,12 @@ def sql(root):
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if SQL.search(line) and not line.lstrip().startswith("//"):
                 yield f"{name}:{number}: a statement in C++: put it into a file of its own in sql/queries"
+    guide = (root / "sql" / "README.md").read_text()
     for path in sorted((root / "sql" / "queries").glob("*.sql")):
         if not path.read_text().startswith("--"):
             yield f"{path.relative_to(root)}: begin with a comment: what for, which locks, which index"
+        elif LOCKING.search(path.read_text()) and f"`{path.stem}`" not in guide:
+            yield f"{path.relative_to(root)}: it locks rows: name it in sql/README.md among the statements that do"
 
 
 def names(root):

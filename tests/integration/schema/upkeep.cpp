@@ -26,22 +26,6 @@ void make_old_day(Inbox& inbox) {
       "12:00:00+00'");
 }
 
-/// All that is in the ledger is three days old, and no walk through it has been.
-void make_ledger_old(Inbox& inbox) {
-  inbox.database().run(
-      "update inbox.ledger set received_on = current_date - 3; "
-      "update inbox.ledger_trim set day = '-infinity', next_block = null");
-}
-
-constexpr std::int64_t ledger_rows = 1000;
-constexpr std::int64_t most_in_a_block = 8192 / 44;  // by what its columns take alone
-
-void fill_ledger(Inbox& inbox) {
-  inbox.database().run(
-      "insert into inbox.ledger select gen_random_uuid(), 1, i, i, current_date - 3 from generate_series(1, $1::int) i",
-      {std::to_string(ledger_rows)});
-}
-
 /// An event of topic `orders` that nobody is owed, of a day long ago, and a handler of topic `audit` alone.
 struct OnAnotherTopic {
   OnAnotherTopic() {
@@ -66,14 +50,6 @@ struct OnAnotherTopic {
   const base::Uuid id = base::random_uuid();
   Batch again{inbox};
 };
-
-/// Until somebody of that test's schema waits for a lock.
-void wait_for_waiter(Inbox& inbox) {
-  inbox.database().wait_for("somebody waits",
-                            "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%" +
-                                inbox.database().schema() + ".ingest%'",
-                            1);
-}
 
 }  // namespace
 
@@ -323,137 +299,6 @@ TEST_CASE("a drop for which much is outstanding gives up soon, too, and ingest g
   dropping.join();
   CHECK(inbox.database().number("select count(*) from pg_inherits where inhrelid = "
                                 "to_regclass('inbox.event_20200101')") == 1);
-}
-
-TEST_CASE("old rows of the ledger and of positions go in bites, never the newest position") {
-  using namespace std::chrono_literals;
-  Inbox inbox;
-  const auto shard = inbox.add_shard("orders");
-  inbox.database().run("insert into inbox.position select $1::int, 0, i, i + 1, 1 from generate_series(0, 2999) i",
-                       {std::to_string(shard)});
-  std::int64_t trimmed = 0;
-  while (const auto bite = inbox::trim_positions(inbox.connection(), 500)) {
-    CHECK(bite <= 500);
-    trimmed += bite;
-  }
-  CHECK(trimmed == 2000);
-  CHECK(inbox.position("orders") == 3000);
-
-  Batch batch{inbox};
-  batch.at(shard, 3000).events(10);
-  batch.store(inbox.connection());
-  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100).rows == 0);
-  make_ledger_old(inbox);
-  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100).rows == 10);
-}
-
-TEST_CASE("the ledger is walked once a day, in bites that whoever comes next goes on with") {
-  using namespace std::chrono_literals;
-  Inbox inbox;
-  fill_ledger(inbox);
-  const auto blocks = inbox.database().number("select pg_relation_size('inbox.ledger') / 8192");
-  REQUIRE(blocks > 4);
-  const auto other = inbox.connect();
-  std::int64_t rows = 0;
-  int bites = 0;
-  for (bool has_more = true; has_more; ++bites) {
-    const auto bite = inbox::trim_ledger(bites % 2 == 0 ? inbox.connection() : *other, 24h, 2);
-    CHECK(bite.rows <= 2 * most_in_a_block);
-    rows += bite.rows;
-    has_more = bite.has_more;
-  }
-  CHECK(rows == ledger_rows);
-  CHECK(bites == (blocks + 1) / 2);
-
-  inbox.database().run(
-      "insert into inbox.ledger values ('00000000-0000-0000-0000-000000000001', 1, 2, 3, '2020-01-01')");
-  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100).rows == 0);  // once a day
-  inbox.database().run("update inbox.ledger_trim set day = day - 1");
-  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100).rows == 1);
-}
-
-TEST_CASE("a walk through the ledger is left to those who keep no more than it is for") {
-  using namespace std::chrono_literals;
-  Inbox inbox;
-  fill_ledger(inbox);
-  const auto first = inbox::trim_ledger(inbox.connection(), 24h, 1);
-  CHECK(first.rows > 0);
-  CHECK(first.has_more);
-  const auto longer = inbox::trim_ledger(inbox.connection(), 240h, 1000);
-  CHECK(longer.rows == 0);
-  CHECK_FALSE(longer.has_more);
-  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 1000).rows == ledger_rows - first.rows);
-  CHECK(inbox.database().text("select day = current_date - 1 and next_block is null from inbox.ledger_trim") == "t");
-}
-
-TEST_CASE("a bite of the ledger that somebody has in hand is not taken twice, and what is locked goes a day later") {
-  using namespace std::chrono_literals;
-  Inbox inbox;
-  fill_ledger(inbox);
-  inbox.database().run("begin");
-  inbox.database().run("select from inbox.ledger_trim for update");
-  const auto beside = inbox::trim_ledger(inbox.connection(), 24h, 1);
-  CHECK(beside.rows == 0);
-  CHECK_FALSE(beside.has_more);
-  inbox.database().run("rollback");
-  inbox.database().run("begin");
-  inbox.database().run("select from inbox.ledger where \"offset\" = 7 for no key update");
-  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 1000).rows == ledger_rows - 1);
-  inbox.database().run("rollback");
-  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 1000).rows == 0);
-  inbox.database().run("update inbox.ledger_trim set day = day - 1");
-  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 1000).rows == 1);
-}
-
-TEST_CASE("a day to come that a wrong clock left behind does not stop the ledger from being trimmed") {
-  using namespace std::chrono_literals;
-  const bool is_under_way = GENERATE(false, true);
-  Inbox inbox;
-  fill_ledger(inbox);
-  inbox.database().run("update inbox.ledger_trim set day = current_date + 300, next_block = nullif($1::int, 0)",
-                       {is_under_way ? "5" : "0"});
-  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 1000).rows == ledger_rows);
-}
-
-TEST_CASE("a bite of the ledger is read by place, however large it is") {
-  using namespace std::chrono_literals;
-  Inbox inbox;
-  fill_ledger(inbox);
-  inbox.database().run(
-      "insert into inbox.also_seen select gen_random_uuid(), 'audit', 1, i, 1 from generate_series(1, 20000) i; "
-      "analyze inbox.ledger; "
-      "analyze inbox.also_seen");
-  const auto read = [&] {
-    inbox.end_sessions();
-    return inbox.database().number(
-        "select sum(seq_tup_read) from pg_stat_user_tables where relid in ('inbox.ledger'::regclass, "
-        "'inbox.also_seen'::regclass)");
-  };
-  const auto before = read();
-  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 2).has_more);
-  CHECK(read() - before <= 2 * most_in_a_block);
-}
-
-TEST_CASE("an id that the ledger has forgotten is a new event on each of its topics") {
-  using namespace std::chrono_literals;
-  Inbox inbox;
-  const auto of_orders = inbox.add_handler("of-orders", {"orders"});
-  const auto of_audit = inbox.add_handler("of-audit", {"audit"});
-  const auto orders = inbox.add_shard("orders");
-  const auto audit = inbox.add_shard("audit");
-  const auto id = base::random_uuid();
-  for (const std::int64_t offset : {0, 1}) {
-    Batch first{inbox};
-    first.at(orders, offset).event(id).owe(of_orders);
-    first.store(inbox.connection());
-    Batch second{inbox};
-    second.at(audit, offset).event(id).owe(of_audit);
-    second.store(inbox.connection());
-    make_ledger_old(inbox);
-    CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100).rows == 1);
-  }
-  CHECK(inbox.database().text("select string_agg(handler || ' ' || due, ', ' order by handler) from inbox.backlog") ==
-        "of-audit 2, of-orders 2");
 }
 
 TEST_CASE("instances are seen, and told apart from those that have stopped") {

@@ -175,6 +175,13 @@ bool Inbox::has_sessions() {
              {database_.schema()}) > 0;
 }
 
+void wait_for_waiter(Inbox& inbox) {
+  inbox.database().wait_for("somebody waits",
+                            "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%" +
+                                inbox.database().schema() + ".ingest%'",
+                            1);
+}
+
 config::Handler handler_named(const std::string& name) {
   config::Handler out;
   out.name = name;

@@ -105,6 +105,9 @@ class Batch final {
 /// What the database said of a call that throws; throws itself where the call went through.
 inbox::DatabaseFailure failure_of(const std::function<void()>& call);
 
+/// Until somebody who stores events in that test's schema waits for a lock.
+void wait_for_waiter(Inbox& inbox);
+
 /// A handler of all topics and types.
 config::Handler handler_named(const std::string& name);
 
