@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "config/load.hpp"
 #include "contract/plugin/support.hpp"
 
 using Catch::Matchers::ContainsSubstring;
@@ -50,10 +51,10 @@ fs::path build_example(const std::string& name, const Folder& folder) {
   return build_handler(name, folder);
 }
 
-/// What README shows in its first block of that language.
-std::string shown_in_readme(const std::string& language) {
+/// What README shows in its first block of that language, behind that heading.
+std::string shown_in_readme(const std::string& language, const std::string& heading = "") {
   const std::string text = contract::contents(SOURCE_FOLDER "/README.md"), fence = "```" + language + "\n";
-  const auto begin = text.find(fence) + fence.size();
+  const auto begin = text.find(fence, text.find(heading)) + fence.size();
   REQUIRE(begin >= fence.size());
   return text.substr(begin, text.find("```", begin) - begin);
 }
@@ -111,7 +112,14 @@ TEST_CASE("the handler that README shows is built as it says there, and does wha
   std::ofstream{folder / "greeter" / "greeter.cpp"} << shown_in_readme("cpp");
   std::ofstream{folder / "greeter" / "CMakeLists.txt"} << shown_in_readme("cmake");
   const std::string plugin = build_handler("greeter", folder).string();
-  Attempt attempt{handler_of(plugin, {{"greeting", "Good morning"}})};
+  const auto file = shown_in_readme("yaml", "## A handler of your own");
+  auto loaded = inboxd::config::load_text(file, "inboxd.yaml", inboxd::config::Environment{});
+  REQUIRE(loaded.ok());
+  auto handler = loaded.settings.handlers.at(0);
+  CHECK_THAT(handler.plugin, ContainsSubstring("build/greeter.so"));
+  handler.plugin = plugin;
+  CHECK(handler.settings == inboxd::config::PluginSettings{{"greeting", "Good morning"}});
+  Attempt attempt{handler};
   Batch batch{{"order-1", "gone"}};
   batch.event(1).payload = std::nullopt;
   const auto verdicts = batch.through(attempt.instance());

@@ -1,5 +1,6 @@
 // Housekeeping that has much to do: it takes its time, and nothing else of it waits.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <ctime>
 
 #include "process/support/stage.hpp"
@@ -8,6 +9,7 @@
 
 using namespace inboxd;
 using namespace inboxd::support;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -86,6 +88,25 @@ TEST_CASE("an operator reads which day is kept past its retention, and for which
   daemon->wait_log("a day is past its retention and kept");
   daemon->wait_log("partition=event_20200101 handlers=recorder");
   stage.database.run("delete from inbox.delivery");
+}
+
+TEST_CASE("a day that is missing is an alarm, and nothing is lost: what waits is stored once the day is there") {
+  Stage stage{1};
+  const auto daemon = stage.start();
+  // Behind the chore that makes days, which comes again in ten minutes.
+  stage.database.wait_for("each chore has had its turn",
+                          "select count(*) from inbox.ledger_trim where day > '-infinity'", 1);
+  stage.database.run(
+      "do $$ declare day text; begin for day in select inhrelid::regclass::text from pg_inherits "
+      "where inhparent = 'inbox.event'::regclass loop execute 'drop table ' || day; end loop; end $$");
+  stage.produce(10);
+  daemon->wait_log("ingest: the database refuses the batch; nothing is lost, it is tried again");
+  CHECK_THAT(daemon->log(), ContainsSubstring("sqlstate=23514"));
+  CHECK(stage.database.number("select count(*) from inbox.quarantine") == 0);
+  CHECK(stage.database.number("select max(next_offset) from inbox.position") == 0);
+  CHECK(stage.kafka.members(stage.config.group).size() == 1);
+  stage.database.run("select inbox.make_partitions(1)");
+  CHECK(stage.wait_done().is_perfect());
 }
 
 TEST_CASE("a count that fails is no database that is away: its figures are missing, and the database answers") {

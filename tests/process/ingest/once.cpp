@@ -54,6 +54,28 @@ TEST_CASE("no transaction is larger than batch_bytes and one record, however sma
   CHECK(std::stoll(*rows[0][0]) < 100);  // and none of one record each
 }
 
+TEST_CASE("batch_wait gathers what comes within it into one transaction") {
+  Stage stage{1};
+  stage.config.sections["ingest"] = "batch_wait: 10s";
+  const auto daemon = stage.start();
+  for (int i = 0; i < 20; ++i) stage.produce(1);  // each is in the log before the next
+  CHECK(stage.wait_done().is_perfect());
+  // One where none is slow: what was waited for began with the partition's end, before the first of them.
+  const auto transactions = stage.database.number("select count(*) from inbox.position where first_offset >= 0");
+  WARN(transactions << " transactions");
+  CHECK(transactions <= 2);
+}
+
+TEST_CASE("a full batch does not wait for batch_wait to pass") {
+  Stage stage{1};
+  stage.config.sections["ingest"] = "batch_wait: 10s, batch_events: 100";
+  stage.produce(1000);
+  const auto began = monotonic_ms();
+  const auto daemon = stage.start();
+  CHECK(stage.wait_done().is_perfect());
+  CHECK(monotonic_ms() - began < 30'000);  // of ten batches that wait it would be a hundred seconds
+}
+
 TEST_CASE("a message that is delivered many times is stored and handled once") {
   Stage stage{2};
   const auto daemon = stage.start();

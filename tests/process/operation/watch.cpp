@@ -150,3 +150,29 @@ TEST_CASE("Ctrl-C while a command looks at what it would do: it ends, and asks n
   CHECK(terminal.wait_for_end() == -SIGINT);
   CHECK(stage.database.number("select count(*) from inbox.dead_letter") == 1);
 }
+
+TEST_CASE("a long change tells how far it has come: a terminal on one line, a file by its end") {
+  Stage stage{1};
+  stage.set("fail_type", "Bad");
+  stage.config.handlers[0].more = {"retry: {max_attempts: 1}"};
+  {
+    const auto daemon = stage.start();
+    stage.produce(1'100, "Bad");
+    stage.database.wait_for("all are dead", "select count(*) from inbox.dead_letter", 1'100);
+    CHECK(daemon->stop() == ExitStatus{0, 0});
+  }
+  const auto ids = stage.database.rows("select dead_letter_id from inbox.dead_letter order by 1 limit 2");
+  const auto piped = command(stage.config, {"dead", "replay", *ids[0][0], *ids[1][0], "--yes"});
+  INFO(piped.err);
+  CHECK(piped.err.starts_with("replayed 2 of 2\n"));
+
+  const TempFolder folder;
+  write_file(folder / "inboxd.yaml", stage.config.text());
+  AtTerminal terminal{
+      {daemon_program(), "--config", (folder / "inboxd.yaml").string(), "dead", "discard", "--all", "--yes"}};
+  std::string seen;
+  for (auto some = terminal.read_some(); !some.empty(); some = terminal.read_some()) seen += some;
+  INFO(seen);
+  CHECK(seen.starts_with("\rdiscarded 500 of 1,098\x1b[K\rdiscarded 1,000 of 1,098\x1b[K\rdiscarded 1,098 of 1,098"));
+  CHECK(terminal.wait_for_end() == 0);
+}
