@@ -1,14 +1,11 @@
 // A session that keeps an old snapshot open: what vacuum cannot clean up meanwhile must not slow anything down.
 #include <algorithm>
-#include <chrono>
-#include <functional>
-#include <stop_token>
-#include <thread>
+#include <memory>
 
 #include "daemon_run.hpp"
 #include "latency.hpp"
 #include "scenarios.hpp"
-#include "session.hpp"
+#include "snapshot.hpp"
 
 namespace inboxd::bench {
 namespace {
@@ -18,94 +15,6 @@ constexpr double trickle_per_second = 2000;
 constexpr double stretch = 0.1;
 /// Where the load is steady, what is compared: p99 of two tenths that follow each other differs by a half.
 constexpr double compared = 0.3;
-
-/// An old snapshot, held as long as this lives.
-class OldSnapshot final {
- public:
-  explicit OldSnapshot(const std::string& url) : session_{url} {
-    session_.run("begin isolation level repeatable read; select count(*) from pg_class");
-  }
-
- private:
-  Session session_;
-};
-
-/// Events settled a second in a part of the run, by the times that the outcomes bear.
-double rate_between(Session& session, double from, double to) {
-  const std::string bounds =
-      "with span as (select min(finished_at) as first, max(finished_at) - min(finished_at) as length from "
-      "inbox.outcome)"
-      " select coalesce(sum(upper(r) - lower(r)), 0)::float8 / greatest(extract(epoch from max(length)) * " +
-      std::to_string(to - from) +
-      ", 0.001) from span, inbox.outcome, unnest(offsets) r where finished_at >= first + length * " +
-      std::to_string(from) + " and finished_at <= first + length * " + std::to_string(to);
-  return session.real(bounds);
-}
-
-struct ClaimCost {
-  std::int64_t buffers = 0;
-  double milliseconds = 0;
-};
-
-/// What one claim that finds nothing costs now, with the low-water mark that a running daemon would have.
-ClaimCost cost_of_claim(Session& session) {
-  session.run("begin");
-  const auto lines = session.column(
-      "explain (analyze, buffers, timing off) select * from inbox.claim((select min(handler_id) from inbox.handler),"
-      " gen_random_uuid(), 1, interval '30 s', 1000, 16, clock_timestamp() - interval '10 s')");
-  session.run("rollback");
-  ClaimCost out;
-  for (const std::string& line : lines) {
-    if (const auto at = line.find("shared hit="); at != std::string::npos && out.buffers == 0) {
-      out.buffers = std::stoll(line.substr(at + 11));
-    }
-    if (const auto at = line.find("Execution Time: "); at != std::string::npos) {
-      out.milliseconds = std::stod(line.substr(at + 16));
-    }
-  }
-  return out;
-}
-
-/// Claims while the load runs, when a part of its time has gone by: what one reads (the median), and how long it takes
-/// where nothing comes between (the least).
-class ClaimSampler final {
- public:
-  ClaimSampler(const std::string& url, std::chrono::seconds time) : session_{url}, time_{time} {}
-
-  /// From when on the time is counted.
-  void start() {
-    thread_ = std::jthread{[this](const std::stop_token& stop) {
-      const auto began = std::chrono::steady_clock::now();
-      begin = sample(began + time_ * 3 / 20, stop);
-      end = sample(began + time_ * 18 / 20, stop);
-    }};
-  }
-  void finish() {
-    thread_.request_stop();
-    thread_.join();
-  }
-
-  ClaimCost begin, end;
-
- private:
-  ClaimCost sample(std::chrono::steady_clock::time_point when, const std::stop_token& stop) {
-    while (!stop.stop_requested() && std::chrono::steady_clock::now() < when) std::this_thread::sleep_for(pause);
-    std::vector<double> buffers, milliseconds;
-    for (int i = 0; i < samples; ++i) {
-      const ClaimCost cost = cost_of_claim(session_);
-      buffers.push_back(static_cast<double>(cost.buffers));
-      milliseconds.push_back(cost.milliseconds);
-      std::this_thread::sleep_for(pause);
-    }
-    return {static_cast<std::int64_t>(median(buffers)), *std::min_element(milliseconds.begin(), milliseconds.end())};
-  }
-
-  static constexpr int samples = 25;
-  static constexpr std::chrono::milliseconds pause{100};
-  Session session_;
-  const std::chrono::seconds time_;
-  std::jthread thread_;
-};
 
 /// One percentile of each tenth of the run: whether something grows, or comes once.
 std::string tenths_text(const Latencies& all, double part) {
@@ -180,10 +89,7 @@ void measure_trickle(const Options& options, Report& report) {
   report.note("p99 of each tenth, ms: " + tenths_text(run.latencies, 0.99));
   Session control{database.url()};
   const auto dead = control.number("select n_dead_tup from pg_stat_user_tables where relname = 'delivery'");
-  const auto text = [](const ClaimCost& cost) {
-    return std::to_string(cost.buffers) + " buffers, " + fixed(cost.milliseconds, 2) + " ms";
-  };
-  report.note("one claim near the begin: " + text(claims.begin) + "; near the end: " + text(claims.end) +
+  report.note("one claim near the begin: " + claims.begin.text() + "; near the end: " + claims.end.text() +
               "; dead rows in delivery: " + std::to_string(dead));
   const auto goal = [&](const std::string& what, double at_the_end, double at_the_begin) {
     const double times = at_the_end / std::max(at_the_begin, 0.001);

@@ -35,10 +35,14 @@ void finish_admin(rd_kafka_queue_t* queue, bool creates) {
   check_kafka(code, creates ? "creating a topic" : "deleting a topic");
 }
 
-void create_topic(rd_kafka_t* handle, const std::string& name, int partitions) {
+void create_topic(rd_kafka_t* handle, const std::string& name, int partitions, std::int64_t kept_bytes) {
   char error[512] = "";
   rd_kafka_NewTopic_t* topic = rd_kafka_NewTopic_new(name.c_str(), partitions, 1, error, sizeof error);
   if (topic == nullptr) throw std::runtime_error{error};
+  if (kept_bytes > 0) {
+    rd_kafka_NewTopic_set_config(topic, "retention.bytes", std::to_string(kept_bytes).c_str());
+    rd_kafka_NewTopic_set_config(topic, "segment.bytes", std::to_string(kept_bytes / 4).c_str());
+  }
   rd_kafka_queue_t* const queue = rd_kafka_queue_new(handle);
   rd_kafka_CreateTopics(handle, &topic, 1, nullptr, queue);
   rd_kafka_NewTopic_destroy(topic);
@@ -89,14 +93,14 @@ std::optional<std::uint32_t> microseconds_since_sending(std::string_view payload
   return static_cast<std::uint32_t>(std::max<std::int64_t>(nanoseconds_now() - sent, 0) / 1000);
 }
 
-Topic::Topic(const std::string& brokers, int partitions)
+Topic::Topic(const std::string& brokers, int partitions, std::int64_t kept_bytes)
     : name_{unique_name()}, partitions_{partitions}, producer_{nullptr} {
   auto handle = make_kafka_handle(RD_KAFKA_PRODUCER, brokers,
                                   {{"acks", "all"},
                                    {"linger.ms", "1"},
                                    {"batch.size", "262144"},
                                    {"queue.buffering.max.messages", "200000"}});
-  create_topic(handle.get(), name_, partitions_);
+  create_topic(handle.get(), name_, partitions_, kept_bytes);
   producer_ = handle.release();
 }
 

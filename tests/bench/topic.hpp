@@ -16,7 +16,8 @@ namespace inboxd::bench {
 /// text. Throws std::runtime_error.
 class Topic final {
  public:
-  Topic(const std::string& brokers, int partitions);
+  /// `kept_bytes`: about what the broker keeps of each partition; 0: all.
+  Topic(const std::string& brokers, int partitions, std::int64_t kept_bytes = 0);
   ~Topic();
   Topic(const Topic&) = delete;
   Topic& operator=(const Topic&) = delete;

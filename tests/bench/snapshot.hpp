@@ -1,0 +1,50 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "session.hpp"
+
+namespace inboxd::bench {
+
+/// An old snapshot, held as long as this lives.
+class OldSnapshot final {
+ public:
+  explicit OldSnapshot(const std::string& url);
+
+ private:
+  Session session_;
+};
+
+/// Events settled a second in a part of the run (0..1), by the times that the outcomes bear.
+double rate_between(Session& session, double from, double to);
+
+struct ClaimCost {
+  std::int64_t buffers = 0;
+  double milliseconds = 0;
+  std::string text() const;
+};
+
+/// Claims while the load runs, when a part of its time has gone by: what one reads (the median), and how long it takes
+/// where nothing comes between (the least).
+class ClaimSampler final {
+ public:
+  ClaimSampler(const std::string& url, std::chrono::seconds time) : session_{url}, time_{time} {}
+
+  /// From when on the time is counted.
+  void start();
+  void finish();
+
+  ClaimCost begin, end;
+
+ private:
+  ClaimCost sample(std::chrono::steady_clock::time_point when, const std::stop_token& stop);
+
+  Session session_;
+  const std::chrono::seconds time_;
+  std::jthread thread_;
+};
+
+}  // namespace inboxd::bench

@@ -1,0 +1,132 @@
+// A session that keeps an old snapshot open at full load, for as long as is asked for: what is read is produced beside
+// it, so that neither the broker nor the clock has to hold it all.
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <thread>
+
+#include "daemon_run.hpp"
+#include "latency.hpp"
+#include "scenarios.hpp"
+#include "snapshot.hpp"
+
+namespace inboxd::bench {
+namespace {
+
+/// So far ahead of what is stored that the daemon never waits for the producer.
+constexpr std::int64_t most_ahead = 400'000;
+constexpr std::chrono::seconds smoke_time{2};
+constexpr std::chrono::milliseconds between_looks{20};
+/// Of the run: its begin and its end are compared.
+constexpr double compared = 0.3;
+/// What the broker keeps of a partition: many times what may be ahead.
+constexpr std::int64_t kept_bytes = 512 << 20;
+
+std::int64_t stored(Session& session) {
+  return session.number(
+      "select coalesce(sum(n.next_offset), 0)::bigint from inbox.shard s cross join lateral (select next_offset from "
+      "inbox.position p where p.shard_id = s.shard_id order by epoch desc, first_offset desc limit 1) n");
+}
+
+/// Produces to a topic, no further ahead than the daemon can store soon, until it is told to stop.
+class Producer final {
+ public:
+  Producer(const Options& options, Topic& topic, const std::string& url) : topic_{topic}, session_{url} {
+    thread_ = std::jthread{[this, payload = options.payload](const std::stop_token& stop) {
+      try {
+        produce(Generator{1, payload}, stop);
+      } catch (...) {
+        thrown_ = std::current_exception();
+      }
+    }};
+  }
+
+  /// Returns how many events it has sent.
+  std::int64_t finish() {
+    thread_.request_stop();
+    thread_.join();
+    if (thrown_) std::rethrow_exception(thrown_);
+    return sent_;
+  }
+
+ private:
+  void produce(const Generator& generator, const std::stop_token& stop) {
+    constexpr std::int64_t portion = 20'000;
+    while (!stop.stop_requested()) {
+      if (sent_ - stored(session_) > most_ahead - portion) {
+        std::this_thread::sleep_for(between_looks);
+        continue;
+      }
+      topic_.preload(generator, sent_, portion);
+      sent_ += portion;
+    }
+  }
+
+  Topic& topic_;
+  Session session_;
+  std::int64_t sent_ = 0;
+  std::exception_ptr thrown_;
+  std::jthread thread_;
+};
+
+std::string tenths_text(Session& session) {
+  std::string out;
+  for (int i = 0; i < 10; ++i) out += (i == 0 ? "" : " ") + rate_text(rate_between(session, i / 10.0, (i + 1) / 10.0));
+  return out;
+}
+
+void measure(const Options& options, std::chrono::seconds time, bool with_snapshot, Report& report) {
+  const ScratchDatabase database{options.postgres};
+  Session control{database.url()};
+  Topic topic{options.kafka, options.partitions, kept_bytes};
+  DaemonSettings settings;
+  settings.database_url = database.url();
+  settings.topic = topic.name();
+  settings.handler_keys += ", retry: {backoff: fixed, base: 1s}";
+  settings.handler_settings = "{failures: 1, fail_one_in: 1000}";
+  fresh_inbox(options, settings, control);
+  std::unique_ptr<OldSnapshot> snapshot;
+  if (with_snapshot) snapshot = std::make_unique<OldSnapshot>(database.url());
+
+  ClaimSampler claims{database.url(), time};
+  Meter meter{control, options.kafka};
+  Daemon daemon{options, settings, false};
+  Producer producer{options, topic, database.url()};
+  claims.start();
+  std::this_thread::sleep_for(time);
+  claims.finish();
+  const std::int64_t sent = producer.finish();
+  const auto settled = [&] {
+    return stored(control) >= sent && control.text("select exists (select from inbox.delivery)") == "f";
+  };
+  while (!settled()) {
+    if (!daemon.is_running()) daemon.wait();
+    std::this_thread::sleep_for(between_looks);
+  }
+  daemon.stop();
+  Cost cost = meter.stop();
+  cost.own_cpu = daemon.cpu_seconds();
+  check_counts(control, sent, sent);
+
+  const std::string kind = with_snapshot ? "old snapshot" : "no snapshot";
+  const double seconds =
+      control.real("select extract(epoch from max(finished_at) - min(finished_at)) from inbox.outcome");
+  report.run(kind, {sent, seconds, cost});
+  report.note("each tenth: " + tenths_text(control));
+  report.note("one claim near the begin: " + claims.begin.text() + "; near the end: " + claims.end.text());
+  const double kept = rate_between(control, 1 - compared, 1) / rate_between(control, 0, compared);
+  const std::string what = kind + ", full load: last three tenths of the first three";
+  if (!with_snapshot) return report.note(what + " " + fixed(kept, 2));
+  report.goal(what, fixed(kept, 2), ">= 0.90", kept >= 0.9);
+}
+
+}  // namespace
+
+void measure_old_snapshot_load(const Options& options, Report& report) {
+  const std::chrono::seconds time = options.smoke ? smoke_time : options.duration;
+  measure(options, time, true, report);
+  if (!options.smoke && options.rounds > 1) measure(options, time, false, report);
+}
+
+}  // namespace inboxd::bench
