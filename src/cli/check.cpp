@@ -161,7 +161,6 @@ Command check_command() {
           {{"offline", admin::Parameter::Kind::flag, "only the file: no database, no brokers, no plugins, no secrets"},
            {"running", admin::Parameter::Kind::flag,
             "what the running daemon finds, asked over its admin port; its plugins are loaded"}},
-          true,
           check};
 }
 

@@ -14,7 +14,6 @@ struct Command {
   std::string help;                            ///< one sentence
   std::vector<admin::Example> examples;
   std::vector<admin::Parameter> parameters;
-  bool has_json = true;
   std::function<base::ExitCode(Session&, const admin::Arguments&)> run;
 };
 

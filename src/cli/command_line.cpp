@@ -139,7 +139,7 @@ class Application final {
     help_->set_examples(app, command.examples);
     Bound bound{&command, app, {}};
     for (const auto& parameter : command.parameters) bound.options[parameter.name] = add_parameter(*app, parameter);
-    if (command.has_json) bound.options["json"] = app->add_flag("--json")->description("one JSON document on stdout");
+    bound.options["json"] = app->add_flag("--json")->description("one JSON document on stdout");
     bound_.push_back(std::move(bound));
   }
 

@@ -41,7 +41,6 @@ std::vector<Command> config_commands() {
        {{"config show", "what counts, and the line of the file that says so"},
         {"config show --running", "what is in force in the daemon that runs; needs admin.token"}},
        {{"running", Kind::flag, "asks the running daemon over its admin port"}},
-       true,
        show},
   };
 }

@@ -51,7 +51,6 @@ Command health_command() {
           "Whether the daemon of this configuration lives and is ready: status 0 or 1, for health checks.",
           {{"health", "asks over its admin port"}, {"health --live", "whether it lives only: for what restarts it"}},
           {{"live", admin::Parameter::Kind::flag, "do not ask whether it is ready"}},
-          true,
           health};
 }
 

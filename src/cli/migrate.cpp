@@ -110,7 +110,6 @@ Command migrate_command() {
        {"migrate --check", "exit status 1 where something is due"}},
       {{"plan", Kind::flag, "print the SQL that is due, change nothing; exit with 1 where the database is newer"},
        {"check", Kind::flag, "exit with 1 where something is due, or was applied as another text, change nothing"}},
-      true,
       migrate};
 }
 

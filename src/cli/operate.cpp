@@ -178,7 +178,7 @@ ExitCode watch(const Session& session, const admin::Operation& operation, const 
 }  // namespace
 
 Command command_of(admin::Operation operation, Presenter presenter) {
-  Command out{operation.verb, operation.help, operation.examples, operation.parameters, true, {}};
+  Command out{operation.verb, operation.help, operation.examples, operation.parameters, {}};
   out.run = [row = std::move(operation), presenter](Session& session, const admin::Arguments& arguments) {
     return operate(session, row, arguments, presenter);
   };

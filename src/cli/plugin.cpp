@@ -62,7 +62,6 @@ Command plugin_command() {
           {{"plugin check ./receipt.so", "a handler of your own"}, {"plugin check log", "one that comes with inboxd"}},
           {{"file", admin::Parameter::Kind::text, "the shared object, or a shipped handler's name", "FILE",
             admin::Parameter::Place::word}},
-          true,
           check};
 }
 

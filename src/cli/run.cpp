@@ -6,6 +6,17 @@
 namespace inboxd::cli {
 namespace {
 
+admin::Document document_of(const daemon::Totals& totals) {
+  return {{"stored", totals.stored},
+          {"duplicates", totals.duplicates},
+          {"quarantined", totals.quarantined},
+          {"conflicts", totals.conflicts},
+          {"done", totals.done},
+          {"retried", totals.retried},
+          {"dead", totals.dead},
+          {"leases_lost", totals.leases_lost}};
+}
+
 base::ExitCode run(Session& session, const admin::Arguments& arguments) {
   const auto loaded = session.load();
   if (!loaded) return base::ExitCode::configuration;
@@ -16,6 +27,9 @@ base::ExitCode run(Session& session, const admin::Arguments& arguments) {
   options.migrate = arguments.flag("migrate");
   options.until_idle = arguments.flag("until-idle");
   options.config_file = session.config_file;
+  if (session.json) {
+    options.at_end = [&](const daemon::Totals& totals) { session.print(document_of(totals)); };
+  }
   return daemon::run(*loaded, options, log);
 }
 
@@ -28,11 +42,11 @@ Command run_command() {
       "The daemon: from Kafka into the inbox and through the handlers, until SIGTERM or Ctrl-C.",
       {{"run --config /etc/inboxd/inboxd.yaml", "as a service"},
        {"run --migrate", "brings the database's schema up to date first"},
-       {"run --migrate --until-idle", "for jobs and tests: ends once every event there was is settled"}},
+       {"run --migrate --until-idle", "for jobs and tests: ends once every event there was is settled"},
+       {"run --until-idle --json", "and says on stdout what it has done"}},
       {{"migrate", Kind::flag, "apply migrations that are due first"},
        {"until-idle", Kind::flag,
         "end with status 0 once every event there was is settled, with 1 where a halted partition keeps some back"}},
-      false,
       run};
 }
 

@@ -111,18 +111,25 @@ std::vector<base::Loop> Daemon::loops() const {
 }
 
 void Daemon::log_rates() {
+  const Totals now = totals();
+  if (now.stored == last_stored_ && now.done == last_done_) return;
+  log_.info("daemon: since the last line", {{"stored", now.stored - last_stored_}, {"done", now.done - last_done_}});
+  log_.info("daemon: since the start", {{"stored", now.stored},
+                                        {"duplicates", now.duplicates},
+                                        {"quarantined", now.quarantined},
+                                        {"conflicts", now.conflicts},
+                                        {"done", now.done},
+                                        {"retried", now.retried},
+                                        {"dead", now.dead},
+                                        {"leases_lost", now.leases_lost}});
+  last_stored_ = now.stored;
+  last_done_ = now.done;
+}
+
+Totals Daemon::totals() const {
   const auto& in = consumer_.counts();
   const auto& out = settler_.counters();
-  const std::uint64_t stored = in.stored;
-  const std::uint64_t done = out.done;
-  if (stored == last_stored_ && done == last_done_) return;
-  log_.info("daemon: since the last line", {{"stored", stored - last_stored_}, {"done", done - last_done_}});
-  log_.info("daemon: since the start",
-            {{"stored", stored}, {"duplicates", in.duplicates.load()}, {"quarantined", in.quarantined.load()},
-             {"conflicts", in.conflicts.load()}, {"done", done}, {"retried", out.retried.load()},
-             {"dead", out.dead.load()}, {"leases_lost", out.lost.load()}});
-  last_stored_ = stored;
-  last_done_ = done;
+  return {in.stored, in.duplicates, in.quarantined, in.conflicts, out.done, out.retried, out.dead, out.lost};
 }
 
 StatusFigures Daemon::status() const {

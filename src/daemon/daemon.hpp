@@ -61,6 +61,7 @@ class Daemon final {
   std::vector<base::Loop> loops() const;
   /// One line for people: what came in and what was settled since the last call.
   void log_rates();
+  Totals totals() const;
   StatusFigures status() const;
 
  private:

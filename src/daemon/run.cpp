@@ -231,6 +231,7 @@ Served serve(const config::Loaded& given, const RunOptions& options, base::Logge
   let_second_stop_exit();
   daemon.stop(settings.drain);
   daemon.log_rates();
+  if (options.at_end) options.at_end(daemon.totals());
   live.detach();
   port.request_stop();
   port.join();

@@ -18,6 +18,18 @@ struct StatusFigures {
   bool is_paused = false;
 };
 
+/// What this process has done since it started: records, and outcomes of events.
+struct Totals {
+  std::uint64_t stored = 0;
+  std::uint64_t duplicates = 0;
+  std::uint64_t quarantined = 0;
+  std::uint64_t conflicts = 0;
+  std::uint64_t done = 0;
+  std::uint64_t retried = 0;
+  std::uint64_t dead = 0;
+  std::uint64_t leases_lost = 0;
+};
+
 /// `handler mail is stopped: 3 calls never returned; restart after mending it`.
 std::string stopped_text(const std::string& handler, int calls);
 

@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <csignal>
+#include <nlohmann/json.hpp>
 
 #include "process/support/application.hpp"
 #include "process/support/load.hpp"
@@ -14,6 +15,7 @@
 
 using namespace inboxd;
 using namespace inboxd::support;
+using nlohmann::json;
 
 TEST_CASE("SIGTERM under load: running calls finish, the rest is given back uncharged, exit 0 in time") {
   Stage stage{2};
@@ -386,9 +388,15 @@ TEST_CASE("--until-idle stops with 0 once every event there was is settled, dead
   INFO(daemon.log());
   CHECK(tally.is_perfect());
   CHECK(tally.dead == 1);
-  Daemon again{stage.config, {"run", "--until-idle"}};  // nothing to do
-  CHECK(again.process().wait() == ExitStatus{0, 0});
+  const auto again = command(stage.config, {"run", "--until-idle", "--json"});  // nothing to do
+  CHECK(again.status == ExitStatus{0, 0});
+  CHECK(json::parse(again.out).at("stored") == 0);
   CHECK(stage.tally().calls == tally.calls);
+  stage.produce(3);
+  const auto last = command(stage.config, {"run", "--until-idle", "--json"});
+  INFO(last.out << last.err);
+  CHECK(json::parse(last.out) == json::parse(R"({"stored": 3, "duplicates": 0, "quarantined": 0, "conflicts": 0,
+                                               "done": 3, "retried": 0, "dead": 0, "leases_lost": 0})"));
 }
 
 TEST_CASE("--until-idle waits for a partition that cannot be read for the moment") {
