@@ -7,6 +7,9 @@
 namespace inboxd::bench {
 namespace {
 
+/// Below that part of the limit a rate is what was asked for, not what could be.
+constexpr double least_told = 0.05;
+
 std::string padded(std::string text, std::size_t width) {
   if (text.size() < width) text.resize(width, ' ');
   return text + ' ';
@@ -48,7 +51,13 @@ void Report::run(const std::string& kind, const Run& run) {
             << padded(microseconds(run.cost.kafka_cpu, run.events), 5) << "own "
             << padded(microseconds(run.cost.own_cpu, run.events), 5) << "WAL "
             << padded(fixed(run.cost.wal_bytes / events, 0) + " B", 6) << "stolen " << fixed(run.cost.stolen * 100, 0)
-            << " %" << std::endl;
+            << " %";
+  if (kind == "limit") {
+    limit_ = run.rate();
+  } else if (run.rate() > limit_ * least_told && limit_ > 0) {
+    std::cout << "  " << fixed(run.rate() / limit_, 2) << " of the limit";
+  }
+  std::cout << std::endl;
 }
 
 void Report::note(const std::string& text) { std::cout << "   " << text << std::endl; }

@@ -14,6 +14,7 @@ class Report final {
 
   /// `kind`: limit, path or inboxd. Rate, CPU microseconds for each event, WAL bytes, and what of the machine's CPU
   /// time its host gave to others meanwhile: where that is much, rates and latencies say little.
+  /// With the rate's part of the limit's, where that was measured: the last run of kind `limit`.
   void run(const std::string& kind, const Run& run);
   void note(const std::string& text);
   /// `what` was `figure` (in words, with unit); the goal in words, and whether it is met.
@@ -25,6 +26,7 @@ class Report final {
 
  private:
   std::string scenario_;
+  double limit_ = 0;  ///< events a second
   std::vector<std::string> goals_;
   bool is_all_met_ = true;
 };

@@ -15,7 +15,7 @@ const std::vector<Scenario>& scenarios() {
       {"memory", "resident memory while PostgreSQL is away under load", measure_memory},
       {"old-snapshot", "a session that keeps an old snapshot open, at full load and at 2,000 events/s",
        measure_old_snapshot},
-      {"old-snapshot-load", "the same at full load, for --seconds; with --rounds 2 once more without the snapshot",
+      {"old-snapshot-load", "the same at full load for --seconds, and as long without the snapshot",
        measure_old_snapshot_load},
       {"retries", "every event fails twice, then succeeds", measure_retries},
       {"partitions-200", "200 partitions with a trickle each, 30 day partitions in place", measure_partitions},
