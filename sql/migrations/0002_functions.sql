@@ -109,9 +109,9 @@ $$;
 
 -- Where ids are forgotten (trim_ledger) while they come again, some are known to one statement and not to the next.
 -- What is new then, and what is owed, nobody can tell: the batch runs again, and sees them as new ones.
-create function inbox.need_all_known(p_known bigint, p_ids uuid[]) returns void language plpgsql as $$
+create function inbox.need_all_known(p_known bigint, p_all bigint) returns void language plpgsql as $$
 begin
-  if p_known < cardinality(p_ids) then
+  if p_known < p_all then
     raise exception 'event ids were forgotten while they came again' using errcode = 'serialization_failure';
   end if;
 end
@@ -166,7 +166,7 @@ begin
   from unnest(l_id, l_shard, l_offset, l_digest) l(id, shard, "offset", digest)
   join inbox.ledger g on g.event_id = l.id
   where not (g.xmin = pg_current_xact_id()::xid and g.shard_id = l.shard and g."offset" = l."offset");
-  perform inbox.need_all_known(stored + cardinality(lost_shard), l_id);
+  perform inbox.need_all_known(stored + cardinality(lost_shard), cardinality(l_id));
 end
 $$;
 
@@ -362,20 +362,31 @@ returns int
 language plpgsql set enable_seqscan = off set jit = off as $$
 declare
   v_conflicts int;
+  v_locked bigint;
+  v_known bigint;
+  v_odd bigint;
   v_elsewhere boolean;
 begin
   -- One at a time for each id, so that two more topics that bring it at the same moment owe it once; and none is
   -- forgotten any more from here on.
-  select coalesce(bool_or(x.is_elsewhere), false) into v_elsewhere
+  select count(*) into v_locked
   from (
-    select here.topic <> first.topic as is_elsewhere
+    select 1
     from unnest(l_id, l_shard, l_digest) l(id, shard, digest)
     join inbox.ledger g on g.event_id = l.id
     join inbox.shard here on here.shard_id = l.shard
     join inbox.shard first on first.shard_id = g.shard_id
     where here.topic <> first.topic or g.digest <> l.digest
     order by g.event_id for no key update of g) x;
-  perform inbox.need_all_known((select count(*) from unnest(l_id) i join inbox.ledger g on g.event_id = i), l_id);
+  -- Seen behind the locks: one that was forgotten before, and one that somebody else has stored anew since.
+  select count(*), count(*) filter (where here.topic <> first.topic or g.digest <> l.digest),
+         coalesce(bool_or(here.topic <> first.topic), false)
+  into v_known, v_odd, v_elsewhere
+  from unnest(l_id, l_shard, l_digest) l(id, shard, digest)
+  join inbox.ledger g on g.event_id = l.id
+  join inbox.shard here on here.shard_id = l.shard
+  join inbox.shard first on first.shard_id = g.shard_id;
+  perform inbox.need_all_known(v_known, cardinality(l_id)), inbox.need_all_known(v_locked, v_odd);
 
   with conflict as (
     select l.id, l.shard, l."offset", l.digest
@@ -707,6 +718,63 @@ begin
   else
     update inbox.backfill set next_offset = v_last + 1 where handler_id = b.handler_id and shard_id = b.shard_id;
   end if;
+end
+$$;
+
+-- A bite of the ledger, that many blocks of it, of what is older than it is kept; with what is known of those ids
+-- beside: an id that comes again is a new event on each of its topics. What handlers subscribed to once decides nothing
+-- then, and goes when a walk has ended behind it, with two days for what was locked. Read by place, once a day, by
+-- whoever takes the next bite. Who keeps more than the walk is for leaves it to others, or to a later day; one that
+-- nobody has gone on with for a day (all keep more by now), and one that was noted by a clock that was wrong, begin
+-- anew. Returns how many went, whether there is more to walk, and whether this was a bite at all. First locks, then
+-- deletes: what came on another topic up to the lock is seen behind it, and who comes later finds the id gone.
+create function inbox.trim_ledger(p_keep interval, p_blocks bigint, out gone bigint, out has_more boolean,
+                                  out is_bite boolean)
+language plpgsql set enable_seqscan = off set jit = off as $$
+declare
+  v_turn inbox.ledger_trim;
+  v_now timestamptz := statement_timestamp();
+  v_since date := (v_now - p_keep)::date;
+  v_next bigint;
+  v_rows tid[];
+  v_ids uuid[];
+begin
+  perform inbox.need_fresh_snapshots();
+  gone := 0; has_more := false; is_bite := false;
+  delete from inbox.former_subscription f using inbox.ledger_trim t
+  where t.only_row and t.next_block is null and to_timestamp(f.until / 1000000.0) < (t.day - 2)::timestamptz;
+
+  select t.* into v_turn from inbox.ledger_trim t
+  where t.only_row
+    and (t.day > v_now::date + 1
+         or case when t.next_block is null then t.day < v_since
+                 else t.day <= v_since
+                      or t.moved_at not between v_now - interval '1 day' and v_now + interval '1 day' end)
+  for update skip locked;
+  if not found then
+    return;
+  end if;
+  if v_turn.next_block is null or v_turn.day > v_since then
+    v_turn.day := v_since;
+    v_turn.next_block := 0;
+  end if;
+  v_next := v_turn.next_block + p_blocks;
+
+  select coalesce(array_agg(o.place), '{}'), coalesce(array_agg(o.event_id), '{}') into v_rows, v_ids
+  from (
+    select l.ctid as place, l.event_id from inbox.ledger l
+    where l.ctid >= format('(%s,0)', v_turn.next_block)::tid and l.ctid < format('(%s,0)', v_next)::tid
+      and l.received_on < v_turn.day
+    for update skip locked) o;
+  delete from inbox.also_seen s where s.event_id = any (v_ids);
+  delete from inbox.ledger l where l.ctid = any (v_rows);
+  get diagnostics gone = row_count;
+
+  has_more := v_next < pg_relation_size('inbox.ledger') / current_setting('block_size')::int;
+  is_bite := true;
+  update inbox.ledger_trim t
+  set day = v_turn.day, next_block = case when has_more then v_next end, moved_at = clock_timestamp()
+  where t.only_row;
 end
 $$;
 

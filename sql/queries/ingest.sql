@@ -1,5 +1,5 @@
--- One batch: function inbox.ingest. Locks: the new rows; shared advisory lock on routing. Indexes: primary keys of
--- position and ledger.
+-- One batch: function inbox.ingest. Locks: the new rows; shared advisory lock on routing; ledger rows of ids that came
+-- on another topic, or with another payload. Indexes: primary keys of position and ledger.
 select status, moved, born, born_pending, stored, duplicates, conflicts, received_at
 from inbox.ingest(
   $1::uuid, $2::bigint, $3::bigint,

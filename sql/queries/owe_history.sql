@@ -18,4 +18,5 @@ from (
   where not o.matches and a.topic in (select topic from ours where matches)
     and ($3::bigint is null or a.seen_at >= 'epoch'::timestamptz + $3::bigint * interval '1 us')
   group by a.shard_id) x
+order by x.shard_id
 on conflict do nothing

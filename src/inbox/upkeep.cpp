@@ -59,20 +59,8 @@ std::optional<KeptDay> find_kept_day(Connection& connection, std::chrono::millis
 }
 
 LedgerTrimmed trim_ledger(Connection& connection, std::chrono::milliseconds keep, int blocks) {
-  auto& access = connection.access();
-  access.open();
-  const pqxx::params parameters{keep.count(), blocks};
-  pqxx::result out;
-  if (!access.compiles_statements) {
-    out = access.run(statements::trim_ledger, parameters);
-  } else {
-    access.transaction([&](pqxx::work& tx) {
-      access.run_in(tx, statements::op_no_jit, pqxx::params{});
-      out = access.run_in(tx, statements::trim_ledger, parameters);
-      return true;
-    });
-  }
-  return {out[0][0].as<std::int64_t>(), out[0][1].as<bool>()};
+  const auto row = connection.access().run(statements::trim_ledger, pqxx::params{keep.count(), blocks})[0];
+  return {row[0].as<std::int64_t>(), row[1].as<bool>(), row[2].as<bool>()};
 }
 
 std::int64_t trim_positions(Connection& connection, int bite) {

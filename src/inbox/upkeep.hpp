@@ -29,10 +29,12 @@ struct KeptDay {
 std::optional<KeptDay> find_kept_day(Connection& connection, std::chrono::milliseconds keep);
 
 /// Deletes what is kept no longer from so many blocks of the ledger, which is walked through once a day; whoever calls
-/// takes the next bite. `has_more`: the walk is not at its end. Nothing where another one has it in hand.
+/// takes the next bite. `has_more`: the walk is not at its end. No bite where another one has it in hand, or where the
+/// day's walk is done.
 struct LedgerTrimmed {
   std::int64_t rows = 0;
   bool has_more = false;
+  bool is_bite = false;
 };
 LedgerTrimmed trim_ledger(Connection& connection, std::chrono::milliseconds keep, int blocks);
 

@@ -354,7 +354,7 @@ void Maintenance::trim_ledger() {
     const int blocks = blocks_;
     blocks_ = std::max(blocks / 2, 1);  // where it does not come to its end
     const auto bite = inbox::trim_ledger(connection_, *keep, blocks);
-    blocks_ = next_blocks(blocks, Clock::now() - began);
+    blocks_ = bite.is_bite ? next_blocks(blocks, Clock::now() - began) : blocks;
     trimmed_ids_ += bite.rows;
     return bite.has_more;
   });

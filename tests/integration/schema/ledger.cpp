@@ -231,13 +231,39 @@ TEST_CASE("an id that is being forgotten while another topic brings it is stored
   Batch again{inbox};
   again.at(test.audit, 0).event(test.kept).event(test.id).owe(test.handler);
   const auto other = inbox.connect();
-  std::thread storing{[&] { CHECK(failure_of([&] { again.store(*other); }).fault == inbox::Fault::retry); }};
+  std::jthread storing{[&] { CHECK(failure_of([&] { again.store(*other); }).sqlstate == "40001"); }};
   wait_for_waiter(inbox);
   test.beside.run("commit");
   storing.join();
 
   CHECK(again.store(inbox.connection()).stored == 1);
   CHECK(inbox.outstanding() == 2);
+}
+
+TEST_CASE("an id that is forgotten and stored anew while another topic brings it is owed to that topic's handlers") {
+  AboutToBeForgotten test;
+  Inbox& inbox = test.inbox;
+  const auto between = *base::parse_uuid("00000000-0000-4000-8000-000000000002");
+  Batch more{inbox};
+  more.at(test.orders, 2).event(between).store(inbox.connection());
+  test.beside.run("begin");
+  test.beside.run("delete from inbox.ledger where event_id = $1", {between.text()});
+  Session holder{inbox.database().url(), inbox.database().schema()};
+  holder.run("begin");
+  holder.run("select from inbox.ledger where event_id = $1 for update", {test.id.text()});
+  Batch again{inbox};
+  again.at(test.audit, 0).event(test.kept).event(between).event(test.id).owe(test.handler);
+  const auto other = inbox.connect();
+  std::jthread storing{[&] { CHECK(failure_of([&] { again.store(*other); }).sqlstate == "40001"); }};
+  wait_for_waiter(inbox);
+  test.beside.run("commit");
+  Batch anew{inbox};
+  CHECK(anew.at(test.orders, 3).event(between).store(inbox.connection()).stored == 1);
+  holder.run("rollback");
+  storing.join();
+
+  CHECK(again.store(inbox.connection()).stored == 0);
+  CHECK(inbox.outstanding() == 3);
 }
 
 TEST_CASE("an id that is being forgotten while it comes with another payload is stored as a new one") {
@@ -248,7 +274,7 @@ TEST_CASE("an id that is being forgotten while it comes with another payload is 
   Batch again{inbox};
   again.at(test.orders, 2).event(test.kept).event(test.id, "changed");
   const auto other = inbox.connect();
-  std::thread storing{[&] { CHECK(failure_of([&] { again.store(*other); }).fault == inbox::Fault::retry); }};
+  std::jthread storing{[&] { CHECK(failure_of([&] { again.store(*other); }).sqlstate == "40001"); }};
   wait_for_waiter(inbox);
   test.beside.run("commit");
   storing.join();
@@ -271,7 +297,7 @@ TEST_CASE("an id that is forgotten between two statements of one batch is stored
   Batch again{inbox};
   again.at(test.orders, 2).event(test.id).event(twice).event(twice);
   const auto other = inbox.connect();
-  std::thread storing{[&] { CHECK(failure_of([&] { again.store(*other); }).fault == inbox::Fault::retry); }};
+  std::jthread storing{[&] { CHECK(failure_of([&] { again.store(*other); }).sqlstate == "40001"); }};
   wait_for_waiter(inbox);
   inbox.database().run("delete from inbox.ledger where event_id = $1", {test.id.text()});
   test.beside.run("commit");
