@@ -71,6 +71,7 @@ TEST_CASE("a run that was stored while a reload made the lease longer is renewed
   const auto renewal = hand->to_renew(now + room.lease / 2);
   REQUIRE(renewal.runs.size() == 1);
   CHECK(renewal.lease == settings.lease);
+  hand->lost(*renewal.runs[0]);  // what is in hand holds it
 }
 
 TEST_CASE("a run whose lease has run out unrenewed is not called any more, and given back uncharged") {

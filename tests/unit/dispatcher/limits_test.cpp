@@ -116,6 +116,8 @@ TEST_CASE("a handler that comes to want payloads gets none of the events that we
   CHECK(hand->stats().queued == 0);
   claim(2, [] {});
   CHECK(hand->stats().queued == 3);
+  const std::atomic<bool> stop{false};
+  for (const Piece& piece : hand->take(stop, {})) hand->lost(*piece.run);  // what is in hand holds it
 }
 
 TEST_CASE("a worker for whom there is no thread is hired when there is one") {

@@ -67,6 +67,7 @@ TEST_CASE("a run that comes in two pieces with another one between is settled on
   CHECK(settled[1].key.delivery_id == 2);
   CHECK(settled[1].whole);
   CHECK(taken[0].run->recorded == 3);
+  hand->lost(*taken[0].run);  // what is in hand holds it
 }
 
 }  // namespace inboxd::dispatcher
