@@ -27,8 +27,25 @@ void must(rd_kafka_error_t* error, const std::string& what) {
   throw std::runtime_error{"Kafka: " + what + ": " + message};
 }
 
-rd_kafka_t* make_producer(const std::string& brokers, const std::map<std::string, std::string>& more) {
+rd_kafka_conf_t* conf_of(const std::map<std::string, std::string>& properties) {
   rd_kafka_conf_t* const conf = rd_kafka_conf_new();
+  std::array<char, 512> error{};
+  for (const auto& [name, value] : properties) {
+    if (rd_kafka_conf_set(conf, name.c_str(), value.c_str(), error.data(), error.size()) != RD_KAFKA_CONF_OK) {
+      throw std::runtime_error{error.data()};
+    }
+  }
+  return conf;
+}
+
+rd_kafka_t* make_client(rd_kafka_type_t type, rd_kafka_conf_t* conf) {
+  std::array<char, 512> error{};
+  rd_kafka_t* const made = rd_kafka_new(type, conf, error.data(), error.size());
+  if (made == nullptr) throw std::runtime_error{error.data()};
+  return made;
+}
+
+rd_kafka_t* make_producer(const std::string& brokers, const std::map<std::string, std::string>& more) {
   std::map<std::string, std::string> all{{"bootstrap.servers", brokers},
                                          {"linger.ms", "2"},
                                          {"message.max.bytes", "20000000"},
@@ -36,20 +53,13 @@ rd_kafka_t* make_producer(const std::string& brokers, const std::map<std::string
                                          {"enable.idempotence", "true"},
                                          {"topic.metadata.propagation.max.ms", "5000"}};
   for (const auto& [name, value] : more) all[name] = value;
-  std::array<char, 512> error{};
-  for (const auto& [name, value] : all) {
-    if (rd_kafka_conf_set(conf, name.c_str(), value.c_str(), error.data(), error.size()) != RD_KAFKA_CONF_OK) {
-      throw std::runtime_error{error.data()};
-    }
-  }
+  rd_kafka_conf_t* const conf = conf_of(all);
   rd_kafka_conf_set_dr_msg_cb(conf, [](rd_kafka_t*, const rd_kafka_message_t* message, void*) {
     if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR && message->_private != nullptr) {
       *static_cast<std::string*>(message->_private) = rd_kafka_err2str(message->err);
     }
   });
-  rd_kafka_t* const made = rd_kafka_new(RD_KAFKA_PRODUCER, conf, error.data(), error.size());
-  if (made == nullptr) throw std::runtime_error{error.data()};
-  return made;
+  return make_client(RD_KAFKA_PRODUCER, conf);
 }
 
 rd_kafka_headers_t* headers_of(const Message& message) {
@@ -131,8 +141,21 @@ struct Kafka::Client {
 
   int partitions_of(const std::string& topic);
 
+  /// Asks for a group's offsets without joining it. Not by an administrative request of the producer: where the group
+  /// has no coordinator yet, the client library (2.14) takes the consumer that a producer has not for its own, and
+  /// crashes.
+  rd_kafka_t* reader_of(const std::string& group, const std::string& brokers) {
+    auto at = readers.find(group);
+    if (at == readers.end()) {
+      rd_kafka_conf_t* const conf = conf_of({{"bootstrap.servers", brokers}, {"group.id", group}, {"log_level", "2"}});
+      at = readers.emplace(group, Owned<rd_kafka_t>{make_client(RD_KAFKA_CONSUMER, conf), rd_kafka_destroy}).first;
+    }
+    return at->second.get();
+  }
+
   Owned<rd_kafka_t> producer;
   Owned<rd_kafka_queue_t> queue;
+  std::map<std::string, Owned<rd_kafka_t>> readers;  ///< by group
 };
 
 Kafka::Kafka() : Kafka{needed("INBOXD_TEST_KAFKA")} {}
@@ -317,26 +340,18 @@ void Kafka::produce_transaction(const std::vector<Message>& messages, bool commi
 }
 
 std::map<int, std::int64_t> Kafka::committed(const std::string& group, const std::string& topic) {
-  const Owned<rd_kafka_ListConsumerGroupOffsets_t> wanted{rd_kafka_ListConsumerGroupOffsets_new(group.c_str(), nullptr),
-                                                          rd_kafka_ListConsumerGroupOffsets_destroy};
-  std::map<int, std::int64_t> out;
   Client& with = client();
-  with.admin(
-      "list offsets",
-      [&](rd_kafka_queue_t* queue) {
-        rd_kafka_ListConsumerGroupOffsets_t* all[] = {wanted.get()};
-        rd_kafka_ListConsumerGroupOffsets(with.producer.get(), all, 1, nullptr, queue);
-      },
-      [&](rd_kafka_event_t* event) {
-        std::size_t count = 0;
-        const auto* const groups = rd_kafka_ListConsumerGroupOffsets_result_groups(
-            rd_kafka_event_ListConsumerGroupOffsets_result(event), &count);
-        const auto* const list = rd_kafka_group_result_partitions(groups[0]);
-        for (int i = 0; list != nullptr && i < list->cnt; ++i) {
-          const auto& entry = list->elems[i];
-          if (entry.topic == topic && entry.offset >= 0) out[entry.partition] = entry.offset;
-        }
-      });
+  const int partitions = with.partitions_of(topic);
+  std::map<int, std::int64_t> out;
+  if (partitions == 0) return out;
+  const Owned<rd_kafka_topic_partition_list_t> list{rd_kafka_topic_partition_list_new(partitions),
+                                                    rd_kafka_topic_partition_list_destroy};
+  rd_kafka_topic_partition_list_add_range(list.get(), topic.c_str(), 0, partitions - 1);
+  must(rd_kafka_committed(with.reader_of(group, brokers_), list.get(), timeout_ms), "committed offsets");
+  check_partitions(list.get(), "committed offsets");
+  for (int i = 0; i < list->cnt; ++i) {
+    if (list->elems[i].offset >= 0) out[list->elems[i].partition] = list->elems[i].offset;
+  }
   return out;
 }
 
