@@ -140,10 +140,11 @@ StatusFigures Daemon::status() const {
     if (entry.state == consumer::Board::State::halted) ++out.halted;
     if (entry.position >= 0 && entry.high_watermark > entry.position) out.lag += entry.high_watermark - entry.position;
   }
-  out.stored = consumer_.counts().stored;
-  out.done = settler_.counters().done;
-  out.retried = settler_.counters().retried;
-  out.dead = settler_.counters().dead;
+  const Totals so_far = totals();
+  out.stored = so_far.stored;
+  out.done = so_far.done;
+  out.retried = so_far.retried;
+  out.dead = so_far.dead;
   out.is_paused = is_paused();
   return out;
 }

@@ -127,7 +127,7 @@ class Maintenance final {
   Seen seen_;
   std::vector<inbox::Registered> registered_;
   std::deque<Deed> deeds_;
-  Clock::time_point look_again_{};  ///< the thread's own, like the next nine
+  Clock::time_point look_again_{};  ///< the thread's own, like the next ten
   Clock::time_point turn_ends_{};
   Clock::time_point sign_again_{};
   std::optional<std::string> told_trouble_;  ///< with the last sign of life

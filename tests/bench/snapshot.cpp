@@ -36,6 +36,21 @@ OldSnapshot::OldSnapshot(const std::string& url) : session_{url} {
   session_.run("begin isolation level repeatable read; select count(*) from pg_class");
 }
 
+DaemonSettings with_some_retries(const std::string& database_url, const std::string& topic) {
+  DaemonSettings out;
+  out.database_url = database_url;
+  out.topic = topic;
+  out.handler_keys += ", retry: {backoff: fixed, base: 1s}";
+  out.handler_settings = "{failures: 1, fail_one_in: 1000}";
+  return out;
+}
+
+std::string each_tenth(const std::function<std::string(double from, double to)>& told) {
+  std::string out;
+  for (int i = 0; i < 10; ++i) out += (i == 0 ? "" : " ") + told(i / 10.0, (i + 1) / 10.0);
+  return out;
+}
+
 double rate_between(Session& session, double from, double to) {
   const std::string bounds =
       "with span as (select min(finished_at) as first, max(finished_at) - min(finished_at) as length from "

@@ -1,10 +1,12 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <thread>
 
+#include "daemon.hpp"
 #include "session.hpp"
 
 namespace inboxd::bench {
@@ -17,6 +19,16 @@ class OldSnapshot final {
  private:
   Session session_;
 };
+
+/// Of a run under steady load: its begin and its end are compared. p99 of two tenths that follow each other differs by
+/// a half.
+constexpr double compared = 0.3;
+
+/// At full load: one event in a thousand fails once and is tried again a second later.
+DaemonSettings with_some_retries(const std::string& database_url, const std::string& topic);
+
+/// What is told of each tenth of a run, from which part (0..1) to which: whether something grows, or comes once.
+std::string each_tenth(const std::function<std::string(double from, double to)>& told);
 
 /// Events settled a second in a part of the run (0..1), by the times that the outcomes bear.
 double rate_between(Session& session, double from, double to);

@@ -1,15 +1,14 @@
 // A session that keeps an old snapshot open at full load, for as long as is asked for: what is read is produced beside
 // it, so that neither the broker nor the clock has to hold it all.
-#include <atomic>
 #include <chrono>
 #include <exception>
 #include <memory>
 #include <thread>
 
 #include "daemon_run.hpp"
-#include "latency.hpp"
 #include "scenarios.hpp"
 #include "snapshot.hpp"
+#include "topic.hpp"
 
 namespace inboxd::bench {
 namespace {
@@ -18,8 +17,6 @@ namespace {
 constexpr std::int64_t most_ahead = 400'000;
 constexpr std::chrono::seconds smoke_time{1};
 constexpr std::chrono::milliseconds between_looks{20};
-/// Of the run: its begin and its end are compared.
-constexpr double compared = 0.3;
 /// What the broker keeps of a partition: many times what may be ahead.
 constexpr std::int64_t kept_bytes = 512 << 20;
 
@@ -70,22 +67,12 @@ class Producer final {
   std::jthread thread_;
 };
 
-std::string tenths_text(Session& session) {
-  std::string out;
-  for (int i = 0; i < 10; ++i) out += (i == 0 ? "" : " ") + rate_text(rate_between(session, i / 10.0, (i + 1) / 10.0));
-  return out;
-}
-
 /// The rate of the last three tenths, of that of the first three.
 double measure(const Options& options, std::chrono::seconds time, bool with_snapshot, Report& report) {
   const ScratchDatabase database{options.postgres};
   Session control{database.url()};
   Topic topic{options.kafka, options.partitions, kept_bytes};
-  DaemonSettings settings;
-  settings.database_url = database.url();
-  settings.topic = topic.name();
-  settings.handler_keys += ", retry: {backoff: fixed, base: 1s}";
-  settings.handler_settings = "{failures: 1, fail_one_in: 1000}";
+  const DaemonSettings settings = with_some_retries(database.url(), topic.name());
   fresh_inbox(options, settings, control);
   std::unique_ptr<OldSnapshot> snapshot;
   if (with_snapshot) snapshot = std::make_unique<OldSnapshot>(database.url());
@@ -114,7 +101,8 @@ double measure(const Options& options, std::chrono::seconds time, bool with_snap
   const double seconds =
       control.real("select extract(epoch from max(finished_at) - min(finished_at)) from inbox.outcome");
   report.run(kind, {sent, seconds, cost});
-  report.note("each tenth: " + tenths_text(control));
+  report.note("each tenth: " +
+              each_tenth([&](double from, double to) { return rate_text(rate_between(control, from, to)); }));
   report.note("one claim near the begin: " + claims.begin.text() + "; near the end: " + claims.end.text());
   const double kept = rate_between(control, 1 - compared, 1) / rate_between(control, 0, compared);
   report.note("the last three tenths of the first three: " + fixed(kept, 2));

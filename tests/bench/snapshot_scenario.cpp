@@ -13,15 +13,10 @@ namespace {
 constexpr double trickle_per_second = 2000;
 /// Of the whole time: its begin and its end, left out at full load.
 constexpr double stretch = 0.1;
-/// Where the load is steady, what is compared: p99 of two tenths that follow each other differs by a half.
-constexpr double compared = 0.3;
 
-/// One percentile of each tenth of the run: whether something grows, or comes once.
+/// One percentile of each tenth of the run.
 std::string tenths_text(const Latencies& all, double part) {
-  std::string out;
-  for (int i = 0; i < 10; ++i)
-    out += (i == 0 ? "" : " ") + fixed(percentile_ms(all, part, i / 10.0, (i + 1) / 10.0), 1);
-  return out;
+  return each_tenth([&](double from, double to) { return fixed(percentile_ms(all, part, from, to), 1); });
 }
 
 struct FullLoad {
@@ -31,11 +26,7 @@ struct FullLoad {
 
 FullLoad full_load(const Options& options, const ScratchDatabase& database, const Topic& topic, bool with_snapshot) {
   Session control{database.url()};
-  DaemonSettings settings;
-  settings.database_url = database.url();
-  settings.topic = topic.name();
-  settings.handler_keys += ", retry: {backoff: fixed, base: 1s}";
-  settings.handler_settings = "{failures: 1, fail_one_in: 1000}";
+  const DaemonSettings settings = with_some_retries(database.url(), topic.name());
   fresh_inbox(options, settings, control);
   std::unique_ptr<OldSnapshot> snapshot;
   if (with_snapshot) snapshot = std::make_unique<OldSnapshot>(database.url());

@@ -5,6 +5,7 @@
 
 #include "config/load.hpp"
 #include "contract/plugin/support.hpp"
+#include "support/fenced.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using contract::Attempt;
@@ -53,10 +54,7 @@ fs::path build_example(const std::string& name, const Folder& folder) {
 
 /// What README shows in its first block of that language, behind that heading.
 std::string shown_in_readme(const std::string& language, const std::string& heading = "") {
-  const std::string text = contract::contents(SOURCE_FOLDER "/README.md"), fence = "```" + language + "\n";
-  const auto begin = text.find(fence, text.find(heading)) + fence.size();
-  REQUIRE(begin >= fence.size());
-  return text.substr(begin, text.find("```", begin) - begin);
+  return inboxd::support::fenced_block(contract::contents(SOURCE_FOLDER "/README.md"), language, heading);
 }
 
 }  // namespace

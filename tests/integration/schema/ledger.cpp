@@ -2,6 +2,7 @@
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <functional>
 #include <thread>
 
 #include "integration/support/inbox.hpp"
@@ -21,10 +22,10 @@ void make_ledger_old(Inbox& inbox) {
 constexpr std::int64_t ledger_rows = 1000;
 constexpr std::int64_t most_in_a_block = 8192 / 44;  // by what its columns take alone
 
-void fill_ledger(Inbox& inbox) {
+void fill_ledger(Inbox& inbox, std::int64_t rows = ledger_rows) {
   inbox.database().run(
       "insert into inbox.ledger select gen_random_uuid(), 1, i, i, current_date - 3 from generate_series(1, $1::int) i",
-      {std::to_string(ledger_rows)});
+      {std::to_string(rows)});
 }
 
 }  // namespace
@@ -164,9 +165,7 @@ TEST_CASE("two that walk through the ledger at the same moment take each bite on
   using namespace std::chrono_literals;
   Inbox inbox;
   constexpr int enough = 40'000;
-  inbox.database().run(
-      "insert into inbox.ledger select gen_random_uuid(), 1, i, i, current_date - 3 from generate_series(1, $1::int) i",
-      {std::to_string(enough)});
+  fill_ledger(inbox, enough);
   const auto blocks = inbox.database().number("select pg_relation_size('inbox.ledger') / 8192");
   inbox.database().run(
       "create table inbox.bites (next bigint); "
@@ -211,7 +210,16 @@ struct AboutToBeForgotten {
     Batch first{inbox};
     first.at(orders, 0).event(kept).event(id).store(inbox.connection());
   }
-  void forget() { beside.run("delete from inbox.ledger where event_id = $1", {id.text()}); }
+  /// Another session stores the batch: it waits, `meanwhile` something happens, and it has to try again.
+  void store_in_vain(Batch& batch, const std::function<void()>& meanwhile) {
+    const auto other = inbox.connect();
+    std::jthread storing{[&] { CHECK(failure_of([&] { batch.store(*other); }).sqlstate == "40001"); }};
+    wait_for_waiter(inbox);
+    meanwhile();
+  }
+  static void forget(Session& session, const base::Uuid& which) {
+    session.run("delete from inbox.ledger where event_id = $1", {which.text()});
+  }
 
   Inbox inbox;
   const base::Uuid kept = *base::parse_uuid("00000000-0000-4000-8000-000000000001"), id = base::random_uuid();
@@ -227,14 +235,10 @@ TEST_CASE("an id that is being forgotten while another topic brings it is stored
   AboutToBeForgotten test;
   Inbox& inbox = test.inbox;
   test.beside.run("begin");
-  test.forget();
+  test.forget(test.beside, test.id);
   Batch again{inbox};
   again.at(test.audit, 0).event(test.kept).event(test.id).owe(test.handler);
-  const auto other = inbox.connect();
-  std::jthread storing{[&] { CHECK(failure_of([&] { again.store(*other); }).sqlstate == "40001"); }};
-  wait_for_waiter(inbox);
-  test.beside.run("commit");
-  storing.join();
+  test.store_in_vain(again, [&] { test.beside.run("commit"); });
 
   CHECK(again.store(inbox.connection()).stored == 1);
   CHECK(inbox.outstanding() == 2);
@@ -247,20 +251,18 @@ TEST_CASE("an id that is forgotten and stored anew while another topic brings it
   Batch more{inbox};
   more.at(test.orders, 2).event(between).store(inbox.connection());
   test.beside.run("begin");
-  test.beside.run("delete from inbox.ledger where event_id = $1", {between.text()});
+  test.forget(test.beside, between);
   Session holder{inbox.database().url(), inbox.database().schema()};
   holder.run("begin");
   holder.run("select from inbox.ledger where event_id = $1 for update", {test.id.text()});
   Batch again{inbox};
   again.at(test.audit, 0).event(test.kept).event(between).event(test.id).owe(test.handler);
-  const auto other = inbox.connect();
-  std::jthread storing{[&] { CHECK(failure_of([&] { again.store(*other); }).sqlstate == "40001"); }};
-  wait_for_waiter(inbox);
-  test.beside.run("commit");
-  Batch anew{inbox};
-  CHECK(anew.at(test.orders, 3).event(between).store(inbox.connection()).stored == 1);
-  holder.run("rollback");
-  storing.join();
+  test.store_in_vain(again, [&] {
+    test.beside.run("commit");
+    Batch anew{inbox};
+    CHECK(anew.at(test.orders, 3).event(between).store(inbox.connection()).stored == 1);
+    holder.run("rollback");
+  });
 
   CHECK(again.store(inbox.connection()).stored == 0);
   CHECK(inbox.outstanding() == 3);
@@ -270,14 +272,10 @@ TEST_CASE("an id that is being forgotten while it comes with another payload is 
   AboutToBeForgotten test;
   Inbox& inbox = test.inbox;
   test.beside.run("begin");
-  test.forget();
+  test.forget(test.beside, test.id);
   Batch again{inbox};
   again.at(test.orders, 2).event(test.kept).event(test.id, "changed");
-  const auto other = inbox.connect();
-  std::jthread storing{[&] { CHECK(failure_of([&] { again.store(*other); }).sqlstate == "40001"); }};
-  wait_for_waiter(inbox);
-  test.beside.run("commit");
-  storing.join();
+  test.store_in_vain(again, [&] { test.beside.run("commit"); });
 
   const auto result = again.store(inbox.connection());
   CHECK(result.stored == 1);
@@ -296,12 +294,10 @@ TEST_CASE("an id that is forgotten between two statements of one batch is stored
   const auto twice = base::random_uuid();
   Batch again{inbox};
   again.at(test.orders, 2).event(test.id).event(twice).event(twice);
-  const auto other = inbox.connect();
-  std::jthread storing{[&] { CHECK(failure_of([&] { again.store(*other); }).sqlstate == "40001"); }};
-  wait_for_waiter(inbox);
-  inbox.database().run("delete from inbox.ledger where event_id = $1", {test.id.text()});
-  test.beside.run("commit");
-  storing.join();
+  test.store_in_vain(again, [&] {
+    test.forget(inbox.database().session(), test.id);
+    test.beside.run("commit");
+  });
 
   CHECK(again.store(inbox.connection()).stored == 2);
   CHECK(inbox.database().number("select count(*) from inbox.ledger") == 3);

@@ -3,6 +3,7 @@
 
 #include "process/support/stage.hpp"
 #include "support/environment.hpp"
+#include "support/fenced.hpp"
 #include "support/private_postgres.hpp"
 
 using namespace inboxd;
@@ -12,10 +13,7 @@ namespace {
 
 /// What README shows in its first block of that language, with what a test has to put in place of what stands there.
 std::string shown(const std::string& language, const std::vector<std::pair<std::string, std::string>>& places = {}) {
-  const std::string text = read_file(INBOXD_README), fence = "```" + language + "\n";
-  const auto begin = text.find(fence) + fence.size();
-  REQUIRE(begin >= fence.size());
-  std::string out = text.substr(begin, text.find("```", begin) - begin);
+  std::string out = fenced_block(read_file(INBOXD_README), language);
   for (const auto& [from, to] : places) {
     const auto at = out.find(from);
     INFO(from << " in\n" << out);

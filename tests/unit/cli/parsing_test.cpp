@@ -35,6 +35,13 @@ struct Line {
   std::variant<Parsed, Said> outcome;
 };
 
+/// What a person types who follows an example of the help.
+std::string typed(const admin::Example& example) {
+  std::string out = example.command.substr(0, example.command.find(" > "));
+  std::erase(out, '"');
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("a command is found with what it was given") {
@@ -103,9 +110,7 @@ TEST_CASE("every example of the help can be typed") {
   for (const Command& command : commands()) {
     for (const auto& example : command.examples) {
       CAPTURE(example.command);
-      std::string typed = example.command.substr(0, example.command.find(" > "));
-      std::erase(typed, '"');
-      const Line line{typed};
+      const Line line{typed(example)};
       REQUIRE(std::holds_alternative<Parsed>(line.outcome));
       CHECK(line.parsed().command->verb == command.verb);
       CHECK(admin::read_arguments(command.parameters, line.parsed().given, 0).ok());
@@ -117,10 +122,7 @@ TEST_CASE("every command can answer in JSON") {
   for (const Command& command : commands()) {
     CAPTURE(command.verb);
     REQUIRE_FALSE(command.examples.empty());
-    const std::string example = command.examples.front().command;
-    std::string typed = example.substr(0, example.find(" > ")) + " --json";
-    std::erase(typed, '"');
-    const Line line{typed};
+    const Line line{typed(command.examples.front()) + " --json"};
     REQUIRE(std::holds_alternative<Parsed>(line.outcome));
     CHECK(line.parsed().json);
   }
