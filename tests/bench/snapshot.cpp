@@ -1,15 +1,13 @@
 #include "snapshot.hpp"
 
 #include <algorithm>
-#include <vector>
-
-#include "report.hpp"
+#include <span>
 
 namespace inboxd::bench {
 namespace {
 
-constexpr int samples = 25;
-constexpr std::chrono::milliseconds pause{100};
+/// Rare enough to cost the load nothing.
+constexpr std::chrono::milliseconds between_claims{250};
 
 /// What one claim that finds nothing costs now, with the low-water mark that a running daemon would have.
 ClaimCost cost_of_claim(Session& session) {
@@ -28,6 +26,15 @@ ClaimCost cost_of_claim(Session& session) {
     }
   }
   return out;
+}
+
+ClaimCost median_of(std::span<const ClaimCost> costs) {
+  std::vector<double> buffers, milliseconds;
+  for (const ClaimCost& cost : costs) {
+    buffers.push_back(static_cast<double>(cost.buffers));
+    milliseconds.push_back(cost.milliseconds);
+  }
+  return {static_cast<std::int64_t>(median(buffers)), median(milliseconds)};
 }
 
 }  // namespace
@@ -64,11 +71,18 @@ double rate_between(Session& session, double from, double to) {
 
 std::string ClaimCost::text() const { return std::to_string(buffers) + " buffers, " + fixed(milliseconds, 2) + " ms"; }
 
+void end_goal(Report& report, const std::string& what, double end, double begin) {
+  const double times = end / std::max(begin, 0.001);
+  report.goal(what + " at the end", fixed(times, 2) + " of the begin", "<= 1.10", times <= 1.1);
+}
+
 void ClaimSampler::start() {
   thread_ = std::jthread{[this](const std::stop_token& stop) {
-    const auto began = std::chrono::steady_clock::now();
-    begin = sample(began + time_ * 3 / 20, stop);
-    end = sample(began + time_ * 18 / 20, stop);
+    const auto until = std::chrono::steady_clock::now() + time_;
+    do {
+      costs_.push_back(cost_of_claim(session_));
+      std::this_thread::sleep_for(between_claims);
+    } while (!stop.stop_requested() && std::chrono::steady_clock::now() < until);
   }};
 }
 
@@ -77,16 +91,20 @@ void ClaimSampler::finish() {
   thread_.join();
 }
 
-ClaimCost ClaimSampler::sample(std::chrono::steady_clock::time_point when, const std::stop_token& stop) {
-  while (!stop.stop_requested() && std::chrono::steady_clock::now() < when) std::this_thread::sleep_for(pause);
-  std::vector<double> buffers, milliseconds;
-  for (int i = 0; i < samples; ++i) {
-    const ClaimCost cost = cost_of_claim(session_);
-    buffers.push_back(static_cast<double>(cost.buffers));
-    milliseconds.push_back(cost.milliseconds);
-    std::this_thread::sleep_for(pause);
-  }
-  return {static_cast<std::int64_t>(median(buffers)), *std::min_element(milliseconds.begin(), milliseconds.end())};
+ClaimCost ClaimSampler::begin() const { return median_of({costs_.data(), part_size()}); }
+
+ClaimCost ClaimSampler::end() const { return median_of({costs_.data() + costs_.size() - part_size(), part_size()}); }
+
+void ClaimSampler::show(const std::string& load, Report& report) const {
+  report.note("one claim of " + std::to_string(costs_.size()) + ", medians: " + begin().text() +
+              " in the first three tenths, " + end().text() + " in the last three");
+  end_goal(report, load + ": what one claim reads", static_cast<double>(end().buffers),
+           static_cast<double>(begin().buffers));
+  end_goal(report, load + ": how long it takes", end().milliseconds, begin().milliseconds);
+}
+
+std::size_t ClaimSampler::part_size() const {
+  return std::max(std::size_t{1}, static_cast<std::size_t>(static_cast<double>(costs_.size()) * compared));
 }
 
 }  // namespace inboxd::bench

@@ -2,11 +2,12 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <stop_token>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "daemon.hpp"
+#include "report.hpp"
 #include "session.hpp"
 
 namespace inboxd::bench {
@@ -39,8 +40,11 @@ struct ClaimCost {
   std::string text() const;
 };
 
-/// Claims while the load runs, when a part of its time has gone by: what one reads (the median), and how long it takes
-/// where nothing comes between (the least).
+/// A goal line: what something costs at the end of a run may be a tenth more than at its begin.
+void end_goal(Report& report, const std::string& what, double end, double begin);
+
+/// Claims all the while the load runs, four in a second, and compares those of the first with those of the last three
+/// tenths: what a single one costs depends on the batches of the ten seconds before it.
 class ClaimSampler final {
  public:
   ClaimSampler(const std::string& url, std::chrono::seconds time) : session_{url}, time_{time} {}
@@ -49,13 +53,17 @@ class ClaimSampler final {
   void start();
   void finish();
 
-  ClaimCost begin, end;
+  /// After finish: the medians of both parts, and the goals for what one claim reads and how long it takes.
+  void show(const std::string& load, Report& report) const;
 
  private:
-  ClaimCost sample(std::chrono::steady_clock::time_point when, const std::stop_token& stop);
+  ClaimCost begin() const;
+  ClaimCost end() const;
+  std::size_t part_size() const;
 
   Session session_;
   const std::chrono::seconds time_;
+  std::vector<ClaimCost> costs_;  ///< the thread's until it has ended
   std::jthread thread_;
 };
 

@@ -103,9 +103,9 @@ double measure(const Options& options, std::chrono::seconds time, bool with_snap
   report.run(kind, {sent, seconds, cost});
   report.note("each tenth: " +
               each_tenth([&](double from, double to) { return rate_text(rate_between(control, from, to)); }));
-  report.note("one claim near the begin: " + claims.begin.text() + "; near the end: " + claims.end.text());
   const double kept = rate_between(control, 1 - compared, 1) / rate_between(control, 0, compared);
   report.note("the last three tenths of the first three: " + fixed(kept, 2));
+  if (with_snapshot) claims.show("full load", report);
   return kept;
 }
 
@@ -115,6 +115,7 @@ void measure_old_snapshot_load(const Options& options, Report& report) {
   const std::chrono::seconds time = options.smoke ? smoke_time : options.duration;
   const double with = measure(options, time, true, report);
   const double without = measure(options, time, false, report);
+  report.goal("full load: the end of the beginning", fixed(with, 2), ">= 0.90", with >= 0.9);
   report.goal("full load: the end of the beginning, as without snapshot", fixed(with / without, 2), ">= 0.90",
               with / without >= 0.9);
 }
