@@ -39,6 +39,8 @@ class Crew final {
   void cancel();
   void abandon();
 
+  const std::string& name() const { return name_; }
+  const std::shared_ptr<plugin::Instance>& instance() const { return share_->instance; }
   const std::shared_ptr<InHand>& in_hand() const { return share_->in_hand; }
   std::chrono::milliseconds deadline() const { return share_->deadline; }
 

@@ -132,11 +132,36 @@ void Dispatcher::join(Clock::time_point deadline) {
   overseer_stops_ = true;
   overseer_bell_.ring();
   if (overseer_.joinable()) overseer_.join();
+  give_up_crews();
+  end_claimer(deadline);
+  if (!retirement_.finish(std::max(deadline, Clock::now() + limits_.last_call))) {
+    log_.warn("dispatcher: a plugin does not end its instance, its thread is left");
+  }
+}
+
+/// What still runs is given up.
+void Dispatcher::give_up_crews() {
+  std::vector<std::unique_ptr<Crew>> all;
   {
     const std::lock_guard lock{crews_mutex_};
-    crews_.clear();  // what still runs is given up
-    leaving_.clear();
+    for (auto& [id, crew] : crews_) leaving_.push_back(std::move(crew));
+    crews_.clear();
+    all = std::exchange(leaving_, {});
   }
+  retire(std::move(all));
+}
+
+/// Waits for nothing: the instances, which alone may take their time, end elsewhere.
+void Dispatcher::retire(std::vector<std::unique_ptr<Crew>> crews) {
+  for (std::unique_ptr<Crew>& crew : crews) {
+    std::string name = crew->name();
+    auto instance = crew->instance();
+    crew.reset();
+    retirement_.take(std::move(name), std::move(instance));
+  }
+}
+
+void Dispatcher::end_claimer(Clock::time_point deadline) {
   if (!claimer_.is_running()) return;
   const auto now = Clock::now();
   if (!settler_.flush(std::min(now + limits_.flush, std::max(now, deadline) + limits_.overtime))) {
@@ -150,6 +175,9 @@ void Dispatcher::oversee() {
   while (!overseer_stops_) {
     progress();
     review_crews();
+    if (const auto handler = retirement_.overdue(Clock::now() - limits_.destroy)) {
+      log_.warn("dispatcher: a plugin takes long to end an instance; nobody waits for it", {{"handler", *handler}});
+    }
     overseer_bell_.wait_until(Clock::now() + until_review());
   }
 }
@@ -166,11 +194,18 @@ std::chrono::milliseconds Dispatcher::until_review() {
 }
 
 void Dispatcher::review_crews() {
-  const std::lock_guard lock{crews_mutex_};
-  const auto now = Clock::now();
-  for (auto& [id, crew] : crews_) crew->review(now);
-  for (auto& crew : leaving_) crew->review(now);
-  std::erase_if(leaving_, [](const auto& crew) { return crew->has_ended(); });
+  std::vector<std::unique_ptr<Crew>> ended;
+  {
+    const std::lock_guard lock{crews_mutex_};
+    const auto now = Clock::now();
+    for (auto& [id, crew] : crews_) crew->review(now);
+    for (auto& crew : leaving_) {
+      crew->review(now);
+      if (crew->has_ended()) ended.push_back(std::move(crew));
+    }
+    std::erase(leaving_, nullptr);
+  }
+  retire(std::move(ended));
 }
 
 bool Dispatcher::crews_have_ended() {

@@ -18,6 +18,7 @@
 #include "dispatcher/crew.hpp"
 #include "dispatcher/deliveries.hpp"
 #include "dispatcher/in_hand.hpp"
+#include "dispatcher/retirement.hpp"
 #include "inbox/handlers.hpp"
 #include "inbox/watchdog.hpp"
 #include "plugin/plugin.hpp"
@@ -49,6 +50,7 @@ class Dispatcher final : public consumer::HandOff {
     std::chrono::milliseconds review{25};       ///< between two looks at the running calls
     std::chrono::milliseconds calm{200};        ///< the same where nothing is in hand
     std::chrono::milliseconds last_call{500};   ///< after the shutdown's deadline, for calls to notice that they end
+    std::chrono::milliseconds destroy{10'000};  ///< a plugin whose instance takes longer to end is told of
     std::chrono::milliseconds flush{5'000};     ///< at shutdown, for the settler to record what was finished
     std::chrono::milliseconds overtime{2'000};  ///< that recording ends so long after the shutdown's deadline at most
   };
@@ -63,7 +65,7 @@ class Dispatcher final : public consumer::HandOff {
   Dispatcher& operator=(const Dispatcher&) = delete;
 
   /// The handlers from now on. Those that go on keep what they have in hand; running calls end with the old instance;
-  /// what the others have queued is given back. Before or after `start`; one thread at a time.
+  /// what the others have queued is given back. Waits for no plugin. Before or after `start`; one thread at a time.
   void replace_handlers(std::vector<HandlerSetup> handlers);
   /// Takes nothing more for the handler and gives back what is queued, or goes on.
   void set_paused(std::int32_t handler_id, bool paused);
@@ -72,8 +74,8 @@ class Dispatcher final : public consumer::HandOff {
   /// Nothing more is taken in hand and no call begins; what is queued is given back.
   void request_stop();
   /// Running calls may finish until the deadline, then they are told to; those that do not return are left to
-  /// themselves, uncharged. Waits until the settler has recorded what was finished and the rest is given back, bounded
-  /// by Limits and one statement's deadline.
+  /// themselves, uncharged, and so are plugins that do not end their instances. Waits until the settler has recorded
+  /// what was finished and the rest is given back, bounded by Limits and one statement's deadline.
   void join(Clock::time_point deadline);
 
   Room reserve(std::int32_t handler_id, std::int64_t events, std::size_t bytes) override;
@@ -99,6 +101,9 @@ class Dispatcher final : public consumer::HandOff {
   std::chrono::milliseconds until_review();
   bool crews_have_ended();
   void wait_for_crews(Clock::time_point until);
+  void retire(std::vector<std::unique_ptr<Crew>> crews);
+  void give_up_crews();
+  void end_claimer(Clock::time_point deadline);
   void progress();
 
   const config::Dispatch settings_;
@@ -119,6 +124,7 @@ class Dispatcher final : public consumer::HandOff {
   bool started_ = false;
   bool stopping_ = false;
 
+  Retirement retirement_{worker_ends_};
   std::atomic<bool> overseer_stops_{false};
   Bell overseer_bell_;
   Claimer claimer_;

@@ -17,6 +17,70 @@ using test::lease_of;
 using test::retry;
 using test::say_done;
 
+namespace {
+
+/// An instance of a plugin whose `destroy` waits there.
+class SlowToEnd final : public plugin::Instance {
+ public:
+  explicit SlowToEnd(std::shared_ptr<Door> door) : door_{std::move(door)} {}
+  ~SlowToEnd() override { door_->pass(); }
+  SlowToEnd(const SlowToEnd&) = delete;
+  SlowToEnd& operator=(const SlowToEnd&) = delete;
+  std::vector<Verdict> handle(std::span<const Delivered> events, const plugin::Cancellation&,
+                              std::chrono::steady_clock::time_point) override {
+    return std::vector<Verdict>(events.size());
+  }
+
+ private:
+  std::shared_ptr<Door> door_;
+};
+
+std::vector<dispatcher::HandlerSetup> setup_slow_to_end(const std::shared_ptr<Door>& door) {
+  std::vector<dispatcher::HandlerSetup> out;
+  out.push_back({7, House::handler(), std::make_unique<SlowToEnd>(door), false});
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a plugin that does not end its instance holds up no call's deadline, no reload and no stop") {
+  const auto door = std::make_shared<Door>(), call = std::make_shared<Door>();
+  House house;
+  house.dispatcher.replace_handlers(setup_slow_to_end(door));
+  house.dispatcher.start();
+  auto settings = House::handler(1);
+  settings.deadline = milliseconds{50};
+  house.dispatcher.replace_handlers(House::setup(behind(call), settings));
+  REQUIRE(eventually([&] { return door->inside == 1; }));
+
+  REQUIRE(house.caught_up());
+  REQUIRE(house.give(lease_of({1}, 1)));
+  CHECK(eventually([&] { return house.dispatcher.stats(7).abandoned == 1; }));
+  call->unlock();
+  REQUIRE(eventually([&] { return house.dispatcher.stats(7).abandoned == 0; }));
+  house.dispatcher.replace_handlers(House::setup(say_done));
+  CHECK_FALSE(house.dispatcher.has_left_calls());
+
+  house.dispatcher.request_stop();
+  house.dispatcher.join(std::chrono::steady_clock::now());
+  CHECK(house.dispatcher.has_left_calls());
+  door->unlock();
+  CHECK(eventually([&] { return !house.dispatcher.has_left_calls(); }));
+}
+
+TEST_CASE("a stop gives plugins until its deadline to end their instances") {
+  const auto door = std::make_shared<Door>();
+  House house;
+  house.dispatcher.replace_handlers(setup_slow_to_end(door));
+  house.dispatcher.start();
+  house.dispatcher.request_stop();
+  std::thread stop{[&] { house.dispatcher.join(std::chrono::steady_clock::now() + seconds{60}); }};
+  CHECK(eventually([&] { return door->inside == 1; }));
+  door->unlock();
+  stop.join();
+  CHECK_FALSE(house.dispatcher.has_left_calls());
+}
+
 TEST_CASE("at a stop running calls finish, and what is queued is given back uncharged") {
   const auto door = std::make_shared<Door>();
   House house;

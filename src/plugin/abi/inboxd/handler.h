@@ -259,7 +259,8 @@ typedef struct inboxd_plugin {
    * long as it takes, and should end before the deadline; see is_cancelled. No exception may leave it. */
   void (*handle)(void* instance, inboxd_call* call, const inboxd_event* const* events, size_t count);
 
-  /* [main] Ends an instance. All its calls have returned. */
+  /* [any] Ends an instance, once; all its calls have returned, and it is not used any more. The daemon goes on
+   * meanwhile (other instances are made and called), and its end waits no longer than `shutdown.drain`. */
   void (*destroy)(void* instance);
 } inboxd_plugin;
 
