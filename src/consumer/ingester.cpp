@@ -156,7 +156,9 @@ void Ingester::answer(const LookUp& letter) {
       shard.reading = true;
       shard.has_lag = true;
       context_.board.advanced(partition, ready->position.next_offset, 0);
-      context_.poller.send(Found{letter.assignment, ready->position.next_offset, ready->position.leader_epoch});
+      group_offset_.compare(context_.clients.member, partition, ready->position, context_.log);
+      context_.poller.send(Found{letter.assignment, ready->position.next_offset, ready->position.leader_epoch,
+                                 shard.standing_reason.has_value()});
     } else if (const auto* standing = std::get_if<Standing>(&looked_up)) {
       context_.log.debug(
           "consumer: partition stands still",

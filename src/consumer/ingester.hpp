@@ -14,6 +14,7 @@
 #include "consumer/batch.hpp"
 #include "consumer/board.hpp"
 #include "consumer/clients.hpp"
+#include "consumer/group_offset.hpp"
 #include "consumer/letters.hpp"
 #include "consumer/partitions.hpp"
 #include "consumer/position_check.hpp"
@@ -124,6 +125,7 @@ class Ingester final {
   std::size_t entries_left_;
   std::chrono::steady_clock::time_point start_entries_at_{};
   PositionCheck position_check_;
+  GroupOffset group_offset_;
   std::chrono::steady_clock::time_point listen_at_{};
   std::uint64_t taken_ = 0;  ///< messages from the queue
   std::unordered_map<MessageSource, Shard*, HashSource> by_source_;

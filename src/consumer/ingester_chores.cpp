@@ -104,6 +104,7 @@ void Ingester::end_standing() {
       inbox::resume_shard(connection_, shard.position.shard_id, *shard.standing_reason);
       context_.log.info("consumer: readable again", {{"topic", partition.topic}, {"partition", partition.partition}});
       shard.standing_reason.reset();
+      context_.poller.send(Readable{shard.assignment});
     } catch (...) {
       any_proven_ = true;
       context_.log.debug("consumer: that it is readable again could not be recorded yet",

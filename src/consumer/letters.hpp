@@ -44,6 +44,12 @@ struct Found {
   Assignment assignment;
   std::int64_t offset = 0;
   std::int32_t leader_epoch = -1;
+  /// It stood still with a reason, and nothing was read since: Readable says when.
+  bool is_unproven = false;
+};
+/// Something was read of a partition that was found unproven: its reason is gone.
+struct Readable {
+  Assignment assignment;
 };
 /// The partition is out of step with the database: pause it and ask again.
 struct OutOfStep {
@@ -59,6 +65,6 @@ struct Halted {
 struct AskAgain {
   Assignment assignment;
 };
-using ToPoller = std::variant<Found, OutOfStep, Halted, AskAgain>;
+using ToPoller = std::variant<Found, Readable, OutOfStep, Halted, AskAgain>;
 
 }  // namespace inboxd::consumer

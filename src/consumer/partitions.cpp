@@ -67,22 +67,6 @@ std::optional<Standing> check_incarnation(inbox::Connection& connection, inbox::
   return Standing{reason};
 }
 
-/// The group's offset only ever follows the database: behind it, the database has lost what it once had. Where it was
-/// put behind on purpose, the group's offset is of before.
-void warn_if_behind_group(const Clients& clients, const inbox::ShardPosition& position,
-                          const kafka::TopicPartition& partition, base::Logger& log) {
-  if (position.is_beginning) return;
-  const auto committed = kafka::committed_offset(clients.member, partition, broker_timeout);
-  if (!committed || !committed.value() || *committed.value() <= position.next_offset) return;
-  log.error(
-      "consumer: the database is behind the group's offset (restored or failed over?); reading again from its "
-      "position",
-      {{"topic", partition.topic},
-       {"partition", partition.partition},
-       {"position", position.next_offset},
-       {"group_offset", *committed.value()}});
-}
-
 }  // namespace
 
 LookedUp look_up(inbox::Connection& connection, const Clients& clients, const Topics& topics,
@@ -107,7 +91,6 @@ LookedUp look_up(inbox::Connection& connection, const Clients& clients, const To
   const std::string incarnation = description ? description.value().incarnation : "";
   if (auto standing = check_incarnation(connection, *position, partition, incarnation, log)) return *standing;
   if (position->needs_operator()) return Standing{position->halted_reason.value_or(""), position};
-  warn_if_behind_group(clients, *position, partition, log);
   return Ready{*position, topic};
 }
 

@@ -170,6 +170,8 @@ void Poller::read_letters() {
     if (partition == nullptr) continue;
     if (const auto* answer = std::get_if<Found>(&letter)) {
       found.push_back(*answer);
+    } else if (std::holds_alternative<Readable>(letter)) {
+      partition->halted = false;
     } else if (std::holds_alternative<OutOfStep>(letter)) {
       ask(*partition);
     } else {
@@ -326,7 +328,7 @@ void Poller::seek_and_resume(const std::vector<Found>& found) {
       continue;
     }
     partition.running = true;
-    partition.halted = false;
+    partition.halted = found[i].is_unproven;
     partition.has_lag = true;
     partition.refusals = 0;
     kafka::add(resume, found[i].assignment.partition, RD_KAFKA_OFFSET_INVALID);
@@ -335,7 +337,11 @@ void Poller::seek_and_resume(const std::vector<Found>& found) {
                                      {"partition", found[i].assignment.partition.partition},
                                      {"offset", found[i].offset}});
   }
-  if (offsets->cnt > 0) rd_kafka_offsets_store(client_, offsets.get());  // before an ingester stores later ones
+  if (offsets->cnt > 0) {
+    rd_kafka_offsets_store(client_, offsets.get());  // before an ingester stores later ones
+    // By name: of what is stored the library commits only what lies before the last commit.
+    rd_kafka_commit(client_, offsets.get(), 1);
+  }
   if (resume->cnt > 0) rd_kafka_resume_partitions(client_, resume.get());
   if (has_ended) join_again();
 }
@@ -402,7 +408,8 @@ void Poller::follow_ends() {
     std::int64_t high = -1;
     rd_kafka_get_watermark_offsets(client_, name.topic.c_str(), name.partition, &low, &high);
     // A queue holds the records of several partitions: none of them is fetched while it is full.
-    const bool is_fetched = partition.running && rd_kafka_queue_length(partition.ingester->queue()) == 0;
+    const bool is_fetched =
+        partition.running && !partition.halted && rd_kafka_queue_length(partition.ingester->queue()) == 0;
     partition.end.note_fetch(high, is_fetched, Clock::now());
     if (partition.end.high >= 0) board_.set_high_watermark(name, partition.end.high);
   }
@@ -444,9 +451,9 @@ void Poller::note_watermarks() {
 
 void Poller::count() {
   for (const auto& [name, partition] : partitions_) {
-    board_.set_state(name, partition.running  ? Board::State::reading
-                           : partition.halted ? Board::State::halted
-                                              : Board::State::looking_up);
+    board_.set_state(name, partition.halted    ? Board::State::halted
+                           : partition.running ? Board::State::reading
+                                               : Board::State::looking_up);
   }
   assigned_ = static_cast<int>(partitions_.size());
   running_ = static_cast<int>(std::count_if(partitions_.begin(), partitions_.end(),

@@ -59,7 +59,8 @@ class Poller final {
     kafka::Queue queue;
     Ingester* ingester = nullptr;
     bool running = false;
-    /// Stood still since it was assigned, or last read.
+    /// Stood still since it was assigned, or last read; also while it is asked for again and nothing has come yet: a
+    /// refusal that lasts is told by the client library only once.
     bool halted = false;
     bool has_lag = true;  ///< as Halted says
     LogEnd end;

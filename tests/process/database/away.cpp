@@ -256,6 +256,36 @@ TEST_CASE("an operator reads in the log that the database was set back") {
   CHECK(tally.is_perfect());
 }
 
+TEST_CASE("the group's offset goes back with a database that is set back, before anything is stored again") {
+  PrivatePostgres server;
+  Stage stage{1, server.url()};
+  const auto daemon = stage.start();
+  const auto group_at = [&](std::int64_t offset) {
+    return [&stage, offset] {
+      return stage.kafka.committed(stage.config.group, stage.topic) == std::map<int, std::int64_t>{{0, offset}};
+    };
+  };
+  stage.produce(100);
+  stage.wait_done();
+  stage.database.run(
+      "create function inbox.not_now() returns trigger language plpgsql as $$ begin "
+      "raise exception 'not now' using errcode = '55P03'; end $$; "
+      "create trigger not_now before insert on inbox.event for each statement execute function inbox.not_now()");
+  server.snapshot();
+  stage.database.session().close();  // the server was stopped for it
+  stage.database.run("drop trigger not_now on inbox.event");
+  stage.produce(200);
+  stage.wait_done();
+  wait_until("the offset is committed", group_at(300));
+  server.restore();
+  stage.database.session().close();
+  wait_until("the offset is where the database is", group_at(100));
+  stage.database.run("drop trigger not_now on inbox.event");
+  CHECK(stage.wait_done().is_perfect());
+  wait_until("the offset follows", group_at(300));
+  CHECK(daemon->count_in_log("the database is behind the group's offset") == 1);
+}
+
 TEST_CASE("a database that is set back while nothing is produced gets every event back by itself") {
   PrivatePostgres server;
   Stage stage{4, server.url()};

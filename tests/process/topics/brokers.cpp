@@ -50,7 +50,12 @@ TEST_CASE("a topic that may not be read and one that does not exist: others go o
     stage.produce(100);
     CHECK(stage.wait_done().is_perfect());
     wait_until("the topic stands still with the reason", [&] { return reason() == 1; });
-    holds_for("it is tried again, and the reason stays", milliseconds{6'000}, [&] { return reason() == 1; });
+    const auto halted = [&] {
+      return gauge(port, "inboxd_partition_halted{topic=\"" + denied + "\",partition=\"0\"}") == 1;
+    };
+    wait_until("metrics say so", halted);
+    holds_for("it is tried again, and the reason stays", milliseconds{12'000},
+              [&] { return reason() == 1 && halted(); });
     CHECK_THAT(command(stage.config, {"status"}).out, ContainsSubstring("not readable"));
     stage.produce(20);
     CHECK(stage.wait_done().is_perfect());
@@ -58,6 +63,8 @@ TEST_CASE("a topic that may not be read and one that does not exist: others go o
   stage.note({id});
   CHECK(stage.wait_done().is_perfect());
   wait_until("the reason is gone", [&] { return reason() == 0; });
+  wait_until("metrics say so, too",
+             [&] { return gauge(port, "inboxd_partition_halted{topic=\"" + denied + "\",partition=\"0\"}") == 0; });
   wait_until("status names the topic that does not exist", [&] {
     return command(stage.config, {"status"}).out.find("the brokers know no topic " + absent) != std::string::npos;
   });
