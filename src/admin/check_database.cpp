@@ -74,10 +74,11 @@ FoundList check_database(const config::Settings& settings, inbox::Connection& fi
     }
     if (server.waits_without_limit) {
       out.push_back({Kind::warning, subject,
-                     "its sessions wait for locks without a limit, or after their client has gone, and the pooler does "
-                     "not let us say otherwise: alter role " +
+                     "its sessions wait for locks without a limit, or after their client has gone, or keep locks while "
+                     "their client stands still, and the pooler does not let us say otherwise: alter role " +
                          server.user + " set lock_timeout = '10s'; alter role " + server.user +
-                         " set client_connection_check_interval = '5s'"});
+                         " set client_connection_check_interval = '5s'; alter role " + server.user +
+                         " set idle_in_transaction_session_timeout = '10s'"});
     }
     if (server.isolation != "read committed") {
       out.push_back({Kind::problem, subject,

@@ -39,11 +39,15 @@ bool read_options(const std::string& url, Visit visit) {
 
 /// What our sessions begin with, unless the user's own options say otherwise. Compiling a statement (jit) costs a tenth
 /// of a second, and the estimates over many day partitions are high enough for the server to do it for questions of a
-/// millisecond: off. Nobody waits for a lock for long, and nobody whose client has gone. As options they cost nothing;
+/// millisecond: off. Nobody waits for a lock for long, and nobody whose client has gone, or stands still with
+/// a transaction open (a frozen machine would keep its locks beyond every lease). As options they cost nothing;
 /// as settings of a function they would for each call of it. Transactions see what others commit meanwhile, and that is
 /// not the user's to change (inbox.need_fresh_snapshots).
 std::string options_of(const std::string& url) {
-  std::string out = "-c jit=off -c lock_timeout=10s -c client_connection_check_interval=5s";
+  std::string out =
+      "-c jit=off -c lock_timeout=10s -c client_connection_check_interval=5s"
+      " -c idle_in_transaction_session_timeout=10s"
+      " -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3";
   const char* const environment = std::getenv("PGOPTIONS");
   std::string theirs = environment != nullptr ? environment : "";
   read_options(url, [&](std::string_view name, std::string_view value) {

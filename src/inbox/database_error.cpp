@@ -13,8 +13,10 @@ constexpr std::array<std::string_view, 10> poison{
 
 constexpr std::array<std::string_view, 3> retry{"55P03", "57014", "55006"};
 
-/// The server is going away or is not the one we want; 26000 and 42P05 are what a pooler makes of prepared statements.
-constexpr std::array<std::string_view, 7> reconnect{"57P01", "57P02", "57P03", "57P05", "25006", "26000", "42P05"};
+/// The server is going away or is not the one we want, or has ended a transaction in which we stood still (25P03);
+/// 26000 and 42P05 are what a pooler makes of prepared statements.
+constexpr std::array<std::string_view, 8> reconnect{"57P01", "57P02", "57P03", "57P05",
+                                                    "25006", "25P03", "26000", "42P05"};
 
 constexpr std::array<std::string_view, 5> missing{"42P01", "42703", "42704", "42883", "3F000"};
 

@@ -15,6 +15,9 @@ using Effect = Connection::Access::Effect;
 
 /// statement_timeout is set anew where it is more than the call has left, or less by more than one part in so many.
 constexpr std::int64_t timeout_slack = 4;
+/// A handler may work as long as its call between two statements; so much longer, and its machine stands still. The
+/// server ends the session then: its locks must not outlive the lease for long.
+constexpr milliseconds standstill{10'000};
 
 /// Set as long as it lives, however that ends.
 class Set final {
@@ -92,6 +95,8 @@ void DatabaseTransaction::add_opening(Pipeline& pipeline) {
     parameters.add(role);
     parameters.add(settings_.handler_search_path);
     parameters.add(timeout);
+    const auto whole_call = std::chrono::ceil<milliseconds>(frame_.deadline - call_began_);
+    parameters.add(std::to_string((std::max(whole_call, milliseconds{0}) + standstill).count()));
     add_daemons(pipeline, statements::tx_enter, parameters);
     begun_ = true;
     ++transaction_;

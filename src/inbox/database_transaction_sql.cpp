@@ -61,8 +61,8 @@ PreparedSqlCache::Key key_of(const SqlStatement& statement, Sight sight) {
 // No 08…: a server that says so speaks of another connection, of a function's own. Ours is lost by what it does not
 // say.
 bool is_repeated_state(std::string_view sqlstate) {
-  constexpr std::array<std::string_view, 10> states{"40001", "40P01", "55P03", "53100", "53300",
-                                                    "25006", "26000", "42P05", "57P01", "57P02"};
+  constexpr std::array<std::string_view, 11> states{"40001", "40P01", "55P03", "53100", "53300", "25006",
+                                                    "25P03", "26000", "42P05", "57P01", "57P02"};
   return std::find(states.begin(), states.end(), sqlstate) != states.end();
 }
 

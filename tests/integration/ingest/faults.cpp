@@ -1,8 +1,14 @@
 // What the database refuses, what is lost on the way, and how it is told: by SQLSTATE, in whatever language.
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
 #include <new>
+#include <set>
 #include <thread>
 
 #include "inbox/migrations.hpp"
@@ -42,6 +48,25 @@ inbox::IngestResult store_at_last(Batch& batch, inbox::Connection& connection) {
     }
   });
   return result;
+}
+
+/// The TCP sockets that this process has open.
+std::set<int> sockets_of_this_process() {
+  std::set<int> out;
+  for (const auto& entry : std::filesystem::directory_iterator{"/proc/self/fd"}) {
+    const int fd = std::stoi(entry.path().filename());
+    sockaddr_storage peer{};
+    socklen_t size = sizeof peer;
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) == 0 && peer.ss_family == AF_INET) out.insert(fd);
+  }
+  return out;
+}
+
+int option(int socket, int level, int name) {
+  int value = 0;
+  socklen_t size = sizeof value;
+  REQUIRE(getsockopt(socket, level, name, &value, &size) == 0);
+  return value;
 }
 
 }  // namespace
@@ -157,6 +182,24 @@ TEST_CASE("a statement that reads and is cut off is no doubt but a reconnect") {
   CHECK_FALSE(connection->is_open());
   inbox::read_routing(*connection);
   CHECK(connection->generation() == generation + 1);
+}
+
+TEST_CASE("a peer that falls silent is noticed by the kernel, too: keepalives, and a limit for what it does not take") {
+  Inbox inbox;
+  auto settings = inbox.settings();
+  settings.deadline = milliseconds{12'345};
+  const auto before = sockets_of_this_process();
+  const auto connection = inbox.connect(settings);
+  connection->open();
+  auto fresh = sockets_of_this_process();
+  for (const int socket : before) fresh.erase(socket);
+  REQUIRE(fresh.size() == 1);
+  const int socket = *fresh.begin();
+  CHECK(option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT) == 12'345);
+  CHECK(option(socket, SOL_SOCKET, SO_KEEPALIVE) == 1);
+  CHECK(option(socket, IPPROTO_TCP, TCP_KEEPIDLE) == 10);
+  CHECK(option(socket, IPPROTO_TCP, TCP_KEEPINTVL) == 5);
+  CHECK(option(socket, IPPROTO_TCP, TCP_KEEPCNT) == 3);
 }
 
 TEST_CASE("a statement past its deadline is cut off, and its slot waits until the server is done with it") {

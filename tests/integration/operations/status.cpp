@@ -146,6 +146,7 @@ TEST_CASE("check sees a pooler that forgets prepared statements, and that there 
   CHECK_FALSE(direct.waits_without_limit);
   CHECK_FALSE(look(url + "?options=-c%20timezone%3DUTC").waits_without_limit);
   CHECK(look(url + "?options=-c%20lock_timeout%3D0").waits_without_limit);
+  CHECK(look(url + "?options=-c%20idle_in_transaction_session_timeout%3D0").waits_without_limit);
   CHECK_FALSE(look(url + "?options=-c%20timezone%3DUTC").compiles_statements);
   CHECK(look(url + "?options=-c%20jit%3Don").compiles_statements);  // who asks for it gets it
   CHECK(look(url + "?options=-c%20default_transaction_isolation%3Dserializable").isolation == "read committed");

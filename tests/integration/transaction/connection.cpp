@@ -107,6 +107,27 @@ TEST_CASE("a connection that breaks in the middle loses everything, and the next
   CHECK(desk.notes() == 10);
 }
 
+TEST_CASE("a transaction that the server ended because we stood still is repeated, and its event not charged") {
+  Desk desk{10};
+  desk.begin(0, 10);
+  REQUIRE(!desk.with_events(insert_all)->error);
+  REQUIRE(!desk.execute("set local idle_in_transaction_session_timeout = '20ms'")->error);
+  desk.inbox.database().wait_for("the server to end it",
+                                 "select count(*) from pg_stat_activity where application_name = 'inboxd test'"
+                                 " and state = 'idle in transaction'",
+                                 0);
+  const auto result = desk.execute("select 1");
+  REQUIRE(result->error);
+  CHECK(result->error->will_repeat);
+  CHECK(desk.transaction->end_call().must_repeat);
+  desk.transaction->roll_back();
+  desk.begin(0, 10);
+  REQUIRE(!desk.with_events(insert_all)->error);
+  desk.transaction->end_call();
+  CHECK(desk.commit_all().kind == Kind::committed);
+  CHECK(desk.notes() == 10);
+}
+
 TEST_CASE("a statement that the server does not end is cut off, which is no crash, and the next waits for its end") {
   Desk desk{1};
   const std::string mark = "/* " + desk.app + " */";

@@ -276,6 +276,17 @@ TEST_CASE("no statement may take longer than its call has left") {
   desk.transaction->roll_back();
 }
 
+TEST_CASE("a machine that stands still keeps its locks no longer than its call, and ten seconds") {
+  Desk desk{2};
+  desk.begin(0, 1, false, milliseconds{20'000});
+  const auto allowed =
+      desk.execute("select setting::bigint from pg_settings where name = 'idle_in_transaction_session_timeout'");
+  REQUIRE(!allowed->error);
+  CHECK(allowed->value(0, 0).integer > 20'000);
+  CHECK(allowed->value(0, 0).integer <= 30'000);
+  desk.transaction->roll_back();
+}
+
 TEST_CASE("rows larger than database.result_bytes fail their event alone, and are held by nobody") {
   Desk desk{2, "{}", [&](config::Database& settings) { settings.result_bytes = 1 << 20; }};
   desk.begin(0, 1, false);

@@ -27,8 +27,8 @@ TEST_CASE("an SQLSTATE means one thing, and only what is on a list is poison") {
       {Fault::poison, {"22001", "22003", "22007", "22008", "22021", "22023", "22P02", "22P03", "22P05", "54000"}},
       {Fault::retry, {"40000", "40001", "40P01", "53000", "53100", "53200", "53300", "55006", "55P03", "57014"}},
       {Fault::reconnect,
-       {"08000", "08001", "08003", "08004", "08006", "08P01", "57P01", "57P02", "57P03", "57P05", "25006", "26000",
-        "42P05", ""}},
+       {"08000", "08001", "08003", "08004", "08006", "08P01", "57P01", "57P02", "57P03", "57P05", "25006", "25P03",
+        "26000", "42P05", ""}},
       {Fault::in_doubt, {"08007", "40003"}},
       // A broken schema brings these about as well as data may: what is good must not go to quarantine for it.
       {Fault::stop,
