@@ -69,7 +69,9 @@ std::string sentence(std::string_view why) { return "this property may not be se
 }  // namespace
 
 std::optional<std::string> refusal_of_kafka_property(std::string_view name) {
-  const std::string lower = base::lower(name);
+  constexpr std::string_view scope = "topic.";  // librdkafka takes a topic's properties with and without it
+  std::string lower = base::lower(name);
+  if (lower.starts_with(scope)) lower.erase(0, scope.size());
   for (const Refused& row : refused) {
     if (row.name == lower) return sentence(row.why);
   }

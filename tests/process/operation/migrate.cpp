@@ -55,6 +55,16 @@ TEST_CASE("what migrate --plan prints is all that psql has to be given, from not
   CHECK(stage.wait_done().is_perfect());
 }
 
+TEST_CASE("migrate says which migration it applies as it goes on, and the second time that there was nothing to do") {
+  const Stage stage{1};
+  const auto first = command(stage.config, {"migrate"});
+  CHECK(first.status == ExitStatus{0, 0});
+  CHECK_THAT(first.err, ContainsSubstring("migrate: applying 0001") && ContainsSubstring("migrate: applying 0004"));
+  const auto again = command(stage.config, {"migrate"});
+  CHECK(again.status == ExitStatus{0, 0});
+  CHECK_THAT(again.err, !ContainsSubstring("applying"));
+}
+
 TEST_CASE("a plan that is applied a second time, or out of turn, changes nothing") {
   Stage stage{1};
   const std::string whole = plan_of(stage);

@@ -58,6 +58,16 @@ TEST_CASE("letter case is no way around the deny-list") {
   CHECK(refusal_of_kafka_property("Plugin.Library.Paths").has_value());
 }
 
+TEST_CASE("the scope that librdkafka takes before a topic's properties is no way around it either") {
+  for (const char* const name : {"topic.offset.store.method", "topic.offset.store.path", "topic.auto.commit.enable",
+                                 "Topic.Auto.Offset.Reset", "topic.consume.callback.max.messages"}) {
+    CHECK(refusal_of_kafka_property(name).has_value());
+  }
+  for (const char* const name : {"topic.blacklist", "topic.metadata.refresh.interval.ms"}) {
+    CHECK_FALSE(refusal_of_kafka_property(name).has_value());
+  }
+}
+
 TEST_CASE("other properties pass, known or not") {
   for (const char* const name : {"security.protocol", "sasl.mechanism", "session.timeout.ms", "fetch.max.bytes",
                                  "partition.assignment.strategy", "debug", "no.such.property"}) {

@@ -1,5 +1,6 @@
 #include "kafka/properties.hpp"
 
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
@@ -17,6 +18,19 @@ TEST_CASE("a client can be made with either group protocol") {
     INFO((client ? "" : client.problem().message));
     CHECK(client);
   }
+}
+
+TEST_CASE("what one queue may hold of events and bytes is what the client library is told") {
+  const auto conf = make_conf({"127.0.0.1:1", "group", "", {}, 8 << 20, 5'000});
+  REQUIRE(conf);
+  const auto value = [&](const char* name) {
+    std::array<char, 64> text{};
+    std::size_t size = text.size();
+    REQUIRE(rd_kafka_conf_get(conf.value().get(), name, text.data(), &size) == RD_KAFKA_CONF_OK);
+    return std::string{text.data()};
+  };
+  CHECK(value("queued.max.messages.kbytes") == "8192");
+  CHECK(value("queued.min.messages") == "5000");
 }
 
 TEST_CASE("the newer group protocol is refused where the library is too old to be trusted with it") {
