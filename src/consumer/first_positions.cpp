@@ -1,6 +1,7 @@
 #include "consumer/first_positions.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <map>
 
@@ -11,6 +12,9 @@ namespace {
 
 constexpr kafka::Timeout broker_timeout{3'000};
 constexpr config::StartAt beginning{config::StartAt::Kind::beginning, 0};
+/// How much older than its arrival a record's own time may be: producers hold what they cannot send (two minutes,
+/// unless told otherwise), and their clocks differ.
+constexpr std::chrono::microseconds late_records = std::chrono::minutes{10};
 
 /// First positions that are to be written, and of which partitions the group has read before.
 struct Resolved {
@@ -93,6 +97,11 @@ void tell(const Resolved& resolved, base::Logger& log) {
 
 }  // namespace
 
+config::StartAt start_of_put_off(const config::StartAt& start, std::optional<event::Microseconds> first_start) {
+  if (start.kind != config::StartAt::Kind::end || !first_start) return start;
+  return {config::StartAt::Kind::time, *first_start - late_records.count()};
+}
+
 FirstOffset first_offset_for(config::StartAt::Kind start, const kafka::LogBounds& log, std::int64_t wanted,
                              std::optional<std::int64_t> group_offset) {
   using Kind = config::StartAt::Kind;
@@ -125,10 +134,8 @@ std::optional<base::Problem> start_later(inbox::Connection& connection, const Cl
                                          const kafka::TopicPartition& partition, const config::Topic& entry,
                                          const Moved& moved, base::Logger& log) {
   const bool was_put_off = inbox::is_put_off(connection, partition.topic, partition.partition);
-  config::StartAt start = was_put_off ? entry.start : beginning;
   const auto started_at = inbox::started_at(connection, name_of(entry));
-  // Its end of then: nobody wrote to it while it had no leader.
-  if (start.kind == config::StartAt::Kind::end && started_at) start = {config::StartAt::Kind::time, *started_at};
+  const config::StartAt start = was_put_off ? start_of_put_off(entry.start, started_at) : beginning;
   Resolved resolved;
   auto problem = resolve(connection, clients, partition.topic, start, moved, resolved);
   if (problem) return problem;

@@ -8,6 +8,7 @@
 #include "base/result.hpp"
 #include "consumer/clients.hpp"
 #include "consumer/topics.hpp"
+#include "event/record.hpp"
 #include "inbox/connection.hpp"
 #include "kafka/handle.hpp"
 #include "kafka/lookup.hpp"
@@ -29,6 +30,11 @@ struct FirstOffset {
 /// beginning: what it has lost is lost, or it is another log, of which nothing has been read.
 FirstOffset first_offset_for(config::StartAt::Kind start, const kafka::LogBounds& log, std::int64_t wanted,
                              std::optional<std::int64_t> group_offset);
+
+/// What `start` means for a partition that had no leader at the first start. The end of then can be told only by the
+/// times that producers gave, and what they could not send meanwhile is older than the start and yet behind that end:
+/// so some ten minutes more, rather some of before than none of that.
+config::StartAt start_of_put_off(const config::StartAt& start, std::optional<event::Microseconds> first_start);
 
 /// The first start of an entry of the configuration: one moment, at which all partitions of all its topics that exist
 /// get their first position by its `start`. Those without a leader are noted and put off. What appears later begins at

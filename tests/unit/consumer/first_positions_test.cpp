@@ -55,4 +55,16 @@ TEST_CASE("the beginning and the group's own offset need nobody else's say") {
   CHECK_FALSE(begin(Kind::committed, 10, 60).was_read_before);
 }
 
+TEST_CASE("a partition put off at the first start begins early enough for what producers could not send meanwhile") {
+  constexpr event::Microseconds first_start = 1'700'000'000'000'000;
+  constexpr event::Microseconds held_back = 120'000'000;  // as long as a producer tries, unless it is told otherwise
+  const auto put_off = start_of_put_off({Kind::end, 0}, first_start);
+  CHECK(put_off.kind == Kind::time);
+  CHECK(put_off.time_us < first_start - held_back);
+  CHECK(put_off.time_us > first_start - 3'600'000'000);
+  CHECK(start_of_put_off({Kind::beginning, 0}, first_start).kind == Kind::beginning);
+  CHECK(start_of_put_off({Kind::time, 42}, first_start).time_us == 42);
+  CHECK(start_of_put_off({Kind::end, 0}, std::nullopt).kind == Kind::end);
+}
+
 }  // namespace inboxd::consumer
