@@ -1,9 +1,27 @@
 -- For a handler's low-water mark. No locks: leased and locked rows count too. Index: delivery_due.
--- The last column is above every transaction that is open now: pg_snapshot_xmax is not, it ends behind the newest that
--- has *completed*, and one that hangs in COMMIT may be newer. An id of our own is; it costs no flush.
+-- The fourth column is above every transaction that is open now: pg_snapshot_xmax is not, it ends behind the newest
+-- that has *completed*, and one that hangs in COMMIT may be newer. An id of our own is; it costs no flush. The last
+-- one, where $3 asks for it: the oldest transaction that makes deliveries and was open behind this reading, by the lock
+-- that it has on the table until its end; 0 where one has no id yet, the fourth column where there is none. The lock
+-- table says 32 bits of an id.
+with mine as materialized (
+  select pg_current_xact_id()::text::bigint as id),
+held as materialized (
+  select l.locktype, l.database, l.relation, l.mode, l.granted, l.virtualtransaction, l.transactionid
+  from pg_locks l where $3::boolean and l.locktype in ('relation', 'transactionid'))
 select (select (extract(epoch from d.due_at) * 1000000)::bigint from inbox.delivery d
         where d.handler_id = $1::int
           and d.due_at >= coalesce('epoch'::timestamptz + $2::bigint * interval '1 us', '-infinity')
         order by d.due_at limit 1),
        (extract(epoch from statement_timestamp()) * 1000000)::bigint,
-       pg_snapshot_xmin(pg_current_snapshot()), pg_current_xact_id()
+       pg_snapshot_xmin(pg_current_snapshot()), mine.id,
+       case when $3 then coalesce(
+         (select min(coalesce(
+                   mine.id - (mine.id % 4294967296 - x.transactionid::text::bigint + 4294967296) % 4294967296, 0))
+          from held d
+          left join held x
+            on x.virtualtransaction = d.virtualtransaction and x.locktype = 'transactionid' and x.mode = 'ExclusiveLock'
+               and x.granted
+          where d.relation = 'inbox.delivery'::regclass and d.mode = 'RowExclusiveLock' and d.granted
+            and d.database = (select oid from pg_database where datname = current_database())), mine.id) end
+from mine

@@ -281,7 +281,8 @@ bool Claimer::renew(InHand& hand, const std::vector<std::shared_ptr<settler::Run
 bool Claimer::read_low_water(InHand& hand, Duty& duty) {
   const auto asked = Clock::now();
   if (asked < duty.next_reading || !hand.is_open()) return true;
-  const auto answer = deliveries_->read_due(hand.handler_id(), duty.low_water.reading_from(asked));
+  const auto answer =
+      deliveries_->read_due(hand.handler_id(), duty.low_water.reading_from(asked), duty.low_water.asks_writers(asked));
   if (!worked(answer)) return false;
   duty.low_water.observe(std::get<0>(answer), asked, Clock::now());
   const bool begins = !duty.low_water.not_before();

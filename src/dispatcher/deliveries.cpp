@@ -21,8 +21,9 @@ class DatabaseDeliveries final : public Deliveries {
     return ask([&] { return inbox::claim(connection_, ours); });
   }
 
-  Answer<inbox::DueReading> read_due(std::int32_t handler_id, std::optional<event::Microseconds> from) override {
-    return ask([&] { return inbox::read_due(connection_, handler_id, from); });
+  Answer<inbox::DueReading> read_due(std::int32_t handler_id, std::optional<event::Microseconds> from,
+                                     bool asks_writers) override {
+    return ask([&] { return inbox::read_due(connection_, handler_id, from, asks_writers); });
   }
 
   Answer<std::int64_t> renew(const std::vector<inbox::LeaseKey>& keys, std::chrono::milliseconds lease) override {

@@ -23,7 +23,8 @@ class Deliveries {
 
   virtual ~Deliveries() = default;
   virtual Answer<inbox::Claimed> claim(const inbox::ClaimRequest& request) = 0;
-  virtual Answer<inbox::DueReading> read_due(std::int32_t handler_id, std::optional<event::Microseconds> from) = 0;
+  virtual Answer<inbox::DueReading> read_due(std::int32_t handler_id, std::optional<event::Microseconds> from,
+                                             bool asks_writers) = 0;
   virtual Answer<std::int64_t> renew(const std::vector<inbox::LeaseKey>& keys, std::chrono::milliseconds lease) = 0;
   virtual Answer<std::int64_t> give_back(const std::vector<inbox::LeaseKey>& keys) = 0;
   virtual Answer<std::int64_t> give_back_claims(std::int32_t handler_id, const std::vector<std::int64_t>& fences,

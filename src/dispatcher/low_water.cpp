@@ -30,11 +30,12 @@ void LowWater::observe(const inbox::DueReading& reading, Clock::time_point asked
   const event::Microseconds earliest = reading.earliest.value_or(snapshot_at);
   if (mark_) mark_ = std::min(*mark_, earliest);  // only a full reading can see anything before the mark
   if (!noted_) {
-    noted_ = Noted{snapshot_at, reading.xmax};
-  } else if (reading.xmin >= noted_->xmax) {
+    noted_ = Noted{snapshot_at, reading.xmax, asked};
+  } else if (std::max(reading.xmin, ended_) >= noted_->xmax) {
     mark_ = std::min(noted_->now, earliest);
-    noted_ = Noted{snapshot_at, reading.xmax};
+    noted_ = Noted{snapshot_at, reading.xmax, asked};
   }
+  ended_ = reading.writers.value_or(0);
 }
 
 }  // namespace inboxd::dispatcher

@@ -13,6 +13,11 @@ namespace inboxd::dispatcher {
 /// A reading may miss rows of transactions that were open then. Those have all ended once a later snapshot's xmin has
 /// reached the earlier one's xmax, which is above all that were open then; what that later reading does not see was
 /// made after the earlier one, and so is due after it.
+///
+/// A transaction of somebody else's that stays open for hours holds that xmin back, and with it what vacuum may clean
+/// up, just when the mark is needed most. Then the reading also tells which transactions that make deliveries are left
+/// behind it; the next one sees what those have made that have ended by then. A transaction that begins to make
+/// deliveries later makes them due later.
 class LowWater {
  public:
   using Clock = std::chrono::steady_clock;
@@ -22,6 +27,8 @@ class LowWater {
   /// one part in so many of the time, but is never put off for longer than that.
   static constexpr int full_part = 500;
   static constexpr std::chrono::minutes full_at_least_every{10};
+  /// For so long the mark may stand still before a reading asks for those that make deliveries.
+  static constexpr std::chrono::seconds standstill{2};
   /// The database's clock was set back where it moved so much less than ours: nothing is known any more.
   static constexpr std::chrono::milliseconds step_back{100};
 
@@ -31,6 +38,8 @@ class LowWater {
 
   /// Where the next reading is to begin; nullopt: everywhere.
   std::optional<event::Microseconds> reading_from(Clock::time_point now) const;
+  /// Whether the next reading is to tell of transactions that make deliveries.
+  bool asks_writers(Clock::time_point now) const { return noted_ && now - noted_->asked >= standstill; }
   /// A reading that was asked for at `asked` and had come at `came`: its snapshot is from in between.
   void observe(const inbox::DueReading& reading, Clock::time_point asked, Clock::time_point came);
 
@@ -41,6 +50,7 @@ class LowWater {
   struct Noted {
     event::Microseconds now = 0;
     std::uint64_t xmax = 0;
+    Clock::time_point asked;
   };
   struct Clocks {
     event::Microseconds theirs = 0;
@@ -49,6 +59,7 @@ class LowWater {
   bool was_set_back(const inbox::DueReading& reading, Clock::time_point asked) const;
 
   std::optional<Noted> noted_;
+  std::uint64_t ended_ = 0;  ///< below it nobody is left that makes deliveries, as was found behind the last reading
   std::optional<event::Microseconds> mark_;
   std::optional<Clock::time_point> next_full_;
   std::optional<Clocks> last_;

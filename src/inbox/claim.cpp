@@ -273,14 +273,16 @@ Claimed claim(Connection& connection, const ClaimRequest& request) {
   return out;
 }
 
-DueReading read_due(Connection& connection, std::int32_t handler_id, std::optional<event::Microseconds> not_before) {
-  const auto row = connection.access().run(statements::read_due, pqxx::params{handler_id, not_before},
+DueReading read_due(Connection& connection, std::int32_t handler_id, std::optional<event::Microseconds> not_before,
+                    bool asks_writers) {
+  const auto row = connection.access().run(statements::read_due, pqxx::params{handler_id, not_before, asks_writers},
                                            Connection::Access::Effect::reads)[0];
   DueReading out;
   if (!row[0].is_null()) out.earliest = row[0].as<event::Microseconds>();
   out.now = row[1].as<event::Microseconds>();
   out.xmin = row[2].as<std::uint64_t>();
   out.xmax = row[3].as<std::uint64_t>();
+  if (!row[4].is_null()) out.writers = row[4].as<std::uint64_t>();
   return out;
 }
 

@@ -87,8 +87,12 @@ struct DueReading {
   event::Microseconds now = 0;
   std::uint64_t xmin = 0;
   std::uint64_t xmax = 0;                       ///< above every transaction that was open at the reading
+  /// Where it was asked for: no transaction below it that makes deliveries was open any more just *behind* the reading,
+  /// which may not have seen what it made.
+  std::optional<std::uint64_t> writers = std::nullopt;
 };
-DueReading read_due(Connection& connection, std::int32_t handler_id, std::optional<event::Microseconds> not_before);
+DueReading read_due(Connection& connection, std::int32_t handler_id, std::optional<event::Microseconds> not_before,
+                    bool asks_writers);
 
 /// Extends leases by name to now + lease, skipping rows that are locked; returns how many were.
 std::int64_t renew(Connection& connection, const base::Uuid& owner, const std::vector<LeaseKey>& keys,

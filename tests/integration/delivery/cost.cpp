@@ -24,7 +24,7 @@ TEST_CASE("an old snapshot that keeps vacuum away makes neither claims nor settl
   };
   std::optional<event::Microseconds> low_water;  // nobody else writes here: it may move at once
   const auto work_off = [&](inbox::Connection& connection, int retried) {
-    const auto reading = inbox::read_due(connection, handler, low_water);
+    const auto reading = inbox::read_due(connection, handler, low_water, false);
     low_water = reading.earliest.value_or(reading.now);
     inbox::ClaimRequest request;
     request.handler_id = handler;

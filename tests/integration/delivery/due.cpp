@@ -56,6 +56,39 @@ TEST_CASE("what has been due longest is taken first, whatever came first") {
   CHECK(next_of(inbox, handler) == 0);
 }
 
+TEST_CASE("a reading tells of open transactions that make deliveries, and not of those that keep others from ending") {
+  Inbox inbox;
+  const auto handler = owe_events(inbox, 1);
+  const auto read = [&] { return inbox::read_due(inbox.connection(), handler, std::nullopt, true); };
+  const auto begun = [&](Session& session, const std::string& sql) {
+    session.run("begin");
+    session.run(sql);
+    return static_cast<std::uint64_t>(session.number("select pg_current_xact_id()::text::bigint"));
+  };
+  Session stranger{inbox.database().url(), inbox.database().schema()};
+  const auto strange = begun(stranger, "create table inbox.of_a_stranger (n int)");
+  auto reading = read();
+  CHECK(reading.xmin <= strange);
+  CHECK(reading.writers.value() > strange);
+  Session reader{inbox.database().url(), inbox.database().schema()};
+  begun(reader, "select * from inbox.delivery for update");  // makes none
+  CHECK(read().writers.value() > strange);
+
+  Session writer{inbox.database().url(), inbox.database().schema()};
+  const auto ours = begun(writer,
+                          "insert into inbox.delivery (handler_id, shard_id, pending, events, due_at, "
+                          "received_from, received_to) select handler_id, shard_id, '{[7,8)}', 1, "
+                          "clock_timestamp(), received_from, received_to from inbox.delivery");
+  CHECK(read().writers.value() == ours);
+  writer.run("savepoint s; update inbox.delivery set events = 1 where pending = '{[7,8)}'");
+  CHECK(read().writers.value() == ours);
+  writer.run("commit");
+  reading = read();
+  CHECK(reading.writers.value() > ours);
+  CHECK(reading.xmin <= strange);
+  CHECK_FALSE(inbox::read_due(inbox.connection(), handler, std::nullopt, false).writers);
+}
+
 TEST_CASE("an old event is not kept waiting by a thousand newer ones, though their rows were there before") {
   Inbox inbox;
   constexpr int newer = 1'000;

@@ -127,7 +127,7 @@ class MemoryDeliveries final : public Deliveries {
     if (!out.runs.empty()) database_.claims.push_back(request);
     return out;
   }
-  Answer<inbox::DueReading> read_due(std::int32_t, std::optional<event::Microseconds>) override {
+  Answer<inbox::DueReading> read_due(std::int32_t, std::optional<event::Microseconds>, bool) override {
     const std::lock_guard lock{database_.mutex};
     if (database_.is_away()) return gone();
     return inbox::DueReading{std::nullopt, 1, database_.oldest_transaction, 1};

@@ -15,7 +15,7 @@ constexpr event::Microseconds margin = 500'000;
 
 inbox::DueReading reading(std::optional<event::Microseconds> earliest, event::Microseconds now, std::uint64_t xmin,
                           std::uint64_t xmax) {
-  return {earliest, now, xmin, xmax};
+  return {earliest, now, xmin, xmax, std::nullopt};
 }
 
 }  // namespace
@@ -57,6 +57,40 @@ TEST_CASE("a transaction that stays open holds the mark where it is") {
   }
   low.observe(reading(std::nullopt, 150 * second, 20, 100), t + seconds{50}, t + seconds{50});
   CHECK(low.not_before() == 100 * second - margin);
+}
+
+TEST_CASE("a stranger's transaction that stays open holds the mark for seconds, one that makes deliveries to its end") {
+  LowWater low;
+  const Clock::time_point t{};
+  const auto observe = [&](int at, std::optional<event::Microseconds> earliest, std::uint64_t writers) {
+    auto read = reading(earliest, (100 + at) * second, 15, 20 + static_cast<std::uint64_t>(at));
+    if (low.asks_writers(t + seconds{at})) read.writers = writers;
+    low.observe(read, t + seconds{at}, t + seconds{at});
+  };
+  observe(0, std::nullopt, 0);
+  CHECK_FALSE(low.asks_writers(t + LowWater::standstill - milliseconds{1}));
+  REQUIRE(low.asks_writers(t + LowWater::standstill));
+  observe(2, std::nullopt, 19);  // open since before the first reading, and makes deliveries
+  observe(3, std::nullopt, 20);  // it has ended by now, unseen by this reading
+  CHECK_FALSE(low.not_before());
+  observe(4, 70 * second, 24);  // sees what it made
+  CHECK(low.not_before() == 70 * second);
+  observe(5, std::nullopt, 25);
+  CHECK_FALSE(low.asks_writers(t + seconds{5}));
+  observe(6, std::nullopt, 26);
+  observe(7, std::nullopt, 27);
+  CHECK(low.not_before() == 104 * second - margin);
+}
+
+TEST_CASE("what was told behind one reading is no news behind the next") {
+  LowWater low;
+  const Clock::time_point t{};
+  low.observe(reading(std::nullopt, 100 * second, 15, 20), t, t);
+  auto told = reading(std::nullopt, 102 * second, 15, 22);
+  told.writers = 19;
+  low.observe(told, t + seconds{2}, t + seconds{2});
+  low.observe(reading(std::nullopt, 103 * second, 15, 23), t + seconds{3}, t + seconds{3});
+  CHECK_FALSE(low.not_before());
 }
 
 TEST_CASE("a reading that took long is dated from before it was asked for") {
