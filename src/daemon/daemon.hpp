@@ -36,6 +36,8 @@ class Daemon final {
   void stop(std::chrono::milliseconds drain);
   /// A reload: other handlers, other policies.
   void replace_handlers(std::vector<dispatcher::HandlerSetup> handlers);
+  /// Those of a reload that is refused. Any thread.
+  void discard(std::vector<dispatcher::HandlerSetup> handlers) { dispatcher_.discard(std::move(handlers)); }
   void set_retention(const config::Retention& retention) { maintenance_.set_retention(retention); }
   /// Takes nothing new for any handler in this instance until told otherwise; false: it was so already. Any thread.
   bool pause_all(bool paused, const std::string& actor);

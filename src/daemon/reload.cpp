@@ -68,6 +68,7 @@ std::optional<Reload::Read> Reload::read(const config::Settings& before) {
   auto prepared = prepare_handlers(connection_, next, instance_, watchdog_, log_, daemon_.registered());
   if (prepared.refusal) {
     refuse(prepared.refusal->message);
+    daemon_.discard(std::move(prepared.handlers));
     return std::nullopt;
   }
   return Read{loaded, std::move(prepared.handlers)};

@@ -92,6 +92,10 @@ void Dispatcher::replace_handlers(std::vector<HandlerSetup> handlers) {
   }
 }
 
+void Dispatcher::discard(std::vector<HandlerSetup> handlers) {
+  for (HandlerSetup& handler : handlers) retirement_.take(handler.settings.name, std::move(handler.instance));
+}
+
 void Dispatcher::set_paused(std::int32_t handler_id, bool paused) {
   const auto hand = find(handler_id);
   if (!hand) return;
@@ -134,8 +138,8 @@ void Dispatcher::join(Clock::time_point deadline) {
   if (overseer_.joinable()) overseer_.join();
   give_up_crews();
   end_claimer(deadline);
-  if (!retirement_.finish(std::max(deadline, Clock::now() + limits_.last_call))) {
-    log_.warn("dispatcher: a plugin does not end its instance, its thread is left");
+  for (const std::string& handler : retirement_.finish(std::max(deadline, Clock::now() + limits_.last_call))) {
+    log_.warn("dispatcher: a plugin does not end its instance, its thread is left", {{"handler", handler}});
   }
 }
 
@@ -175,8 +179,8 @@ void Dispatcher::oversee() {
   while (!overseer_stops_) {
     progress();
     review_crews();
-    if (const auto handler = retirement_.overdue(Clock::now() - limits_.destroy)) {
-      log_.warn("dispatcher: a plugin takes long to end an instance; nobody waits for it", {{"handler", *handler}});
+    for (const std::string& handler : retirement_.overdue(Clock::now() - limits_.destroy)) {
+      log_.warn("dispatcher: a plugin takes long to end an instance; nobody waits for it", {{"handler", handler}});
     }
     overseer_bell_.wait_until(Clock::now() + until_review());
   }

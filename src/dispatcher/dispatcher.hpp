@@ -67,6 +67,8 @@ class Dispatcher final : public consumer::HandOff {
   /// The handlers from now on. Those that go on keep what they have in hand; running calls end with the old instance;
   /// what the others have queued is given back. Waits for no plugin. Before or after `start`; one thread at a time.
   void replace_handlers(std::vector<HandlerSetup> handlers);
+  /// Ends instances of a configuration that is not to be, without waiting for them. Any thread.
+  void discard(std::vector<HandlerSetup> handlers);
   /// Takes nothing more for the handler and gives back what is queued, or goes on.
   void set_paused(std::int32_t handler_id, bool paused);
 
@@ -87,7 +89,7 @@ class Dispatcher final : public consumer::HandOff {
   Stats stats(std::int32_t handler_id) const;
   /// Nothing in hand, nothing expected, no backlog known; says nothing of other instances.
   bool idle() const;
-  /// Whether threads are left in calls that were given up: what they use must not be destroyed.
+  /// Whether threads are left in calls, or ends of instances, that were given up: what they use must not be destroyed.
   bool has_left_calls() const { return worker_ends_->left > 0; }
   /// The overseer and the claimer.
   std::vector<base::Loop> loops() const;

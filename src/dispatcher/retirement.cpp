@@ -3,83 +3,81 @@
 #include <pthread.h>
 
 #include <condition_variable>
-#include <deque>
-#include <mutex>
+#include <system_error>
 #include <utility>
 
 namespace inboxd::dispatcher {
 
-struct Retirement::Queue {
-  struct Entry {
-    std::string handler;
-    std::shared_ptr<plugin::Instance> instance;
-  };
-  std::mutex mutex;  // guards the following
+struct Retirement::Ending {
+  std::shared_ptr<plugin::Instance> instance;  ///< the thread's
+  std::mutex mutex;                            // guards the following
   std::condition_variable changed;
-  std::deque<Entry> waiting;
-  std::string ending;  ///< the handler whose instance ends now
-  Clock::time_point since = Clock::time_point::max();
-  bool stops = false;
   bool has_ended = false;
   bool is_left = false;
 };
 
-Retirement::Retirement(std::shared_ptr<Ends> ends) : ends_{std::move(ends)}, queue_{std::make_shared<Queue>()} {
-  thread_ = std::thread{[queue = queue_, ends_of_all = ends_] {
-    work(*queue);
-    const std::lock_guard lock{queue->mutex};
-    queue->has_ended = true;
-    if (queue->is_left) --ends_of_all->left;
-    queue->changed.notify_all();
-  }};
-  pthread_setname_np(thread_.native_handle(), "retirement");
-}
-
 Retirement::~Retirement() { finish(Clock::now()); }
 
 void Retirement::take(std::string handler, std::shared_ptr<plugin::Instance> instance) {
-  const std::lock_guard lock{queue_->mutex};
-  queue_->waiting.push_back({std::move(handler), std::move(instance)});
-  queue_->changed.notify_all();
+  // Before the lock: where there is no thread for it, it ends behind the lock.
+  const auto ending = std::make_shared<Ending>();
+  ending->instance = std::move(instance);
+  const std::lock_guard lock{mutex_};
+  dismiss_ended();
+  Entry& entry = entries_.emplace_back(Entry{std::move(handler), Clock::now(), ending, {}});
+  try {
+    entry.thread = std::thread{[ending, ends = ends_] {
+      ending->instance.reset();  // plugin code
+      const std::lock_guard of_ending{ending->mutex};
+      ending->has_ended = true;
+      if (ending->is_left) --ends->left;
+      ending->changed.notify_all();
+    }};
+    pthread_setname_np(entry.thread.native_handle(), "retirement");
+  } catch (const std::system_error&) {
+    entries_.pop_back();
+  }
 }
 
-std::optional<std::string> Retirement::overdue(Clock::time_point since) {
-  const std::lock_guard lock{queue_->mutex};
-  if (queue_->since > since) return std::nullopt;
-  queue_->since = Clock::time_point::max();
-  return queue_->ending;
+/// Under the lock.
+void Retirement::dismiss_ended() {
+  entries_.remove_if([](Entry& entry) {
+    {
+      const std::lock_guard lock{entry.ending->mutex};
+      if (!entry.ending->has_ended) return false;
+    }
+    entry.thread.join();
+    return true;
+  });
 }
 
-bool Retirement::finish(Clock::time_point deadline) {
-  if (!thread_.joinable()) return true;
-  std::unique_lock lock{queue_->mutex};
-  queue_->stops = true;
-  queue_->changed.notify_all();
-  if (!queue_->changed.wait_until(lock, deadline, [this] { return queue_->has_ended; })) {
-    queue_->is_left = true;
+std::vector<std::string> Retirement::overdue(Clock::time_point since) {
+  const std::lock_guard lock{mutex_};
+  dismiss_ended();
+  std::vector<std::string> out;
+  for (Entry& entry : entries_) {
+    if (entry.since < since && !std::exchange(entry.is_named, true)) out.push_back(entry.handler);
+  }
+  return out;
+}
+
+std::vector<std::string> Retirement::finish(Clock::time_point deadline) {
+  const std::lock_guard lock{mutex_};
+  std::vector<std::string> out;
+  for (Entry& entry : entries_) {
+    std::unique_lock of_ending{entry.ending->mutex};
+    if (entry.ending->changed.wait_until(of_ending, deadline, [&] { return entry.ending->has_ended; })) {
+      of_ending.unlock();
+      entry.thread.join();
+      continue;
+    }
+    entry.ending->is_left = true;
     ++ends_->left;
-    thread_.detach();
-    return false;
+    entry.thread.detach();
+    out.push_back(entry.handler);
   }
-  lock.unlock();
-  thread_.join();
-  return true;
-}
-
-void Retirement::work(Queue& queue) {
-  std::unique_lock lock{queue.mutex};
-  while (true) {
-    queue.changed.wait(lock, [&] { return queue.stops || !queue.waiting.empty(); });
-    if (queue.waiting.empty()) return;
-    Queue::Entry next = std::move(queue.waiting.front());
-    queue.waiting.pop_front();
-    queue.ending = std::move(next.handler);
-    queue.since = Clock::now();
-    lock.unlock();
-    next.instance.reset();  // plugin code
-    lock.lock();
-    queue.since = Clock::time_point::max();
-  }
+  entries_.clear();
+  return out;
 }
 
 }  // namespace inboxd::dispatcher

@@ -32,7 +32,7 @@ struct WatchLimits {
 /// What workers tell the dispatcher as they end. Outlives it where a call never returns.
 struct Ends {
   Bell bell;
-  std::atomic<int> left{0};  ///< threads whose call was given up and that have not ended
+  std::atomic<int> left{0};  ///< threads whose call, or instance, does not end, and that were left to it
 };
 
 /// What the workers of one crew share. Outlives the crew where a call never returns.

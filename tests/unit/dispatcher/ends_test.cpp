@@ -68,6 +68,22 @@ TEST_CASE("a plugin that does not end its instance holds up no call's deadline, 
   CHECK(eventually([&] { return !house.dispatcher.has_left_calls(); }));
 }
 
+TEST_CASE("an instance that does not end holds up the end of no other, and what is discarded ends in its own time") {
+  const auto door = std::make_shared<Door>(), other = std::make_shared<Door>();
+  House house;
+  house.dispatcher.start();
+  house.dispatcher.discard(setup_slow_to_end(door));
+  REQUIRE(eventually([&] { return door->inside == 1; }));
+  house.dispatcher.discard(setup_slow_to_end(other));
+  CHECK(eventually([&] { return other->inside == 1; }));
+  other->unlock();
+  house.dispatcher.request_stop();
+  house.dispatcher.join(std::chrono::steady_clock::now());
+  CHECK(house.dispatcher.has_left_calls());
+  door->unlock();
+  CHECK(eventually([&] { return !house.dispatcher.has_left_calls(); }));
+}
+
 TEST_CASE("a stop gives plugins until its deadline to end their instances") {
   const auto door = std::make_shared<Door>();
   House house;
