@@ -17,7 +17,9 @@ select (select (extract(epoch from d.due_at) * 1000000)::bigint from inbox.deliv
        pg_snapshot_xmin(pg_current_snapshot()), mine.id,
        case when $3 then coalesce(
          (select min(coalesce(
-                   mine.id - (mine.id % 4294967296 - x.transactionid::text::bigint + 4294967296) % 4294967296, 0))
+                   -- Near ours, before or (begun since) behind it.
+                   mine.id - 2147483648
+                     + (x.transactionid::text::bigint - mine.id % 4294967296 + 6442450944) % 4294967296, 0))
           from held d
           left join held x
             on x.virtualtransaction = d.virtualtransaction and x.locktype = 'transactionid' and x.mode = 'ExclusiveLock'

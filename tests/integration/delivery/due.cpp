@@ -1,6 +1,9 @@
 // When deliveries are due, by the database's clock at that moment, and in which order they are taken.
+#include <algorithm>
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <limits>
 #include <thread>
 
 #include "integration/support/inbox.hpp"
@@ -87,6 +90,19 @@ TEST_CASE("a reading tells of open transactions that make deliveries, and not of
   CHECK(reading.writers.value() > ours);
   CHECK(reading.xmin <= strange);
   CHECK_FALSE(inbox::read_due(inbox.connection(), handler, std::nullopt, false).writers);
+
+  // One that begins while a reading is under way has an id behind the reading's own.
+  reader.run("rollback");
+  std::atomic<bool> stops{false};
+  std::thread beginning{[&] {
+    Session session{inbox.database().url(), inbox.database().schema()};
+    while (!stops) session.run("update inbox.delivery set events = events");
+  }};
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  for (int i = 0; i < 500; ++i) least = std::min(least, read().writers.value_or(0));
+  stops = true;
+  beginning.join();
+  CHECK((least == 0 || least > ours));  // 0: one has no id yet
 }
 
 TEST_CASE("an old event is not kept waiting by a thousand newer ones, though their rows were there before") {
