@@ -156,9 +156,9 @@ void Ingester::answer(const LookUp& letter) {
       shard.reading = true;
       shard.has_lag = true;
       context_.board.advanced(partition, ready->position.next_offset, 0);
-      group_offset_.compare(context_.clients.member, partition, ready->position, context_.log);
+      const bool is_behind = group_offset_.is_ahead(context_.clients.member, partition, ready->position, context_.log);
       context_.poller.send(Found{letter.assignment, ready->position.next_offset, ready->position.leader_epoch,
-                                 shard.standing_reason.has_value()});
+                                 shard.standing_reason.has_value(), is_behind});
     } else if (const auto* standing = std::get_if<Standing>(&looked_up)) {
       context_.log.debug(
           "consumer: partition stands still",

@@ -46,6 +46,8 @@ struct Found {
   std::int32_t leader_epoch = -1;
   /// It stood still with a reason, and nothing was read since: Readable says when.
   bool is_unproven = false;
+  /// The group has committed more than the database has: its offset is to go back.
+  bool is_behind_group = false;
 };
 /// Something was read of a partition that was found unproven: its reason is gone.
 struct Readable {

@@ -172,6 +172,9 @@ void Poller::read_letters() {
       found.push_back(*answer);
     } else if (std::holds_alternative<Readable>(letter)) {
       partition->halted = false;
+      for (Found& earlier : found) {
+        if (earlier.assignment.partition == assignment.partition) earlier.is_unproven = false;
+      }
     } else if (std::holds_alternative<OutOfStep>(letter)) {
       ask(*partition);
     } else {
@@ -308,6 +311,7 @@ void Poller::seek_and_resume(const std::vector<Found>& found) {
   // The group's offset follows the position, also where no record comes for long: a commit may have been refused, and
   // an operator or a restored database may have put the position elsewhere.
   const kafka::PartitionList offsets = kafka::make_list(found.size());
+  const kafka::PartitionList lower = kafka::make_list(found.size());
   bool has_ended = false;
   for (std::size_t i = 0; i < found.size(); ++i) {
     Partition& partition = partitions_.at(found[i].assignment.partition);
@@ -333,15 +337,16 @@ void Poller::seek_and_resume(const std::vector<Found>& found) {
     partition.refusals = 0;
     kafka::add(resume, found[i].assignment.partition, RD_KAFKA_OFFSET_INVALID);
     kafka::add(offsets, found[i].assignment.partition, found[i].offset, found[i].leader_epoch);
+    if (found[i].is_behind_group) {
+      kafka::add(lower, found[i].assignment.partition, found[i].offset, found[i].leader_epoch);
+    }
     log_.debug("consumer: reading", {{"topic", found[i].assignment.partition.topic},
                                      {"partition", found[i].assignment.partition.partition},
                                      {"offset", found[i].offset}});
   }
-  if (offsets->cnt > 0) {
-    rd_kafka_offsets_store(client_, offsets.get());  // before an ingester stores later ones
-    // By name: of what is stored the library commits only what lies before the last commit.
-    rd_kafka_commit(client_, offsets.get(), 1);
-  }
+  if (offsets->cnt > 0) rd_kafka_offsets_store(client_, offsets.get());  // before an ingester stores later ones
+  // By name: of what is stored the library commits by itself only what lies beyond its last commit.
+  if (lower->cnt > 0) rd_kafka_commit(client_, lower.get(), 1);
   if (resume->cnt > 0) rd_kafka_resume_partitions(client_, resume.get());
   if (has_ended) join_again();
 }
