@@ -91,20 +91,15 @@ void ClaimSampler::finish() {
   thread_.join();
 }
 
-ClaimCost ClaimSampler::begin() const { return median_of({costs_.data(), part_size()}); }
-
-ClaimCost ClaimSampler::end() const { return median_of({costs_.data() + costs_.size() - part_size(), part_size()}); }
-
 void ClaimSampler::show(const std::string& load, Report& report) const {
-  report.note("one claim of " + std::to_string(costs_.size()) + ", medians: " + begin().text() +
-              " in the first three tenths, " + end().text() + " in the last three");
-  end_goal(report, load + ": what one claim reads", static_cast<double>(end().buffers),
-           static_cast<double>(begin().buffers));
-  end_goal(report, load + ": how long it takes", end().milliseconds, begin().milliseconds);
-}
-
-std::size_t ClaimSampler::part_size() const {
-  return std::max(std::size_t{1}, static_cast<std::size_t>(static_cast<double>(costs_.size()) * compared));
+  const std::span<const ClaimCost> all{costs_};
+  const auto part = std::max(std::size_t{1}, static_cast<std::size_t>(static_cast<double>(all.size()) * compared));
+  const ClaimCost begin = median_of(all.first(part)), end = median_of(all.last(part));
+  report.note("one claim of " + std::to_string(all.size()) + ", medians: " + begin.text() +
+              " in the first three tenths, " + end.text() + " in the last three");
+  end_goal(report, load + ": what one claim reads", static_cast<double>(end.buffers),
+           static_cast<double>(begin.buffers));
+  end_goal(report, load + ": how long it takes", end.milliseconds, begin.milliseconds);
 }
 
 }  // namespace inboxd::bench

@@ -57,10 +57,6 @@ class ClaimSampler final {
   void show(const std::string& load, Report& report) const;
 
  private:
-  ClaimCost begin() const;
-  ClaimCost end() const;
-  std::size_t part_size() const;
-
   Session session_;
   const std::chrono::seconds time_;
   std::vector<ClaimCost> costs_;  ///< the thread's until it has ended

@@ -55,7 +55,7 @@ TEST_CASE("what migrate --plan prints is all that psql has to be given, from not
   CHECK(stage.wait_done().is_perfect());
 }
 
-TEST_CASE("migrate says which migration it applies as it goes on, and the second time that there was nothing to do") {
+TEST_CASE("migrate says which migration it applies as it goes on, and applies none the second time") {
   const Stage stage{1};
   const auto first = command(stage.config, {"migrate"});
   CHECK(first.status == ExitStatus{0, 0});

@@ -43,6 +43,7 @@ TEST_CASE("a topic that may not be read and one that does not exist: others go o
     return stage.database.number("select count(*) from inbox.lag where topic = '" + denied +
                                  "' and halted_reason like 'not readable%authorization%'");
   };
+  const auto halted = [&] { return gauge(port, "inboxd_partition_halted{topic=\"" + denied + "\",partition=\"0\"}"); };
   std::unique_ptr<Daemon> daemon;
   {
     const Denied rule{stage.kafka, &Kafka::deny_reading, denied};
@@ -50,12 +51,9 @@ TEST_CASE("a topic that may not be read and one that does not exist: others go o
     stage.produce(100);
     CHECK(stage.wait_done().is_perfect());
     wait_until("the topic stands still with the reason", [&] { return reason() == 1; });
-    const auto halted = [&] {
-      return gauge(port, "inboxd_partition_halted{topic=\"" + denied + "\",partition=\"0\"}") == 1;
-    };
-    wait_until("metrics say so", halted);
+    wait_until("metrics say so", [&] { return halted() == 1; });
     holds_for("it is tried again, and the reason stays", milliseconds{12'000},
-              [&] { return reason() == 1 && halted(); });
+              [&] { return reason() == 1 && halted() == 1; });
     CHECK_THAT(command(stage.config, {"status"}).out, ContainsSubstring("not readable"));
     stage.produce(20);
     CHECK(stage.wait_done().is_perfect());
@@ -63,8 +61,7 @@ TEST_CASE("a topic that may not be read and one that does not exist: others go o
   stage.note({id});
   CHECK(stage.wait_done().is_perfect());
   wait_until("the reason is gone", [&] { return reason() == 0; });
-  wait_until("metrics say so, too",
-             [&] { return gauge(port, "inboxd_partition_halted{topic=\"" + denied + "\",partition=\"0\"}") == 0; });
+  wait_until("metrics say so, too", [&] { return halted() == 0; });
   wait_until("status names the topic that does not exist", [&] {
     return command(stage.config, {"status"}).out.find("the brokers know no topic " + absent) != std::string::npos;
   });

@@ -41,6 +41,15 @@ std::vector<dispatcher::HandlerSetup> setup_slow_to_end(const std::shared_ptr<Do
   return out;
 }
 
+/// A stop leaves the thread of an instance that waits there, until it is let through.
+void check_left_at_a_stop(House& house, Door& door) {
+  house.dispatcher.request_stop();
+  house.dispatcher.join(std::chrono::steady_clock::now());
+  CHECK(house.dispatcher.has_left_calls());
+  door.unlock();
+  CHECK(eventually([&] { return !house.dispatcher.has_left_calls(); }));
+}
+
 }  // namespace
 
 TEST_CASE("a plugin that does not end its instance holds up no call's deadline, no reload and no stop") {
@@ -61,11 +70,7 @@ TEST_CASE("a plugin that does not end its instance holds up no call's deadline, 
   house.dispatcher.replace_handlers(House::setup(say_done));
   CHECK_FALSE(house.dispatcher.has_left_calls());
 
-  house.dispatcher.request_stop();
-  house.dispatcher.join(std::chrono::steady_clock::now());
-  CHECK(house.dispatcher.has_left_calls());
-  door->unlock();
-  CHECK(eventually([&] { return !house.dispatcher.has_left_calls(); }));
+  check_left_at_a_stop(house, *door);
 }
 
 TEST_CASE("an instance that does not end holds up the end of no other, and what is discarded ends in its own time") {
@@ -77,11 +82,7 @@ TEST_CASE("an instance that does not end holds up the end of no other, and what 
   house.dispatcher.discard(setup_slow_to_end(other));
   CHECK(eventually([&] { return other->inside == 1; }));
   other->unlock();
-  house.dispatcher.request_stop();
-  house.dispatcher.join(std::chrono::steady_clock::now());
-  CHECK(house.dispatcher.has_left_calls());
-  door->unlock();
-  CHECK(eventually([&] { return !house.dispatcher.has_left_calls(); }));
+  check_left_at_a_stop(house, *door);
 }
 
 TEST_CASE("a stop gives plugins until its deadline to end their instances") {
