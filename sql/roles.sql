@@ -28,14 +28,18 @@ select format('grant insert on %I.%I to %I', :'schema', name, :'ingest')
 from unnest(array['ledger', 'event', 'delivery', 'quarantine', 'topic_start', 'audit',
                   'former_subscription']) name
 where to_regclass(format('%I.%I', :'schema', name)) is not null \gexec
+-- An id that comes again may be owed to a handler that has a dead letter of it from a former life, which goes then.
+select format('grant delete on %I.dead_letter to %I', :'schema', :'ingest')
+where to_regclass(format('%I.dead_letter', :'schema')) is not null \gexec
 -- To lock a row of the ledger takes the right to update a column of it; none is ever updated.
-select format('grant update (received_on) on %I.ledger to %I', :'schema', :'ingest')
+select format('grant update (received_at) on %I.ledger to %I', :'schema', :'ingest')
 where to_regclass(format('%I.ledger', :'schema')) is not null \gexec
 
 -- Workers claim, settle and keep house.
 select format('grant insert, update, delete on %I.%I to %I', :'schema', name, :'worker')
 from unnest(array['delivery', 'outcome', 'failure', 'dead_letter', 'quarantine', 'backfill', 'instance', 'ledger',
-                  'position', 'audit', 'event', 'handler', 'also_seen', 'former_subscription']) name
+                  'position', 'audit', 'event', 'handler', 'also_seen', 'former_subscription',
+                  'carried_over']) name
 where to_regclass(format('%I.%I', :'schema', name)) is not null \gexec
 select format('grant update on %I.ledger_trim to %I', :'schema', :'worker')
 where to_regclass(format('%I.ledger_trim', :'schema')) is not null \gexec

@@ -66,17 +66,17 @@ create table inbox.position (
   primary key (shard_id, epoch, first_offset)
 );
 
--- Which event ids were seen: for deduplication alone, narrow.
+-- Which event ids were seen: for deduplication alone, narrow. received_at: as its event was stored with.
 create table inbox.ledger (
   event_id    uuid primary key,
   shard_id    int not null,
   "offset"    bigint not null,
   digest      bigint not null,
-  received_on date not null default current_date
+  received_at timestamptz not null
 );
 
--- How far the ledger is trimmed: what was received before that day was looked for, up to next_block where a walk is
--- under way, which last moved at moved_at. The ledger is walked once a day instead of having an index by day: one more
+-- How far the ledger is trimmed: what was received before that day (UTC) was looked for, up to next_block where a walk
+-- is under way, which last moved at moved_at. The ledger is walked once a day instead of having an index by day: one more
 -- entry for each event costs ingest a twentieth, and a BRIN index finds less and less where rows fill the places of
 -- old ones.
 create table inbox.ledger_trim (
@@ -131,6 +131,14 @@ create table inbox.former_subscription (
   topics     text[] not null,
   types      text[] not null,
   primary key (handler_id, until)
+);
+
+-- What a replayed dead letter of a handler's former life (one that was retired and is there again) has owed it in its
+-- life of now: the id may come on another topic yet, and is not owed again by that.
+create table inbox.carried_over (
+  event_id   uuid not null,
+  handler_id int not null references inbox.handler on delete cascade,
+  primary key (event_id, handler_id)
 );
 
 create table inbox.routing (
@@ -243,10 +251,12 @@ create table inbox.quarantine (
 create index quarantine_place on inbox.quarantine (shard_id, "offset");
 
 -- The same id on another topic: handlers that subscribe only to the second topic are owed the event once, those that
--- are added later (a later routing version) by their back-fill. shard_id and offset: where the event is.
+-- are added later (a later routing version) by their back-fill. shard_id and offset: where the event is; event_type: of
+-- the record there, which may be another than the event was stored with.
 create table inbox.also_seen (
   event_id        uuid not null,
   topic           text not null,
+  event_type      text not null,
   shard_id        int not null,
   "offset"        bigint not null,
   routing_version bigint not null,

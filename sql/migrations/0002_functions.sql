@@ -122,7 +122,7 @@ $$;
 -- time. p_repeats: an id occurs twice in this batch.
 -- The settings: plans are made while the tables are still small, and kept.
 create function inbox.note_ids(
-  p_repeats boolean, l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],
+  p_now timestamptz, p_repeats boolean, l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],
   out stored int, out lost_shard int[], out lost_offset bigint[], out odd boolean)
 language plpgsql set enable_seqscan = off set jit = off set plan_cache_mode = force_generic_plan as $$
 declare
@@ -140,8 +140,8 @@ begin
       return;
     end if;
     begin
-      insert into inbox.ledger (event_id, shard_id, "offset", digest)
-      select l_id[i], l_shard[i], l_offset[i], l_digest[i]
+      insert into inbox.ledger (event_id, shard_id, "offset", digest, received_at)
+      select l_id[i], l_shard[i], l_offset[i], l_digest[i], p_now
       from generate_series(1, cardinality(l_id)) i left join unnest(v_id) k(id) on k.id = l_id[i]
       where k.id is null;
       get diagnostics stored = row_count;
@@ -155,8 +155,8 @@ begin
       stored := 0;  -- somebody was faster
     end;
   end if;
-  insert into inbox.ledger (event_id, shard_id, "offset", digest)
-  select l.* from unnest(l_id, l_shard, l_offset, l_digest) l(id, shard, "offset", digest)
+  insert into inbox.ledger (event_id, shard_id, "offset", digest, received_at)
+  select l.*, p_now from unnest(l_id, l_shard, l_offset, l_digest) l(id, shard, "offset", digest)
   on conflict do nothing;
   get diagnostics stored = row_count;
   -- Ours are the rows that this transaction wrote (xmin) for this very place; the others were there before.
@@ -248,8 +248,8 @@ begin
   if not v_slow then
     -- A plain INSERT costs little more than half of one with ON CONFLICT; a duplicate ends the attempt.
     begin
-      insert into inbox.ledger (event_id, shard_id, "offset", digest)
-      select l_id[i], l_shard[i], l_offset[i], l_digest[i] from generate_series(1, cardinality(l_id)) i;
+      insert into inbox.ledger (event_id, shard_id, "offset", digest, received_at)
+      select l_id[i], l_shard[i], l_offset[i], l_digest[i], v_now from generate_series(1, cardinality(l_id)) i;
       get diagnostics stored = row_count;
     exception when unique_violation then
       v_slow := true;
@@ -257,7 +257,7 @@ begin
   end if;
   if v_slow then
     select n.stored, n.lost_shard, n.lost_offset, n.odd into stored, v_lost_shard, v_lost_offset, v_odd
-    from inbox.note_ids(p_repeats, l_id, l_shard, l_offset, l_digest) n;
+    from inbox.note_ids(v_now, p_repeats, l_id, l_shard, l_offset, l_digest) n;
     duplicates := cardinality(l_id) - stored;
     if v_odd then
       conflicts := inbox.absorb(p_routing_version, l_id, l_shard, l_offset, l_digest,
@@ -340,19 +340,12 @@ returns boolean language sql stable as $$
   order by s.until limit 1
 $$;
 
--- When the event of a ledger row was stored, if near the day that the row notes, as it is as a rule: its session's time
--- zone decided which day that is. Null: it was dropped since (and may have been restored).
-create function inbox.stored_near(p_shard int, p_offset bigint, p_id uuid, p_received_on date) returns timestamptz
-language sql stable as $$
-  select max(e.received_at) from inbox.event e
-  where e.shard_id = p_shard and e."offset" = p_offset and e.event_id = p_id
-    and e.received_at >= (p_received_on - 1)::timestamptz and e.received_at < (p_received_on + 2)::timestamptz
-$$;
-
 -- What duplicates bring beside their being dropped: a record with the same id and another digest goes to quarantine
 -- as a conflict, and handlers that subscribe to the topic it came from now, and to none of the others when it came from
--- those, are owed the event, once. Where its day was dropped, the ledger remembering longer, the record at hand is the
--- event, with the same key and payload: restored. Returns the number of conflicts.
+-- those, are owed the event, once: nor is it owed to who has it by a replay (carried_over), and a dead letter that the
+-- handler has of it still is one of a former life and answered by that, as in inbox.backfill_bite. Where its day was
+-- dropped, the ledger remembering longer, the record at hand is the event, with the same key and payload: restored.
+-- Returns the number of conflicts.
 create function inbox.absorb(
   p_routing_version bigint,
   l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],
@@ -408,39 +401,49 @@ begin
   -- Who restores the same event at this moment is a replay of its dead letter (op_dead_lock).
   perform pg_advisory_xact_lock_shared(1768841850, 'inbox.dead_letter'::regclass::oid::int);
   -- Reads the events, and so holds back whoever drops a day (inbox.drop_partition) until the deliveries can be seen.
-  with elsewhere as (
+  with arrived as (
     select distinct on (l.id, here.topic) l.id, here.topic, first.topic as first_topic, g.shard_id, g."offset", e.type,
-           l.shard as here_shard, l."offset" as here_offset, g.received_on,
-           g.xmin = pg_current_xact_id()::xid as is_of_this_batch,
-           case when g.xmin = pg_current_xact_id()::xid then p_routing_version
-                when exists (select from inbox.former_subscription)
-                then (extract(epoch from coalesce(inbox.stored_near(g.shard_id, g."offset", g.event_id, g.received_on),
-                                                  g.received_on)) * 1000000)::bigint end as first_version
+           l.shard as here_shard, l."offset" as here_offset, g.received_at as first_at,
+           g.xmin = pg_current_xact_id()::xid as is_of_this_batch
     from unnest(l_id, l_shard, l_offset, l_digest) l(id, shard, "offset", digest)
     join inbox.ledger g on g.event_id = l.id and g.digest = l.digest
     join inbox.shard here on here.shard_id = l.shard
     join inbox.shard first on first.shard_id = g.shard_id
     join unnest(e_shard, e_offset, e_type) e(shard, "offset", type) on e.shard = l.shard and e."offset" = l."offset"
     where here.topic <> first.topic),
+  -- As it came first. Where this batch brings both, its events are inserted behind this.
+  elsewhere as materialized (
+    select a.*, s.received_at, coalesce(b.type, s.event_type, a.type) as first_type,
+           case when a.is_of_this_batch then p_routing_version
+                else (extract(epoch from a.first_at) * 1000000)::bigint end as first_version
+    from arrived a
+    left join unnest(e_shard, e_offset, e_type) b(shard, "offset", type)
+      on a.is_of_this_batch and b.shard = a.shard_id and b."offset" = a."offset"
+    left join lateral (
+      select e.received_at, e.event_type from inbox.event e
+      where not a.is_of_this_batch and e.shard_id = a.shard_id and e."offset" = a."offset" and e.event_id = a.id
+        and e.received_at = a.first_at limit 1) s on true),
   noted as (
-    insert into inbox.also_seen (event_id, topic, shard_id, "offset", routing_version)
-    select id, topic, shard_id, "offset", p_routing_version from elsewhere
+    insert into inbox.also_seen (event_id, topic, event_type, shard_id, "offset", routing_version)
+    select id, topic, type, shard_id, "offset", p_routing_version from elsewhere
     on conflict do nothing returning event_id, topic),
   owed as materialized (
     select distinct on (h.handler_id, x.id) h.handler_id, x.*
     from noted n
     join elsewhere x on x.id = n.event_id and x.topic = n.topic
     join inbox.handler h on h.retired_at is null and inbox.matches(x.topic, h.topics) and inbox.matches(x.type, h.types)
-    where not inbox.was_subscribed(h, x.first_version, x.first_topic, x.type)
+    where not inbox.was_subscribed(h, x.first_version, x.first_topic, x.first_type)
+      and not exists (
+        select from inbox.carried_over c where c.event_id = x.id and c.handler_id = h.handler_id)
       -- A third topic of the same handler may have brought it already.
       and not exists (
         select from inbox.also_seen s
         where s.event_id = x.id and s.topic <> x.topic
-          and inbox.was_subscribed(h, s.routing_version, s.topic, x.type))),
-  -- Near the day that the ledger noted, as a rule; elsewhere where it was restored since. No time: it is gone.
+          and inbox.was_subscribed(h, s.routing_version, s.topic, s.event_type))),
+  -- On another day where it was restored since. No time: it is gone.
   stored as materialized (
-    select o.*, coalesce(
-             inbox.stored_near(o.shard_id, o."offset", o.id, o.received_on),
+    select o.id, o.shard_id, o."offset", o.here_shard, o.here_offset, coalesce(
+             o.received_at,
              (select max(e.received_at) from inbox.event e
               where e.shard_id = o.shard_id and e."offset" = o."offset" and e.event_id = o.id)) as received_at
     from (select distinct on (id) * from owed where not is_of_this_batch) o),
@@ -456,17 +459,16 @@ begin
          e(shard, "offset", source_id, type, source, subject, key, payload, headers, occurred, kafka)
       on e.shard = s.here_shard and e."offset" = s.here_offset
     cross join moment m
-    where s.received_at is null)
+    where s.received_at is null),
+  answered as (
+    delete from inbox.dead_letter x using owed o
+    where x.handler_id = o.handler_id and x.shard_id = o.shard_id and x."offset" = o."offset")
   insert into inbox.delivery (handler_id, shard_id, pending, events, due_at, received_from, received_to)
-  -- Where this batch brings both, its events are inserted behind this. The ledger row has the day on which the
-  -- transaction began, in its session's time zone (-12 to +14 hours): so the days around that one, and no more, or no
-  -- day would be dropped until it is done.
   select o.handler_id, o.shard_id, int8multirange(int8range(o."offset", o."offset" + 1)), 1, clock_timestamp(),
-         case when s.id is null then (o.received_on - 1)::timestamp at time zone 'UTC'
-              else coalesce(s.received_at, m.now) end,
-         case when s.id is null then (o.received_on + 2)::timestamp at time zone 'UTC' - interval '1 us'
-              else coalesce(s.received_at, m.now) end
-  from owed o left join stored s using (id) cross join moment m;
+         stored_at, stored_at
+  from owed o left join stored s using (id) cross join moment m
+  cross join lateral (
+    select case when s.id is null then o.first_at else coalesce(s.received_at, m.now) end as stored_at) t;
   return v_conflicts;
 end
 $$;
@@ -664,8 +666,9 @@ end
 $$;
 
 -- One bite of owed history: the next p_events events of one range become deliveries, due now, of no wider a span than
--- the views look for (10000). Of a shard whose topic is none of the handler's only what came on one of its topics, too,
--- before the handler was routed to: what comes since is owed by inbox.absorb. A dead letter of the handler's former
+-- the views look for (10000). What came on another topic, of a shard whose topic is none of the handler's or as a type
+-- that is none of its, is owed where it came on one of its topics, too, as one of its types, before the handler was
+-- routed to: what comes since is owed by inbox.absorb. A dead letter of the handler's former
 -- life (one that was retired and is there again) is answered by its event being owed: it goes, or a replay would give
 -- the event a second time. Returns how many events became deliveries, and of how many a letter went; null when nothing
 -- is left (or others are at it).
@@ -694,11 +697,11 @@ begin
     select range_agg(int8range("offset", "offset" + 1)) as pending, min(received_at) as received_from,
            max(received_at) as received_to
     from bite
-    where inbox.matches(event_type, b.types)
-      and case when b.elsewhere then exists (
+    where case when b.elsewhere or not inbox.matches(event_type, b.types) then exists (
             select from inbox.also_seen s
             where s.event_id = bite.event_id and s.routing_version < b.routing_version
-              and inbox.matches(s.topic, b.topics) and (b.from_time is null or s.seen_at >= b.from_time))
+              and inbox.matches(s.topic, b.topics) and inbox.matches(s.event_type, b.types)
+              and (b.from_time is null or s.seen_at >= b.from_time))
           else b.from_time is null or received_at >= b.from_time end),
   born as (
     insert into inbox.delivery (handler_id, shard_id, pending, events, due_at, received_from, received_to)
@@ -730,11 +733,12 @@ $$;
 -- deletes: what came on another topic up to the lock is seen behind it, and who comes later finds the id gone.
 create function inbox.trim_ledger(p_keep interval, p_blocks bigint, out gone bigint, out has_more boolean,
                                   out is_bite boolean)
-language plpgsql set enable_seqscan = off set jit = off as $$
+language plpgsql set enable_seqscan = off set jit = off set timezone = 'UTC' as $$
 declare
   v_turn inbox.ledger_trim;
   v_now timestamptz := statement_timestamp();
   v_since date := (v_now - p_keep)::date;
+  v_before timestamptz;
   v_next bigint;
   v_rows tid[];
   v_ids uuid[];
@@ -759,14 +763,16 @@ begin
     v_turn.next_block := 0;
   end if;
   v_next := v_turn.next_block + p_blocks;
+  v_before := v_turn.day::timestamptz;
 
   select coalesce(array_agg(o.place), '{}'), coalesce(array_agg(o.event_id), '{}') into v_rows, v_ids
   from (
     select l.ctid as place, l.event_id from inbox.ledger l
     where l.ctid >= format('(%s,0)', v_turn.next_block)::tid and l.ctid < format('(%s,0)', v_next)::tid
-      and l.received_on < v_turn.day
+      and l.received_at < v_before
     for update skip locked) o;
   delete from inbox.also_seen s where s.event_id = any (v_ids);
+  delete from inbox.carried_over c where c.event_id = any (v_ids);
   delete from inbox.ledger l where l.ctid = any (v_rows);
   get diagnostics gone = row_count;
 

@@ -9,7 +9,9 @@ noted as (
                             'retired_at', o.retired_at)
   from old o),
 former as (
-  delete from inbox.former_subscription s using old o where s.handler_id = o.handler_id)
+  delete from inbox.former_subscription s using old o where s.handler_id = o.handler_id),
+carried_over as (
+  delete from inbox.carried_over c using old o where c.handler_id = o.handler_id)
 update inbox.handler h
 set name = $2::text, aliases = $3::text[], topics = $4::text[], types = $5::text[], started_from = $7::text,
     routing_version = r.version, changed_under = $8::bigint, paused_reason = null, retired_at = null,

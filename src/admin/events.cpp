@@ -57,8 +57,8 @@ EventFile open_file(Context& context, const inbox::EventPlace& place) {
   }
   inbox::HistoryRequest request{place.event_id, place.shard_id, place.offset, std::nullopt, std::nullopt};
   if (out.event) request.received_at = request.since = out.event->received_at;
-  // A restored event is younger than what happened to it before: the ledger's day decides.
-  if (request.since && place.received_day) request.since = std::min(*request.since, *place.received_day - day_us);
+  // A restored event is younger than what happened to it before: the ledger decides. A day for clocks that differ.
+  if (request.since && place.received_from) request.since = std::min(*request.since, *place.received_from - day_us);
   out.history = inbox::read_history(connection, request);
   return out;
 }

@@ -64,7 +64,7 @@ std::vector<inbox::EventPlace> places_of_dead(inbox::Connection& connection, con
     const auto& event = letter.event;
     const auto is_same = [&](const inbox::EventPlace& place) { return place.event_id == event.event_id; };
     if (std::none_of(out.begin(), out.end(), is_same)) {
-      out.push_back({event.event_id, event.shard_id, event.offset, std::nullopt});
+      out.push_back({event.event_id, event.shard_id, event.offset, std::nullopt, std::nullopt});
     }
   }
   return out;

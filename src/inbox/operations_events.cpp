@@ -157,7 +157,8 @@ std::vector<EventPlace> find_in_ledger(Connection& connection, const std::vector
     place.event_id = row.uuid();
     place.shard_id = row.int4();
     place.offset = row.int8();
-    place.received_day = row.int8() * day_us;
+    place.received_from = row.int8();
+    place.received_until = *place.received_from + 1;
     out.push_back(place);
   }
   return out;
@@ -187,7 +188,8 @@ std::vector<EventPlace> search_day(Connection& connection, const std::vector<bas
     place.event_id = row.uuid();
     place.shard_id = row.int4();
     place.offset = row.int8();
-    place.received_day = day;
+    place.received_from = day;
+    place.received_until = day + day_us;
     out.push_back(place);
   }
   return out;
@@ -202,9 +204,8 @@ std::optional<StoredEvent> read_event(Connection& connection, const EventPlace& 
     RowReader row{rows[0]};
     return read_stored_event(row, true);
   };
-  if (place.received_day) {
-    // The ledger's date is that of the session's time zone: a day to either side.
-    if (auto near = read(*place.received_day - day_us, *place.received_day + 2 * day_us)) return near;
+  if (place.received_from) {
+    if (auto found = read(place.received_from, place.received_until)) return found;
   }
   return read(std::nullopt, std::nullopt);
 }

@@ -38,8 +38,8 @@ struct EventPlace {
   base::Uuid event_id;
   std::int32_t shard_id = 0;
   std::int64_t offset = 0;
-  /// The beginning of the day it was received on, about (the ledger's date); null where nobody noted it.
-  std::optional<event::Microseconds> received_day;
+  /// When it was received, from and until (not any more then); null where nobody noted it.
+  std::optional<event::Microseconds> received_from, received_until;
 };
 
 /// What the ledger knows of these ids.

@@ -18,7 +18,7 @@ constexpr const char* tables = R"(
     shard_id int, first_offset bigint, next_offset bigint not null, primary key (shard_id, first_offset));
   create table bench_path.ledger (
     event_id uuid primary key, shard_id int not null, "offset" bigint not null, digest bigint not null,
-    received_on date not null default current_date);
+    received_at timestamptz not null default now());
   create table bench_path.event (
     shard_id int not null, "offset" bigint not null, event_id uuid not null, event_type text not null, key bytea,
     payload bytea, headers bytea, kafka_timestamp timestamptz, received_at timestamptz not null default now())

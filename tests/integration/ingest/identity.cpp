@@ -96,33 +96,6 @@ TEST_CASE("what another topic brings is found though the first transaction's clo
   CHECK(claimed.empty.empty());
 }
 
-TEST_CASE("what another topic brings is found wherever the day of its ledger row begins, and ahead of the clock") {
-  Inbox inbox;
-  const auto of_second = inbox.add_handler("of-second", {"audit"});
-  const auto orders = inbox.add_shard("orders");
-  const auto audit = inbox.add_shard("audit");
-  std::int64_t offset = 0;
-  // Tomorrow's row, so that the clock was set back; as sessions of Kiribati and of Baker Island would date it.
-  for (const char* const part : {"-14 hours", "0", "24 hours", "36 hours -1 us", "36 hours 1 minute"}) {
-    INFO(part);
-    const auto id = base::random_uuid();
-    Batch first{inbox};
-    first.at(orders, offset).event(id).store(inbox.connection());
-    inbox.database().run("update inbox.ledger set received_on = timezone('UTC', now())::date + 1 where event_id = $1",
-                         {id.text()});
-    inbox.database().run(
-        "update inbox.event set received_at = (timezone('UTC', now())::date + 1)::timestamp at time zone 'UTC' + "
-        "$2::interval where event_id = $1",
-        {id.text(), part});
-    Batch second{inbox};
-    second.at(audit, offset++).event(id).owe(of_second);
-    second.store(inbox.connection());
-    const auto claimed = claim_due(inbox.connection(), of_second, inbox.owner);
-    CHECK(events_in(claimed.runs) == 1);
-    CHECK(claimed.empty.empty());
-  }
-}
-
 TEST_CASE("a handler whose topics change is owed an id that comes on several of them once") {
   Inbox inbox;
   inbox.add_handler("moved", {"orders"});

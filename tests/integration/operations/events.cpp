@@ -43,8 +43,8 @@ void age(Inbox& inbox, int days) {
       "for values from ('2000-01-01') to ((current_date - 2)::timestamptz at time zone 'UTC')");
   inbox.database().run("update inbox.event set received_at = received_at - interval '" + back +
                        " days'; "
-                       "update inbox.ledger set received_on = received_on - " +
-                       back);
+                       "update inbox.ledger set received_at = received_at - interval '" +
+                       back + " days'");
 }
 
 }  // namespace

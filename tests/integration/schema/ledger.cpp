@@ -15,7 +15,7 @@ namespace {
 /// All that is in the ledger is three days old, and no walk through it has been.
 void make_ledger_old(Inbox& inbox) {
   inbox.database().run(
-      "update inbox.ledger set received_on = current_date - 3; "
+      "update inbox.ledger set received_at = current_date - 3; "
       "update inbox.ledger_trim set day = '-infinity', next_block = null");
 }
 
@@ -125,7 +125,8 @@ TEST_CASE("a bite of the ledger is read by place, however large it is") {
   Inbox inbox;
   fill_ledger(inbox);
   inbox.database().run(
-      "insert into inbox.also_seen select gen_random_uuid(), 'audit', 1, i, 1 from generate_series(1, 20000) i; "
+      "insert into inbox.also_seen select gen_random_uuid(), 'audit', 'Paid', 1, i, 1 from generate_series(1, 20000) "
+      "i; "
       "analyze inbox.ledger; "
       "analyze inbox.also_seen");
   const auto read = [&] {

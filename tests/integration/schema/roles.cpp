@@ -70,7 +70,7 @@ TEST_CASE("what one of the daemon's rights is missing of is told by name") {
       {"insert on inbox.audit", "insert on audit"},
       {"delete on inbox.ledger", "delete on ledger"},
       {"update on inbox.ledger_trim", "update on ledger_trim"},
-      {"update (received_on) on inbox.ledger", "update (received_on) on ledger"},
+      {"update (received_at) on inbox.ledger", "update (received_at) on ledger"},
       {"delete on inbox.former_subscription", "delete on former_subscription"},
       {"select on inbox.migration", "select on migration"},
       {"execute on function inbox.make_partitions(int)", "execute on make_partitions"}};

@@ -122,7 +122,7 @@ TEST_CASE("what another topic brought keeps the day of its event, and no other")
   if (!is_old) inbox.database().run("create table inbox.today as select * from inbox.event");
   make_old_day(inbox);
   if (is_old) {
-    inbox.database().run("update inbox.ledger set received_on = '2020-01-01'");
+    inbox.database().run("update inbox.ledger set received_at = '2020-01-01'");
   } else {
     inbox.database().run(
         "insert into inbox.event select * from inbox.today; delete from inbox.event_20200101; drop table inbox.today");
@@ -176,8 +176,8 @@ TEST_CASE("a day whose event comes on another topic is not dropped before its de
   Inbox& inbox = test.inbox;
   Session holder{inbox.database().url(), inbox.database().schema()};
   holder.run(
-      "begin; insert into inbox.also_seen (event_id, topic, shard_id, \"offset\", routing_version) "
-      "select event_id, 'audit', shard_id, \"offset\", 1 from inbox.ledger");
+      "begin; insert into inbox.also_seen (event_id, topic, event_type, shard_id, \"offset\", routing_version) "
+      "select event_id, 'audit', 'Paid', shard_id, \"offset\", 1 from inbox.ledger");
   const auto other = inbox.connect();
   std::thread storing{[&] { test.again.store(*other); }};
   wait_for_waiter(inbox);

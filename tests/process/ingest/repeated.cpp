@@ -25,7 +25,8 @@ TEST_CASE("a deadlock ends a batch's transaction: the whole batch runs again, no
     const std::string id = "5e000000-0000-4000-8000-00000000000" + std::to_string(tries);
     const auto position = std::to_string(stage.position());
     other.run("begin");
-    other.run("insert into inbox.ledger (event_id, shard_id, \"offset\", digest) values ('" + id + "', 1, 1000000, 0)");
+    other.run("insert into inbox.ledger (event_id, shard_id, \"offset\", digest, received_at) values ('" + id +
+              "', 1, 1000000, 0, now())");
     stage.kafka.produce({event_message(stage.topic, id)});
     stage.note({id});
     stage.database.wait_for("the batch waits for the id",
