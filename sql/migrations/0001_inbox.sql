@@ -76,9 +76,9 @@ create table inbox.ledger (
 );
 
 -- How far the ledger is trimmed: what was received before that day (UTC) was looked for, up to next_block where a walk
--- is under way, which last moved at moved_at. The ledger is walked once a day instead of having an index by day: one more
--- entry for each event costs ingest a twentieth, and a BRIN index finds less and less where rows fill the places of
--- old ones.
+-- is under way, which last moved at moved_at. The ledger is walked once a day instead of having an index by day: one
+-- more entry for each event costs ingest a twentieth, and a BRIN index finds less and less where rows fill the places
+-- of old ones.
 create table inbox.ledger_trim (
   only_row   boolean primary key default true check (only_row),
   day        date not null,
