@@ -11,10 +11,11 @@ constexpr const char* asker_looks_every_ms = "2000";
 
 }  // namespace
 
-Consumer::Consumer(const config::Settings& settings, const base::Uuid& owner, HandOff& hand_off,
-                   inbox::Watchdog& watchdog, base::Logger& log, trace::Tracer* tracer)
+Consumer::Consumer(const config::Settings& settings, const base::Uuid& owner, inbox::Registrations& registrations,
+                   HandOff& hand_off, inbox::Watchdog& watchdog, base::Logger& log, trace::Tracer* tracer)
     : settings_{settings},
       owner_{owner},
+      registrations_{registrations},
       hand_off_{hand_off},
       watchdog_{watchdog},
       log_{log},
@@ -62,8 +63,8 @@ std::optional<base::Problem> Consumer::start() {
   std::vector<Ingester*> ingesters;
   for (std::size_t i = 0; i < connections; ++i) {
     ingesters_.push_back(std::make_unique<Ingester>(
-        IngesterContext{settings_, owner_, clients, topics_, hand_off_, counts_, board_, poller_.mailbox(),
-                        poller_.revocations(), poller_.recreated(), watchdog_, log_, tracer_},
+        IngesterContext{settings_, owner_, clients, topics_, registrations_, hand_off_, counts_, board_,
+                        poller_.mailbox(), poller_.revocations(), poller_.recreated(), watchdog_, log_, tracer_},
         static_cast<int>(i)));
     ingesters.push_back(ingesters_.back().get());
     ingesters.back()->start();

@@ -22,8 +22,8 @@ namespace inboxd::consumer {
 /// stopping twice is fine. Everything passed in outlives it.
 class Consumer final {
  public:
-  Consumer(const config::Settings& settings, const base::Uuid& owner, HandOff& hand_off, inbox::Watchdog& watchdog,
-           base::Logger& log, trace::Tracer* tracer = nullptr);
+  Consumer(const config::Settings& settings, const base::Uuid& owner, inbox::Registrations& registrations,
+           HandOff& hand_off, inbox::Watchdog& watchdog, base::Logger& log, trace::Tracer* tracer = nullptr);
   ~Consumer();
   Consumer(const Consumer&) = delete;
   Consumer& operator=(const Consumer&) = delete;
@@ -48,6 +48,7 @@ class Consumer final {
 
   const config::Settings& settings_;
   const base::Uuid owner_;
+  inbox::Registrations& registrations_;
   HandOff& hand_off_;
   inbox::Watchdog& watchdog_;
   base::Logger& log_;

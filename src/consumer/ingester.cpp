@@ -29,7 +29,8 @@ Ingester::Ingester(IngesterContext context, int number)
       name_{"ingest " + std::to_string(number)},
       queue_{rd_kafka_queue_new(context_.clients.member)},
       connection_{context_.settings.database, name_, context_.watchdog, context_.log},
-      store_{context_.settings, context_.owner, connection_, context_.hand_off, context_.counts, context_.log},
+      store_{context_.settings, context_.owner,  connection_, context_.registrations,
+             context_.hand_off, context_.counts, context_.log},
       asks_for_all_{number == 0},
       entries_left_{number == 0 ? context_.topics.entries().size() : 0} {}
 

@@ -30,6 +30,7 @@ struct IngesterContext {
   base::Uuid owner;
   Clients clients;
   const Topics& topics;
+  inbox::Registrations& registrations;
   HandOff& hand_off;
   IngestCounts& counts;
   Board& board;

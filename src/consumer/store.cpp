@@ -14,6 +14,8 @@ using namespace std::chrono_literals;
 constexpr auto first_backoff = 50ms;
 constexpr auto longest_backoff = 5'000ms;
 constexpr auto backoff_step = 20ms;
+/// Between two looks whether the handlers are put back.
+constexpr auto set_back_wait = 200ms;
 /// Culprits taken out before the batch is tried again (and more are looked for).
 constexpr std::size_t most_poison_at_once = 64;
 /// Where more records than this are all refused, it is not the data: something is wrong with the database. Of so few,
@@ -78,8 +80,14 @@ const Part* part_of(const Batch& batch, std::int32_t shard_id) {
 }  // namespace
 
 Store::Store(const config::Settings& settings, const base::Uuid& owner, inbox::Connection& connection,
-             HandOff& hand_off, IngestCounts& counts, base::Logger& log)
-    : settings_{settings}, owner_{owner}, connection_{connection}, hand_off_{hand_off}, counts_{counts}, log_{log} {}
+             inbox::Registrations& registrations, HandOff& hand_off, IngestCounts& counts, base::Logger& log)
+    : settings_{settings},
+      owner_{owner},
+      connection_{connection},
+      hand_off_{hand_off},
+      counts_{counts},
+      log_{log},
+      routing_{connection, registrations, log} {}
 
 Store::Stored Store::store(Batch& batch, const std::function<bool()>& give_up) {
   std::chrono::milliseconds backoff = first_backoff;
@@ -88,7 +96,10 @@ Store::Stored Store::store(Batch& batch, const std::function<bool()>& give_up) {
   while (true) {
     Plan plan;
     try {
-      if (routing_.version == 0) routing_ = inbox::read_routing(connection_);
+      if (!routing_.know()) {
+        if (!wait(set_back_wait, give_up)) return {true, {}};
+        continue;
+      }
       plan = make_plan(batch);
       const auto result = inbox::ingest(connection_, plan.ingest);
       if (!result.routing_is_stale) {
@@ -99,7 +110,7 @@ Store::Stored Store::store(Batch& batch, const std::function<bool()>& give_up) {
         return {false, result.mismatched};
       }
       release(plan);
-      routing_.version = 0;
+      routing_.forget();
       if (give_up()) return {true, {}};
       continue;
     } catch (...) {
@@ -123,7 +134,7 @@ Store::Plan Store::make_plan(const Batch& batch) {
     const Part* const part = part_of(batch, shard_id);
     return part == nullptr ? std::string_view{} : part->shard->place->topic;
   };
-  plan.owed = route(batch.events, routing_, topic_of, settings_.ingest.run_events);
+  plan.owed = route(batch.events, routing_.get(), topic_of, settings_.ingest.run_events);
   const std::size_t bytes_per_event =
       sizeof(event::Event) + batch.bytes / std::max<std::size_t>(batch.messages.size(), 1);
   for (Owed& owed : plan.owed) {
@@ -134,7 +145,7 @@ Store::Plan Store::make_plan(const Batch& batch) {
   inbox::IngestBatch& ingest = plan.ingest;
   ingest.owner = owner_;
   ingest.fence = base::random_fence();
-  ingest.routing_version = routing_.version;
+  ingest.routing_version = routing_.get().version;
   for (const Part& part : batch.parts) {
     const auto& position = part.shard->position;
     ingest.steps.push_back({position.shard_id, position.epoch, position.next_offset, part.next_offset,
@@ -263,7 +274,7 @@ bool Store::recover(Batch& batch, const inbox::DatabaseFailure& failure) {
                                   {"events", batch.events.size()},
                                   {"error", failure.message}};
   // A rehearsal under a routing version that nobody knows would write nothing, and so find nothing.
-  if (failure.fault != inbox::Fault::poison) routing_.version = 0;
+  if (failure.fault != inbox::Fault::poison) routing_.forget();
   switch (failure.fault) {
     case inbox::Fault::poison: return take_out_poison(batch);
     case inbox::Fault::stop:

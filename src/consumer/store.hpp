@@ -10,6 +10,7 @@
 #include "consumer/batch.hpp"
 #include "consumer/counts.hpp"
 #include "consumer/hand_off.hpp"
+#include "consumer/known_routing.hpp"
 #include "consumer/plan.hpp"
 #include "inbox/connection.hpp"
 #include "inbox/database_error.hpp"
@@ -21,15 +22,15 @@ namespace inboxd::consumer {
 /// known, takes poison out, hands over what was born leased. Used by one ingester, on its thread.
 class Store final {
  public:
-  Store(const config::Settings& settings, const base::Uuid& owner, inbox::Connection& connection, HandOff& hand_off,
-        IngestCounts& counts, base::Logger& log);
+  Store(const config::Settings& settings, const base::Uuid& owner, inbox::Connection& connection,
+        inbox::Registrations& registrations, HandOff& hand_off, IngestCounts& counts, base::Logger& log);
 
   struct Stored {
     bool abandoned = false;                    ///< given up by `give_up`: fate unknown or nothing stored
     std::vector<std::int32_t> mismatched;      ///< shards whose position was not what was expected
   };
-  /// Returns when the batch is committed, or when `give_up` says so between two tries (the database is away and the
-  /// assignment has changed, or the daemon stops). Never throws for a database fault.
+  /// Returns when the batch is committed, or when `give_up` says so between two tries (the database is away, or was set
+  /// back behind its handlers, and the assignment has changed, or the daemon stops). Never throws for a database fault.
   Stored store(Batch& batch, const std::function<bool()>& give_up);
 
  private:
@@ -73,7 +74,7 @@ class Store final {
   HandOff& hand_off_;
   IngestCounts& counts_;
   base::Logger& log_;
-  inbox::Routing routing_;
+  KnownRouting routing_;
 };
 
 }  // namespace inboxd::consumer

@@ -19,8 +19,14 @@ Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::
       tracer_{std::make_shared<trace::Tracer>(settings.tracing, owner, log)},
       settler_{settings.database, owner, watchdog_, log},
       dispatcher_{settings.dispatch, settings.database, owner, watchdog_, settler_, log},
-      consumer_{settings, owner, dispatcher_, watchdog_, log, settings.tracing.is_off() ? nullptr : tracer_.get()},
-      maintenance_{settings, identity_of(owner), [this] { return trouble(); }, watchdog_, log} {}
+      consumer_{settings,
+                owner,
+                registrations_,
+                dispatcher_,
+                watchdog_,
+                log,
+                settings.tracing.is_off() ? nullptr : tracer_.get()},
+      maintenance_{settings, identity_of(owner), registrations_, [this] { return trouble(); }, watchdog_, log} {}
 
 std::optional<base::Problem> Daemon::start(std::vector<dispatcher::HandlerSetup> handlers) {
   tracer_->start();
@@ -66,7 +72,7 @@ void Daemon::set_handlers(std::vector<dispatcher::HandlerSetup> handlers) {
     }
     handler.paused = handler.paused || paused_;  // a reload ends no pause of this instance
   }
-  maintenance_.set_handlers(std::move(registered));
+  registrations_.set(std::move(registered));
   dispatcher_.replace_handlers(std::move(handlers));
 }
 

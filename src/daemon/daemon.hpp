@@ -16,6 +16,7 @@
 #include "daemon/preparation.hpp"
 #include "daemon/status.hpp"
 #include "dispatcher/dispatcher.hpp"
+#include "inbox/registrations.hpp"
 #include "inbox/watchdog.hpp"
 #include "maintenance/maintenance.hpp"
 #include "settler/settler.hpp"
@@ -49,7 +50,7 @@ class Daemon final {
   /// The handlers that this process runs, by id. Any thread.
   std::map<std::int32_t, std::string> handlers() const;
   /// As what it has registered them. Any thread.
-  std::vector<inbox::Registered> registered() const { return maintenance_.registered(); }
+  std::vector<inbox::Registered> registered() const { return registrations_.get(); }
 
   consumer::Consumer& consumer() { return consumer_; }
   const consumer::Consumer& consumer() const { return consumer_; }
@@ -74,6 +75,7 @@ class Daemon final {
   inbox::Watchdog watchdog_;
   const std::string group_;
   const std::shared_ptr<trace::Tracer> tracer_;
+  inbox::Registrations registrations_;
   settler::Settler settler_;
   dispatcher::Dispatcher dispatcher_;
   consumer::Consumer consumer_;

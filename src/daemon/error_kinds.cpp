@@ -30,6 +30,8 @@ const std::vector<std::string_view>& error_kinds() {
     "dispatcher: the database failed, trying again",
     "dispatcher: the handler is stopped, too many of its calls never returned",
     "dispatcher: what became of a COMMIT is not known yet",
+    "ingest: nobody has put back what the database has forgotten of handlers; what comes now is not owed "
+    "by it",
     "ingest: the database refuses the batch as bad data, but not for single records of it; it is tried "
     "again",
     "ingest: the database refuses the batch; nothing is lost, it is tried again",
@@ -39,8 +41,7 @@ const std::vector<std::string_view>& error_kinds() {
     "configuration, or reload to add it again",
     "maintenance: somebody else has added the handler anew; this process ends to run that one, and what "
     "was stored before it was added may not be owed to it",
-    "maintenance: the database had forgotten a change of a handler; what was stored meanwhile was not "
-    "owed by it",
+    "maintenance: the database had forgotten a change of a handler",
     "maintenance: the database had forgotten a handler; it is owed again what was stored since it was new",
     "maintenance: the database was set back behind the registration of handlers; they are put back",
     "settler: the database failed, trying again",

@@ -285,6 +285,10 @@ Routing read_routing(Connection& connection) {
   return out;
 }
 
+std::int64_t read_routing_version(Connection& connection) {
+  return connection.access().run(statements::routing_version, {}, Effect::reads)[0][0].as<std::int64_t>();
+}
+
 bool matches(std::string_view name, const std::vector<std::string>& patterns) {
   return patterns.empty() || std::any_of(patterns.begin(), patterns.end(),
                                          [&](const std::string& pattern) { return matches_one(name, pattern); });

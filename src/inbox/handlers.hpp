@@ -27,6 +27,7 @@ struct Routing {
 };
 
 Routing read_routing(Connection& connection);
+std::int64_t read_routing_version(Connection& connection);
 
 /// Whether a name is in a list of exact names and prefixes; the same rule as SQL's inbox.matches.
 bool matches(std::string_view name, const std::vector<std::string>& patterns);

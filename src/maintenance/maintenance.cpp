@@ -47,9 +47,11 @@ int next_blocks(int blocks, std::chrono::nanoseconds took) {
   return took < short_bite ? std::min(blocks * 2, most_blocks) : blocks;
 }
 
-Maintenance::Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity, Trouble trouble,
-                         inbox::Watchdog& watchdog, base::Logger& log)
+Maintenance::Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity,
+                         inbox::Registrations& registrations, Trouble trouble, inbox::Watchdog& watchdog,
+                         base::Logger& log)
     : identity_{std::move(identity)},
+      registrations_{registrations},
       trouble_{std::move(trouble)},
       log_{log},
       connection_{settings.database, "maintenance", watchdog, log},
@@ -170,10 +172,7 @@ void Maintenance::sign_of_life() {
   auto trouble_now = trouble();
   if (Clock::now() < sign_again_ && trouble_now == told_trouble_) return;
   std::vector<std::int32_t> handlers;
-  {
-    const std::lock_guard lock{mutex_};
-    for (const auto& registered : registered_) handlers.push_back(registered.handler_id);
-  }
+  for (const auto& registered : registrations_.get()) handlers.push_back(registered.handler_id);
   inbox::instance_seen(connection_, identity_, false, trouble_now, handlers);
   told_trouble_ = std::move(trouble_now);
   sign_again_ = Clock::now() + sign_of_life_every;
@@ -190,7 +189,8 @@ std::optional<std::string> Maintenance::trouble() const {
 }
 
 void Maintenance::keep_handlers() {
-  const auto known = registered();
+  const auto known = registrations_.get();
+  registrations_.note_version(inbox::read_routing_version(connection_));
   if (!inbox::are_registered(connection_, known)) put_back(known);
   look_for_retired(known);
 }
@@ -226,13 +226,11 @@ void Maintenance::put_back(const std::vector<inbox::Registered>& registered) {
       log_.error("maintenance: the database had forgotten a handler; it is owed again what was stored since it was new",
                  {{"handler", again[i].name}});
     } else if (!again[i].change.empty()) {
-      log_.error(
-          "maintenance: the database had forgotten a change of a handler; what was stored meanwhile was not owed by it",
-          {{"handler", again[i].name}, {"change", again[i].change}});
+      log_.error("maintenance: the database had forgotten a change of a handler",
+                 {{"handler", again[i].name}, {"change", again[i].change}});
     }
   }
-  const std::lock_guard lock{mutex_};
-  if (registered_ == registered) registered_ = again;  // not where a reload came in between
+  registrations_.replace(registered, again);  // not where a reload came in between
 }
 
 void Maintenance::backfill() {
@@ -285,16 +283,6 @@ void Maintenance::count() {
 Maintenance::Seen Maintenance::seen() const {
   const std::lock_guard lock{mutex_};
   return seen_;
-}
-
-void Maintenance::set_handlers(std::vector<inbox::Registered> registered) {
-  const std::lock_guard lock{mutex_};
-  registered_ = std::move(registered);
-}
-
-std::vector<inbox::Registered> Maintenance::registered() const {
-  const std::lock_guard lock{mutex_};
-  return registered_;
 }
 
 void Maintenance::set_retention(const config::Retention& retention) {

@@ -16,6 +16,7 @@
 #include "inbox/connection.hpp"
 #include "inbox/handlers.hpp"
 #include "inbox/operations_status.hpp"
+#include "inbox/registrations.hpp"
 #include "inbox/upkeep.hpp"
 #include "maintenance/pinned.hpp"
 
@@ -51,8 +52,9 @@ class Maintenance final {
   /// What this process cannot do now, in a sentence.
   using Trouble = std::function<std::optional<std::string>()>;
 
-  Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity, Trouble trouble,
-              inbox::Watchdog& watchdog, base::Logger& log);
+  /// `registrations`: the handlers that this process runs, which are put back where the database forgets them.
+  Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity, inbox::Registrations& registrations,
+              Trouble trouble, inbox::Watchdog& watchdog, base::Logger& log);
   ~Maintenance();
   Maintenance(const Maintenance&) = delete;
   Maintenance& operator=(const Maintenance&) = delete;
@@ -60,10 +62,6 @@ class Maintenance final {
   void start();
   void request_stop();
   void join();
-  /// The handlers that this process runs, which are put back where the database forgets them. Any thread.
-  void set_handlers(std::vector<inbox::Registered> registered);
-  /// As what they are registered. Any thread.
-  std::vector<inbox::Registered> registered() const;
   /// One of them is known under another id: somebody else has put it back as a new one. Only a restart helps.
   bool failed() const { return failed_; }
   /// From a reload. Any thread.
@@ -116,6 +114,7 @@ class Maintenance final {
   void count();
 
   const inbox::InstanceIdentity identity_;
+  inbox::Registrations& registrations_;
   const Trouble trouble_;
   base::Logger& log_;
   base::Repeats repeats_;
@@ -125,7 +124,6 @@ class Maintenance final {
   bool stopping_ = false;                      // guarded, like the next, by mutex_
   config::Retention retention_;
   Seen seen_;
-  std::vector<inbox::Registered> registered_;
   std::deque<Deed> deeds_;
   Clock::time_point look_again_{};  ///< the thread's own, like the next ten
   Clock::time_point turn_ends_{};

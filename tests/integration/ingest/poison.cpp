@@ -2,47 +2,26 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include "consumer/store.hpp"
 #include "event/headers.hpp"
 #include "integration/support/inbox.hpp"
+#include "integration/support/shard_store.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
 
 namespace {
 
-/// No handler of this process.
-struct Nobody final : consumer::HandOff {
-  Room reserve(std::int32_t, std::int64_t, std::size_t) override { return {}; }
-  void hand_over(inbox::LeasedRun, std::int64_t) override {}
-  void release(std::int32_t, std::int64_t) override {}
-  void born_due(std::int32_t) override {}
-};
-
-/// Stores events of one shard as an ingester does, which takes the shard to be that far behind where it is.
+/// What became of a batch that is given up after some tries.
 struct Stored {
-  Stored(Inbox& inbox, const Batch& events, int behind = 0) {
-    const auto position = inbox::find_position(inbox.connection(), "orders", 0);
-    shard.position = *position;
-    shard.position.next_offset -= behind;
-    shard.place = std::make_shared<const inbox::Place>(inbox::Place{"orders", 0});
-    batch.events = events.events();
-    batch.rejected = events.rejected();
-    batch.parts.push_back({&shard, {}, batch.events.back().offset + 1});
-    batch.parts.back().decoded[0][0] = 1;
-    consumer::Store store{settings, inbox.owner, inbox.connection(), nobody, counts, log};
+  Stored(Inbox& inbox, const Batch& events, int behind = 0) : store{inbox} {
     int waits = 0;
-    const auto stored = store.store(batch, [&] { return ++waits > 3; });
+    const auto stored = store.store(
+        events, [&] { return ++waits > 3; }, behind);
     abandoned = stored.abandoned;
     has_moved = stored.mismatched.empty();
   }
 
-  config::Settings settings;
-  Nobody nobody;
-  consumer::IngestCounts counts;
-  base::Logger log{base::LogLevel::error, base::LogFormat::text};
-  consumer::Shard shard;
-  consumer::Batch batch;
+  ShardStore store;
   bool abandoned = false;
   bool has_moved = false;
 };
@@ -98,9 +77,9 @@ TEST_CASE("of a shard that has not moved nothing is counted: what was read is re
   const Stored stored{inbox, batch, behind};
   CHECK(stored.has_moved == (behind == 0));
   const std::uint64_t counted = behind == 0 ? 1 : 0;
-  CHECK(stored.counts.stored == counted);
-  CHECK(stored.counts.quarantined == counted);
-  CHECK(stored.counts.decoded[0][0] == counted);
+  CHECK(stored.store.counts.stored == counted);
+  CHECK(stored.store.counts.quarantined == counted);
+  CHECK(stored.store.counts.decoded[0][0] == counted);
   CHECK(inbox.database().number("select count(*) from inbox.quarantine") == static_cast<std::int64_t>(counted));
 }
 

@@ -44,7 +44,9 @@ TEST_CASE("while the database is silent, the housekeeping never stands still for
   settings.database.deadline = deadline;
   inbox::Watchdog watchdog;
   base::Logger log{base::LogLevel::error, base::LogFormat::text};
-  maintenance::Maintenance maintenance{settings, {inbox.owner, "here", 1}, [] { return std::nullopt; }, watchdog, log};
+  inbox::Registrations registrations;
+  maintenance::Maintenance maintenance{
+      settings, {inbox.owner, "here", 1}, registrations, [] { return std::nullopt; }, watchdog, log};
   maintenance.start();
   CHECK(longest_standstill(maintenance) < 2 * deadline);
   watchdog.cut_all(std::chrono::steady_clock::now());

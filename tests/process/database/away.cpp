@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <csignal>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -229,6 +230,32 @@ TEST_CASE("a handler that was added after what the database is set back to loses
   }
   CHECK(stage.tally("other").done_twice == 0);
   CHECK(daemon.process().is_running());
+}
+
+TEST_CASE("topics that a handler was given after what the database is set back to: what came on them is owed again") {
+  PrivatePostgres server;
+  Stage stage{2, server.url()};
+  stage.config.handlers.at(0).topics = {stage.topic + ".old"};
+  const auto changed = stage.start();
+  const auto older = stage.start();  // it is not told of the change
+  wait_until("both are members", [&] { return stage.kafka.members(stage.config.group).size() == 2; });
+  stage.database.session().close();  // the server is stopped for it
+  server.snapshot();
+  stage.config.handlers.at(0).topics.push_back(stage.topic);
+  changed->write_config(stage.config.text());
+  changed->process().signal(SIGHUP);
+  changed->wait_log("daemon: reloaded");
+  stage.produce(200);
+  CHECK(stage.wait_done().is_perfect());
+
+  server.restore();
+  stage.database.session().close();
+  stage.produce(50);
+  const auto tally = stage.wait_done();
+  WARN(tally.text());
+  CHECK(tally.is_perfect());
+  changed->wait_log("the database had forgotten a change of a handler");
+  CHECK(older->count_in_log("nobody has put back what the database has forgotten") == 0);
 }
 
 TEST_CASE("an operator reads in the log that the database was set back") {

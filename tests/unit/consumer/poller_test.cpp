@@ -53,6 +53,7 @@ struct Reader {
                                                           {},
                                                           clients,
                                                           topics,
+                                                          registrations,
                                                           hand_off,
                                                           counts,
                                                           board,
@@ -75,6 +76,7 @@ struct Reader {
   base::Logger log{base::LogLevel::error, base::LogFormat::text};
   config::Settings settings;
   const Topics topics{{}};
+  inbox::Registrations registrations;
   NoHandOff hand_off;
   IngestCounts counts;
   Board board;

@@ -1,0 +1,2 @@
+-- The version of all handlers. No locks.
+select version from inbox.routing

@@ -1,0 +1,83 @@
+// A database that was set back to before a handler's change: what comes until that is put back.
+#include <catch2/catch_test_macros.hpp>
+
+#include "integration/support/inbox.hpp"
+#include "integration/support/shard_store.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+
+namespace {
+
+/// A handler that was given one topic more.
+struct Changed {
+  Changed() {
+    handler.topics = {"refunds"};
+    older = inbox::register_handlers(inbox.connection(), {handler});
+    handler.topics = {"refunds", "orders"};
+    newer = inbox::register_handlers(inbox.connection(), {handler});
+  }
+  void store_one() {
+    CHECK_FALSE(store.store(next(), [] { return false; }).abandoned);
+  }
+  void set_back() {
+    const auto version = std::to_string(older.at(0).changed_under);
+    inbox.database().run("update inbox.handler set topics = '{refunds}', changed_under = $1::bigint", {version});
+    inbox.database().run("update inbox.routing set version = $1::bigint", {version});
+  }
+  /// By an instance that has the newer configuration.
+  void put_back() {
+    const auto other = inbox.connect();
+    inbox::put_back(*other, newer, "test", {inbox.owner, "pod-1", 1});
+  }
+  void check_that_the_next_one_waits_until_put_back() {
+    const auto before = inbox.position("orders");
+    int asked = 0;
+    CHECK(store.store(next(), [&] { return ++asked > 40; }).abandoned);
+    CHECK(inbox.position("orders") == before);
+    CHECK(inbox.outstanding() == before);
+
+    asked = 0;
+    const auto stored = store.store(next(), [&] {
+      if (++asked == 15) put_back();
+      return asked > 1'000;
+    });
+    CHECK_FALSE(stored.abandoned);
+    CHECK(inbox.position("orders") == before + 1);
+    CHECK(inbox.outstanding() == before + 1);
+  }
+
+  Inbox inbox;
+  const std::int32_t shard = inbox.add_shard("orders");
+  config::Handler handler = handler_named("receipt");
+  std::vector<inbox::Registered> older, newer;
+  ShardStore store{inbox};
+
+ private:
+  const Batch& next() {
+    batch = std::make_unique<Batch>(inbox);
+    return batch->at(shard, inbox.position("orders")).events(1);
+  }
+  std::unique_ptr<Batch> batch;
+};
+
+}  // namespace
+
+TEST_CASE("a database set back to before a handler's change takes nothing until that is put back: so it is owed") {
+  Changed changed;
+  changed.store.registrations.set(changed.newer);
+  changed.store_one();
+  changed.set_back();
+  SECTION("its handlers are those of an older version") {}
+  SECTION("somebody has made them a newer one since") { changed.inbox.add_handler("other", {"returns"}); }
+  changed.check_that_the_next_one_waits_until_put_back();
+}
+
+TEST_CASE("nor does it from an instance that has the older configuration and knows that there was a newer one") {
+  Changed changed;
+  changed.store.registrations.set(changed.older);
+  SECTION("because it stored by that") { changed.store_one(); }
+  SECTION("because it has looked") { changed.store.registrations.note_version(changed.inbox.routing_version()); }
+  changed.set_back();
+  changed.check_that_the_next_one_waits_until_put_back();
+}
