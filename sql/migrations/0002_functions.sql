@@ -410,10 +410,16 @@ begin
     join inbox.shard here on here.shard_id = l.shard
     join inbox.shard first on first.shard_id = g.shard_id
     join unnest(e_shard, e_offset, e_type) e(shard, "offset", type) on e.shard = l.shard and e."offset" = l."offset"
-    where here.topic <> first.topic),
-  -- As it came first. Where this batch brings both, its events are inserted behind this.
+    where here.topic <> first.topic
+    order by l.id, here.topic, l.shard, l."offset"),
+  -- As it came first. Where this batch brings both, its events are inserted behind this; where it was restored it is on
+  -- another day; where it is gone it is taken for one of the same type, as an id means the same event.
   elsewhere as materialized (
-    select a.*, s.received_at, coalesce(b.type, s.event_type, a.type) as first_type,
+    select a.*, s.received_at, coalesce(
+             b.type, s.event_type,
+             (select r.event_type from inbox.event r
+              where r.shard_id = a.shard_id and r."offset" = a."offset" and r.event_id = a.id limit 1),
+             a.type) as first_type,
            case when a.is_of_this_batch then p_routing_version
                 else (extract(epoch from a.first_at) * 1000000)::bigint end as first_version
     from arrived a
@@ -668,10 +674,11 @@ $$;
 -- One bite of owed history: the next p_events events of one range become deliveries, due now, of no wider a span than
 -- the views look for (10000). What came on another topic, of a shard whose topic is none of the handler's or as a type
 -- that is none of its, is owed where it came on one of its topics, too, as one of its types, before the handler was
--- routed to: what comes since is owed by inbox.absorb. A dead letter of the handler's former
--- life (one that was retired and is there again) is answered by its event being owed: it goes, or a replay would give
--- the event a second time. Returns how many events became deliveries, and of how many a letter went; null when nothing
--- is left (or others are at it).
+-- routed to: what comes since is owed by inbox.absorb. All that by what the handler subscribed to when it was new: a
+-- change since then is about what is stored since then. A dead letter of the handler's former life (one that was
+-- retired and is there again) is answered by its event being owed: it goes, or a replay would give the event a second
+-- time. Returns how many events became deliveries, and of how many a letter went; null when nothing is left (or others
+-- are at it).
 create function inbox.backfill_bite(p_events int, p_bytes bigint, out owed_events bigint, out answered_letters bigint)
 language plpgsql as $$
 declare
@@ -679,7 +686,11 @@ declare
   v_seen bigint;
   v_last bigint;
 begin
-  select f.*, h.topics, h.types, h.routing_version into b from inbox.backfill f join inbox.handler h using (handler_id)
+  select f.*, coalesce(s.topics, h.topics) as topics, coalesce(s.types, h.types) as types, h.routing_version into b
+  from inbox.backfill f join inbox.handler h using (handler_id)
+  left join lateral (
+    select x.topics, x.types from inbox.former_subscription x
+    where x.handler_id = h.handler_id and x.until > h.routing_version order by x.until limit 1) s on true
   order by f.handler_id, f.shard_id limit 1 for update of f skip locked;
   if not found then
     return;

@@ -1,5 +1,6 @@
 -- A handler that was retired is in a configuration again: a new one in its old row, with what the configuration says of
--- it now, $8 since which version; noted in audit. Called with routing locked. Locks: its row.
+-- it now, $8 since which version; noted in audit. Called with routing locked. Locks: its row, and those of
+-- former_subscription and carried_over, which go.
 with old as (
   select * from inbox.handler where handler_id = $1::int),
 noted as (
