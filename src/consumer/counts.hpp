@@ -17,6 +17,7 @@ using DecodeCounts = std::array<std::array<Number, envelope::decode_results>, en
 struct IngestCounts {
   std::atomic<std::uint64_t> stored{0}, duplicates{0}, conflicts{0}, quarantined{0}, batches{0}, repeats{0},
       mismatches{0};
+  std::atomic<int> held{0};  ///< ingesters that store nothing now, until handlers are put back
   DecodeCounts<std::atomic<std::uint64_t>> decoded{};
   /// From a batch's first try to its commit.
   base::Histogram batch_seconds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60};

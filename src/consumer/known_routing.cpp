@@ -6,11 +6,13 @@ namespace inboxd::consumer {
 
 bool KnownRouting::know() {
   if (routing_.version != 0) return true;
+  const auto newest = registrations_.newest();  // before the database is asked: others go on noting what it says
   auto routing = inbox::read_routing(connection_);
   // After it: what is put back between the two makes it another version, which the transaction finds out.
-  const bool knows_ours = inbox::are_registered(connection_, registrations_.get());
-  const auto verdict = set_back_.judge({routing.version, registrations_.note_version(routing.version), knows_ours},
-                                       SetBack::Clock::now());
+  const auto versions = inbox::read_handler_versions(connection_);
+  const auto verdict = set_back_.judge(
+      {inbox::knows(versions, registrations_.versions()), inbox::knows(versions, newest)}, SetBack::Clock::now());
+  verdict == SetBack::Verdict::not_put_back ? registrations_.accept(versions) : registrations_.note(versions);
   tell(verdict);
   if (verdict == SetBack::Verdict::behind) return false;
   routing_ = std::move(routing);

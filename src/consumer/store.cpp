@@ -1,7 +1,9 @@
 #include "consumer/store.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "base/text.hpp"
@@ -33,6 +35,18 @@ bool wait(std::chrono::milliseconds time, const std::function<bool()>& give_up) 
   }
   return !give_up();
 }
+
+/// Is counted while it is there.
+class Held {
+ public:
+  explicit Held(std::atomic<int>& held) : held_{held} { held_ += 1; }
+  ~Held() { held_ -= 1; }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+ private:
+  std::atomic<int>& held_;
+};
 
 /// Copies the events of born runs into one block, each event once however many handlers get it.
 class Copier {
@@ -93,13 +107,16 @@ Store::Stored Store::store(Batch& batch, const std::function<bool()>& give_up) {
   std::chrono::milliseconds backoff = first_backoff;
   const auto began = std::chrono::steady_clock::now();
   Doubt doubt;
+  std::optional<Held> held;
   while (true) {
     Plan plan;
     try {
       if (!routing_.know()) {
+        if (!held) held.emplace(counts_.held);
         if (!wait(set_back_wait, give_up)) return {true, {}};
         continue;
       }
+      held.reset();
       plan = make_plan(batch);
       const auto result = inbox::ingest(connection_, plan.ingest);
       if (!result.routing_is_stale) {

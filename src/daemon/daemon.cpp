@@ -98,6 +98,12 @@ std::map<std::int32_t, std::string> Daemon::handlers() const {
 /// What this process cannot do now, for everybody's `inboxd status`.
 std::optional<std::string> Daemon::trouble() const {
   std::string out = consumer_.board().trouble(std::chrono::steady_clock::now()).value_or("");
+  if (consumer_.counts().held > 0) {
+    out.append(out.empty() ? "" : "; ")
+        .append(
+            "the database was set back behind a change of handlers, nothing is "
+            "stored until that is put back");
+  }
   if (is_paused()) out.append(out.empty() ? "" : "; ").append("all handlers are paused in this instance");
   for (const auto& [handler_id, name] : handlers()) {
     const auto stats = dispatcher_.stats(handler_id);

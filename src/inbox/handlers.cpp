@@ -130,7 +130,9 @@ class Registration {
     const bool is_forgotten = before != nullptr && row.since < before->since;
     if (row.is_retired) return renew(row, wanted, is_forgotten ? before : nullptr);
     Registered out{row.handler_id, wanted.name, false, false, change_between(row, wanted), row.since};
-    out.changed_under = out.change.empty() ? row.changed_under : update(row, wanted);
+    // Also where nothing is another in the end: whoever knows the newer version waits for it (ingest).
+    const bool is_set_back = before != nullptr && row.changed_under < before->changed_under;
+    out.changed_under = out.change.empty() && !is_set_back ? row.changed_under : update(row, wanted);
     return out;
   }
 
@@ -285,8 +287,12 @@ Routing read_routing(Connection& connection) {
   return out;
 }
 
-std::int64_t read_routing_version(Connection& connection) {
-  return connection.access().run(statements::routing_version, {}, Effect::reads)[0][0].as<std::int64_t>();
+HandlerVersions read_handler_versions(Connection& connection) {
+  HandlerVersions out;
+  for (const auto& row : connection.access().run(statements::handler_versions, {}, Effect::reads)) {
+    out[row[0].as<std::int32_t>()] = row[1].as<std::int64_t>();
+  }
+  return out;
 }
 
 bool matches(std::string_view name, const std::vector<std::string>& patterns) {

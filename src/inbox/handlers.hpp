@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,7 +28,11 @@ struct Routing {
 };
 
 Routing read_routing(Connection& connection);
-std::int64_t read_routing_version(Connection& connection);
+
+/// Under which version of all handlers each of them, also of those that are retired, came to say what it says; by id.
+using HandlerVersions = std::map<std::int32_t, std::int64_t>;
+
+HandlerVersions read_handler_versions(Connection& connection);
 
 /// Whether a name is in a list of exact names and prefixes; the same rule as SQL's inbox.matches.
 bool matches(std::string_view name, const std::vector<std::string>& patterns);

@@ -5,9 +5,23 @@
 
 namespace inboxd::inbox {
 
+bool knows(const HandlerVersions& database, const HandlerVersions& versions) {
+  return std::all_of(versions.begin(), versions.end(), [&](const auto& one) {
+    const auto found = database.find(one.first);
+    return found != database.end() && found->second >= one.second;
+  });
+}
+
 std::vector<Registered> Registrations::get() const {
   const std::lock_guard lock{mutex_};
   return registered_;
+}
+
+HandlerVersions Registrations::versions() const {
+  const std::lock_guard lock{mutex_};
+  HandlerVersions out;
+  for (const Registered& registered : registered_) out[registered.handler_id] = registered.changed_under;
+  return out;
 }
 
 void Registrations::set(std::vector<Registered> registered) {
@@ -20,10 +34,22 @@ void Registrations::replace(const std::vector<Registered>& expected, std::vector
   if (registered_ == expected) registered_ = std::move(by);
 }
 
-std::int64_t Registrations::note_version(std::int64_t version) {
+HandlerVersions Registrations::newest() const {
   const std::lock_guard lock{mutex_};
-  newest_version_ = std::max(newest_version_, version);
-  return newest_version_;
+  return newest_;
+}
+
+void Registrations::note(const HandlerVersions& versions) {
+  const std::lock_guard lock{mutex_};
+  for (const auto& [handler_id, version] : versions) {
+    auto& newest = newest_[handler_id];
+    newest = std::max(newest, version);
+  }
+}
+
+void Registrations::accept(const HandlerVersions& versions) {
+  const std::lock_guard lock{mutex_};
+  newest_ = versions;
 }
 
 }  // namespace inboxd::inbox

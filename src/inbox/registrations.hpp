@@ -1,5 +1,4 @@
 #pragma once
-#include <cstdint>
 #include <mutex>
 #include <vector>
 
@@ -7,21 +6,29 @@
 
 namespace inboxd::inbox {
 
+/// Whether the database knows of all those versions still, or of later ones.
+bool knows(const HandlerVersions& database, const HandlerVersions& versions);
+
 /// What this process knows of handlers, should the database forget it: as what it has registered its own, and the
-/// newest routing that it has seen. Any thread.
+/// newest version of each that it has seen, whoever registered it. Any thread.
 class Registrations final {
  public:
   std::vector<Registered> get() const;
+  HandlerVersions versions() const;  ///< of these
   void set(std::vector<Registered> registered);
   /// Not where they are others than expected by now.
   void replace(const std::vector<Registered>& expected, std::vector<Registered> by);
-  /// Notes that the database has said this version; returns the newest one that it ever did.
-  std::int64_t note_version(std::int64_t version);
+
+  HandlerVersions newest() const;
+  /// That the database says these.
+  void note(const HandlerVersions& versions);
+  /// That it says these, and nobody knows better.
+  void accept(const HandlerVersions& versions);
 
  private:
   mutable std::mutex mutex_;  // guards the following
   std::vector<Registered> registered_;
-  std::int64_t newest_version_ = 0;
+  HandlerVersions newest_;
 };
 
 }  // namespace inboxd::inbox

@@ -90,6 +90,7 @@ void Maintenance::run() {
                                 {&Maintenance::trim_ledger, 60s},
                                 {&Maintenance::trim_positions, 60s},
                                 {&Maintenance::look_for_oldest_transaction, 60s}}};
+  Chore& keeping = chores.front();
   std::unique_lock lock{mutex_};
   while (!stopping_) {
     lock.unlock();
@@ -97,8 +98,13 @@ void Maintenance::run() {
     bool more = false;
     for (Chore& chore : chores) {
       if (Clock::now() < chore.next || is_stopping()) continue;
-      do_turn(chore);
+      const bool is_done = do_turn(chore);
       more = more || has_more_;
+      if (is_done || &chore == &keeping) continue;
+      // It may be another database by now: ingest waits for what that one has forgotten.
+      keeping.next = {};
+      more = true;
+      break;
     }
     lock.lock();
     if (!more) wake_.wait_for(lock, look_for_chores_every, [this] { return stopping_; });
@@ -113,7 +119,7 @@ void Maintenance::run() {
   }
 }
 
-void Maintenance::do_turn(Chore& chore) {
+bool Maintenance::do_turn(Chore& chore) {
   move();
   const auto began = Clock::now();
   turn_ends_ = began + longest_turn;
@@ -122,11 +128,14 @@ void Maintenance::do_turn(Chore& chore) {
   try {
     (this->*chore.work)();
     if (has_more_) chore.next = began;
+    return true;
   } catch (...) {
     has_more_ = false;
     const auto failure = inbox::describe_any(std::current_exception());
-    if (!repeats_.is_news(failure.sqlstate + failure.message)) return;
-    log_.warn("maintenance: tried again later", {{"fault", name_of(failure.fault)}, {"error", failure.message}});
+    if (repeats_.is_news(failure.sqlstate + failure.message)) {
+      log_.warn("maintenance: tried again later", {{"fault", name_of(failure.fault)}, {"error", failure.message}});
+    }
+    return false;
   }
 }
 
@@ -190,7 +199,7 @@ std::optional<std::string> Maintenance::trouble() const {
 
 void Maintenance::keep_handlers() {
   const auto known = registrations_.get();
-  registrations_.note_version(inbox::read_routing_version(connection_));
+  registrations_.note(inbox::read_handler_versions(connection_));
   if (!inbox::are_registered(connection_, known)) put_back(known);
   look_for_retired(known);
 }

@@ -106,8 +106,8 @@ class Maintenance final {
   /// Between two bites of a chore: whether it goes on now. Not where somebody wants to stop, nor where its turn has
   /// been long: then it comes again as soon as the others had theirs.
   bool goes_on();
-  /// One turn of a chore that is due.
-  void do_turn(Chore& chore);
+  /// One turn of a chore that is due. False: it failed.
+  bool do_turn(Chore& chore);
   void look_for_oldest_transaction();
   /// Counts what is outstanding, now and then, whether it works or not.
   void look_around();

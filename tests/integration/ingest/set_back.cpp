@@ -18,17 +18,18 @@ struct Changed {
     newer = inbox::register_handlers(inbox.connection(), {handler});
   }
   void store_one() {
-    CHECK_FALSE(store.store(next(), [] { return false; }).abandoned);
+    CHECK_FALSE(store.store(next(), [] { return true; }).abandoned);
   }
+  /// To before the change.
   void set_back() {
     const auto version = std::to_string(older.at(0).changed_under);
     inbox.database().run("update inbox.handler set topics = '{refunds}', changed_under = $1::bigint", {version});
     inbox.database().run("update inbox.routing set version = $1::bigint", {version});
   }
-  /// By an instance that has the newer configuration.
-  void put_back() {
+  /// By an instance with that configuration.
+  void put_back(const std::vector<inbox::Registered>& known) {
     const auto other = inbox.connect();
-    inbox::put_back(*other, newer, "test", {inbox.owner, "pod-1", 1});
+    inbox::put_back(*other, known, "test", {inbox.owner, "pod-1", 1});
   }
   void check_that_the_next_one_waits_until_put_back() {
     const auto before = inbox.position("orders");
@@ -36,15 +37,18 @@ struct Changed {
     CHECK(store.store(next(), [&] { return ++asked > 40; }).abandoned);
     CHECK(inbox.position("orders") == before);
     CHECK(inbox.outstanding() == before);
+    CHECK(store.counts.held == 0);
 
     asked = 0;
     const auto stored = store.store(next(), [&] {
-      if (++asked == 15) put_back();
+      CHECK(store.counts.held == 1);
+      if (++asked == 15) put_back(newer);
       return asked > 1'000;
     });
     CHECK_FALSE(stored.abandoned);
     CHECK(inbox.position("orders") == before + 1);
     CHECK(inbox.outstanding() == before + 1);
+    CHECK(store.counts.held == 0);
   }
 
   Inbox inbox;
@@ -77,7 +81,30 @@ TEST_CASE("nor does it from an instance that has the older configuration and kno
   Changed changed;
   changed.store.registrations.set(changed.older);
   SECTION("because it stored by that") { changed.store_one(); }
-  SECTION("because it has looked") { changed.store.registrations.note_version(changed.inbox.routing_version()); }
+  SECTION("because it has looked") {
+    changed.store.registrations.note(inbox::read_handler_versions(changed.inbox.connection()));
+  }
+  SECTION("also where it puts the handler back as it was to it") {
+    changed.store_one();
+    changed.inbox.database().run("delete from inbox.handler");
+    changed.put_back(changed.older);
+    changed.check_that_the_next_one_waits_until_put_back();
+  }
+  SECTION("also where it was set back to the same before") {
+    changed.store_one();
+    changed.set_back();
+    changed.check_that_the_next_one_waits_until_put_back();
+  }
   changed.set_back();
   changed.check_that_the_next_one_waits_until_put_back();
+}
+
+TEST_CASE("a change and its end that the database has forgotten hold up nobody once they are put back") {
+  Changed changed;
+  changed.handler.topics = {"refunds"};
+  const auto as_before = inbox::register_handlers(changed.inbox.connection(), {changed.handler});
+  changed.store.registrations.note(inbox::read_handler_versions(changed.inbox.connection()));
+  changed.set_back();
+  changed.put_back(as_before);
+  changed.store_one();
 }

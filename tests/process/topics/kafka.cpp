@@ -341,10 +341,11 @@ TEST_CASE("the lag of a partition that stands still grows with what is produced 
   daemon = stage.start();
   stage.database.wait_for("it is halted", "select count(*) from inbox.lag where halted_reason is not null", 1);
   const auto wait_lag = [&](std::int64_t lag) {
-    stage.database.wait_for("view lag tells", "select lag from inbox.lag", lag);
-    wait_until("the metric tells " + std::to_string(lag), [&] {
-      return gauge(port, "inboxd_partition_lag{topic=\"" + stage.topic + "\",partition=\"0\"}") == double(lag);
-    });
+    const milliseconds within{60'000};  // it is looked at every 15 s
+    stage.database.wait_for("view lag tells", "select lag from inbox.lag", lag, within);
+    const std::string name = "inboxd_partition_lag{topic=\"" + stage.topic + "\",partition=\"0\"}";
+    wait_until(
+        "the metric tells " + std::to_string(lag), [&] { return gauge(port, name) == double(lag); }, within);
   };
   wait_lag(20);
   stage.produce(100);

@@ -1,6 +1,7 @@
 #include "consumer/set_back.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 using namespace std::chrono_literals;
 using inboxd::consumer::SetBack;
@@ -12,33 +13,38 @@ const SetBack::Clock::time_point start{1h};
 
 }  // namespace
 
-TEST_CASE("a database that says the newest that is known of handlers takes what comes") {
+TEST_CASE("a database that knows all that is known of handlers takes what comes") {
   SetBack set_back;
-  CHECK(set_back.judge({7, 7, true}, start) == Verdict::known);
-  CHECK(set_back.judge({8, 7, true}, start) == Verdict::known);
+  CHECK(set_back.judge({true, true}, start) == Verdict::known);
 }
 
 TEST_CASE("a database that has forgotten what this process has registered takes nothing, however long that is") {
   SetBack set_back;
-  CHECK(set_back.judge({9, 9, false}, start) == Verdict::behind);
-  CHECK(set_back.judge({9, 9, false}, start + 24h) == Verdict::behind);
-  CHECK(set_back.judge({10, 9, true}, start + 24h) == Verdict::known);
+  const bool others = GENERATE(true, false);
+  for (auto now = start; now < start + 10min; now += 1s) {
+    REQUIRE(set_back.judge({false, others}, now) == Verdict::behind);
+  }
+  CHECK(set_back.judge({true, true}, start + 10min) == Verdict::known);
 }
 
-TEST_CASE("a database that has forgotten what others have registered takes nothing for ten seconds") {
+TEST_CASE("a database that has forgotten what others have registered takes nothing for half a minute") {
   SetBack set_back;
-  CHECK(set_back.judge({5, 7, true}, start) == Verdict::behind);
-  CHECK(set_back.judge({5, 7, true}, start + 9'999ms) == Verdict::behind);
-  SECTION("and they put it back") { CHECK(set_back.judge({8, 7, true}, start + 9'999ms) == Verdict::known); }
-  SECTION("and then it does, until it was set back once more") {
-    CHECK(set_back.judge({5, 7, true}, start + 10s) == Verdict::not_put_back);
-    CHECK(set_back.judge({5, 7, true}, start + 11s) == Verdict::known);
-    CHECK(set_back.judge({5, 7, false}, start + 12s) == Verdict::behind);
-    CHECK(set_back.judge({4, 7, true}, start + 13s) == Verdict::behind);
-    CHECK(set_back.judge({4, 7, true}, start + 22s) == Verdict::not_put_back);
+  CHECK(set_back.judge({true, false}, start) == Verdict::behind);
+  CHECK(set_back.judge({true, false}, start + 29'999ms) == Verdict::behind);
+  SECTION("and they put it back") { CHECK(set_back.judge({true, true}, start + 29'999ms) == Verdict::known); }
+  SECTION("and then it does") { CHECK(set_back.judge({true, false}, start + 30s) == Verdict::not_put_back); }
+  SECTION("also where it had forgotten ours first") {
+    CHECK(set_back.judge({false, false}, start + 40s) == Verdict::behind);
+    CHECK(set_back.judge({true, false}, start + 41s) == Verdict::not_put_back);
   }
   SECTION("counted anew each time") {
-    CHECK(set_back.judge({7, 7, true}, start + 5s) == Verdict::known);
-    CHECK(set_back.judge({6, 7, true}, start + 12s) == Verdict::behind);
+    CHECK(set_back.judge({true, true}, start + 5s) == Verdict::known);
+    CHECK(set_back.judge({true, false}, start + 35s) == Verdict::behind);
+    CHECK(set_back.judge({true, false}, start + 64s) == Verdict::behind);
+    CHECK(set_back.judge({true, false}, start + 65s) == Verdict::not_put_back);
+  }
+  SECTION("counted anew where the batch was given up meanwhile") {
+    CHECK(set_back.judge({true, false}, start + 2h) == Verdict::behind);
+    CHECK(set_back.judge({true, false}, start + 2h + 29s) == Verdict::behind);
   }
 }

@@ -1,2 +1,0 @@
--- The version of all handlers. No locks.
-select version from inbox.routing
