@@ -737,7 +737,8 @@ $$;
 
 -- A bite of the ledger, that many blocks of it, of what is older than it is kept; with what is known of those ids
 -- beside: an id that comes again is a new event on each of its topics. What handlers subscribed to once decides nothing
--- then, and goes when a walk has ended behind it, with two days for what was locked. Read by place, once a day, by
+-- then (but for history that they are still owed), and goes when a walk has ended behind it, with two days for what
+-- was locked. Read by place, once a day, by
 -- whoever takes the next bite. Who keeps more than the walk is for leaves it to others, or to a later day; one that
 -- nobody has gone on with for a day (all keep more by now), and one that was noted by a clock that was wrong, begin
 -- anew. Returns how many went, whether there is more to walk, and whether this was a bite at all. First locks, then
@@ -757,7 +758,8 @@ begin
   perform inbox.need_fresh_snapshots();
   gone := 0; has_more := false; is_bite := false;
   delete from inbox.former_subscription f using inbox.ledger_trim t
-  where t.only_row and t.next_block is null and to_timestamp(f.until / 1000000.0) < (t.day - 2)::timestamptz;
+  where t.only_row and t.next_block is null and to_timestamp(f.until / 1000000.0) < (t.day - 2)::timestamptz
+    and not exists (select from inbox.backfill b where b.handler_id = f.handler_id);
 
   select t.* into v_turn from inbox.ledger_trim t
   where t.only_row

@@ -48,6 +48,7 @@ carried as (
   select p.event_id, p.handler_id from picked p join inbox.handler h using (handler_id)
   join inbox.ledger l on l.event_id = p.event_id and l.shard_id = p.shard_id and l."offset" = p."offset"
   where p.died_at < h.created_at
+  for key share of l  -- or a trim could forget the id just now, and not this
   on conflict do nothing),
 removed as (
   delete from inbox.dead_letter x using picked p where x.dead_letter_id = p.dead_letter_id),

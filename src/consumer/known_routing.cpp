@@ -5,7 +5,8 @@
 namespace inboxd::consumer {
 
 bool KnownRouting::know() {
-  if (routing_.version != 0) return true;
+  const auto revision = registrations_.revision();
+  if (routing_.version != 0 && judged_ == revision) return true;
   const auto newest = registrations_.newest();  // before the database is asked: others go on noting what it says
   auto routing = inbox::read_routing(connection_);
   // After it: what is put back between the two makes it another version, which the transaction finds out.
@@ -16,6 +17,7 @@ bool KnownRouting::know() {
   tell(verdict);
   if (verdict == SetBack::Verdict::behind) return false;
   routing_ = std::move(routing);
+  judged_ = revision;
   return true;
 }
 
@@ -29,7 +31,7 @@ void KnownRouting::tell(SetBack::Verdict verdict) {
         "ingest: the database was set back behind what is known of handlers; nothing is stored until that is put "
         "back");
   } else if (was_told && !is_told_) {
-    log_.info("ingest: the database knows the handlers again; going on");
+    log_.info("ingest: handlers are waited for no longer; going on");
   }
 }
 

@@ -4,9 +4,10 @@
 
 namespace inboxd::consumer {
 
-/// How long nothing is stored where the database has forgotten what others said of handlers: they put it back within
-/// seconds, or are not there any more.
-constexpr std::chrono::seconds longest_wait_for_others{30};
+/// How long nothing is stored where the database has forgotten what others said of handlers. They put it back within
+/// seconds of being there, or are not there any more; but each statement of theirs may be waiting for the old database
+/// to answer yet.
+std::chrono::milliseconds wait_for_others(std::chrono::milliseconds database_deadline);
 
 /// Whether the database says of handlers what this process knows of them, or was set back behind that (a failover to a
 /// standby that lags, a restore). What is stored then would not be owed by what it has forgotten.
@@ -23,10 +24,13 @@ class SetBack final {
     bool ours = true;    ///< what this process has registered
     bool others = true;  ///< whatever else it was seen to say
   };
+  explicit SetBack(std::chrono::milliseconds wait_for_others) : wait_for_others_{wait_for_others} {}
+
   Verdict judge(const Knows& knows, Clock::time_point now);
 
  private:
-  std::optional<Clock::time_point> behind_since_;
+  const std::chrono::milliseconds wait_for_others_;
+  std::optional<Clock::time_point> behind_since_;  ///< what others said
   Clock::time_point judged_at_{};
 };
 

@@ -101,7 +101,7 @@ Store::Store(const config::Settings& settings, const base::Uuid& owner, inbox::C
       hand_off_{hand_off},
       counts_{counts},
       log_{log},
-      routing_{connection, registrations, log} {}
+      routing_{connection, registrations, settings.database.deadline, log} {}
 
 Store::Stored Store::store(Batch& batch, const std::function<bool()>& give_up) {
   std::chrono::milliseconds backoff = first_backoff;

@@ -83,6 +83,10 @@ class Registration {
 
   Registered put(const config::Handler& handler, const Registered* before) {
     const auto row = find(handler, before);
+    // As it was: put back under the version of then, or it would hide what a newer configuration has yet to put back.
+    const bool is_forgotten = before != nullptr && before->changed_under > 0 && before->handler == handler &&
+                              (!row || row->changed_under < before->changed_under);
+    remembered_ = is_forgotten ? std::optional{before->changed_under} : std::nullopt;
     if (!row) return add(handler, before);
     return row->is_anothers ? add(handler, nullptr) : put_into(*row, handler, before);
   }

@@ -27,11 +27,19 @@ HandlerVersions Registrations::versions() const {
 void Registrations::set(std::vector<Registered> registered) {
   const std::lock_guard lock{mutex_};
   registered_ = std::move(registered);
+  ++revision_;
 }
 
 void Registrations::replace(const std::vector<Registered>& expected, std::vector<Registered> by) {
   const std::lock_guard lock{mutex_};
-  if (registered_ == expected) registered_ = std::move(by);
+  if (registered_ != expected) return;
+  registered_ = std::move(by);
+  ++revision_;
+}
+
+std::uint64_t Registrations::revision() const {
+  const std::lock_guard lock{mutex_};
+  return revision_;
 }
 
 HandlerVersions Registrations::newest() const {
@@ -42,8 +50,10 @@ HandlerVersions Registrations::newest() const {
 void Registrations::note(const HandlerVersions& versions) {
   const std::lock_guard lock{mutex_};
   for (const auto& [handler_id, version] : versions) {
-    auto& newest = newest_[handler_id];
-    newest = std::max(newest, version);
+    const auto [known, is_new] = newest_.try_emplace(handler_id, version);
+    if (!is_new && known->second >= version) continue;
+    known->second = version;
+    ++revision_;
   }
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <mutex>
 #include <vector>
 
@@ -19,6 +20,8 @@ class Registrations final {
   /// Not where they are others than expected by now.
   void replace(const std::vector<Registered>& expected, std::vector<Registered> by);
 
+  /// Another one whenever any of this has become more: whoever judged by the one before has to judge again.
+  std::uint64_t revision() const;
   HandlerVersions newest() const;
   /// That the database says these.
   void note(const HandlerVersions& versions);
@@ -29,6 +32,7 @@ class Registrations final {
   mutable std::mutex mutex_;  // guards the following
   std::vector<Registered> registered_;
   HandlerVersions newest_;
+  std::uint64_t revision_ = 1;
 };
 
 }  // namespace inboxd::inbox

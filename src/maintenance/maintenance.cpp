@@ -98,13 +98,10 @@ void Maintenance::run() {
     bool more = false;
     for (Chore& chore : chores) {
       if (Clock::now() < chore.next || is_stopping()) continue;
-      const bool is_done = do_turn(chore);
-      more = more || has_more_;
-      if (is_done || &chore == &keeping) continue;
       // It may be another database by now: ingest waits for what that one has forgotten.
-      keeping.next = {};
-      more = true;
-      break;
+      if (&chore != &keeping && connection_.generation() != kept_under_) do_turn(keeping);
+      do_turn(chore);
+      more = more || has_more_;
     }
     lock.lock();
     if (!more) wake_.wait_for(lock, look_for_chores_every, [this] { return stopping_; });
@@ -119,7 +116,7 @@ void Maintenance::run() {
   }
 }
 
-bool Maintenance::do_turn(Chore& chore) {
+void Maintenance::do_turn(Chore& chore) {
   move();
   const auto began = Clock::now();
   turn_ends_ = began + longest_turn;
@@ -128,14 +125,11 @@ bool Maintenance::do_turn(Chore& chore) {
   try {
     (this->*chore.work)();
     if (has_more_) chore.next = began;
-    return true;
   } catch (...) {
     has_more_ = false;
     const auto failure = inbox::describe_any(std::current_exception());
-    if (repeats_.is_news(failure.sqlstate + failure.message)) {
-      log_.warn("maintenance: tried again later", {{"fault", name_of(failure.fault)}, {"error", failure.message}});
-    }
-    return false;
+    if (!repeats_.is_news(failure.sqlstate + failure.message)) return;
+    log_.warn("maintenance: tried again later", {{"fault", name_of(failure.fault)}, {"error", failure.message}});
   }
 }
 
@@ -199,8 +193,10 @@ std::optional<std::string> Maintenance::trouble() const {
 
 void Maintenance::keep_handlers() {
   const auto known = registrations_.get();
+  kept_under_ = connection_.generation();
   registrations_.note(inbox::read_handler_versions(connection_));
   if (!inbox::are_registered(connection_, known)) put_back(known);
+  kept_under_ = connection_.generation();
   look_for_retired(known);
 }
 

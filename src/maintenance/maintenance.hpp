@@ -106,8 +106,8 @@ class Maintenance final {
   /// Between two bites of a chore: whether it goes on now. Not where somebody wants to stop, nor where its turn has
   /// been long: then it comes again as soon as the others had theirs.
   bool goes_on();
-  /// One turn of a chore that is due. False: it failed.
-  bool do_turn(Chore& chore);
+  /// One turn of a chore that is due.
+  void do_turn(Chore& chore);
   void look_for_oldest_transaction();
   /// Counts what is outstanding, now and then, whether it works or not.
   void look_around();
@@ -135,6 +135,7 @@ class Maintenance final {
   std::int64_t trimmed_ids_ = 0;               ///< since it was last said
   int blocks_ = 64;                            ///< of the ledger's next bite
   Pinned pinned_;
+  int kept_under_ = 0;                ///< the session under which handlers were last looked after
   std::vector<std::string> retired_;  ///< of our handlers, as last seen
   std::atomic<std::int64_t> last_moved_{0};
   std::atomic<bool> failed_{false};

@@ -237,3 +237,23 @@ TEST_CASE("with a handler that the database has forgotten none comes back that w
   CHECK(inbox::are_registered(inbox.connection(), again));
   CHECK(inbox::retired_of(inbox.connection(), again) == std::vector<std::string>{"retired"});
 }
+
+TEST_CASE("an older configuration that is reloaded as it was hides nothing from the newer one either") {
+  Inbox inbox;
+  auto& connection = inbox.connection();
+  auto older = handler_named("receipt"), newer = older;
+  older.topics = {"refunds"};
+  newer.topics = {"orders"};
+  const auto first = inbox::register_handlers(connection, {handler_named("receipt")});
+  const auto known_to_older = inbox::register_handlers(connection, {older});
+  const auto known_to_newer = inbox::register_handlers(connection, {newer});
+  const bool is_gone = GENERATE(true, false);
+  const auto version = std::to_string(first.at(0).changed_under);
+  if (is_gone) inbox.database().run("delete from inbox.handler");
+  if (!is_gone) inbox.database().run("update inbox.handler set topics = '{}', changed_under = $1::bigint", {version});
+  const auto reloaded = inbox::register_handlers(connection, {older}, "test", known_to_older);
+  CHECK(reloaded.at(0).changed_under == known_to_older.at(0).changed_under);
+  CHECK_FALSE(inbox::are_registered(connection, known_to_newer));
+  put_back(inbox, known_to_newer);
+  CHECK(inbox::read_routing(connection).handlers.at(0).topics == newer.topics);
+}
