@@ -20,8 +20,7 @@ Operation operation(const std::string& verb) {
 }
 
 std::filesystem::path openapi_file() {
-  return std::filesystem::path{__FILE__}.parent_path().parent_path().parent_path().parent_path() / "config" /
-         "openapi.json";
+  return "config/openapi.json";
 }
 
 }  // namespace

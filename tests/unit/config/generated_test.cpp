@@ -19,9 +19,9 @@ using Catch::Matchers::Equals;
 
 namespace {
 
-/// The top of the source tree, from this file's own place in it.
+/// The top of the source tree, where tests are started.
 std::filesystem::path root() {
-  return std::filesystem::path{__FILE__}.parent_path().parent_path().parent_path().parent_path();
+  return std::filesystem::current_path();
 }
 
 std::string content_of(const std::filesystem::path& path) {

@@ -21,7 +21,7 @@ namespace files = std::filesystem;
 namespace {
 
 files::path config_folder() {
-  return files::path{__FILE__}.parent_path().parent_path().parent_path().parent_path() / "config";
+  return files::current_path() / "config";
 }
 
 std::string content_of(const files::path& path) {
