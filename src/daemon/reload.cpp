@@ -25,7 +25,13 @@ Reload::Reload(config::Loaded& loaded, std::string file, inbox::InstanceIdentity
 bool Reload::begin() {
   if (is_running() || !std::exchange(is_asked_for_, false)) return false;
   try {
-    reading_ = std::async(std::launch::async, [this, before = loaded_.settings] { return read(before); });
+    step_ = Step::reading;
+    reading_ = std::async(std::launch::async, [this, before = loaded_.settings] {
+      Read out = read(before);
+      // Here, where nobody waits for it longer than a stop does: a plugin's `destroy` takes as long as it likes.
+      if (step_.exchange(Step::read) == Step::unwanted) out.handlers.clear();
+      return out;
+    });
     return true;
   } catch (const std::system_error& error) {
     refuse(error.what());
@@ -37,28 +43,42 @@ bool Reload::begin() {
 std::optional<bool> Reload::end() {
   if (std::exchange(has_no_thread_, false)) return false;
   if (!is_running() || reading_.wait_for(0s) != std::future_status::ready) return std::nullopt;
-  std::optional<Read> read;
+  Read read;
   try {
     read = reading_.get();
   } catch (const std::exception& error) {
     refuse(error.what());  // no reason to leave what is in hand
+    return false;
   }
-  if (!read) return false;
-  take(std::move(*read));
+  if (read.is_refused) {
+    daemon_.discard(std::move(read.handlers));
+    return false;
+  }
+  take(std::move(read));
   return true;
+}
+
+void Reload::request_stop() {
+  is_asked_for_ = false;
+  if (!is_running() || step_.exchange(Step::unwanted) != Step::read) return;
+  daemon_.discard(reading_.get().handlers);
+}
+
+bool Reload::join(std::chrono::steady_clock::time_point until) {
+  return !is_running() || reading_.wait_until(until) == std::future_status::ready;
 }
 
 void Reload::refuse(const std::string& reason) {
   log_.error("daemon: reload refused, the old configuration stays", {{"reason", reason}});
 }
 
-std::optional<Reload::Read> Reload::read(const config::Settings& before) {
+Reload::Read Reload::read(const config::Settings& before) {
   const auto loaded = config::load_file(file_, config::process_environment());
   if (!loaded.ok()) {
     for (const auto& problem : loaded.problems) {
       log_.error("daemon: reload refused, the old configuration stays", {{"problem", problem.text()}});
     }
-    return std::nullopt;
+    return {.is_refused = true};
   }
   for (const std::string& key : config::restart_needed(before, loaded.settings)) {
     log_.warn("daemon: this key needs a restart; its old value stays", {{"key", key}});
@@ -68,10 +88,9 @@ std::optional<Reload::Read> Reload::read(const config::Settings& before) {
   auto prepared = prepare_handlers(connection_, next, instance_, watchdog_, log_, daemon_.registered());
   if (prepared.refusal) {
     refuse(prepared.refusal->message);
-    daemon_.discard(std::move(prepared.handlers));
-    return std::nullopt;
+    return {.handlers = std::move(prepared.handlers), .is_refused = true};
   }
-  return Read{loaded, std::move(prepared.handlers)};
+  return {loaded, std::move(prepared.handlers)};
 }
 
 void Reload::take(Read read) {

@@ -1,4 +1,6 @@
 #pragma once
+#include <atomic>
+#include <chrono>
 #include <future>
 #include <optional>
 #include <string>
@@ -21,7 +23,7 @@ class Reload final {
   /// `connection` is used by nobody else from now on; where `watchdog` cuts it, a running reload is refused at once.
   Reload(config::Loaded& loaded, std::string file, inbox::InstanceIdentity instance, inbox::Connection& connection,
          inbox::Watchdog& watchdog, Daemon& daemon, base::Logger& log);
-  /// Waits for one that runs.
+  /// Waits for one that runs: first request_stop() and join().
   ~Reload() = default;
   Reload(const Reload&) = delete;
   Reload& operator=(const Reload&) = delete;
@@ -37,12 +39,22 @@ class Reload final {
   /// While none is being taken.
   const config::Loaded& in_force() const { return loaded_; }
 
+  /// One that runs is wanted no more: what it has made ends with it. Before the daemon stops.
+  void request_stop();
+  /// False: it has not ended by then (a plugin does not come back from being made, or from being ended), and goes on
+  /// using what it was given.
+  bool join(std::chrono::steady_clock::time_point until);
+
  private:
   struct Read {
-    config::Loaded loaded;
-    std::vector<dispatcher::HandlerSetup> handlers;
+    config::Loaded loaded = {};
+    std::vector<dispatcher::HandlerSetup> handlers = {};
+    bool is_refused = false;  ///< handlers: those that were made by then
   };
-  std::optional<Read> read(const config::Settings& before);
+  /// Who sees to what was read: the one that comes second.
+  enum class Step { reading, read, unwanted };
+
+  Read read(const config::Settings& before);
   void take(Read read);
   void refuse(const std::string& reason);
 
@@ -55,7 +67,8 @@ class Reload final {
   base::Logger& log_;
   bool is_asked_for_ = false;
   bool has_no_thread_ = false;
-  std::future<std::optional<Read>> reading_;
+  std::atomic<Step> step_{Step::reading};
+  std::future<Read> reading_;
 };
 
 }  // namespace inboxd::daemon

@@ -39,8 +39,14 @@ ExitCode refuse(const Refusal& refusal, base::Logger& log) {
   return refusal.code;
 }
 
+/// The end where a plugin does not come back from being made: its thread uses what the end would destroy.
+[[noreturn]] void leave_behind(ExitCode code, base::Logger& log) {
+  log.warn("daemon: a plugin does not come back from being made, its thread is left");
+  std::_Exit(static_cast<int>(code));
+}
+
 /// All that a start waits for: the database, migrations, plugins. In a thread of its own, so that a stop ends it at
-/// once; but for a plugin that does not come back from being made, which a second stop ends.
+/// once; but for a plugin that is being made, which has as long as running calls have.
 PreparedHandlers prepare_aside(inbox::Connection& connection, const config::Settings& settings,
                                const inbox::InstanceIdentity& instance, bool migrate, inbox::Watchdog& watchdog,
                                const Notify& notify, base::Logger& log) {
@@ -51,7 +57,7 @@ PreparedHandlers prepare_aside(inbox::Connection& connection, const config::Sett
     let_second_stop_exit();
     watchdog.cut_all(Clock::now());
     notify.status("stopping before it was ready");
-    preparing.wait();
+    if (preparing.wait_for(settings.drain) != std::future_status::ready) leave_behind(ExitCode::done, log);
     return {{}, Refusal{ExitCode::done, "stopped before it was ready"}};
   }
   return preparing.get();
@@ -219,23 +225,27 @@ Served serve(const config::Loaded& given, const RunOptions& options, base::Logge
 
   std::optional<UntilIdle> until_idle;
   if (options.until_idle) until_idle.emplace(settings, watchdog, log);
-  // Outlives attend(): what it waits for at its end is cut below.
+  // Outlives attend(): a stop cuts what it waits for.
   Reload reload{loaded, options.config_file, identity_of(owner), connection, watchdog, daemon, log};
   const ExitCode code = attend(daemon, reload, until_idle, live, notify, Heartbeat{settings, notify, daemon, log}, log);
 
   live.stopping();
   notify.stopping();
   notify.status("stopping, running calls have " + config::duration_text(settings.drain) + " to finish");
-  watchdog.cut_all(Clock::now());  // a reload that runs is wanted no more
+  const auto drained = Clock::now() + settings.drain;
+  reload.request_stop();
+  watchdog.cut_all(Clock::now());
   log.info("daemon: stopping", {{"drain_ms", settings.drain.count()}});
   let_second_stop_exit();
   daemon.stop(settings.drain);
+  const bool has_reloaded = reload.join(drained);
   daemon.log_rates();
   if (options.at_end) options.at_end(daemon.totals());
   live.detach();
   port.request_stop();
   port.join();
   log.info("daemon: stopped");
+  if (!has_reloaded) leave_behind(code, log);
   return {code, leaves_calls_of(std::move(owned))};
 }
 

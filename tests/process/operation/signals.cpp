@@ -170,6 +170,36 @@ TEST_CASE("SIGTERM while the start waits for a database that hangs, in a stateme
   CHECK(took < 15'000);
 }
 
+TEST_CASE("SIGTERM while a plugin is being made, at a start or in a reload: the end comes with the drain") {
+  const bool reloads = GENERATE(false, true);
+  const bool comes_back = GENERATE(false, true);
+  Stage stage{1};
+  stage.migrate();
+  const TempFolder folder;
+  const auto gate = folder / "gate";
+  stage.config.sections["shutdown"] = comes_back ? "drain: 30s" : "drain: 1s";
+  if (!reloads) stage.set("create_gate", gate);
+  Daemon daemon{stage.config, {"run"}};
+  if (reloads) {
+    daemon.wait_ready();
+    stage.set("create_gate", gate);
+    daemon.write_config(stage.config.text());
+    daemon.process().signal(SIGHUP);
+  }
+  wait_until("the plugin is being made", [&] { return std::filesystem::exists(folder / "gate.reached"); });
+  const auto began = monotonic_ms();
+  daemon.process().signal(SIGTERM);
+  if (comes_back) {
+    wait_until("it is stopping", [&] { return daemon.notified().has_begun_with("STATUS=stopping"); });
+    write_file(gate, "open");
+  }
+  CHECK(daemon.process().wait() == ExitStatus{0, 0});
+  const auto took = monotonic_ms() - began;
+  WARN((reloads ? "reload" : "start") << (comes_back ? ", it comes back" : ", it does not") << ": " << took << " ms");
+  CHECK(took < 15'000);
+  CHECK(daemon.count_in_log("does not come back from being made") == (comes_back ? 0 : 1));
+}
+
 TEST_CASE("SIGTERM while nobody knows what became of a handler's COMMIT: the end comes with the drain") {
   Stage stage{1};
   Application app{stage.database};

@@ -31,6 +31,7 @@ class Recorder : public inboxd::Handler {
         takes_{settings.duration("takes", inboxd::Milliseconds{0})},
         gate_{settings.text("gate", "")},
         publishes_{settings.text("publishes", "")} {
+    wait_at(settings.text("create_gate", ""));
     if (file_ < 0) throw inboxd::SettingsError{"setting 'file' names a file that cannot be written"};
   }
   ~Recorder() override { close(file_); }
@@ -55,6 +56,13 @@ class Recorder : public inboxd::Handler {
   }
 
  private:
+  /// Is not made before that file is there; `FILE.reached` says that it waits.
+  static void wait_at(const std::string& gate) {
+    if (gate.empty()) return;
+    close(creat((gate + ".reached").c_str(), 0666));
+    while (access(gate.c_str(), F_OK) != 0) std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  }
+
   /// The recording stands for the queue: what is noted is what would have gone with the message.
   void publish(inboxd::Call& call, const inboxd::Event& event) const {
     inboxd::PublishSpan span = call.publish_span(event, "kafka", publishes_);
