@@ -3,6 +3,9 @@
 #include <dlfcn.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
 
 #include "plugin/host.hpp"
 #include "plugin/search.hpp"
@@ -41,6 +44,28 @@ base::Result<Entry> find_entry(const std::string& path) {
                          "; a handler exports it with INBOXD_HANDLER in C++ or INBOXD_EXPORT in C"};
   }
   return Entry{reinterpret_cast<const inboxd_plugin* (*)(const inboxd_host*)>(symbol)};
+}
+
+/// The file that the code at that address came from, as the kernel has it by now: of one that was replaced " (deleted)"
+/// stands behind the name, or it is another name. Empty where the kernel does not say.
+std::string file_of(std::uintptr_t address) {
+  std::ifstream maps{"/proc/self/maps"};
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%zx-%zx", &begin, &end) != 2 || address < begin || address >= end) continue;
+    const auto name = line.find('/');
+    return name == line.npos ? "" : line.substr(name);
+  }
+  return {};
+}
+
+/// Loaded is by name: whoever is loaded already is taken for the file, whatever the file is by now.
+std::optional<Remark> replaced(const std::string& path, Entry entry) {
+  const std::string loaded = file_of(reinterpret_cast<std::uintptr_t>(entry.ask));
+  if (loaded.empty() || loaded == path) return std::nullopt;
+  return Remark{base::LogLevel::warn, "plugin file " + path +
+                                          " was replaced since this process loaded it, and goes on as it was; a "
+                                          "restart takes the new one, a reload one of another name"};
 }
 
 std::string said(const std::vector<Remark>& remarks) {
@@ -104,6 +129,7 @@ base::Result<Library> open_library(const std::string& plugin, const SearchPath& 
   auto library = ask_for_table(path.value(), entry.value());
   if (!library) return library;
   if (auto fault = fault_of(library.value().table)) return base::Problem{"plugin file " + path.value() + " " + *fault};
+  if (auto remark = replaced(path.value(), entry.value())) library.value().remarks.push_back(std::move(*remark));
   return library;
 }
 

@@ -94,6 +94,30 @@ TEST_CASE("a plugin that everybody may write to is refused, and loads once that 
   CHECK(inboxd::plugin::inspect(file.string(), {}).ok());
 }
 
+TEST_CASE("a plugin file that was replaced goes on as it was loaded, with a warning; one of another name is taken") {
+  const Folder folder;
+  const contract::fs::path file = folder / "handler.so";
+  contract::fs::copy_file(test_plugin("mirror"), file);
+  const auto first = inboxd::plugin::inspect(file.string(), {});
+  REQUIRE(first.ok());
+  CHECK(first.value().remarks.empty());
+
+  contract::fs::copy_file(test_plugin("newer_minor"), folder / "new");
+  contract::fs::rename(folder / "new", file);
+  const auto again = inboxd::plugin::inspect(file.string(), {});
+  REQUIRE(again.ok());
+  CHECK(again.value().name == first.value().name);
+  REQUIRE(again.value().remarks.size() == 1);
+  CHECK(again.value().remarks[0].level == inboxd::base::LogLevel::warn);
+  CHECK_THAT(again.value().remarks[0].text, ContainsSubstring(file.string() + " was replaced") &&
+                                                ContainsSubstring("a restart takes the new one"));
+
+  contract::fs::copy_file(test_plugin("newer_minor"), folder / "other.so");
+  const auto other = inboxd::plugin::inspect((folder / "other.so").string(), {});
+  REQUIRE(other.ok());
+  CHECK(other.value().name == "newer-minor");
+}
+
 TEST_CASE("settings that the plugin refuses end in its own sentence") {
   CHECK(Attempt{"mirror", {{"wrod", "x"}}}.problem() ==
         "plugin " + test_plugin("mirror") +

@@ -58,7 +58,8 @@
  * `inboxd_plugin_entry`.
  *
  * A plugin stays loaded until the process ends, also after a reload that no longer names it. Put a new version in its
- * place by renaming (`mv`, `install`), not by writing into the file.
+ * place by renaming (`mv`, `install`), not by writing into the file: a restart takes it. A reload takes only one of
+ * another name, and warns of a file that was replaced.
  */
 #ifndef INBOXD_HANDLER_H
 #define INBOXD_HANDLER_H
