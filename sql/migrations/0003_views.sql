@@ -6,7 +6,8 @@ select e.event_id, coalesce(e.source_id, e.event_id::text) as source_id, s.topic
 from inbox.event e join inbox.shard s using (shard_id);
 
 -- One row for each event and handler. An event is found through the ledger, its outcomes by shard and a bounded span
--- of offsets (10000: no run spans more), so that a question about one event reads a handful of rows. What died has its
+-- of offsets (10000: no run spans more), so that a question about one event reads a handful of rows. What failed beside
+-- others for another reason has its error among the failures alone. What died has its
 -- letter's row instead, or none where it was replayed; and what a handler did before it was retired and added again
 -- (created_at) gives way to what became of the event since.
 create view inbox.deliveries as
@@ -14,7 +15,12 @@ select l.event_id, h.name as handler,
        case when d.owner is not null and d.due_at > clock_timestamp() then 'leased'
             when d.attempts > 0 and d.due_at > clock_timestamp() then 'retrying'
             else 'due' end as state,
-       d.attempts, d.due_at, d.last_error, null::timestamptz as finished_at
+       d.attempts, d.due_at,
+       case when d.attempts > 0 then coalesce(d.last_error, (
+         select f.error_class || ': ' || f.message from inbox.failure f
+         where f.event_id = l.event_id and f.handler_id = d.handler_id order by f.occurred_at desc limit 1)) end
+         as last_error,
+       null::timestamptz as finished_at
 from inbox.ledger l
 join inbox.delivery d on d.shard_id = l.shard_id and d.pending @> l."offset"
 join inbox.handler h using (handler_id)

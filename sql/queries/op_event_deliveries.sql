@@ -1,8 +1,11 @@
--- Who still owes an event something: shard $1, offset $2, received at $3 (null: some time). No locks. Reads all of
--- delivery, which has outstanding work only.
+-- Who still owes an event $4 something: shard $1, offset $2, received at $3 (null: some time). No locks. Reads all of
+-- delivery, which has outstanding work only; index failure_event where others of its delivery failed otherwise.
 select h.name, d.attempts, d.claims, d.owner is not null and d.due_at > clock_timestamp() as is_leased,
        (extract(epoch from d.due_at) * 1000000)::bigint, d.due_at <= clock_timestamp() as is_due, i.host, i.process_id,
-       d.last_error, d.events, h.paused_reason
+       case when d.attempts > 0 then coalesce(d.last_error, (
+         select f.error_class || ': ' || f.message from inbox.failure f
+         where f.event_id = $4::uuid and f.handler_id = d.handler_id order by f.occurred_at desc limit 1)) end,
+       d.events, h.paused_reason
 from inbox.delivery d
 join inbox.handler h using (handler_id)
 left join inbox.instance i on i.instance_id = d.owner

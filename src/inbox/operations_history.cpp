@@ -72,7 +72,7 @@ auto read_all(Connection& connection, const Statement& statement, const pqxx::pa
 
 EventHistory read_history(Connection& connection, const HistoryRequest& request) {
   const std::string id = request.event_id.text();
-  const pqxx::params of_run{request.shard_id, request.offset, request.received_at};
+  const pqxx::params of_run{request.shard_id, request.offset, request.received_at, id};
   const pqxx::params of_place{request.shard_id, request.offset, request.since};
   const pqxx::params of_event{id, request.since};
   return {read_all(connection, statements::op_event_deliveries, of_run, read_delivery),

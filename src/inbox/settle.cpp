@@ -36,7 +36,9 @@ void make_plain(std::string& text) {
 
 void make_plain(std::vector<Settlement>& settlements) {
   for (Settlement& settlement : settlements) {
-    for (RetryGroup& group : settlement.retries) make_plain(group.last_error);
+    for (RetryGroup& group : settlement.retries) {
+      if (group.last_error) make_plain(*group.last_error);
+    }
     for (FailedAttempt& failure : settlement.failures) {
       make_plain(failure.error_class);
       make_plain(failure.message);

@@ -1,6 +1,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ namespace inboxd::inbox {
 struct RetryGroup {
   event::OffsetSet offsets;
   std::chrono::milliseconds delay{0};
-  std::string last_error;
+  std::optional<std::string> last_error;       ///< of all of them; nothing: each has its own, among the failures
 };
 
 /// One failed attempt of one event.

@@ -24,7 +24,7 @@ void SettledArrays::add(const Settlement& settlement) {
     retry_of.add(own);
     retry_offsets.add(group.offsets.text());
     retry_delay.add(static_cast<std::int64_t>(group.delay.count()));
-    retry_error.add(group.last_error);
+    group.last_error ? retry_error.add(*group.last_error) : retry_error.add_null();
   }
   for (const FailedAttempt& failure : settlement.failures) {
     failed_of.add(own);

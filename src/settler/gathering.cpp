@@ -82,8 +82,10 @@ Gathered Gathering::take(double random01) {
     if (const auto* retry = std::get_if<RetryIn>(&transition)) {
       std::size_t i = 0;
       while (i < classes.size() && !alike(to.retries[i], classes[i], *retry, verdict)) ++i;
+      std::string error = verdict.error_class + ": " + verdict.message;
+      if (i < classes.size() && to.retries[i].last_error != error) to.retries[i].last_error.reset();
       if (i == classes.size()) {
-        to.retries.push_back({{}, retry->delay, verdict.error_class + ": " + verdict.message});
+        to.retries.push_back({{}, retry->delay, std::move(error)});
         classes.push_back(verdict.delay ? std::optional{verdict.error_class} : std::nullopt);
       }
       to.retries[i].offsets.add(event.offset);

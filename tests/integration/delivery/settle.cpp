@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <thread>
 
+#include "inbox/operations_history.hpp"
 #include "integration/support/inbox.hpp"
 
 using namespace inboxd;
@@ -145,6 +146,26 @@ TEST_CASE("events that failed alike are split off together and come back at thei
   CHECK(again.runs[0].attempts == 1);
   CHECK(again.runs[0].claims == 1);
   CHECK(again.runs[0].events.size() == 2);
+}
+
+TEST_CASE("events that are tried again together, each for a reason of its own, are each shown with its own") {
+  Inbox inbox;
+  const auto [handler, run] = claimed_run(inbox, 2);
+  inbox::Settlement settlement;
+  settlement.key = run.key;
+  settlement.whole = true;
+  settlement.retries = {retry(run, {0, 1}, milliseconds{60'000})};
+  settlement.retries[0].last_error.reset();
+  settlement.failures = {failed(*run.events[0], 1, "timeout"), failed(*run.events[1], 1, "negative amount")};
+  CHECK(inbox::settle(inbox.connection(), inbox.owner, {settlement}).empty());
+  CHECK(inbox.database().text("select string_agg(d.last_error, ', ' order by e.\"offset\") from inbox.deliveries d "
+                              "join inbox.events e using (event_id)") ==
+        "test.failure: timeout, test.failure: negative amount");
+  const auto history = inbox::read_history(
+      inbox.connection(),
+      {run.events[1]->event_id, run.events[1]->shard_id, run.events[1]->offset, std::nullopt, std::nullopt});
+  REQUIRE(history.deliveries.size() == 1);
+  CHECK(history.deliveries[0].last_error == "test.failure: negative amount");
 }
 
 TEST_CASE("two settlements of one run in one call are refused: one of them would be lost") {

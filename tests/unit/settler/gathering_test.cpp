@@ -108,6 +108,7 @@ TEST_CASE("events of a run that failed alike are one delivery with one due time,
   CHECK(out.settlement.retries[0].offsets == set({1, 3, 5}));
   CHECK(out.settlement.retries[0].delay == backoff_for(run->retry, 1, 0.123));
   CHECK(out.settlement.failures.size() == 3);
+  CHECK_FALSE(out.settlement.retries[0].last_error);  // two of "a", one of "b": none is that of all
 }
 
 TEST_CASE("delays that a handler asked for are grouped by delay and error class") {
