@@ -57,6 +57,15 @@ std::size_t Chunk::call_size() const {
   return size;
 }
 
+bool Chunk::is_call_taken(std::chrono::steady_clock::time_point now) const {
+  bool taken = false;
+  each_part(begin_, end_, [&](std::size_t number, std::size_t, std::size_t) {
+    const settler::Run& run = *pieces_[number].run;
+    taken = taken || run.lost || run.ours_until.load() <= now;
+  });
+  return taken;
+}
+
 void Chunk::deliver(std::vector<plugin::Delivered>& to) const {
   to.clear();
   each_part(begin_, end_, [&](std::size_t number, std::size_t first, std::size_t end) {

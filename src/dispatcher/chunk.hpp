@@ -22,6 +22,8 @@ class Chunk {
   /// The events of the call as a handler gets them.
   void deliver(std::vector<plugin::Delivered>& to) const;
   std::size_t call_size() const;
+  /// Whether others may have taken events of the call by then.
+  bool is_call_taken(std::chrono::steady_clock::time_point now) const;
 
   /// Which verdicts count as interrupted: none, or those of the class `cancelled`, which the plugin room gives in place
   /// of a handler that was cancelled before it came to an event, and a handler that knows its contract gives itself.

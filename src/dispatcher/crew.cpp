@@ -72,9 +72,11 @@ bool Crew::has_ended() const {
 }
 
 void Crew::review(Worker::Clock::time_point now) {
+  const auto since = now - share_->reviewed_at.exchange(now);
+  const auto slept = since > share_->limits.late ? since : Worker::Clock::duration{0};
   Pace::Running running;
   for (Hired& hired : workers_) {
-    Worker::Review review = hired.worker->review(now);
+    Worker::Review review = hired.worker->review(now, slept);
     running.events += review.running.events;
     running.elapsed += review.running.elapsed;
     if (review.abandoned) {

@@ -17,6 +17,7 @@ void RunQueue::add(std::shared_ptr<settler::Run> run, std::int64_t bytes, Clock:
   const auto events = static_cast<std::int64_t>(run->size());
   if (events == 0) return;
   queue_.push_back({run, 0, run->size()});
+  run->ours_until = lease_end;
   const settler::Run* const key = run.get();
   const auto [at, is_new] = leases_.emplace(key, Lease{std::move(run), lease_end, bytes, events, events, Leaving::no});
   queued_ += events;
@@ -168,7 +169,9 @@ std::vector<std::shared_ptr<settler::Run>> RunQueue::ending_before(Clock::time_p
 
 void RunQueue::renewed(const settler::Run& run, Clock::time_point lease_end) {
   const auto at = leases_.find(&run);
-  if (at != leases_.end()) at->second.end = std::max(at->second.end, lease_end);
+  if (at == leases_.end()) return;
+  at->second.end = std::max(at->second.end, lease_end);
+  at->second.run->ours_until = at->second.end;
 }
 
 }  // namespace inboxd::dispatcher

@@ -67,6 +67,8 @@ bool Worker::begin_call(std::size_t most_events) {
   // One look at the clock for the end of a call and the beginning of the next.
   if (work_.events == 0) call_began_ = taken_ = Clock::now();
   started_ = call_began_;
+  slept_ = {};
+  excused_ = false;
   calling_ = true;
   cancellation_.requested = share_->cancelled.load();
   return true;
@@ -115,8 +117,11 @@ bool Worker::end_call(Clock::duration duration) {
   const std::lock_guard lock{mutex_};
   if (abandoned_) return false;
   calling_ = false;
+  // The handler may come round before the overseer where the process stood still.
+  const bool is_late = Clock::now() - share_->reviewed_at.load() > share_->limits.late;
+  const bool is_excused = share_->cancelled || excused_ || is_late;
   chunk_.end_call(std::move(verdicts_), rounded(duration),
-                  share_->cancelled ? Chunk::Cancelled::is_an_interruption : Chunk::Cancelled::is_a_failure);
+                  is_excused ? Chunk::Cancelled::is_an_interruption : Chunk::Cancelled::is_a_failure);
   return true;
 }
 
@@ -134,15 +139,18 @@ void Worker::report_and_return() {
   share_->in_hand->put_back(std::move(rest));
 }
 
-Worker::Review Worker::review(Clock::time_point now) {
+Worker::Review Worker::review(Clock::time_point now, Clock::duration slept) {
   Review out;
   const std::lock_guard lock{mutex_};
   if (!calling_ || abandoned_) return out;
-  const auto elapsed = now - started_;
+  slept_ += std::min(slept, now - started_ - slept_);
+  const auto elapsed = now - started_ - slept_;
   out.running = {static_cast<std::int64_t>(chunk_.call_size()), elapsed};
-  if (elapsed >= share_->deadline) cancellation_.requested = true;
+  const bool is_taken = chunk_.is_call_taken(now);
+  excused_ = excused_ || is_taken || slept.count() > 0;
+  if (elapsed >= share_->deadline || is_taken) cancellation_.requested = true;
   if (transaction_ && transaction_->is_waiting()) waited_ = now;
-  if (now >= std::max(started_ + share_->deadline, waited_) + share_->limits.grace) {
+  if (now >= std::max(started_ + slept_ + share_->deadline, waited_) + share_->limits.grace) {
     // What is finished and not committed goes with the transaction, uncharged.
     if (transaction_) out.rest = chunk_.take_unreported();
     chunk_.fail_call(deadline_verdict(share_->deadline), rounded(elapsed));

@@ -26,6 +26,7 @@ struct WatchLimits {
   std::chrono::milliseconds grace{1'000};  ///< a call past its deadline is told so, and given up after this
   std::chrono::milliseconds patience{20};  ///< who is busy for longer keeps nothing but the events of its call;
   std::chrono::milliseconds patience_in_transactions{100};  ///< the same where calls share one
+  std::chrono::milliseconds late{1'500};  ///< where nobody has looked for longer, the process stood still
   settler::Trouble::Limits trouble;  ///< how a database is waited for that does not take what workers record
 };
 
@@ -50,6 +51,7 @@ struct CrewShare {
   std::atomic<bool> stop{false};       ///< no new calls
   std::atomic<bool> cancelled{false};  ///< shutdown: what the handler does not come to is not charged
   std::atomic<int> abandoned{0};       ///< threads of this crew in calls that were given up
+  std::atomic<std::chrono::steady_clock::time_point> reviewed_at{std::chrono::steady_clock::now()};
 };
 
 /// One thread that calls a handler. It takes about a millisecond of work at once and calls event by event (or
@@ -77,7 +79,8 @@ class Worker final {
     Pace::Running running;
     bool abandoned = false;  ///< the call was given up: the thread is lost
   };
-  Review review(Clock::time_point now);
+  /// `slept`: for so long before it the process stood still, which is no call's time.
+  Review review(Clock::time_point now, Clock::duration slept);
   /// Tells a running call that nobody waits for it.
   void cancel();
   /// Gives up a running call without charging it, and whatever else would keep the thread.
@@ -135,6 +138,8 @@ class Worker final {
   Clock::time_point taken_;    ///< of the chunk's first call
   Clock::time_point started_;  ///< of the running call
   Clock::time_point waited_;   ///< until when it was seen to wait for the database
+  Clock::duration slept_{0};   ///< of the running call's time
+  bool excused_ = false;       ///< the running call may stop uncharged: what keeps it from its end is not its fault
   bool calling_ = false;
   bool abandoned_ = false;
 

@@ -48,6 +48,8 @@ struct Run {
   const std::string handler;             ///< its name, for the log
   std::atomic<bool> lost{false};         ///< set by the settler; reports of it are dropped from then on
   std::atomic<std::size_t> recorded{0};  ///< events settled so far; by whoever settles
+  /// Until when nobody else may take it for certain; by whoever renews its lease.
+  std::atomic<std::chrono::steady_clock::time_point> ours_until{std::chrono::steady_clock::time_point::max()};
 };
 
 /// One event of a report that was not done; `index` is its place in the run's events.

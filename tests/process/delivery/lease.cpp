@@ -6,6 +6,7 @@
 #include "process/support/stage.hpp"
 #include "support/environment.hpp"
 #include "support/http.hpp"
+#include "support/proxy.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -80,6 +81,46 @@ TEST_CASE("a zombie that wakes up after its lease was taken over changes nothing
   CHECK(tally.is_perfect());
   CHECK(stage.recording.processes().size() == 2);
   CHECK(pair.first->stop() == ExitStatus{0, 0});
+}
+
+TEST_CASE("a process that was stopped for longer than a call may take charges no call for that") {
+  Stage stage{1};
+  const TempFolder folder;
+  const auto gate = folder / "gate";
+  stage.set("gate", gate);
+  stage.config.handlers[0].more = {"retry: {max_attempts: 1}"};
+  stage.config.sections["handler_defaults"] = "lease: 60s, deadline: 3s";
+  const auto daemon = stage.start();
+  stage.produce(1);
+  wait_until("the call runs", [&] { return stage.recording.count() == 1; });
+  daemon->process().signal(SIGSTOP);
+  holds_for("nothing moves", milliseconds{5'000}, [&] { return stage.tally().done == 0; });
+  daemon->process().signal(SIGCONT);
+  holds_for("it is not over", milliseconds{1'500}, [&] { return stage.tally().dead == 0; });
+  write_file(gate, "open");
+  CHECK(stage.wait_done().is_perfect());
+  CHECK(stage.database.number("select count(*) from inbox.failure") == 0);
+}
+
+TEST_CASE("a call is told when others may have taken its events, and stops uncharged") {
+  Stage stage{1};
+  Proxy proxy{port_of(stage.config.url)};
+  const auto direct = stage.config.url;
+  stage.config.url = url_with_port(direct, proxy.port());
+  stage.config.sections["shutdown"] = "drain: 60s";
+  Pair pair{stage};
+  stage.produce(1);
+  wait_until("the call runs", [&] { return stage.recording.count() == 1; });
+  proxy.freeze(true);
+  stage.config.url = direct;
+  const auto second = stage.start();
+  CHECK(stage.wait_done().is_perfect());
+  proxy.freeze(false);
+  // The gate is still closed: whoever waits at it has been told to stop.
+  const auto began = monotonic_ms();
+  CHECK(pair.first->stop() == ExitStatus{0, 0});
+  CHECK(monotonic_ms() - began < 30'000);
+  CHECK(stage.database.number("select count(*) from inbox.failure") == 0);
 }
 
 TEST_CASE("instances that are killed one after another under load: everything is done, nothing twice") {
