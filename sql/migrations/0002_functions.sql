@@ -234,6 +234,9 @@ begin
     join inbox.position p on p.shard_id = s.shard and p.epoch = s.epoch and p.first_offset = s.expected
     where p.xmin = pg_current_xact_id()::xid;
     if cardinality(moved) = 0 then
+      -- Perhaps stored by a try of which nobody knows, whose COMMIT was kept from waiting for a synchronous standby. A
+      -- transaction that writes nothing would not wait for it either, and the offset would be told to Kafka.
+      perform pg_logical_emit_message(true, 'inboxd', '');
       return;
     end if;
     select coalesce(array_agg(l.id order by l.i), '{}'), coalesce(array_agg(l.shard order by l.i), '{}'),
@@ -805,8 +808,8 @@ create function inbox.is_day_needed(p_end timestamptz) returns boolean language 
         select from inbox.delivery d where d.received_from < p_end and d.received_to >= p_end - interval '1 day')
 $$;
 
--- The oldest day partition of a table that is older than p_keep and that nothing needs any more, or null. Takes no
--- locks, however long it looks.
+-- The oldest day partition of a table that is older than p_keep, and than a day (yesterday's is made again otherwise),
+-- and that nothing needs any more, or null. Takes no locks, however long it looks.
 create function inbox.day_to_drop(p_table text, p_keep interval) returns text
 language plpgsql stable set timezone = 'UTC' as $$
 declare
@@ -823,7 +826,7 @@ begin
     where i.inhparent = format('inbox.%I', p_table)::regclass and c.relname ~ ('^' || p_table || '_[0-9]{8}$')
     order by c.relname
   loop
-    exit when v_end > clock_timestamp() - p_keep;
+    exit when v_end > clock_timestamp() - greatest(p_keep, interval '1 day');
     if p_table <> 'event' or not inbox.is_day_needed(v_end) then
       return v_name;
     end if;
@@ -847,7 +850,7 @@ begin
   end if;
   perform inbox.need_fresh_snapshots();
   v_end := to_date(right(p_day, 8), 'YYYYMMDD') + 1;
-  if v_end > clock_timestamp() - p_keep then
+  if v_end > clock_timestamp() - greatest(p_keep, interval '1 day') then
     return null;
   end if;
   execute format('lock table only inbox.%I in access exclusive mode', p_table);

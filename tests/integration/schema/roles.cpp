@@ -95,6 +95,8 @@ TEST_CASE("who may only read can neither drop nor make a day, nor who ingests dr
   const auto shard = inbox.add_shard("orders");
   Batch batch{inbox};
   batch.at(shard, 0).events(1).store(inbox.connection());
+  inbox.database().run(
+      "create table inbox.event_20200101 partition of inbox.event for values from ('2020-01-01') to ('2020-01-02')");
   {
     const auto reader = roles.connect({"reader"});
     CHECK(failure_of([&] { inbox::drop_partition(*reader, "event", 0ms); }).sqlstate == "42501");

@@ -258,6 +258,14 @@ TEST_CASE("days are made and dropped within reason only") {
                                 "to_regclass('inbox.event_20200101')") == 1);
 }
 
+TEST_CASE("a retention of less than a day drops no day that is made again") {
+  Inbox inbox;
+  inbox::make_partitions(inbox.connection(), 2);
+  for (const char* const table : {"event", "outcome", "failure"}) {
+    CHECK_FALSE(inbox::drop_partition(inbox.connection(), table, std::chrono::hours{1}));
+  }
+}
+
 TEST_CASE("a drop that has to wait for a long reader gives up soon and lets ingest go on") {
   using namespace std::chrono_literals;
   Inbox inbox;
