@@ -113,17 +113,25 @@ FirstOffset first_offset_for(config::StartAt::Kind start, const kafka::LogBounds
   return {std::min(wanted, limit), limit <= wanted && *group_offset != log.low};
 }
 
-std::optional<base::Problem> start_entry(inbox::Connection& connection, const Clients& clients, const Topics& topics,
-                                         const config::Topic& entry, const Moved& moved, base::Logger& log) {
+std::optional<NotStarted> start_entry(inbox::Connection& connection, const Clients& clients, const Topics& topics,
+                                      const config::Topic& entry, const Moved& moved, base::Logger& log) {
   if (inbox::started_at(connection, name_of(entry))) return std::nullopt;
   // Where the configuration says it in other words now (a wider pattern), topics are known already: the rest is later.
   const bool is_later = !of_entry(inbox::known_topics(connection), topics, entry).empty();
   const auto all = kafka::list_topics(clients.asker, broker_timeout);
-  if (!all) return all.problem();
+  if (!all) return NotStarted{all.problem().message};
+  const auto listed = of_entry(all.value(), topics, entry);
+  if (listed.empty() && !entry.name.empty()) {
+    // What may not be seen is left out of a list. Taken for a topic that does not exist, it would be read from its
+    // beginning once it may be, whatever `start` says.
+    const auto exists = kafka::has_topic(clients.asker, entry.name, broker_timeout);
+    if (!exists) return NotStarted{exists.problem().message, true};
+    if (exists.value()) return NotStarted{"topic " + entry.name + " has only just appeared", true};
+  }
   Resolved resolved;
-  for (const std::string& topic : of_entry(all.value(), topics, entry)) {
+  for (const std::string& topic : listed) {
     auto problem = resolve(connection, clients, topic, is_later ? beginning : entry.start, moved, resolved);
-    if (problem) return problem;
+    if (problem) return NotStarted{problem->message};
   }
   if (is_later) drop_unknown(resolved.positions);
   if (inbox::write_first_positions(connection, resolved.positions, name_of(entry)) > 0) tell(resolved, log);

@@ -36,13 +36,19 @@ FirstOffset first_offset_for(config::StartAt::Kind start, const kafka::LogBounds
 /// so some ten minutes more, rather some of before than none of that.
 config::StartAt start_of_put_off(const config::StartAt& start, std::optional<event::Microseconds> first_start);
 
+/// Why an entry of the configuration could not be started yet.
+struct NotStarted {
+  std::string reason;
+  bool is_refused = false;                     ///< the brokers answer, but not whether there is such a topic
+};
+
 /// The first start of an entry of the configuration: one moment, at which all partitions of all its topics that exist
 /// get their first position by its `start`. Those without a leader are noted and put off. What appears later begins at
-/// its beginning, also where no topic existed. Does nothing where it has been. An error in the log where the group has
-/// read a partition before. A problem where a broker did not answer. Blocks on brokers and database; throws what
-/// inbox::describe reads.
-std::optional<base::Problem> start_entry(inbox::Connection& connection, const Clients& clients, const Topics& topics,
-                                         const config::Topic& entry, const Moved& moved, base::Logger& log);
+/// its beginning, also where no topic existed; but one that may not be seen yet has its first start once it may. Does
+/// nothing where it has been. An error in the log where the group has read a partition before. Blocks on brokers and
+/// database; throws what inbox::describe reads.
+std::optional<NotStarted> start_entry(inbox::Connection& connection, const Clients& clients, const Topics& topics,
+                                      const config::Topic& entry, const Moved& moved, base::Logger& log);
 
 /// The first position of a partition, after start_entry has been: where it was put off, as of that moment. At the
 /// beginning otherwise, for all partitions of its topic that have none.

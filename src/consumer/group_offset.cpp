@@ -6,8 +6,7 @@ namespace inboxd::consumer {
 
 bool GroupOffset::is_ahead(rd_kafka_t* member, const kafka::TopicPartition& partition,
                            const inbox::ShardPosition& position, base::Logger& log) {
-  // Where the position was put behind on purpose, the group's offset is of before.
-  if (position.is_beginning || Clock::now() < ask_at_) return false;
+  if (Clock::now() < ask_at_) return false;
   const auto committed = kafka::committed_offset(member, partition, answer_within);
   if (!committed) {
     ask_at_ = Clock::now() + ask_again_after;
@@ -17,6 +16,7 @@ bool GroupOffset::is_ahead(rd_kafka_t* member, const kafka::TopicPartition& part
     return false;
   }
   if (!committed.value() || *committed.value() <= position.next_offset) return false;
+  if (position.is_beginning) return true;  // put there on purpose: the group's offset is of before
   log.error(
       "consumer: the database is behind the group's offset (restored or failed over?); reading again from its "
       "position",

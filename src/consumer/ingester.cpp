@@ -21,6 +21,13 @@ constexpr std::size_t portion = 500;
 constexpr int most_corrupt_reads = 2;
 constexpr int most_chores_pending = 2;
 constexpr std::chrono::seconds start_entries_again_after{1};
+/// After what was not expected: as long as the longest wait for a database.
+constexpr std::chrono::milliseconds rest_for{5'000};
+constexpr std::chrono::milliseconds rest_step{20};
+
+bool is_chore(const ToIngester& letter) {
+  return std::holds_alternative<NoteWatermarks>(letter) || std::holds_alternative<CheckIncarnations>(letter);
+}
 
 }  // namespace
 
@@ -31,8 +38,11 @@ Ingester::Ingester(IngesterContext context, int number)
       connection_{context_.settings.database, name_, context_.watchdog, context_.log},
       store_{context_.settings, context_.owner,  connection_, context_.registrations,
              context_.hand_off, context_.counts, context_.log},
-      asks_for_all_{number == 0},
-      entries_left_{number == 0 ? context_.topics.entries().size() : 0} {}
+      asks_for_all_{number == 0} {
+  if (asks_for_all_) {
+    for (const config::Topic& entry : context_.topics.entries()) entries_left_.push_back(&entry);
+  }
+}
 
 Ingester::~Ingester() {
   request_stop();
@@ -56,8 +66,7 @@ void Ingester::join() {
 }
 
 void Ingester::send(ToIngester letter) {
-  const bool chore =
-      std::holds_alternative<NoteWatermarks>(letter) || std::holds_alternative<CheckIncarnations>(letter);
+  const bool chore = is_chore(letter);
   // Chores come at intervals: while the last ones wait (the database is away), more of them would only pile up.
   if (chore && chores_pending_ >= most_chores_pending) return;
   if (chore) chores_pending_ += 1;
@@ -66,30 +75,59 @@ void Ingester::send(ToIngester letter) {
 
 void Ingester::run() {
   while (!stopping_) {
+    try {
+      if (reads_anew_) read_anew();
+      turn();
+    } catch (...) {
+      // Nothing that is known of a database or brokers: memory that is short, a bug. Whatever was in hand, the database
+      // knows what is stored.
+      reads_anew_ = true;
+      context_.log.error("consumer: something unexpected; reading again from the positions",
+                         {{"ingester", name_}, {"error", inbox::describe_any(std::current_exception()).message}});
+      rest();
+    }
+  }
+}
+
+void Ingester::turn() {
+  move();
+  // Letters come before anything that is fetched now: whoever sends LookUp has paused the partition first, so what
+  // is read after this point belongs to the position that was looked up.
+  const std::uint64_t revocations = context_.revocations;
+  read_letters();
+  if (position_check_.is_due(connection_.generation(), std::chrono::steady_clock::now())) {
     move();
-    // Letters come before anything that is fetched now: whoever sends LookUp has paused the partition first, so what
-    // is read after this point belongs to the position that was looked up.
-    const std::uint64_t revocations = context_.revocations;
-    read_letters();
-    if (position_check_.is_due(connection_.generation(), std::chrono::steady_clock::now())) {
-      move();
-      check_positions(revocations);
-    }
-    listen();
-    if (entries_left_ > 0 && std::chrono::steady_clock::now() >= start_entries_at_) start_entries();
-    Taken taken;
-    {
-      Batch batch;
-      gather(batch, taken);
-      work_off(batch);
-    }
-    // Before any letter is read: what was taken belongs to the positions of now.
-    while (!taken.empty() && !stopping_) {
-      move();
-      Batch batch;
-      fill(batch, taken);
-      work_off(batch);
-    }
+    check_positions(revocations);
+  }
+  listen();
+  if (!entries_left_.empty() && std::chrono::steady_clock::now() >= start_entries_at_) start_entries();
+  Taken taken;
+  {
+    Batch batch;
+    gather(batch, taken);
+    work_off(batch);
+  }
+  // Before any letter is read: what was taken belongs to the positions of now.
+  while (!taken.empty() && !stopping_) {
+    move();
+    Batch batch;
+    fill(batch, taken);
+    work_off(batch);
+  }
+}
+
+void Ingester::read_anew() {
+  for (auto& [partition, shard] : shards_) {
+    if (shard.reading) out_of_step(shard);
+  }
+  reads_anew_ = false;
+}
+
+void Ingester::rest() {
+  const auto end = std::chrono::steady_clock::now() + rest_for;
+  while (!stopping_ && std::chrono::steady_clock::now() < end) {
+    move();
+    std::this_thread::sleep_for(rest_step);
   }
 }
 
@@ -108,17 +146,21 @@ void Ingester::move() { last_moved_ = std::chrono::steady_clock::now().time_sinc
 
 void Ingester::start_entries() {
   // Also where no topic of an entry exists, and so nothing is ever assigned: what appears after this is later.
-  const auto& entries = context_.topics.entries();
   try {
-    for (; entries_left_ > 0 && !stopping_; --entries_left_) {
+    for (auto entry = entries_left_.begin(); entry != entries_left_.end() && !stopping_;) {
       move();
-      const auto problem = start_entry(
-          connection_, context_.clients, context_.topics, entries[entries.size() - entries_left_], [this] { move(); },
-          context_.log);
-      if (!problem) continue;
-      context_.board.unanswered();
-      context_.log.debug("consumer: first start of a topic is tried again", {{"reason", problem->message}});
-      break;
+      const auto not_yet = start_entry(
+          connection_, context_.clients, context_.topics, **entry, [this] { move(); }, context_.log);
+      if (!not_yet) {
+        entry = entries_left_.erase(entry);
+        continue;
+      }
+      context_.log.debug("consumer: first start of a topic is tried again", {{"reason", not_yet->reason}});
+      if (!not_yet->is_refused) {
+        context_.board.unanswered();
+        break;
+      }
+      ++entry;
     }
   } catch (...) {
     context_.log.debug("consumer: first start of a topic is tried again",
@@ -128,10 +170,12 @@ void Ingester::start_entries() {
 }
 
 void Ingester::read_letters() {
-  for (const ToIngester& letter : letters_.take()) {
-    if (stopping_) return;
+  for (ToIngester& letter : letters_.take()) unread_.push_back(std::move(letter));
+  while (!unread_.empty() && !stopping_) {
     move();
-    std::visit([this](const auto& content) { answer(content); }, letter);
+    std::visit([this](const auto& content) { answer(content); }, unread_.front());
+    if (is_chore(unread_.front())) chores_pending_ -= 1;
+    unread_.pop_front();
   }
 }
 
@@ -357,9 +401,9 @@ void Ingester::drop_recreated(Batch& batch) {
 }
 
 void Ingester::out_of_step(Shard& shard) {
+  context_.poller.send(OutOfStep{shard.assignment});
   shard.reading = false;
   shard.has_lag = false;
-  context_.poller.send(OutOfStep{shard.assignment});
 }
 
 void Ingester::handle(const PartitionError& error) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <vector>
 
 #include "base/mailbox.hpp"
 #include "base/repeats.hpp"
@@ -79,6 +80,9 @@ class Ingester final {
   };
 
   void run();
+  void turn();
+  void read_anew();
+  void rest();
   void wake();
   /// For the watchdog: said before whatever asks the database, which may be silent.
   void move();
@@ -117,13 +121,14 @@ class Ingester final {
   inbox::Connection connection_;
   Store store_;
   base::Mailbox<ToIngester> letters_{[this] { wake(); }};
+  std::deque<ToIngester> unread_;
   base::Repeats repeats_;
   std::map<kafka::TopicPartition, Shard> shards_;
   /// In a row; they outlive an assignment, because reading again takes a new one.
   std::map<kafka::TopicPartition, int> corrupt_reads_;
   const bool asks_for_all_;  ///< one of them looks after the topics that nobody reads, too
   /// Entries of the configuration whose first start this ingester sees to: one ingester, all of them.
-  std::size_t entries_left_;
+  std::vector<const config::Topic*> entries_left_;
   std::chrono::steady_clock::time_point start_entries_at_{};
   PositionCheck position_check_;
   GroupOffset group_offset_;
@@ -132,6 +137,7 @@ class Ingester final {
   std::unordered_map<MessageSource, Shard*, HashSource> by_source_;
   std::size_t recreated_seen_ = 0;
   bool any_proven_ = false;  ///< of those that were not readable, some are
+  bool reads_anew_ = false;  ///< after something unexpected
   std::atomic<int> chores_pending_{0};
   std::atomic<std::int64_t> last_moved_{0};
   std::atomic<bool> stopping_{false};

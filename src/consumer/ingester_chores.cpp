@@ -27,7 +27,6 @@ void Ingester::listen() {
 }
 
 void Ingester::answer(const NoteWatermarks& letter) {
-  chores_pending_ -= 1;
   std::vector<inbox::Watermark> watermarks;
   for (const auto& [partition, high] : letter.high) {
     const auto found = shards_.find(partition);
@@ -42,7 +41,6 @@ void Ingester::answer(const NoteWatermarks& letter) {
 }
 
 void Ingester::answer(const CheckIncarnations&) {
-  chores_pending_ -= 1;
   std::set<std::string> names;
   for (const auto& [partition, shard] : shards_) {
     if (shard.reading && !shard.position.incarnation.empty()) names.insert(partition.topic);

@@ -14,8 +14,10 @@ constexpr kafka::Timeout broker_timeout{3'000};
 std::optional<base::Problem> write_first_positions(inbox::Connection& connection, const Clients& clients,
                                                    const Topics& topics, const kafka::TopicPartition& partition,
                                                    const config::Topic& entry, const Moved& moved, base::Logger& log) {
-  auto problem = start_entry(connection, clients, topics, entry, moved, log);
-  if (problem || inbox::find_position(connection, partition.topic, partition.partition)) return problem;
+  if (const auto not_yet = start_entry(connection, clients, topics, entry, moved, log)) {
+    return base::Problem{not_yet->reason};
+  }
+  if (inbox::find_position(connection, partition.topic, partition.partition)) return std::nullopt;
   return start_later(connection, clients, partition, entry, moved, log);
 }
 

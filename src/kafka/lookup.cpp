@@ -77,6 +77,17 @@ base::Result<TopicDescription> describe_topic(rd_kafka_t* client, const std::str
   return read_description(descriptions[0]);
 }
 
+base::Result<bool> has_topic(rd_kafka_t* client, const std::string& topic, Timeout timeout) {
+  const std::string what = "topic " + topic;
+  const auto answer = ask_descriptions(client, {topic}, what, timeout);
+  if (!answer) return answer.problem();
+  const auto descriptions = descriptions_of(answer.value());
+  if (descriptions.empty() || !has_failed(descriptions[0])) return !descriptions.empty();
+  const rd_kafka_error_t* const failed = rd_kafka_TopicDescription_error(descriptions[0]);
+  if (rd_kafka_error_code(failed) == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART) return false;
+  return base::Problem{what + ": " + rd_kafka_error_string(failed)};
+}
+
 base::Result<std::vector<TopicDescription>> describe_topics(rd_kafka_t* client, const std::vector<std::string>& topics,
                                                             Timeout timeout) {
   std::vector<TopicDescription> out;

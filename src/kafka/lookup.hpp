@@ -27,7 +27,11 @@ base::Result<TopicDescription> describe_topic(rd_kafka_t* client, const std::str
 base::Result<std::vector<TopicDescription>> describe_topics(rd_kafka_t* client, const std::vector<std::string>& topics,
                                                             Timeout timeout);
 
-/// Names of all topics.
+/// Whether there is such a topic. A problem where that may not be known: a list leaves it out, asked for by name the
+/// brokers say so.
+base::Result<bool> has_topic(rd_kafka_t* client, const std::string& topic, Timeout timeout);
+
+/// Names of all topics that may be seen.
 base::Result<std::vector<std::string>> list_topics(rd_kafka_t* client, Timeout timeout);
 
 struct LogBounds {

@@ -324,13 +324,11 @@ void Kafka::deny_reading(const std::string& topic, bool on) {
       {{RD_KAFKA_RESOURCE_TOPIC, topic, RD_KAFKA_ACL_OPERATION_ALL, RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW}, but_read});
 }
 
-void Kafka::deny_group(const std::string& group, bool on) {
-  const Rule rule{RD_KAFKA_RESOURCE_GROUP, group};
-  if (on)
-    make_rules({rule});
-  else
-    drop_rules(rule);
-}
+void Kafka::deny_seeing(const std::string& topic, bool on) { deny({RD_KAFKA_RESOURCE_TOPIC, topic}, on); }
+
+void Kafka::deny_group(const std::string& group, bool on) { deny({RD_KAFKA_RESOURCE_GROUP, group}, on); }
+
+void Kafka::deny(const Rule& rule, bool on) { on ? make_rules({rule}) : drop_rules(rule); }
 
 void Kafka::produce(const std::vector<Message>& messages) { send_all(client().producer.get(), messages); }
 

@@ -64,6 +64,9 @@ class Kafka final {
   /// While on, nobody may read the topic; it may still be described and written to.
   void deny_reading(const std::string& topic, bool on);
 
+  /// While on, nobody may see that the topic is there.
+  void deny_seeing(const std::string& topic, bool on);
+
   /// While on, nobody may use the group.
   void deny_group(const std::string& group, bool on);
 
@@ -85,6 +88,7 @@ class Kafka final {
   struct Client;
   struct Rule;
   Client& client();
+  void deny(const Rule& rule, bool on);
   void make_rules(const std::vector<Rule>& rules);
   void drop_rules(const Rule& of);
 

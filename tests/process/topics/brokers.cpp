@@ -69,6 +69,32 @@ TEST_CASE("a topic that may not be read and one that does not exist: others go o
              [&] { return get(port, "/metrics").body.find("\ninboxd_topics_unknown 1\n") != std::string::npos; });
 }
 
+TEST_CASE("a topic that may not be seen at the first start has it once it may; others do not wait for that") {
+  Stage stage{1};
+  const auto hidden = stage.kafka.create_topic(1);
+  stage.kafka.produce({event_message(hidden, "4c000000-0000-4000-8000-000000000001")});
+  const auto later = random_name("later");
+  stage.config.topics = {"{name: " + hidden + ", start: end}", "{name: " + stage.topic + "}", "{name: " + later + "}"};
+  const auto started = [&](const std::string& topic) {
+    return stage.database.number("select count(*) from inbox.topic_start where entry = '" + topic + "'");
+  };
+  std::unique_ptr<Daemon> daemon;
+  {
+    const Denied rule{stage.kafka, &Kafka::deny_seeing, hidden};
+    daemon = stage.start();
+    stage.produce(20);
+    CHECK(stage.wait_done().is_perfect());
+    wait_until("the others have had their first start", [&] { return started(later) == 1; });
+    holds_for("it has not", milliseconds{2'500}, [&] { return started(hidden) == 0; });
+  }
+  wait_until("it has its first start", [&] { return started(hidden) == 1; });
+  const std::string id = "4c000000-0000-4000-8000-000000000002";
+  stage.kafka.produce({event_message(hidden, id)});
+  stage.note({id});
+  CHECK(stage.wait_done().is_perfect());
+  CHECK(stage.database.number("select count(*) from inbox.event") == 21);
+}
+
 TEST_CASE("a group that the user may not use: status names it and what the brokers say, until it may") {
   Stage stage{1};
   const std::string reason = "the brokers refuse group " + stage.config.group;
