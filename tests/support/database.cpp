@@ -131,6 +131,16 @@ void Session::wait_for(const std::string& what, std::string_view sql, std::int64
       within, [&] { return "wanted " + std::to_string(wanted) + ", there is " + last; });
 }
 
+std::optional<std::string> in_german(const std::string& url) {
+  const std::string german = url + "?options=-c%20lc_messages%3Dde_DE.UTF-8";
+  try {
+    Session{german, "inbox"}.run("select 1/0");
+  } catch (const std::runtime_error& error) {
+    if (std::string_view{error.what()}.find("FEHLER") != std::string_view::npos) return german;
+  }
+  return std::nullopt;
+}
+
 Database::Database() : Database{needed("INBOXD_TEST_PG")} {}
 
 Database::Database(std::string url) : url_{std::move(url)}, schema_{random_name()}, session_{url_, schema_} {}

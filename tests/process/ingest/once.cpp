@@ -361,7 +361,11 @@ TEST_CASE("poison: of 500 records 499 are stored and one is in quarantine, in on
   const std::string culprit = "bad00000-0000-4000-8000-000000000000";
   stage.kafka.produce({event_message(stage.topic, culprit, "poison")});
   stage.produce(179);
-  if (german) stage.config.url += "?options=-c%20lc_messages%3Dde_DE.UTF-8";
+  if (german) {
+    const auto url = in_german(stage.config.url);
+    if (!url) SKIP("this server has no German messages");
+    stage.config.url = *url;
+  }
   const auto daemon = stage.start();
   const auto tally = stage.wait_done();
   CHECK(tally.is_perfect());
