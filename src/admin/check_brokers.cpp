@@ -51,11 +51,17 @@ FoundList check_brokers(const config::Settings& settings, std::chrono::milliseco
     out.push_back({Kind::problem, "kafka.properties", problem});
   }
   auto conf = kafka::make_conf(wanted);
-  if (!conf) return {{Kind::problem, "kafka.properties", conf.problem().message}};
+  if (!conf) {
+    out.push_back({Kind::problem, "kafka.properties", conf.problem().message});
+    return out;
+  }
   kafka::Words words;
   words.listen(conf.value().get());
   const auto client = kafka::make_consumer(std::move(conf).value());
-  if (!client) return {{Kind::problem, "kafka.properties", client.problem().message}};
+  if (!client) {
+    out.push_back({Kind::problem, "kafka.properties", client.problem().message});
+    return out;
+  }
   const auto topics = kafka::list_topics(client.value().get(), patience);
   if (!topics) {
     const std::string said = words.last_complaint();

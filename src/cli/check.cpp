@@ -7,7 +7,7 @@
 
 #include "cli/ask_daemon.hpp"
 #include "cli/command.hpp"
-#include "config/environment.hpp"
+#include "daemon/configuration.hpp"
 #include "daemon/preparation.hpp"
 #include "inbox/handler_transaction.hpp"
 #include "plugin/plugin.hpp"
@@ -133,7 +133,7 @@ ExitCode check(Session& session, const admin::Arguments& arguments) {
   }
   if (arguments.flag("running")) return check_running(session);
   Report report{session};
-  const auto loaded = config::load_file(session.config_file, config::process_environment(offline));
+  const auto loaded = daemon::load_configuration(session.config_file, offline);
   report.add(findings_of(loaded));
   if (!loaded.ok()) return report.finish(true);
   if (offline) return report.finish(false);

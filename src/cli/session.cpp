@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <ostream>
 
-#include "config/environment.hpp"
+#include "daemon/configuration.hpp"
 
 namespace inboxd::cli {
 namespace {
@@ -24,7 +24,7 @@ void Session::say(const std::string& message) const {
 }
 
 std::optional<config::Loaded> Session::load(bool offline) const {
-  auto loaded = config::load_file(config_file, config::process_environment(offline));
+  auto loaded = daemon::load_configuration(config_file, offline);
   if (loaded.ok()) return loaded;
   for (const auto& problem : loaded.problems) say(problem.text());
   return std::nullopt;

@@ -172,13 +172,30 @@ std::optional<std::string> secret_entry(const Entry& entry, const std::string& k
   return secret;
 }
 
+/// Why a property of that name may not stand here, whatever its value.
+std::optional<std::string> refusal_of_name(const std::string& name, const Environment& environment) {
+  if (auto refusal = refusal_of_kafka_property(name)) return refusal;
+  const auto& library = environment.kafka_library.refusal_of_name;
+  return library ? library(name) : std::nullopt;
+}
+
+std::optional<std::string> refusal_of_value(const std::string& name, const std::string& value,
+                                            const Environment& environment) {
+  if (auto refusal = refusal_of_kafka_value(name, value)) return refusal;
+  const auto& library = environment.kafka_library.refusal_of_value;
+  if (!library) return std::nullopt;
+  // Any text will do for a secret, so an empty one is tried in its place: what the library says may quote the value,
+  // and offline nobody knows it.
+  return library(name, is_secret_property(name) ? std::string{} : value);
+}
+
 std::optional<Value> convert_properties(const Node& node, const std::string& key, Reading& reading) {
   TextMap out;
   for (const Entry& entry : node.entries) {
     const std::string entry_key = key + "." + entry.key;
     reading.mentioned.note(entry_key, entry.place);
     if (entry.value.kind == Node::Kind::refused) continue;
-    if (const auto refusal = refusal_of_kafka_property(entry.key)) {
+    if (const auto refusal = refusal_of_name(entry.key, reading.environment)) {
       reading.problem(entry.place, entry_key, *refusal);
       continue;
     }
@@ -192,7 +209,7 @@ std::optional<Value> convert_properties(const Node& node, const std::string& key
                       "a property has one plain value, and its name is written with dots: security.protocol: ssl");
     }
     if (!text) continue;
-    if (const auto refusal = refusal_of_kafka_value(entry.key, *text)) {
+    if (const auto refusal = refusal_of_value(entry.key, *text, reading.environment)) {
       reading.problem(entry.value.place, entry_key, *refusal);
     }
     out.emplace(entry.key, std::move(*text));

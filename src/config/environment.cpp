@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "base/text.hpp"
 
@@ -84,12 +85,13 @@ base::Result<std::string> read_file(const std::string& path, std::size_t limit) 
   return bytes;
 }
 
-Environment process_environment(bool offline) {
+Environment process_environment(bool offline, KafkaLibrary kafka_library) {
   const auto variable = [](const std::string& name) -> std::optional<std::string> {
     const char* const value = std::getenv(name.c_str());
     return value == nullptr ? std::nullopt : std::optional<std::string>{value};
   };
-  return {variable, [](const std::string& path) { return read_file(path, largest_secret); }, offline};
+  return {variable, [](const std::string& path) { return read_file(path, largest_secret); }, offline,
+          std::move(kafka_library)};
 }
 
 }  // namespace inboxd::config

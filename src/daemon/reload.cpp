@@ -5,7 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include "config/load.hpp"
+#include "daemon/configuration.hpp"
 #include "daemon/log_format.hpp"
 
 namespace inboxd::daemon {
@@ -73,7 +73,7 @@ void Reload::refuse(const std::string& reason) {
 }
 
 Reload::Read Reload::read(const config::Settings& before) {
-  const auto loaded = config::load_file(file_, config::process_environment());
+  const auto loaded = load_configuration(file_);
   if (!loaded.ok()) {
     for (const auto& problem : loaded.problems) {
       log_.error("daemon: reload refused, the old configuration stays", {{"problem", problem.text()}});

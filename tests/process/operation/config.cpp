@@ -1,5 +1,7 @@
 // Files that are refused: where, why, what would be right; exit 78.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "process/support/stage.hpp"
@@ -48,6 +50,29 @@ TEST_CASE("properties that load code, are test hooks or belong to the daemon are
     CHECK_THAT(text, ContainsSubstring(property));
     CHECK_THAT(text, ContainsSubstring("may not be set"));
   }
+}
+
+TEST_CASE("properties that the client library does not take are told at once, with all else, before anything is done") {
+  Stage stage{1};
+  stage.config.kafka["sesion.timeout.ms"] = "6000";
+  stage.config.kafka["session.timeout.ms"] = "abc";
+  const bool is_more_wrong = GENERATE(false, true);
+  if (is_more_wrong) stage.config.sections["dispatch"] = "pol: 50ms";
+  for (const std::vector<std::string>& what :
+       {std::vector<std::string>{"check", "--offline"}, {"check"}, {"run", "--migrate"}, {"config", "show"}}) {
+    const auto finished = command(stage.config, what);
+    const std::string text = finished.out + finished.err;
+    INFO(what.front() << ": " << text);
+    CHECK(finished.status == ExitStatus{78, 0});
+    CHECK_THAT(text, ContainsSubstring("inboxd.yaml:9:5: kafka.properties.sesion.timeout.ms: librdkafka "));
+    CHECK_THAT(text, ContainsSubstring("did you mean session.timeout.ms?"));
+    CHECK_THAT(text, ContainsSubstring("inboxd.yaml:10:25: kafka.properties.session.timeout.ms: "));
+    CHECK_THAT(text, ContainsSubstring("it takes 1 .. 3600000"));
+    CHECK((text.find("dispatch.pol: there is no such key") != std::string::npos) == is_more_wrong);
+    CHECK(std::count(text.begin(), text.end(), '\n') == (is_more_wrong ? 3 : 2));
+  }
+  const auto made = "select count(*) from pg_namespace where nspname = '" + stage.database.schema() + "'";
+  CHECK(stage.database.session().number(made) == 0);
 }
 
 TEST_CASE("check says all at once which topics and plugins are not there, and that brokers are not reached") {

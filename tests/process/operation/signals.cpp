@@ -286,6 +286,28 @@ TEST_CASE("SIGHUP with a bad file keeps the old configuration; with a good one t
   CHECK(tally.calls == 80);
 }
 
+TEST_CASE("SIGHUP with properties that the client library does not take is refused as a whole") {
+  Stage stage{1};
+  const auto daemon = stage.start();
+  auto wrong = stage.config;
+  wrong.kafka["sesion.timeout.ms"] = "6000";
+  wrong.kafka["session.timeout.ms"] = "abc";
+  wrong.handlers.push_back({.name = "added", .plugin = "log"});
+  daemon->write_config(wrong.text());
+  daemon->process().signal(SIGHUP);
+  daemon->wait_log("reload refused, the old configuration stays", 2);
+  daemon->wait_log("inboxd.yaml:9:5: kafka.properties.sesion.timeout.ms: librdkafka ");
+  daemon->wait_log("inboxd.yaml:10:25: kafka.properties.session.timeout.ms: librdkafka ");
+  stage.produce(20);
+  CHECK(stage.wait_done().is_perfect());
+  CHECK(stage.database.session().number("select count(*) from inbox.handler where name = 'added'") == 0);
+
+  daemon->write_config(stage.config.text());
+  daemon->process().signal(SIGHUP);
+  daemon->wait_log("daemon: reloaded");
+  CHECK(daemon->count_in_log("daemon: reloaded") == 1);
+}
+
 TEST_CASE("a reload that sets log.format back to auto writes what auto means where the log goes: JSON in a file") {
   Stage stage{1};
   const auto daemon = stage.start();

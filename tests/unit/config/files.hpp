@@ -12,6 +12,7 @@ struct FakeEnvironment {
   std::map<std::string, std::string> variables;
   std::map<std::string, std::string> files;
   bool offline = false;
+  config::KafkaLibrary kafka_library = {};  ///< unset: it takes every property
 
   config::Environment get() const {
     const auto variable = [*this](const std::string& name) -> std::optional<std::string> {
@@ -23,7 +24,7 @@ struct FakeEnvironment {
       if (found == files.end()) return base::Problem{"No such file or directory"};
       return found->second;
     };
-    return {variable, read, offline};
+    return {variable, read, offline, kafka_library};
   }
 };
 

@@ -1,5 +1,6 @@
 #include "config/kafka_properties.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
@@ -68,10 +69,53 @@ TEST_CASE("the scope that librdkafka takes before a topic's properties is no way
   }
 }
 
-TEST_CASE("other properties pass, known or not") {
+TEST_CASE("other properties pass here, known to the client library or not") {
   for (const char* const name : {"security.protocol", "sasl.mechanism", "session.timeout.ms", "fetch.max.bytes",
                                  "partition.assignment.strategy", "debug", "no.such.property"}) {
     CHECK_FALSE(refusal_of_kafka_property(name).has_value());
+  }
+}
+
+TEST_CASE("what the client library says of a property is told with its place, with all else that is wrong") {
+  FakeEnvironment environment;
+  environment.kafka_library.refusal_of_name = [](const std::string& name) -> std::optional<std::string> {
+    return name == "session.timeout.ms" ? std::nullopt : std::optional<std::string>{"no such property"};
+  };
+  environment.kafka_library.refusal_of_value = [](const std::string&, const std::string& value) {
+    return std::optional<std::string>{"it does not take " + value};
+  };
+  const auto text = problems(load(replaced(needed, "kafka: {",
+                                           "kafka: {properties: {sesion.timeout.ms: 1, session.timeout.ms: abc, "
+                                           "sasl.passwort: {file: /s}, group.id: x}, bogus: 1, "),
+                                  environment));
+  CHECK_THAT(text, ContainsSubstring("inboxd.yaml:2:22: kafka.properties.sesion.timeout.ms: no such property\n"));
+  CHECK_THAT(text, ContainsSubstring("inboxd.yaml:2:64: kafka.properties.session.timeout.ms: it does not take abc\n"));
+  CHECK_THAT(text, ContainsSubstring("inboxd.yaml:2:69: kafka.properties.sasl.passwort: no such property\n"));
+  CHECK_THAT(text, ContainsSubstring("kafka.properties.group.id: this property may not be set"));
+  CHECK_THAT(text, ContainsSubstring("kafka.bogus"));
+  CHECK(std::count(text.begin(), text.end(), '\n') == 5);
+}
+
+TEST_CASE("the client library is not asked about properties that are refused, and is told no secret") {
+  std::vector<std::string> asked;
+  FakeEnvironment environment{{}, {{"/s", "hunter2"}}};
+  environment.kafka_library.refusal_of_name = [&](const std::string& name) {
+    asked.push_back(name);
+    return std::optional<std::string>{};
+  };
+  environment.kafka_library.refusal_of_value = [&](const std::string& name, const std::string& value) {
+    asked.push_back(name + "=" + value);
+    return std::optional<std::string>{};
+  };
+  const auto file = replaced(needed, "kafka: {",
+                             "kafka: {properties: {plugin.library.paths: x, sasl.kerberos.keytab: '$(id)', "
+                             "sasl.password: {file: /s}, debug: all}, ");
+  for (const bool offline : {false, true}) {
+    asked.clear();
+    environment.offline = offline;
+    static_cast<void>(load(file, environment));
+    CHECK(asked == std::vector<std::string>{"sasl.kerberos.keytab", "sasl.password", "sasl.password=", "debug",
+                                            "debug=all"});
   }
 }
 

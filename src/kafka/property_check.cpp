@@ -1,0 +1,94 @@
+#include "kafka/property_check.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "kafka/handle.hpp"
+
+namespace inboxd::kafka {
+namespace {
+
+struct Tried {
+  rd_kafka_conf_res_t result = RD_KAFKA_CONF_OK;
+  std::string error;
+};
+
+Tried try_property(const std::string& name, const std::string& value) {
+  const Conf conf{rd_kafka_conf_new()};
+  std::array<char, 512> error{};
+  const auto result = rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), error.data(), error.size());
+  return {result, error.data()};
+}
+
+std::string trimmed(std::string_view text) {
+  constexpr std::string_view space = " \t\n";
+  const auto begin = text.find_first_not_of(space);
+  if (begin == std::string_view::npos) return {};
+  return std::string{text.substr(begin, text.find_last_not_of(space) - begin + 1)};
+}
+
+/// The library's reference of its properties (CONFIGURATION.md), which it can only write into a file.
+std::string reference() {
+  char* text = nullptr;
+  std::size_t size = 0;
+  std::FILE* const file = ::open_memstream(&text, &size);
+  if (file == nullptr) return {};
+  rd_kafka_conf_properties_show(file);
+  const bool is_written = std::fclose(file) == 0;
+  std::string out = is_written ? std::string{text, size} : std::string{};
+  std::free(text);
+  return out;
+}
+
+struct Documented {
+  std::string name;
+  std::string range;  ///< `1 .. 3600000`, `true, false`; empty: a text
+};
+
+/// The rows `name | C/P | range | …`. Should a library write it otherwise, hints are missing and nothing else.
+std::vector<Documented> documented() {
+  std::vector<Documented> out;
+  std::istringstream lines{reference()};
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream columns{line};
+    std::string name, kind, range;
+    if (!std::getline(columns, name, '|') || !std::getline(columns, kind, '|') || !std::getline(columns, range, '|')) {
+      continue;
+    }
+    if (name.starts_with("Property ") || name.starts_with("---")) continue;
+    out.push_back({trimmed(name), trimmed(range)});
+  }
+  return out;
+}
+
+/// What the library takes, where its own sentence does not say it.
+std::string hint(const std::string& name, std::string_view error) {
+  if (!error.starts_with("Invalid value") && !error.ends_with("empty value")) return {};
+  const auto all = documented();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Documented& one) { return one.name == name; });
+  return found == all.end() || found->range.empty() ? std::string{} : "; it takes " + found->range;
+}
+
+}  // namespace
+
+bool knows_property(const std::string& name) { return try_property(name, "").result != RD_KAFKA_CONF_UNKNOWN; }
+
+std::optional<std::string> refusal_of_value(const std::string& name, const std::string& value) {
+  const Tried tried = try_property(name, value);
+  if (tried.result == RD_KAFKA_CONF_OK) return std::nullopt;
+  const std::string error = trimmed(tried.error);  // some of its sentences end with a newline
+  return error + hint(name, error);
+}
+
+std::vector<std::string> property_names() {
+  std::vector<std::string> out;
+  for (Documented& one : documented()) out.push_back(std::move(one.name));
+  return out;
+}
+
+}  // namespace inboxd::kafka
