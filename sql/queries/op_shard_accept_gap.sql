@@ -1,11 +1,12 @@
 -- Goes on where Kafka has lost records of a halted partition; the gap is among the accepted ones then, the halt is
 -- cleared, the deed in audit. Behind what is lost: a position in a new epoch. Where the log was truncated (the gap ends
 -- at the position): a new shard from the cut on, because its offsets come again with other records; the old one
--- gets a new epoch, too, so that whoever still reads under it stores nothing. $1 topic, $2 partition, $3 actor. Locks:
--- the shard's row. Index: shard's unique.
+-- gets a new epoch, too, so that whoever still reads under it stores nothing. Nothing where the gap or the position is
+-- another one than somebody has seen and agreed to. $1 shard, $2 and $3 its gap, $4 its position, $5 actor. Locks: the
+-- shard's row. Index: shard's primary key and unique.
 with waiting as materialized (
   select s.* from inbox.shard s
-  where s.source = 'kafka' and s.topic = $1::text and s.partition = $2::int and s.gap is not null
+  where s.shard_id = $1::int and s.source = 'kafka' and s.gap = int8range($2::bigint, $3::bigint)
     and not exists (
       select from inbox.shard newer
       where newer.source = s.source and newer.topic = s.topic and newer.partition = s.partition
@@ -16,9 +17,10 @@ newest as materialized (
          case when p.next_offset = upper(w.gap) then lower(w.gap)
               else greatest(p.next_offset, upper(w.gap)) end as target
   from waiting w
-  cross join lateral (
+  join lateral (
     select p.epoch, p.next_offset from inbox.position p
-    where p.shard_id = w.shard_id order by p.epoch desc, p.first_offset desc limit 1) p),
+    where p.shard_id = w.shard_id order by p.epoch desc, p.first_offset desc limit 1) p
+    on p.next_offset = $4::bigint),
 fresh as (
   insert into inbox.shard (source, topic, partition, incarnation, truncations, ordinal)
   select n.source, n.topic, n.partition, n.incarnation, n.truncations + 1, n.ordinal + 1 from newest n where n.truncated
@@ -36,7 +38,7 @@ resumed as (
   from newest n where s.shard_id = n.shard_id),
 noted as (
   insert into inbox.audit (actor, operation, target, detail)
-  select $3::text, 'shards accept-gap', $1::text || '/' || $2::int,
+  select $5::text, 'shards accept-gap', n.topic || '/' || n.partition,
          jsonb_build_object('from', lower(n.gap), 'to', upper(n.gap), 'position', n.next_offset,
                             'truncated', n.truncated, 'halted_reason', n.halted_reason)
   from newest n)

@@ -2,18 +2,20 @@
 -- one's halt cleared, the deed in audit. The old one gets a new epoch, so that whoever still reads under it stores
 -- nothing: the client library goes on at the old offsets where the new topic has come so far. An id that had a shard
 -- before (a daemon that read from another cluster meanwhile) gets a further one, counted like a truncation: what was
--- read under that id is read again, and ids made of positions are new ones. $1 topic, $2 partition or null for all,
--- $3 actor. Locks: the shards' rows. Index: shard's unique.
-with recreated as materialized (
+-- read under that id is read again, and ids made of positions are new ones. $1 shards, $2 the new id that each was seen
+-- to wait for, $3 actor. All or none: none where one of them waits for another or for none by now. Locks: the shards'
+-- rows. Index: shard's primary key and unique.
+with waiting as materialized (
   select s.shard_id, s.source, s.topic, s.partition, s.incarnation, s.ordinal, s.new_incarnation as new_id
-  from inbox.shard s
-  where s.source = 'kafka' and s.topic = $1::text and ($2::int is null or s.partition = $2::int)
-    and s.new_incarnation is not null
-    and not exists (
-      select from inbox.shard newer
-      where newer.source = s.source and newer.topic = s.topic and newer.partition = s.partition
-        and newer.ordinal > s.ordinal)
+  from unnest($1::int[], $2::text[]) as seen (shard_id, new_id)
+  join inbox.shard s on s.shard_id = seen.shard_id and s.new_incarnation = seen.new_id
+  where s.source = 'kafka' and not exists (
+    select from inbox.shard newer
+    where newer.source = s.source and newer.topic = s.topic and newer.partition = s.partition
+      and newer.ordinal > s.ordinal)
   order by s.shard_id for update of s),
+recreated as materialized (
+  select w.* from waiting w where (select count(*) from waiting) = cardinality($1::int[])),
 fresh as (
   insert into inbox.shard (source, topic, partition, incarnation, truncations, ordinal)
   select r.source, r.topic, r.partition, r.new_id,

@@ -149,11 +149,22 @@ struct Picked {
   inbox::NotNow left_out;  ///< those that match and are left alone
 };
 
+/// Every one by its id: what dies later may have a lower one, whose transaction was not over yet.
+Document plan_of(const Picked& picked) { return {{"dead_letter_ids", picked.ids}, {"more", picked.more}}; }
+
 Picked pick(Context& context, const inbox::DeadFilter& filter, const Task& task) {
   Picked out;
-  auto letters = inbox::pick_dead(*context.connection, filter, task.any_too, context.most_rows + 1);
-  out.more = static_cast<std::int64_t>(letters.size()) > context.most_rows;
-  if (out.more) letters.pop_back();
+  auto wanted = filter;
+  if (!context.agreed.is_null()) {
+    wanted.dead_letter_ids = context.agreed.at("dead_letter_ids").get<std::vector<std::int64_t>>();
+    wanted.event_ids.clear();
+    out.more = context.agreed.at("more").get<bool>();
+  }
+  auto letters = inbox::pick_dead(*context.connection, wanted, task.any_too, context.most_rows + 1);
+  if (static_cast<std::int64_t>(letters.size()) > context.most_rows) {
+    out.more = true;
+    letters.pop_back();
+  }
   for (const auto& letter : letters) {
     out.ids.push_back(letter.dead_letter_id);
     ++out.handlers[letter.handler];
@@ -193,7 +204,7 @@ Answer work_through(Context& context, const Arguments& arguments, const Task& ta
   if (picked.left_out.retired > 0) document["of_retired_handlers"] = picked.left_out.retired;
   if (picked.left_out.awaited > 0) document["awaited_by_backfill"] = picked.left_out.awaited;
   if (ids.empty()) return {base::ExitCode::no, document, why_none(picked.left_out)};
-  if (dry_run) return {base::ExitCode::done, document, about_more(task, picked, "would be")};
+  if (dry_run) return {base::ExitCode::done, document, about_more(task, picked, "would be"), plan_of(picked)};
   const Done done = in_bites(context, task, ids, bite);
   document[task.past] = done.letters;
   if (task.past == "replayed") document["restored"] = done.restored;

@@ -44,6 +44,7 @@ struct Context {
   std::string name_space;                      ///< kafka.namespace: goes into ids made of a topic
   std::string schema;                          ///< database.schema
   std::string actor;                           ///< who asks, for the audit
+  Document agreed;                             ///< the plan that a person has agreed to: no more is done; null: any
   std::int64_t most_rows = 1'000'000;          ///< that one operation takes on; the rest is for the next
   std::function<void(const Progress&)> progress = [](const Progress&) {};
   /// Waits so long between two bites; true where the operation is asked to stop.
@@ -55,6 +56,7 @@ struct Answer {
   base::ExitCode code = base::ExitCode::done;
   Document document;                           ///< null where there is nothing to show
   std::string message;                         ///< a sentence for the person; may be empty
+  Document plan = nullptr;                     ///< what a dry run is about, for Context::agreed; shown to nobody
 };
 
 /// A line of help: what to type and what it does.

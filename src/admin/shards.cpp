@@ -40,28 +40,61 @@ Answer no(const Arguments& arguments, const std::string& message, const Shards& 
           message};
 }
 
+/// The plan of a dry run: what a partition goes over to, and the shard, so that it is no other one that looks the same.
+Document plan_of(const inbox::ShardState& shard) {
+  Document out = {{"shard_id", shard.shard_id}};
+  if (shard.gap) out["gap"] = {shard.gap->first, shard.gap->end, shard.position.value_or(0)};
+  if (shard.new_incarnation) out["new_incarnation"] = *shard.new_incarnation;
+  return out;
+}
+
+Document plan_of(const Shards& shards) {
+  Document out = Document::array();
+  for (const auto& shard : shards) out.push_back(plan_of(shard));
+  return out;
+}
+
+/// Whether what a person was shown is what is there; also where nobody was asked. What is there more is left out.
+bool take_agreed(const Context& context, Shards& shards) {
+  const Document& agreed = context.agreed;
+  if (agreed.is_null()) return true;
+  std::erase_if(shards, [&](const auto& shard) {
+    return std::find(agreed.begin(), agreed.end(), plan_of(shard)) == agreed.end();
+  });
+  return shards.size() == agreed.size();
+}
+
+/// Why nothing is accepted of what was waiting a moment ago.
+std::string changed(const Context& context, const std::string& verb) {
+  return verb + (context.agreed.is_null() ? ": somebody else was faster"
+                                          : ": it has changed since it was shown; look again");
+}
+
 std::string reason_of(const inbox::ShardState& shard) {
   return shard.halted_reason ? "it is halted for another reason: " + *shard.halted_reason : "it is not halted";
 }
 
 Answer accept_gap(Context& context, const Arguments& arguments) {
-  const auto shards = shards_of(context, arguments);
+  auto shards = shards_of(context, arguments);
   if (shards.empty()) return no(arguments, "shards accept-gap: the inbox knows no such partition", shards);
-  const auto& shard = shards.front();
+  const auto shard = shards.front();
   if (!shard.gap)
     return no(arguments, "shards accept-gap: the partition waits for no gap: " + reason_of(shard), shards);
+  if (!take_agreed(context, shards)) return no(arguments, changed(context, "shards accept-gap"), {shard});
   const auto answer = [&](const event::OffsetRange& gap, std::int64_t position) {
     const Document accepted = {{"topic", shard.topic},    {"partition", shard.partition}, {"from", gap.first},
                                {"to", gap.end},           {"lost", gap.end - gap.first},  {"position", position}};
     return Answer{base::ExitCode::done,
-                  {{"dry_run", arguments.flag("dry-run")}, {"accepted", Document::array({accepted})}}, ""};
+                  {{"dry_run", arguments.flag("dry-run")}, {"accepted", Document::array({accepted})}},
+                  "",
+                  plan_of(shards)};
   };
   const std::int64_t position = shard.position.value_or(0);
   // A gap that ends at the position is a log that was cut off: it is read on from the cut.
   const std::int64_t target = position == shard.gap->end ? shard.gap->first : std::max(shard.gap->end, position);
   if (arguments.flag("dry-run")) return answer(*shard.gap, target);
-  const auto accepted = inbox::accept_gap(*context.connection, shard.topic, shard.partition, context.actor);
-  if (!accepted) return no(arguments, "shards accept-gap: somebody else was faster", shards);
+  const auto accepted = inbox::accept_gap(*context.connection, shard, context.actor);
+  if (!accepted) return no(arguments, changed(context, "shards accept-gap"), shards);
   return answer(accepted->gap, accepted->position);
 }
 
@@ -75,7 +108,7 @@ Answer accept_incarnation(Context& context, const Arguments& arguments) {
     return no(arguments, "shards accept-incarnation: no partition of it is halted because the topic was created again",
               all);
   }
-  const auto partition = arguments.number("partition");
+  if (!take_agreed(context, shards)) return no(arguments, changed(context, "shards accept-incarnation"), all);
   Document accepted = Document::array();
   const auto add = [&](std::int64_t number, const std::string& old_id, const std::string& new_id) {
     accepted.push_back({{"topic", shards.front().topic},
@@ -87,13 +120,14 @@ Answer accept_incarnation(Context& context, const Arguments& arguments) {
   if (arguments.flag("dry-run")) {
     for (const auto& shard : shards) add(shard.partition, shard.incarnation, *shard.new_incarnation);
   } else {
-    const auto done = inbox::accept_incarnation(
-        *context.connection, shards.front().topic,
-        partition ? std::optional{static_cast<std::int32_t>(*partition)} : std::nullopt, context.actor);
-    if (done.empty()) return no(arguments, "shards accept-incarnation: somebody else was faster", all);
+    const auto done = inbox::accept_incarnation(*context.connection, shards, context.actor);
+    if (done.empty()) return no(arguments, changed(context, "shards accept-incarnation"), all);
     for (const auto& one : done) add(one.partition, one.old_incarnation, one.new_incarnation);
   }
-  return {base::ExitCode::done, {{"dry_run", arguments.flag("dry-run")}, {"accepted", std::move(accepted)}}, ""};
+  return {base::ExitCode::done,
+          {{"dry_run", arguments.flag("dry-run")}, {"accepted", std::move(accepted)}},
+          "",
+          plan_of(shards)};
 }
 
 Parameter topic_word() {

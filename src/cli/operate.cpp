@@ -71,6 +71,9 @@ class Operator final {
     }
   }
 
+  /// What is asked next does no more than this plan.
+  void agree(admin::Document plan) { context_.agreed = std::move(plan); }
+
   Answer ask(const admin::Arguments& arguments) {
     if (operation_.needs == admin::Needs::daemon) return ask_daemon(settings_, operation_, arguments);
     ProgressLine line{session_.output};
@@ -119,7 +122,7 @@ ExitCode change(const Session& session, const admin::Operation& operation, const
   Operator worker{session, operation, settings, &interrupt};
   if (!arguments.flag("yes") && !arguments.flag("dry-run")) {
     arguments.set_flag("dry-run", true);
-    const Answer plan = worker.ask(arguments);
+    Answer plan = worker.ask(arguments);
     if (plan.code != ExitCode::done) return show(session, plan, presenter);
     const std::string text = presenter(plan.document, session.output.message_look);
     if (!session.output.can_ask) {
@@ -132,6 +135,7 @@ ExitCode change(const Session& session, const admin::Operation& operation, const
       return ExitCode::no;
     }
     arguments.set_flag("dry-run", false);
+    worker.agree(std::move(plan.plan));
   }
   return show(session, worker.ask(arguments), presenter);
 }

@@ -49,10 +49,11 @@ std::vector<ShardState> read_shards(Connection& connection, const ShardFilter& f
   return out;
 }
 
-std::optional<AcceptedGap> accept_gap(Connection& connection, const std::string& topic, std::int32_t partition,
-                                      const std::string& actor) {
-  const auto rows =
-      connection.access().run(statements::op_shard_accept_gap, pqxx::params{topic, partition, actor}, Effect::writes);
+std::optional<AcceptedGap> accept_gap(Connection& connection, const ShardState& seen, const std::string& actor) {
+  if (!seen.gap || !seen.position) return std::nullopt;
+  const auto rows = connection.access().run(
+      statements::op_shard_accept_gap,
+      pqxx::params{seen.shard_id, seen.gap->first, seen.gap->end, *seen.position, actor}, Effect::writes);
   if (rows.empty()) return std::nullopt;
   RowReader row{rows[0]};
   AcceptedGap out;
@@ -62,11 +63,18 @@ std::optional<AcceptedGap> accept_gap(Connection& connection, const std::string&
   return out;
 }
 
-std::vector<AcceptedIncarnation> accept_incarnation(Connection& connection, const std::string& topic,
-                                                    std::optional<std::int32_t> partition, const std::string& actor) {
+std::vector<AcceptedIncarnation> accept_incarnation(Connection& connection, const std::vector<ShardState>& seen,
+                                                    const std::string& actor) {
+  ArrayParameter shards{ArrayParameter::Type::int4};
+  ArrayParameter incarnations{ArrayParameter::Type::text};
+  for (const auto& shard : seen) {
+    shards.add(shard.shard_id);
+    incarnations.add(shard.new_incarnation.value_or(""));
+  }
   std::vector<AcceptedIncarnation> out;
-  for (const auto& found : connection.access().run(statements::op_shard_accept_incarnation,
-                                                   pqxx::params{topic, partition, actor}, Effect::writes)) {
+  for (const auto& found :
+       connection.access().run(statements::op_shard_accept_incarnation,
+                               pqxx::params{shards.finish(), incarnations.finish(), actor}, Effect::writes)) {
     RowReader row{found};
     AcceptedIncarnation accepted;
     accepted.partition = row.int4();

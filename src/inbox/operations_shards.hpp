@@ -43,9 +43,8 @@ struct AcceptedGap {
   std::int64_t position = 0;
 };
 
-/// Has a halted partition go on behind what Kafka lost; nullopt where it does not wait for that.
-std::optional<AcceptedGap> accept_gap(Connection& connection, const std::string& topic, std::int32_t partition,
-                                      const std::string& actor);
+/// Has a halted partition go on behind what Kafka lost; nullopt where its gap or position is another than was seen.
+std::optional<AcceptedGap> accept_gap(Connection& connection, const ShardState& seen, const std::string& actor);
 
 struct AcceptedIncarnation {
   std::int32_t partition = 0;
@@ -53,8 +52,9 @@ struct AcceptedIncarnation {
   std::string new_incarnation;
 };
 
-/// Begins a topic (or one partition of it) that was deleted and created again; what was accepted, by partition.
-std::vector<AcceptedIncarnation> accept_incarnation(Connection& connection, const std::string& topic,
-                                                    std::optional<std::int32_t> partition, const std::string& actor);
+/// Begins partitions of a topic that was deleted and created again; what was accepted, by partition. Nothing where one
+/// does not wait for the incarnation any more for which it was seen to wait.
+std::vector<AcceptedIncarnation> accept_incarnation(Connection& connection, const std::vector<ShardState>& seen,
+                                                    const std::string& actor);
 
 }  // namespace inboxd::inbox

@@ -192,6 +192,56 @@ TEST_CASE("a dry run changes nothing") {
   CHECK(inbox.database().number("select count(*) from inbox.audit where operation like 'dead %'") == 0);
 }
 
+TEST_CASE("what dies while a person is asked is left alone, whatever its number") {
+  for (const std::string verb : {"dead replay", "dead discard"}) {
+    CAPTURE(verb);
+    Inbox inbox;
+    auto& database = inbox.database();
+    bury(inbox, 3);
+    Desk desk{inbox};
+    const auto plan = desk.ask(verb, {{"all", {"true"}}, {"dry-run", {"true"}}});
+    CHECK(plan.document.at("matched") == 3);
+    bury(inbox, 2, "audit", "payments");
+    // Of a transaction that had drawn its number before and was over only now.
+    database.run(
+        "insert into inbox.dead_letter (dead_letter_id, handler_id, event_id, shard_id, \"offset\", event_type, "
+        "received_at, attempts, reasons) overriding system value "
+        "select 0, handler_id, gen_random_uuid(), shard_id, 7, event_type, received_at, 1, '[]' "
+        "from inbox.dead_letter limit 1");
+    desk.context.agreed = plan.plan;
+    const auto answer = desk.ask(verb, {{"all", {"true"}}});
+    CHECK(answer.code == ExitCode::done);
+    CHECK(answer.document.at("matched") == 3);
+    CHECK(database.text("select array_agg(dead_letter_id order by dead_letter_id) from inbox.dead_letter") ==
+          "{0,4,5}");
+    CHECK(desk.ask(verb, {{"all", {"true"}}}).code == ExitCode::no);  // these are gone
+    CHECK(dead_letters(inbox) == 3);
+  }
+}
+
+TEST_CASE("who agrees to the first of many gets the first, named by event or not, and is told of the rest") {
+  Inbox inbox;
+  bury(inbox, 5);
+  const auto event = inbox.database().text("select event_id from inbox.dead_letter where \"offset\" = 4");
+  Desk desk{inbox};
+  const auto agree_to = [&](std::map<std::string, std::vector<std::string>> given) {
+    given["dry-run"] = {"true"};
+    const auto plan = desk.ask("dead discard", given);
+    given.erase("dry-run");
+    desk.context.agreed = plan.plan;
+    auto answer = desk.ask("dead discard", given);
+    desk.context.agreed = nullptr;
+    return answer;
+  };
+  desk.context.most_rows = 2;
+  const auto answer = agree_to({{"all", {"true"}}});
+  CHECK(answer.document.at("discarded") == 2);
+  CHECK(answer.document.at("more") == true);
+  CHECK(answer.message.find("the first 2 were taken; run it again for the rest") != std::string::npos);
+  CHECK(agree_to({{"id", {event}}}).document.at("discarded") == 1);
+  CHECK(inbox.database().text("select array_agg(\"offset\" order by \"offset\") from inbox.dead_letter") == "{2,3}");
+}
+
 TEST_CASE("filters choose by handler, type, class of error, message, time and id") {
   Inbox inbox;
   bury(inbox, 2, "receipt", "orders", "timeout.read");

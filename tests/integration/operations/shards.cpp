@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <set>
 
+#include "inbox/operations_shards.hpp"
 #include "integration/operations/ask.hpp"
 
 using namespace inboxd;
@@ -10,7 +11,27 @@ using base::ExitCode;
 
 namespace {
 
-const std::map<std::string, std::vector<std::string>> orders_0{{"topic", {"orders"}}, {"partition", {"0"}}};
+using Given = std::map<std::string, std::vector<std::string>>;
+
+const Given orders{{"topic", {"orders"}}};
+const Given orders_0{{"topic", {"orders"}}, {"partition", {"0"}}};
+
+/// What a person is shown who is asked, and agrees to it.
+admin::Document show(Desk& desk, const std::string& verb, Given given) {
+  given["dry-run"] = {"true"};
+  const auto plan = desk.ask(verb, given);
+  REQUIRE(plan.code == ExitCode::done);
+  desk.context.agreed = plan.plan;
+  return plan.document;
+}
+
+void halt_recreated(Inbox& inbox, int partition) {
+  inbox::halt_recreated(inbox.connection(), inbox.add_shard("orders", partition, 100), "created again", "9oSX==");
+}
+
+std::int64_t accepted(Inbox& inbox) {
+  return inbox.database().number("select count(*) from inbox.audit where operation like 'shards accept-%'");
+}
 
 }  // namespace
 
@@ -19,9 +40,8 @@ TEST_CASE("an accepted gap lets the partition go on behind it, and stays on reco
   const auto shard = inbox.add_shard("orders", 0, 10);
   inbox.halt(shard, "records 10 to 40 are gone", event::OffsetRange{10, 40});
   Desk desk{inbox};
-  auto dry = orders_0;
-  dry["dry-run"] = {"true"};
-  CHECK(desk.ask("shards accept-gap", dry).document.at("accepted").at(0).at("lost") == 30);
+  const auto plan = show(desk, "shards accept-gap", orders_0);
+  CHECK(plan.at("accepted").at(0).at("lost") == 30);
   CHECK(inbox.position("orders") == 10);
 
   const auto answer = desk.ask("shards accept-gap", orders_0);
@@ -119,6 +139,37 @@ TEST_CASE("offsets that an old truncation has doubled are counted once in a run,
   CHECK(claim_due(inbox.connection(), handler, inbox.owner, 6).runs.size() == 1);
 }
 
+TEST_CASE("a gap that has changed since it was shown is not accepted") {
+  Inbox inbox;
+  auto& database = inbox.database();
+  const auto shard = inbox.add_shard("orders", 0, 10);
+  inbox.halt(shard, "records 10 to 40 are gone", event::OffsetRange{10, 40});
+  Desk desk{inbox};
+  show(desk, "shards accept-gap", orders_0);
+  const auto seen = inbox::read_shards(inbox.connection(), {}).at(0);
+  SECTION("it is longer") { database.run("update inbox.shard set gap = '[10,50)'"); }
+  SECTION("it begins elsewhere") { database.run("update inbox.shard set gap = '[9,40)'"); }
+  SECTION("the partition goes on elsewhere behind it") {
+    database.run("insert into inbox.position (shard_id, epoch, first_offset, next_offset, routing_version) "
+                 "select shard_id, 1, 10, 45, 0 from inbox.shard");
+  }
+  SECTION("it is one of the log behind a cut") {
+    database.run(
+        "with cut as (insert into inbox.shard (source, topic, partition, incarnation, truncations, ordinal, "
+        "halted_reason, halted_at, gap) select source, topic, partition, incarnation, 1, 1, 'cut off', now(), gap "
+        "from inbox.shard returning shard_id) "
+        "insert into inbox.position (shard_id, epoch, first_offset, next_offset, routing_version) "
+        "select shard_id, 0, -1, 10, 0 from cut");
+  }
+  const auto before = inbox.position("orders");
+  const auto answer = desk.ask("shards accept-gap", orders_0);
+  CHECK(answer.code == ExitCode::no);
+  CHECK(answer.message == "shards accept-gap: it has changed since it was shown; look again");
+  CHECK_FALSE(inbox::accept_gap(inbox.connection(), seen, "ann"));  // nor where it changes behind the last look
+  CHECK(inbox.position("orders") == before);
+  CHECK(accepted(inbox) == 0);
+}
+
 TEST_CASE("a position that is behind the gap already stays where it is") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders", 0, 50);
@@ -193,6 +244,39 @@ TEST_CASE("when a topic's new incarnation is accepted an instance that still rea
   Batch old{inbox};
   CHECK(old.at(shard, 10).events(1).store(inbox.connection()).mismatched == std::vector<std::int32_t>{shard});
   CHECK(inbox.database().number("select count(*) from inbox.event") == 0);
+}
+
+TEST_CASE("a partition that comes to wait for a new incarnation while a person is asked waits on") {
+  Inbox inbox;
+  for (const int partition : {0, 1}) halt_recreated(inbox, partition);
+  Desk desk{inbox};
+  CHECK(show(desk, "shards accept-incarnation", orders).at("accepted").size() == 2);
+  halt_recreated(inbox, 2);
+  CHECK(desk.ask("shards accept-incarnation", orders).document.at("accepted").size() == 2);
+  CHECK(inbox.position("orders", 0) == 0);
+  CHECK(inbox.position("orders", 1) == 0);
+  CHECK(inbox.position("orders", 2) == 100);
+}
+
+TEST_CASE("where one incarnation is another one than was shown none is accepted") {
+  Inbox inbox;
+  for (const int partition : {0, 1}) halt_recreated(inbox, partition);
+  Desk desk{inbox};
+  show(desk, "shards accept-incarnation", orders);
+  const auto seen = inbox::read_shards(inbox.connection(), {{}, true, true});
+  SECTION("one is another") {
+    inbox.database().run("update inbox.shard set new_incarnation = 'again==' where partition = 1");
+  }
+  SECTION("one waits no more") {
+    inbox.database().run("update inbox.shard set new_incarnation = null where partition = 0");
+  }
+  const auto answer = desk.ask("shards accept-incarnation", orders);
+  CHECK(answer.code == ExitCode::no);
+  CHECK(answer.message == "shards accept-incarnation: it has changed since it was shown; look again");
+  CHECK(inbox::accept_incarnation(inbox.connection(), seen, "ann").empty());  // nor where it changes behind that look
+  CHECK(inbox.position("orders", 0) == 100);
+  CHECK(inbox.position("orders", 1) == 100);
+  CHECK(accepted(inbox) == 0);
 }
 
 TEST_CASE("what a halted partition waits for is not read from the words of its reason") {

@@ -118,7 +118,10 @@ TEST_CASE("a role that may only read can look at everything and change nothing")
     CHECK(desk.ask("status").code == ExitCode::done);
     CHECK(desk.ask("events list").code == ExitCode::done);
     CHECK(desk.ask("events trace", {{"id", {"orders/0/0"}}}).code == ExitCode::done);
-    CHECK(failure_of([&] { inbox::accept_gap(*connection, "orders", 0, "ann"); }).sqlstate == "42501");
+    inbox::ShardState shard;
+    shard.gap = event::OffsetRange{0, 1};
+    shard.position = 0;
+    CHECK(failure_of([&] { inbox::accept_gap(*connection, shard, "ann"); }).sqlstate == "42501");
     CHECK_FALSE(inbox::missing_rights(*connection).empty());
   }
   CHECK(inbox::missing_rights(inbox.connection()).empty());

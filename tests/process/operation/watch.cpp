@@ -151,6 +151,30 @@ TEST_CASE("Ctrl-C while a command looks at what it would do: it ends, and asks n
   CHECK(stage.database.number("select count(*) from inbox.dead_letter") == 1);
 }
 
+TEST_CASE("what a person agrees to is what is done: what dies while they read stays") {
+  Stage stage{1};
+  stage.set("fail_type", "Bad");
+  stage.config.handlers[0].more = {"retry: {max_attempts: 1}"};
+  const auto daemon = stage.start();
+  stage.produce(2, "Bad");
+  stage.database.wait_for("two are dead", "select count(*) from inbox.dead_letter", 2);
+  const TempFolder folder;
+  write_file(folder / "inboxd.yaml", stage.config.text());
+  AtTerminal terminal{{daemon_program(), "--config", (folder / "inboxd.yaml").string(), "dead", "discard", "--all"}};
+  std::string seen;
+  wait_until("it asks", [&] {
+    seen += terminal.read_some();
+    return seen.find("go on? [y/N]") != std::string::npos;
+  });
+  INFO(seen);
+  CHECK(seen.find("2 dead letters (recorder 2)") != std::string::npos);
+  stage.produce(3, "Bad");
+  stage.database.wait_for("five are dead", "select count(*) from inbox.dead_letter", 5);
+  terminal.type("y\n");
+  CHECK(terminal.wait_for_end() == 0);
+  CHECK(stage.database.number("select count(*) from inbox.dead_letter") == 3);
+}
+
 TEST_CASE("a long change tells how far it has come: a terminal on one line, a file by its end") {
   Stage stage{1};
   stage.set("fail_type", "Bad");
