@@ -41,6 +41,17 @@ TEST_CASE("a plugin of a newer minor version works") {
   CHECK(verdicts[1].kind == contract::Kind::done);
 }
 
+TEST_CASE("two plugins whose classes have the same name are two, also where they hide no names") {
+  for (const std::string which : {"first", "second"}) {
+    CAPTURE(which);
+    const auto described = inboxd::plugin::inspect(test_plugin("namesake_" + which), {});
+    REQUIRE(described.ok());
+    CHECK(described.value().name == which);
+    Attempt attempt{"namesake_" + which};
+    CHECK(contract::Batch{{"a"}}.through(attempt.instance()).at(0).message == "of the " + which);
+  }
+}
+
 TEST_CASE("a table that is too short is refused with both sizes") {
   CHECK_THAT(refusal("short_struct"), ContainsSubstring("has a table of 16 bytes") && ContainsSubstring("at least 56"));
 }

@@ -10,6 +10,15 @@
 #include <optional>
 #include <string_view>
 
+// For what is of one shared object alone. Where names are visible, as they are without -fvisibility=hidden, a process
+// has one copy of what a function template keeps (STB_GNU_UNIQUE): of two plugins with classes of the same name the
+// second would be taken for the first.
+#if defined(__GNUC__)
+#define INBOXD_HIDDEN __attribute__((visibility("hidden")))
+#else
+#define INBOXD_HIDDEN
+#endif
+
 namespace inboxd {
 
 using Milliseconds = std::chrono::milliseconds;

@@ -434,7 +434,7 @@ namespace detail {
 
 // The functions of the table for a class derived from Handler. Nothing is thrown across them.
 template <class Type>
-struct Adapter {
+struct INBOXD_HIDDEN Adapter {
   struct Instance {
     Instance(const inboxd_host* its_host, const Settings& settings) : host{its_host}, handler{settings} {}
     const inboxd_host* host;
@@ -480,7 +480,7 @@ struct Adapter {
 };
 
 template <class Type, class... Names>
-const inboxd_plugin* table(const char* name, const char* version, Names... needs) {
+INBOXD_HIDDEN const inboxd_plugin* table(const char* name, const char* version, Names... needs) {
   static const char* const needed[] = {needs..., nullptr};
   static const inboxd_plugin plugin = {sizeof(inboxd_plugin), INBOXD_ABI_MAJOR,        INBOXD_ABI_MINOR,
                                        name,                  version,                 needed,

@@ -1,0 +1,9 @@
+// A handler whose class has the same name as that of namesake_second.cpp; both are built with everything visible.
+#include <inboxd/handler.hpp>
+
+struct Namesake : inboxd::Handler {
+  explicit Namesake(const inboxd::Settings&) {}
+  inboxd::Outcome handle(inboxd::Call&, const inboxd::Event&) override { return inboxd::dead("of the first"); }
+};
+
+INBOXD_HANDLER(Namesake, "first", "1.0")
