@@ -9,6 +9,7 @@ const std::vector<std::string_view>& error_kinds() {
     "admin: a bug, please report it",
     "consumer: cannot subscribe",
     "consumer: halted",
+    "consumer: something unexpected; reading again from the positions",
     "consumer: the database has lost what it had stored (restored or failed over?); reading again",
     "consumer: the database is behind the group's offset (restored or failed over?); reading again from "
     "its position",

@@ -85,8 +85,8 @@ void apply_roles(const Database& database, const std::string& prefix);
 
 /// The URL with another host and port: for a proxy or a pooler in between.
 std::string url_with_port(const std::string& url, int port);
-/// The URL of sessions to which the server speaks German; nothing where it cannot (its messages are in Debian's package,
-/// but for images that leave languages out).
+/// The URL of sessions to which the server speaks German; nothing where it cannot (its messages are in Debian's
+/// package, but for images that leave languages out).
 std::optional<std::string> in_german(const std::string& url);
 int port_of(const std::string& url);
 
