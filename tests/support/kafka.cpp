@@ -203,6 +203,14 @@ std::string Kafka::create_topic(int partitions, const std::string& name,
         check_topics(results, count, "create topic");
       });
   wait_until("the broker serves topic " + topic, [&] { return with.partitions_of(topic) == partitions; });
+  // It tells of partitions before it has made their logs; a first record that came between was gone once, unreported.
+  wait_until("the broker has the logs of topic " + topic, [&] {
+    try {
+      return ends(topic).size() == static_cast<std::size_t>(partitions);
+    } catch (const std::runtime_error&) {
+      return false;
+    }
+  });
   return topic;
 }
 
