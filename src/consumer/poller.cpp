@@ -46,7 +46,8 @@ std::string group_of(const rd_kafka_conf_t* conf) {
 
 }  // namespace
 
-Poller::Poller(Board& board, base::Logger& log) : board_{board}, log_{log} {}
+Poller::Poller(Board& board, base::Logger& log, std::chrono::seconds commit_every)
+    : board_{board}, log_{log}, commit_every_{commit_every} {}
 
 Poller::~Poller() {
   request_stop();
@@ -201,15 +202,19 @@ void Poller::ask_where_due() {
 void Poller::every_second() {
   next_second_ = Clock::now() + 1s;
   rd_kafka_poll(asker_, 0);  // what it says by itself must not pile up, and it may want to renew its token
-  const auto error = rd_kafka_commit(client_, nullptr, 1);
-  if (error != RD_KAFKA_RESP_ERR_NO_ERROR && error != RD_KAFKA_RESP_ERR__NO_OFFSET) {
-    complain("consumer: offsets not committed; tried again", rd_kafka_err2str(error));
-  }
   ++seconds_;
+  if (seconds_ % commit_every_.count() == 0) commit();
   follow_ends();
   if (seconds_ % watermark_seconds == 0) note_watermarks();
   if (seconds_ % incarnation_seconds == 0) {
     for (Ingester* ingester : ingesters_) ingester->send(CheckIncarnations{});
+  }
+}
+
+void Poller::commit() {
+  const auto error = rd_kafka_commit(client_, nullptr, 1);
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR && error != RD_KAFKA_RESP_ERR__NO_OFFSET) {
+    complain("consumer: offsets not committed; tried again", rd_kafka_err2str(error));
   }
 }
 

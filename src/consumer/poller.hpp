@@ -27,7 +27,8 @@ namespace inboxd::consumer {
 /// up; the poll thread seeks and resumes them.
 class Poller final {
  public:
-  Poller(Board& board, base::Logger& log);
+  /// What is stored is committed at that interval, besides on revoke and at the end.
+  Poller(Board& board, base::Logger& log, std::chrono::seconds commit_every = std::chrono::seconds{1});
   ~Poller();
   Poller(const Poller&) = delete;
   Poller& operator=(const Poller&) = delete;
@@ -84,6 +85,7 @@ class Poller final {
   void read_letters();
   void ask_where_due();
   void every_second();
+  void commit();
   void assign(rd_kafka_topic_partition_list_t* partitions);
   void revoke(rd_kafka_topic_partition_list_t* partitions);
   void add(const kafka::TopicPartition& partition);
@@ -103,6 +105,7 @@ class Poller final {
 
   Board& board_;
   base::Logger& log_;
+  const std::chrono::seconds commit_every_;
   rd_kafka_t* client_ = nullptr;
   rd_kafka_t* asker_ = nullptr;
   std::string group_;

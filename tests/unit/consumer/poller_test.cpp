@@ -1,13 +1,11 @@
 // The poll thread against the client library's own stand-in for brokers; the test answers for the ingester.
-#include "consumer/poller.hpp"
+#include "unit/consumer/member.hpp"
 
 #include <librdkafka/rdkafka_mock.h>
 
-#include <catch2/catch_test_macros.hpp>
 #include <chrono>
 #include <thread>
 
-#include "kafka/properties.hpp"
 #include "support/wait.hpp"
 
 namespace inboxd::consumer {
@@ -17,73 +15,18 @@ using namespace std::chrono_literals;
 using support::eventually;
 using support::holds_for;
 
-class NoHandOff final : public HandOff {
- public:
-  Room reserve(std::int32_t, std::int64_t, std::size_t) override { return {}; }
-  void hand_over(inbox::LeasedRun, std::int64_t) override {}
-  void release(std::int32_t, std::int64_t) override {}
-  void born_due(std::int32_t) override {}
-};
-
-/// A poll thread, subscribed to an empty topic, and an ingester that never runs.
-struct Reader {
-  static constexpr const char* topic = "orders";
-
-  Reader() {
-    auto conf = kafka::make_conf({"127.0.0.1:1", "group", "", {{"heartbeat.interval.ms", "100"}}, 0});
-    REQUIRE(conf);
-    poller.prepare(conf.value().get());
+/// A member of a group of the stand-in, subscribed to an empty topic.
+struct Reader : Member {
+  Reader() : Member{"orders", "group"} {
+    auto conf = prepared("127.0.0.1:1");
     char error[256];
-    REQUIRE(rd_kafka_conf_set(conf.value().get(), "test.mock.num.brokers", "1", error, sizeof error) ==
-            RD_KAFKA_CONF_OK);
-    auto made = kafka::make_consumer(std::move(conf).value());
-    REQUIRE(made);
-    client = std::move(made).value();
+    REQUIRE(rd_kafka_conf_set(conf.get(), "test.mock.num.brokers", "1", error, sizeof error) == RD_KAFKA_CONF_OK);
+    make_client(std::move(conf));
     rd_kafka_mock_cluster_t* const brokers = rd_kafka_handle_mock_cluster(client.get());
     rd_kafka_mock_group_initial_rebalance_delay_ms(brokers, 0);
-    rd_kafka_mock_topic_create(brokers, topic, 1, 1);
-    rd_kafka_poll_set_consumer(client.get());
-    auto other = kafka::make_conf({rd_kafka_mock_cluster_bootstraps(brokers), "", "", {}, 0});
-    REQUIRE(other);
-    auto also_made = kafka::make_consumer(std::move(other).value());
-    REQUIRE(also_made);
-    asker = std::move(also_made).value();
-    const Clients clients{client.get(), asker.get()};
-    ingester = std::make_unique<Ingester>(IngesterContext{settings,
-                                                          {},
-                                                          clients,
-                                                          topics,
-                                                          registrations,
-                                                          hand_off,
-                                                          counts,
-                                                          board,
-                                                          poller.mailbox(),
-                                                          poller.revocations(),
-                                                          poller.recreated(),
-                                                          watchdog,
-                                                          log},
-                                          0);
-    poller.start(clients, {topic}, {ingester.get()});
+    rd_kafka_mock_topic_create(brokers, topic.c_str(), 1, 1);
+    start(rd_kafka_mock_cluster_bootstraps(brokers));
   }
-  ~Reader() {
-    poller.request_stop();
-    poller.join();
-    ingester.reset();
-  }
-  Assignment assignment(std::uint64_t generation, std::uint64_t ask) const { return {{topic, 0}, generation, ask}; }
-  void find(const Assignment& where, std::int64_t offset) { poller.mailbox().send(Found{where, offset, -1}); }
-
-  base::Logger log{base::LogLevel::error, base::LogFormat::text};
-  config::Settings settings;
-  const Topics topics{{}};
-  inbox::Registrations registrations;
-  NoHandOff hand_off;
-  IngestCounts counts;
-  Board board;
-  inbox::Watchdog watchdog;
-  Poller poller{board, log};
-  kafka::Client client, asker;
-  std::unique_ptr<Ingester> ingester;
 };
 
 }  // namespace

@@ -1,0 +1,88 @@
+#pragma once
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "consumer/poller.hpp"
+#include "kafka/properties.hpp"
+
+namespace inboxd::consumer {
+
+class NoHandOff final : public HandOff {
+ public:
+  Room reserve(std::int32_t, std::int64_t, std::size_t) override { return {}; }
+  void hand_over(inbox::LeasedRun, std::int64_t) override {}
+  void release(std::int32_t, std::int64_t) override {}
+  void born_due(std::int32_t) override {}
+};
+
+/// A member of a group whose poll thread runs, and whose one ingester never does: the test answers for it.
+struct Member {
+  Member(std::string topic_name, std::string group_name, std::chrono::seconds commit_every = std::chrono::seconds{1})
+      : topic{std::move(topic_name)}, group{std::move(group_name)}, poller{board, log, commit_every} {}
+  ~Member() {
+    poller.request_stop();
+    poller.join();
+    ingester.reset();
+  }
+  Member(const Member&) = delete;
+  Member& operator=(const Member&) = delete;
+
+  kafka::Conf prepared(const std::string& brokers) {
+    auto conf = kafka::make_conf({brokers, group, "", {{"heartbeat.interval.ms", "100"}}, 0});
+    REQUIRE(conf);
+    poller.prepare(conf.value().get());
+    return std::move(conf).value();
+  }
+  void make_client(kafka::Conf conf) {
+    auto made = kafka::make_consumer(std::move(conf));
+    REQUIRE(made);
+    client = std::move(made).value();
+    rd_kafka_poll_set_consumer(client.get());
+  }
+  void start(const std::string& brokers) {
+    auto conf = kafka::make_conf({brokers, "", "", {}, 0});
+    REQUIRE(conf);
+    auto made = kafka::make_consumer(std::move(conf).value());
+    REQUIRE(made);
+    asker = std::move(made).value();
+    const Clients clients{client.get(), asker.get()};
+    ingester = std::make_unique<Ingester>(IngesterContext{settings,
+                                                          {},
+                                                          clients,
+                                                          topics,
+                                                          registrations,
+                                                          hand_off,
+                                                          counts,
+                                                          board,
+                                                          poller.mailbox(),
+                                                          poller.revocations(),
+                                                          poller.recreated(),
+                                                          watchdog,
+                                                          log},
+                                          0);
+    poller.start(clients, {topic}, {ingester.get()});
+  }
+
+  Assignment assignment(std::uint64_t generation, std::uint64_t ask) const { return {{topic, 0}, generation, ask}; }
+  /// The answer to a look-up.
+  void find(const Assignment& where, std::int64_t offset) { poller.mailbox().send(Found{where, offset, -1}); }
+
+  std::string topic, group;
+  base::Logger log{base::LogLevel::error, base::LogFormat::text};
+  config::Settings settings;
+  const Topics topics{{}};
+  inbox::Registrations registrations;
+  NoHandOff hand_off;
+  IngestCounts counts;
+  Board board;
+  inbox::Watchdog watchdog;
+  Poller poller;
+  kafka::Client client, asker;
+  std::unique_ptr<Ingester> ingester;
+};
+
+}  // namespace inboxd::consumer
