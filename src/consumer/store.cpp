@@ -117,7 +117,8 @@ Store::Stored Store::store(Batch& batch, const std::function<bool()>& give_up) {
         continue;
       }
       held.reset();
-      plan = make_plan(batch);
+      plan.ingest = without_runs(batch);
+      add_runs(plan, batch);
       const auto result = inbox::ingest(connection_, plan.ingest);
       if (!result.routing_is_stale) {
         hand_over(batch, plan, result);
@@ -145,21 +146,8 @@ Store::Stored Store::store(Batch& batch, const std::function<bool()>& give_up) {
   }
 }
 
-Store::Plan Store::make_plan(const Batch& batch) {
-  Plan plan;
-  const auto topic_of = [&](std::int32_t shard_id) -> std::string_view {
-    const Part* const part = part_of(batch, shard_id);
-    return part == nullptr ? std::string_view{} : part->shard->place->topic;
-  };
-  plan.owed = route(batch.events, routing_.get(), topic_of, settings_.ingest.run_events);
-  const std::size_t bytes_per_event =
-      sizeof(event::Event) + batch.bytes / std::max<std::size_t>(batch.messages.size(), 1);
-  for (Owed& owed : plan.owed) {
-    plan.rooms.push_back(
-        hand_off_.reserve(owed.handler_id, owed.events, bytes_per_event * static_cast<std::size_t>(owed.events)));
-    lease_as_room_allows(owed, plan.rooms.back());
-  }
-  inbox::IngestBatch& ingest = plan.ingest;
+inbox::IngestBatch Store::without_runs(const Batch& batch) {
+  inbox::IngestBatch ingest;
   ingest.owner = owner_;
   ingest.fence = base::random_fence();
   ingest.routing_version = routing_.get().version;
@@ -170,8 +158,25 @@ Store::Plan Store::make_plan(const Batch& batch) {
   }
   ingest.events = batch.events;
   ingest.rejected = batch.rejected;
-  for (const Owed& owed : plan.owed) ingest.runs.insert(ingest.runs.end(), owed.runs.begin(), owed.runs.end());
-  return plan;
+  return ingest;
+}
+
+/// What is reserved is in the plan at once, so that release() finds it where this ends early.
+void Store::add_runs(Plan& plan, const Batch& batch) {
+  const auto topic_of = [&](std::int32_t shard_id) -> std::string_view {
+    const Part* const part = part_of(batch, shard_id);
+    return part == nullptr ? std::string_view{} : part->shard->place->topic;
+  };
+  plan.owed = route(batch.events, routing_.get(), topic_of, settings_.ingest.run_events);
+  plan.rooms.reserve(plan.owed.size());
+  const std::size_t bytes_per_event =
+      sizeof(event::Event) + batch.bytes / std::max<std::size_t>(batch.messages.size(), 1);
+  for (Owed& owed : plan.owed) {
+    plan.rooms.push_back(
+        hand_off_.reserve(owed.handler_id, owed.events, bytes_per_event * static_cast<std::size_t>(owed.events)));
+    lease_as_room_allows(owed, plan.rooms.back());
+    plan.ingest.runs.insert(plan.ingest.runs.end(), owed.runs.begin(), owed.runs.end());
+  }
 }
 
 void Store::release(const Plan& plan) {
@@ -306,10 +311,7 @@ bool Store::recover(Batch& batch, const inbox::DatabaseFailure& failure) {
 
 bool Store::take_out_poison(Batch& batch) {
   try {
-    const Plan plan = make_plan(batch);
-    release(plan);
-    inbox::IngestBatch whole = plan.ingest;
-    whole.runs.clear();
+    const inbox::IngestBatch whole = without_runs(batch);
     std::vector<Culprit> found;
     // Without any event it has to go through: otherwise it is none of theirs.
     if (!refusal(whole, 0, 0)) find_poison(whole, 0, batch.events.size(), found);

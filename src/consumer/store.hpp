@@ -46,7 +46,8 @@ class Store final {
     std::vector<std::int32_t> handlers;
     void note(const Plan& plan);
   };
-  Plan make_plan(const Batch& batch);
+  inbox::IngestBatch without_runs(const Batch& batch);
+  void add_runs(Plan& plan, const Batch& batch);
   void release(const Plan& plan);
   void hand_over(const Batch& batch, Plan& plan, const inbox::IngestResult& result);
   void resolve(const Doubt& doubt);
