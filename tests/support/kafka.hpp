@@ -77,7 +77,7 @@ class Kafka final {
 
   /// Offsets that a group has committed, by partition; a partition without one is not in it.
   std::map<int, std::int64_t> committed(const std::string& group, const std::string& topic);
-  /// What the next record of each partition gets.
+  /// What the next record of each partition gets; where a transaction is open, its first one.
   std::map<int, std::int64_t> ends(const std::string& topic);
   /// The member ids of a group that has settled; empty while it is joining or where there is none.
   std::vector<std::string> members(const std::string& group);

@@ -373,7 +373,8 @@ TEST_CASE("what a transaction aborted is never stored, and the lag still reaches
   stage.kafka.produce_transaction({of("aaaa0000-0000-4000-8000-000000000003")}, false);
 
   CHECK(stage.wait_done().is_perfect());
-  const auto end = stage.kafka.ends(stage.topic).at(0);
+  // Fourteen records and how three transactions ended, which the broker writes when the producer has long been told.
+  const int end = 17;
   stage.database.wait_for("the position is at the end", "select position from inbox.lag", end);
   stage.database.wait_for("the lag is 0", "select lag from inbox.lag where high_watermark = " + std::to_string(end), 0);
   CHECK(stage.database.number("select count(*) from inbox.event where event_id::text like 'aaaa%'") == 0);
