@@ -8,6 +8,7 @@ namespace inboxd::base {
 /// Why something expected did not work out, in a sentence for the person who can mend it.
 struct Problem {
   std::string message;
+  std::string code = {};  ///< for programs, where whoever says it has names for what goes wrong; often empty
   bool operator==(const Problem&) const = default;
 };
 

@@ -51,6 +51,8 @@ std::vector<std::string> of_entry(const std::vector<std::string>& names, const T
   return out;
 }
 
+NotStarted not_started(const base::Problem& problem) { return {problem.message, !kafka::is_silence(problem)}; }
+
 std::string name_of(const config::Topic& entry) { return entry.name.empty() ? entry.pattern : entry.name; }
 
 /// First positions of a topic's partitions that have none; without an offset where a partition has no leader.
@@ -119,19 +121,19 @@ std::optional<NotStarted> start_entry(inbox::Connection& connection, const Clien
   // Where the configuration says it in other words now (a wider pattern), topics are known already: the rest is later.
   const bool is_later = !of_entry(inbox::known_topics(connection), topics, entry).empty();
   const auto all = kafka::list_topics(clients.asker, broker_timeout);
-  if (!all) return NotStarted{all.problem().message};
+  if (!all) return not_started(all.problem());
   const auto listed = of_entry(all.value(), topics, entry);
   if (listed.empty() && !entry.name.empty()) {
     // What may not be seen is left out of a list. Taken for a topic that does not exist, it would be read from its
     // beginning once it may be, whatever `start` says.
     const auto exists = kafka::has_topic(clients.asker, entry.name, broker_timeout);
-    if (!exists) return NotStarted{exists.problem().message, true};
+    if (!exists) return not_started(exists.problem());
     if (exists.value()) return NotStarted{"topic " + entry.name + " has only just appeared", true};
   }
   Resolved resolved;
   for (const std::string& topic : listed) {
     auto problem = resolve(connection, clients, topic, is_later ? beginning : entry.start, moved, resolved);
-    if (problem) return NotStarted{problem->message};
+    if (problem) return not_started(*problem);
   }
   if (is_later) drop_unknown(resolved.positions);
   if (inbox::write_first_positions(connection, resolved.positions, name_of(entry)) > 0) tell(resolved, log);

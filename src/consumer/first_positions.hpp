@@ -39,7 +39,7 @@ config::StartAt start_of_put_off(const config::StartAt& start, std::optional<eve
 /// Why an entry of the configuration could not be started yet.
 struct NotStarted {
   std::string reason;
-  bool is_refused = false;                     ///< the brokers answer, but not whether there is such a topic
+  bool is_refused = false;                     ///< the brokers answer, but not what is to be known
 };
 
 /// The first start of an entry of the configuration: one moment, at which all partitions of all its topics that exist

@@ -215,8 +215,8 @@ void Ingester::answer(const LookUp& letter) {
       }
       context_.poller.send(Halted{letter.assignment, shard.has_lag});
     } else {
-      context_.board.unanswered();
-      const auto& reason = std::get<NotNow>(looked_up).reason;
+      const auto& [reason, is_silence] = std::get<NotNow>(looked_up);
+      if (is_silence) context_.board.unanswered();
       if (repeats_.is_news(partition.topic + "/" + std::to_string(partition.partition) + reason)) {
         context_.log.warn("consumer: position not known yet",
                           {{"topic", partition.topic}, {"partition", partition.partition}, {"reason", reason}});

@@ -26,9 +26,10 @@ struct Standing {
   /// Where it stands; nothing where it has no position, or only one of another log than the partition has now.
   std::optional<inbox::ShardPosition> position = std::nullopt;
 };
-/// The brokers did not answer; worth another try.
+/// The brokers did not say what is to be known; worth another try.
 struct NotNow {
   std::string reason;
+  bool is_silence = false;                     ///< they did not answer at all
 };
 using LookedUp = std::variant<Ready, Standing, NotNow>;
 

@@ -8,7 +8,11 @@ namespace {
 int milliseconds(Timeout timeout) { return static_cast<int>(timeout.count()); }
 
 base::Problem problem(const std::string& what, rd_kafka_resp_err_t error) {
-  return {what + ": " + rd_kafka_err2str(error)};
+  return {what + ": " + rd_kafka_err2str(error), rd_kafka_err2name(error)};
+}
+
+base::Problem problem(const std::string& what, const rd_kafka_error_t* error) {
+  return {what + ": " + rd_kafka_error_string(error), rd_kafka_error_name(error)};
 }
 
 using Event = std::unique_ptr<rd_kafka_event_t, Destroy>;
@@ -52,7 +56,8 @@ base::Result<Event> ask_descriptions(rd_kafka_t* client, const std::vector<std::
   Event event{rd_kafka_queue_poll(queue.get(), milliseconds(timeout))};
   if (event == nullptr) return problem(what, RD_KAFKA_RESP_ERR__TIMED_OUT);
   if (rd_kafka_event_error(event.get()) != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    return base::Problem{what + ": " + rd_kafka_event_error_string(event.get())};
+    return base::Problem{what + ": " + rd_kafka_event_error_string(event.get()),
+                         rd_kafka_err2name(rd_kafka_event_error(event.get()))};
   }
   return event;
 }
@@ -66,6 +71,11 @@ std::span<const rd_kafka_TopicDescription_t*> descriptions_of(const Event& event
 
 }  // namespace
 
+// The library's own names begin so; a broker that was not quick enough says so by itself.
+bool is_silence(const base::Problem& problem) {
+  return problem.code.starts_with('_') || problem.code == "REQUEST_TIMED_OUT";
+}
+
 base::Result<TopicDescription> describe_topic(rd_kafka_t* client, const std::string& topic, Timeout timeout) {
   const std::string what = "topic " + topic;
   const auto answer = ask_descriptions(client, {topic}, what, timeout);
@@ -73,7 +83,7 @@ base::Result<TopicDescription> describe_topic(rd_kafka_t* client, const std::str
   const auto descriptions = descriptions_of(answer.value());
   if (descriptions.empty()) return problem(what, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
   const rd_kafka_error_t* const failed = rd_kafka_TopicDescription_error(descriptions[0]);
-  if (has_failed(descriptions[0])) return base::Problem{what + ": " + rd_kafka_error_string(failed)};
+  if (has_failed(descriptions[0])) return problem(what, failed);
   return read_description(descriptions[0]);
 }
 
@@ -85,7 +95,7 @@ base::Result<bool> has_topic(rd_kafka_t* client, const std::string& topic, Timeo
   if (descriptions.empty() || !has_failed(descriptions[0])) return !descriptions.empty();
   const rd_kafka_error_t* const failed = rd_kafka_TopicDescription_error(descriptions[0]);
   if (rd_kafka_error_code(failed) == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART) return false;
-  return base::Problem{what + ": " + rd_kafka_error_string(failed)};
+  return problem(what, failed);
 }
 
 base::Result<std::vector<TopicDescription>> describe_topics(rd_kafka_t* client, const std::vector<std::string>& topics,

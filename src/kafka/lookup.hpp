@@ -15,6 +15,10 @@ namespace inboxd::kafka {
 /// Questions to the brokers. Each blocks at most `timeout`; any thread.
 using Timeout = std::chrono::milliseconds;
 
+/// Whether nobody answered, so that another try may find more; otherwise the brokers did, and said no. Problems of this
+/// header only.
+bool is_silence(const base::Problem& problem);
+
 /// A topic as the brokers describe it.
 struct TopicDescription {
   std::string name;
