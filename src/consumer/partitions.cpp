@@ -11,14 +11,16 @@ namespace {
 constexpr kafka::Timeout broker_timeout{3'000};
 
 /// First positions where a partition has none: those of the first start of its entry, or its beginning after that.
-std::optional<base::Problem> write_first_positions(inbox::Connection& connection, const Clients& clients,
-                                                   const Topics& topics, const kafka::TopicPartition& partition,
-                                                   const config::Topic& entry, const Moved& moved, base::Logger& log) {
+std::optional<NotNow> write_first_positions(inbox::Connection& connection, const Clients& clients, const Topics& topics,
+                                            const kafka::TopicPartition& partition, const config::Topic& entry,
+                                            const Moved& moved, base::Logger& log) {
   if (const auto not_yet = start_entry(connection, clients, topics, entry, moved, log)) {
-    return base::Problem{not_yet->reason};
+    return NotNow{not_yet->reason, !not_yet->is_refused};
   }
   if (inbox::find_position(connection, partition.topic, partition.partition)) return std::nullopt;
-  return start_later(connection, clients, partition, entry, moved, log);
+  const auto problem = start_later(connection, clients, partition, entry, moved, log);
+  if (!problem) return std::nullopt;
+  return NotNow{problem->message, kafka::is_silence(*problem)};
 }
 
 /// A position halted because the brokers told another id, once they tell its own again: they were those of another
@@ -38,8 +40,8 @@ bool goes_on_as_itself(inbox::Connection& connection, inbox::ShardPosition& posi
 LookedUp first_position_of(inbox::Connection& connection, const Clients& clients, const Topics& topics,
                            const kafka::TopicPartition& partition, const config::Topic& entry, bool has_leader,
                            const Moved& moved, base::Logger& log) {
-  const auto problem = write_first_positions(connection, clients, topics, partition, entry, moved, log);
-  if (problem) return NotNow{problem->message};
+  const auto not_now = write_first_positions(connection, clients, topics, partition, entry, moved, log);
+  if (not_now) return *not_now;
   const auto position = inbox::find_position(connection, partition.topic, partition.partition);
   if (!position && !has_leader) return Standing{"the partition has no leader that could be asked where it begins"};
   if (!position) return NotNow{"the topic has fewer partitions than assigned"};
@@ -87,12 +89,14 @@ LookedUp look_up(inbox::Connection& connection, const Clients& clients, const To
   if (!read_as.empty() && !position->incarnation.empty() && read_as != position->incarnation) {
     // What the member is told when it asks itself is what it reads from then on.
     description = kafka::describe_topic(clients.member, partition.topic, broker_timeout);
-    if (!description) return NotNow{description.problem().message};
+    if (!description) return NotNow{description.problem().message, kafka::is_silence(description.problem())};
   }
   // Without an answer the position is still right: brokers that are away must not keep us from going on.
   const std::string incarnation = description ? description.value().incarnation : "";
   if (auto standing = check_incarnation(connection, *position, partition, incarnation, log)) return *standing;
   if (position->needs_operator()) return Standing{position->halted_reason.value_or(""), position};
+  // From here on the group's offset follows it.
+  inbox::await_standby(connection);
   return Ready{*position, topic};
 }
 

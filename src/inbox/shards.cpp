@@ -27,6 +27,10 @@ std::optional<ShardPosition> find_position(Connection& connection, const std::st
   return out;
 }
 
+void await_standby(Connection& connection) {
+  connection.access().run(statements::await_standby, pqxx::params{}, Effect::writes);
+}
+
 std::optional<std::vector<ShardPlace>> read_positions(Connection& connection,
                                                       const std::vector<std::int32_t>& shard_ids) {
   ArrayParameter ids{Type::int4};

@@ -33,6 +33,10 @@ struct ShardPosition {
 /// The newest shard of a Kafka partition, or nothing where none has a position yet.
 std::optional<ShardPosition> find_position(Connection& connection, const std::string& topic, std::int32_t partition);
 
+/// Returns when a failover would find what this connection has read so far, too: what an operator kept from waiting for
+/// the synchronous standby, or a restart of the server, is seen before the standby has it.
+void await_standby(Connection& connection);
+
 /// Where a shard is now, and whose it is.
 struct ShardPlace {
   std::int32_t shard_id = 0;

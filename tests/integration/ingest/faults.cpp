@@ -261,65 +261,6 @@ TEST_CASE("behind a pooler, too, a slot whose statement was cut off waits until 
   CHECK(inbox.database().number("select count(*) from inbox.event") == 1);
 }
 
-TEST_CASE("a commit that did not wait for its synchronous standby is in doubt") {
-  PrivatePostgres server;
-  Inbox inbox{server.url()};
-  const auto shard = inbox.add_shard("orders");
-  server.lose_standby();
-  Batch batch{inbox};
-  batch.at(shard, 0).events(1);
-
-  SECTION("because the server let go of the waiting session") {
-    // The end of a session has a word, too (57P01), but the connection is what is lost.
-    const auto [lets_go, sqlstate] =
-        GENERATE(table<std::string, std::string>({{"pg_cancel_backend", "01000"}, {"pg_terminate_backend", ""}}));
-    std::string ended;
-    inbox.connection().open();
-    std::thread operator_thread{[&, call = lets_go + "(pid)"] {
-      Session session{server.url(), inbox.database().schema()};
-      session.wait_for("the commit waits", "select count(*) from pg_stat_activity where wait_event = 'SyncRep'", 1);
-      ended = session.text("select " + call + " from pg_stat_activity where wait_event = 'SyncRep'");
-    }};
-    const auto failure = failure_of([&] { batch.store(inbox.connection()); });
-    operator_thread.join();
-    CHECK(ended == "t");
-    CHECK(failure.fault == Fault::in_doubt);
-    CHECK(failure.sqlstate == sqlstate);
-  }
-  SECTION("because the deadline passed") {
-    auto settings = inbox.settings();
-    settings.deadline = milliseconds{500};
-    const auto connection = inbox.connect(settings);
-    CHECK(failure_of([&] { batch.store(*connection); }).fault == Fault::in_doubt);
-    CHECK(failure_of([&] { batch.store(*connection); }).fault == Fault::reconnect);
-  }
-  server.configure("synchronous_standby_names = ''");
-}
-
-TEST_CASE("a batch that turns out stored is not told as such before the synchronous standby has it") {
-  PrivatePostgres server;
-  Inbox inbox{server.url()};
-  const auto shard = inbox.add_shard("orders");
-  server.lose_standby();
-  Batch batch{inbox};
-  batch.at(shard, 0).events(1);
-  std::thread operator_thread{[&] {
-    Session session{server.url(), inbox.database().schema()};
-    session.wait_for("the commit waits", "select count(*) from pg_stat_activity where wait_event = 'SyncRep'", 1);
-    session.text("select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'");
-  }};
-  CHECK(failure_of([&] { batch.store(inbox.connection()); }).fault == Fault::in_doubt);
-  operator_thread.join();
-
-  auto settings = inbox.settings();
-  settings.deadline = milliseconds{500};
-  const auto connection = inbox.connect(settings);
-  CHECK(failure_of([&] { batch.store(*connection); }).fault == Fault::in_doubt);
-  server.configure("synchronous_standby_names = ''");
-  CHECK(batch.store(inbox.connection()).mismatched == std::vector{shard});
-  CHECK(inbox.database().number("select count(*) from inbox.event") == 1);
-}
-
 TEST_CASE("a server that speaks German makes no difference") {
   Inbox english;
   auto settings = english.settings();
