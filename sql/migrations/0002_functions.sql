@@ -488,14 +488,15 @@ $$;
 -- suspect and taken alone: what is only near a culprit gets its turn before it is blamed, too. An owner that has a
 -- suspect in hand, of whatever handler, says p_to = 2. p_from and p_to are how often a row may have been claimed
 -- before: those with other numbers are passed over and do not count as looked at. p_low is a time before which nothing
--- can be due. Without bitmaps the planner walks delivery_due and stops at p_rows, whatever it believes: with
--- statistics from before a backlog it would fetch and sort all of that for each bite.
+-- can be due. Without bitmaps and whole readings the planner walks delivery_due and stops at p_rows, whatever it
+-- believes: with statistics, or a plan, from before a backlog it would fetch and sort all of that for each bite.
 create function inbox.claim(
   p_handler int, p_owner uuid, p_fence bigint, p_lease interval, p_events bigint, p_rows int, p_low timestamptz,
   p_from int default 0, p_to int default 2147483647)
 returns table (delivery_id bigint, shard_id int, pending text, events int, attempts int, claims int,
                received_from bigint, received_to bigint, locked int)
-language plpgsql set lock_timeout = '10s' set enable_bitmapscan = off as $$
+language plpgsql set lock_timeout = '10s' set enable_bitmapscan = off
+set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   v_now timestamptz := clock_timestamp();
@@ -546,14 +547,15 @@ $$;
 -- say by a subscript of d_ (of) whose they are, so that one call may name a delivery under an old fence, too; twice
 -- under the same one it must not: an update applies but one of two rows that it is joined to. g_:
 -- offsets that failed alike and are tried again together. f_: one row for each failed attempt. x_: offsets that are
--- dead. Returns the subscripts of the deliveries that were settled; the others' leases were lost.
+-- dead. Returns the subscripts of the deliveries that were settled; the others' leases were lost. A plan that was made
+-- while few deliveries were owed is kept, hence none that reads them all.
 create function inbox.settle(
   p_owner uuid, d_id bigint[], d_fence bigint[], d_settled text[], d_done text[],
   g_of int[], g_offsets text[], g_delay bigint[], g_error text[],
   f_of int[], f_event uuid[], f_attempt int[], f_class text[], f_message text[], f_duration bigint[],
   x_of int[], x_offset bigint[], x_event uuid[])
 returns int[]
-language plpgsql set lock_timeout = '10s' as $$
+language plpgsql set lock_timeout = '10s' set enable_seqscan = off as $$
 declare
   v_of int[];
   v_ids bigint[];

@@ -13,7 +13,9 @@ using settler::ask;
 class DatabaseDeliveries final : public Deliveries {
  public:
   DatabaseDeliveries(const config::Database& database, base::Uuid owner, inbox::Watchdog& watchdog, base::Logger& log)
-      : owner_{owner}, deadline_{database.deadline}, connection_{database, "dispatcher", watchdog, log} {}
+      : owner_{owner}, deadline_{database.deadline}, connection_{database, "dispatcher", watchdog, log} {
+    connection_.prefer_indexes();
+  }
 
   Answer<inbox::Claimed> claim(const inbox::ClaimRequest& request) override {
     inbox::ClaimRequest ours = request;

@@ -43,11 +43,12 @@ bool read_options(const std::string& url, Visit visit) {
 /// a transaction open (a frozen machine would keep its locks beyond every lease). As options they cost nothing;
 /// as settings of a function they would for each call of it. Transactions see what others commit meanwhile, and that is
 /// not the user's to change (inbox.need_fresh_snapshots).
-std::string options_of(const std::string& url) {
+std::string options_of(const std::string& url, bool prefers_indexes) {
   std::string out =
       "-c jit=off -c lock_timeout=10s -c client_connection_check_interval=5s"
       " -c idle_in_transaction_session_timeout=10s"
       " -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3";
+  if (prefers_indexes) out += " -c enable_seqscan=off";
   const char* const environment = std::getenv("PGOPTIONS");
   std::string theirs = environment != nullptr ? environment : "";
   read_options(url, [&](std::string_view name, std::string_view value) {
@@ -100,6 +101,7 @@ Connection::Connection(const config::Database& settings, std::string purpose, Wa
 Connection::~Connection() { access_->close(); }
 
 void Connection::open() { access_->open(); }
+void Connection::prefer_indexes() { access_->prefers_indexes = true; }
 void Connection::close() noexcept { access_->close(); }
 bool Connection::is_open() const { return access_->session != nullptr; }
 void Connection::set_deadline(std::chrono::milliseconds longest) { access_->settings.deadline = longest; }
@@ -156,7 +158,7 @@ void Connection::Access::open() {
 
 /// Whether it is ours alone, as far as the server knows.
 bool Connection::Access::open_session() {
-  PGconn* fresh = connect(takes_options_ ? options_of(settings.url) : "");
+  PGconn* fresh = connect(takes_options_ ? options_of(settings.url, prefers_indexes) : "");
   if (takes_options_ && fresh != nullptr && PQstatus(fresh) != CONNECTION_OK && is_options_refused(fresh)) {
     // A pooler that shares its sessions: whoever runs it sets the role's own settings (sql/README.md).
     takes_options_ = false;

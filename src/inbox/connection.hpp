@@ -28,6 +28,9 @@ class Connection final {
   /// Forgets the connection; the next use opens a new one.
   void close() noexcept;
   bool is_open() const;
+  /// Sessions that are opened from now on read no table from end to end where an index will do: what is asked all the
+  /// time has a plan that is kept, and it may have been made while the table was all but empty.
+  void prefer_indexes();
   /// The longest that a statement may take from now on.
   void set_deadline(std::chrono::milliseconds longest);
   /// All statements from now on, together: none goes on beyond that; one that begins later, or shortly before, has a

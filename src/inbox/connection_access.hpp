@@ -93,6 +93,7 @@ struct Connection::Access {
   int generation = 0;
   /// Of all statements together.
   std::chrono::steady_clock::time_point end = std::chrono::steady_clock::time_point::max();
+  bool prefers_indexes = false;                ///< see Connection
   bool compiles_statements = false;            ///< jit is on in the session
   bool expects_duplicates = false;             ///< the last batch had some: the next is likely to, too
   /// Bytes of an event in the last claim of each handler.

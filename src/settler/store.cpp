@@ -8,7 +8,9 @@ namespace {
 class DatabaseStore final : public Store {
  public:
   DatabaseStore(const config::Database& database, base::Uuid owner, inbox::Watchdog& watchdog, base::Logger& log)
-      : owner_{owner}, connection_{database, "settler", watchdog, log} {}
+      : owner_{owner}, connection_{database, "settler", watchdog, log} {
+    connection_.prefer_indexes();
+  }
 
   Answer<std::vector<inbox::LeaseKey>> settle(const std::vector<inbox::Settlement>& settlements) override {
     return ask([&] { return inbox::settle(connection_, owner_, settlements); });

@@ -168,11 +168,11 @@ void Inbox::end_sessions() {
   wait_until("no other statistics are to come", [&] { return !has_sessions(); });
 }
 
-bool Inbox::has_sessions() {
+std::int64_t Inbox::sessions() {
   return database_.number(
-             "select count(*) from pg_stat_activity where application_name like 'inboxd%' and "
-             "query like '%' || $1 || '%'",
-             {database_.schema()}) > 0;
+      "select count(*) from pg_stat_activity where application_name like 'inboxd%' and "
+      "query like '%' || $1 || '%'",
+      {database_.schema()});
 }
 
 void wait_for_waiter(Inbox& inbox) {

@@ -60,8 +60,9 @@ class Inbox final {
   /// Ends the sessions of this object, which makes their statistics seen, and waits until there is no other whose are
   /// to come.
   void end_sessions();
-  /// Whether any session of a daemon's kind works in the schema.
-  bool has_sessions();
+  /// How many sessions of a daemon's kind work in the schema.
+  std::int64_t sessions();
+  bool has_sessions() { return sessions() > 0; }
 
   const base::Uuid owner = base::random_uuid();
 
