@@ -47,9 +47,6 @@ FoundList check_brokers(const config::Settings& settings, std::chrono::milliseco
   wanted.brokers = configured.brokers;
   wanted.properties = configured.properties;
   FoundList out;
-  if (const auto problem = kafka::assignment_problem(configured.properties); !problem.empty()) {
-    out.push_back({Kind::problem, "kafka.properties", problem});
-  }
   auto conf = kafka::make_conf(wanted);
   if (!conf) {
     out.push_back({Kind::problem, "kafka.properties", conf.problem().message});

@@ -87,7 +87,7 @@ std::optional<Value> scalar_value(const Description& about, const std::string& t
 }
 
 std::string sentence_for(const Description& about, const std::string& text) {
-  std::string out = "'" + base::shorten(text, 60) + "' is not " + wanted_by(about);
+  std::string out = "'" + base::shorten(without_secrets(text), 60) + "' is not " + wanted_by(about);
   if (const auto near = closest(text, about.choices)) out += "; did you mean " + *near + "?";
   return out;
 }

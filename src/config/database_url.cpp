@@ -8,6 +8,9 @@ namespace {
 constexpr const char* wanted =
     "this is neither a URL such as postgresql://user@host:5432/database nor key=value pairs such as "
     "'host=localhost dbname=app'";
+constexpr const char* not_encoded =
+    "there is an '@' too many in it, or a '/' before one; in a user's name or a password write %40 for @ and %2F for "
+    "/, or keep the password in database.password";
 constexpr const char* two_passwords = "there are two passwords in it; keep none and use database.password";
 
 int digit(char c) {
@@ -48,6 +51,15 @@ base::Result<std::optional<std::string>> take_from_user(std::string& url, std::s
   return password;
 }
 
+/// Whether there is an `@` where libpq expects none: an earlier one, or a slash before it, was part of a password then,
+/// and what libpq takes for host, port and database is the rest of that.
+bool has_stray_at(std::string_view url, std::size_t begin) {
+  std::string_view place = url.substr(begin, url.find('?', begin) - begin);
+  const std::size_t user_end = place.find_first_of("@/");
+  if (user_end != std::string_view::npos && place[user_end] == '@') place.remove_prefix(user_end + 1);
+  return place.find('@') != std::string_view::npos;
+}
+
 /// Takes `password=…` out of what follows the `?`.
 base::Result<std::optional<std::string>> take_from_query(std::string& url) {
   std::optional<std::string> password;
@@ -78,6 +90,7 @@ base::Result<SplitUrl> split_url(std::string url, std::size_t begin) {
   auto query = take_from_query(url);
   if (!query) return query.problem();
   if (user.value() && query.value()) return base::Problem{two_passwords};
+  if (has_stray_at(url, begin)) return base::Problem{not_encoded};
   return SplitUrl{std::move(url), user.value() ? user.value() : query.value()};
 }
 

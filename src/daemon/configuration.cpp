@@ -11,6 +11,7 @@ namespace inboxd::daemon {
 namespace {
 
 std::optional<std::string> refusal_of_name(const std::string& name) {
+  if (kafka::is_for_producers(name)) return "this property is a producer's and would have no effect: leave it out";
   if (kafka::knows_property(name)) return std::nullopt;
   const std::string sentence = "librdkafka " + kafka::library_version() + " knows no such property; ";
   const auto near = config::closest(name, kafka::property_names());
@@ -21,7 +22,10 @@ std::optional<std::string> refusal_of_name(const std::string& name) {
 
 std::optional<std::string> refusal_of_value(const std::string& name, const std::string& value) {
   const auto refusal = kafka::refusal_of_value(name, value);
-  if (!refusal) return std::nullopt;
+  if (!refusal) {
+    std::string unsound = kafka::assignment_problem({{name, value}});
+    return unsound.empty() ? std::nullopt : std::optional{std::move(unsound)};
+  }
   return "librdkafka does not take the value: " + *refusal;
 }
 

@@ -47,6 +47,7 @@ std::string reference() {
 
 struct Documented {
   std::string name;
+  std::string kind;   ///< `C` for consumers, `P` for producers, `*` for both
   std::string range;  ///< `1 .. 3600000`, `true, false`; empty: a text
 };
 
@@ -61,7 +62,7 @@ std::vector<Documented> documented() {
       continue;
     }
     if (name.starts_with("Property ") || name.starts_with("---")) continue;
-    out.push_back({trimmed(name), trimmed(range)});
+    out.push_back({trimmed(name), trimmed(kind), trimmed(range)});
   }
   return out;
 }
@@ -83,6 +84,13 @@ std::optional<std::string> refusal_of_value(const std::string& name, const std::
   if (tried.result == RD_KAFKA_CONF_OK) return std::nullopt;
   const std::string error = trimmed(tried.error);  // some of its sentences end with a newline
   return error + hint(name, error);
+}
+
+bool is_for_producers(const std::string& name) {
+  const auto all = documented();
+  const auto is_it = [&](const Documented& one) { return one.name == name; };
+  return std::any_of(all.begin(), all.end(), is_it) &&
+         std::all_of(all.begin(), all.end(), [&](const Documented& one) { return !is_it(one) || one.kind == "P"; });
 }
 
 std::vector<std::string> property_names() {

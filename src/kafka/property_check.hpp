@@ -11,6 +11,9 @@ namespace inboxd::kafka {
 /// Whether it knows a property of that name, aliases and those of topics included.
 bool knows_property(const std::string& name);
 
+/// Whether it documents the property for producers alone: a consumer ignores it.
+bool is_for_producers(const std::string& name);
+
 /// Why it does not take the value, in its own words (which may quote the value), with what it takes where that is
 /// documented; nullopt where it does. What only several properties together make wrong shows when a client is made.
 std::optional<std::string> refusal_of_value(const std::string& name, const std::string& value);

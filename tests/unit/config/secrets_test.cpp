@@ -136,7 +136,8 @@ TEST_CASE("a password in the URL is taken out of it, with a warning") {
 TEST_CASE("a URL that is none, or holds two passwords, is refused without repeating it") {
   for (const std::string url : {"hunter2", "mysql://app:hunter2@db/app", "host=db hunter2", "host=db password='hunter2",
                                 "postgresql://app:hunter2%@db", "postgresql://app:hunter2@db?password=hunter2",
-                                "password=hunter2 password=hunter2"}) {
+                                "password=hunter2 password=hunter2", "postgresql://app:hunter2/hunter2@db/app",
+                                "postgresql://app:hunter2@hunter2@db/app", "postgres://app:/hunter2@db:5432/app?a=b"}) {
     CAPTURE(url);
     const auto loaded = load(with_url(url));
     CHECK_THAT(problems(loaded), ContainsSubstring("inboxd.yaml:1:12: database.url: "));

@@ -4,6 +4,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "config/secrets.hpp"
+#include "kafka/properties.hpp"
 #include "kafka/property_check.hpp"
 #include "support/environment.hpp"
 
@@ -31,7 +32,25 @@ std::string problems_with(const std::string& properties, bool offline = false) {
 }  // namespace
 
 TEST_CASE("properties that the client library takes pass") {
-  CHECK(problems_with("    security.protocol: sasl_ssl\n    session.timeout.ms: 6000\n    acks: all\n").empty());
+  CHECK(problems_with("    security.protocol: sasl_ssl\n    session.timeout.ms: 6000\n    debug: cgrp\n").empty());
+}
+
+TEST_CASE("a property that would have no effect, because it is for producers, is refused with its place") {
+  for (const char* const name : {"acks", "linger.ms", "compression.type", "transactional.id"}) {
+    CHECK_THAT(problems_with(std::string{"    "} + name + ": '1'\n"),
+               ContainsSubstring(std::string{":6:5: kafka.properties."} + name + ": this property is a producer's"));
+  }
+  CHECK_FALSE(kafka::is_for_producers("fetch.min.bytes"));
+  CHECK_FALSE(kafka::is_for_producers("client.id"));
+}
+
+TEST_CASE("an assignment that the client library is too old to be trusted with is refused with its place") {
+  const auto unsound = kafka::assignment_problem({{"group.protocol", "consumer"}});
+  const auto text = problems_with("    group.protocol: consumer\n");
+  CHECK(text.empty() == unsound.empty());
+  if (!unsound.empty()) {
+    CHECK_THAT(text, ContainsSubstring(":6:21: kafka.properties.group.protocol: ") && ContainsSubstring(unsound));
+  }
 }
 
 TEST_CASE("every property that the client library does not take is told with its place and what would be right") {
