@@ -48,6 +48,14 @@ void Chunk::each_part(const Place& from, const Place& to, Visit visit) const {
 bool Chunk::begin_call(std::size_t events) {
   begin_ = end_;
   advance(end_, events);
+  bool goes_singly = false;
+  each_part(begin_, end_, [&](std::size_t number, std::size_t, std::size_t) {
+    goes_singly = goes_singly || pieces_[number].run->goes_singly;
+  });
+  if (goes_singly) {
+    end_ = begin_;
+    advance(end_, 1);
+  }
   return call_size() > 0;
 }
 
@@ -86,8 +94,9 @@ void Chunk::end_call(std::vector<plugin::Verdict> verdicts, std::chrono::millise
                                     "the handler returned no verdict for the event"};
         marks_.push_back({number, {i, none, duration}, false});
       } else if (verdicts[said].kind != plugin::Verdict::Kind::done) {
-        const bool interrupted =
-            cancelled == Cancelled::is_an_interruption && verdicts[said].error_class == cancelled_class;
+        const bool counts = cancelled == Cancelled::is_an_interruption ||
+                            (cancelled == Cancelled::is_one_behind_the_first && said > 0);
+        const bool interrupted = counts && verdicts[said].error_class == cancelled_class;
         marks_.push_back({number, {i, to_settle(verdicts[said]), duration}, interrupted});
       }
     }
@@ -100,6 +109,12 @@ void Chunk::fail_call(const settler::Verdict& verdict, std::chrono::milliseconds
     for (std::size_t i = first; i < end; ++i) marks_.push_back({number, {i, verdict, duration}, false});
   });
   begin_ = end_;
+}
+
+std::vector<Piece> Chunk::split_call() const {
+  std::vector<Piece> pieces = call_pieces();
+  for (const Piece& piece : pieces) piece.run->goes_singly = true;
+  return pieces;
 }
 
 void Chunk::rewind() {

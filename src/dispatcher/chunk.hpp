@@ -17,7 +17,8 @@ class Chunk {
   Chunk() = default;
   explicit Chunk(std::vector<Piece> pieces) : pieces_{std::move(pieces)} {}
 
-  /// The next events, at most so many, become the call; false where none are left.
+  /// The next events, at most so many, become the call; one alone where runs among them go singly. False where none are
+  /// left.
   bool begin_call(std::size_t events);
   /// The events of the call as a handler gets them.
   void deliver(std::vector<plugin::Delivered>& to) const;
@@ -25,13 +26,18 @@ class Chunk {
   /// Whether others may have taken events of the call by then.
   bool is_call_taken(std::chrono::steady_clock::time_point now) const;
 
-  /// Which verdicts count as interrupted: none, or those of the class `cancelled`, which the plugin room gives in place
-  /// of a handler that was cancelled before it came to an event, and a handler that knows its contract gives itself.
-  enum class Cancelled { is_a_failure, is_an_interruption };
+  /// Which verdicts count as interrupted, uncharged, of those of the class `cancelled`, which the plugin room gives in
+  /// place of a handler that was cancelled before it came to an event, and a handler that knows its contract gives
+  /// itself: none; all; or, where the call took too long, all but that of its first event, which the handler did come
+  /// to. So a slow event is charged for itself, and each call has a result.
+  enum class Cancelled { is_a_failure, is_an_interruption, is_one_behind_the_first };
   /// The call's verdicts, one for each event; missing ones are failures.
   void end_call(std::vector<plugin::Verdict> verdicts, std::chrono::milliseconds duration, Cancelled cancelled);
   /// The call did not come back: all its events failed like that.
   void fail_call(const settler::Verdict& verdict, std::chrono::milliseconds duration);
+  /// It did not come back, and it is not known which of its events is the reason: they are to be called one by one, by
+  /// somebody else.
+  std::vector<Piece> split_call() const;
 
   /// The transaction of all that is finished and not reported was undone: those calls are to be made again.
   void rewind();

@@ -81,8 +81,15 @@ void Crew::review(Worker::Clock::time_point now) {
     running.elapsed += review.running.elapsed;
     if (review.abandoned) {
       ++share_->in_hand->call_counts().deadlines;
-      log_.warn("dispatcher: a call did not return within its deadline, its events are charged and its thread is left",
-                {{"handler", name_}, {"events", review.running.events}, {"abandoned", share_->abandoned.load()}});
+      const base::Logger::Facts facts{
+          {"handler", name_}, {"events", review.running.events}, {"abandoned", share_->abandoned.load()}};
+      if (review.split) {
+        log_.warn("dispatcher: a call did not return within its deadline, its events go singly and its thread is left",
+                  facts);
+      } else {
+        log_.warn("dispatcher: a call did not return within its deadline, its event is charged and its thread is left",
+                  facts);
+      }
     }
     dismiss(hired, review);
   }

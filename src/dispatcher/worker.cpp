@@ -120,8 +120,11 @@ bool Worker::end_call(Clock::duration duration) {
   // The handler may come round before the overseer where the process stood still.
   const bool is_late = Clock::now() - share_->reviewed_at.load() > share_->limits.late;
   const bool is_excused = share_->cancelled || excused_ || is_late;
+  const bool took_too_long = cancellation_.requested || duration >= share_->deadline;
   chunk_.end_call(std::move(verdicts_), rounded(duration),
-                  is_excused ? Chunk::Cancelled::is_an_interruption : Chunk::Cancelled::is_a_failure);
+                  is_excused      ? Chunk::Cancelled::is_an_interruption
+                  : took_too_long ? Chunk::Cancelled::is_one_behind_the_first
+                                  : Chunk::Cancelled::is_a_failure);
   return true;
 }
 
@@ -153,7 +156,12 @@ Worker::Review Worker::review(Clock::time_point now, Clock::duration slept) {
   if (now >= std::max(started_ + slept_ + share_->deadline, waited_) + share_->limits.grace) {
     // What is finished and not committed goes with the transaction, uncharged.
     if (transaction_) out.rest = chunk_.take_unreported();
-    chunk_.fail_call(deadline_verdict(share_->deadline), rounded(elapsed));
+    out.split = chunk_.call_size() > 1;
+    if (out.split) {
+      for (Piece& piece : chunk_.split_call()) out.rest.push_back(std::move(piece));
+    } else {
+      chunk_.fail_call(deadline_verdict(share_->deadline), rounded(elapsed));
+    }
     give_up(out);
     if (transaction_) transaction_->cut();
   }

@@ -78,6 +78,7 @@ class Worker final {
     std::vector<Piece> rest;  ///< for other workers
     Pace::Running running;
     bool abandoned = false;  ///< the call was given up: the thread is lost
+    bool split = false;      ///< its events are among the rest, to be called one by one; otherwise it was charged
   };
   /// `slept`: for so long before it the process stood still, which is no call's time.
   Review review(Clock::time_point now, Clock::duration slept);

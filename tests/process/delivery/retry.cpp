@@ -170,6 +170,26 @@ TEST_CASE("a slow handler does not hold up another one, and both instances share
                                                       << by_process[two->process().id()]);
 }
 
+TEST_CASE("an event that takes too long, or for ever, dies alone: what is in its calls with it is done") {
+  const std::string kind = GENERATE("slow", "hang");
+  Stage stage{1};
+  stage.set(kind + "_type", "Bad");
+  stage.config.handlers[0].more = {"deadline: 300ms", "concurrency: 4", "events_per_call: 10",
+                                   "retry: {base: 100ms, max_attempts: 2}"};
+  stage.produce(4);
+  const auto bad = stage.produce(1, "Bad");
+  stage.produce(25);
+  const auto daemon = stage.start();
+  stage.database.wait_for("all are settled, one dead", "select count(*) from inbox.dead_letter", 1);
+  stage.database.wait_for(
+      "the others are done",
+      "select coalesce(sum(inbox.count_of(offsets)), 0) from inbox.outcome where outcome = 'done'", 29);
+  CHECK(stage.database.text("select event_id from inbox.dead_letter") == bad.front());
+  CHECK(stage.database.number("select count(*) from inbox.failure where event_id <> $1::uuid", {bad.front()}) == 0);
+  const auto said = kind == "slow" ? "test.slow" : "deadline";
+  CHECK(stage.database.number("select count(*) from inbox.failure where error_class = $1", {said}) == 2);
+}
+
 TEST_CASE("a handler that is stopped because its calls never return shows in the status, with what to do") {
   Stage stage{1};
   stage.set("takes", "10m");

@@ -28,6 +28,8 @@ class Recorder : public inboxd::Handler {
         fail_type_{settings.text("fail_type", "")},
         dead_type_{settings.text("dead_type", "")},
         crash_type_{settings.text("crash_type", "")},
+        slow_type_{settings.text("slow_type", "")},
+        hang_type_{settings.text("hang_type", "")},
         takes_{settings.duration("takes", inboxd::Milliseconds{0})},
         gate_{settings.text("gate", "")},
         publishes_{settings.text("publishes", "")} {
@@ -44,6 +46,11 @@ class Recorder : public inboxd::Handler {
     }
     if (!crash_type_.empty() && event.type() == crash_type_) std::abort();
     if (takes_.count() > 0) std::this_thread::sleep_for(takes_);
+    if (!slow_type_.empty() && event.type() == slow_type_) {
+      while (!call.is_cancelled()) std::this_thread::sleep_for(std::chrono::milliseconds{5});
+      return inboxd::retry("told to be slow", "test.slow");
+    }
+    while (!hang_type_.empty() && event.type() == hang_type_) std::this_thread::sleep_for(std::chrono::hours{1});
     while (!gate_.empty() && access(gate_.c_str(), F_OK) != 0) {  // held until the test makes the file
       if (call.is_cancelled()) return inboxd::retry("cancelled", "cancelled");
       std::this_thread::sleep_for(std::chrono::milliseconds{5});
@@ -90,6 +97,8 @@ class Recorder : public inboxd::Handler {
   std::string fail_type_;
   std::string dead_type_;
   std::string crash_type_;
+  std::string slow_type_;  ///< until it is cancelled
+  std::string hang_type_;  ///< for ever
   inboxd::Milliseconds takes_;
   std::string gate_;
   std::string publishes_;

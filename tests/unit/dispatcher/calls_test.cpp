@@ -51,6 +51,51 @@ TEST_CASE("a call past its deadline is charged and its slot comes back") {
   CHECK(house.settler.counters().done == 3);
 }
 
+TEST_CASE("of a call of several events that does not return the one that keeps it is charged, alone") {
+  const auto door = std::make_shared<Door>();
+  House house;
+  auto settings = House::handler(2, 4);
+  settings.deadline = milliseconds{20};
+  house.run(
+      [door](const Delivered& each, const auto&) {
+        if (each.event->offset == 3) door->pass();
+        return Verdict{};
+      },
+      settings);
+  REQUIRE(house.caught_up());
+  REQUIRE(house.give(lease_of({1, 2, 3, 4})));
+  REQUIRE(eventually([&] { return house.settler.counters().done == 3; }));
+  REQUIRE(eventually([&] { return house.settler.counters().retried == 1; }));
+  REQUIRE(house.database.failures().size() == 1);
+  CHECK(house.database.failures().at(0).error_class == "deadline");
+  CHECK(house.dispatcher.stats(7).deadlines == 2);
+  door->unlock();
+  CHECK(eventually([&] { return house.dispatcher.stats(7).abandoned == 0; }));
+  CHECK(house.settler.counters().done == 3);
+}
+
+TEST_CASE("of a call that took too long the slow event is charged, and what the handler did not come to is not") {
+  auto settings = House::handler(1, 4);
+  settings.deadline = milliseconds{5};
+  auto limits = House::quick();
+  limits.watch.grace = seconds{600};
+  House patient{{}, limits};
+  patient.run(
+      [](const Delivered& each, const plugin::Cancellation& cancellation) {
+        if (cancellation.requested) return retry("cancelled");
+        if (each.event->offset != 2) return Verdict{};
+        while (!cancellation.requested) std::this_thread::yield();
+        return retry("timeout");
+      },
+      settings);
+  REQUIRE(patient.caught_up());
+  REQUIRE(patient.give(lease_of({1, 2, 3, 4})));
+  REQUIRE(eventually([&] { return patient.settler.counters().done == 3; }));
+  REQUIRE(eventually([&] { return patient.settler.counters().retried == 1; }));
+  REQUIRE(patient.database.failures().size() == 1);
+  CHECK(patient.database.failures().at(0).error_class == "timeout");
+}
+
 TEST_CASE("a reload neither forgets how many calls were given up nor the threads that are still in one") {
   const auto first = std::make_shared<Door>(), second = std::make_shared<Door>();
   House house;

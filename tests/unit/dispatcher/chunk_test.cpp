@@ -125,7 +125,25 @@ TEST_CASE("a call that did not come back charges all its events") {
   CHECK(chunk.take_rest().at(0).first == 2);
 }
 
-TEST_CASE("what a cancelled handler did not come to is interrupted at shutdown, and a failure otherwise") {
+TEST_CASE("of a call that did not come back nobody is charged while it is not known whose doing it was") {
+  const auto slow = run_of(lease_of(offsets_from(0, 4), 1));
+  const auto other = run_of(lease_of(offsets_from(0, 2), 2));
+  Chunk chunk{{{slow, 0, 4}, {other, 0, 2}}};
+  REQUIRE(chunk.begin_call(3));
+  const auto rest = chunk.split_call();
+  REQUIRE(rest.size() == 1);
+  CHECK(rest[0].size() == 3);
+  Chunk again{{{slow, 0, 3}, {other, 0, 2}}};
+  for (std::int64_t offset = 0; offset < 3; ++offset) {
+    REQUIRE(again.begin_call(4));
+    CHECK(delivered(again) == Offsets{offset});
+    again.end_call(done(1), milliseconds{1}, charged);
+  }
+  REQUIRE(again.begin_call(4));
+  CHECK(again.call_size() == 2);  // of other runs they go together
+}
+
+TEST_CASE("what a cancelled handler did not come to is interrupted, but for the first event where it took too long") {
   const auto run = run_of(lease_of(offsets_from(0, 4)));
   auto verdicts = done(4);
   verdicts[1] = retry("cancelled");
@@ -146,7 +164,19 @@ TEST_CASE("what a cancelled handler did not come to is interrupted at shutdown, 
     CHECK(rest[0].first == 1);
     CHECK(rest[0].end == 2);
   }
-  SECTION("otherwise") {
+  SECTION("where the call took too long") {
+    verdicts[0] = retry("cancelled");
+    Chunk chunk{{{run, 0, 4}}};
+    REQUIRE(chunk.begin_call(4));
+    chunk.end_call(verdicts, milliseconds{1}, Chunk::Cancelled::is_one_behind_the_first);
+    const auto reports = chunk.take_finished();
+    REQUIRE(reports.size() == 2);
+    CHECK(reports[0].end == 1);
+    CHECK(reports[0].failed.size() == 1);
+    CHECK(reports[1].failed.at(0).index == 2);
+    CHECK(chunk.take_rest().at(0).first == 1);
+  }
+  SECTION("where nobody asked it to stop it is a failure") {
     Chunk chunk{{{run, 0, 4}}};
     REQUIRE(chunk.begin_call(4));
     chunk.end_call(verdicts, milliseconds{1}, charged);

@@ -154,7 +154,8 @@ typedef struct inboxd_verdict {
 /* Error classes of the daemon's own, all of them retried:
  *   no-verdict   `handle` returned without a verdict for the event
  *   cancelled    the same, after the call was cancelled: the handler did not get to the event. A handler may say it,
- *                too. Where the daemon is stopping it is no failure: the event is given back, no attempt is counted
+ *                too. Where the daemon is stopping it is no failure: the event is given back, no attempt is counted.
+ *                Nor where the call took too long, but for the first event of it, which the handler did get to
  *   bad-verdict  a verdict that makes no sense: unknown outcome, absurd delay, short struct
  *   exception    an exception left the handler */
 
