@@ -119,20 +119,26 @@ HttpResponse response_of(const Operation& operation, const Answer& answer) {
 Answer answer_of(const HttpResponse& response) {
   Answer out;
   out.code = ExitCode::unavailable;
+  bool is_ours = false;
   for (const auto& [name, value] : response.headers) {
+    if (name != exit_status_header) continue;
     int code = 0;
-    if (name == exit_status_header) std::from_chars(value.data(), value.data() + value.size(), code);
-    if (name == exit_status_header) out.code = static_cast<ExitCode>(code);
+    std::from_chars(value.data(), value.data() + value.size(), code);
+    out.code = static_cast<ExitCode>(code);
+    is_ours = true;
   }
   if (response.status == 401 || response.status == 403) out.code = ExitCode::not_allowed;
   out.document = Document::parse(response.body, nullptr, false);
-  if (out.document.is_discarded()) out.document = nullptr;
-  if (!out.document.is_object()) return out;
+  if (!out.document.is_object()) out.document = Document::object();
   if (const auto message = out.document.find("message"); message != out.document.end() && message->is_string()) {
     out.message = message->get<std::string>();
     out.document.erase("message");
   }
   const bool is_refusal = out.document.size() == 1 && out.document.contains("status");
+  if (!is_ours && !is_refusal) {
+    return {ExitCode::unavailable, nullptr,
+            "what answers at admin.listen is not an inboxd (status " + std::to_string(response.status) + ")"};
+  }
   if (out.document.empty() || is_refusal) out.document = nullptr;
   return out;
 }

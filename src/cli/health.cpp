@@ -19,6 +19,14 @@ struct Check {
 };
 constexpr std::array<Check, 2> checks{{{"/livez", "alive", "not alive"}, {"/readyz", "ready", "not ready"}}};
 
+std::string text_of(const Document& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+/// Why an answer is no probe's: the daemon's refusal, or it is another service that has the port.
+std::string not_a_probes(const Document& found) {
+  const bool is_refusal = found.size() == 2 && found.contains("status") && found.contains("message");
+  return is_refusal ? text_of(found["message"]) : "what answers at admin.listen is not an inboxd";
+}
+
 ExitCode health(Session& session, const admin::Arguments& arguments) {
   const auto loaded = session.load(true);  // secrets are for the daemon: whoever watches it may not have them
   if (!loaded) return ExitCode::configuration;
@@ -32,10 +40,12 @@ ExitCode health(Session& session, const admin::Arguments& arguments) {
       return ExitCode::no;
     }
     Document found = Document::parse(response.value().body, nullptr, false);
-    std::string line = response.value().status == 200 ? check.yes : check.no;
-    if (found.is_object() && found.contains("reasons")) {
-      for (const auto& reason : found["reasons"]) line += ": " + reason.get<std::string>();
+    if (!found.is_object() || !found.contains("is_well") || !found.contains("reasons")) {
+      session.say("health: " + not_a_probes(found));
+      return ExitCode::no;
     }
+    std::string line = response.value().status == 200 ? check.yes : check.no;
+    for (const auto& reason : found["reasons"]) line += ": " + text_of(reason);
     is_well = is_well && response.value().status == 200;
     document[check.yes] = std::move(found);
     if (!session.json) session.output.out << one_line(line) << '\n';

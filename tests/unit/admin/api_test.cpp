@@ -68,6 +68,22 @@ TEST_CASE("an answer survives the way over HTTP and back") {
   CHECK(answer_of(refusal(401, "no")).message == "no");
 }
 
+TEST_CASE("what another service answers on the daemon's port is taken for nothing else") {
+  for (const char* const body : {R"({"timestamp":"2026-01-01","status":404,"error":"Not Found","path":"/v1/status"})",
+                                 R"({"message":"hello"})", R"({"message":"no","code":5})", "<html></html>", "[]", ""}) {
+    for (const int status : {200, 401, 404}) {
+      HttpResponse response;
+      response.status = status;
+      response.body = body;
+      const Answer answer = answer_of(response);
+      CHECK(answer.code == base::ExitCode::unavailable);
+      CHECK(answer.document.is_null());
+      CHECK(answer.message ==
+            "what answers at admin.listen is not an inboxd (status " + std::to_string(status) + ")");
+    }
+  }
+}
+
 TEST_CASE("an exit status is told as an HTTP status") {
   const auto status = [](const std::string& verb, base::ExitCode code) {
     return response_of(operation(verb), {code, nullptr, ""}).status;
