@@ -37,6 +37,7 @@ const std::vector<std::string_view>& error_kinds() {
     "again",
     "ingest: the database refuses the batch; nothing is lost, it is tried again",
     "ingest: the same event id came with another payload; the later records are in quarantine",
+    "ingest: what is stored could not be taken in hand, it is claimed later",
     "kafka: the client cannot go on; the process has to start again",
     "maintenance: a handler that this process runs is retired and owed nothing; take it out of the "
     "configuration, or reload to add it again",

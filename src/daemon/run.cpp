@@ -137,7 +137,7 @@ void pause(Daemon& daemon, bool paused, const std::string& by, base::Logger& log
 std::optional<ExitCode> end_by_itself(Daemon& daemon, std::optional<UntilIdle>& until_idle) {
   if (daemon.failed()) return ExitCode::try_again;
   if (!until_idle) return std::nullopt;
-  switch (until_idle->look(daemon.consumer().asker())) {
+  switch (until_idle->look(daemon.consumer().asker(), daemon.handlers())) {
     case UntilIdle::State::busy:
       return std::nullopt;
     case UntilIdle::State::idle:

@@ -21,13 +21,14 @@ UntilIdle::UntilIdle(const config::Settings& settings, inbox::Watchdog& watchdog
       connection_{settings.database, "until-idle", watchdog, log},
       log_{log} {
   connection_.set_deadline(std::min(settings.database.deadline, longest_question));
-  for (const auto& handler : settings.handlers) handlers_.push_back(handler.name);
 }
 
-UntilIdle::State UntilIdle::look(rd_kafka_t* client) {
+UntilIdle::State UntilIdle::look(rd_kafka_t* client, const std::map<std::int32_t, std::string>& handlers) {
+  std::vector<std::string> names;
+  for (const auto& [id, name] : handlers) names.push_back(name);
   if (!ends_known_ && !find_ends(client)) return State::busy;
   try {
-    if (!positions_reached() || inbox::outstanding(connection_, handlers_) != 0) return State::busy;
+    if (!positions_reached() || inbox::outstanding(connection_, names) != 0) return State::busy;
   } catch (...) {
     log_.debug("daemon: whether all is settled is not known",
                {{"error", inbox::describe_any(std::current_exception()).message}});

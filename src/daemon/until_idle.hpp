@@ -26,8 +26,8 @@ class UntilIdle final {
     idle,
     stuck,  ///< all is done but what a person has to see to: a halted partition, an absent topic; the log says which
   };
-  /// Asks again; cheap enough for a few times a second.
-  State look(rd_kafka_t* client);
+  /// Asks again; cheap enough for a few times a second. `handlers` are those in force.
+  State look(rd_kafka_t* client, const std::map<std::int32_t, std::string>& handlers);
 
  private:
   bool find_ends(rd_kafka_t* client);
@@ -42,7 +42,6 @@ class UntilIdle final {
   std::map<kafka::TopicPartition, std::int64_t> ends_;  ///< not reached yet
   std::map<kafka::TopicPartition, std::string> halted_;  ///< at the last look: those of them that stand still, and why
   std::vector<std::string> absent_;                      ///< topics that are configured by name and not listed
-  std::vector<std::string> handlers_;
 };
 
 }  // namespace inboxd::daemon
