@@ -22,7 +22,8 @@ class HandOff {
   /// does not run, that is paused, or that has a backlog in the database (older events come first) has none.
   virtual Room reserve(std::int32_t handler_id, std::int64_t events, std::size_t bytes) = 0;
 
-  /// After COMMIT: a run of reserved events. `reserved` is what of the reservation it uses up (at least its events).
+  /// After COMMIT: a run of reserved events. `reserved` is what of the reservation it uses up (at least its events),
+  /// also where it throws and takes nothing in hand.
   virtual void hand_over(inbox::LeasedRun run, std::int64_t reserved) = 0;
 
   /// Gives back a reservation that came to nothing (duplicates, a failed transaction).

@@ -142,7 +142,12 @@ consumer::HandOff::Room InHand::reserve(std::int64_t events, std::size_t bytes) 
 
 void InHand::hand_over(inbox::LeasedRun run, std::int64_t reserved) {
   const std::int64_t bytes = bytes_of(run);
-  own_events(run, bytes);
+  try {
+    own_events(run, bytes);
+  } catch (...) {
+    release(reserved);
+    throw;
+  }
   const std::lock_guard lock{mutex_};
   const auto lease_end = reservations_.end(std::this_thread::get_id(), reserved);
   add(std::move(run), bytes, lease_end.value_or(Clock::now()));
