@@ -57,6 +57,12 @@ std::optional<base::Problem> distrust(const std::string& path) {
     const fs::path folder = inside.parent_path();
     struct stat facts {};
     if (::stat(folder.c_str(), &facts) != 0) return refusal(path, folder.string() + ": " + last_error());
+    // Its owner may put another file in the plugin's place. Further up a checkout may well be somebody's whose build
+    // and daemon run as root.
+    if (inside == fs::path{path} && !is_trusted(facts.st_uid)) {
+      return refusal(path, "the folder " + folder.string() + " belongs to user " + std::to_string(facts.st_uid) +
+                               "; it must belong to " + right_owner());
+    }
     if ((facts.st_mode & S_IWOTH) != 0) {
       if ((facts.st_mode & S_ISVTX) == 0) {
         return refusal(path, "everybody may write to the folder " + folder.string() + " (mode " +

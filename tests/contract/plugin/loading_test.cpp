@@ -1,4 +1,5 @@
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -102,6 +103,22 @@ TEST_CASE("a plugin that everybody may write to is refused, and loads once that 
   CHECK_THAT(folder_refused.problem().message, ContainsSubstring("everybody may write to the folder"));
 
   REQUIRE(::chmod(folder.path().c_str(), 0755) == 0);
+  CHECK(inboxd::plugin::inspect(file.string(), {}).ok());
+}
+
+TEST_CASE("a plugin in a folder that belongs to somebody else is refused: another file can be put in its place") {
+  if (::geteuid() != 0) SKIP("only root can give a folder away");
+  const Folder folder;
+  const contract::fs::path theirs = folder / "theirs", file = theirs / "mirror.so";
+  contract::fs::create_directory(theirs);
+  contract::fs::copy_file(test_plugin("mirror"), file);
+  REQUIRE(::chmod(theirs.c_str(), 0755) == 0);
+  REQUIRE(::chown(theirs.c_str(), 12345, 12345) == 0);
+  const auto refused = inboxd::plugin::inspect(file.string(), {});
+  REQUIRE_FALSE(refused.ok());
+  CHECK_THAT(refused.problem().message,
+             ContainsSubstring("the folder " + theirs.string() + " belongs to user 12345; it must belong to root"));
+  REQUIRE(::chown(theirs.c_str(), 0, 0) == 0);
   CHECK(inboxd::plugin::inspect(file.string(), {}).ok());
 }
 
