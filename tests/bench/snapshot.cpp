@@ -7,9 +7,9 @@
 namespace inboxd::bench {
 namespace {
 
-/// How far behind the handler's low-water mark may be, and the lease: a claim walks over what became due in that time,
-/// so was born that long ago.
-constexpr std::chrono::seconds walked{10};
+/// How far behind a daemon's low-water mark is that claims all the time, and the lease: a claim walks over what became
+/// due in that time, so was born that long ago.
+constexpr std::chrono::seconds walked{2};
 constexpr std::chrono::seconds lease{30};
 /// Rare enough to cost the load nothing.
 constexpr std::chrono::milliseconds between_claims{250};
