@@ -9,8 +9,8 @@ constexpr const char* wanted =
     "this is neither a URL such as postgresql://user@host:5432/database nor key=value pairs such as "
     "'host=localhost dbname=app'";
 constexpr const char* not_encoded =
-    "there is an '@' too many in it, or a '/' before one; in a user's name or a password write %40 for @ and %2F for "
-    "/, or keep the password in database.password";
+    "there is an '@' too many in it, or a '/' before one; write %40 for @ and %2F for / in a password, a user's or a "
+    "database's name, or keep the password in database.password";
 constexpr const char* two_passwords = "there are two passwords in it; keep none and use database.password";
 
 int digit(char c) {

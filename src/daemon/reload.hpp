@@ -31,6 +31,8 @@ class Reload final {
   /// Asks for one. The file may change while one runs: then there is another behind it.
   void ask() { is_asked_for_ = true; }
   bool is_running() const { return reading_.valid(); }
+  /// Whether what is in force may change soon.
+  bool is_pending() const { return is_asked_for_ || is_running(); }
   /// Begins what was asked for; false: nothing is to be begun now.
   bool begin();
   /// Takes what one that ran has read: whether it worked. Nothing where none has ended. One that could not begin has

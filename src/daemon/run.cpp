@@ -134,9 +134,9 @@ void pause(Daemon& daemon, bool paused, const std::string& by, base::Logger& log
 }
 
 /// With which code the daemon is to end by itself; nothing: it is not.
-std::optional<ExitCode> end_by_itself(Daemon& daemon, std::optional<UntilIdle>& until_idle) {
+std::optional<ExitCode> end_by_itself(Daemon& daemon, const Reload& reload, std::optional<UntilIdle>& until_idle) {
   if (daemon.failed()) return ExitCode::try_again;
-  if (!until_idle) return std::nullopt;
+  if (!until_idle || reload.is_pending()) return std::nullopt;
   switch (until_idle->look(daemon.consumer().asker(), daemon.handlers())) {
     case UntilIdle::State::busy:
       return std::nullopt;
@@ -169,7 +169,7 @@ ExitCode attend(Daemon& daemon, Reload& reload, std::optional<UntilIdle>& until_
     if (request == Request::pause || request == Request::resume) {
       pause(daemon, request == Request::pause, signal->sender, log);
     }
-    if (const auto code = end_by_itself(daemon, until_idle)) return *code;
+    if (const auto code = end_by_itself(daemon, reload, until_idle)) return *code;
     heartbeat.look(Clock::now());
   }
 }

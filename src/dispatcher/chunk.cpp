@@ -45,17 +45,23 @@ void Chunk::each_part(const Place& from, const Place& to, Visit visit) const {
   }
 }
 
+Piece Chunk::part(std::size_t number, std::size_t first, std::size_t end) const {
+  return {pieces_[number].run, first, end, pieces_[number].singly};
+}
+
+/// How many of the next events make one call: those before the first that goes singly, or that one.
+std::size_t Chunk::together(std::size_t most) const {
+  std::size_t events = 0;
+  for (Place at = end_; events < most && !at_end(at); at = Place{at.piece + 1, 0, false}) {
+    if (pieces_[at.piece].singly) return std::max<std::size_t>(events, 1);
+    events += pieces_[at.piece].end - index_of(at);
+  }
+  return std::min(events, most);
+}
+
 bool Chunk::begin_call(std::size_t events) {
   begin_ = end_;
-  advance(end_, events);
-  bool goes_singly = false;
-  each_part(begin_, end_, [&](std::size_t number, std::size_t, std::size_t) {
-    goes_singly = goes_singly || pieces_[number].run->goes_singly;
-  });
-  if (goes_singly) {
-    end_ = begin_;
-    advance(end_, 1);
-  }
+  advance(end_, together(events));
   return call_size() > 0;
 }
 
@@ -86,6 +92,7 @@ void Chunk::deliver(std::vector<plugin::Delivered>& to) const {
 }
 
 void Chunk::end_call(std::vector<plugin::Verdict> verdicts, std::chrono::milliseconds duration, Cancelled cancelled) {
+  const bool goes_singly = cancelled == Cancelled::goes_singly && call_size() > 1;
   std::size_t said = 0;
   each_part(begin_, end_, [&](std::size_t number, std::size_t first, std::size_t end) {
     for (std::size_t i = first; i < end; ++i, ++said) {
@@ -94,10 +101,9 @@ void Chunk::end_call(std::vector<plugin::Verdict> verdicts, std::chrono::millise
                                     "the handler returned no verdict for the event"};
         marks_.push_back({number, {i, none, duration}, false});
       } else if (verdicts[said].kind != plugin::Verdict::Kind::done) {
-        const bool counts = cancelled == Cancelled::is_an_interruption ||
-                            (cancelled == Cancelled::is_one_behind_the_first && said > 0);
-        const bool interrupted = counts && verdicts[said].error_class == cancelled_class;
-        marks_.push_back({number, {i, to_settle(verdicts[said]), duration}, interrupted});
+        const bool interrupted = (cancelled == Cancelled::is_an_interruption || goes_singly) &&
+                                 verdicts[said].error_class == cancelled_class;
+        marks_.push_back({number, {i, to_settle(verdicts[said]), duration}, interrupted, goes_singly});
       }
     }
   });
@@ -113,8 +119,13 @@ void Chunk::fail_call(const settler::Verdict& verdict, std::chrono::milliseconds
 
 std::vector<Piece> Chunk::split_call() const {
   std::vector<Piece> pieces = call_pieces();
-  for (const Piece& piece : pieces) piece.run->goes_singly = true;
+  for (Piece& piece : pieces) piece.singly = true;
   return pieces;
+}
+
+void Chunk::keep_first() {
+  end_ = begin_;
+  advance(end_, 1);
 }
 
 void Chunk::rewind() {
@@ -125,7 +136,7 @@ void Chunk::rewind() {
 std::vector<Piece> Chunk::take_unreported() {
   std::vector<Piece> out;
   each_part(reported_, begin_, [&](std::size_t number, std::size_t first, std::size_t end) {
-    out.push_back({pieces_[number].run, first, end});
+    out.push_back(part(number, first, end));
   });
   marks_.clear();
   reported_ = begin_;
@@ -144,7 +155,7 @@ std::vector<settler::Report> Chunk::take_finished() {
         continue;
       }
       const std::size_t at = mark->failed.index;
-      interrupted_.push_back({run, at, at + 1});
+      interrupted_.push_back({run, at, at + 1, mark->singly || pieces_[number].singly});
       report.end = at;
       if (report.first < report.end) out.push_back(std::move(report));
       report = settler::Report{run, at + 1, end, {}};
@@ -160,7 +171,7 @@ std::vector<Piece> Chunk::take_rest() {
   std::vector<Piece> rest = std::exchange(interrupted_, {});
   const Place last{pieces_.size(), 0, false};
   each_part(end_, last, [&](std::size_t number, std::size_t first, std::size_t end) {
-    rest.push_back({pieces_[number].run, first, end});
+    rest.push_back(part(number, first, end));
   });
   if (end_.piece < pieces_.size()) {
     if (end_.entered) {
@@ -176,7 +187,7 @@ std::vector<Piece> Chunk::take_rest() {
 std::vector<Piece> Chunk::call_pieces() const {
   std::vector<Piece> out;
   each_part(begin_, end_, [&](std::size_t number, std::size_t first, std::size_t end) {
-    out.push_back({pieces_[number].run, first, end});
+    out.push_back(part(number, first, end));
   });
   return out;
 }

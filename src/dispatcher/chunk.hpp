@@ -17,8 +17,7 @@ class Chunk {
   Chunk() = default;
   explicit Chunk(std::vector<Piece> pieces) : pieces_{std::move(pieces)} {}
 
-  /// The next events, at most so many, become the call; one alone where runs among them go singly. False where none are
-  /// left.
+  /// The next events, at most so many, become the call; one alone where they go singly. False where none are left.
   bool begin_call(std::size_t events);
   /// The events of the call as a handler gets them.
   void deliver(std::vector<plugin::Delivered>& to) const;
@@ -28,9 +27,9 @@ class Chunk {
 
   /// Which verdicts count as interrupted, uncharged, of those of the class `cancelled`, which the plugin room gives in
   /// place of a handler that was cancelled before it came to an event, and a handler that knows its contract gives
-  /// itself: none; all; or, where the call took too long, all but that of its first event, which the handler did come
-  /// to. So a slow event is charged for itself, and each call has a result.
-  enum class Cancelled { is_a_failure, is_an_interruption, is_one_behind_the_first };
+  /// itself: none; all; or, where the call took too long, those of several events, which go singly from then on. So a
+  /// slow event is charged for itself, and no more than one call stays without any result.
+  enum class Cancelled { is_a_failure, is_an_interruption, goes_singly };
   /// The call's verdicts, one for each event; missing ones are failures.
   void end_call(std::vector<plugin::Verdict> verdicts, std::chrono::milliseconds duration, Cancelled cancelled);
   /// The call did not come back: all its events failed like that.
@@ -38,6 +37,8 @@ class Chunk {
   /// It did not come back, and it is not known which of its events is the reason: they are to be called one by one, by
   /// somebody else.
   std::vector<Piece> split_call() const;
+  /// Only its first event stays in the call, the others are part of the rest.
+  void keep_first();
 
   /// The transaction of all that is finished and not reported was undone: those calls are to be made again.
   void rewind();
@@ -62,9 +63,12 @@ class Chunk {
     std::size_t piece = 0;
     settler::Failed failed;
     bool interrupted = false;
+    bool singly = false;  ///< from now on, where it was interrupted
   };
   bool at_end(const Place& place) const { return place.piece == pieces_.size(); }
   std::size_t index_of(const Place& place) const;
+  std::size_t together(std::size_t most) const;
+  Piece part(std::size_t number, std::size_t first, std::size_t end) const;
   void advance(Place& place, std::size_t events) const;
   template <class Visit>
   void each_part(const Place& from, const Place& to, Visit visit) const;

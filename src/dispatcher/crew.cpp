@@ -24,6 +24,7 @@ Crew::Crew(std::shared_ptr<InHand> in_hand, std::shared_ptr<plugin::Instance> in
   share_->group = std::max(settings.group, 1);
   share_->ends = std::move(ends);
   share_->events_per_call = static_cast<std::size_t>(std::max(settings.events_per_call, 1));
+  share_->most_abandoned = concurrency_ * (share_->events_per_call > 1 ? 2 : 1);  // an event may take two to show
   share_->deadline = settings.deadline;
   share_->limits = limits;
 }
@@ -96,7 +97,7 @@ void Crew::review(Worker::Clock::time_point now) {
   std::erase_if(workers_, [](const Hired& hired) { return hired.worker == nullptr; });
   if (share_->stop) return;
   share_->in_hand->review(running);
-  const bool too_many = share_->abandoned > concurrency_;
+  const bool too_many = share_->abandoned > share_->most_abandoned;
   if (too_many && !stopped_) {
     log_.error("dispatcher: the handler is stopped, too many of its calls never returned",
                {{"handler", name_}, {"abandoned", share_->abandoned.load()}});

@@ -42,7 +42,7 @@ std::vector<Piece> RunQueue::take(std::int64_t events, Clock::time_point now, bo
     }
     const std::int64_t taken = whole ? front.size() : std::min(events, front.size());
     const std::size_t end = front.first + static_cast<std::size_t>(taken);
-    out.push_back({front.run, front.first, end});
+    out.push_back({front.run, front.first, end, front.singly});
     front.first = end;
     at->second.queued -= taken;
     queued_ -= taken;

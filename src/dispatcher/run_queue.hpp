@@ -17,6 +17,8 @@ struct Piece {
   std::shared_ptr<settler::Run> run;
   std::size_t first = 0;
   std::size_t end = 0;
+  /// They were in one call that took too long: each is called alone, so that it shows whose doing that was.
+  bool singly = false;
   std::int64_t size() const { return static_cast<std::int64_t>(end - first); }
 };
 

@@ -123,7 +123,7 @@ bool Worker::end_call(Clock::duration duration) {
   const bool took_too_long = cancellation_.requested || duration >= share_->deadline;
   chunk_.end_call(std::move(verdicts_), rounded(duration),
                   is_excused      ? Chunk::Cancelled::is_an_interruption
-                  : took_too_long ? Chunk::Cancelled::is_one_behind_the_first
+                  : took_too_long ? Chunk::Cancelled::goes_singly
                                   : Chunk::Cancelled::is_a_failure);
   return true;
 }
@@ -156,10 +156,12 @@ Worker::Review Worker::review(Clock::time_point now, Clock::duration slept) {
   if (now >= std::max(started_ + slept_ + share_->deadline, waited_) + share_->limits.grace) {
     // What is finished and not committed goes with the transaction, uncharged.
     if (transaction_) out.rest = chunk_.take_unreported();
-    out.split = chunk_.call_size() > 1;
+    // Where the handler is stopped before the event shows that is the reason, nothing would ever be charged.
+    out.split = chunk_.call_size() > 1 && share_->abandoned + 2 <= share_->most_abandoned;
     if (out.split) {
       for (Piece& piece : chunk_.split_call()) out.rest.push_back(std::move(piece));
     } else {
+      chunk_.keep_first();
       chunk_.fail_call(deadline_verdict(share_->deadline), rounded(elapsed));
     }
     give_up(out);

@@ -51,6 +51,7 @@ struct CrewShare {
   std::atomic<bool> stop{false};       ///< no new calls
   std::atomic<bool> cancelled{false};  ///< shutdown: what the handler does not come to is not charged
   std::atomic<int> abandoned{0};       ///< threads of this crew in calls that were given up
+  int most_abandoned = 1;              ///< with more of them the handler is stopped
   std::atomic<std::chrono::steady_clock::time_point> reviewed_at{std::chrono::steady_clock::now()};
 };
 

@@ -88,7 +88,11 @@ std::optional<std::string> refusal_of_value(const std::string& name, const std::
 
 bool is_for_producers(const std::string& name) {
   const auto all = documented();
-  const auto is_it = [&](const Documented& one) { return one.name == name; };
+  // The library takes the properties of topics with their scope before them, too.
+  constexpr std::string_view scope = "topic.";
+  const auto is_it = [&](const Documented& one) {
+    return one.name == name || (name.starts_with(scope) && one.name == std::string_view{name}.substr(scope.size()));
+  };
   return std::any_of(all.begin(), all.end(), is_it) &&
          std::all_of(all.begin(), all.end(), [&](const Documented& one) { return !is_it(one) || one.kind == "P"; });
 }

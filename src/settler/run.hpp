@@ -46,8 +46,6 @@ struct Run {
   const config::Retry retry;
   const std::shared_ptr<Holder> holder;
   const std::string handler;             ///< its name, for the log
-  /// A call with one of its events did not return: they are called one by one, so that it shows whose doing that was.
-  std::atomic<bool> goes_singly{false};
   std::atomic<bool> lost{false};         ///< set by the settler; reports of it are dropped from then on
   std::atomic<std::size_t> recorded{0};  ///< events settled so far; by whoever settles
   /// Until when nobody else may take it for certain; by whoever renews its lease.

@@ -193,7 +193,7 @@ TEST_CASE("an event that takes too long, or for ever, dies alone: what is in its
 TEST_CASE("a handler that is stopped because its calls never return shows in the status, with what to do") {
   Stage stage{1};
   stage.set("takes", "10m");
-  stage.config.handlers[0].more = {"deadline: 100ms", "concurrency: 1", "retry: {base: 50ms}"};
+  stage.config.handlers[0].more = {"deadline: 100ms", "concurrency: 1", "events_per_call: 1", "retry: {base: 50ms}"};
   const int port = free_port();
   stage.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
   const auto daemon = stage.start();

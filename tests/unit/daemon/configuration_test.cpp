@@ -36,7 +36,7 @@ TEST_CASE("properties that the client library takes pass") {
 }
 
 TEST_CASE("a property that would have no effect, because it is for producers, is refused with its place") {
-  for (const char* const name : {"acks", "linger.ms", "compression.type", "transactional.id"}) {
+  for (const char* const name : {"acks", "linger.ms", "compression.type", "transactional.id", "topic.acks"}) {
     CHECK_THAT(problems_with(std::string{"    "} + name + ": '1'\n"),
                ContainsSubstring(std::string{":6:5: kafka.properties."} + name + ": this property is a producer's"));
   }

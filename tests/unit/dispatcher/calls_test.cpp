@@ -55,7 +55,7 @@ TEST_CASE("of a call of several events that does not return the one that keeps i
   const auto door = std::make_shared<Door>();
   House house;
   auto settings = House::handler(2, 4);
-  settings.deadline = milliseconds{20};
+  settings.deadline = milliseconds{300};
   house.run(
       [door](const Delivered& each, const auto&) {
         if (each.event->offset == 3) door->pass();
@@ -74,9 +74,34 @@ TEST_CASE("of a call of several events that does not return the one that keeps i
   CHECK(house.settler.counters().done == 3);
 }
 
+TEST_CASE("a handler that works on all of a call and stops in time has the slow event charged, alone") {
+  auto settings = House::handler(1, 4);
+  settings.deadline = milliseconds{300};
+  auto limits = House::quick();
+  limits.watch.grace = seconds{600};
+  House patient{{}, limits};
+  std::atomic<bool> is_one_slow{false};
+  patient.run(
+      [&](const Delivered& each, const plugin::Cancellation& cancellation) {
+        // Of a call with the slow one in it nothing comes through. It stands last.
+        if (each.event->offset == 1 && !is_one_slow.exchange(true)) {
+          while (!cancellation.requested) std::this_thread::yield();
+        }
+        while (each.event->offset == 4 && !cancellation.requested) std::this_thread::yield();
+        return cancellation.requested ? retry("cancelled") : Verdict{};
+      },
+      settings);
+  REQUIRE(patient.caught_up());
+  REQUIRE(patient.give(lease_of({1, 2, 3, 4})));
+  REQUIRE(eventually([&] { return patient.settler.counters().done == 3; }));
+  REQUIRE(eventually([&] { return patient.settler.counters().retried == 1; }));
+  REQUIRE(patient.database.failures().size() == 1);
+  CHECK(patient.database.failures().at(0).error_class == "cancelled");
+}
+
 TEST_CASE("of a call that took too long the slow event is charged, and what the handler did not come to is not") {
   auto settings = House::handler(1, 4);
-  settings.deadline = milliseconds{5};
+  settings.deadline = milliseconds{300};
   auto limits = House::quick();
   limits.watch.grace = seconds{600};
   House patient{{}, limits};
@@ -94,6 +119,21 @@ TEST_CASE("of a call that took too long the slow event is charged, and what the 
   REQUIRE(eventually([&] { return patient.settler.counters().retried == 1; }));
   REQUIRE(patient.database.failures().size() == 1);
   CHECK(patient.database.failures().at(0).error_class == "timeout");
+}
+
+TEST_CASE("calls of several events that never return are charged, one event each, before the handler is stopped") {
+  const auto door = std::make_shared<Door>();
+  House house;
+  auto settings = House::handler(1, 2);
+  settings.deadline = milliseconds{100};
+  house.run(behind(door), settings);
+  REQUIRE(house.caught_up());
+  for (std::int64_t id = 1; id <= 4; ++id) REQUIRE(house.give(lease_of({2 * id, 2 * id + 1}, id)));
+  REQUIRE(eventually([&] { return house.dispatcher.stats(7).stopped; }));
+  CHECK(house.dispatcher.stats(7).abandoned == 3);  // one of two events, then each alone
+  CHECK(eventually([&] { return house.database.failures().size() == 2; }));
+  door->unlock();
+  CHECK(eventually([&] { return !house.dispatcher.stats(7).stopped; }));
 }
 
 TEST_CASE("a reload neither forgets how many calls were given up nor the threads that are still in one") {

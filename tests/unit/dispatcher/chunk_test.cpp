@@ -126,24 +126,41 @@ TEST_CASE("a call that did not come back charges all its events") {
 }
 
 TEST_CASE("of a call that did not come back nobody is charged while it is not known whose doing it was") {
-  const auto slow = run_of(lease_of(offsets_from(0, 4), 1));
-  const auto other = run_of(lease_of(offsets_from(0, 2), 2));
-  Chunk chunk{{{slow, 0, 4}, {other, 0, 2}}};
+  const auto slow = run_of(lease_of(offsets_from(0, 6), 1));
+  const auto other = run_of(lease_of(offsets_from(10, 2), 2));
+  Chunk chunk{{{other, 0, 1}, {slow, 0, 6}}};
   REQUIRE(chunk.begin_call(3));
-  const auto rest = chunk.split_call();
+  const auto split = chunk.split_call();
+  REQUIRE(split.size() == 2);
+  CHECK((split[0].singly && split[1].singly));
+  CHECK(split[1].size() == 2);
+  const auto rest = chunk.take_rest();
   REQUIRE(rest.size() == 1);
-  CHECK(rest[0].size() == 3);
-  Chunk again{{{slow, 0, 3}, {other, 0, 2}}};
-  for (std::int64_t offset = 0; offset < 3; ++offset) {
-    REQUIRE(again.begin_call(4));
-    CHECK(delivered(again) == Offsets{offset});
-    again.end_call(done(1), milliseconds{1}, charged);
+  CHECK_FALSE(rest[0].singly);  // of the same run, but not of that call
+
+  Chunk again{{{other, 1, 2}, split[1], rest[0]}};
+  for (const Offsets& offsets : {Offsets{11}, Offsets{0}, Offsets{1}, Offsets{2, 3, 4, 5}}) {
+    REQUIRE(again.begin_call(10));
+    CHECK(delivered(again) == offsets);
+    again.end_call(done(offsets.size()), milliseconds{1}, charged);
   }
-  REQUIRE(again.begin_call(4));
-  CHECK(again.call_size() == 2);  // of other runs they go together
+  CHECK_FALSE(again.begin_call(10));
 }
 
-TEST_CASE("what a cancelled handler did not come to is interrupted, but for the first event where it took too long") {
+TEST_CASE("of a call of which only the first event is to be charged the others are part of the rest") {
+  const auto run = run_of(lease_of(offsets_from(0, 4)));
+  Chunk chunk{{{run, 0, 4}}};
+  REQUIRE(chunk.begin_call(3));
+  chunk.keep_first();
+  chunk.fail_call({settler::Verdict::Kind::retry, std::nullopt, "deadline", "late"}, milliseconds{99});
+  const auto reports = chunk.take_finished();
+  REQUIRE(reports.size() == 1);
+  CHECK(reports[0].end == 1);
+  CHECK(reports[0].failed.size() == 1);
+  CHECK(chunk.take_rest().at(0).first == 1);
+}
+
+TEST_CASE("what a cancelled handler did not come to is interrupted, and goes singly where the call took too long") {
   const auto run = run_of(lease_of(offsets_from(0, 4)));
   auto verdicts = done(4);
   verdicts[1] = retry("cancelled");
@@ -165,16 +182,23 @@ TEST_CASE("what a cancelled handler did not come to is interrupted, but for the 
     CHECK(rest[0].end == 2);
   }
   SECTION("where the call took too long") {
-    verdicts[0] = retry("cancelled");
     Chunk chunk{{{run, 0, 4}}};
     REQUIRE(chunk.begin_call(4));
-    chunk.end_call(verdicts, milliseconds{1}, Chunk::Cancelled::is_one_behind_the_first);
+    chunk.end_call(verdicts, milliseconds{1}, Chunk::Cancelled::goes_singly);
     const auto reports = chunk.take_finished();
     REQUIRE(reports.size() == 2);
-    CHECK(reports[0].end == 1);
-    CHECK(reports[0].failed.size() == 1);
+    CHECK(reports[0].failed.empty());
     CHECK(reports[1].failed.at(0).index == 2);
-    CHECK(chunk.take_rest().at(0).first == 1);
+    const auto rest = chunk.take_rest();
+    REQUIRE(rest.size() == 1);
+    CHECK(rest[0].first == 1);
+    CHECK(rest[0].singly);
+
+    Chunk alone{rest};
+    REQUIRE(alone.begin_call(4));
+    alone.end_call({retry("cancelled")}, milliseconds{1}, Chunk::Cancelled::goes_singly);
+    CHECK(alone.take_finished().at(0).failed.size() == 1);
+    CHECK(alone.take_rest().empty());
   }
   SECTION("where nobody asked it to stop it is a failure") {
     Chunk chunk{{{run, 0, 4}}};

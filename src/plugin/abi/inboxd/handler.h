@@ -155,7 +155,7 @@ typedef struct inboxd_verdict {
  *   no-verdict   `handle` returned without a verdict for the event
  *   cancelled    the same, after the call was cancelled: the handler did not get to the event. A handler may say it,
  *                too. Where the daemon is stopping it is no failure: the event is given back, no attempt is counted.
- *                Nor where the call took too long, but for the first event of it, which the handler did get to
+ *                Nor where the call took too long and had several events: those are called again, each alone
  *   bad-verdict  a verdict that makes no sense: unknown outcome, absurd delay, short struct
  *   exception    an exception left the handler */
 
