@@ -2,6 +2,7 @@
 #include <chrono>
 #include <ostream>
 
+#include "admin/api.hpp"
 #include "admin/http_client.hpp"
 #include "cli/command.hpp"
 
@@ -21,12 +22,6 @@ constexpr std::array<Check, 2> checks{{{"/livez", "alive", "not alive"}, {"/read
 
 std::string text_of(const Document& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
-/// Why an answer is no probe's: the daemon's refusal, or it is another service that has the port.
-std::string not_a_probes(const Document& found) {
-  const bool is_refusal = found.size() == 2 && found.contains("status") && found.contains("message");
-  return is_refusal ? text_of(found["message"]) : "what answers at admin.listen is not an inboxd";
-}
-
 ExitCode health(Session& session, const admin::Arguments& arguments) {
   const auto loaded = session.load(true);  // secrets are for the daemon: whoever watches it may not have them
   if (!loaded) return ExitCode::configuration;
@@ -41,7 +36,7 @@ ExitCode health(Session& session, const admin::Arguments& arguments) {
     }
     Document found = Document::parse(response.value().body, nullptr, false);
     if (!found.is_object() || !found.contains("is_well") || !found.contains("reasons")) {
-      session.say("health: " + not_a_probes(found));
+      session.say("health: " + admin::answer_of(response.value()).message);
       return ExitCode::no;
     }
     std::string line = response.value().status == 200 ? check.yes : check.no;

@@ -51,7 +51,7 @@ std::vector<std::string> of_entry(const std::vector<std::string>& names, const T
   return out;
 }
 
-NotStarted not_started(const base::Problem& problem) { return {problem.message, !kafka::is_silence(problem)}; }
+NotNow not_now(const base::Problem& problem) { return {problem.message, kafka::is_silence(problem)}; }
 
 std::string name_of(const config::Topic& entry) { return entry.name.empty() ? entry.pattern : entry.name; }
 
@@ -115,40 +115,40 @@ FirstOffset first_offset_for(config::StartAt::Kind start, const kafka::LogBounds
   return {std::min(wanted, limit), limit <= wanted && *group_offset != log.low};
 }
 
-std::optional<NotStarted> start_entry(inbox::Connection& connection, const Clients& clients, const Topics& topics,
-                                      const config::Topic& entry, const Moved& moved, base::Logger& log) {
+std::optional<NotNow> start_entry(inbox::Connection& connection, const Clients& clients, const Topics& topics,
+                                  const config::Topic& entry, const Moved& moved, base::Logger& log) {
   if (inbox::started_at(connection, name_of(entry))) return std::nullopt;
   // Where the configuration says it in other words now (a wider pattern), topics are known already: the rest is later.
   const bool is_later = !of_entry(inbox::known_topics(connection), topics, entry).empty();
   const auto all = kafka::list_topics(clients.asker, broker_timeout);
-  if (!all) return not_started(all.problem());
+  if (!all) return not_now(all.problem());
   const auto listed = of_entry(all.value(), topics, entry);
   if (listed.empty() && !entry.name.empty()) {
     // What may not be seen is left out of a list. Taken for a topic that does not exist, it would be read from its
     // beginning once it may be, whatever `start` says.
     const auto exists = kafka::has_topic(clients.asker, entry.name, broker_timeout);
-    if (!exists) return not_started(exists.problem());
-    if (exists.value()) return NotStarted{"topic " + entry.name + " has only just appeared", true};
+    if (!exists) return not_now(exists.problem());
+    if (exists.value()) return NotNow{"topic " + entry.name + " has only just appeared"};
   }
   Resolved resolved;
   for (const std::string& topic : listed) {
     auto problem = resolve(connection, clients, topic, is_later ? beginning : entry.start, moved, resolved);
-    if (problem) return not_started(*problem);
+    if (problem) return not_now(*problem);
   }
   if (is_later) drop_unknown(resolved.positions);
   if (inbox::write_first_positions(connection, resolved.positions, name_of(entry)) > 0) tell(resolved, log);
   return std::nullopt;
 }
 
-std::optional<base::Problem> start_later(inbox::Connection& connection, const Clients& clients,
-                                         const kafka::TopicPartition& partition, const config::Topic& entry,
-                                         const Moved& moved, base::Logger& log) {
+std::optional<NotNow> start_later(inbox::Connection& connection, const Clients& clients,
+                                  const kafka::TopicPartition& partition, const config::Topic& entry,
+                                  const Moved& moved, base::Logger& log) {
   const bool was_put_off = inbox::is_put_off(connection, partition.topic, partition.partition);
   const auto started_at = inbox::started_at(connection, name_of(entry));
   const config::StartAt start = was_put_off ? start_of_put_off(entry.start, started_at) : beginning;
   Resolved resolved;
-  auto problem = resolve(connection, clients, partition.topic, start, moved, resolved);
-  if (problem) return problem;
+  const auto problem = resolve(connection, clients, partition.topic, start, moved, resolved);
+  if (problem) return not_now(*problem);
   drop_unknown(resolved.positions);
   // What else the topic has without a position may be of the other kind.
   if (was_put_off) {

@@ -36,10 +36,10 @@ FirstOffset first_offset_for(config::StartAt::Kind start, const kafka::LogBounds
 /// so some ten minutes more, rather some of before than none of that.
 config::StartAt start_of_put_off(const config::StartAt& start, std::optional<event::Microseconds> first_start);
 
-/// Why an entry of the configuration could not be started yet.
-struct NotStarted {
+/// The brokers did not say what is to be known; worth another try.
+struct NotNow {
   std::string reason;
-  bool is_refused = false;                     ///< the brokers answer, but not what is to be known
+  bool is_silence = false;                     ///< they did not answer at all
 };
 
 /// The first start of an entry of the configuration: one moment, at which all partitions of all its topics that exist
@@ -47,13 +47,13 @@ struct NotStarted {
 /// its beginning, also where no topic existed; but one that may not be seen yet has its first start once it may. Does
 /// nothing where it has been. An error in the log where the group has read a partition before. Blocks on brokers and
 /// database; throws what inbox::describe reads.
-std::optional<NotStarted> start_entry(inbox::Connection& connection, const Clients& clients, const Topics& topics,
-                                      const config::Topic& entry, const Moved& moved, base::Logger& log);
+std::optional<NotNow> start_entry(inbox::Connection& connection, const Clients& clients, const Topics& topics,
+                                  const config::Topic& entry, const Moved& moved, base::Logger& log);
 
 /// The first position of a partition, after start_entry has been: where it was put off, as of that moment. At the
 /// beginning otherwise, for all partitions of its topic that have none.
-std::optional<base::Problem> start_later(inbox::Connection& connection, const Clients& clients,
-                                         const kafka::TopicPartition& partition, const config::Topic& entry,
-                                         const Moved& moved, base::Logger& log);
+std::optional<NotNow> start_later(inbox::Connection& connection, const Clients& clients,
+                                  const kafka::TopicPartition& partition, const config::Topic& entry,
+                                  const Moved& moved, base::Logger& log);
 
 }  // namespace inboxd::consumer

@@ -156,7 +156,7 @@ void Ingester::start_entries() {
         continue;
       }
       context_.log.debug("consumer: first start of a topic is tried again", {{"reason", not_yet->reason}});
-      if (!not_yet->is_refused) {
+      if (not_yet->is_silence) {
         context_.board.unanswered();
         break;
       }

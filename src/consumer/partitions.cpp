@@ -14,13 +14,9 @@ constexpr kafka::Timeout broker_timeout{3'000};
 std::optional<NotNow> write_first_positions(inbox::Connection& connection, const Clients& clients, const Topics& topics,
                                             const kafka::TopicPartition& partition, const config::Topic& entry,
                                             const Moved& moved, base::Logger& log) {
-  if (const auto not_yet = start_entry(connection, clients, topics, entry, moved, log)) {
-    return NotNow{not_yet->reason, !not_yet->is_refused};
-  }
+  if (auto not_yet = start_entry(connection, clients, topics, entry, moved, log)) return not_yet;
   if (inbox::find_position(connection, partition.topic, partition.partition)) return std::nullopt;
-  const auto problem = start_later(connection, clients, partition, entry, moved, log);
-  if (!problem) return std::nullopt;
-  return NotNow{problem->message, kafka::is_silence(*problem)};
+  return start_later(connection, clients, partition, entry, moved, log);
 }
 
 /// A position halted because the brokers told another id, once they tell its own again: they were those of another

@@ -26,11 +26,6 @@ struct Standing {
   /// Where it stands; nothing where it has no position, or only one of another log than the partition has now.
   std::optional<inbox::ShardPosition> position = std::nullopt;
 };
-/// The brokers did not say what is to be known; worth another try.
-struct NotNow {
-  std::string reason;
-  bool is_silence = false;                     ///< they did not answer at all
-};
 using LookedUp = std::variant<Ready, Standing, NotNow>;
 
 /// Finds where a partition is read from: its position in the database, written first (for all partitions of the topic)

@@ -213,11 +213,11 @@ void Store::resolve(const Doubt& doubt) {
 /// What is reserved still is kept up, so that release() does the rest where this ends early.
 void Store::hand_over(const Batch& batch, Plan& plan, const inbox::IngestResult& result) {
   Copier copier{batch.events, result.received_at};
-  std::vector<inbox::LeaseKey> not_taken;
   std::size_t index = 0;
   for (std::size_t i = 0; i < plan.owed.size(); ++i) {
     std::int64_t& reserved = plan.rooms[i].events;
     bool left_due = false;
+    std::vector<inbox::LeaseKey> not_taken;
     std::size_t from = 0;
     for (const inbox::PlannedRun& planned : plan.owed[i].runs) {
       const inbox::BornRun& born = result.born[index++];
@@ -245,17 +245,16 @@ void Store::hand_over(const Batch& batch, Plan& plan, const inbox::IngestResult&
     }
     if (reserved > 0) hand_off_.release(plan.owed[i].handler_id, reserved);
     reserved = 0;
-    if (left_due) hand_off_.born_due(plan.owed[i].handler_id);
+    give_back(not_taken);
+    if (left_due || !not_taken.empty()) hand_off_.born_due(plan.owed[i].handler_id);
   }
-  give_back(plan, not_taken);
 }
 
 /// Without this it would wait for the end of its leases, as after an unclean end.
-void Store::give_back(const Plan& plan, const std::vector<inbox::LeaseKey>& not_taken) {
+void Store::give_back(const std::vector<inbox::LeaseKey>& not_taken) {
   if (not_taken.empty()) return;
   try {
     inbox::give_back(connection_, owner_, not_taken);
-    for (const Owed& owed : plan.owed) hand_off_.born_due(owed.handler_id);
   } catch (...) {
     log_.debug("ingest: what could not be taken in hand waits for the end of its leases",
                {{"error", inbox::describe_any(std::current_exception()).message}});

@@ -50,7 +50,7 @@ class Store final {
   void add_runs(Plan& plan, const Batch& batch);
   void release(const Plan& plan);
   void hand_over(const Batch& batch, Plan& plan, const inbox::IngestResult& result);
-  void give_back(const Plan& plan, const std::vector<inbox::LeaseKey>& not_taken);
+  void give_back(const std::vector<inbox::LeaseKey>& not_taken);
   void resolve(const Doubt& doubt);
   void report(const Batch& batch, const inbox::IngestResult& result);
   void count(const DecodeCounts<std::uint32_t>& decoded);

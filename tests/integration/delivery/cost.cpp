@@ -56,9 +56,7 @@ struct Owed {
     const std::string sql =
         "select heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read from "
         "pg_statio_user_tables where relid = 'inbox.delivery'::regclass";
-    inbox.connection().close();
-    const int open = connection.is_open() ? 1 : 0;
-    wait_until("no other statistics are to come", [&] { return inbox.sessions() == open; });
+    inbox.end_sessions(connection.is_open() ? 1 : 0);
     const auto before = inbox.database().number(sql);
     work();
     connection.close();

@@ -7,9 +7,9 @@
 
 #include "consumer/partitions.hpp"
 #include "integration/support/inbox.hpp"
-#include "kafka/properties.hpp"
 #include "support/kafka.hpp"
 #include "support/private_postgres.hpp"
+#include "unit/kafka/client.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -50,14 +50,6 @@ struct Lonely {
   Batch batch{inbox};
 };
 
-kafka::Client client_of(const std::string& brokers) {
-  auto conf = kafka::make_conf({brokers, "", "", {}, 0});
-  REQUIRE(conf);
-  auto client = kafka::make_consumer(std::move(conf).value());
-  REQUIRE(client);
-  return std::move(client).value();
-}
-
 }  // namespace
 
 TEST_CASE("a commit that did not wait for its synchronous standby is in doubt") {
@@ -91,8 +83,8 @@ TEST_CASE("a batch that turns out stored is not told as such before the synchron
 TEST_CASE("a position that the synchronous standby does not have is not read on from, nor told to the group") {
   Lonely lonely;
   CHECK(lonely.store_let_go("pg_cancel_backend").fault == Fault::in_doubt);
-  Kafka kafka;
-  const kafka::Client member = client_of(kafka.brokers()), asker = client_of(kafka.brokers());
+  const std::string brokers = Kafka{}.brokers();
+  const kafka::Client member = kafka::client_of(brokers), asker = kafka::client_of(brokers);
   config::Topic orders;
   orders.name = "orders";
   const consumer::Topics topics{{orders}};

@@ -162,10 +162,10 @@ inbox::Settlement all_done(const inbox::LeasedRun& run) {
   return out;
 }
 
-void Inbox::end_sessions() {
+void Inbox::end_sessions(std::int64_t others) {
   connection_->close();
   database_.session().close();
-  wait_until("no other statistics are to come", [&] { return !has_sessions(); });
+  wait_until("no other statistics are to come", [&] { return sessions() == others; });
 }
 
 std::int64_t Inbox::sessions() {

@@ -57,9 +57,9 @@ class Inbox final {
   /// Events owed to all handlers there are, and ranges still to be back-filled.
   std::int64_t outstanding();
 
-  /// Ends the sessions of this object, which makes their statistics seen, and waits until there is no other whose are
-  /// to come.
-  void end_sessions();
+  /// Ends the sessions of this object, which makes their statistics seen, and waits until only so many others are left
+  /// whose are to come.
+  void end_sessions(std::int64_t others = 0);
   /// How many sessions of a daemon's kind work in the schema.
   std::int64_t sessions();
   bool has_sessions() { return sessions() > 0; }

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "consumer/poller.hpp"
-#include "kafka/properties.hpp"
+#include "unit/kafka/client.hpp"
 
 namespace inboxd::consumer {
 
@@ -44,11 +44,7 @@ struct Member {
     rd_kafka_poll_set_consumer(client.get());
   }
   void start(const std::string& brokers) {
-    auto conf = kafka::make_conf({brokers, "", "", {}, 0});
-    REQUIRE(conf);
-    auto made = kafka::make_consumer(std::move(conf).value());
-    REQUIRE(made);
-    asker = std::move(made).value();
+    asker = kafka::client_of(brokers);
     const Clients clients{client.get(), asker.get()};
     ingester = std::make_unique<Ingester>(IngesterContext{settings,
                                                           {},

@@ -18,6 +18,31 @@ using test::offsets_from;
 using test::retry;
 using test::Seen;
 
+namespace {
+
+config::Handler with_deadline(milliseconds deadline, int concurrency = 1, int events_per_call = 1) {
+  auto settings = House::handler(concurrency, events_per_call);
+  settings.deadline = deadline;
+  return settings;
+}
+
+/// No call is given up: it is only told that its time is over.
+Dispatcher::Limits patient_limits() {
+  auto limits = House::quick();
+  limits.watch.grace = seconds{600};
+  return limits;
+}
+
+/// Whose call with that event waits behind the door.
+test::Say behind_with(std::int64_t offset, const std::shared_ptr<Door>& door) {
+  return [offset, door](const Delivered& each, const plugin::Cancellation&) {
+    if (each.event->offset == offset) door->pass();
+    return Verdict{};
+  };
+}
+
+}  // namespace
+
 TEST_CASE("an exception of a handler is a failed attempt") {
   House house;
   house.run([](const Delivered&, const auto&) -> Verdict { throw std::runtime_error{"boom"}; });
@@ -31,14 +56,7 @@ TEST_CASE("an exception of a handler is a failed attempt") {
 TEST_CASE("a call past its deadline is charged and its slot comes back") {
   const auto door = std::make_shared<Door>();
   House house;
-  auto settings = House::handler(1);
-  settings.deadline = milliseconds{20};
-  house.run(
-      [door](const Delivered& each, const auto&) {
-        if (each.event->offset == 2) door->pass();
-        return Verdict{};
-      },
-      settings);
+  house.run(behind_with(2, door), with_deadline(milliseconds{20}));
   REQUIRE(house.caught_up());
   REQUIRE(house.give(lease_of({1, 2, 3, 4})));
   REQUIRE(eventually([&] { return house.settler.counters().done == 3; }));
@@ -54,14 +72,7 @@ TEST_CASE("a call past its deadline is charged and its slot comes back") {
 TEST_CASE("of a call of several events that does not return the one that keeps it is charged, alone") {
   const auto door = std::make_shared<Door>();
   House house;
-  auto settings = House::handler(2, 4);
-  settings.deadline = milliseconds{300};
-  house.run(
-      [door](const Delivered& each, const auto&) {
-        if (each.event->offset == 3) door->pass();
-        return Verdict{};
-      },
-      settings);
+  house.run(behind_with(3, door), with_deadline(milliseconds{300}, 2, 4));
   REQUIRE(house.caught_up());
   REQUIRE(house.give(lease_of({1, 2, 3, 4})));
   REQUIRE(eventually([&] { return house.settler.counters().done == 3; }));
@@ -75,11 +86,8 @@ TEST_CASE("of a call of several events that does not return the one that keeps i
 }
 
 TEST_CASE("a handler that works on all of a call and stops in time has the slow event charged, alone") {
-  auto settings = House::handler(1, 4);
-  settings.deadline = milliseconds{300};
-  auto limits = House::quick();
-  limits.watch.grace = seconds{600};
-  House patient{{}, limits};
+  const auto settings = with_deadline(milliseconds{300}, 1, 4);
+  House patient{{}, patient_limits()};
   std::atomic<bool> is_one_slow{false};
   patient.run(
       [&](const Delivered& each, const plugin::Cancellation& cancellation) {
@@ -100,11 +108,8 @@ TEST_CASE("a handler that works on all of a call and stops in time has the slow 
 }
 
 TEST_CASE("of a call that took too long the slow event is charged, and what the handler did not come to is not") {
-  auto settings = House::handler(1, 4);
-  settings.deadline = milliseconds{300};
-  auto limits = House::quick();
-  limits.watch.grace = seconds{600};
-  House patient{{}, limits};
+  const auto settings = with_deadline(milliseconds{300}, 1, 4);
+  House patient{{}, patient_limits()};
   patient.run(
       [](const Delivered& each, const plugin::Cancellation& cancellation) {
         if (cancellation.requested) return retry("cancelled");
@@ -124,8 +129,7 @@ TEST_CASE("of a call that took too long the slow event is charged, and what the 
 TEST_CASE("calls of several events that never return are charged, one event each, before the handler is stopped") {
   const auto door = std::make_shared<Door>();
   House house;
-  auto settings = House::handler(1, 2);
-  settings.deadline = milliseconds{100};
+  const auto settings = with_deadline(milliseconds{100}, 1, 2);
   house.run(behind(door), settings);
   REQUIRE(house.caught_up());
   for (std::int64_t id = 1; id <= 4; ++id) REQUIRE(house.give(lease_of({2 * id, 2 * id + 1}, id)));
@@ -139,8 +143,7 @@ TEST_CASE("calls of several events that never return are charged, one event each
 TEST_CASE("a reload neither forgets how many calls were given up nor the threads that are still in one") {
   const auto first = std::make_shared<Door>(), second = std::make_shared<Door>();
   House house;
-  auto settings = House::handler(1);
-  settings.deadline = milliseconds{200};
+  const auto settings = with_deadline(milliseconds{200});
   const auto at_doors = [first, second](const Delivered& each, const auto&) {
     (each.event->offset == 1 ? first : second)->pass();
     return Verdict{};
@@ -166,11 +169,8 @@ TEST_CASE("a reload neither forgets how many calls were given up nor the threads
 }
 
 TEST_CASE("a call is told when its deadline has passed, and may still answer") {
-  auto settings = House::handler(1);
-  settings.deadline = milliseconds{5};
-  auto limits = House::quick();
-  limits.watch.grace = seconds{600};
-  House patient{{}, limits};
+  const auto settings = with_deadline(milliseconds{5});
+  House patient{{}, patient_limits()};
   patient.run(
       [](const Delivered&, const plugin::Cancellation& cancellation) {
         while (!cancellation.requested) std::this_thread::yield();
@@ -186,11 +186,8 @@ TEST_CASE("a call is told when its deadline has passed, and may still answer") {
 
 TEST_CASE("a cancelled call does not cancel the next one") {
   std::atomic<int> cancelled{0};
-  auto settings = House::handler(1);
-  settings.deadline = milliseconds{5};
-  auto limits = House::quick();
-  limits.watch.grace = seconds{600};
-  House patient{{}, limits};
+  const auto settings = with_deadline(milliseconds{5});
+  House patient{{}, patient_limits()};
   patient.run(
       [&](const Delivered& each, const plugin::Cancellation& cancellation) {
         if (each.event->offset == 2 && cancellation.requested) ++cancelled;
@@ -207,8 +204,7 @@ TEST_CASE("a cancelled call does not cancel the next one") {
 TEST_CASE("a handler whose calls never return is stopped, gives back what it has, and goes on when they do") {
   const auto door = std::make_shared<Door>();
   House house;
-  auto settings = House::handler(1);
-  settings.deadline = milliseconds{5};
+  const auto settings = with_deadline(milliseconds{5});
   house.run(behind(door), settings);
   REQUIRE(house.caught_up());
   for (std::int64_t id = 1; id <= 5; ++id) REQUIRE(house.give(lease_of({id}, id)));

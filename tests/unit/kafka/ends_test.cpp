@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "support/wait.hpp"
-#include "unit/kafka/lonely_client.hpp"
+#include "unit/kafka/client.hpp"
 
 namespace inboxd::kafka {
 

@@ -2,7 +2,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "unit/kafka/lonely_client.hpp"
+#include "unit/kafka/client.hpp"
 
 namespace inboxd::kafka {
 namespace {
