@@ -1,12 +1,12 @@
-# The container image of inboxd: the program, the handlers that come with it, and the libraries they need; no shell, no
-# compiler, no package manager, no root.
+# The container image of inboxd: the program, the shipped handlers and their libraries. No shell, compiler, package manager
+# or root.
 #
 #   docker build -t inboxd .                       the image
 #   docker build -t inboxd:dev --target dev .      compilers, headers and `inboxd plugin check`, to build handlers in
 #
-# config/container/README.md shows a handler of one's own on top of it.
+# config/container/README.md shows how to add your own handler.
 
-# What it takes to build: the project's own set-up, in layers that change rarely.
+# Build dependencies, in layers that change rarely.
 FROM debian:trixie-slim AS dependencies
 WORKDIR /source
 COPY config/setup/common config/setup/install config/setup/

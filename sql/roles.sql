@@ -1,17 +1,24 @@
--- Roles for those who separate them. Run by a superuser or the database's owner:
+-- Separate roles. Run by a superuser or the database's owner:
 --
 --   psql -v schema=inbox -v owner=inbox_owner -v ingest=inbox_ingest -v worker=inbox_worker -v reader=inbox_reader \
 --        -f sql/roles.sql DATABASE
 --
--- owner owns everything; whoever runs `inboxd migrate` is a member of it and works as it from the first moment, or what
--- is made would be theirs: grant inbox_owner to migrator; alter role migrator set role = 'inbox_owner'. Run this once
--- before the first migration: it makes the schema, which an owner without rights on the database may not. ingest and
--- worker are granted to the daemon's login (both, where one process does all); reader sees everything and changes
--- nothing. Run it again after each migration: it grants what is new. Functions that do what their owner may (they make
--- and drop day partitions) are for ingest and worker alone. What a handler's statement runs to see its events is for
--- everybody: it runs under database.handler_role, which needs no right here, and cannot name a function of a schema
--- that it may not use. That role is to be granted to the daemon's login.
+-- Run it once before the first migration: it creates the schema, which an owner without rights on the database cannot.
+-- Run it again after each migration to grant rights on new objects. Applying functions and views again keeps their
+-- grants.
+-- * owner owns everything. The login that runs `inboxd migrate` is a member of it and starts as it, so that owner owns
+--   new objects: grant inbox_owner to migrator; alter role migrator set role = 'inbox_owner'.
+-- * ingest and worker are granted to the daemon's login, both if one process does all.
+-- * reader reads everything and changes nothing.
+--
+-- Functions that run with their owner's rights and create or drop day partitions are for ingest and worker only. The
+-- functions behind relation `events` of a handler's statement are for everybody: they run under database.handler_role,
+-- which needs no right here and cannot name a function of a schema that it may not use. Grant that role to the daemon's
+-- login.
 \set ON_ERROR_STOP on
+begin;
+-- A superuser may run this: no function from a schema of the usual path is called.
+set local search_path = pg_catalog, pg_temp;
 
 select format('create role %I nologin', name) from unnest(array[:'owner', :'ingest', :'worker', :'reader']) name
 where not exists (select from pg_roles where rolname = name) \gexec
@@ -19,43 +26,57 @@ where not exists (select from pg_roles where rolname = name) \gexec
 create schema if not exists :"schema" authorization :"owner";
 grant usage on schema :"schema" to :"ingest", :"worker", :"reader";
 
--- Ingest stores; it routes by reading handlers, and registers them.
+-- All three read everything. Rights to write are revoked first; the table below lists all of them.
 grant select on all tables in schema :"schema" to :"ingest", :"worker", :"reader";
-select format('grant insert, update on %I.%I to %I', :'schema', name, :'ingest')
-from unnest(array['shard', 'position', 'handler', 'routing', 'backfill', 'instance', 'also_seen']) name
-where to_regclass(format('%I.%I', :'schema', name)) is not null \gexec
-select format('grant insert on %I.%I to %I', :'schema', name, :'ingest')
-from unnest(array['ledger', 'event', 'delivery', 'quarantine', 'topic_start', 'audit',
-                  'former_subscription']) name
-where to_regclass(format('%I.%I', :'schema', name)) is not null \gexec
--- An id that comes again may be owed to a handler that has a dead letter of it from a former life, which goes then.
-select format('grant delete on %I.dead_letter to %I', :'schema', :'ingest')
-where to_regclass(format('%I.dead_letter', :'schema')) is not null \gexec
--- To lock a row of the ledger takes the right to update a column of it; none is ever updated.
-select format('grant update (received_at) on %I.ledger to %I', :'schema', :'ingest')
-where to_regclass(format('%I.ledger', :'schema')) is not null \gexec
+revoke insert, update, delete, truncate, references, trigger on all tables in schema :"schema"
+from :"ingest", :"worker", :"reader";
+revoke all on all sequences in schema :"schema" from :"ingest", :"worker", :"reader";
 
--- Workers claim, settle and keep house.
-select format('grant insert, update, delete on %I.%I to %I', :'schema', name, :'worker')
-from unnest(array['delivery', 'outcome', 'failure', 'dead_letter', 'quarantine', 'backfill', 'instance', 'ledger',
-                  'position', 'audit', 'event', 'handler', 'also_seen', 'former_subscription',
-                  'carried_over']) name
-where to_regclass(format('%I.%I', :'schema', name)) is not null \gexec
-select format('grant update on %I.ledger_trim to %I', :'schema', :'worker')
-where to_regclass(format('%I.ledger_trim', :'schema')) is not null \gexec
+-- ingest stores, routes, registers handlers and accepts gaps. worker claims, settles, maintains, replays, discards and
+-- retires handlers. `quarantine retry` needs both. A right to update one column serves row locks, which require it; in
+-- quarantine, a retry writes the reason why a record stays. audit is append-only.
+select format('grant %s on %I.%I to %I', g.rights, :'schema', t.name, g.role)
+from (values
+  --                      ingest                                 worker
+  ('shard',               'insert, update',                      ''),
+  ('topic_start',         'insert',                              ''),
+  ('position',            'insert',                              'delete'),
+  ('ledger',              'insert, update (received_at)',        'update (received_at), delete'),
+  ('ledger_trim',         '',                                    'update'),
+  ('also_seen',           'insert',                              'delete'),
+  ('event',               'insert',                              'insert'),
+  ('quarantine',          'insert',                              'update (reason, detail, event_id), delete'),
+  ('routing',             'update',                              'update'),
+  ('handler',             'insert, update',                      'update'),
+  ('former_subscription', 'insert',                              'delete'),
+  ('backfill',            'insert, delete',                      'update, delete'),
+  ('delivery',            'insert, update (last_error), delete', 'insert, update, delete'),
+  ('outcome',             '',                                    'insert'),
+  ('failure',             '',                                    'insert'),
+  ('dead_letter',         '',                                    'insert, update, delete'),
+  ('instance',            'insert, update',                      'insert, update, delete'),
+  ('unsubscribed',        '',                                    'insert, update, delete'),
+  ('audit',               'insert',                              'insert')) t(name, ingest, worker)
+cross join lateral (values (:'ingest', t.ingest), (:'worker', t.worker)) g(role, rights)
+where g.rights <> '' and to_regclass(format('%I.%I', :'schema', t.name)) is not null \gexec
 
-select format('grant usage on all sequences in schema %I to %I, %I', :'schema', :'ingest', :'worker') \gexec
+-- inbox.ingest draws the ids of deliveries itself.
+select format('grant usage on sequence %I.delivery_delivery_id_seq to %I', :'schema', :'ingest')
+where to_regclass(format('%I.delivery_delivery_id_seq', :'schema')) is not null \gexec
+
 select format('grant execute on all functions in schema %I to %I', :'schema', :'worker') \gexec
 select format('revoke execute on function %s from public, %I', f.oid::regprocedure, :'reader')
 from pg_proc f where f.pronamespace = (:'schema')::regnamespace and f.prosecdef \gexec
 select format('grant execute on function %s to %I', f.oid::regprocedure, :'ingest')
 from pg_proc f
 where f.pronamespace = (:'schema')::regnamespace and (not f.prosecdef or f.proname = 'make_partitions') \gexec
--- What relation events of a handler's statement calls.
+-- The functions behind relation `events` of a handler's statement.
 select format('grant execute on function %s to public', f.oid::regprocedure)
 from pg_proc f
 where f.pronamespace = (:'schema')::regnamespace
   and f.proname in ('call_events', 'headers_of', 'key_of', 'text_or_null', 'body_of') \gexec
--- What the views call.
+-- The functions that views call.
 select format('grant execute on function %s to %I', f.oid::regprocedure, :'reader')
 from pg_proc f where f.pronamespace = (:'schema')::regnamespace and f.provolatile = 'i' \gexec
+
+commit;

@@ -1,4 +1,4 @@
-// The program: one row of the command table (cli/commands.cpp).
+// The program: runs one row of the command table (cli/main_command.cpp).
 #include <exception>
 #include <iostream>
 #include <string>

@@ -1,5 +1,5 @@
-// A handler in one page: writes a line for every order into a file. Some customers' banks are slow (their orders fail
-// twice and then succeed), and one customer's card is never accepted (that order ends as a dead letter).
+// A handler in one page: writes a line per order into a file. Orders with a slow card fail twice and then succeed.
+// An order with a refused card always fails and ends as a dead letter.
 #include <inboxd/handler.hpp>
 
 #include <fstream>
@@ -29,7 +29,7 @@ class Bookkeeper : public inboxd::Handler {
   }
 
  private:
-  std::mutex mutex_;  // several calls run at once on this one object
+  std::mutex mutex_;  // several calls run at once on this object
   std::ofstream book_;
 };
 

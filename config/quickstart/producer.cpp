@@ -1,9 +1,9 @@
-// Produces what the quickstart shows: orders in three common envelopes, duplicates as a nervous producer sends them,
-// one record without an id, orders that fail twice and one that always fails.
+// Produces the quickstart's records: orders in three common envelopes, duplicates, one record without an id, orders
+// that fail twice and one that always fails.
 //
 //   producer BROKERS TOPIC
 //
-// Prints what it sent as NAME=NUMBER lines; sends the same records each time.
+// Sends the same records each time. Prints their counts as NAME=NUMBER lines.
 #include <librdkafka/rdkafka.h>
 
 #include <cstdio>
@@ -31,7 +31,7 @@ struct Record {
   Headers headers;
 };
 
-/// A UUID that is the same in every run.
+/// A UUID, the same in every run.
 std::string id_of(int order) {
   char text[40];
   std::snprintf(text, sizeof text, "0d3a1c5e-7b2f-4e90-8c41-%012d", order);

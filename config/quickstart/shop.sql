@@ -1,5 +1,5 @@
--- The shop's books: two entries an order, one for the customer and one for the sales, that together are nothing.
--- Without a key, so that an order that were booked twice would be there twice.
+-- The shop's books: two entries per order, customer and sales, with sum 0. Without a key, so that an order booked twice
+-- would show twice.
 create schema shop;
 create table shop.entry (
   event_id uuid not null,

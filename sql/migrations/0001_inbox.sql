@@ -1,11 +1,10 @@
--- The inbox: what came from Kafka, what is owed to whom, and what became of it.
+-- Tables and types of the inbox. Functions and views: sql/functions, sql/views. sql/README.md lists each table's
+-- purpose and indexes, and the locks of each statement. `inbox.` is replaced by the configured schema.
 --
--- The hot path only ever inserts into position, ledger, event and outcome, and inserts, claims and deletes runs of
--- delivery: nothing that a long-lived snapshot could turn into a pile of dead rows under our feet. `inbox.` is
--- replaced by the configured schema when this file is applied. sql/README.md tells what each table is for, its indexes
--- and the locks that each query takes.
+-- The hot path inserts into position, ledger, event and outcome, and inserts, claims and deletes rows of delivery. It
+-- updates nothing else, so that a long-lived snapshot does not pile up dead rows.
 
--- "If not exists" would want the right to make one also where there is one already (roles.sql).
+-- `create schema if not exists` needs the right to create one even if the schema exists (roles.sql).
 do $$ begin
   if to_regnamespace('inbox') is null then create schema inbox; end if;
 end $$;
@@ -17,13 +16,24 @@ create table inbox.migration (
   applied_at timestamptz not null default clock_timestamp()
 );
 
--- Where events come from: one row for each partition in each incarnation of its topic, and a further one from each
--- truncation of its log on that was accepted: offsets are used again then, and must not be taken for the old ones. So
--- does an incarnation that is accepted a second time, after another one: it is read from its beginning again. Ids are
--- random: daemons know shards by them, and after a restore a sequence would give another partition an id that one of
--- them still takes for its own. The newest shard of a partition has the highest ordinal. A halted one waits for an
--- operator where it has a gap, or a new incarnation (the id of the topic that has taken its place), and is tried again
--- by itself otherwise: halted_reason is for people, nothing is read from its words.
+-- The functions and views that were applied last: the digest of their text, and the release of inboxd that applied
+-- them.
+create table inbox.repeatable_migration (
+  name       text primary key,
+  digest     text not null,
+  release    text not null,
+  applied_at timestamptz not null default clock_timestamp()
+);
+
+-- A partition in one incarnation of its topic. A partition gets a further shard when a truncation of its log is
+-- accepted, because offsets repeat with other records. It also gets one when an earlier incarnation is accepted again
+-- and read from its beginning. The newest shard of a partition has the highest ordinal.
+--
+-- Ids are random: daemons know shards by id, and after a restore a sequence would give an id in use to another
+-- partition. A halted shard waits for an operator if it has a gap or a new_incarnation (the id of the topic that
+-- replaced its own). Otherwise the daemon retries. halted_reason is for people; no code reads its words. high_watermark
+-- and last_stable_offset are the brokers' answers at observed_at. held_since: since when an open transaction has kept
+-- last_stable_offset in place.
 create table inbox.shard (
   shard_id        int primary key default 1 + floor(random() * 2147483647)::int check (shard_id > 0),
   source          text not null default 'kafka',
@@ -38,6 +48,9 @@ create table inbox.shard (
   new_incarnation text,
   gaps            int8multirange not null default '{}',
   high_watermark  bigint,
+  last_stable_offset bigint,
+  observed_at     timestamptz,
+  held_since      timestamptz,
   check ((halted_reason is null) = (halted_at is null)),
   check (halted_reason is not null or (gap is null and new_incarnation is null)),
   check (gap is null or new_incarnation is null),
@@ -45,16 +58,16 @@ create table inbox.shard (
   unique (source, topic, partition, ordinal)
 );
 
--- Entries of the configuration (a topic's name or a pattern) whose first start has been: topics and partitions that
--- appear later begin at their beginning.
+-- Configuration entries (a topic's name or a pattern) that had their first start. Topics and partitions that appear
+-- later are read from their beginning.
 create table inbox.topic_start (
   entry      text primary key,
   started_at timestamptz not null default clock_timestamp()
 );
 
--- The log of what is ingested: the newest row by (epoch, first_offset) says what comes next. Appended only, each row
--- keyed by the offset it expected. An epoch begins with first_offset -1. No foreign key: it would lock the shard's row
--- for every batch, and each row follows one of the same shard anyway.
+-- How far each shard is ingested: the newest row by (epoch, first_offset) has the next offset. Append-only, each row
+-- keyed by the offset that it expected. An epoch begins with first_offset -1. No foreign key, because it would lock the
+-- shard's row for every batch.
 create table inbox.position (
   shard_id        int not null,
   epoch           int not null check (epoch >= 0),
@@ -66,7 +79,7 @@ create table inbox.position (
   primary key (shard_id, epoch, first_offset)
 );
 
--- Which event ids were seen: for deduplication alone, narrow. received_at: as its event was stored with.
+-- Event ids that were stored, for deduplication. Narrow. received_at equals that of the event's row.
 create table inbox.ledger (
   event_id    uuid primary key,
   shard_id    int not null,
@@ -75,10 +88,10 @@ create table inbox.ledger (
   received_at timestamptz not null
 );
 
--- How far the ledger is trimmed: what was received before that day (UTC) was looked for, up to next_block where a walk
--- is under way, which last moved at moved_at. The ledger is walked once a day instead of having an index by day: one
--- more entry for each event costs ingest a twentieth, and a BRIN index finds less and less where rows fill the places
--- of old ones.
+-- Progress of trimming the ledger: ids received before day (UTC) are deleted, block by block. next_block: where the
+-- current walk continues; null between walks. moved_at: when it last moved. The ledger is walked once a day and has no
+-- index by day: another index entry per event slows ingest by 5 %, and a BRIN index loses its order once rows reuse the
+-- space of deleted ones.
 create table inbox.ledger_trim (
   only_row   boolean primary key default true check (only_row),
   day        date not null,
@@ -104,10 +117,10 @@ create table inbox.event (
 ) partition by range (received_at);
 create index event_place on inbox.event (shard_id, "offset");
 
--- Subscriptions. Routing reads this table, whoever configured it; the version tells which state a batch was routed by.
--- Ids are random and versions follow the clock: after a failover or a restore a sequence hands out again what a running
--- daemon knows as another handler's, and a counter comes to the same number with other handlers. routing_version: since
--- when it is routed to at all; changed_under: the version under which it came to say what it says.
+-- Subscriptions of all instances. Routing reads this table under the version in inbox.routing. Ids are random and
+-- versions follow the clock: after a failover or a restore, a sequence would repeat an id and a counter would repeat a
+-- version that running daemons know with other handlers. routing_version: the first version that routes to the handler.
+-- changed_under: the version of its last change.
 create table inbox.handler (
   handler_id      int primary key check (handler_id > 0),
   name            text not null unique,
@@ -123,8 +136,8 @@ create table inbox.handler (
   created_at      timestamptz not null default clock_timestamp()
 );
 
--- What a handler subscribed to before a change, and up to which routing version (and so, versions follow the clock, up
--- to what time): what it was owed then it is not owed again, and what it was not it may be.
+-- Earlier subscriptions of a handler, each valid up to a routing version, and so up to a time. An event that comes
+-- again on another topic is delivered only to handlers that did not subscribe to it the first time.
 create table inbox.former_subscription (
   handler_id int not null references inbox.handler on delete cascade,
   until      bigint not null,
@@ -133,22 +146,14 @@ create table inbox.former_subscription (
   primary key (handler_id, until)
 );
 
--- What a replayed dead letter of a handler's former life (one that was retired and is there again) has owed it in its
--- life of now: the id may come on another topic yet, and is not owed again by that.
-create table inbox.carried_over (
-  event_id   uuid not null,
-  handler_id int not null references inbox.handler on delete cascade,
-  primary key (event_id, handler_id)
-);
-
 create table inbox.routing (
   only_row boolean primary key default true check (only_row),
   version  bigint not null
 );
 insert into inbox.routing (version) values (1);
 
--- What a new handler is still owed of the past, a range of one shard at a time. elsewhere: it does not subscribe to the
--- shard's topic, and is owed only those events that came on a topic of its own, too (also_seen).
+-- Ranges of stored events that are not yet turned into deliveries for a new handler. elsewhere: the handler does not
+-- subscribe to the shard's topic and gets only events that also came on one of its topics (also_seen).
 create table inbox.backfill (
   handler_id  int not null references inbox.handler,
   shard_id    int not null references inbox.shard,
@@ -160,8 +165,8 @@ create table inbox.backfill (
   primary key (handler_id, shard_id)
 );
 
--- Events owed to a handler that share a state: a run. Outstanding work only. due_at is when somebody may take it,
--- and so also the end of a lease.
+-- Pending events of one shard for one handler that share a state: a run. due_at is when any instance may claim it, and
+-- so also the end of a lease.
 create table inbox.delivery (
   delivery_id   bigint generated by default as identity primary key,
   handler_id    int not null,
@@ -180,7 +185,7 @@ create table inbox.delivery (
   last_error    text,
   check ((owner is null) = (fence = 0)),
   check (received_from <= received_to),
-  check (upper(pending) - lower(pending) <= 10000)  -- by which views and claims find a run
+  check (upper(pending) - lower(pending) <= 10000)  -- views and claims find a run by this bound
 ) with (fillfactor = 70);
 create index delivery_due on inbox.delivery (handler_id, due_at);
 
@@ -227,12 +232,12 @@ create table inbox.dead_letter (
   state           text not null default 'dead' check (state in ('dead', 'expired', 'parked')),
   died_at         timestamptz not null default clock_timestamp(),
   notes           text,
-  unique (handler_id, shard_id, "offset")  -- an id may come again when the ledger has forgotten it: another event
+  unique (handler_id, shard_id, "offset")  -- not event_id: it may return as another event once the ledger is trimmed
 );
 create index dead_letter_event on inbox.dead_letter (event_id);
 create index dead_letter_handler on inbox.dead_letter (handler_id, died_at);
 
--- Records that could not become events, raw.
+-- Raw records that could not become events.
 create table inbox.quarantine (
   quarantine_id   bigint generated always as identity primary key,
   shard_id        int not null,
@@ -250,9 +255,9 @@ create table inbox.quarantine (
 );
 create index quarantine_place on inbox.quarantine (shard_id, "offset");
 
--- The same id on another topic: handlers that subscribe only to the second topic are owed the event once, those that
--- are added later (a later routing version) by their back-fill. shard_id and offset: where the event is; event_type: of
--- the record there, which may be another than the event was stored with.
+-- Event ids that came again on another topic. Handlers of that topic alone get the event once; handlers added later get
+-- it by backfill. shard_id and offset: the place of the stored event. event_type: of the record on the other topic,
+-- which may differ from the stored event's.
 create table inbox.also_seen (
   event_id        uuid not null,
   topic           text not null,
@@ -264,6 +269,17 @@ create table inbox.also_seen (
   primary key (event_id, topic)
 );
 
+-- Counts of stored events without a subscribed handler, by topic and type. The number of types is limited
+-- (src/inbox/unsubscribed.hpp).
+create table inbox.unsubscribed (
+  topic      text not null,
+  event_type text not null,
+  events     bigint not null check (events > 0),
+  first_at   timestamptz not null default clock_timestamp(),
+  last_at    timestamptz not null default clock_timestamp(),
+  primary key (topic, event_type)
+);
+
 create table inbox.instance (
   instance_id  uuid primary key,
   host         text not null,
@@ -272,9 +288,10 @@ create table inbox.instance (
   started_at   timestamptz not null default clock_timestamp(),
   last_seen_at timestamptz not null default clock_timestamp(),
   stopped_at   timestamptz,
-  trouble      text, -- what it cannot do now, in a sentence: brokers that do not answer, a topic that they do not know
-  handlers     int[] not null default '{}', -- those that it runs, as of its last sign of life
-  taken_up     int[] not null default '{}'  -- those of the configuration that it has registered last
+  trouble      text, -- its present problem in a sentence: brokers that do not answer, an unknown topic
+  handlers     int[] not null default '{}', -- ids of handlers that it ran at its last heartbeat
+  registered   int[] not null default '{}', -- ids of handlers in its configuration, at its last registration
+  topics       text[] not null default '{}' -- names and patterns of topics that it reads; empty: not known yet
 );
 
 create table inbox.audit (
@@ -284,4 +301,23 @@ create table inbox.audit (
   operation   text not null,
   target      text not null,
   detail      jsonb not null default '{}'
+);
+
+-- An event as an application's statements and functions see it. It only grows, at its end.
+create type inbox.message as (
+  event_id    uuid,
+  source_id   text,
+  topic       text,
+  partition   int,
+  "offset"    bigint,
+  event_type  text,
+  source      text,
+  subject     text,
+  key         text,
+  payload     bytea,
+  body        jsonb,
+  headers     jsonb,
+  occurred_at timestamptz,
+  received_at timestamptz,
+  attempt     int
 );

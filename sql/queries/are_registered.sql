@@ -1,6 +1,6 @@
--- Whether the database knows handlers $1 (ids) as they were changed under versions $2, or later: not where it was set
--- back behind that. Each by its own version: that of routing moves on with whichever handler comes first afterwards. No
--- locks. Index: primary key of handler.
+-- Whether the database knows handlers $1 (ids), changed under versions $2 or later. Each is compared with its own
+-- version, because that of routing moves on with any handler. False after the database lost commits. No locks. Index:
+-- primary key of handler.
 select not exists (
   select from unnest($1::int[], $2::bigint[]) ours(id, changed_under)
   where not exists (

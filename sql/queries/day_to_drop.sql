@@ -1,2 +1,2 @@
--- Function inbox.day_to_drop. No locks. Reads all of delivery where the table is event.
+-- Function inbox.day_to_drop. No locks. Reads all of delivery if the table is event.
 select inbox.day_to_drop($1::text, $2::bigint * interval '1 ms')

@@ -1,5 +1,5 @@
--- The events of claimed runs, one range of a shard at a time. No locks. Index: event_place of the day partitions that
--- the run was received in. $7: payloads and headers, too.
+-- The events of claimed runs, by ranges of a shard; with payloads and headers if $7. No locks. Index: event_place of
+-- the days in which the run was received.
 select r.run, e."offset", e.event_id, e.source_id, e.event_type, e.source, e.subject, e.key,
        case when $7::boolean then e.payload end, case when $7::boolean then e.headers end,
        e.occurred_at, e.kafka_timestamp, e.received_at

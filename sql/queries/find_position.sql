@@ -1,5 +1,5 @@
--- The newest shard of a partition and its position. No locks. Index: the unique key of shard,
--- the primary key of position.
+-- The newest shard of a partition and its position. No locks. Indexes: the unique key of shard, the primary key of
+-- position.
 select s.shard_id, p.epoch, p.next_offset, p.leader_epoch, s.incarnation, s.halted_reason,
        s.gap is not null as has_gap, s.new_incarnation, p.first_offset = -1 as is_beginning,
        s.incarnation || case when s.truncations > 0 then '~' || s.truncations else '' end as log_id

@@ -1,6 +1,6 @@
--- Halts a shard; the first reason stays, unless it is to be replaced ($5). What it waits for: a gap ($3, $4), a new
--- incarnation ($6), or that the cause passes. Nothing where the shard's position is no longer what it was when the
--- cause was met ($7, $8; null: any): somebody else reads it by now. Locks: the shard's row.
+-- Halts a shard. The first reason stays unless $5. It waits for an operator with a gap ($3, $4) or a new incarnation
+-- ($6), and otherwise until the cause passes. Does nothing if the shard's position is no longer ($7, $8) (null: any):
+-- another instance reads it by now. Locks: the shard's row.
 update inbox.shard
 set halted_reason = $2::text, halted_at = clock_timestamp(),
     gap = case when $3::bigint is not null then int8range($3::bigint, $4::bigint) end, new_incarnation = $6::text

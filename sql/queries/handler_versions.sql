@@ -1,2 +1,2 @@
--- Of each handler, also retired ones, the version under which it came to say what it says. No locks.
+-- The version of the last change of each handler, retired ones included. No locks.
 select handler_id, changed_under from inbox.handler

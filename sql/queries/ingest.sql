@@ -1,12 +1,14 @@
--- One batch: function inbox.ingest. Locks: the new rows; shared advisory lock on routing; ledger rows of ids that came
--- on another topic, or with another payload. Indexes: primary keys of position and ledger.
+-- One batch: function inbox.ingest. Locks: its new rows; shared advisory lock on routing; ledger rows of ids that came
+-- on another topic or with another payload. Indexes: primary keys of position and ledger. Names do not depend on the
+-- search path (Connection::Access::call).
 select status, moved, born, born_pending, stored, duplicates, conflicts, received_at
 from inbox.ingest(
-  $1::uuid, $2::bigint, $3::bigint,
+  $1::pg_catalog.uuid, $2::bigint, $3::bigint,
   $4::int[], $5::int[], $6::bigint[], $7::bigint[], $8::int[],
-  $9::boolean, $10::boolean, $11::uuid[], $12::int[], $13::bigint[], $14::bigint[],
-  $15::int[], $16::bigint[], $17::uuid[], $18::text[], $19::text[], $20::text[], $21::text[],
-  $22::bytea[], $23::bytea[], $24::bytea[], $25::timestamptz[], $26::timestamptz[],
-  $27::int[], $28::int[], $29::text[], $30::int[], $31::int[],
-  $32::int[], $33::bigint[], $34::text[], $35::text[], $36::bytea[], $37::bytea[],
-  $38::bigint[], $39::bigint[], $40::bytea[], $41::timestamptz[])
+  $9::boolean, $10::boolean, $11::pg_catalog.uuid[], $12::int[], $13::bigint[], $14::bigint[],
+  $15::int[], $16::bigint[], $17::pg_catalog.uuid[], $18::pg_catalog.text[], $19::pg_catalog.text[],
+  $20::pg_catalog.text[], $21::pg_catalog.text[], $22::pg_catalog.bytea[], $23::pg_catalog.bytea[],
+  $24::pg_catalog.bytea[], $25::pg_catalog.timestamptz[], $26::pg_catalog.timestamptz[],
+  $27::int[], $28::int[], $29::pg_catalog.text[], $30::int[], $31::int[],
+  $32::int[], $33::bigint[], $34::pg_catalog.text[], $35::pg_catalog.text[], $36::pg_catalog.bytea[],
+  $37::pg_catalog.bytea[], $38::bigint[], $39::bigint[], $40::pg_catalog.bytea[], $41::pg_catalog.timestamptz[])

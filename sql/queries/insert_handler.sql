@@ -1,5 +1,5 @@
--- A new handler, routed to from this version on; noted in audit. $7 its id: a random one, or the one under which it was
--- known before the database forgot it; $8 the version that it says this since. Called with routing locked.
+-- Adds a handler, routed to from the present version of routing on; recorded in audit. $7: its id, random, or the one
+-- that it had before the database lost it. $8: the version of its last change. Called behind lock_routing.
 with fresh as (
   insert into inbox.handler (handler_id, name, aliases, topics, types, started_from, routing_version, changed_under)
   select $7::int, $1::text, $2::text[], $3::text[], $4::text[], $5::text, version, $8::bigint

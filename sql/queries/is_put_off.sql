@@ -1,5 +1,5 @@
--- Whether a partition was noted at a first start without a position. $1 topic, $2 partition. No locks. Index: the
--- unique key of shard, the primary key of position.
+-- Whether partition $2 of topic $1 had its first start without a position. No locks. Indexes: the unique key of shard,
+-- the primary key of position.
 select exists (
   select from inbox.shard s
   where s.source = 'kafka' and s.topic = $1::text and s.partition = $2::int

@@ -1,6 +1,5 @@
--- The oldest day of events that is past its time ($1 in ms) and needed still (inbox.is_day_needed), and the handlers
--- that need it: some of it is owed to them, or history is still being turned into deliveries for them. No locks. Reads
--- all of delivery, where there is such a day.
+-- The oldest day of events that is past its retention ($1 ms) and still needed (inbox.is_day_needed), and the handlers
+-- with pending deliveries of it or a backfill. No locks. Reads all of delivery if there is such a day.
 select day.relname,
        (select string_agg(h.name, ', ' order by h.name) from inbox.handler h
         where h.handler_id in (select d.handler_id from inbox.delivery d

@@ -1,2 +1,2 @@
--- For this transaction only, and only where nothing limits it yet: behind a pooler sessions begin without.
+-- Sets lock_timeout for this transaction if it is 0: behind a pooler, sessions may start without one. No locks.
 select set_config('lock_timeout', $1::text, true) where current_setting('lock_timeout') = '0'

@@ -1,2 +1,2 @@
--- Function inbox.make_partitions. Locks: the partitioned tables, briefly, where a day is missing.
+-- Function inbox.make_partitions. Locks: if a day is missing, the partitioned tables, briefly.
 select inbox.make_partitions($1::int)

@@ -1,6 +1,5 @@
--- Who keeps vacuum from cleaning up behind the oldest transaction: a session, a prepared transaction or a replication
--- slot. Since when is told of the first two; of other roles' sessions only to members of pg_read_all_stats. The rest
--- everybody may see. No locks.
+-- The oldest transaction that keeps vacuum from removing rows: a session, a prepared transaction or a replication slot.
+-- Its age is known for the first two; for sessions of other roles only to members of pg_read_all_stats. No locks.
 select holder, coalesce(pid, 0), name, coalesce(owner, ''), oldest::text,
        extract(epoch from clock_timestamp() - since)::bigint
 from (

@@ -1,8 +1,7 @@
--- What each handler has outstanding, for `status` and `handlers list`. At most $1 deliveries due and as many not yet
--- due are counted for a handler, and $2 dead letters: `due_cut` and the like say that there are more. What failed and
--- is tried again has its age by when it came, since its due time moves on with each attempt; of those that are counted.
--- No locks.
--- Indexes: delivery_due (statement_timestamp can be looked up in one, clock_timestamp cannot), dead_letter_handler.
+-- Pending events of each handler, for `status` and `handlers list`. Counts at most $1 due and $1 later deliveries and
+-- $2 dead letters of a handler; `due_cut` and the like say that there are more. A retried event's age is counted from
+-- when it was received, because its due time moves with each attempt. No locks. Indexes: delivery_due (an index can be
+-- asked by statement_timestamp, not by clock_timestamp), dead_letter_handler.
 select h.handler_id, h.name, h.mode, h.topics, h.types, h.started_from, h.paused_reason,
        (extract(epoch from h.retired_at) * 1000000)::bigint as retired_at,
        coalesce(due.events, 0), due.runs = $1::bigint as due_cut, coalesce(later.leased, 0),
@@ -11,7 +10,7 @@ select h.handler_id, h.name, h.mode, h.topics, h.types, h.started_from, h.paused
        (extract(epoch from due.oldest) * 1000000)::bigint as oldest_due_age_us,
        (extract(epoch from clock_timestamp() - least(due.failed_from, later.failed_from)) * 1000000)::bigint
          as oldest_retrying_age_us,
-       coalesce(owed.events, 0) as backfill
+       coalesce(history.events, 0) as backfill
 from inbox.handler h
 cross join lateral (
   select sum(d.events) filter (where d.lane is null) as events,
@@ -34,5 +33,5 @@ cross join lateral (
   from (select from inbox.dead_letter x where x.handler_id = h.handler_id limit $2::bigint) x) dead
 left join lateral (
   select sum(b.end_offset - b.next_offset) as events from inbox.backfill b
-  where b.handler_id = h.handler_id) owed on true
+  where b.handler_id = h.handler_id) history on true
 order by h.name

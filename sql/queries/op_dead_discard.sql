@@ -1,5 +1,5 @@
--- Removes dead letters $1 for good; outcome rows keep that they were. $2 actor, $3 what was asked for. Locks: the dead
--- letters. Index: primary key of dead_letter.
+-- Deletes dead letters $1; outcome rows stay. $2 actor, $3 the request. Locks: the dead letters. Index: primary key of
+-- dead_letter.
 with gone as (
   delete from inbox.dead_letter x where x.dead_letter_id = any ($1::bigint[])
   returning x.handler_id, x.shard_id, x."offset", x.event_id, x.attempts),

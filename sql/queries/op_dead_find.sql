@@ -1,4 +1,5 @@
--- Dead letters, whole: those of ids $1, of events $2, at most 100. No locks. Indexes: primary key; dead_letter_event.
+-- Dead letters with all columns: of ids $1 or of events $2, at most 100. No locks. Indexes: primary key;
+-- dead_letter_event.
 select x.dead_letter_id, h.name, x.state, x.attempts, (extract(epoch from x.died_at) * 1000000)::bigint,
        coalesce(x.reasons -> -1 ->> 'error_class', ''), coalesce(x.reasons -> -1 ->> 'message', ''), x.reasons, x.notes,
        x.shard_id, s.topic, s.partition, x."offset", x.event_id, x.source_id, x.event_type, x.source, x.subject, x.key,

@@ -1,4 +1,4 @@
--- How many dead letters there are by handler and class of the last error; $1 to $6 as in op_dead_list. No locks. Index:
+-- Dead letters counted by handler and class of the last error; $1 to $6 as in op_dead_list. No locks. Index:
 -- dead_letter_handler.
 select h.name, coalesce(x.reasons -> -1 ->> 'error_class', '') as error_class, count(*),
        (extract(epoch from min(x.died_at)) * 1000000)::bigint, (extract(epoch from max(x.died_at)) * 1000000)::bigint

@@ -1,6 +1,6 @@
--- Dead letters by handler $1 (null: all), event types $2, classes of the last error $3 (LIKE patterns; none: all), text
--- in the last message $4, died in [$5, $6), newest first, at most $7. No payload, of keys what is shown. No locks.
--- Index: dead_letter_handler.
+-- Dead letters by handler $1 (null: all), event types $2 and classes of the last error $3 (LIKE patterns; none: all),
+-- text in the last message $4, and time of death in [$5, $6); newest first, at most $7. No payload; keys up to the
+-- length shown. No locks. Index: dead_letter_handler.
 select x.dead_letter_id, h.name, x.state, x.attempts, (extract(epoch from x.died_at) * 1000000)::bigint,
        coalesce(x.reasons -> -1 ->> 'error_class', ''), coalesce(x.reasons -> -1 ->> 'message', ''), null, x.notes,
        x.shard_id, s.topic, s.partition, x."offset", x.event_id, x.source_id, x.event_type, x.source, x.subject,

@@ -1,3 +1,3 @@
--- One replay at a time, for this transaction only: two that restore the same purged event must see each other's.
+-- One replay at a time, to the end of this transaction: two that restore the same dropped event must see each other's.
 -- Locks: that advisory lock.
 select pg_advisory_xact_lock(1768841850, 'inbox.dead_letter'::regclass::oid::int)

@@ -1,6 +1,6 @@
--- The dead letters that a replay or discard is about, in the order of their shards: $1 to $6 as in op_dead_list, $7 ids
--- of dead letters and $8 of events (both null: any), at most $9. Only where $10 those that nobody would take back, of
--- retired handlers, and those that a back-fill has yet to come by, as in op_dead_replay. No locks.
+-- The dead letters that a replay or discard means, in order of their shards: $1 to $6 as in op_dead_list, ids $7 of
+-- dead letters and $8 of events (both null: any), at most $9. Unless $10, without those of retired handlers and those
+-- that a backfill has yet to pass, as in op_dead_replay. No locks.
 select x.dead_letter_id, h.name, coalesce(x.reasons -> -1 ->> 'error_class', '')
 from inbox.dead_letter x join inbox.handler h using (handler_id)
 where ($1::text is null or h.name = $1::text or $1::text = any (h.aliases))

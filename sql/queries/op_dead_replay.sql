@@ -1,10 +1,8 @@
--- Puts dead letters $1 back: their handlers owe them again, from the first attempt, due now; runs are made of one
--- handler's events of a shard, in order, span less than 1000 offsets and weigh about 8 MiB. An event that was purged is
--- restored from the dead letter's copy. What a back-fill has yet to come by stays: the event may be owed by that. What
--- died before its handler was retired and added again is noted (carried_over) while the ledger knows its id: that may
--- come on another topic yet. $2 actor, $3 what was asked for. Locks: the dead letters; new rows of carried_over, and
--- shared the handlers that those name; share_routing and op_dead_lock come first in the same transaction: nobody
--- retires or adds a handler meanwhile. Indexes: primary keys of dead_letter, backfill and ledger; event_place.
+-- Turns dead letters $1 into deliveries, first attempt, due now. A run has one handler's events of a shard, in order,
+-- spans less than 1,000 offsets and weighs about 8 MiB. A dropped event is restored from the dead letter's copy. Dead
+-- letters that a backfill has yet to pass stay, because the backfill may deliver the event. $2 actor, $3 the request.
+-- Locks: the dead letters. share_routing and op_dead_lock come first in the same transaction, so that no handler is
+-- added or retired meanwhile. Indexes: primary keys of dead_letter and backfill; event_place.
 with picked as materialized (
   select x.* from inbox.dead_letter x join inbox.handler h using (handler_id)
   where x.dead_letter_id = any ($1::bigint[]) and h.retired_at is null
@@ -43,13 +41,6 @@ born as (
   from weighed p join stored s using (dead_letter_id) cross join moment m
   group by p.handler_id, p.shard_id, p."offset" / 1000, p.bite
   order by p.handler_id, p.shard_id, min(p."offset")),
-carried as (
-  insert into inbox.carried_over (event_id, handler_id)
-  select p.event_id, p.handler_id from picked p join inbox.handler h using (handler_id)
-  join inbox.ledger l on l.event_id = p.event_id and l.shard_id = p.shard_id and l."offset" = p."offset"
-  where p.died_at < h.created_at
-  for key share of l  -- or a trim could forget the id just now, and not this
-  on conflict do nothing),
 removed as (
   delete from inbox.dead_letter x using picked p where x.dead_letter_id = p.dead_letter_id),
 noted as (

@@ -1,4 +1,4 @@
--- The days that the inbox has partitions of events for, newest first, from the catalogue. No locks.
+-- The days for which events have partitions, newest first, from the catalogue. No locks.
 select (extract(epoch from day) * 1000000)::bigint
 from pg_inherits i
 join pg_class c on c.oid = i.inhrelid

@@ -1,5 +1,5 @@
--- Who still owes an event $4 something: shard $1, offset $2, received at $3 (null: some time). No locks. Reads all of
--- delivery, which has outstanding work only; index failure_event where others of its delivery failed otherwise.
+-- Pending deliveries of event $4: shard $1, offset $2, received at $3 (null: any time). No locks. Reads all of
+-- delivery, which has pending work only; index failure_event if other events of its delivery failed for another reason.
 select h.name, d.attempts, d.claims, d.owner is not null and d.due_at > clock_timestamp() as is_leased,
        (extract(epoch from d.due_at) * 1000000)::bigint, d.due_at <= clock_timestamp() as is_due, i.host, i.process_id,
        case when d.attempts > 0 then coalesce(d.last_error, (

@@ -1,5 +1,5 @@
--- What else is known of an event $1 since $2: topics it came from again, and what people did with it. No locks. Index:
--- primary key of also_seen; audit is read since then.
+-- Topics that event $1 came on again, and operators' actions on it, since $2. No locks. Index: primary key of
+-- also_seen; audit is read since then.
 select 'also seen' as what, a.topic as who, (extract(epoch from a.seen_at) * 1000000)::bigint as at
 from inbox.also_seen a where a.event_id = $1::uuid
 union all

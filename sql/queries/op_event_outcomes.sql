@@ -1,4 +1,4 @@
--- What became of an event: shard $1, offset $2, since $3. No run spans more than 10000 offsets. No locks. Index:
+-- Outcomes of an event: shard $1, offset $2, since $3. No run spans more than 10,000 offsets. No locks. Index:
 -- outcome_place of the days since.
 select h.name, o.outcome, o.attempts, (extract(epoch from o.finished_at) * 1000000)::bigint, i.host, i.process_id
 from inbox.outcome o

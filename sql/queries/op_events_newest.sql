@@ -1,10 +1,10 @@
--- The newest events of each shard $1 that were received in [$2, $3) and whose type is like one of $4 (none: all), over
--- all $6 of them. At most $5 events of a shard are looked at. One row at least: how many were looked at, how
--- far back, and the time from which on nothing can be missing (null: nothing is). $7 and $8: the days around.
--- A shard's events were received in the order of their offsets, but for restored ones, whose offsets are lower than
--- those of the days before. So the look ends at the first that is too old, and begins where a search by halves finds
--- the first that is too new: otherwise it would walk over the rest of the day. Of keys what is shown. No locks. Index:
--- event_place, backwards.
+-- The newest events of shards $1, received in [$2, $3), of types $4 (LIKE patterns; none: all), at most $6 in all.
+-- Looks at no more than $5 events of a shard. Returns at least one row: how many were looked at, the oldest of those,
+-- and the time from which no event can be missing (null: none is). $7 and $8: the days around.
+--
+-- A shard's events are received in the order of their offsets, except restored ones, which have lower offsets. So the
+-- look ends at the first event that is too old. A binary search finds where it starts, instead of walking the rest of
+-- the day. Keys up to the length shown. No locks. Index: event_place, backwards.
 with recursive halves as (
   select s.shard_id, before.first is not null as has_before, coalesce(before.first, 0) as low, e."offset" + 1 as high
   from unnest($1::int[]) s(shard_id)
@@ -31,7 +31,7 @@ with recursive halves as (
       and e.received_at < 'epoch'::timestamptz + $8::bigint * interval '1 us'
     order by e."offset" limit 1) e on true
   where h.low < h.high),
-ends as (  -- nothing found and no day before: restored ones may have misled the search, so it does not count
+ends as (  -- not if nothing was found and there is no day before: restored events may mislead the search
   select h.shard_id, case when h.has_before or h.low > 0 then h.low end as "offset"
   from halves h
   where h.low >= h.high),

@@ -1,3 +1,3 @@
--- Where events of these ids are: $1. No locks. Index: primary key of ledger.
+-- The places of event ids $1. No locks. Index: primary key of ledger.
 select l.event_id, l.shard_id, l."offset", (extract(epoch from l.received_at) * 1000000)::bigint
 from inbox.ledger l where l.event_id = any ($1::uuid[])

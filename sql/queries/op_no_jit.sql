@@ -1,3 +1,3 @@
--- For this transaction only, where a pooler kept the session from beginning so: over many day partitions the estimates
--- are high enough for the server to compile questions that are answered in milliseconds, for half a second. No locks.
+-- Turns jit off for this transaction: a pooler may have refused the session's setting. Over many day partitions the
+-- estimates make the server compile a query of milliseconds for half a second. No locks.
 select set_config('jit', 'off', true)

@@ -1,4 +1,4 @@
--- Quarantined records, whole: id $1, or those of topic $2, partition $3, offset $4. No locks. Indexes: primary key;
+-- Quarantined records with all columns: id $1, or topic $2, partition $3 and offset $4. No locks. Indexes: primary key;
 -- quarantine_place.
 select q.quarantine_id, q.reason, q.detail, q.event_id, q.payload_size, q.digest, s.topic, s.partition, q."offset",
        q.key, (extract(epoch from q.kafka_timestamp) * 1000000)::bigint,

@@ -1,5 +1,5 @@
--- Quarantined records of topics $1, reasons $2 (LIKE patterns; none: all), received in [$3, $4), newest first, at most
--- $5. No payload, of keys what is shown. No locks. Index: primary key, backwards.
+-- Quarantined records of topics $1 and reasons $2 (LIKE patterns; none: all), received in [$3, $4); newest first, at
+-- most $5. No payload; keys up to the length shown. No locks. Index: primary key, backwards.
 select q.quarantine_id, q.reason, q.detail, q.event_id, q.payload_size, q.digest, s.topic, s.partition, q."offset",
        substr(q.key, 1, 257), (extract(epoch from q.kafka_timestamp) * 1000000)::bigint,
        (extract(epoch from q.received_at) * 1000000)::bigint

@@ -1,4 +1,4 @@
--- Rights that the daemon needs and the current role lacks: one `RIGHT on TABLE`, or `execute on FUNCTION`, a row. No
+-- Rights that the daemon needs and the current role lacks, one a row: `RIGHT on TABLE` or `execute on FUNCTION`. No
 -- locks.
 select w.privilege || ' on ' || w.name
 from (values
@@ -7,15 +7,20 @@ from (values
   ('failure', 'select, insert'), ('dead_letter', 'select, insert, update, delete'),
   ('quarantine', 'select, insert, delete'), ('handler', 'select, insert, update'), ('routing', 'select, update'),
   ('backfill', 'select, insert, update, delete'), ('also_seen', 'select, insert, delete'),
-  ('former_subscription', 'select, insert, delete'), ('carried_over', 'select, insert, delete'),
-  ('instance', 'select, insert, update, delete'),
+  ('former_subscription', 'select, insert, delete'),
+  ('instance', 'select, insert, update, delete'), ('unsubscribed', 'select, insert, update, delete'),
   ('ledger_trim', 'select, update'), ('topic_start', 'select, insert'), ('audit', 'insert'),
-  ('migration', 'select')) t(name, privileges)
+  ('migration', 'select'), ('repeatable_migration', 'select')) t(name, privileges)
 cross join lateral unnest(string_to_array(t.privileges, ', ')) p(privilege)
 cross join lateral (select p.privilege, t.name) w
 where not has_table_privilege('inbox.' || t.name, p.privilege)
 union all
 select 'update (received_at) on ledger' where not has_column_privilege('inbox.ledger', 'received_at', 'update')
+union all
+select 'update (reason, detail, event_id) on quarantine'
+where not (has_column_privilege('inbox.quarantine', 'reason', 'update')
+           and has_column_privilege('inbox.quarantine', 'detail', 'update')
+           and has_column_privilege('inbox.quarantine', 'event_id', 'update'))
 union all
 select 'execute on ' || f.proname from pg_proc f
 where f.pronamespace = (select c.relnamespace from pg_class c where c.oid = 'inbox.routing'::regclass)

@@ -1,6 +1,6 @@
--- What `check` wants to know of the server: can be asked before any migration. No locks.
+-- Facts about the server and the session, for `check`; may be asked before any migration. No locks.
 select current_setting('server_version_num')::int, current_setting('server_version'),
-       current_setting('server_encoding'), pg_backend_pid(), current_user::text,
+       pg_backend_pid(), current_user::text,
        exists (select from pg_namespace n where 'inbox.' = n.nspname || '.'), current_setting('jit')::boolean,
        current_setting('lock_timeout') = '0' or current_setting('client_connection_check_interval', true) = '0'
          or current_setting('idle_in_transaction_session_timeout') = '0',

@@ -1,9 +1,9 @@
--- Goes on where Kafka has lost records of a halted partition; the gap is among the accepted ones then, the halt is
--- cleared, the deed in audit. Behind what is lost: a position in a new epoch. Where the log was truncated (the gap ends
--- at the position): a new shard from the cut on, because its offsets come again with other records; the old one
--- gets a new epoch, too, so that whoever still reads under it stores nothing. Nothing where the gap or the position is
--- another one than somebody has seen and agreed to. $1 shard, $2 and $3 its gap, $4 its position, $5 actor. Locks: the
--- shard's row. Index: shard's primary key and unique.
+-- Resumes a halted partition behind records that Kafka has lost: records the gap as accepted, clears the halt, writes
+-- audit. Usually the shard gets a new epoch with a position behind the gap. If the log was truncated (the gap ends at
+-- the position), a new shard starts at the cut, because its offsets repeat with other records; the old one gets a new
+-- epoch, so that an instance that still reads under it stores nothing. Does nothing if the gap or position is not the
+-- one that the operator saw. $1 shard, $2 and $3 its gap, $4 its position, $5 actor. Locks: the shard's row. Indexes:
+-- shard's primary and unique keys.
 with waiting as materialized (
   select s.* from inbox.shard s
   where s.shard_id = $1::int and s.source = 'kafka' and s.gap = int8range($2::bigint, $3::bigint)
@@ -38,7 +38,7 @@ resumed as (
   from newest n where s.shard_id = n.shard_id),
 noted as (
   insert into inbox.audit (actor, operation, target, detail)
-  select $5::text, 'shards accept-gap', n.topic || '/' || n.partition,
+  select $5::text, 'partitions accept-gap', n.topic || '/' || n.partition,
          jsonb_build_object('from', lower(n.gap), 'to', upper(n.gap), 'position', n.next_offset,
                             'truncated', n.truncated, 'halted_reason', n.halted_reason)
   from newest n)

@@ -1,10 +1,10 @@
--- Begins a topic that was deleted and created again: a new shard at its beginning for each halted partition, the old
--- one's halt cleared, the deed in audit. The old one gets a new epoch, so that whoever still reads under it stores
--- nothing: the client library goes on at the old offsets where the new topic has come so far. An id that had a shard
--- before (a daemon that read from another cluster meanwhile) gets a further one, counted like a truncation: what was
--- read under that id is read again, and ids made of positions are new ones. $1 shards, $2 the new id that each was seen
--- to wait for, $3 actor. All or none: none where one of them waits for another or for none by now. Locks: the shards'
--- rows. Index: shard's primary key and unique.
+-- Starts a topic that was deleted and created again: a new shard at the beginning for each halted partition; the old
+-- shard's halt is cleared; written to audit. The old shard gets a new epoch, so that an instance that still reads under
+-- it stores nothing: where the new topic has grown that far, the client library continues at the old offsets. An
+-- incarnation that had a shard before (a daemon read from another cluster meanwhile) gets a further one, counted like a
+-- truncation, and is read again; ids made of positions are new ones. $1 shards, $2 the new incarnation that the
+-- operator saw for each, $3 actor. All or none: none if one of them waits for another one or none by now. Locks: the
+-- shards' rows, in order of id. Indexes: shard's primary and unique keys.
 with waiting as materialized (
   select s.shard_id, s.source, s.topic, s.partition, s.incarnation, s.ordinal, s.new_incarnation as new_id
   from unnest($1::int[], $2::text[]) as seen (shard_id, new_id)
@@ -40,7 +40,7 @@ resumed as (
   from recreated r where s.shard_id = r.shard_id),
 noted as (
   insert into inbox.audit (actor, operation, target, detail)
-  select $3::text, 'shards accept-incarnation', r.topic || '/' || r.partition,
+  select $3::text, 'partitions accept-recreated', r.topic || '/' || r.partition,
          jsonb_build_object('old', r.incarnation, 'new', r.new_id)
   from recreated r)
 select r.partition, r.incarnation, r.new_id from recreated r join fresh f using (partition) order by r.partition

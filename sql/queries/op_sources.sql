@@ -1,5 +1,5 @@
--- The sources that the newest events name, $1 of each shard since $2: an event id may be made of source and id. No
--- locks. Index: event_place of the days since.
+-- The sources in the newest events, $1 of each shard since $2: an event id may be made of source and id. No locks.
+-- Index: event_place of the days since.
 select distinct e.source
 from inbox.shard s
 cross join lateral (

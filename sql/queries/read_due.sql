@@ -1,9 +1,10 @@
 -- For a handler's low-water mark. No locks: leased and locked rows count too. Index: delivery_due.
--- The fourth column is above every transaction that is open now: pg_snapshot_xmax is not, it ends behind the newest
--- that has *completed*, and one that hangs in COMMIT may be newer. An id of our own is; it costs no flush. The last
--- one, where $3 asks for it: the oldest transaction that makes deliveries and was open behind this reading, by the lock
--- that it has on the table until its end; 0 where one has no id yet, the fourth column where there is none. The lock
--- table says 32 bits of an id.
+--
+-- The fourth column is above every open transaction. pg_snapshot_xmax is not: it follows the newest *completed*
+-- transaction, and one that hangs in COMMIT may be newer. An id of our own is above all, and costs no flush.
+--
+-- The fifth, if $3: the oldest transaction that creates deliveries and was open behind this reading, found by its lock
+-- on the table; 0 if one has no id yet, the fourth column if there is none. The lock table has 32 bits of an id.
 with mine as materialized (
   select pg_current_xact_id()::text::bigint as id),
 held as materialized (
@@ -17,7 +18,7 @@ select (select (extract(epoch from d.due_at) * 1000000)::bigint from inbox.deliv
        pg_snapshot_xmin(pg_current_snapshot()), mine.id,
        case when $3 then coalesce(
          (select min(coalesce(
-                   -- Near ours, before or (begun since) behind it.
+                   -- Within 2^31 of ours, before it or (begun since) behind it.
                    mine.id - 2147483648
                      + (x.transactionid::text::bigint - mine.id % 4294967296 + 6442450944) % 4294967296, 0))
           from held d

@@ -1,2 +1,2 @@
--- Notes an applied migration. Called with migrations locked.
+-- Records an applied migration. Called behind lock_migrations. Locks: none but its new row.
 insert into inbox.migration (version, name, digest) values ($1::int, $2::text, md5($3::text))

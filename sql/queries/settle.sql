@@ -1,4 +1,5 @@
--- Outcomes of all kinds: function inbox.settle; subscripts of what was settled. Locks: the deliveries, in order of id.
+-- Outcomes of all kinds: function inbox.settle. Returns the subscripts of settled deliveries. Locks: the deliveries, in
+-- order of id.
 select unnest(inbox.settle(
   $1::uuid, $2::bigint[], $3::bigint[], $4::text[], $5::text[],
   $6::int[], $7::text[], $8::bigint[], $9::text[],

@@ -1,5 +1,5 @@
--- Deliveries whose every event is done: the row goes, an outcome comes. Guarded by id, fence, owner and the exact
--- pending. Locks: the rows.
+-- Deliveries whose events are all done: deletes the row, inserts an outcome. Guarded by id, fence, owner and the exact
+-- pending. Locks: the rows. Index: primary key of delivery.
 with gone as (
   delete from inbox.delivery d using unnest($2::bigint[], $3::bigint[], $4::text[]) s(id, fence, done)
   where d.delivery_id = s.id and d.delivery_id = any ($2::bigint[]) and d.fence = s.fence and d.owner = $1::uuid

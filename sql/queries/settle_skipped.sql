@@ -1,4 +1,4 @@
--- Deliveries whose events are gone leave as skipped. Locks: the rows.
+-- Records deliveries of dropped events as skipped. Locks: the rows. Index: primary key of delivery.
 with gone as (
   delete from inbox.delivery d using unnest($2::bigint[], $3::bigint[]) s(id, fence)
   where d.delivery_id = s.id and d.delivery_id = any ($2::bigint[]) and d.fence = s.fence and d.owner = $1::uuid

@@ -1,5 +1,5 @@
--- A bite of dead letters and quarantined records past their retention (null: kept for ever), and of instances that are
--- long gone. Locks: the rows.
+-- Deletes a chunk of dead letters and quarantined records past their retention (null: kept forever), and instances not
+-- seen for 7 days. Locks: the rows.
 with dead as (
   delete from inbox.dead_letter where dead_letter_id in (
     select dead_letter_id from inbox.dead_letter

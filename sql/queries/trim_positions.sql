@@ -1,4 +1,4 @@
--- A bite of old position rows, never the newest of a shard nor any of its newest thousand. Locks: the rows.
+-- Deletes a chunk of old positions, keeping the newest 1,000 of each shard. Locks: the rows.
 with newest as (
   select s.shard_id, p.epoch, p.first_offset
   from inbox.shard s

@@ -1,3 +1,3 @@
--- What is deferred to COMMIT, constraints and triggers, comes now, as the last of the handler's part. Locks: what the
--- application's triggers take.
+-- Runs deferred constraints and triggers as the last of the handler's part, instead of at COMMIT. Locks: those of the
+-- application's triggers.
 set constraints all immediate

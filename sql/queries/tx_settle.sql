@@ -1,5 +1,5 @@
--- settle inside a handler's transaction: ends it where a lease was lost. Locks: the deliveries, in order of id.
-select inbox.demand(cardinality(inbox.settle(
+-- settle inside a handler's transaction; raises an error if a lease was lost. Locks: the deliveries, in order of id.
+select inbox.require_all_settled(cardinality(inbox.settle(
   $1::uuid, $2::bigint[], $3::bigint[], $4::text[], $5::text[],
   $6::int[], $7::text[], $8::bigint[], $9::text[],
   $10::int[], $11::uuid[], $12::int[], $13::text[], $14::text[], $15::bigint[],

@@ -1,7 +1,7 @@
--- Some events of one delivery are done, others are still to come: inside a handler's transaction, ends it where the
--- lease was lost. Where another transaction has settled all others meanwhile (a slow call gave them away), these are
--- the last, and the row goes: the update waits for that one, finds that nothing would be left, and only then the
--- deletion is looked at. Locks: the row.
+-- Settles some events of one delivery as done, inside a handler's transaction; raises an error if the lease was lost.
+-- If another transaction has settled all others meanwhile (a slow call shared the row), these are the last and the row
+-- is deleted: the update waits for that transaction, finds that no offset would be left, and then the deletion is
+-- tried. Locks: the row. Index: primary key of delivery.
 with part as (
   update inbox.delivery d
   set pending = d.pending - $4::text::int8multirange, events = d.events - $5::int
@@ -17,4 +17,4 @@ settled as (select * from part union all select * from last_part),
 noted as (
   insert into inbox.outcome (handler_id, shard_id, offsets, outcome, attempts, owner)
   select handler_id, shard_id, $4::text::int8multirange, 'done', attempts + 1, $1::uuid from settled)
-select inbox.demand(count(*), 1) from settled
+select inbox.require_all_settled(count(*), 1) from settled

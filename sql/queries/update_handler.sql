@@ -1,5 +1,5 @@
--- What the configuration says of a known handler now, $7 since which version; noted in audit, with what was before.
--- Behind next_routing_version, which says until when it subscribed to that. Locks: its row.
+-- Changes a known handler to its present configuration, under version $7; recorded in audit with the old values. Called
+-- behind next_routing_version, whose version ends the old subscription. Locks: its row.
 with old as (
   select * from inbox.handler where handler_id = $1::int),
 noted as (

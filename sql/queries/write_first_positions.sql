@@ -1,7 +1,7 @@
--- First positions of partitions; what is there stays. Those that cannot be told yet ($4 null) are put off: noted, with
--- the reason, and given a position by a later call. All or none, so that nobody sees half of a first start; with an
--- entry of the configuration ($5) it is noted as started, and nothing is written where somebody else was faster. Locks:
--- the new rows; waits for another that starts the same entry.
+-- First positions of partitions; existing ones stay. Unknown ones ($4 null) are put off: the shard is inserted with the
+-- reason, and a later call adds its position. All or none, so that no reader sees half of a first start. With an entry
+-- of the configuration ($5) that is recorded as started; writes nothing if another instance was faster. Locks: the new
+-- rows; waits for another session that starts the same entry.
 with started as (
   insert into inbox.topic_start (entry) select $5::text where $5::text is not null
   on conflict do nothing

@@ -5,7 +5,6 @@
 #include <iterator>
 
 #include "admin/api.hpp"
-#include "admin/failure.hpp"
 #include "event/now.hpp"
 
 namespace inboxd::admin {
@@ -15,7 +14,7 @@ using namespace std::chrono_literals;
 
 enum Lanes : std::size_t { reading_lane, operating_lane };
 
-/// One statement of an operation takes milliseconds; whoever waits here should hear soon that the database hangs.
+/// A statement of an operation takes milliseconds; the client should soon learn that the database hangs.
 constexpr auto longest_statement = std::chrono::milliseconds{10s};
 
 config::Database database_for(const config::Settings& settings) {
@@ -29,6 +28,7 @@ HttpServer::Limits limits_of(const config::Admin& settings) {
   out.request.header_bytes = settings.header_limit;
   out.request.body_bytes = settings.body_limit;
   out.connections = static_cast<std::size_t>(settings.connections);
+  out.queue = static_cast<std::size_t>(settings.queue);
   out.receive = settings.receive_timeout;
   out.answer = settings.answer_timeout;
   out.idle = settings.idle_timeout;
@@ -36,31 +36,35 @@ HttpServer::Limits limits_of(const config::Admin& settings) {
 }
 
 HttpResponse wrong_method(const char* allowed) {
-  HttpResponse out = refusal(405, std::string{"ask for this by "} + allowed);
+  HttpResponse out = refusal(405, std::string{"method not allowed; use "} + allowed);
   out.headers.emplace_back("Allow", allowed);
   return out;
 }
 
 bool reads(const HttpRequest& request) { return request.method == "GET" || request.method == "HEAD"; }
 
-std::optional<Probe> probe_of(const std::string& path) {
-  if (path == "/livez") return Probe::live;
-  if (path == "/readyz") return Probe::ready;
-  if (path == "/startupz") return Probe::started;
+std::optional<operations::Probe> probe_of(const std::string& path) {
+  if (path == "/livez") return operations::Probe::live;
+  if (path == "/readyz") return operations::Probe::ready;
+  if (path == "/startupz") return operations::Probe::started;
   return std::nullopt;
 }
 
+/// Called behind the gate, which refuses a wrong token.
+bool has_token(const HttpRequest& request) { return request.header("authorization") != nullptr; }
+
 }  // namespace
 
-AdminPort::AdminPort(const config::Settings& settings, Live& live, base::Logger& log)
+AdminPort::AdminPort(const config::Settings& settings, operations::RunningDaemon& daemon, base::Logger& log)
     : settings_{settings.admin},
       database_{database_for(settings)},
       name_space_{settings.kafka.name_space},
       schema_{settings.database.schema},
-      live_{live},
+      topics_{settings.topics},
+      daemon_{daemon},
       log_{log},
       gate_{settings_},
-      operations_{operations()},
+      operations_{operations::operations()},
       openapi_{openapi_text()},
       connection_{database_, "admin", watchdog_, log},
       server_{limits_of(settings_),
@@ -88,7 +92,7 @@ std::optional<ListenProblem> AdminPort::start() {
     if (auto problem = add(listen_at(settings_.socket))) return problem;
   }
   if (listeners.empty()) return std::nullopt;
-  log_.info("admin: listening",
+  log_.info("admin.listening",
             {{"address", settings_.listen}, {"socket", settings_.socket}, {"changes", !settings_.token.empty()}});
   server_.start(std::move(listeners));
   return std::nullopt;
@@ -96,37 +100,38 @@ std::optional<ListenProblem> AdminPort::start() {
 
 void AdminPort::request_stop() {
   server_.request_stop();
-  watchdog_.cut_all(std::chrono::steady_clock::now());  // an operation that waits for the database does not keep the
-                                                        // daemon from ending
+  // A stop does not wait for an operation's statement.
+  watchdog_.cut_all(std::chrono::steady_clock::now());
 }
 
 void AdminPort::join() { server_.join(); }
 
 AdminPort::Outcome AdminPort::respond(const HttpRequest& request) {
   if (const auto probe = probe_of(request.path)) {
-    // Asked for by whatever address and without a token: what runs containers knows no better, and it says little.
+    // From any address and without a token: container runtimes have none, and the answer reveals little.
     return reads(request) ? health(*probe) : wrong_method("GET, HEAD");
   }
   if (auto refused = gate_.refuse_foreign(request)) return *refused;
-  const auto operation = std::find_if(operations_.begin(), operations_.end(),
-                                      [&](const Operation& one) { return path_of(one) == request.path; });
+  const auto operation = std::find_if(operations_.begin(), operations_.end(), [&](const operations::Operation& one) {
+    return operations::is_path_of(one, request.path);
+  });
   if (operation != operations_.end()) return respond_to_operation(request, *operation);
   const bool is_metrics = request.path == "/metrics";
   if (!is_metrics && request.path != "/openapi.json") {
-    return refusal(404, "nothing is here; /openapi.json says what there is");
+    return refusal(404, "no such path; /openapi.json lists all paths");
   }
   if (!reads(request)) return wrong_method("GET, HEAD");
-  if (auto refused = gate_.refuse_unauthorised(request, Permission::read)) return *refused;
+  if (auto refused = gate_.refuse_unauthorised(request, operations::Permission::read)) return *refused;
   if (!is_metrics) return HttpResponse{200, openapi_};
   return LaneWork{reading_lane,
                   [this](const std::atomic<bool>&) {
-                    return HttpResponse{200, live_.metrics(), "text/plain; version=0.0.4; charset=utf-8"};
+                    return HttpResponse{200, daemon_.metrics(), "text/plain; version=0.0.4; charset=utf-8"};
                   },
-                  true};
+                  true, has_token(request)};
 }
 
-AdminPort::Outcome AdminPort::respond_to_operation(const HttpRequest& request, const Operation& operation) {
-  const bool changes = operation.permission == Permission::change;
+AdminPort::Outcome AdminPort::respond_to_operation(const HttpRequest& request, const operations::Operation& operation) {
+  const bool changes = operation.permission == operations::Permission::change;
   if (changes ? request.method != "POST" : !reads(request)) return wrong_method(changes ? "POST" : "GET, HEAD");
   if (auto refused = gate_.refuse_unauthorised(request, operation.permission)) return *refused;
   if (changes) {
@@ -134,34 +139,34 @@ AdminPort::Outcome AdminPort::respond_to_operation(const HttpRequest& request, c
   }
   auto given = given_of(request, operation);
   if (auto* refused = std::get_if<HttpResponse>(&given)) return std::move(*refused);
-  auto arguments = read_arguments(operation.parameters, std::get<Given>(given), event::now());
+  auto arguments = operations::read_arguments(operation.parameters, std::get<Given>(given), event::now());
   if (!arguments) return refusal(400, operation.verb + ": " + arguments.problem().message);
-  const bool is_quick =
-      operation.needs == Needs::nothing || operation.verb == "instance show" || operation.verb == "config show";
+  const bool is_quick = operation.needs == operations::Needs::nothing || operation.verb == "instance show" ||
+                        operation.verb == "config show";
   return LaneWork{
       is_quick ? reading_lane : operating_lane,
       [this, &operation, arguments = std::move(arguments).value(), actor = Gate::actor_of(request)](
           const std::atomic<bool>& nobody_waits) { return operate(operation, arguments, actor, nobody_waits); },
-      is_quick || changes};
+      is_quick || changes, has_token(request)};
 }
 
-HttpResponse AdminPort::health(Probe probe) const {
-  const Health found = live_.health(probe);
-  const Document document{{"is_well", found.is_well}, {"reasons", found.reasons}};
+HttpResponse AdminPort::health(operations::Probe probe) const {
+  const operations::Health found = daemon_.health(probe);
+  const operations::Document document{{"is_well", found.is_well}, {"reasons", found.reasons}};
   return {found.is_well ? 200 : 503, document.dump() + "\n"};
 }
 
-HttpResponse AdminPort::operate(const Operation& operation, const Arguments& arguments, const std::string& actor,
-                                const std::atomic<bool>& nobody_waits) {
-  Context context;
+HttpResponse AdminPort::operate(const operations::Operation& operation, const operations::Arguments& arguments,
+                                const std::string& actor, const std::atomic<bool>& nobody_waits) {
+  operations::Context context;
   context.connection = &connection_;
-  context.live = &live_;
+  context.daemon = &daemon_;
   context.name_space = name_space_;
   context.schema = schema_;
+  context.topics = topics_;
   context.actor = actor;
   const auto end = std::chrono::steady_clock::now() + settings_.answer_timeout * 4 / 5;
-  // Work in bites stops between two of them: where nobody waits any more, and in time for the answer to say how far
-  // it came.
+  // Work in batches stops between two of them if the client has gone, and in time to answer how far it came.
   context.pause = [&](std::chrono::milliseconds most) {
     const auto until = std::min(std::chrono::steady_clock::now() + most, end);
     while (!nobody_waits && std::chrono::steady_clock::now() < until) {
@@ -169,17 +174,17 @@ HttpResponse AdminPort::operate(const Operation& operation, const Arguments& arg
     }
     return nobody_waits || std::chrono::steady_clock::now() >= end;
   };
-  Answer answer;
+  operations::Answer answer;
   try {
     answer = operation.function(context, arguments);
   } catch (...) {
-    answer = answer_for(inbox::describe(std::current_exception()), connection_.where());
+    answer = operations::answer_for(inbox::describe(std::current_exception()), connection_.where());
   }
-  if (operation.permission == Permission::change && !arguments.flag("dry-run")) {
-    log_.info("admin: a change was asked for", {{"operation", operation.verb},
-                                                {"asked", arguments.asked()},
-                                                {"actor", actor},
-                                                {"exit_status", static_cast<int>(answer.code)}});
+  if (operation.permission == operations::Permission::change && !arguments.flag("dry-run")) {
+    log_.info("admin.change_requested", {{"operation", operation.verb},
+                                         {"arguments", arguments.asked()},
+                                         {"actor", actor},
+                                         {"exit_status", static_cast<int>(answer.code)}});
   }
   return response_of(operation, answer);
 }

@@ -8,7 +8,7 @@
 
 namespace inboxd::admin {
 
-/// A metric as its list names it. Labels are bounded: topics, partitions, handlers, states, never ids or keys.
+/// A metric. Labels are bounded: topics, partitions, handlers, states, never ids or keys.
 struct Metric {
   enum class Kind { counter, gauge, histogram };
   std::string name;
@@ -17,12 +17,12 @@ struct Metric {
   std::vector<std::string> labels = {};
 };
 
-/// Prometheus's text format, metric by metric. Values of labels stand in the order of the metric's labels.
+/// Writes Prometheus's text format, metric by metric. Label values are in the order of the metric's labels.
 class Exposition final {
  public:
   using Values = std::vector<std::string_view>;
 
-  /// What is added from now on belongs to it.
+  /// Starts a metric; the following add() calls belong to it.
   void begin(const Metric& metric);
   void add(const Values& values, double value);
   void add(const Values& values, std::uint64_t value);

@@ -16,24 +16,29 @@ bool is_address(const std::string& host) {
   return ::inet_pton(AF_INET, host.c_str(), &buffer) == 1 || ::inet_pton(AF_INET6, host.c_str(), &buffer) == 1;
 }
 
-/// Somebody on this machine passes on what comes from elsewhere.
+/// A proxy on this machine marks requests of others.
 bool is_passed_on(const HttpRequest& request) {
   return request.header("forwarded") != nullptr || request.header("x-forwarded-for") != nullptr ||
          request.header("via") != nullptr;
 }
 
-std::string why_without_token(Permission wanted) {
+HttpResponse unauthorised(const std::string& message) {
+  HttpResponse out = refusal(401, message);
+  out.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"inboxd\"");
+  return out;
+}
+
+/// The refusal if no configured token would allow the request.
+std::string why_without_token(operations::Permission wanted) {
   switch (wanted) {
-    case Permission::read:
-      return "without admin.token only this machine may read here";
-    case Permission::read_with_token:
-      return "without admin.token nobody may ask for this over the port: it is dear, or not for everybody on this "
-             "machine";
-    case Permission::change:
+    case operations::Permission::read:
+      return "only this machine may read here; set admin.token or admin.read_token to read from elsewhere";
+    case operations::Permission::read_with_token:
+      return "this read is slow or confidential and needs a token; set admin.token or admin.read_token";
+    case operations::Permission::change:
       break;
   }
-  return "without admin.token nobody may change anything over this port; what is in the database the command line "
-         "changes without it";
+  return "a change over HTTP needs a token; set admin.token, or use the command line, which needs none";
 }
 
 }  // namespace
@@ -55,7 +60,7 @@ std::string host_of(std::string_view authority) {
 
 bool Gate::is_our_name(std::string_view authority) const {
   const std::string host = host_of(authority);
-  // An address is nobody's name: a page that got here by it was served from here.
+  // A page that was loaded by address was served from here: rebinding attacks need a name.
   if (host == "localhost" || host.ends_with(".localhost") || is_address(host)) return true;
   return std::any_of(settings_.hosts.begin(), settings_.hosts.end(),
                      [&](const std::string& known) { return base::lower(known) == host; });
@@ -64,37 +69,59 @@ bool Gate::is_our_name(std::string_view authority) const {
 std::optional<HttpResponse> Gate::refuse_foreign(const HttpRequest& request) const {
   const std::string* const host = request.header("host");
   if (host != nullptr && !is_our_name(*host)) {
-    return refusal(403, "this port does not answer to that Host; admin.hosts names those it answers to");
+    return refusal(403, "unknown Host; add it to admin.hosts");
   }
   if (const std::string* const site = request.header("sec-fetch-site");
       site != nullptr && *site != "same-origin" && *site != "none") {
-    return refusal(403, "a page of another site asks; nothing is answered to it");
+    return refusal(403, "requests from pages of other sites are refused");
   }
   if (const std::string* const origin = request.header("origin")) {
     const auto slashes = origin->find("://");
     const bool is_ours = slashes != std::string::npos && host != nullptr &&
                          base::lower(origin->substr(slashes + 3)) == base::lower(*host);
-    if (!is_ours) return refusal(403, "a page of another origin asks; nothing is answered to it");
+    if (!is_ours) return refusal(403, "requests from pages of another origin are refused");
   }
   return std::nullopt;
 }
 
-std::optional<HttpResponse> Gate::refuse_unauthorised(const HttpRequest& request, Permission wanted) const {
-  const auto unauthorised = [](const std::string& message) {
-    HttpResponse out = refusal(401, message);
-    out.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"inboxd\"");
-    return out;
-  };
+std::optional<HttpResponse> Gate::refuse_unauthorised(const HttpRequest& request, operations::Permission wanted) const {
   if (const std::string* const given = request.header("authorization")) {
-    constexpr std::string_view scheme = "bearer ";
-    const bool is_bearer = base::lower(given->substr(0, scheme.size())) == scheme;
-    const std::string_view token = is_bearer ? std::string_view{*given}.substr(scheme.size()) : std::string_view{};
-    if (is_bearer && !settings_.token.empty() && same_secret(token, settings_.token.reveal())) return std::nullopt;
-    return unauthorised("the token is not the one that admin.token says");
+    switch (holder_of(*given)) {
+      case Holder::administrator:
+        return std::nullopt;
+      case Holder::reader:
+        if (wanted != operations::Permission::change) return std::nullopt;
+        return refusal(403, "admin.read_token allows no change; send admin.token");
+      case Holder::none:
+        return unauthorised("the token is neither admin.token nor admin.read_token");
+    }
   }
-  if (wanted == Permission::read && request.peer.is_local && !is_passed_on(request)) return std::nullopt;
-  if (settings_.token.empty()) return refusal(403, why_without_token(wanted));
-  return unauthorised("send the token that admin.token says: Authorization: Bearer TOKEN");
+  if (wanted == operations::Permission::read && reads_without_token(request)) return std::nullopt;
+  return refuse_without_token(wanted);
+}
+
+Gate::Holder Gate::holder_of(std::string_view authorization) const {
+  constexpr std::string_view scheme = "bearer ";
+  if (base::lower(authorization.substr(0, scheme.size())) != scheme) return Holder::none;
+  const std::string_view given = authorization.substr(scheme.size());
+  // Always compares both: the time must not reveal which token is more similar.
+  const bool is_token = same_secret(given, settings_.token.reveal()) && !settings_.token.empty();
+  const bool is_read_token = same_secret(given, settings_.read_token.reveal()) && !settings_.read_token.empty();
+  if (is_token) return Holder::administrator;
+  return is_read_token ? Holder::reader : Holder::none;
+}
+
+bool Gate::reads_without_token(const HttpRequest& request) const {
+  return settings_.read == config::AdminRead::loopback && request.peer.is_local && !is_passed_on(request);
+}
+
+HttpResponse Gate::refuse_without_token(operations::Permission wanted) const {
+  const bool has_one =
+      !settings_.token.empty() || (wanted != operations::Permission::change && !settings_.read_token.empty());
+  if (!has_one) return refusal(403, why_without_token(wanted));
+  return unauthorised(wanted == operations::Permission::change
+                          ? "send admin.token: Authorization: Bearer TOKEN"
+                          : "send admin.token or admin.read_token: Authorization: Bearer TOKEN");
 }
 
 std::optional<HttpResponse> Gate::refuse_media(const HttpRequest& request) {

@@ -8,20 +8,20 @@
 
 namespace inboxd::admin {
 
-/// What to ask a running daemon.
+/// A request to a running daemon.
 struct Question {
   std::string method = "GET";
   std::string target;  ///< path and query
   std::string body;
-  std::string actor;  ///< who asks, for the audit
+  std::string actor;  ///< the caller, for the audit
 };
 
-/// Asks the daemon that the configuration is of, over its Unix socket where it has one, else over its port. Blocks at
-/// most that long. The problem says that nobody answered, and where.
+/// Asks the daemon of this configuration over its Unix socket or, without one, over its port. Sends a token only with a
+/// target below /v1/, and only over the socket or to an address of this machine. Blocks for `timeout` at most.
 base::Result<HttpResponse> ask(const config::Admin& settings, const Question& question,
                                std::chrono::milliseconds timeout);
 
-/// Encoded as part of a query.
+/// Percent-encodes a part of a query.
 std::string encoded(std::string_view text);
 
 }  // namespace inboxd::admin

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace inboxd::admin {
@@ -14,7 +15,7 @@ constexpr int niceness = 10;
 }  // namespace
 
 void give_way() {
-  // Linux keeps a priority for each thread; where it cannot be lowered nothing is lost.
+  // Linux keeps a priority for each thread. A failure is harmless.
   static_cast<void>(::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), niceness));
 }
 
@@ -28,12 +29,28 @@ void Lane::start() {
   pthread_setname_np(thread_.native_handle(), name_.substr(0, 15).c_str());
 }
 
-void Lane::add(Job job) {
+bool Lane::add(Job job) {
   {
     const std::lock_guard lock{mutex_};
-    jobs_.push_back(std::move(job));
+    const auto is_alike = [&](const Job& waiting) { return waiting.has_token == job.has_token; };
+    if (std::count_if(jobs_.begin(), jobs_.end(), is_alike) >= static_cast<std::ptrdiff_t>(most_waiting_)) return false;
+    const auto has_none = [](const Job& waiting) { return !waiting.has_token; };
+    const auto first_without = std::find_if(jobs_.begin(), jobs_.end(), has_none);
+    jobs_.insert(job.has_token ? first_without : jobs_.end(), std::move(job));
   }
   changed_.notify_one();
+  return true;
+}
+
+void Lane::abandon(const NobodyWaits& nobody_waits) {
+  *nobody_waits = true;
+  const std::lock_guard lock{mutex_};
+  std::erase_if(jobs_, [&](const Job& job) { return job.nobody_waits == nobody_waits; });
+}
+
+std::size_t Lane::waiting() const {
+  const std::lock_guard lock{mutex_};
+  return jobs_.size();
 }
 
 void Lane::request_stop() {

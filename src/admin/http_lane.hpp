@@ -8,34 +8,45 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "admin/http_message.hpp"
 
 namespace inboxd::admin {
 
-/// Work that a request needs, and who does it. `nobody_waits` turns true where the client went or the time is over.
-/// What is small (some hundred kB at most) is answered however much others have yet to take.
+/// The work of a request, and its lane. `nobody_waits` becomes true when the client has gone or the time is over.
 struct LaneWork {
   std::size_t lane = 0;
   std::function<HttpResponse(const std::atomic<bool>& nobody_waits)> work;
-  bool is_small = false;
+  bool is_small = false;   ///< at most some 100 kB: answered even if other clients leave their answers unread
+  bool has_token = false;  ///< queued before requests without a token, in places of its own
 };
 
-/// A thread that works through jobs one by one. How many wait is bounded by the connections: each has one at most.
+/// True once no client waits for the job. Each job has one of its own, so the pointer identifies the job.
+using NobodyWaits = std::shared_ptr<std::atomic<bool>>;
+
+/// A thread that runs jobs one by one. The number of waiting jobs is limited, and a job leaves the queue with its
+/// client. Any thread may call it.
 class Lane final {
  public:
   struct Job {
     std::function<void()> work;
-    std::shared_ptr<std::atomic<bool>> nobody_waits;
+    NobodyWaits nobody_waits;
+    bool has_token = false;
   };
-  explicit Lane(std::string name) : name_{std::move(name)} {}
+  /// `most_waiting` jobs with a token, and as many without.
+  Lane(std::string name, std::size_t most_waiting) : name_{std::move(name)}, most_waiting_{most_waiting} {}
   ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
   void start();
-  void add(Job job);
-  /// What waits is forgotten, what runs is told.
+  /// False: the queue is full, the job was not added.
+  [[nodiscard]] bool add(Job job);
+  /// The client has gone or has its answer: removes a waiting job, notifies a running one.
+  void abandon(const NobodyWaits& nobody_waits);
+  std::size_t waiting() const;
+  /// Drops waiting jobs, notifies the running one.
   void request_stop();
   void join();
 
@@ -43,15 +54,16 @@ class Lane final {
   void run();
 
   const std::string name_;
-  std::mutex mutex_;  // guards the following
+  const std::size_t most_waiting_;
+  mutable std::mutex mutex_;  // guards the following
   std::condition_variable changed_;
   std::deque<Job> jobs_;
-  std::shared_ptr<std::atomic<bool>> running_;
+  NobodyWaits running_;
   bool stopping_ = false;
   std::thread thread_;
 };
 
-/// Has the calling thread give way to others: what is served here never takes time from what is stored.
+/// Lowers the priority of the calling thread: serving must not delay ingest.
 void give_way();
 
 }  // namespace inboxd::admin

@@ -105,7 +105,7 @@ std::string bytes_of(const HttpResponse& response, bool without_body, bool close
   std::string out = "HTTP/1.1 " + std::to_string(response.status) + " ";
   out.append(reason_of(response.status)).append("\r\nContent-Type: ").append(response.content_type);
   out.append("\r\nContent-Length: ").append(std::to_string(response.body.size()));
-  // Nothing here is a page, is to be remembered, or to be read by another site's script.
+  // No answer is a page, may be cached, or may be read by another site's script.
   out.append("\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff");
   out.append("\r\nContent-Security-Policy: default-src 'none'; frame-ancestors 'none'");
   for (const auto& [name, value] : response.headers) out.append("\r\n").append(name).append(": ").append(value);
@@ -132,7 +132,7 @@ HttpRequest RequestReader::next() {
 
 RequestReader::State RequestReader::read() {
   if (head_size_ == 0) {
-    // Empty lines before a request are forgiven, as the standard asks.
+    // The standard asks to ignore empty lines before a request.
     while (buffer_.starts_with("\r\n")) buffer_.erase(0, 2);
     const auto end = buffer_.find("\r\n\r\n");
     const std::size_t seen = end == std::string::npos ? buffer_.size() : end;
@@ -173,7 +173,7 @@ bool RequestReader::read_request_line(std::string_view line) {
   if (!is_token(line.substr(0, first)) || !target.starts_with('/')) return false;
   if (std::any_of(target.begin(), target.end(), [](char c) { return is_control(c) || c == ' '; })) return false;
   if (version != "HTTP/1.1" && version != "HTTP/1.0") {
-    if (version.starts_with("HTTP/")) refuse(505, "only HTTP/1.1 is spoken here");
+    if (version.starts_with("HTTP/")) refuse(505, "only HTTP/1.1 is supported");
     return false;
   }
   is_old_ = version == "HTTP/1.0";
@@ -187,7 +187,7 @@ bool RequestReader::read_request_line(std::string_view line) {
 
 bool RequestReader::read_header(std::string_view line) {
   const auto colon = line.find(':');
-  if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) return false;  // folded lines, too
+  if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) return false;  // refuses folded lines, too
   const std::string_view value = trimmed(line.substr(colon + 1));
   if (std::any_of(value.begin(), value.end(), [](char c) { return is_control(c) && c != '\t'; })) return false;
   request_.headers.emplace_back(base::lower(line.substr(0, colon)), value);
@@ -199,15 +199,15 @@ RequestReader::State RequestReader::check_headers() {
     return std::count_if(request_.headers.begin(), request_.headers.end(),
                          [&](const auto& header) { return header.first == name; });
   };
-  if (count("host") > 1 || (count("host") == 0 && !is_old_)) return refuse(400, "exactly one header Host is needed");
+  if (count("host") > 1 || (count("host") == 0 && !is_old_)) return refuse(400, "send exactly one header Host");
   for (const char* const once : {"content-length", "content-type", "origin", "sec-fetch-site", "authorization"}) {
-    if (count(once) > 1) return refuse(400, std::string{"header "} + once + " stands there twice");
+    if (count(once) > 1) return refuse(400, std::string{"header "} + once + " appears twice");
   }
-  if (count("transfer-encoding") > 0) return refuse(411, "send the body whole, with Content-Length");
+  if (count("transfer-encoding") > 0) return refuse(411, "chunked bodies are not supported; send Content-Length");
   if (const std::string* length = request_.header("content-length")) {
     const auto [end, error] = std::from_chars(length->data(), length->data() + length->size(), body_size_);
     const bool is_number = error == std::errc{} && end == length->data() + length->size() && length->front() != '+';
-    if (!is_number && error != std::errc::result_out_of_range) return refuse(400, "Content-Length is no number");
+    if (!is_number && error != std::errc::result_out_of_range) return refuse(400, "Content-Length is not a number");
     if (!is_number || body_size_ > limits_.body_bytes) {
       return refuse(413, "the body has more than " + std::to_string(limits_.body_bytes) + " bytes (admin.body_limit)");
     }
@@ -220,7 +220,7 @@ RequestReader::State RequestReader::check_headers() {
       request_.keep_alive = true;
   }
   if (const std::string* expect = request_.header("expect")) {
-    if (base::lower(*expect) != "100-continue") return refuse(417, "only 100-continue can be expected");
+    if (base::lower(*expect) != "100-continue") return refuse(417, "of expectations only 100-continue is supported");
     if (buffer_.size() < head_size_ + body_size_) return State::wants_continue;
   }
   return State::complete;

@@ -8,7 +8,7 @@
 
 namespace inboxd::admin {
 
-/// Who is on the other side of a connection.
+/// The client of a connection.
 struct Peer {
   bool is_local = false;  ///< this machine: a loopback address or a Unix socket
   std::string name;       ///< `127.0.0.1`, or the user of a Unix socket: `alice`
@@ -16,8 +16,8 @@ struct Peer {
 
 struct HttpRequest {
   std::string method;
-  std::string path;                                          ///< without what follows `?`
-  std::string query;                                         ///< what follows it, still encoded
+  std::string path;                                          ///< without the query
+  std::string query;                                         ///< the part after `?`, still encoded
   std::vector<std::pair<std::string, std::string>> headers;  ///< names in lower case
   std::string body;
   bool keep_alive = true;
@@ -37,14 +37,14 @@ struct HttpResponse {
 /// `Not Found`.
 std::string_view reason_of(int status);
 
-/// A JSON document that says what is wrong: {"status": 404, "message": "…"}.
+/// An error as a JSON document: {"status": 404, "message": "…"}.
 HttpResponse refusal(int status, const std::string& message);
 
-/// The response's bytes. A HEAD request gets no body; `close` says that the connection ends.
+/// The response's bytes. `without_body`: for a HEAD request. `close`: the connection ends after it.
 std::string bytes_of(const HttpResponse& response, bool without_body, bool close);
 
-/// Reads one request at a time from bytes as they come, within limits. Strict: what HTTP/1.1 leaves open between two
-/// readings is refused, so that nobody in between can read it differently.
+/// Reads one request at a time from a stream of bytes, within limits. Refuses everything ambiguous in HTTP/1.1, so that
+/// no proxy can read it differently.
 class RequestReader final {
  public:
   struct Limits {
@@ -58,14 +58,14 @@ class RequestReader final {
     wants_more,
     wants_continue,  ///< the same, and the client waits for `100 Continue`
     complete,
-    refused,  ///< see problem(); the connection cannot be read any further
+    refused,  ///< see problem(); the rest of the connection is unreadable
   };
   State take(std::string_view bytes);
   State state() const { return state_; }
-  /// Whether anything of a request has come.
+  /// Whether a part of a request has arrived.
   bool has_begun() const { return !buffer_.empty(); }
 
-  /// The complete request; the reader goes on with what came behind it.
+  /// The complete request; the reader continues with the bytes behind it.
   HttpRequest next();
   const HttpResponse& problem() const { return problem_; }
 
@@ -87,7 +87,7 @@ class RequestReader final {
   State state_ = State::wants_more;
 };
 
-/// `a=1&a=2` as pairs, decoded; nullopt where it is not encoded as it should be.
+/// `a=1&a=2` as decoded pairs; nullopt: the encoding is wrong.
 std::optional<std::vector<std::pair<std::string, std::string>>> query_of(std::string_view encoded);
 
 }  // namespace inboxd::admin

@@ -14,11 +14,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// New connections taken at once, so that a flood of them leaves time for those that are there.
+/// New connections accepted in a row: a flood of them must leave time for the others.
 constexpr int accepted_at_once = 32;
-/// How long a client that was refused may go on sending before its connection is cut.
+/// The time for a refused client to stop sending before its connection is cut.
 constexpr auto last_words = 1s;
 constexpr auto out_of_descriptors = 200ms;
+constexpr const char* ask_again_after_s = "1";
+
+HttpResponse busy(const std::string& message) {
+  HttpResponse out = refusal(503, message);
+  out.headers.emplace_back("Retry-After", ask_again_after_s);
+  return out;
+}
 
 bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
@@ -26,7 +33,7 @@ bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == 
 
 HttpServer::HttpServer(Limits limits, std::vector<std::string> lanes, Respond respond, base::Logger& log)
     : limits_{limits}, respond_{std::move(respond)}, log_{log} {
-  for (std::string& name : lanes) lanes_.push_back(std::make_unique<Lane>(std::move(name)));
+  for (std::string& name : lanes) lanes_.push_back(std::make_unique<Lane>(std::move(name), limits_.queue));
 }
 
 HttpServer::~HttpServer() {
@@ -43,7 +50,7 @@ void HttpServer::start(std::vector<Listener> listeners) {
 
 void HttpServer::request_stop() {
   stopping_ = true;
-  wake_.ring();
+  wake_.notify();
   for (auto& lane : lanes_) lane->request_stop();
 }
 
@@ -90,18 +97,17 @@ void HttpServer::turn() {
   end_late(Clock::now());
   for (const std::uint64_t id : gone_) connections_.erase(id);
   gone_.clear();
-  count_unsent();
   for (std::size_t i = 0; i < listeners_.size(); ++i) {
     if (polled[1 + i].revents != 0) accept_from(listeners_[i]);
   }
-  counts_.open = static_cast<std::int64_t>(connections_.size());
+  count();
 }
 
 void HttpServer::accept_from(const Listener& listener) {
   for (int i = 0; i < accepted_at_once; ++i) {
     auto [socket, peer] = listener.accept();
     if (!socket) {
-      // Without a descriptor to spare the connection waits in the kernel: look again in a while, do not spin.
+      // Without a free descriptor the connection waits in the kernel: try again later, do not spin.
       if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) accept_again_ = Clock::now() + out_of_descriptors;
       return;
     }
@@ -118,12 +124,13 @@ void HttpServer::accept_from(const Listener& listener) {
                                                     false,
                                                     true,
                                                     false,
+                                                    nullptr,
                                                     nullptr});
   }
 }
 
 void HttpServer::make_room() {
-  // Who is being answered is spared as long as there is anybody else.
+  // Connections with an answer under way come last.
   const auto rank = [](const Connection& connection) {
     return std::pair{connection.state == Connection::State::working || connection.state == Connection::State::sending,
                      connection.heard};
@@ -132,7 +139,7 @@ void HttpServer::make_room() {
                                       [&](const auto& a, const auto& b) { return rank(*a.second) < rank(*b.second); });
   if (least == connections_.end()) return;
   counts_.evicted += 1;
-  if (least->second->nobody_waits) *least->second->nobody_waits = true;
+  abandon(*least->second);
   connections_.erase(least);
 }
 
@@ -161,7 +168,7 @@ void HttpServer::receive(std::uint64_t id, Connection& connection) {
   if (count <= 0) return drop(id);
   if (connection.state == Connection::State::closing) return;
   const auto state = connection.reader.take({buffer.data(), static_cast<std::size_t>(count)});
-  // The time runs from the first byte: sending on, however slowly, wins none; nor do empty lines, which are forgotten.
+  // The time runs from the first byte, so that neither a slow request nor empty lines extend it.
   if (!std::exchange(connection.is_timed, true)) connection.deadline = Clock::now() + limits_.receive;
   if (state == RequestReader::State::wants_continue) {
     static_cast<void>(::send(connection.socket.get(), "HTTP/1.1 100 Continue\r\n\r\n", 25, MSG_NOSIGNAL));
@@ -183,32 +190,43 @@ void HttpServer::next_request(std::uint64_t id, Connection& connection) {
   counts_.requests += 1;
   auto outcome = respond_(request);
   if (const auto* response = std::get_if<HttpResponse>(&outcome)) return answer(id, connection, *response);
-  auto& work = std::get<LaneWork>(outcome);
+  hand_over(id, connection, std::move(std::get<LaneWork>(outcome)));
+}
+
+void HttpServer::hand_over(std::uint64_t id, Connection& connection, LaneWork work) {
+  Lane& lane = *lanes_.at(work.lane);
+  const auto nobody_waits = std::make_shared<std::atomic<bool>>(false);
+  const bool has_token = work.has_token;
+  const bool is_taken = lane.add({[this, id, asked = std::move(work), nobody_waits] {
+                                    HttpResponse response = work_for(asked, *nobody_waits);
+                                    {
+                                      const std::lock_guard lock{mutex_};
+                                      unsent_ += response.body.size();
+                                      finished_.push_back({id, nobody_waits, std::move(response)});
+                                    }
+                                    wake_.notify();
+                                  },
+                                  nobody_waits, has_token});
+  if (!is_taken) {
+    ++counts_.queue_full;
+    return answer(id, connection, busy("too many requests are waiting (admin.queue); try again later"));
+  }
   connection.state = Connection::State::working;
   connection.deadline = Clock::now() + limits_.answer;
-  connection.nobody_waits = std::make_shared<std::atomic<bool>>(false);
-  lanes_.at(work.lane)->add({[this, id, asked = std::move(work), waiting = connection.nobody_waits] {
-                               HttpResponse response = work_for(asked, *waiting);
-                               {
-                                 const std::lock_guard lock{mutex_};
-                                 unsent_ += response.body.size();
-                                 finished_.push_back({id, waiting, std::move(response)});
-                               }
-                               wake_.ring();
-                             },
-                             connection.nobody_waits});
+  connection.lane = &lane;
+  connection.nobody_waits = nobody_waits;
 }
 
 HttpResponse HttpServer::work_for(const LaneWork& asked, const std::atomic<bool>& nobody_waits) {
   if (!asked.is_small) {
     const std::lock_guard lock{mutex_};
-    if (unsent_ > limits_.unsent) return refusal(503, "other clients have yet to take their answers; ask again later");
+    if (unsent_ > limits_.unsent) return busy("other clients have too many unread answers; try again later");
   }
   try {
     return asked.work(nobody_waits);
   } catch (const std::exception& error) {
-    log_.error("admin: a bug, please report it", {{"error", error.what()}});
-    return refusal(500, "a bug, please report it; the daemon's log says more");
+    log_.error("admin.bug", {{"error", error.what()}});
+    return refusal(500, "a bug, please report it with the daemon's log");
   }
 }
 
@@ -220,8 +238,7 @@ void HttpServer::answer(std::uint64_t id, Connection& connection, const HttpResp
   } else if (response.status >= 400 && response.status < 500) {
     ++counts_.other_refusals;
   }
-  if (connection.nobody_waits) *connection.nobody_waits = true;
-  connection.nobody_waits.reset();
+  abandon(connection);
   connection.state = Connection::State::sending;
   connection.deadline = Clock::now() + limits_.answer;
   connection.out = bytes_of(response, connection.without_body, !connection.keep_alive);
@@ -237,13 +254,13 @@ void HttpServer::send_out(std::uint64_t id, Connection& connection) {
     if (count <= 0) return drop(id);
     connection.sent += static_cast<std::size_t>(count);
   }
-  std::string{}.swap(connection.out);  // cleared, it would keep its memory
+  std::string{}.swap(connection.out);  // clear() would keep the memory
   sent(id, connection);
 }
 
 void HttpServer::sent(std::uint64_t id, Connection& connection) {
   if (!connection.keep_alive) {
-    // Closed now, with bytes of the client unread, the kernel would reset the connection and the answer be lost.
+    // With unread bytes of the client, close() would reset the connection and lose the answer.
     ::shutdown(connection.socket.get(), SHUT_WR);
     connection.state = Connection::State::closing;
     connection.deadline = Clock::now() + last_words;
@@ -269,7 +286,11 @@ void HttpServer::take_finished() {
   }
 }
 
-void HttpServer::count_unsent() {
+void HttpServer::count() {
+  counts_.open = static_cast<std::int64_t>(connections_.size());
+  std::size_t waiting = 0;
+  for (const auto& lane : lanes_) waiting += lane->waiting();
+  counts_.waiting = static_cast<std::int64_t>(waiting);
   std::size_t unsent = 0;
   for (const auto& [id, connection] : connections_) unsent += connection->out.size();
   const std::lock_guard lock{mutex_};
@@ -281,12 +302,12 @@ void HttpServer::end_late(Clock::time_point now) {
   for (const auto& [id, connection] : connections_) {
     if (now < connection->deadline) continue;
     if (connection->state == Connection::State::working) {
-      // What is asked behind it would wait for the lane that is still at this.
+      // A next request would wait behind this one in the lane.
       connection->keep_alive = false;
       answer(id, *connection,
              refusal(503,
-                     "the answer took longer than admin.answer_timeout; look what was done "
-                     "before you ask for it again"));
+                     "the answer took longer than admin.answer_timeout; check what was done before you "
+                     "repeat the request"));
     } else if (connection->state == Connection::State::receiving && connection->reader.has_begun()) {
       connection->keep_alive = false;
       answer(id, *connection, refusal(408, "the request did not arrive in time (admin.receive_timeout)"));
@@ -296,9 +317,16 @@ void HttpServer::end_late(Clock::time_point now) {
   }
 }
 
+/// The lane's work for the connection is useless now: removes a waiting job.
+void HttpServer::abandon(Connection& connection) {
+  if (connection.lane == nullptr) return;
+  connection.lane->abandon(connection.nobody_waits);
+  connection.lane = nullptr;
+  connection.nobody_waits.reset();
+}
+
 void HttpServer::drop(std::uint64_t id) {
-  const auto& connection = *connections_.at(id);
-  if (connection.nobody_waits) *connection.nobody_waits = true;
+  abandon(*connections_.at(id));
   gone_.push_back(id);
 }
 

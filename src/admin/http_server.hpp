@@ -20,31 +20,34 @@
 
 namespace inboxd::admin {
 
-/// A small HTTP/1.1 server. One thread owns all sockets and never waits for anybody; what takes time is done by one
-/// thread for each lane. Everything is bounded: connections, headers, bodies, and the time for each step. Where all
-/// connections are taken, a new one ends the one that has said nothing for longest, so that slow clients keep nobody
-/// out. Construct → start() → request_stop() → join().
+/// A small HTTP/1.1 server. One thread owns all sockets and never blocks; each lane has a thread for slow work. Limits
+/// apply to connections, headers, bodies, waiting requests and the time of each step. If all connections are taken, a
+/// new one closes the one that has been quiet for longest, so that slow clients keep no other out. Construct → start()
+/// → request_stop() → join().
 class HttpServer final {
  public:
   struct Limits {
     RequestReader::Limits request;
     std::size_t connections = 64;
-    std::chrono::milliseconds receive{5'000};  ///< from a request's first byte, or the connection's beginning
+    std::size_t queue = 16;                    ///< requests that wait for a lane; one more gets 503
+    std::chrono::milliseconds receive{5'000};  ///< from a request's first byte, or the connection's start
     std::chrono::milliseconds answer{30'000};  ///< for the work, then again for sending
     std::chrono::milliseconds idle{60'000};
-    /// Bytes of answers that their clients have yet to take: above it lanes begin nothing, and say so.
+    /// Bytes of answers that clients have not read yet. Above it lanes refuse new work.
     std::size_t unsent = 64 << 20;
   };
-  /// What becomes of a request: an answer at once, or work for a lane.
+  /// Answers a request at once, or returns work for a lane.
   using Respond = std::function<std::variant<HttpResponse, LaneWork>(const HttpRequest&)>;
   /// Since the start; any thread reads.
   struct Counts {
     std::atomic<std::uint64_t> requests{0};
-    std::atomic<std::uint64_t> unauthorised{0};    ///< answered with 401: a wrong token, or none
-    std::atomic<std::uint64_t> forbidden{0};       ///< with 403: not from there, not without a token, not by this role
+    std::atomic<std::uint64_t> unauthorised{0};    ///< answered with 401: a wrong token or none
+    std::atomic<std::uint64_t> forbidden{0};       ///< with 403: the address, the token or its role is not allowed
     std::atomic<std::uint64_t> other_refusals{0};  ///< with another 4xx
-    std::atomic<std::uint64_t> evicted{0};  ///< ended to make room
+    std::atomic<std::uint64_t> queue_full{0};      ///< with 503: too many requests waited
+    std::atomic<std::uint64_t> evicted{0};         ///< closed for a new connection
     std::atomic<std::int64_t> open{0};
+    std::atomic<std::int64_t> waiting{0};  ///< requests in the lanes' queues
   };
 
   /// `respond` is called on the server's thread and must not block. `lanes` are the names of the working threads.
@@ -53,9 +56,9 @@ class HttpServer final {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  /// Takes the listeners over and begins.
+  /// Takes over the listeners and starts the threads.
   void start(std::vector<Listener> listeners);
-  /// Running work is told that nobody waits for it any more.
+  /// Tells running work that its client has gone.
   void request_stop();
   void join();
   const Counts& counts() const { return counts_; }
@@ -64,29 +67,30 @@ class HttpServer final {
   using Clock = std::chrono::steady_clock;
   struct Connection {
     enum class State {
-      receiving,  ///< a request, or waits for one
+      receiving,  ///< a request, or waiting for one
       working,    ///< a lane has it
       sending,
-      closing,  ///< said its last; reads what still comes, so that the client sees it
+      closing,  ///< after the last answer: reads on, so that the client gets the answer
     };
     Socket socket;
     Peer peer;
     RequestReader reader;
     State state = State::receiving;
     Clock::time_point deadline;
-    Clock::time_point heard;  ///< when it last said something whole
+    Clock::time_point heard;  ///< the time of the last complete request
     std::string out;
-    std::size_t sent = 0;   ///< bytes of it
-    bool is_timed = false;  ///< the deadline of the request that is being received is set
+    std::size_t sent = 0;   ///< bytes of `out`
+    bool is_timed = false;  ///< the deadline is that of a request in arrival
     bool keep_alive = true;
     bool without_body = false;
-    std::shared_ptr<std::atomic<bool>> nobody_waits;
+    Lane* lane = nullptr;  ///< that works for it
+    NobodyWaits nobody_waits;
   };
-  /// What a lane has to say. A connection may have gone on to its next request meanwhile: `nobody_waits` is the one of
-  /// the request that this answers.
+  /// The result of a lane. The connection may have reached its next request meanwhile: `nobody_waits` identifies the
+  /// answered one.
   struct Finished {
     std::uint64_t id;
-    std::shared_ptr<std::atomic<bool>> nobody_waits;
+    NobodyWaits nobody_waits;
     HttpResponse response;
   };
   using Connections = std::map<std::uint64_t, std::unique_ptr<Connection>>;
@@ -98,13 +102,15 @@ class HttpServer final {
   void serve(std::uint64_t id, Connection& connection, short events);
   void receive(std::uint64_t id, Connection& connection);
   void next_request(std::uint64_t id, Connection& connection);
+  void hand_over(std::uint64_t id, Connection& connection, LaneWork work);
   void answer(std::uint64_t id, Connection& connection, const HttpResponse& response);
   void send_out(std::uint64_t id, Connection& connection);
   void sent(std::uint64_t id, Connection& connection);
   HttpResponse work_for(const LaneWork& asked, const std::atomic<bool>& nobody_waits);
   void take_finished();
-  void count_unsent();
+  void count();
   void end_late(Clock::time_point now);
+  static void abandon(Connection& connection);
   void drop(std::uint64_t id);
 
   const Limits limits_;
@@ -113,10 +119,10 @@ class HttpServer final {
   Counts counts_;
   Wake wake_;
   std::vector<Listener> listeners_;
-  Connections connections_;          ///< the thread's own
-  std::vector<std::uint64_t> gone_;  ///< of this turn
+  Connections connections_;          ///< used by the server's thread only, like the following
+  std::vector<std::uint64_t> gone_;  ///< closed in this turn of the loop
   std::uint64_t next_id_ = 1;
-  Clock::time_point accept_again_{};  ///< after the process ran out of descriptors
+  Clock::time_point accept_again_{};  ///< set when the process ran out of descriptors
   std::atomic<bool> stopping_{false};
 
   std::mutex mutex_;  // guards the following

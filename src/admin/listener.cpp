@@ -65,7 +65,7 @@ sockaddr_un unix_address(const std::string& path) {
   return out;
 }
 
-/// Whether somebody listens at the path.
+/// Whether a process listens at the path.
 bool is_alive(const sockaddr_un& address) {
   const Socket probe{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
   return ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 || errno == EAGAIN;
@@ -117,7 +117,7 @@ std::variant<std::vector<Listener>, ListenProblem> listen_on(const std::string& 
     if (one->ai_family == AF_INET6) ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
     if (!socket || ::bind(socket.get(), one->ai_addr, one->ai_addrlen) != 0 || ::listen(socket.get(), backlog) != 0) {
       problem = cannot(host_and_port, errno);
-      // A name such as localhost may have an address that this machine does not: one that works is enough.
+      // A name such as localhost may have an address that this machine lacks: one that works is enough.
       if (errno == EADDRINUSE) return problem;
       continue;
     }
@@ -131,11 +131,11 @@ std::variant<std::vector<Listener>, ListenProblem> listen_at(const std::string& 
   const sockaddr_un address = unix_address(path);
   struct stat about {};
   if (::lstat(path.c_str(), &about) == 0 && S_ISSOCK(about.st_mode)) {
-    if (is_alive(address)) return ListenProblem{"cannot listen on " + path + ": somebody else does", true};
+    if (is_alive(address)) return ListenProblem{"cannot listen on " + path + ": another process does", true};
     ::unlink(path.c_str());
   }
   Socket socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
-  // Before it listens nobody gets in, so there is no moment at which the rights are too wide.
+  // No client can connect before listen(), so the rights are never too wide.
   if (!socket || ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::chmod(path.c_str(), 0660) != 0 || ::listen(socket.get(), backlog) != 0) {
     return cannot(path, errno);
@@ -147,7 +147,7 @@ std::variant<std::vector<Listener>, ListenProblem> listen_at(const std::string& 
 
 Wake::Wake() : socket_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)} {}
 
-void Wake::ring() const {
+void Wake::notify() const {
   const std::uint64_t one = 1;
   static_cast<void>(!::write(socket_.get(), &one, sizeof one));
 }

@@ -12,7 +12,7 @@ namespace inboxd::admin {
 
 using base::Socket;
 
-/// A way in: a port of an address, or a Unix socket, which is removed at the end.
+/// A listening socket: a port of an address, or a Unix socket, whose file the destructor removes.
 class Listener final {
  public:
   Listener(Socket socket, std::string where, std::string file);
@@ -23,7 +23,7 @@ class Listener final {
   int descriptor() const { return socket_.get(); }
   const std::string& where() const { return where_; }
   bool is_unix() const { return !file_.empty(); }
-  /// The next connection and who it is; no socket where there is none (errno says why).
+  /// The next connection and its client; no socket: see errno.
   std::pair<Socket, Peer> accept() const;
 
  private:
@@ -32,22 +32,22 @@ class Listener final {
   std::string file_;
 };
 
-/// Why a way in could not be opened.
+/// Why a listener could not be opened.
 struct ListenProblem {
   std::string message;
-  bool is_taken = false;  ///< somebody else has it: worth another try
+  bool is_taken = false;  ///< another process has the address: worth a retry
 };
 
-/// HOST:PORT; a name may stand for several addresses.
+/// Listens on HOST:PORT; a name may have several addresses.
 std::variant<std::vector<Listener>, ListenProblem> listen_on(const std::string& host_and_port);
-/// A path. What a daemon that is gone has left there is removed; readable and writable for its user and group.
+/// Listens at a path, for its user and group. Removes the socket of a dead daemon.
 std::variant<std::vector<Listener>, ListenProblem> listen_at(const std::string& path);
 
 /// Wakes a thread that waits in poll().
 class Wake final {
  public:
   Wake();
-  void ring() const;
+  void notify() const;
   void clear() const;
   int descriptor() const { return socket_.get(); }
 

@@ -7,8 +7,8 @@
 
 namespace inboxd::base {
 
-/// Memory that is only ever added to and goes away at once: the bytes of a batch. Views into it live as long as it
-/// does. One thread at a time.
+/// Memory that is freed all at once: the bytes of a batch. Views into the arena live as long as the arena. One thread
+/// at a time.
 class Arena final {
  public:
   explicit Arena(std::size_t chunk_bytes = 64 * 1024) : chunk_bytes_{chunk_bytes} {}
@@ -25,7 +25,7 @@ class Arena final {
     return out;
   }
 
-  /// The copy of no bytes is not null, either: a null pointer could be taken for an absent value.
+  /// An empty copy has a non-null pointer: null means an absent value.
   std::string_view copy(std::string_view bytes) {
     if (bytes.empty()) return {"", 0};
     char* const out = allocate(bytes.size());

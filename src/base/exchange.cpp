@@ -9,8 +9,6 @@
 #include <cstring>
 #include <system_error>
 
-#include "base/look_up.hpp"
-
 namespace inboxd::base {
 
 bool Exchange::connect(int family, const sockaddr* address, socklen_t length) {
@@ -38,7 +36,11 @@ bool Exchange::connect_to_port(const std::string& host, const std::string& port)
     problem_ = addresses.problem().message;
     return false;
   }
-  for (const Address& one : addresses.value()) {
+  return connect_to(addresses.value());
+}
+
+bool Exchange::connect_to(const std::vector<Address>& addresses) {
+  for (const Address& one : addresses) {
     if (connect(one.family, reinterpret_cast<const sockaddr*>(&one.bytes), one.length)) return true;
   }
   return false;

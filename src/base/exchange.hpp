@@ -5,12 +5,13 @@
 #include <string>
 #include <string_view>
 
+#include "base/look_up.hpp"
 #include "base/socket.hpp"
 
 namespace inboxd::base {
 
-/// Bytes there and back over one connection, with one end for every wait, also for that until a name was looked up. One
-/// thread. What returns false has a problem to tell.
+/// A request and its answer over one connection. One deadline covers every wait, name resolution included. A function
+/// that returns false has set `problem()`. One thread.
 class Exchange final {
  public:
   using Clock = std::chrono::steady_clock;
@@ -18,11 +19,13 @@ class Exchange final {
   explicit Exchange(Clock::time_point end, std::size_t largest = 64 << 20) : end_{end}, largest_{largest} {}
 
   bool connect_to_port(const std::string& host, const std::string& port);
+  /// Tries the addresses in order, until one accepts.
+  bool connect_to(const std::vector<Address>& addresses);
   /// A Unix socket.
   bool connect_to_path(const std::string& path);
-  /// `more_follows`: it need not go off before that comes.
+  /// `more_follows`: the kernel may wait for the next bytes.
   bool send(std::string_view bytes, bool more_follows = false);
-  /// Everything until the other side ends it, or `is_whole` says that no more is to come.
+  /// Reads until the peer closes the connection or `is_whole` returns true.
   bool receive(std::string& out, bool (*is_whole)(std::string_view) = nullptr);
 
   const std::string& problem() const { return problem_; }

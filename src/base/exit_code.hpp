@@ -5,7 +5,7 @@ namespace inboxd::base {
 /// The exit statuses of every command (sysexits.h where one fits).
 enum class ExitCode : int {
   done = 0,
-  no = 1,            ///< the command's own "no": found problems, nothing matched
+  no = 1,            ///< the command's own "no": problems found, or nothing matched
   usage = 64,
   unavailable = 69,  ///< database or brokers not reached
   bug = 70,

@@ -8,13 +8,13 @@
 
 namespace inboxd::base {
 
-/// How often values fell below which bound. Any thread observes and reads; nothing is ever waited for. Somebody who
-/// observes very often does so in a Tally of his own and adds it now and then.
+/// Counts values by bucket. Any thread observes and reads, without locks. A thread that observes very often collects a
+/// Tally and adds it from time to time.
 class Histogram final {
  public:
   static constexpr std::size_t most_bounds = 16;
 
-  /// Ascending, at most `most_bounds`; what is above the last is counted, too.
+  /// Ascending, at most `most_bounds`. Values above the last bound are counted, too.
   explicit Histogram(std::initializer_list<double> bounds) : bounds_{bounds} {}
   Histogram(const Histogram&) = delete;
   Histogram& operator=(const Histogram&) = delete;
@@ -24,7 +24,7 @@ class Histogram final {
     sum_.fetch_add(value * static_cast<double>(times), std::memory_order_relaxed);
   }
 
-  /// What one thread has observed and not added yet.
+  /// One thread's observations that are not added yet.
   struct Tally {
     std::array<std::uint32_t, most_bounds + 1> counts{};
     double sum = 0;
@@ -47,7 +47,7 @@ class Histogram final {
 
   struct Snapshot {
     std::vector<double> bounds;
-    std::vector<std::uint64_t> counts;  ///< one more than bounds: at most that, and above the one before
+    std::vector<std::uint64_t> counts;  ///< one more than `bounds`; each bucket excludes the smaller ones
     double sum = 0;
     std::uint64_t count() const {
       std::uint64_t out = 0;

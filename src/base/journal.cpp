@@ -58,7 +58,7 @@ Journal::Sent Journal::send(std::string_view entry) {
       ++lost_;
       return Sent::lost;
     }
-    // Whoever listened has gone: perhaps somebody listens anew.
+    // journald may have restarted: connect once more.
     was_closed = true;
     close();
   }

@@ -9,12 +9,13 @@
 namespace inboxd::base {
 
 /// A connection to journald by its native protocol: an entry is a datagram of fields, so that `journalctl EVENT_ID=…`
-/// finds it. Any thread. A journal that does not keep up costs a moment once, then lines, never the daemon's pace.
+/// finds it. A slow journal delays one entry by at most 200 ms; later entries are dropped and counted until it keeps
+/// up. Any thread.
 class Journal final {
  public:
   static constexpr const char* usual_path = "/run/systemd/journal/socket";
 
-  /// Neither connects nor fails: that is done with the first entry.
+  /// Does not connect yet: the first entry does.
   explicit Journal(std::string path = usual_path) : path_{std::move(path)} {}
   ~Journal();
   Journal(const Journal&) = delete;
@@ -22,7 +23,7 @@ class Journal final {
 
   enum class Sent { yes, lost, nobody_listens };
   Sent send(std::string_view entry);
-  /// Entries that were given up since the start.
+  /// Entries dropped since the start.
   std::uint64_t lost() const { return lost_; }
 
  private:
@@ -32,11 +33,11 @@ class Journal final {
   const std::string path_;
   std::mutex mutex_;  // guards the following
   int socket_ = -1;
-  bool is_slow_ = false;  ///< the last entry was lost: the next one waits for nothing
+  bool is_slow_ = false;  ///< the last entry was lost: the next one does not wait
   std::atomic<std::uint64_t> lost_{0};
 };
 
-/// An entry in the making. Values are one line of text each; longer ones are cut, names are made to fit.
+/// Builds an entry. Control characters of values are escaped, long values are cut, names are made valid.
 class JournalEntry final {
  public:
   void add(std::string_view name, std::string_view value);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/journal.hpp"
+#include "base/log_messages.hpp"
 #include "base/text.hpp"
 #include "base/uuid.hpp"
 
@@ -36,39 +37,40 @@ char journal_priority(LogLevel level) {
   return '6';
 }
 
-std::string text_line(std::string_view sentence, Logger::Facts facts) {
-  std::string line = escape_controls(sentence);
+std::string text_line(std::string_view text, Logger::Facts facts, std::string_view slug) {
+  std::string line = escape_controls(text);
   for (const Fact& fact : facts) {
     line.append(" ").append(fact.name).append("=");
     line += fact.is_text ? quote_if_needed(fact.value) : fact.value;
   }
-  return line;
+  return line.append(" kind=").append(quote_if_needed(slug));
 }
 
-std::string json_line(LogLevel level, std::string_view sentence, Logger::Facts facts) {
-  std::string line = "\"level\":\"" + std::string{name_of(level)} + "\",\"message\":" + json_quote(sentence);
+std::string json_line(LogLevel level, std::string_view text, Logger::Facts facts, std::string_view slug) {
+  std::string line = "\"level\":\"" + std::string{name_of(level)} + "\",\"message\":" + json_quote(text);
   for (const Fact& fact : facts) {
     line.append(",").append(json_quote(fact.name)).append(":");
     line += fact.is_text ? json_quote(fact.value) : fact.value;
   }
-  return line;
+  return line.append(",\"kind\":").append(json_quote(slug));
 }
 
-/// The same for each line of its kind, in every version: `journalctl MESSAGE_ID=…` finds them all.
-std::string message_id_of(std::string_view kind) {
+/// The same for all lines of a kind, in every version: `journalctl MESSAGE_ID=…` finds them.
+std::string message_id_of(std::string_view slug) {
   static constexpr Uuid name_space{
       {0x53, 0x5f, 0x0b, 0x0e, 0x9d, 0x3b, 0x4e, 0x0c, 0x8a, 0x2f, 0x61, 0x4c, 0xd5, 0x20, 0x7e, 0x19}};
-  const Uuid id = uuid_v5(name_space, kind);
+  const Uuid id = uuid_v5(name_space, slug);
   return hex({reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()});
 }
 
-/// A fact becomes a field of its name: EVENT_ID=, HANDLER=, TOPIC=. Those that mean something to journald get a prefix.
-std::string journal_entry(LogLevel level, std::string_view sentence, Logger::Facts facts, std::string_view kind) {
+/// A fact becomes a field: EVENT_ID=, HANDLER=, TOPIC=. Names that journald or this entry uses get a prefix.
+std::string journal_entry(LogLevel level, std::string_view text, Logger::Facts facts, std::string_view slug) {
   JournalEntry out;
-  out.add("MESSAGE", text_line(sentence, facts));
+  out.add("MESSAGE", text_line(text, facts, slug));
   out.add("PRIORITY", {std::string{journal_priority(level)}});
   out.add("SYSLOG_IDENTIFIER", "inboxd");
-  out.add("MESSAGE_ID", message_id_of(kind));
+  out.add("MESSAGE_ID", message_id_of(slug));
+  out.add("KIND", std::string{slug});
   for (const Fact& fact : facts) {
     const bool is_taken = fact.name == "message" || fact.name == "priority" || fact.name == "user" ||
                           fact.name == "unit" || fact.name.starts_with("_");
@@ -77,7 +79,7 @@ std::string journal_entry(LogLevel level, std::string_view sentence, Logger::Fac
   return out.bytes();
 }
 
-/// Sentences are constants of this program, so there are only so many; what is beyond is a mistake of ours, bounded.
+/// Far more than the table has: unknown slugs are a bug, which must not cost unlimited memory.
 constexpr std::size_t most_kinds = 500;
 
 }  // namespace
@@ -104,14 +106,14 @@ struct Logger::Sink {
   std::shared_ptr<spdlog::logger> logger;
   std::atomic<LogFormat> format;
   Journal journal;
-  std::mutex mutex;                            // guards the following
+  std::mutex mutex;  // guards `lines`
   std::map<std::pair<LogLevel, std::string>, std::uint64_t, std::less<>> lines;
 
-  void count(LogLevel level, std::string_view kind) {
+  void count(LogLevel level, std::string_view slug) {
     const std::lock_guard lock{mutex};
-    const auto found = lines.find(std::pair{level, std::string{kind}});
+    const auto found = lines.find(std::pair{level, std::string{slug}});
     if (found != lines.end()) ++found->second;
-    else ++lines[{level, lines.size() < most_kinds ? std::string{kind} : "other"}];
+    else ++lines[{level, lines.size() < most_kinds ? std::string{slug} : "other"}];
   }
 };
 
@@ -149,19 +151,23 @@ std::vector<Logger::Kind> Logger::kinds() const {
   return out;
 }
 
-void Logger::write(LogLevel level, std::string_view sentence, Facts facts, std::string_view kind) {
+void Logger::write_message(LogLevel level, std::string_view slug, Facts facts) {
+  const LogMessage* const message = find_log_message(slug);
+  write(level, message == nullptr ? slug : message->text, facts, slug);
+}
+
+void Logger::write(LogLevel level, std::string_view text, Facts facts, std::string_view slug) {
   const auto wanted = spdlog_level(level);
-  if (kind.empty()) kind = sentence;
-  if (level != LogLevel::debug || sink_->logger->should_log(wanted)) sink_->count(level, kind);
+  if (level != LogLevel::debug || sink_->logger->should_log(wanted)) sink_->count(level, slug);
   if (!sink_->logger->should_log(wanted)) return;
+  const auto log_line = [&](const std::string& line) { sink_->logger->log(wanted, spdlog::string_view_t{line}); };
   switch (sink_->format.load()) {
-    case LogFormat::text: sink_->logger->log(wanted, spdlog::string_view_t{text_line(sentence, facts)}); break;
-    case LogFormat::json: sink_->logger->log(wanted, spdlog::string_view_t{json_line(level, sentence, facts)}); break;
+    case LogFormat::text: log_line(text_line(text, facts, slug)); break;
+    case LogFormat::json: log_line(json_line(level, text, facts, slug)); break;
     case LogFormat::journal:
-      if (sink_->journal.send(journal_entry(level, sentence, facts, kind)) != Journal::Sent::nobody_listens) break;
+      if (sink_->journal.send(journal_entry(level, text, facts, slug)) != Journal::Sent::nobody_listens) break;
       // The priority as systemd reads it at the beginning of a line of stderr.
-      sink_->logger->log(wanted, spdlog::string_view_t{std::string{'<', journal_priority(level), '>'} +
-                                                       text_line(sentence, facts)});
+      log_line(std::string{'<', journal_priority(level), '>'} + text_line(text, facts, slug));
       break;
   }
 }

@@ -28,29 +28,30 @@ struct Fact {
   Fact(std::string_view n, Number v) : name{n}, value{std::to_string(v)}, is_text{false} {}
 };
 
-/// Writes lines of a sentence and facts to stderr or the journal: `ingest: stored topic=orders new=998`. Any thread.
+/// Writes lines to stderr or the journal: `ingest: batch stored new=998 kind=ingest.batch_stored`. Any thread.
 /// Control characters are escaped, so that a record cannot forge a line.
 class Logger final {
  public:
-  /// `journal` is the socket that LogFormat::journal writes to, entries with a field for each fact; where nobody
-  /// listens there, lines go to stderr with the priority before them.
+  /// `journal` is the socket that LogFormat::journal writes to, entries with a field for each fact. If nothing listens
+  /// there, lines go to stderr with their priority in front.
   Logger(LogLevel level, LogFormat format, std::string journal = "/run/systemd/journal/socket");
   ~Logger();
   Logger(const Logger&) = delete;
   Logger& operator=(const Logger&) = delete;
 
   using Facts = std::initializer_list<Fact>;
-  void debug(std::string_view sentence, Facts facts = {}) { write(LogLevel::debug, sentence, facts); }
-  void info(std::string_view sentence, Facts facts = {}) { write(LogLevel::info, sentence, facts); }
-  void warn(std::string_view sentence, Facts facts = {}) { write(LogLevel::warn, sentence, facts); }
-  void error(std::string_view sentence, Facts facts = {}) { write(LogLevel::error, sentence, facts); }
-  /// `kind` counts the line where its sentence is not one of ours: what a plugin says.
-  void write(LogLevel level, std::string_view sentence, Facts facts, std::string_view kind = {});
+  /// The slug names a row of log_messages(), which has the text of the line. An unknown slug is written as it is.
+  void debug(std::string_view slug, Facts facts = {}) { write_message(LogLevel::debug, slug, facts); }
+  void info(std::string_view slug, Facts facts = {}) { write_message(LogLevel::info, slug, facts); }
+  void warn(std::string_view slug, Facts facts = {}) { write_message(LogLevel::warn, slug, facts); }
+  void error(std::string_view slug, Facts facts = {}) { write_message(LogLevel::error, slug, facts); }
+  /// A line with a plugin's own text; `slug` is the kind under which it is counted.
+  void write(LogLevel level, std::string_view text, Facts facts, std::string_view slug);
 
-  /// How many lines of each kind (its sentence) were written or kept back by the level; of debug only those written.
+  /// Lines by level and slug. Lines that the level suppresses are counted, too, except those of debug.
   struct Kind {
     LogLevel level;
-    std::string sentence;
+    std::string slug;
     std::uint64_t lines = 0;
   };
   std::vector<Kind> kinds() const;
@@ -61,6 +62,8 @@ class Logger final {
   void set_format(LogFormat format);
 
  private:
+  void write_message(LogLevel level, std::string_view slug, Facts facts);
+
   struct Sink;
   std::unique_ptr<Sink> sink_;
 };

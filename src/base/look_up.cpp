@@ -1,6 +1,8 @@
 #include "base/look_up.hpp"
 
+#include <ifaddrs.h>
 #include <netdb.h>
+#include <netinet/in.h>
 
 #include <condition_variable>
 #include <cstring>
@@ -34,7 +36,21 @@ Found ask_system(const std::string& host, const std::string& port, int flags) {
   return out;
 }
 
-/// What the asking thread and the waiting one share; whoever is last lets it go.
+const in_addr& ipv4_of(const void* address) { return static_cast<const sockaddr_in*>(address)->sin_addr; }
+const in6_addr& ipv6_of(const void* address) { return static_cast<const sockaddr_in6*>(address)->sin6_addr; }
+
+bool is_loopback(const Address& address) {
+  if (address.family == AF_INET) return ntohl(ipv4_of(&address.bytes).s_addr) >> 24 == 127;
+  return address.family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&ipv6_of(&address.bytes));
+}
+
+bool is_same_host(const Address& one, const sockaddr& other) {
+  if (one.family != other.sa_family) return false;
+  if (one.family == AF_INET) return ipv4_of(&one.bytes).s_addr == ipv4_of(&other).s_addr;
+  return one.family == AF_INET6 && IN6_ARE_ADDR_EQUAL(&ipv6_of(&one.bytes), &ipv6_of(&other));
+}
+
+/// Shared by the resolving thread and the waiting one; the last of them frees it.
 struct Answer {
   std::mutex mutex;  // guards the following
   std::condition_variable changed;
@@ -44,7 +60,7 @@ struct Answer {
 }  // namespace
 
 Found look_up(const std::string& host, const std::string& port, std::chrono::steady_clock::time_point end) {
-  // An address is no name: nobody has to be asked.
+  // An address needs no resolution.
   if (auto found = ask_system(host, port, AI_NUMERICHOST)) return found;
   const auto answer = std::make_shared<Answer>();
   try {
@@ -55,13 +71,24 @@ Found look_up(const std::string& host, const std::string& port, std::chrono::ste
       answer->changed.notify_all();
     }}.detach();
   } catch (const std::system_error& error) {
-    return Problem{std::string{"no thread can look the name up: "} + error.what()};
+    return Problem{std::string{"no thread to resolve the name: "} + error.what()};
   }
   std::unique_lock lock{answer->mutex};
   if (!answer->changed.wait_until(lock, end, [&] { return answer->found.has_value(); })) {
-    return Problem{"the name " + host + " is not looked up yet"};
+    return Problem{"the name " + host + " was not resolved in time; check the name server"};
   }
   return std::move(*answer->found);
+}
+
+bool is_of_this_machine(const Address& address) {
+  if (is_loopback(address)) return true;
+  ifaddrs* found = nullptr;
+  if (::getifaddrs(&found) != 0) return false;
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owned{found, ::freeifaddrs};
+  for (const ifaddrs* one = found; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr != nullptr && is_same_host(address, *one->ifa_addr)) return true;
+  }
+  return false;
 }
 
 }  // namespace inboxd::base

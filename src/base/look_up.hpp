@@ -15,10 +15,12 @@ struct Address {
   socklen_t length = 0;
 };
 
-/// Where a TCP port of a host is, by its name or its address; at least one, or a problem. The system's own looking up
-/// may take a minute and cannot be ended: what is not answered by `end` goes on in a thread that is left behind, and is
-/// forgotten. Any thread.
+/// Resolves a host name or address and a TCP port: at least one address, or a problem. getaddrinfo may take a minute
+/// and cannot be cancelled: past `end` its thread is detached and its result dropped. Any thread.
 Result<std::vector<Address>> look_up(const std::string& host, const std::string& port,
                                      std::chrono::steady_clock::time_point end);
+
+/// Whether the address is loopback or belongs to a network interface of this machine. Any thread.
+bool is_of_this_machine(const Address& address);
 
 }  // namespace inboxd::base

@@ -6,29 +6,29 @@
 
 namespace inboxd::base {
 
-/// Messages from any thread to one that empties it at its own pace. Not for data: senders bound what they send.
-template <class Letter>
+/// Messages from any thread to one reader. Unbounded: only for control messages, which the senders limit.
+template <class Message>
 class Mailbox final {
  public:
-  /// `wake` is called after each letter by the thread that sends it.
+  /// The sending thread calls `wake` after each message.
   explicit Mailbox(std::function<void()> wake) : wake_{std::move(wake)} {}
 
-  void send(Letter letter) {
+  void send(Message message) {
     {
       const std::lock_guard lock{mutex_};
-      letters_.push_back(std::move(letter));
+      messages_.push_back(std::move(message));
     }
     wake_();
   }
-  std::vector<Letter> take() {
+  std::vector<Message> take() {
     const std::lock_guard lock{mutex_};
-    return std::exchange(letters_, {});
+    return std::exchange(messages_, {});
   }
 
  private:
   const std::function<void()> wake_;
   std::mutex mutex_;
-  std::vector<Letter> letters_;
+  std::vector<Message> messages_;
 };
 
 }  // namespace inboxd::base

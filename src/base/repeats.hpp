@@ -5,8 +5,7 @@
 
 namespace inboxd::base {
 
-/// Keeps what repeats from flooding the log: it is news the first time, and again when it was last told so long ago.
-/// One thread.
+/// Limits repeated log lines: a text is news the first time, and again once `quiet` has passed. One thread.
 class Repeats final {
  public:
   using Clock = std::chrono::steady_clock;

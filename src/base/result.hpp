@@ -5,15 +5,15 @@
 
 namespace inboxd::base {
 
-/// Why something expected did not work out, in a sentence for the person who can mend it.
+/// An expected failure: the mistake and its remedy in a sentence.
 struct Problem {
   std::string message;
-  std::string code = {};  ///< for programs, where whoever says it has names for what goes wrong; often empty
+  std::string code = {};  ///< for programs; often empty
   bool operator==(const Problem&) const = default;
 };
 
-/// A value or the problem that kept it from being there. Ask `ok()` before `value()`; the wrong one throws
-/// std::bad_variant_access, which is a bug in the caller.
+/// A value or a problem. Check `ok()` before `value()`: the wrong one throws std::bad_variant_access, a bug of the
+/// caller.
 template <class T>
 class [[nodiscard]] Result {
  public:

@@ -5,7 +5,7 @@
 
 namespace inboxd::base {
 
-/// A file descriptor that is closed with its owner.
+/// Owns a file descriptor and closes it.
 class Socket final {
  public:
   explicit Socket(int descriptor = -1) : descriptor_{descriptor} {}
@@ -18,6 +18,8 @@ class Socket final {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
   int get() const { return descriptor_; }
+  /// The caller becomes the owner.
+  int release() { return std::exchange(descriptor_, -1); }
   explicit operator bool() const { return descriptor_ >= 0; }
 
  private:

@@ -7,7 +7,7 @@
 namespace inboxd::base {
 namespace {
 
-/// The length of the well-formed UTF-8 sequence at the beginning, 0 where there is none.
+/// The length of the well-formed UTF-8 sequence at the beginning, or 0.
 std::size_t sequence_length(std::string_view bytes) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
   const unsigned char first = at(0);
@@ -31,10 +31,10 @@ void append_hex_escape(std::string& out, unsigned char byte) {
   out += text;
 }
 
-/// Whether a byte stands for itself in JSON, and is whole: ASCII.
+/// Whether a byte needs no escape in JSON: printable ASCII.
 bool is_plain(char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }
 
-/// Whether there are eight bytes at the beginning that are all ASCII: nearly all text is, and goes by in such steps.
+/// Whether the first eight bytes are ASCII: the fast path, because most text is ASCII.
 bool begins_with_ascii_word(std::string_view bytes) {
   std::uint64_t word = 0;
   if (bytes.size() < sizeof word) return false;
@@ -42,7 +42,7 @@ bool begins_with_ascii_word(std::string_view bytes) {
   return (word & 0x8080808080808080U) == 0;
 }
 
-/// Between quotes a quote and a backslash need one more, or a value could close its quotes and forge what follows.
+/// Inside quotes, quotes and backslashes are escaped, so that a value cannot close its quotes and forge more facts.
 enum class Quotes { outside, inside };
 
 void append_escaped(std::string& out, std::string_view text, Quotes quotes) {
@@ -114,7 +114,7 @@ std::string json_quote(std::string_view text) {
 void append_json_quoted(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
-    // Nearly all texts are plain to their end.
+    // Most texts are plain to the end.
     const auto odd = std::find_if_not(text.begin(), text.end(), is_plain);
     out.append(text.begin(), odd);
     text.remove_prefix(static_cast<std::size_t>(odd - text.begin()));
@@ -142,6 +142,25 @@ std::string shorten(std::string_view text, std::size_t limit) {
   std::size_t end = limit;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
   return std::string{text.substr(0, end)} + "…";
+}
+
+std::string wrapped(const std::string& first, const std::string& next, std::string_view text) {
+  constexpr std::size_t columns = 120;
+  std::string out;
+  std::string line = first;
+  bool is_begun = false;
+  while (!text.empty()) {
+    const std::size_t length = std::min(text.find(' '), text.size());
+    if (is_begun && line.size() + 1 + length > columns) {
+      out += line + "\n";
+      line = next;
+      is_begun = false;
+    }
+    line.append(is_begun ? " " : "").append(text.substr(0, length));
+    is_begun = true;
+    text.remove_prefix(std::min(length + 1, text.size()));
+  }
+  return out + line + "\n";
 }
 
 std::string hex(std::string_view bytes) {

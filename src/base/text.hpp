@@ -12,22 +12,23 @@ bool is_utf8(std::string_view bytes);
 /// Whether PostgreSQL takes the bytes as `text`: UTF-8 without NUL.
 bool is_database_text(std::string_view bytes);
 
-/// Control characters, DEL and bytes that are not UTF-8 as `\xHH`; a newline is `\n`. For anything shown to a person.
+/// Escapes control characters, DEL and bytes that are not UTF-8 as `\xHH`, a newline as `\n`. For anything shown to a
+/// person.
 std::string escape_controls(std::string_view text);
 
-/// `escape_controls`, in double quotes where the value is empty or has a space, quote, backslash, `=` or escape. There
-/// `\"` is a quote and `\\` a backslash: a value cannot close its quotes.
+/// `escape_controls`, in double quotes if the value is empty or has a space, quote, backslash, `=` or escape. Quotes
+/// and backslashes inside are escaped, so that a value cannot close its quotes.
 std::string quote_if_needed(std::string_view value);
 
-/// ASCII in lower case, whatever the locale; other bytes as they are.
+/// ASCII in lower case, independent of the locale; other bytes unchanged.
 inline char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 std::string lower(std::string_view text);
 
-/// A JSON string literal, with what is not UTF-8 replaced by U+FFFD.
+/// A JSON string literal. Bytes that are not UTF-8 become U+FFFD.
 std::string json_quote(std::string_view text);
 void append_json_quoted(std::string& out, std::string_view text);
 
-/// Words one after the other, `a, b, c`; `otherwise` where there are none.
+/// `a, b, c`; `otherwise` if there are none.
 template <class Words>
 std::string joined(const Words& words, std::string_view otherwise = "") {
   std::string out;
@@ -35,8 +36,11 @@ std::string joined(const Words& words, std::string_view otherwise = "") {
   return out.empty() ? std::string{otherwise} : out;
 }
 
-/// At most `limit` bytes, cut at a character's beginning, with `…` where something was cut.
+/// At most `limit` bytes, cut between characters, with `…` if anything was cut.
 std::string shorten(std::string_view text, std::size_t limit);
+
+/// The text in lines of at most 120 columns, broken at spaces. `first` begins the first line, `next` the others.
+std::string wrapped(const std::string& first, const std::string& next, std::string_view text);
 
 /// Lower-case hexadecimal digits, two a byte.
 std::string hex(std::string_view bytes);

@@ -20,17 +20,17 @@ constexpr std::array<std::int8_t, 256> hex_values = [] {
 
 int hex_value(char c) { return hex_values[static_cast<unsigned char>(c)]; }
 
-/// Where each byte's two digits begin in the text.
+/// The positions of each byte's two digits in the text.
 constexpr std::array<std::uint8_t, 16> digits_at{0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34};
 
 void fill_random(void* out, std::size_t size) {
-  // Up to 256 bytes getrandom never returns fewer than asked for.
+  // getrandom never returns fewer bytes than requested, up to 256.
   if (getrandom(out, size, 0) != static_cast<ssize_t>(size)) {
-    throw std::runtime_error("the kernel gave no random numbers");
+    throw std::runtime_error("the kernel returned no random numbers");
   }
 }
 
-/// Looked up once and kept: OpenSSL's search for an algorithm takes as long as the hash of a short name.
+/// Cached: OpenSSL's search for an algorithm takes as long as the hash of a short name.
 const EVP_MD* sha1() {
   static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA1", nullptr);
   if (algorithm == nullptr) throw std::runtime_error("SHA-1 is not available in this OpenSSL");
@@ -52,7 +52,7 @@ std::string Uuid::text() const {
 std::optional<Uuid> parse_uuid(std::string_view text) {
   if (text.size() != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-') return std::nullopt;
   std::optional<Uuid> out{std::in_place};
-  int valid = 0;  // negative as soon as one digit was none: one branch for all
+  int valid = 0;  // negative after an invalid digit: one branch for all digits
   for (std::size_t i = 0; i < 16; ++i) {
     const int high = hex_value(text[digits_at[i]]);
     const int low = hex_value(text[digits_at[i] + 1U]);

@@ -17,7 +17,7 @@ struct Uuid {
   std::string text() const;
 };
 
-/// The usual 36 characters with hyphens, either case; nothing else (no braces, no urn:).
+/// Accepts 36 characters with hyphens, in either case; no braces, no urn:.
 std::optional<Uuid> parse_uuid(std::string_view text);
 
 /// RFC 9562 version 5: SHA-1 of the name within a name space.

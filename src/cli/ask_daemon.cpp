@@ -11,20 +11,20 @@
 namespace inboxd::cli {
 namespace {
 
-using admin::Document;
-using Kind = admin::Parameter::Kind;
+using operations::Document;
+using Kind = operations::Parameter::Kind;
 
-Document json_of(const admin::Parameter& parameter, const std::vector<std::string>& texts) {
+Document json_of(const operations::Parameter& parameter, const std::vector<std::string>& texts) {
   if (parameter.kind == Kind::flag) return true;
   if (parameter.kind == Kind::texts) return texts;
   return texts.front();
 }
 
-admin::Question question_of(const admin::Operation& operation, const admin::Arguments& arguments) {
+admin::Question question_of(const operations::Operation& operation, const operations::Arguments& arguments) {
   admin::Question out;
-  out.target = admin::path_of(operation);
+  out.target = operations::path_of(operation);
   out.actor = actor();
-  const bool changes = operation.permission == admin::Permission::change;
+  const bool changes = operation.permission == operations::Permission::change;
   Document body = Document::object();
   char before = '?';
   for (const auto& parameter : operation.parameters) {
@@ -46,16 +46,17 @@ admin::Question question_of(const admin::Operation& operation, const admin::Argu
 
 }  // namespace
 
-admin::Answer ask_daemon(const config::Settings& settings, const admin::Operation& operation,
-                         const admin::Arguments& arguments) {
+operations::Answer ask_daemon(const config::Settings& settings, const operations::Operation& operation,
+                              const operations::Arguments& arguments) {
   const auto patience = settings.admin.answer_timeout + std::chrono::seconds{5};
   const auto response = admin::ask(settings.admin, question_of(operation, arguments), patience);
   if (!response) return {base::ExitCode::unavailable, nullptr, response.problem().message};
   return admin::answer_of(response.value());
 }
 
-admin::Answer ask_daemon(const config::Settings& settings, const std::string& verb, const admin::Arguments& arguments) {
-  const auto table = admin::operations();
+operations::Answer ask_daemon(const config::Settings& settings, const std::string& verb,
+                              const operations::Arguments& arguments) {
+  const auto table = operations::operations();
   const auto operation = std::find_if(table.begin(), table.end(), [&](const auto& one) { return one.verb == verb; });
   if (operation == table.end()) throw std::logic_error{"no operation " + verb};
   return ask_daemon(settings, *operation, arguments);

@@ -1,15 +1,16 @@
 #pragma once
 #include <string>
 
-#include "admin/operation.hpp"
 #include "config/settings.hpp"
+#include "operations/operation.hpp"
 
 namespace inboxd::cli {
 
-/// Has the running daemon of this configuration do an operation, over its admin port.
-admin::Answer ask_daemon(const config::Settings& settings, const admin::Operation& operation,
-                         const admin::Arguments& arguments);
-/// The same by the operation's verb, which is in the table.
-admin::Answer ask_daemon(const config::Settings& settings, const std::string& verb, const admin::Arguments& arguments);
+/// Runs an operation in the running daemon of this configuration, over its admin port.
+operations::Answer ask_daemon(const config::Settings& settings, const operations::Operation& operation,
+                              const operations::Arguments& arguments);
+/// The same for an operation of the table, by its verb.
+operations::Answer ask_daemon(const config::Settings& settings, const std::string& verb,
+                              const operations::Arguments& arguments);
 
 }  // namespace inboxd::cli

@@ -3,28 +3,29 @@
 #include <string>
 #include <vector>
 
-#include "admin/operation.hpp"
 #include "cli/session.hpp"
+#include "operations/operation.hpp"
 
 namespace inboxd::cli {
 
 /// One row of the command table.
 struct Command {
-  std::string verb;                            ///< `dead replay`
-  std::string help;                            ///< one sentence
-  std::vector<admin::Example> examples;
-  std::vector<admin::Parameter> parameters;
-  std::function<base::ExitCode(Session&, const admin::Arguments&)> run;
+  std::string verb;  ///< `dead replay`
+  std::string help;  ///< one sentence
+  std::vector<operations::Example> examples;
+  std::vector<operations::Parameter> parameters;
+  std::function<base::ExitCode(Session&, const operations::Arguments&)> run;
+  std::vector<std::string> aliases{};  ///< former verbs: accepted, but not shown in help
 };
 
-/// Every command, in the order in which help lists them.
+/// Every command, in the order of the help.
 std::vector<Command> commands();
 
-// The commands that are no operations of floor 4, each family in its file.
+// The commands beside the operations table.
 Command run_command();
 Command check_command();
 Command migrate_command();
-std::vector<Command> config_commands();
+Command config_show_command();
 Command plugin_command();
 Command health_command();
 

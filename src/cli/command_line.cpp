@@ -10,19 +10,21 @@
 namespace inboxd::cli {
 namespace {
 
-using Kind = admin::Parameter::Kind;
-using Place = admin::Parameter::Place;
+using Kind = operations::Parameter::Kind;
+using Place = operations::Parameter::Place;
 
 constexpr const char* default_config_file = "/etc/inboxd/inboxd.yaml";
 
 constexpr const char* exit_statuses =
-    "\nExit status: 0 done; 1 something is wrong, or not there; 64 it cannot be asked so; 69 nobody answers;\n"
-    "  70 a bug, please report it; 75 not now, try again; 77 not allowed; 78 the configuration is wrong\n";
+    "\nExit status: 0 done; 1 the command's own \"no\"; 64 usage error; 69 database, brokers or daemon not reached;\n"
+    "  70 a bug, please report it; 75 temporary failure; 77 not allowed; 78 configuration\n";
 
-/// Help that opens with what to type and closes with what comes of it.
+/// Help that opens with examples and closes with the exit statuses.
 class HelpText final : public CLI::Formatter {
  public:
-  void set_examples(const CLI::App* app, std::vector<admin::Example> examples) { examples_[app] = std::move(examples); }
+  void set_examples(const CLI::App* app, std::vector<operations::Example> examples) {
+    examples_[app] = std::move(examples);
+  }
 
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
     if (mode != CLI::AppFormatMode::Normal) return CLI::Formatter::make_help(app, std::move(name), mode);
@@ -47,43 +49,43 @@ class HelpText final : public CLI::Formatter {
     return out + "\n";
   }
 
-  std::map<const CLI::App*, std::vector<admin::Example>> examples_;
+  std::map<const CLI::App*, std::vector<operations::Example>> examples_;
 };
 
-/// One command's words while they are read.
+/// A command with its CLI11 application. An alias has one of its own.
 struct Bound {
   const Command* command = nullptr;
   CLI::App* app = nullptr;
   std::map<std::string, CLI::Option*> options;
 };
 
-std::vector<admin::Example> first_examples() {
-  return {
-      {"check", "is everything there that the configuration needs?"},
-      {"run --migrate", "the daemon; brings the database's schema up to date first"},
-      {"status --watch", "topics, handlers and daemons at a glance"},
-      {"events show orders/3/81723", "one event, and what became of it"},
-      {"dead replay --handler billing --dry-run", "what would be handled again"}};
+std::vector<operations::Example> first_examples() {
+  return {{"check", "tests the configuration, database, brokers and topics"},
+          {"run --migrate", "runs the daemon, after due migrations"},
+          {"status --watch", "topics, handlers and daemons at a glance"},
+          {"events show orders/3/81723", "one event and its state for each handler"},
+          {"dead replay --handler billing --dry-run", "how many dead letters would be delivered again"}};
 }
 
 const char* family_help(const std::string& family) {
-  if (family == "events") return "What is stored, and what became of it.";
-  if (family == "dead") return "Events that a handler gave up on.";
+  if (family == "events") return "Stored events and their history.";
+  if (family == "dead") return "Events that failed for good in a handler.";
   if (family == "quarantine") return "Records that could not become events.";
-  if (family == "handlers") return "Who the events are for.";
-  if (family == "shards") return "Partitions, their positions, gaps and halts.";
-  if (family == "instance") return "The running daemon, asked over its admin port.";
-  if (family == "config") return "The configuration and what it can say.";
+  if (family == "handlers") return "Registered handlers.";
+  if (family == "partitions") return "Partitions with their positions, gaps and halts.";
+  if (family == "shards") return "Former name of `partitions`.";
+  if (family == "instance") return "The running daemon, over its admin port.";
+  if (family == "config") return "The configuration, its keys and its schema.";
   if (family == "plugin") return "Handlers in shared objects.";
   return "";
 }
 
-CLI::Option* add_parameter(CLI::App& app, const admin::Parameter& parameter) {
+CLI::Option* add_parameter(CLI::App& app, const operations::Parameter& parameter) {
   if (parameter.kind == Kind::flag) return app.add_flag("--" + parameter.name, parameter.help);
   const bool is_word = parameter.place != Place::option;
   std::string help = parameter.help;
   if (parameter.default_number) help += " (" + std::to_string(*parameter.default_number) + ")";
-  const auto ignore = [](const CLI::results_t&) { return true; };  // read from the option when all is parsed
+  const auto ignore = [](const CLI::results_t&) { return true; };  // parsed() reads the option
   CLI::Option* const option = app.add_option(is_word ? parameter.placeholder : "--" + parameter.name, ignore, help);
   option->type_name(is_word ? "" : parameter.placeholder);
   if (parameter.place == Place::word) option->required();
@@ -104,8 +106,9 @@ class Application final {
     root_.formatter(help_);
     root_.fallthrough();
     root_.require_subcommand(1);
-    root_.add_option("--config", config_file_, "the configuration (default $INBOXD_CONFIG or " +
-                                                   std::string{default_config_file} + ")")
+    root_
+        .add_option("--config", config_file_,
+                    "the configuration (default $INBOXD_CONFIG or " + std::string{default_config_file} + ")")
         ->type_name("FILE");
     root_.add_flag("--version")->description("print the version");
     help_->set_examples(&root_, first_examples());
@@ -125,22 +128,36 @@ class Application final {
     for (const Bound& bound : bound_) {
       if (bound.app->parsed()) return parsed(bound);
     }
-    return Said{base::ExitCode::usage, "inboxd: which command? See inboxd -h\n"};
+    return Said{base::ExitCode::usage, "inboxd: a command is missing; see inboxd -h\n"};
   }
 
  private:
   void add(const Command& command) {
-    const auto space = command.verb.find(' ');
+    add(command, command.verb);
+    for (const std::string& alias : command.aliases) hide(add(command, alias));
+  }
+
+  /// Hides a command, and its family if that has aliases only.
+  static void hide(CLI::App& app) {
+    app.group("");
+    CLI::App& parent = *app.get_parent();
+    const auto is_shown = [](const CLI::App* one) { return !one->get_group().empty(); };
+    if (parent.get_parent() != nullptr && parent.get_subcommands(is_shown).empty()) parent.group("");
+  }
+
+  CLI::App& add(const Command& command, const std::string& verb) {
+    const auto space = verb.find(' ');
     CLI::App* parent = &root_;
-    if (space != std::string::npos) parent = family(command.verb.substr(0, space), command);
-    CLI::App* const app = parent->add_subcommand(
-        space == std::string::npos ? command.verb : command.verb.substr(space + 1), command.help);
+    if (space != std::string::npos) parent = family(verb.substr(0, space), command);
+    CLI::App* const app =
+        parent->add_subcommand(space == std::string::npos ? verb : verb.substr(space + 1), command.help);
     app->require_subcommand(0);
     help_->set_examples(app, command.examples);
     Bound bound{&command, app, {}};
     for (const auto& parameter : command.parameters) bound.options[parameter.name] = add_parameter(*app, parameter);
     bound.options["json"] = app->add_flag("--json")->description("one JSON document on stdout");
     bound_.push_back(std::move(bound));
+    return *app;
   }
 
   CLI::App* family(const std::string& name, const Command& member) {
@@ -150,7 +167,8 @@ class Application final {
       app->require_subcommand(1);
     }
     auto& examples = family_examples_[name];
-    if (!member.examples.empty()) examples.push_back(member.examples.front());
+    const auto& first = member.examples.front();
+    if (examples.empty() || examples.back().command != first.command) examples.push_back(first);  // an alias repeats it
     help_->set_examples(app, examples);
     return app;
   }
@@ -161,8 +179,10 @@ class Application final {
     out.config_file = config_file_;
     for (const auto& [name, option] : bound.options) {
       if (option->count() == 0) continue;
-      if (name == "json") out.json = true;
-      else out.given[name] = option->results();
+      if (name == "json")
+        out.json = true;
+      else
+        out.given[name] = option->results();
     }
     return out;
   }
@@ -188,13 +208,14 @@ class Application final {
   std::string complaint(const CLI::ParseError& error) const {
     const CLI::App& app = asked_app();
     const std::string path = path_of(app);
-    const auto below = app.get_subcommands([](const CLI::App*) { return true; });
+    const bool is_alias = app.get_group().empty();
+    const auto below = app.get_subcommands([&](const CLI::App* one) { return is_alias || !one->get_group().empty(); });
     const std::string where = app.get_parent() == nullptr ? "" : path.substr(sizeof "inboxd") + ": ";
     const std::string what = below.empty() ? std::string{error.what()} : which_command(below);
     return "inboxd: " + where + one_line(what) + (what.ends_with("?") ? " See " : "; see ") + path + " -h\n";
   }
 
-  /// What is wrong where one of these was wanted.
+  /// The mistake if one of these commands was expected.
   std::string which_command(const std::vector<const CLI::App*>& wanted) const {
     std::vector<std::string> names;
     for (const auto* app : wanted) names.push_back(app->get_name());
@@ -204,7 +225,7 @@ class Application final {
       return (is_option ? "there is no option " : "there is no command ") + word +
              (meant ? ", did you mean " + *meant + "?" : "");
     }
-    return "which command?";
+    return "a command is missing";
   }
 
   CLI::App root_;
@@ -212,7 +233,7 @@ class Application final {
   std::string config_file_;
   std::vector<Bound> bound_;
   std::map<std::string, CLI::App*> families_;
-  std::map<std::string, std::vector<admin::Example>> family_examples_;
+  std::map<std::string, std::vector<operations::Example>> family_examples_;
 };
 
 }  // namespace

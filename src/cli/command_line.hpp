@@ -9,24 +9,24 @@
 
 namespace inboxd::cli {
 
-/// What somebody typed, understood: a row of the table with what it was given, not checked yet.
+/// A command line as typed: a row of the table with its unchecked arguments.
 struct Parsed {
   const Command* command = nullptr;
   std::map<std::string, std::vector<std::string>> given;
-  std::string config_file;                     ///< empty: not given
+  std::string config_file;  ///< empty: not given
   bool json = false;
 };
 
-/// Nothing to run: help was asked for (code done, for stdout), or something is wrong (for stderr).
+/// A text instead of a command: help (code done, for stdout) or a usage error (for stderr).
 struct Said {
   base::ExitCode code = base::ExitCode::done;
   std::string text;
 };
 
-/// Reads the words behind the program's name. The commands must outlive what comes back. Never throws.
+/// Reads the words after the program's name. The result points into the table. Never throws.
 std::variant<Parsed, Said> parse(const std::vector<Command>& table, const std::vector<std::string>& words);
 
-/// The file that the configuration is in: what was given, $INBOXD_CONFIG, or the default.
+/// The configuration file: the option, $INBOXD_CONFIG, or the default.
 std::string config_file_of(const Parsed& parsed);
 
 }  // namespace inboxd::cli

@@ -6,7 +6,7 @@
 namespace inboxd::cli {
 namespace {
 
-/// For the step that is under way to end by itself.
+/// The time for the running step to end by itself.
 constexpr std::chrono::seconds time_to_end{2};
 
 sigset_t endings() {
@@ -17,7 +17,7 @@ sigset_t endings() {
   return out;
 }
 
-/// Blocks them; the mask as it was.
+/// Blocks the signals; returns the mask before.
 sigset_t block(const sigset_t& signals) {
   sigset_t before;
   pthread_sigmask(SIG_BLOCK, &signals, &before);
@@ -34,7 +34,7 @@ Interrupt::~Interrupt() {
   {
     const std::lock_guard lock{mutex_};
     is_over_ = true;
-    if (came_ == 0) pthread_kill(thread_.native_handle(), SIGTERM);  // what it waits for
+    if (came_ == 0) pthread_kill(thread_.native_handle(), SIGTERM);  // ends its sigwait()
   }
   changed_.notify_all();
   thread_.join();
@@ -44,7 +44,7 @@ Interrupt::~Interrupt() {
 void Interrupt::lift() {
   const std::lock_guard lock{mutex_};
   is_lifted_ = true;
-  if (came_ != 0) ::kill(::getpid(), came_);  // the thread that took the first lets this one through
+  if (came_ != 0) ::kill(::getpid(), came_);  // not blocked any more in the signal thread
 }
 
 void Interrupt::restore() {
@@ -57,7 +57,7 @@ bool Interrupt::wait(std::chrono::milliseconds most) {
   return changed_.wait_for(lock, most, [this] { return came_ != 0; });
 }
 
-/// A thread of its own: whoever asks between two steps may be waiting for the database.
+/// Runs in a thread of its own, because the main thread may be waiting for the database.
 void Interrupt::run() {
   int signal = 0;
   sigwait(&signals_, &signal);

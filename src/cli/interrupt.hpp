@@ -9,9 +9,9 @@
 
 namespace inboxd::cli {
 
-/// Ctrl-C or SIGTERM as something to ask for between two steps, while this lives; a step that then takes long has its
-/// connection cut off, and a second signal ends the process as it does by itself. Make it before any thread is started:
-/// they inherit that the signals are blocked.
+/// Turns Ctrl-C and SIGTERM into a state to ask for between two steps. A step that then takes too long loses its
+/// connection. A second signal ends the process. Construct it before any thread starts, because threads inherit the
+/// blocked signals.
 class Interrupt final {
  public:
   Interrupt();
@@ -19,14 +19,15 @@ class Interrupt final {
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
-  /// Waits so long, or until Ctrl-C or SIGTERM; true from then on.
+  /// Waits until Ctrl-C or SIGTERM, for `most` at most; true once a signal has come.
   bool wait(std::chrono::milliseconds most);
 
-  /// Lets the signals end the process, as they do by themselves, or not. One that has come does so now.
+  /// Lets signals end the process, including one that has come already.
   void lift();
+  /// Undoes lift().
   void restore();
 
-  /// For the connections of what can be interrupted.
+  /// For the connections of interruptible steps.
   inbox::Watchdog& watchdog() { return watchdog_; }
 
  private:
@@ -37,7 +38,7 @@ class Interrupt final {
   inbox::Watchdog watchdog_;
   std::mutex mutex_;  // guards the following
   std::condition_variable changed_;
-  int came_ = 0;  ///< which signal
+  int came_ = 0;  ///< the signal; 0: none yet
   bool is_lifted_ = false;
   bool is_over_ = false;
   std::thread thread_;

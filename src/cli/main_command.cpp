@@ -6,8 +6,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
+#include <utility>
 
+#include "cli/command.hpp"
 #include "cli/command_line.hpp"
+#include "cli/operation_command.hpp"
 #include "event/now.hpp"
 
 namespace inboxd::cli {
@@ -48,19 +51,26 @@ ExitCode main_command(const std::vector<std::string>& words, const Output& outpu
   }
   const auto& parsed = std::get<Parsed>(outcome);
   Session session{output, config_file_of(parsed), parsed.json};
-  const auto arguments = admin::read_arguments(parsed.command->parameters, parsed.given, event::now());
+  const auto arguments = operations::read_arguments(parsed.command->parameters, parsed.given, event::now());
   if (!arguments) {
     session.say(parsed.command->verb + ": " + arguments.problem().message + "; see inboxd " + parsed.command->verb +
                 " -h");
     return ExitCode::usage;
   }
   const ExitCode code = parsed.command->run(session, arguments.value());
-  // A full disk or a closed pipe must not look like success.
+  // A full disk or a closed pipe is not a success.
   if (!output.out.flush() && code == ExitCode::done) {
     session.say("the output could not be written");
     return ExitCode::no;
   }
   return code;
+}
+
+std::vector<Command> commands() {
+  std::vector<Command> out{run_command(), check_command(), migrate_command()};
+  for (auto& command : operation_commands()) out.push_back(std::move(command));
+  for (auto& command : {plugin_command(), health_command(), config_show_command()}) out.push_back(command);
+  return out;
 }
 
 }  // namespace inboxd::cli

@@ -7,10 +7,10 @@
 
 namespace inboxd::cli {
 
-/// Runs the command that the words behind the program's name ask for. Exceptions that come out are bugs.
+/// Runs the command in the words after the program's name. Exceptions that leave it are bugs.
 base::ExitCode main_command(const std::vector<std::string>& words, const Output& output);
 
-/// stdout and stderr of this process as they are: terminals or not, with colours unless NO_COLOR says otherwise.
+/// stdout and stderr of this process, with the width and colours of their terminals. NO_COLOR turns colours off.
 Output standard_output();
 
 }  // namespace inboxd::cli

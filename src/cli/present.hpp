@@ -1,35 +1,40 @@
 #pragma once
 #include <string>
 
-#include "admin/operation.hpp"
-#include "cli/look.hpp"
+#include "cli/terminal_text.hpp"
+#include "operations/operation.hpp"
 
-/// What people read of an operation's document: tables and sheets, ending in a newline. Pure functions.
+/// Documents as text for people: tables and sheets that end in a newline. Pure functions.
 namespace inboxd::cli {
 
-using Presenter = std::string (*)(const admin::Document& document, const Look& look);
+using Presenter = std::string (*)(const operations::Document& document, const Look& look);
 
-std::string present_status(const admin::Document& document, const Look& look);
-std::string present_events(const admin::Document& document, const Look& look);
-std::string present_event(const admin::Document& document, const Look& look);
-std::string present_trace(const admin::Document& document, const Look& look);
-std::string present_dead_list(const admin::Document& document, const Look& look);
-std::string present_dead(const admin::Document& document, const Look& look);
-std::string present_dead_change(const admin::Document& document, const Look& look);
-std::string present_quarantine_list(const admin::Document& document, const Look& look);
-std::string present_quarantine(const admin::Document& document, const Look& look);
-std::string present_handlers(const admin::Document& document, const Look& look);
-std::string present_retired(const admin::Document& document, const Look& look);
-std::string present_shards(const admin::Document& document, const Look& look);
-std::string present_accepted(const admin::Document& document, const Look& look);
-std::string present_instance(const admin::Document& document, const Look& look);
-std::string present_instance_change(const admin::Document& document, const Look& look);
-std::string present_configuration(const admin::Document& document, const Look& look);
-std::string present_reference(const admin::Document& document, const Look& look);
-std::string present_schema(const admin::Document& document, const Look& look);
-std::string present_version(const admin::Document& document, const Look& look);
+std::string present_status(const operations::Document& document, const Look& look);
+std::string present_events(const operations::Document& document, const Look& look);
+std::string present_event(const operations::Document& document, const Look& look);
+std::string present_trace(const operations::Document& document, const Look& look);
+std::string present_dead_list(const operations::Document& document, const Look& look);
+std::string present_dead(const operations::Document& document, const Look& look);
+std::string present_dead_change(const operations::Document& document, const Look& look);
+std::string present_quarantine_list(const operations::Document& document, const Look& look);
+std::string present_quarantine(const operations::Document& document, const Look& look);
+std::string present_quarantine_change(const operations::Document& document, const Look& look);
+std::string present_handlers(const operations::Document& document, const Look& look);
+std::string present_retired(const operations::Document& document, const Look& look);
+std::string present_restored(const operations::Document& document, const Look& look);
+std::string present_partitions(const operations::Document& document, const Look& look);
+std::string present_accepted(const operations::Document& document, const Look& look);
+std::string present_instance(const operations::Document& document, const Look& look);
+std::string present_instance_change(const operations::Document& document, const Look& look);
+std::string present_configuration(const operations::Document& document, const Look& look);
+std::string present_reference(const operations::Document& document, const Look& look);
+std::string present_schema(const operations::Document& document, const Look& look);
+std::string present_version(const operations::Document& document, const Look& look);
 
-/// Headers and payload of an event or record, as far as a terminal is the place for them.
-std::string present_content(const admin::Document& record, const Look& look);
+/// Events with the same ID, to choose from.
+std::string present_candidates(const operations::Document& events, const Look& look);
+
+/// Headers and payload of an event or record, cut to a length for terminals.
+std::string present_content(const operations::Document& record, const Look& look);
 
 }  // namespace inboxd::cli

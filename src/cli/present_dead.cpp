@@ -1,12 +1,12 @@
 #include "cli/present.hpp"
-#include "cli/table.hpp"
-#include "cli/words.hpp"
+#include "cli/terminal_text.hpp"
+#include "cli/value_text.hpp"
 
 namespace inboxd::cli {
 namespace {
 
 std::string groups_table(const Document& groups, const Look& look) {
-  Table table{{{"DEAD", Align::right}, {"HANDLER"}, {"CLASS OF ERROR", Align::left, true}, {"FIRST"}, {"LAST"}}};
+  Table table{{{"DEAD", Align::right}, {"HANDLER"}, {"ERROR CLASS", Align::left, true}, {"FIRST"}, {"LAST"}}};
   for (const auto& group : groups) {
     table.add({{number_at(group, "dead")},
                {text_at(group, "handler")},
@@ -17,18 +17,35 @@ std::string groups_table(const Document& groups, const Look& look) {
   return table.text(look);
 }
 
+/// `orders 3, payments 1`.
+std::string counts_of(const Document& counts) {
+  std::string out;
+  for (const auto& [name, count] : counts.items()) {
+    out += (out.empty() ? "" : ", ") + one_line(name) + " " + number_text(count.get<std::int64_t>());
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string present_dead_list(const Document& document, const Look& look) {
   const auto& letters = document.at("dead_letters");
   if (letters.empty()) return "";
-  Table table{{{"NUMBER", Align::right}, {"DIED"}, {"HANDLER"}, {"KAFKA"}, {"TYPE", Align::left, true},
-               {"ATTEMPTS", Align::right}, {"CLASS", Align::left, true}, {"LAST ERROR", Align::left, true}}};
+  Table table{{{"NUMBER", Align::right},
+               {"DIED"},
+               {"HANDLER"},
+               {"EVENT_ID"},
+               {"KAFKA"},
+               {"TYPE", Align::left, true},
+               {"ATTEMPTS", Align::right},
+               {"CLASS", Align::left, true},
+               {"LAST ERROR", Align::left, true}}};
   for (const auto& letter : letters) {
     const auto& event = letter.at("event");
     table.add({{text_at(letter, "dead_letter_id")},
                {time_at(letter, "died_at")},
                {text_at(letter, "handler")},
+               {text_at(event, "event_id")},
                {place_of(event)},
                {text_at(event, "event_type")},
                {text_at(letter, "attempts")},
@@ -48,24 +65,24 @@ std::string present_dead_list(const Document& document, const Look& look) {
 
 std::string present_dead_change(const Document& document, const Look& look) {
   const auto matched = document.at("matched").get<std::int64_t>();
-  if (matched == 0) return "";
-  std::string of;
-  for (const auto& [handler, count] : document.at("handlers").items()) {
-    of += (of.empty() ? "" : ", ") + one_line(handler) + " " + number_text(count.get<std::int64_t>());
-  }
+  if (matched == 0) return document.contains("events") ? present_candidates(document.at("events"), look) : "";
   std::string out = (document.value("more", false) ? "the first " : "") + number_text(matched) +
-                    (matched == 1 ? " dead letter" : " dead letters") + " (" + of + ")";
+                    (matched == 1 ? " dead letter (" : " dead letters (") + counts_of(document.at("handlers")) + ")";
   if (document.at("dry_run").get<bool>()) return out + "\n";
   const bool replays = document.contains("replayed");
   out += ": " + number_at(document, replays ? "replayed" : "discarded") + (replays ? " replayed" : " discarded");
   if (replays && document.at("restored").get<std::int64_t>() > 0) {
-    out += ", " + number_at(document, "restored") + " of them restored after they had been purged";
+    out += ", " + number_at(document, "restored") + " of them restored after a purge";
   }
   return in_tone(out, Tone::plain, look) + "\n";
 }
 
 std::string present_quarantine_list(const Document& document, const Look& look) {
-  Table table{{{"NUMBER", Align::right}, {"RECEIVED"}, {"KAFKA"}, {"REASON"}, {"SIZE", Align::right},
+  Table table{{{"NUMBER", Align::right},
+               {"RECEIVED"},
+               {"KAFKA"},
+               {"REASON"},
+               {"SIZE", Align::right},
                {"DETAIL", Align::left, true}}};
   for (const auto& record : document.at("records")) {
     table.add({{text_at(record, "quarantine_id")},
@@ -94,6 +111,26 @@ std::string present_quarantine(const Document& document, const Look& look) {
     out += sheet.text(look) + present_content(record, look);
   }
   return out;
+}
+
+std::string present_quarantine_change(const Document& document, const Look& look) {
+  const auto matched = document.at("matched").get<std::int64_t>();
+  if (matched == 0) return "";
+  std::string out = (document.value("more", false) ? "the first " : "") + number_text(matched) +
+                    (matched == 1 ? " record (" : " records (") + counts_of(document.at("topics")) + ")";
+  if (document.contains("discarded")) out += ": " + number_at(document, "discarded") + " discarded";
+  if (document.contains("events")) {
+    const bool dry_run = document.at("dry_run").get<bool>();
+    out += ": " + number_at(document, "events") + (dry_run ? " would become events" : " became events");
+    out += ", " + number_at(document, "duplicates") + (dry_run ? " would be" : " were") + " duplicates";
+    if (document.at("skipped") > 0) out += ", " + number_at(document, "skipped") + " skipped";
+    const auto& still = document.at("still");
+    if (!still.empty()) out += (dry_run ? "; would stay: " : "; stay: ") + counts_of(still);
+  }
+  if (document.contains("not_kept")) {
+    out += "; " + number_at(document, "not_kept") + " more were too large to keep and cannot be retried";
+  }
+  return in_tone(out, Tone::plain, look) + "\n";
 }
 
 std::string present_version(const Document& document, const Look& look) {

@@ -1,7 +1,7 @@
 #include "base/text.hpp"
 #include "cli/present.hpp"
-#include "cli/table.hpp"
-#include "cli/words.hpp"
+#include "cli/terminal_text.hpp"
+#include "cli/value_text.hpp"
 
 namespace inboxd::cli {
 namespace {
@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t longest_payload = 4000;
 constexpr std::size_t longest_header = 500;
 
-/// A text's lines, each escaped by itself, so that JSON over several lines stays readable.
+/// Escapes each line by itself, so that JSON of several lines stays readable.
 std::string escaped_lines(std::string_view text, std::string_view indent) {
   std::string out;
   while (!text.empty()) {
@@ -20,9 +20,15 @@ std::string escaped_lines(std::string_view text, std::string_view indent) {
   return out;
 }
 
+/// The producer's id, unless it is the text of event_id.
+std::string source_id_of(const Document& event) {
+  const std::string out = text_at(event, "source_id");
+  return out == text_at(event, "event_id") ? "" : out;
+}
+
 void add_attributes(const Document& event, Sheet& sheet) {
   sheet.add("event_id", text_at(event, "event_id"));
-  if (text_at(event, "source_id") != text_at(event, "event_id")) sheet.add("source_id", text_at(event, "source_id"));
+  sheet.add("source_id", source_id_of(event));
   if (event.contains("topic")) sheet.add("kafka", place_of(event));
   sheet.add("type", text_at(event, "event_type"));
   sheet.add("source", text_at(event, "source"));
@@ -41,7 +47,7 @@ Tone tone_of_state(const std::string& state) {
 }
 
 std::string states_table(const Document& handlers, const Look& look) {
-  if (handlers.empty()) return "no handler is owed it\n";
+  if (handlers.empty()) return "no handler got the event\n";
   Table table{
       {{"HANDLER"}, {"STATE"}, {"ATTEMPTS", Align::right}, {"WHEN"}, {"WORKER"}, {"LAST ERROR", Align::left, true}}};
   for (const auto& handler : handlers) {
@@ -62,7 +68,11 @@ std::string states_table(const Document& handlers, const Look& look) {
 
 std::string failures_text(const Document& failures, const Look& look) {
   if (failures.empty()) return "";
-  Table table{{{"FAILED AT"}, {"HANDLER"}, {"ATTEMPT", Align::right}, {"TOOK", Align::right}, {"CLASS"},
+  Table table{{{"FAILED AT"},
+               {"HANDLER"},
+               {"ATTEMPT", Align::right},
+               {"TOOK", Align::right},
+               {"CLASS"},
                {"MESSAGE", Align::left, true}}};
   for (const auto& failure : failures) {
     table.add({{time_at(failure, "occurred_at")},
@@ -86,8 +96,9 @@ std::string reasons_text(const Document& reasons, const Look& look) {
   return table.empty() ? "" : "\n" + table.text(look);
 }
 
-/// Events among which a person has to choose.
-std::string candidates(const Document& events, const Look& look) {
+}  // namespace
+
+std::string present_candidates(const Document& events, const Look& look) {
   if (events.empty()) return "";
   Table table{{{"EVENT_ID"}, {"KAFKA"}, {"RECEIVED"}, {"TYPE", Align::left, true}, {"SOURCE", Align::left, true}}};
   for (const auto& event : events) {
@@ -99,8 +110,6 @@ std::string candidates(const Document& events, const Look& look) {
   }
   return table.text(look);
 }
-
-}  // namespace
 
 std::string present_content(const Document& record, const Look& look) {
   std::string out;
@@ -119,7 +128,7 @@ std::string present_content(const Document& record, const Look& look) {
     return out + in_tone("no payload (a tombstone)", Tone::faint, look) + "\n";
   }
   out += in_tone("payload, " + bytes_text(size->get<std::int64_t>()), Tone::faint, look) + "\n";
-  if (payload->is_null()) return out + "  not kept: it was too large\n";
+  if (payload->is_null()) return out + "  not kept: too large\n";
   const std::string text = bytes_at(record, "payload");
   out += escaped_lines(base::shorten(text, longest_payload), "  ");
   if (text.size() > longest_payload) out += in_tone("  (--json shows all of it)", Tone::faint, look) + "\n";
@@ -127,14 +136,20 @@ std::string present_content(const Document& record, const Look& look) {
 }
 
 std::string present_events(const Document& document, const Look& look) {
-  Table table{{{"RECEIVED"}, {"KAFKA"}, {"TYPE", Align::left, true}, {"ID", Align::left, true},
-               {"KEY", Align::left, true}, {"SIZE", Align::right}}};
+  Table table{{{"RECEIVED"},
+               {"KAFKA"},
+               {"TYPE", Align::left, true},
+               {"EVENT_ID"},
+               {"SOURCE_ID", Align::left, true},
+               {"KEY", Align::left, true},
+               {"SIZE", Align::right}}};
   for (const auto& event : document.at("events")) {
     const auto& size = event.at("payload_size");
     table.add({{time_at(event, "received_at")},
                {place_of(event)},
                {text_at(event, "event_type")},
-               {text_at(event, "source_id")},
+               {text_at(event, "event_id")},
+               {source_id_of(event)},
                {bytes_at(event, "key")},
                {size.is_null() ? "null" : bytes_text(size.get<std::int64_t>())}});
   }
@@ -142,13 +157,13 @@ std::string present_events(const Document& document, const Look& look) {
 }
 
 std::string present_event(const Document& document, const Look& look) {
-  if (document.contains("events")) return candidates(document.at("events"), look);
+  if (document.contains("events")) return present_candidates(document.at("events"), look);
   const auto& event = document.at("event");
   Sheet sheet;
   add_attributes(event, sheet);
   std::string out = sheet.text(look);
   if (event.at("is_purged").get<bool>()) {
-    out += in_tone(event.contains("payload") ? "purged from the inbox; this is the dead letter's copy"
+    out += in_tone(event.contains("payload") ? "purged from the inbox; shown from the dead letter"
                                              : "purged from the inbox",
                    Tone::warning, look) +
            "\n";
@@ -159,7 +174,7 @@ std::string present_event(const Document& document, const Look& look) {
 }
 
 std::string present_trace(const Document& document, const Look& look) {
-  if (document.contains("events")) return candidates(document.at("events"), look);
+  if (document.contains("events")) return present_candidates(document.at("events"), look);
   Sheet sheet;
   add_attributes(document.at("event"), sheet);
   Table table{{{"AT"}, {"HANDLER"}, {"WHAT"}, {"", Align::left, true}}};
@@ -173,6 +188,7 @@ std::string present_trace(const Document& document, const Look& look) {
 }
 
 std::string present_dead(const Document& document, const Look& look) {
+  if (document.contains("events")) return present_candidates(document.at("events"), look);
   std::string out;
   for (const auto& letter : document.at("dead_letters")) {
     Sheet sheet;

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "cli/present.hpp"
-#include "cli/table.hpp"
-#include "cli/words.hpp"
+#include "cli/terminal_text.hpp"
+#include "cli/value_text.hpp"
 
 namespace inboxd::cli {
 namespace {
@@ -28,7 +28,7 @@ std::string origin_text(const Document& document, const Document& setting) {
 
 }  // namespace
 
-/// As `config show` has it of a file.
+/// In the format of `config show` of a file.
 std::string present_configuration(const Document& document, const Look&) {
   std::vector<std::string> lines;
   std::size_t width = 0;
@@ -73,18 +73,18 @@ std::string present_instance(const Document& document, const Look& look) {
                     {number_at(one, "partition")},
                     {text_at(one, "state"), halted ? Tone::bad : Tone::plain},
                     {number_at(one, "position")},
-                    {number_at(one, "lag")},
+                    {one.at("lag").is_null() ? "?" : number_at(one, "lag")},
                     {number_at(one, "received")}});
   }
   if (!partitions.empty()) out += "\n" + partitions.text(look);
   Table handlers{{{"HANDLER", Align::left, true},
-                  {"IN HAND", Align::right},
+                  {"IN FLIGHT", Align::right},
                   {"QUEUED", Align::right},
                   {"ABANDONED", Align::right},
                   {"NOW"}}};
   for (const auto& one : document.at("handlers")) {
     handlers.add({{text_at(one, "handler")},
-                  {number_at(one, "in_hand")},
+                  {number_at(one, "in_flight")},
                   {number_at(one, "queued")},
                   {number_at(one, "abandoned_calls")},
                   {flags_of(one)}});
@@ -95,9 +95,10 @@ std::string present_instance(const Document& document, const Look& look) {
 std::string present_instance_change(const Document& document, const Look&) {
   const bool pauses = document.at("paused").get<bool>();
   if (document.at("dry_run").get<bool>()) {
-    return std::string{pauses ? "would pause" : "would go on with"} + " all handlers of this instance\n";
+    return std::string{pauses ? "would pause" : "would resume"} + " all handlers of this instance\n";
   }
-  return std::string{pauses ? "all handlers of this instance are paused" : "all handlers of this instance go on"} +
+  return std::string{pauses ? "all handlers of this instance are paused"
+                            : "all handlers of this instance are resumed"} +
          "\n";
 }
 

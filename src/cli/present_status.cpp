@@ -1,14 +1,15 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text.hpp"
 #include "cli/present.hpp"
-#include "cli/table.hpp"
-#include "cli/words.hpp"
+#include "cli/terminal_text.hpp"
+#include "cli/value_text.hpp"
 
 namespace inboxd::cli {
 namespace {
 
-/// More partitions than this are summed up by topic.
+/// With more partitions than this, `status` shows one line per topic.
 constexpr std::size_t most_partitions = 24;
 
 struct TopicSum {
@@ -17,6 +18,7 @@ struct TopicSum {
   std::int64_t high_watermark = 0;
   std::int64_t lag = 0;
   std::int64_t halted = 0;
+  const Document* unknown = nullptr;  ///< a partition with unknown lag
 };
 
 std::int64_t whole_at(const Document& document, const char* key) {
@@ -24,60 +26,89 @@ std::int64_t whole_at(const Document& document, const char* key) {
   return value.is_null() ? 0 : value.get<std::int64_t>();
 }
 
-/// What the brokers said a moment ago may be behind what was read since.
-std::string high_text(const Document& shard) {
-  if (shard.at("high_watermark").is_null()) return "";
-  return number_text(std::max(whole_at(shard, "high_watermark"), whole_at(shard, "position")));
+bool is_lag_known(const Document& partition) { return !partition.at("lag").is_null(); }
+
+/// The observed high watermark may be older than the position.
+std::string high_text(const Document& partition) {
+  if (!partition.at("is_newest").get<bool>()) return number_at(partition, "high_watermark");
+  if (!is_lag_known(partition)) return "?";
+  return number_text(std::max(whole_at(partition, "high_watermark"), whole_at(partition, "position")));
+}
+
+/// `? (12 min)`, with the age of the last observation.
+std::string unknown_lag_text(const Document& partition) {
+  const std::string age = age_at(partition, "observed_age_seconds");
+  return age.empty() ? "?" : "? (" + age + ")";
 }
 
 Tone tone_of_lag(std::int64_t lag) { return lag > 0 ? Tone::warning : Tone::plain; }
 
-std::string sums_by_topic(const Document& shards, const Look& look) {
+Cell lag_cell(const Document& partition) {
+  if (!partition.at("is_newest").get<bool>()) return {""};  // a former incarnation
+  if (!is_lag_known(partition)) return {unknown_lag_text(partition), Tone::warning};
+  return {number_at(partition, "lag"), tone_of_lag(whole_at(partition, "lag"))};
+}
+
+std::string sums_by_topic(const Document& partitions, const Look& look) {
   std::map<std::string, TopicSum> topics;
-  for (const auto& shard : shards) {
-    TopicSum& sum = topics[text_at(shard, "topic")];
+  for (const auto& partition : partitions) {
+    TopicSum& sum = topics[text_at(partition, "topic")];
     ++sum.partitions;
-    sum.position += whole_at(shard, "position");
-    sum.high_watermark += whole_at(shard, "high_watermark");
-    sum.lag += whole_at(shard, "lag");
-    sum.halted += shard.at("halted_reason").is_null() ? 0 : 1;
+    sum.position += whole_at(partition, "position");
+    sum.high_watermark += whole_at(partition, "high_watermark");
+    sum.lag += whole_at(partition, "lag");
+    sum.halted += partition.at("halted_reason").is_null() ? 0 : 1;
+    if (!is_lag_known(partition)) sum.unknown = &partition;
   }
-  Table table{{{"TOPIC", Align::left, true}, {"PARTITIONS", Align::right}, {"POSITIONS", Align::right},
-               {"HIGH", Align::right}, {"LAG", Align::right}, {"HALTED", Align::right}}};
+  Table table{{{"TOPIC", Align::left, true},
+               {"PARTITIONS", Align::right},
+               {"POSITIONS", Align::right},
+               {"HIGH", Align::right},
+               {"LAG", Align::right},
+               {"HALTED", Align::right}}};
   for (const auto& [topic, sum] : topics) {
+    const bool is_known = sum.unknown == nullptr;
     table.add({{topic},
                {number_text(sum.partitions)},
                {number_text(sum.position)},
-               {number_text(sum.high_watermark)},
-               {number_text(sum.lag), tone_of_lag(sum.lag)},
+               {is_known ? number_text(sum.high_watermark) : "?"},
+               is_known ? Cell{number_text(sum.lag), tone_of_lag(sum.lag)} : lag_cell(*sum.unknown),
                {number_text(sum.halted), sum.halted > 0 ? Tone::bad : Tone::plain}});
   }
   return table.text(look);
 }
 
-std::string each_partition(const Document& shards, const Look& look) {
-  Table table{{{"TOPIC", Align::left, true}, {"PARTITION", Align::right}, {"POSITION", Align::right},
-               {"HIGH", Align::right}, {"LAG", Align::right}, {"", Align::left}}};
-  for (const auto& shard : shards) {
-    const bool halted = !shard.at("halted_reason").is_null();
-    table.add({{text_at(shard, "topic")},
-               {text_at(shard, "partition")},
-               {number_at(shard, "position")},
-               {high_text(shard)},
-               {number_at(shard, "lag"), tone_of_lag(whole_at(shard, "lag"))},
+std::string each_partition(const Document& partitions, const Look& look) {
+  Table table{{{"TOPIC", Align::left, true},
+               {"PARTITION", Align::right},
+               {"POSITION", Align::right},
+               {"HIGH", Align::right},
+               {"LAG", Align::right},
+               {"", Align::left}}};
+  for (const auto& partition : partitions) {
+    const bool halted = !partition.at("halted_reason").is_null();
+    table.add({{text_at(partition, "topic")},
+               {text_at(partition, "partition")},
+               {number_at(partition, "position")},
+               {high_text(partition)},
+               lag_cell(partition),
                {halted ? "HALTED" : "", Tone::bad}});
   }
   return table.text(look);
 }
 
-std::string halted_partitions(const Document& shards, const Look& look) {
+std::string remedy_line(const std::string& remedy, const Look& look) {
+  return "        remedy: " + in_tone(one_line(remedy), Tone::strong, look) + "\n";
+}
+
+std::string halted_partitions(const Document& partitions, const Look& look) {
   std::string out;
-  for (const auto& shard : shards) {
-    if (shard.at("halted_reason").is_null()) continue;
-    const std::string place = one_line(text_at(shard, "topic")) + "/" + text_at(shard, "partition");
-    out += in_tone("HALTED " + place, Tone::bad, look) + " since " + time_at(shard, "halted_at") + ": " +
-           one_line(text_at(shard, "halted_reason")) + "\n";
-    out += "       what to do: " + in_tone(one_line(text_at(shard, "what_to_do")), Tone::strong, look) + "\n";
+  for (const auto& partition : partitions) {
+    if (partition.at("halted_reason").is_null()) continue;
+    const std::string place = one_line(text_at(partition, "topic")) + "/" + text_at(partition, "partition");
+    out += in_tone("HALTED  " + place, Tone::bad, look) + " since " + time_at(partition, "halted_at") + ": " +
+           one_line(text_at(partition, "halted_reason")) + "\n";
+    out += remedy_line(text_at(partition, "what_to_do"), look);
   }
   return out;
 }
@@ -86,34 +117,62 @@ std::string instances(const Document& list, const Look& look) {
   Table table{{{"DAEMON", Align::left, true}, {"PROCESS", Align::right}, {"VERSION"}, {"STARTED"}, {"LAST SEEN"}}};
   for (const auto& instance : list) {
     const bool gone = instance.at("is_gone").get<bool>();
-    table.add({{text_at(instance, "host")},
-               {text_at(instance, "process_id")},
-               {text_at(instance, "version")},
-               {time_at(instance, "started_at")},
-               {age_at(instance, "unseen_seconds") + " ago" + (gone ? ", gone?" : ""),
-                gone ? Tone::bad : Tone::plain}});
+    table.add(
+        {{text_at(instance, "host")},
+         {text_at(instance, "process_id")},
+         {text_at(instance, "version")},
+         {time_at(instance, "started_at")},
+         {age_at(instance, "unseen_seconds") + " ago" + (gone ? ", not live" : ""), gone ? Tone::bad : Tone::plain}});
   }
-  return table.empty()
-             ? in_tone("no daemon is running, and none ended within the last day without saying so\n", Tone::bad, look)
-             : table.text(look);
+  return table.empty() ? in_tone("No daemon is running. None has crashed in the last 24 hours.\n", Tone::bad, look)
+                       : table.text(look);
 }
 
-Tone tone_of_verdict(const Document& document) {
-  if (!document.at("is_well").get<bool>()) return Tone::bad;
-  return document.at("remarks").empty() ? Tone::good : Tone::warning;
+/// The daemons that configure a handler, on one line.
+std::string configured_by(const Document& document, const std::string& what_they_do, const Look& look) {
+  std::vector<std::string> daemons;
+  for (const auto& daemon : document.at("configured_by")) daemons.push_back(one_line(daemon.get<std::string>()));
+  if (daemons.empty()) return "";
+  const std::string line = "these daemons configure it, " + what_they_do + ": " + base::joined(daemons);
+  return in_tone(line, Tone::faint, look) + "\n";
+}
+
+/// One line per finding, with its remedy. The halted partitions follow the line with their number.
+std::string findings(const Document& document, const Look& look) {
+  const auto& list = document.at("findings");
+  if (list.empty()) return in_tone("all is well\n", Tone::good, look);
+  std::string out = document.at("is_well").get<bool>() ? in_tone("no problems\n", Tone::good, look) : "";
+  for (const auto& finding : list) {
+    const bool is_problem = text_at(finding, "severity") == "problem";
+    out += in_tone(is_problem ? "PROBLEM" : "remark ", is_problem ? Tone::bad : Tone::warning, look) + " " +
+           one_line(text_at(finding, "message")) + "\n";
+    if (text_at(finding, "kind") == "partition_halted")
+      out += halted_partitions(document.at("topics"), look);
+    else if (!finding.at("remedy").is_null())
+      out += remedy_line(text_at(finding, "remedy"), look);
+  }
+  return out;
 }
 
 }  // namespace
 
 std::string present_handlers(const Document& document, const Look& look) {
-  Table table{{{"HANDLER", Align::left, true}, {"DUE", Align::right}, {"LEASED", Align::right},
-               {"RETRYING", Align::right}, {"WAITING", Align::right}, {"OLDEST", Align::right},
-               {"DEAD", Align::right}, {"", Align::left, true}}};
+  Table table{{{"HANDLER", Align::left, true},
+               {"DUE", Align::right},
+               {"LEASED", Align::right},
+               {"RETRYING", Align::right},
+               {"WAITING", Align::right},
+               {"OLDEST", Align::right},
+               {"DEAD", Align::right},
+               {"", Align::left, true}}};
   for (const auto& handler : document.at("handlers")) {
     std::string remark;
-    if (!handler.at("retired_at").is_null()) remark = "retired";
-    else if (!handler.at("paused_reason").is_null()) remark = "PAUSED: " + text_at(handler, "paused_reason");
-    else if (whole_at(handler, "backfill") > 0) remark = "backfill: " + number_at(handler, "backfill") + " to go";
+    if (!handler.at("retired_at").is_null())
+      remark = "retired";
+    else if (!handler.at("paused_reason").is_null())
+      remark = "PAUSED: " + text_at(handler, "paused_reason");
+    else if (whole_at(handler, "backfill") > 0)
+      remark = "backfill: " + number_at(handler, "backfill") + " to go";
     table.add({{text_at(handler, "handler")},
                {count_at(handler, "due")},
                {count_at(handler, "leased")},
@@ -123,57 +182,77 @@ std::string present_handlers(const Document& document, const Look& look) {
                {count_at(handler, "dead"), whole_at(handler, "dead") > 0 ? Tone::bad : Tone::plain},
                {remark, handler.at("paused_reason").is_null() ? Tone::plain : Tone::bad}});
   }
-  return table.empty() ? "no handlers yet\n" : table.text(look);
+  return table.empty() ? "no handlers; `inboxd handlers list` includes retired ones\n" : table.text(look);
 }
 
 std::string present_retired(const Document& document, const Look& look) {
-  if (document.at("refused").get<bool>()) return "";  // the message says all there is to say
+  if (!document.contains("handler")) return "";
   const bool dry_run = document.at("dry_run").get<bool>();
   std::string out = one_line(text_at(document, "handler"));
   if (document.at("was_retired").get<bool>())
     out += " is retired already";
   else
     out += dry_run ? " would be retired" : " is retired";
-  out += "; " + number_at(document, dry_run ? "events" : "dropped") + " events that it was owed " +
+  out += "; " + number_at(document, dry_run ? "events" : "dropped") + " pending events " +
          (dry_run ? "would be" : "are") + " dropped";
   const auto backfill = document.at("backfill").get<std::int64_t>();
   if (backfill > 0) out += ", and " + number_text(backfill) + " offsets of history";
-  return in_tone(out, Tone::plain, look) + "\n";
+  return in_tone(out, Tone::plain, look) + "\n" + configured_by(document, "and stop running it", look);
+}
+
+std::string present_restored(const Document& document, const Look& look) {
+  if (!document.contains("handler")) return "";
+  const std::string name = one_line(text_at(document, "handler"));
+  if (!document.at("was_retired").get<bool>()) return name + " is not retired; nothing to do\n";
+  const std::string will = document.at("dry_run").get<bool>() ? " would be" : " is";
+  std::string out = name + will + " restored; it gets events stored from now on\n";
+  if (document.at("configured_by").empty()) return out + "no running daemon configures it\n";
+  return out + configured_by(document, "and run it within seconds", look);
 }
 
 std::string present_status(const Document& document, const Look& look) {
-  const auto& shards = document.at("topics");
-  std::string out = in_tone(one_line(text_at(document, "verdict")), tone_of_verdict(document), look) + "\n";
-  out += halted_partitions(shards, look) + "\n";
-  if (shards.empty()) out += "no partition is ingested yet\n";
-  else out += shards.size() > most_partitions ? sums_by_topic(shards, look) : each_partition(shards, look);
+  const auto& partitions = document.at("topics");
+  std::string out = findings(document, look) + "\n";
+  if (partitions.empty())
+    out += "no partition is ingested yet\n";
+  else
+    out += partitions.size() > most_partitions ? sums_by_topic(partitions, look) : each_partition(partitions, look);
   out += "\n" + present_handlers(document, look);
   out += "\n" + instances(document.at("instances"), look);
   return out;
 }
 
-std::string present_shards(const Document& document, const Look& look) {
-  Table table{{{"TOPIC", Align::left, true}, {"PARTITION", Align::right}, {"POSITION", Align::right},
-               {"HIGH", Align::right}, {"LAG", Align::right}, {"EPOCH", Align::right}, {"GAPS"}, {"", Align::left}}};
-  const auto& shards = document.at("shards");
-  for (const auto& shard : shards) {
+std::string present_partitions(const Document& document, const Look& look) {
+  Table table{{{"TOPIC", Align::left, true},
+               {"PARTITION", Align::right},
+               {"POSITION", Align::right},
+               {"HIGH", Align::right},
+               {"LAG", Align::right},
+               {"EPOCH", Align::right},
+               {"GAPS"},
+               {"", Align::left}}};
+  const auto& partitions = document.at("partitions");
+  for (const auto& partition : partitions) {
     std::string gaps;
-    for (const auto& gap : shard.at("accepted_gaps")) {
+    for (const auto& gap : partition.at("accepted_gaps")) {
       gaps += (gaps.empty() ? "" : " ") + text_at(gap, "from") + "-" + text_at(gap, "to");
     }
-    const bool halted = !shard.at("halted_reason").is_null();
-    const bool former = !shard.at("is_newest").get<bool>();
-    table.add({{text_at(shard, "topic")},
-               {text_at(shard, "partition")},
-               {number_at(shard, "position")},
-               {number_at(shard, "high_watermark")},
-               {number_at(shard, "lag")},
-               {text_at(shard, "epoch")},
+    const bool halted = !partition.at("halted_reason").is_null();
+    const bool former = !partition.at("is_newest").get<bool>();
+    table.add({{text_at(partition, "topic")},
+               {text_at(partition, "partition")},
+               {number_at(partition, "position")},
+               {high_text(partition)},
+               lag_cell(partition),
+               {text_at(partition, "epoch")},
                {gaps},
-               {halted ? "HALTED" : former ? "former" : "", halted ? Tone::bad : Tone::faint}});
+               {halted   ? "HALTED"
+                : former ? "former"
+                         : "",
+                halted ? Tone::bad : Tone::faint}});
   }
   if (table.empty()) return "";
-  const std::string halts = halted_partitions(shards, look);
+  const std::string halts = halted_partitions(partitions, look);
   return table.text(look) + (halts.empty() ? "" : "\n" + halts);
 }
 
@@ -184,12 +263,12 @@ std::string present_accepted(const Document& document, const Look& look) {
   for (const auto& one : document.at("accepted")) {
     const std::string place = one_line(text_at(one, "topic")) + "/" + text_at(one, "partition");
     if (one.contains("lost")) {
-      out += place + ": offsets " + text_at(one, "from") + " to " + text_at(one, "to") + " (" +
-             number_at(one, "lost") + ") " + (dry_run ? "would be" : "are") + " given up as lost; it goes on at " +
+      out += place + ": offsets " + text_at(one, "from") + " to " + text_at(one, "to") + " (" + number_at(one, "lost") +
+             ") " + (dry_run ? "would be" : "are") + " given up as lost; the next offset is " +
              text_at(one, "position") + "\n";
     } else {
       out += place + ": the new topic (" + one_line(text_at(one, "new_incarnation")) + ") " +
-             (dry_run ? "would begin" : "begins") + " at 0; what was not ingested of the old one is lost\n";
+             (dry_run ? "would begin" : "begins") + " at 0; records of the old one that were not ingested are lost\n";
     }
   }
   return in_tone(out, Tone::plain, look);

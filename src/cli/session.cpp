@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <ostream>
 
-#include "daemon/configuration.hpp"
+#include "daemon/load_configuration.hpp"
 
 namespace inboxd::cli {
 namespace {
@@ -30,8 +30,8 @@ std::optional<config::Loaded> Session::load(bool offline) const {
   return std::nullopt;
 }
 
-void Session::print(const admin::Document& document) const {
-  output.out << document.dump(2, ' ', false, admin::Document::error_handler_t::replace) << '\n' << std::flush;
+void Session::print(const operations::Document& document) const {
+  output.out << document.dump(2, ' ', false, operations::Document::error_handler_t::replace) << '\n' << std::flush;
 }
 
 base::Logger command_log() { return base::Logger{base::LogLevel::warn, base::LogFormat::text}; }

@@ -4,8 +4,8 @@
 
 namespace inboxd::config {
 
-/// What no key alone can be wrong about: names that must differ, limits that must fit each other, rules that need one
-/// another. Keys that have had a problem of their own are left alone.
+/// Checks keys against each other: unique names, matching limits, rules that require others. Skips keys that already
+/// have a problem.
 void check_together(const Settings& settings, Reading& reading);
 
 }  // namespace inboxd::config

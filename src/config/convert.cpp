@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "config/expression.hpp"
 #include "config/kafka_properties.hpp"
 #include "config/secrets.hpp"
 #include "config/suggest.hpp"
+#include "config/topics.hpp"
 #include "config/units.hpp"
 
 namespace inboxd::config {
@@ -55,7 +55,7 @@ std::optional<Value> start_of(const std::string& text, const Description& about)
   return time ? std::optional<Value>{StartAt{StartAt::Kind::time, *time}} : std::nullopt;
 }
 
-/// A scalar's value, or nullopt where it is not what the description wants.
+/// A scalar's value, or nullopt if it does not match the description.
 std::optional<Value> scalar_value(const Description& about, const std::string& text) {
   switch (about.type) {
     case Type::flag:
@@ -80,33 +80,32 @@ std::optional<Value> scalar_value(const Description& about, const std::string& t
     case Type::choice:
       return choice_of(about, text);
     default:
-      // An empty text says the same as leaving the key out, which a required key does not allow.
+      // An empty text means a missing key, which a required key does not allow.
       if (text.empty() ? about.is_required : !fits(Expression{about.pattern}, text)) return std::nullopt;
       return Value{text};
   }
 }
 
 std::string sentence_for(const Description& about, const std::string& text) {
-  std::string out = "'" + base::shorten(without_secrets(text), 60) + "' is not " + wanted_by(about);
-  if (const auto near = closest(text, about.choices)) out += "; did you mean " + *near + "?";
-  return out;
+  return "'" + base::shorten(without_secrets(text), 60) + "' is not " + wanted_by(about) +
+         did_you_mean(text, about.choices);
 }
 
-/// What was found instead of what was wanted, where the kind of node alone is wrong.
+/// For a node of the wrong kind.
 std::string sentence_for(const Description& about, const Node& node) {
   switch (node.kind) {
     case Node::Kind::nothing:
-      return "the key has no value; leave it out, or give it " + wanted_by(about);
+      return "no value; remove the key, or set it to " + wanted_by(about);
     case Node::Kind::list:
-      return "this is a list; it must be " + wanted_by(about);
+      return "must be " + wanted_by(about) + ", not a list";
     case Node::Kind::map:
-      return "this is a map; it must be " + wanted_by(about);
+      return "must be " + wanted_by(about) + ", not a map";
     default:
-      return "this must be " + wanted_by(about);
+      return "must be " + wanted_by(about);
   }
 }
 
-/// A scalar's text with the environment's variables in it.
+/// A scalar's text with environment variables replaced.
 std::optional<std::string> expanded(const Node& node, const std::string& key, Reading& reading) {
   auto text = expand(node.text, reading.environment);
   if (!text) {
@@ -114,7 +113,7 @@ std::optional<std::string> expanded(const Node& node, const std::string& key, Re
     return std::nullopt;
   }
   if (text.value().find('\0') != std::string::npos) {
-    reading.problem(node.place, key, "the text holds a NUL character");
+    reading.problem(node.place, key, "the value holds a NUL character; remove it");
     return std::nullopt;
   }
   return std::move(text).value();
@@ -130,7 +129,7 @@ std::optional<Value> convert_scalar(const Description& about, const Node& node, 
   if (!text) return std::nullopt;
   auto value = scalar_value(about, *text);
   if (!value && about.key == "database.url") {  // it may hold a password
-    reading.problem(node.place, key, "this is not a libpq URL of one line, such as postgresql://user@host/database");
+    reading.problem(node.place, key, "not a libpq URL of one line, such as postgresql://user@host/database");
   } else if (!value) {
     reading.problem(node.place, key, sentence_for(about, *text));
   }
@@ -149,7 +148,7 @@ std::optional<Value> convert_texts(const Description& about, const Node& node, c
     const std::string item_key = key + "[" + std::to_string(&item - node.items.data()) + "]";
     if (item.kind == Node::Kind::refused) continue;
     if (item.kind != Node::Kind::scalar) {
-      reading.problem(item.place, item_key, "an entry must be a text");
+      reading.problem(item.place, item_key, "an entry must be text");
       continue;
     }
     const auto text = expanded(item, item_key, reading);
@@ -158,7 +157,7 @@ std::optional<Value> convert_texts(const Description& about, const Node& node, c
       reading.problem(item.place, item_key,
                       "'" + base::shorten(*text, 60) + "' is not " + (about.wanted.empty() ? "a text" : about.wanted));
     } else if (std::ranges::find(out, *text) != out.end()) {
-      reading.problem(item.place, item_key, "'" + *text + "' is there twice; keep one of them");
+      reading.problem(item.place, item_key, "'" + *text + "' is listed twice; remove one");
     } else {
       out.push_back(*text);
     }
@@ -172,7 +171,7 @@ std::optional<std::string> secret_entry(const Entry& entry, const std::string& k
   return secret;
 }
 
-/// Why a property of that name may not stand here, whatever its value.
+/// Why a property with this name is refused, for any value.
 std::optional<std::string> refusal_of_name(const std::string& name, const Environment& environment) {
   if (auto refusal = refusal_of_kafka_property(name)) return refusal;
   const auto& library = environment.kafka_library.refusal_of_name;
@@ -184,8 +183,8 @@ std::optional<std::string> refusal_of_value(const std::string& name, const std::
   if (auto refusal = refusal_of_kafka_value(name, value)) return refusal;
   const auto& library = environment.kafka_library.refusal_of_value;
   if (!library) return std::nullopt;
-  // Any text will do for a secret, so an empty one is tried in its place: what the library says may quote the value,
-  // and offline nobody knows it.
+  // The library accepts any text for a secret, and its message may quote the value. So try an empty text: offline, the
+  // secret is not even known.
   return library(name, is_secret_property(name) ? std::string{} : value);
 }
 
@@ -206,7 +205,7 @@ std::optional<Value> convert_properties(const Node& node, const std::string& key
       text = expanded(entry.value, entry_key, reading);
     } else {
       reading.problem(entry.value.place, entry_key,
-                      "a property has one plain value, and its name is written with dots: security.protocol: ssl");
+                      "a property is one value under a dotted name, such as security.protocol: ssl");
     }
     if (!text) continue;
     if (const auto refusal = refusal_of_value(entry.key, *text, reading.environment)) {
@@ -217,7 +216,7 @@ std::optional<Value> convert_properties(const Node& node, const std::string& key
   return Value{std::move(out)};
 }
 
-/// A plain scalar means a number, a flag or nothing where JSON has the same word; everything else is a string.
+/// A plain scalar is a JSON number or boolean if it reads like one; everything else is a string.
 nlohmann::json json_scalar(const Node& node, const std::string& text) {
   if (node.quoted) return text;
   if (text == "true" || text == "false") return text == "true";
@@ -226,7 +225,7 @@ nlohmann::json json_scalar(const Node& node, const std::string& text) {
   return text;
 }
 
-/// Nesting is bounded by the tree's.
+/// Recursion is bounded: parse_tree limits the nesting.
 nlohmann::json json_of(const Node& node, const std::string& key, Reading& reading) {
   switch (node.kind) {
     case Node::Kind::scalar: {
@@ -259,8 +258,11 @@ std::optional<Value> convert_settings(const Node& node, const std::string& key, 
       text = secret_entry(entry, entry_key, reading);
     } else if (entry.value.kind == Node::Kind::scalar) {
       text = expanded(entry.value, entry_key, reading);
+      const bool is_as_written = text && *text == entry.value.text;
+      const TextPlace& place = entry.value.text_place;
+      reading.mentioned.note_text(entry_key, is_as_written ? place : TextPlace{place.begin});
     } else if (entry.value.kind == Node::Kind::nothing) {
-      reading.problem(entry.place, entry_key, "the setting has no value; leave it out, or give it one");
+      reading.problem(entry.place, entry_key, "no value; remove the setting, or set it");
     } else {
       text = json_of(entry.value, entry_key, reading).dump();
     }
@@ -269,7 +271,7 @@ std::optional<Value> convert_settings(const Node& node, const std::string& key, 
   return Value{std::move(out)};
 }
 
-/// From a key to what is around it: `handlers[0].name`, `handlers[0]`, `handlers`.
+/// From a key to the enclosing one: `handlers[0].name`, `handlers[0]`, `handlers`.
 bool go_outwards(std::string& key) {
   const std::size_t end = key.find_last_of(".[");
   if (end == std::string::npos) return false;

@@ -6,30 +6,33 @@
 
 #include "config/environment.hpp"
 #include "config/finding.hpp"
-#include "config/table.hpp"
+#include "config/settings_table.hpp"
 #include "config/tree.hpp"
 
 namespace inboxd::config {
 
-/// The keys that a file mentions: where each stands, and which had a problem (cross checks leave those alone).
+/// The keys of a file: their places, and those with a problem, which cross checks skip.
 class Mentioned final {
  public:
   void note(const std::string& key, Place place) { places_.emplace(key, place); }
+  void note_text(const std::string& key, TextPlace place) { texts_.emplace(key, place); }
   void spoil(const std::string& key) { spoilt_.insert(key); }
 
   bool has(const std::string& key) const { return places_.contains(key); }
-  /// Also where something around the key was wrong.
+  /// Also true if an enclosing key has a problem.
   bool is_spoilt(std::string key) const;
-  /// Of the key itself, else of the nearest thing around it that the file has.
+  /// The place of the key, else of the nearest enclosing key in the file.
   Place nearest(std::string key) const;
   const std::map<std::string, Place>& places() const { return places_; }
+  const std::map<std::string, TextPlace>& texts() const { return texts_; }
 
  private:
   std::map<std::string, Place> places_;
+  std::map<std::string, TextPlace> texts_;  ///< of plugins' settings
   std::set<std::string> spoilt_;
 };
 
-/// What conversion needs beside the node.
+/// The context of a conversion.
 struct Reading {
   const Environment& environment;
   Findings& findings;
@@ -41,7 +44,7 @@ struct Reading {
   }
 };
 
-/// What the node under `key` says, checked against the key's description; nullopt after a problem.
+/// The value of the node under `key`, checked against the key's description; nullopt after a problem.
 std::optional<Value> convert(const Description& about, const Node& node, const std::string& key, Reading& reading);
 
 }  // namespace inboxd::config

@@ -6,12 +6,14 @@ namespace inboxd::config {
 namespace {
 
 constexpr const char* wanted =
-    "this is neither a URL such as postgresql://user@host:5432/database nor key=value pairs such as "
+    "neither a URL such as postgresql://user@host:5432/database nor key=value pairs such as "
     "'host=localhost dbname=app'";
 constexpr const char* not_encoded =
-    "there is an '@' too many in it, or a '/' before one; write %40 for @ and %2F for / in a password, a user's or a "
-    "database's name, or keep the password in database.password";
-constexpr const char* two_passwords = "there are two passwords in it; keep none and use database.password";
+    "unexpected '@', or '/' before '@'; write %40 for @ and %2F for / in user, password and database name, or use "
+    "database.password";
+constexpr const char* not_hexadecimal =
+    "the password in the URL has a '%' without two hexadecimal digits after it; write %25 for %";
+constexpr const char* two_passwords = "the URL holds two passwords; remove both and use database.password";
 
 int digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -20,7 +22,7 @@ int digit(char c) {
   return -1;
 }
 
-/// nullopt where a `%` is not followed by two hexadecimal digits, or stands for NUL: libpq refuses that.
+/// nullopt if a `%` is not followed by two hexadecimal digits, or encodes NUL: libpq refuses both.
 std::optional<std::string> percent_decoded(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -37,8 +39,8 @@ std::optional<std::string> percent_decoded(std::string_view text) {
   return out;
 }
 
-/// Takes the password of `user:password@` out of `url`; `begin` is behind the scheme. As libpq does it: an `@` counts
-/// only before the first slash.
+/// Removes the password of `user:password@` from `url`; `begin` follows the scheme. Like libpq: an `@` counts only
+/// before the first slash.
 base::Result<std::optional<std::string>> take_from_user(std::string& url, std::size_t begin) {
   std::optional<std::string> password;
   const std::size_t at = url.find_first_of("@/", begin);
@@ -46,13 +48,13 @@ base::Result<std::optional<std::string>> take_from_user(std::string& url, std::s
   const std::size_t colon = url.find(':', begin);
   if (colon > at) return password;
   password = percent_decoded(std::string_view{url}.substr(colon + 1, at - colon - 1));
-  if (!password) return base::Problem{"the password in it has a '%' that is not followed by two hexadecimal digits"};
+  if (!password) return base::Problem{not_hexadecimal};
   url.erase(colon, at - colon);
   return password;
 }
 
-/// Whether there is an `@` where libpq expects none: an earlier one, or a slash before it, was part of a password then,
-/// and what libpq takes for host, port and database is the rest of that.
+/// Whether there is an `@` that libpq does not expect. An earlier `@` or `/` was then part of a password, and libpq
+/// would take the rest of the password for host, port and database.
 bool has_stray_at(std::string_view url, std::size_t begin) {
   std::string_view place = url.substr(begin, url.find('?', begin) - begin);
   const std::size_t user_end = place.find_first_of("@/");
@@ -60,7 +62,7 @@ bool has_stray_at(std::string_view url, std::size_t begin) {
   return place.find('@') != std::string_view::npos;
 }
 
-/// Takes `password=…` out of what follows the `?`.
+/// Removes `password=…` from the query after `?`.
 base::Result<std::optional<std::string>> take_from_query(std::string& url) {
   std::optional<std::string> password;
   const std::size_t question = url.find('?');
@@ -78,7 +80,7 @@ base::Result<std::optional<std::string>> take_from_query(std::string& url) {
     }
     if (password) return base::Problem{two_passwords};
     password = percent_decoded(pair.substr(std::min(equals + 1, pair.size())));
-    if (!password) return base::Problem{"the password in it has a '%' that is not followed by two hexadecimal digits"};
+    if (!password) return base::Problem{not_hexadecimal};
   }
   url = url.substr(0, question) + query;
   return password;
@@ -94,7 +96,7 @@ base::Result<SplitUrl> split_url(std::string url, std::size_t begin) {
   return SplitUrl{std::move(url), user.value() ? user.value() : query.value()};
 }
 
-/// One `name = 'value'` of a connection string; moves `at` behind it.
+/// One `name = 'value'` of a connection string; moves `at` past it.
 struct Pair {
   std::string name;
   std::string value;

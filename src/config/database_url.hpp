@@ -6,12 +6,12 @@
 
 namespace inboxd::config {
 
-/// A database URL (or key=value string) with the password taken out.
+/// A database URL or key=value string, without the password.
 struct SplitUrl {
   std::string url;
   std::optional<std::string> password;
 };
-/// The problem says what is wrong with the URL's form, without repeating any of it.
+/// The problem repeats no part of the URL, which may be a secret.
 base::Result<SplitUrl> split_password(const std::string& url);
 
 }  // namespace inboxd::config

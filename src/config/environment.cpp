@@ -25,8 +25,7 @@ bool is_name(std::string_view name) {
   return true;
 }
 
-/// `NAME` or `NAME:-default`: what stands between the braces. What is no name is not repeated: it may be a secret's
-/// own text.
+/// `reference` is `NAME` or `NAME:-default`. The message omits an invalid name: it may be a secret.
 base::Result<std::string> look_up(std::string_view reference, const Environment& environment) {
   const std::size_t separator = reference.find(":-");
   const std::string name{reference.substr(0, separator)};
@@ -39,7 +38,7 @@ base::Result<std::string> look_up(std::string_view reference, const Environment&
     return base::Problem{"the environment variable " + name + " is not set; set it, or write ${" + name + ":-default}"};
   }
   if (!base::is_database_text(*value)) {
-    return base::Problem{"the environment variable " + name + " is not UTF-8 text"};
+    return base::Problem{"the environment variable " + name + " is not UTF-8 text; correct it"};
   }
   return *value;
 }
@@ -65,7 +64,7 @@ base::Result<std::string> expand(const std::string& text, const Environment& env
       out += value.value();
       at = end + 1;
     } else if (begins_name(next)) {
-      return base::Problem{std::string{"a '$' stands before a name; "} + variable_form};
+      return base::Problem{std::string{"'$' before a name; "} + variable_form};
     } else {
       out += '$';
       at = dollar + 1;
@@ -81,7 +80,7 @@ base::Result<std::string> read_file(const std::string& path, std::size_t limit) 
   std::string bytes(limit + 1, '\0');
   bytes.resize(std::fread(bytes.data(), 1, bytes.size(), file.get()));
   if (std::ferror(file.get()) != 0) return base::Problem{std::strerror(errno)};
-  if (bytes.size() > limit) return base::Problem{"it is larger than " + std::to_string(limit) + " bytes"};
+  if (bytes.size() > limit) return base::Problem{"larger than " + std::to_string(limit) + " bytes"};
   return bytes;
 }
 

@@ -7,31 +7,31 @@
 
 namespace inboxd::config {
 
-/// What the client library of Kafka says of its properties, as sentences; nullopt where it takes one. Handed in from
-/// above: this room knows no client library. Unset: whatever is not refused here passes.
+/// The Kafka client library's verdict on its properties: a sentence, or nullopt if it accepts one. The caller supplies
+/// it, because this room does not link the library. Unset: accepts everything.
 struct KafkaLibrary {
   std::function<std::optional<std::string>(const std::string& name)> refusal_of_name = {};
   std::function<std::optional<std::string>(const std::string& name, const std::string& value)> refusal_of_value = {};
 };
 
-/// What a configuration may refer to outside its file. Functions, so that tests need no real environment.
+/// Everything outside the file that a configuration may refer to. Functions, so that tests need no real environment.
 struct Environment {
   std::function<std::optional<std::string>(const std::string& name)> variable;
-  /// The bytes of a small file; the problem says why not ("No such file or directory").
+  /// The bytes of a small file, or the operating system's reason ("No such file or directory").
   std::function<base::Result<std::string>(const std::string& path)> read_file;
-  /// Secrets are not looked up: the file alone is judged. They stay empty.
+  /// Checks the file alone: secrets are not read and stay empty.
   bool offline = false;
   KafkaLibrary kafka_library = {};
 };
 
-/// The process's own. Reads the environment: nobody may change it meanwhile.
+/// The process's own. Reads the environment, which no thread may change meanwhile.
 Environment process_environment(bool offline, KafkaLibrary kafka_library);
 
-/// A text with `${NAME}`, `${NAME:-default}` (also used where NAME is empty) and `$$` replaced, once and without
-/// recursion. Any other `$` stands for itself, but `$NAME` is a problem: it was meant to be something.
+/// Replaces `${NAME}`, `${NAME:-default}` (also for an empty NAME) and `$$`, once and without recursion. Any other `$`
+/// stays, but `$NAME` is a problem: probably a mistake.
 base::Result<std::string> expand(const std::string& text, const Environment& environment);
 
-/// The bytes of a file, at most `limit`; the problem is the operating system's reason.
+/// The bytes of a file, at most `limit`, or the operating system's reason.
 base::Result<std::string> read_file(const std::string& path, std::size_t limit);
 
 }  // namespace inboxd::config

@@ -18,6 +18,10 @@ void add(std::vector<Finding>& findings, Finding finding) {
 
 }  // namespace
 
+Place TextPlace::at(int line, int column) const {
+  return is_exact ? Place{begin.line + line - 1, begin.column + column - 1} : begin;
+}
+
 std::string Finding::text() const {
   std::string out = file;
   if (place.line > 0) out += ":" + std::to_string(place.line) + ":" + std::to_string(place.column);

@@ -6,26 +6,35 @@
 
 namespace inboxd::config {
 
-/// Where in a file something stands, both from 1; line 0 = the file as a whole. Columns count bytes.
+/// A place in a file, both numbers from 1; line 0 = the whole file. Columns count bytes.
 struct Place {
   int line = 0;
   int column = 0;
   auto operator<=>(const Place&) const = default;
 };
 
-/// One thing that is wrong (or unwise) in a configuration file, for the person who can mend it. Holds no secrets.
+/// The place of a text value in the file.
+struct TextPlace {
+  Place begin;            ///< of its first character, or of the quote or `|` before it
+  bool is_exact = false;  ///< each line of the text is a line of the file, all from the same column
+
+  /// The place of a character of the text (both from 1, columns in bytes); `begin` if inexact.
+  Place at(int line, int column) const;
+};
+
+/// A problem or warning about a configuration file. Holds no secrets.
 struct Finding {
   std::string file;
   Place place;
-  std::string key;       ///< `handlers[0].retry.base`; empty where no key is at fault
-  std::string sentence;  ///< what is wrong and what would be right
+  std::string key;       ///< `handlers[0].retry.base`; empty if no key is at fault
+  std::string sentence;  ///< the mistake and the remedy
   bool operator==(const Finding&) const = default;
 
   /// `file:line:column: key: sentence`, one line.
   std::string text() const;
 };
 
-/// Gathers what is found in one file. No more than `limit` problems are kept: a hostile file has many.
+/// Collects the findings of one file. Keeps at most `limit` problems: a hostile file has many.
 class Findings final {
  public:
   static constexpr std::size_t limit = 100;
@@ -36,7 +45,7 @@ class Findings final {
   void warning(Place place, std::string key, std::string sentence);
   bool has_problems() const { return !problems_.empty(); }
 
-  /// In the order of the file; where there were too many, a last one says how many more.
+  /// In the order of the file; beyond the limit, the last one counts the rest.
   std::vector<Finding> problems() const;
   std::vector<Finding> warnings() const;
 

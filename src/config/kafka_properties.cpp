@@ -9,17 +9,13 @@
 namespace inboxd::config {
 namespace {
 
-constexpr std::string_view loads_code = "it makes the daemon load or run code that is named in the configuration";
-constexpr std::string_view is_test_hook = "it is a test hook of librdkafka: the daemon would not talk to real brokers";
-constexpr std::string_view needs_program = "it takes a pointer of a program, which no configuration can give";
-constexpr std::string_view owns_offsets =
-    "it belongs to the daemon, which commits an offset only after the database has the event";
-constexpr std::string_view owns_start =
-    "it belongs to the daemon, which begins at the positions in the database; "
-    "use topics[].start";
-constexpr std::string_view owns_reading =
-    "it belongs to the daemon: what it promises about lost and aborted records "
-    "depends on it";
+constexpr std::string_view loads_code = "it makes the daemon load or run code";
+constexpr std::string_view is_test_hook = "it is a test hook of librdkafka that replaces real brokers";
+constexpr std::string_view needs_pointer = "it takes a pointer, which a configuration cannot hold";
+constexpr std::string_view owns_offsets = "the daemon commits an offset only after the database has the event";
+constexpr std::string_view owns_start = "the daemon starts at the positions in the database; use topics[].start";
+constexpr std::string_view owns_reading = "the daemon's promises about lost and aborted records depend on it";
+constexpr std::string_view owns_events = "the daemon chooses the events it gets from librdkafka";
 
 struct Refused {
   std::string_view name;
@@ -33,10 +29,10 @@ constexpr std::array refused{
     Refused{"ssl.engine.location", loads_code},
     Refused{"ssl.engine.id", loads_code},
     Refused{"ssl.providers", loads_code},
-    Refused{"bootstrap.servers", "it belongs to the daemon; use kafka.brokers"},
-    Refused{"metadata.broker.list", "it belongs to the daemon; use kafka.brokers"},
-    Refused{"group.id", "it belongs to the daemon; use kafka.group"},
-    Refused{"group.instance.id", "it belongs to the daemon; use kafka.instance_id"},
+    Refused{"bootstrap.servers", "use kafka.brokers"},
+    Refused{"metadata.broker.list", "use kafka.brokers"},
+    Refused{"group.id", "use kafka.group"},
+    Refused{"group.instance.id", "use kafka.instance_id"},
     Refused{"enable.auto.commit", owns_offsets},
     Refused{"auto.commit.enable", owns_offsets},
     Refused{"auto.commit.interval.ms", owns_offsets},
@@ -49,19 +45,19 @@ constexpr std::array refused{
     Refused{"check.crcs", owns_reading},
     Refused{"enable.partition.eof", owns_reading},
     Refused{"consume.callback.max.messages", owns_reading},
-    Refused{"allow.auto.create.topics", "it belongs to the daemon, which never makes a topic by asking for it"},
-    Refused{"enabled_events", "it belongs to the daemon, which decides what it hears from librdkafka"},
-    Refused{"log.queue", "it belongs to the daemon, which decides what it hears from librdkafka"},
-    Refused{"queued.max.messages.kbytes", "it belongs to the daemon; use ingest.queued_bytes"},
-    Refused{"queued.min.messages", "it belongs to the daemon; use ingest.queued_events"},
-    Refused{"internal.termination.signal", "it belongs to the daemon: signals are its operators' verbs"},
-    Refused{"opaque", needs_program},
-    Refused{"default_topic_conf", needs_program},
-    Refused{"ssl_key", needs_program},
-    Refused{"ssl_certificate", needs_program},
-    Refused{"ssl_ca", needs_program},
-    Refused{"ssl_engine_callback_data", needs_program},
-    Refused{"msg_order_cmp", needs_program},
+    Refused{"allow.auto.create.topics", "the daemon never creates topics"},
+    Refused{"enabled_events", owns_events},
+    Refused{"log.queue", owns_events},
+    Refused{"queued.max.messages.kbytes", "use ingest.queued_bytes"},
+    Refused{"queued.min.messages", "use ingest.queued_events"},
+    Refused{"internal.termination.signal", "the daemon handles signals itself"},
+    Refused{"opaque", needs_pointer},
+    Refused{"default_topic_conf", needs_pointer},
+    Refused{"ssl_key", needs_pointer},
+    Refused{"ssl_certificate", needs_pointer},
+    Refused{"ssl_ca", needs_pointer},
+    Refused{"ssl_engine_callback_data", needs_pointer},
+    Refused{"msg_order_cmp", needs_pointer},
 };
 
 std::string sentence(std::string_view why) { return "this property may not be set: " + std::string{why}; }
@@ -69,14 +65,14 @@ std::string sentence(std::string_view why) { return "this property may not be se
 }  // namespace
 
 std::optional<std::string> refusal_of_kafka_property(std::string_view name) {
-  constexpr std::string_view scope = "topic.";  // librdkafka takes a topic's properties with and without it
+  constexpr std::string_view scope = "topic.";  // librdkafka accepts topic properties with and without it
   std::string lower = base::lower(name);
   if (lower.starts_with(scope)) lower.erase(0, scope.size());
   for (const Refused& row : refused) {
     if (row.name == lower) return sentence(row.why);
   }
   if (lower.starts_with("test.")) return sentence(is_test_hook);
-  if (lower.ends_with("_cb")) return sentence(needs_program);
+  if (lower.ends_with("_cb")) return sentence(needs_pointer);
   return std::nullopt;
 }
 
@@ -88,7 +84,7 @@ std::optional<std::string> refusal_of_kafka_value(std::string_view name, std::st
            std::string_view{"/_.@:-"}.find(c) != std::string_view::npos;
   });
   if (is_plain) return std::nullopt;
-  return "librdkafka puts it into a command of the shell (kinit): letters, digits and / _ . @ : - alone are taken";
+  return "librdkafka puts it into a shell command (kinit); use only letters, digits and / _ . @ : -";
 }
 
 }  // namespace inboxd::config

@@ -5,11 +5,11 @@
 
 namespace inboxd::config {
 
-/// Why a librdkafka property may not be set from a configuration file, as a sentence with the key to use instead where
-/// there is one; nullopt where it may. Whether librdkafka knows the property at all it is asked itself (KafkaLibrary).
+/// Why a configuration file may not set a librdkafka property, with the key to use instead, if any; nullopt if it may.
+/// KafkaLibrary knows whether the property exists.
 std::optional<std::string> refusal_of_kafka_property(std::string_view name);
 
-/// Why a property that may be set may not have this value: librdkafka puts some into a command of the shell.
+/// Why an allowed property may not have this value: librdkafka puts some values into a shell command.
 std::optional<std::string> refusal_of_kafka_value(std::string_view name, std::string_view value);
 
 }  // namespace inboxd::config

@@ -7,7 +7,7 @@
 #include "config/convert.hpp"
 #include "config/database_url.hpp"
 #include "config/suggest.hpp"
-#include "config/table.hpp"
+#include "config/settings_table.hpp"
 #include "config/tree.hpp"
 
 namespace inboxd::config {
@@ -31,7 +31,7 @@ Texts names_below(const std::vector<Row<Owner>>& rows, const std::string& prefix
   return out;
 }
 
-/// Follows the tree and the table together: a row converts a value, a group of rows is followed, the rest is unknown.
+/// Walks the tree along the table: a row converts a value, a group is descended into, any other key is unknown.
 class Loader final {
  public:
   Loader(const Environment& environment, Findings& findings) : reading_{environment, findings, mentioned_} {}
@@ -58,7 +58,8 @@ class Loader final {
       settings.handlers.push_back(common);
       read_owner(item, key, table_.handlers, settings.handlers.back());
       require(key + ".subscribe",
-              "it is missing; write for example 'subscribe: {topics: [orders]}', or {} for everything");
+              "missing; add for example 'subscribe: {topics: [orders]}', or {} for everything");
+      raise_cap(key, settings.handlers.back().retry);
     });
     require_rows(table_.settings, "");
     move_password(settings);
@@ -82,6 +83,8 @@ class Loader final {
     return out;
   }
 
+  const std::map<std::string, TextPlace>& texts() const { return mentioned_.texts(); }
+
  private:
   static const Node* find(const Node& map, const std::string& key) {
     const auto found = std::ranges::find(map.entries, key, &Entry::key);
@@ -96,7 +99,7 @@ class Loader final {
       const std::string inner = prefix + entry.key;
       const auto row = std::ranges::find(rows, inner, [](const Row<Owner>& each) { return each.about.key; });
       if (entry.key.find('.') != std::string::npos) {
-        reading_.problem(entry.place, key, "there is no such key; a dot means a key below a key: 'log: {level: info}'");
+        reading_.problem(entry.place, key, "unknown key; nest keys instead of writing dots: 'log: {level: info}'");
       } else if (row != rows.end()) {
         mentioned_.note(key, entry.place);
         if (const auto value = convert(row->about, entry.value, key, reading_)) row->set(owner, *value);
@@ -111,7 +114,7 @@ class Loader final {
     }
   }
 
-  /// A topic or handler: its keys, then what it lacks.
+  /// A topic or handler: its keys, then its missing keys.
   template <class Owner>
   void read_owner(const Node& node, const std::string& key, const std::vector<Row<Owner>>& rows, Owner& owner,
                   bool is_whole = true) {
@@ -125,9 +128,10 @@ class Loader final {
     const Node* const list = find(document, key);
     const bool is_list = list != nullptr && list->kind == Node::Kind::list;
     if (list == nullptr || list->kind == Node::Kind::nothing || (is_list && list->items.empty())) {
-      reading_.problem(mentioned_.nearest(key), key, "there is none; at least one is needed (see inboxd.minimal.yaml)");
+      reading_.problem(mentioned_.nearest(key), key,
+                       "none configured; at least one is required (see inboxd.minimal.yaml)");
     } else if (is_list && list->items.size() > most) {
-      reading_.problem(list->place, key, "there are more than " + std::to_string(most));
+      reading_.problem(list->place, key, "more than " + std::to_string(most) + " entries");
     } else if (is_list) {
       for (std::size_t i = 0; i < list->items.size(); ++i) {
         const std::string item_key = key + "[" + std::to_string(i) + "]";
@@ -135,33 +139,33 @@ class Loader final {
         read(list->items[i], item_key);
       }
     } else if (list->kind != Node::Kind::refused) {
-      reading_.problem(list->place, key, "this must be a list: each entry begins with '- '");
+      reading_.problem(list->place, key, "must be a list: each entry begins with '- '");
     }
   }
 
-  /// Whether there are keys to follow. A group of which every key is commented out is empty, not wrong.
+  /// Whether the node has keys. A group with every key commented out is empty, not wrong.
   bool is_group(const Node& node, const std::string& key, const Texts& names) {
     if (node.kind == Node::Kind::map) return true;
     if (node.kind == Node::Kind::refused) mentioned_.spoil(key);
     if (node.kind == Node::Kind::scalar || node.kind == Node::Kind::list) {
-      reading_.problem(node.place, key, "this must hold keys of its own: " + base::joined(names));
+      reading_.problem(node.place, key, "must hold keys: " + base::joined(names));
     }
     return false;
   }
 
   void refuse(const Entry& entry, const std::string& key, const Texts& names) {
-    std::string sentence = "there is no such key";
-    if (const auto near = closest(entry.key, names)) {
-      sentence += "; did you mean " + *near + "?";
+    std::string sentence = "unknown key";
+    if (const std::string near = did_you_mean(entry.key, names); !near.empty()) {
+      sentence += near;
     } else if (const std::string elsewhere = home_of(entry.key); !elsewhere.empty()) {
-      sentence += " here; it belongs into " + elsewhere;
+      sentence += " here; it belongs in " + elsewhere;
     } else {
-      sentence += "; known here: " + base::joined(names);
+      sentence += "; known keys: " + base::joined(names);
     }
     reading_.problem(entry.place, key, sentence);
   }
 
-  /// Where a key of that name would be known; a name that is known in many places says nothing.
+  /// The group that knows a key of that name; empty if several groups do.
   std::string home_of(const std::string& name) const {
     Texts homes;
     const auto search = [&](const auto& rows, const std::string& prefix) {
@@ -181,7 +185,7 @@ class Loader final {
     for (const Row<Owner>& row : rows) {
       if (!row.about.is_required) continue;
       const std::string name = row.about.key.substr(row.about.key.rfind('.') + 1);
-      require(path + row.about.key, "it is missing; write for example '" + name + ": " + row.about.example + "'");
+      require(path + row.about.key, "missing; add for example '" + name + ": " + row.about.example + "'");
     }
   }
 
@@ -190,7 +194,13 @@ class Loader final {
     reading_.problem(mentioned_.nearest(key), key, sentence);
   }
 
-  /// The URL is shown and logged; the password in it must not be.
+  /// The default of retry.cap is never shorter than retry.base.
+  void raise_cap(const std::string& handler_key, Retry& retry) const {
+    if (mentioned_.has(handler_key + ".retry.cap") || mentioned_.has("handler_defaults.retry.cap")) return;
+    retry.cap = std::max(retry.cap, retry.base);
+  }
+
+  /// The URL is shown and logged, so the password must leave it.
   void move_password(Settings& settings) {
     const std::string key = "database.url";
     if (settings.database.url.empty()) return;
@@ -200,12 +210,12 @@ class Loader final {
     if (!split.value().password) return;
     if (mentioned_.has("database.password")) {
       return reading_.problem(mentioned_.nearest(key), key,
-                              "there is a password in it and in database.password; keep the second alone");
+                              "the URL holds a password beside database.password; remove it from the URL");
     }
     settings.database.password = Secret{*split.value().password};
     mentioned_.note("database.password", mentioned_.nearest(key));
     reading_.findings.warning(mentioned_.nearest(key), key,
-                              "the password stands in the URL itself; better database.password: {file: /path}");
+                              "the URL holds the password in plain text; use database.password: {file: /path}");
   }
 
   Table table_ = settings_table();
@@ -233,10 +243,26 @@ Loaded load_text(std::string_view text, const std::string& file, const Environme
     Loader loader{environment, findings};
     out.settings = loader.load(*document);
     out.origins = loader.origins(out.settings);
+    out.texts = loader.texts();
   }
   out.problems = findings.problems();
   out.warnings = findings.warnings();
   return out;
+}
+
+std::string place_of_setting(const Loaded& loaded, std::size_t handler, const std::string& setting, int line,
+                             int column) {
+  const std::string own = "handlers[" + std::to_string(handler) + "]";
+  Place place;
+  if (const auto text = loaded.texts.find(own + ".settings." + setting); text != loaded.texts.end()) {
+    place = text->second.at(line, column);
+  } else if (const auto settings = loaded.origins.find(own + ".settings"); settings != loaded.origins.end()) {
+    place = settings->second.place;
+  } else if (const auto around = loaded.origins.find(own); around != loaded.origins.end()) {
+    place = around->second.place;
+  }
+  if (place.line == 0) return loaded.file;
+  return loaded.file + ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
 }
 
 Loaded load_file(const std::string& path, const Environment& environment) {

@@ -10,38 +10,43 @@
 
 namespace inboxd::config {
 
-/// Where a key's value came from.
+/// The origin of a key's value.
 struct Origin {
   enum class From { default_value, file, handler_defaults };
   From from = From::default_value;
-  Place place;  ///< in the file; none for a default
+  Place place;  ///< none for a default
   bool operator==(const Origin&) const = default;
 };
 
-/// A configuration file that was read. The settings count only where `ok()`; the problems are all there are, not just
-/// the first.
+/// A configuration file as read. The settings are valid only if `ok()`; `problems` has all of them, not just the first.
 struct Loaded {
   std::string file;
   Settings settings;
-  std::map<std::string, Origin> origins;  ///< by key (`handlers[0].retry.base`); defaults are not in it
+  std::map<std::string, Origin> origins;   ///< by key (`handlers[0].retry.base`), without defaults
+  std::map<std::string, TextPlace> texts;  ///< by key, for plugins' settings that are texts
   std::vector<Finding> problems;
   std::vector<Finding> warnings;
 
   bool ok() const { return problems.empty(); }
 };
 
-/// Reads and checks a configuration file: everything in it, secrets and environment variables included, nothing beyond
-/// it (no database, no brokers, no plugins). Never throws for what a file may hold. Blocks for the file's reading.
+/// Reads and checks a configuration file, its secrets and environment variables; no database, brokers or plugins. Never
+/// throws for the content of a file. Blocks on file I/O.
 Loaded load_file(const std::string& path, const Environment& environment);
 
-/// The same for a text; `file` is how messages call it.
+/// The same for a text; messages call it `file`.
 Loaded load_text(std::string_view text, const std::string& file, const Environment& environment);
 
-/// The keys that differ and cannot be changed by a reload, such as `kafka.group` or `topics[0].start`; `topics` where
-/// topics were added, removed or reordered. Empty: a reload will do.
+/// `file:line:column` of a character in a setting of a handler's plugin; line and column count from 1, columns in
+/// bytes. If the setting is not in the file: the place of the nearest enclosing key.
+std::string place_of_setting(const Loaded& loaded, std::size_t handler, const std::string& setting, int line,
+                             int column);
+
+/// The keys that differ and need a restart (restart_keys.cpp), such as `kafka.group` or `topics[0].start`; `topics` if
+/// topics were added, removed or reordered. Empty: a reload is enough.
 std::vector<std::string> restart_needed(const Settings& before, const Settings& after);
 
-/// Of the keys that stay as they were, all below them too, the origins as well: from `before` into `after`.
+/// Copies the origins of `kept` keys and all keys below them from `before` into `after`.
 void keep_origins(const std::vector<std::string>& kept, const std::map<std::string, Origin>& before,
                   std::map<std::string, Origin>& after);
 

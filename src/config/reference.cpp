@@ -1,47 +1,49 @@
 #include "config/reference.hpp"
 
-#include "config/table.hpp"
-#include "config/wrap.hpp"
-#include "config/written.hpp"
+#include <sstream>
+
+#include "base/text.hpp"
+#include "config/settings_table.hpp"
+#include "config/show.hpp"
 
 namespace inboxd::config {
 namespace {
 
 constexpr const char* introduction = R"(# Configuration of inboxd
 
-This page is what `inboxd config reference` prints, made from the table that the daemon itself reads. In this folder:
+`inboxd config reference` prints this page from the table that the daemon itself reads. In this folder:
 
-- `inboxd.minimal.yaml`: what no configuration can do without; begin with a copy of it.
+- `inboxd.minimal.yaml`: the required keys; start from a copy of it.
 - `inboxd.yaml`: every key, commented out, with its default and a sentence.
 
-`inboxd check` reads a file and what it points to, `inboxd check --offline` the file alone; both say all that is wrong
-at once, as `file:line:column: key: what is wrong and what would be right`. `inboxd config show` prints every key with
-the value in force and where it came from, `inboxd config schema` a JSON Schema for editors.
+`inboxd check` reads a file and everything it refers to; `inboxd check --offline` reads the file alone. Both report all
+problems at once, as `file:line:column: key: the mistake and the remedy`. `inboxd config show` prints every key with its
+value in force and its origin. `inboxd config schema` prints a JSON Schema for editors.
 
-## How a file is written
+## Syntax
 
-- One YAML document of at most 1 MiB. Unknown keys, keys given twice, anchors, aliases and tags are refused.
-- Durations are `250ms`, `30s`, `5m`, `12h`, `7d`, where it says so `forever`; sizes `512B`, `64KiB`, `8MiB`, `2GiB`;
-  times RFC 3339 with their offset: `2024-01-31T12:00:00Z`.
-- `${NAME}` in a value stands for an environment variable, `${NAME:-text}` gives a default for one that is not set or
-  empty, `$$` is a dollar sign. They are replaced after the YAML is read, and only once: a variable can hold no keys.
-  Inside `{…}` and `[…]` a text with braces needs quotes: `{group: "${NAME}"}`.
-- A secret is `{file: /path}`, `{credential: name}` (a file in systemd's `$CREDENTIALS_DIRECTORY`) or `{env: NAME}`.
-  One that stands in the file itself works, with a warning. Secrets are shown as `********` and never logged.
-- SIGHUP reads the file again: all of it or, where anything is wrong, none of it. `restart` marks the keys that only
-  a restart can change.
+- One YAML document of at most 1 MiB. Unknown keys, duplicate keys, anchors, aliases and tags are refused.
+- Durations are `250ms`, `30s`, `5m`, `12h`, `7d`, for some keys `forever`. Sizes are `512B`, `64KiB`, `8MiB`, `2GiB`.
+  Times are RFC 3339 with an offset: `2024-01-31T12:00:00Z`.
+- `${NAME}` in a value is an environment variable, `${NAME:-text}` has a default for an unset or empty one, `$$` is a
+  dollar sign. Variables are replaced once, after the YAML is parsed, so a variable cannot hold keys. Inside `{…}` and
+  `[…]`, quote a text with braces: `{group: "${NAME}"}`.
+- A secret is `{file: /path}`, `{credential: name}` (a file in systemd's `$CREDENTIALS_DIRECTORY`) or `{env: NAME}`. A
+  secret in the file itself works, with a warning. Secrets are shown as `********` and never logged.
+- SIGHUP reads the file again. If anything in it is wrong, nothing changes. Keys marked `restart` change only at a
+  restart.
 )";
 
-std::string entry(const Description& about, const std::string& path, const std::string& standard) {
+std::string entry(const Description& about, const std::string& path, const std::string& default_text) {
   std::string facts;
   const auto add = [&](const std::string& fact) { facts += (facts.empty() || fact.empty() ? "" : "; ") + fact; };
-  if (about.is_required) add("needed");
-  if (!standard.empty()) add("default `" + standard + "`");
+  if (about.is_required) add("required");
+  if (!default_text.empty()) add("default `" + default_text + "`");
   add(range_of(about));
   if (about.needs_restart) add("restart");
   std::string text = "`" + path + about.key + "`" + (facts.empty() ? "" : " (" + facts + ")") + ": " + about.help;
   if (!about.example.empty()) text += " Example: `" + about.example + "`";
-  return wrapped("- ", "  ", text);
+  return base::wrapped("- ", "  ", text);
 }
 
 template <class Owner>
@@ -55,10 +57,10 @@ std::string entries(const std::vector<Row<Owner>>& rows, const std::string& path
 }
 
 std::string common_entries(const Table& table) {
-  std::string text = "The keys of `handlers[]` that may stand here:";
+  std::string text = "These keys of `handlers[]`:";
   for (const Row<Handler>& row : table.handler_defaults()) text += " `" + row.about.key + "`,";
   text.back() = '.';
-  return wrapped("", "", text);
+  return base::wrapped("", "", text);
 }
 
 std::string group_entries(const Table& table, const Group& group) {
@@ -66,6 +68,112 @@ std::string group_entries(const Table& table, const Group& group) {
   if (group.name == "handlers") return entries(table.handlers, "handlers[].", "");
   if (group.name == "handler_defaults") return common_entries(table);
   return entries(table.settings, "", group.name + ".");
+}
+
+constexpr const char* heading =
+    R"(## The configuration of inboxd: every key, commented out, with its default, or an example if it has none.
+## To change a line, remove the first # of the line and of the lines above it that it belongs to.
+## inboxd.minimal.yaml has the required keys; README.md describes the syntax and secrets.
+## This file is generated: copy it, do not edit it.
+)";
+constexpr const char* minimal_heading =
+    R"(# The required keys; all others have a default. inboxd.yaml has every key, README.md describes them.
+)";
+
+/// One key of a block of keys.
+struct Line {
+  std::string key;  ///< within the block: `retry.base`
+  std::string value;
+  std::string sentence;  ///< the comment above it; empty: none
+};
+using Lines = std::vector<Line>;
+
+/// Help and facts.
+std::string comment_of(const Description& about, const std::string& default_text) {
+  std::string facts;
+  const auto add = [&](const std::string& fact) { facts += (facts.empty() || fact.empty() ? "" : "; ") + fact; };
+  if (about.is_required) add("required");
+  if (!about.is_required && default_text.empty()) add("no default");
+  if (!about.example.empty() && !default_text.empty()) add("default " + default_text);
+  add(range_of(about));
+  if (about.needs_restart) add("restart");
+  return facts.empty() ? about.help : about.help.substr(0, about.help.size() - 1) + " (" + facts + ").";
+}
+
+/// Writes keys and nested groups; every line begins with `mark`.
+class BlockWriter final {
+ public:
+  explicit BlockWriter(std::string mark) : mark_{std::move(mark)} {}
+
+  void comment(const std::string& sentence) { out_ += "\n" + base::wrapped(mark_ + "# ", mark_ + "# ", sentence); }
+  void heading(const std::string& name) { out_ += mark_ + name + ":\n"; }
+  void keys(const Lines& lines) { block(lines, "  ", ""); }
+  void item(const Lines& lines) { block(lines, "    ", "- "); }
+
+  const std::string& text() const { return out_; }
+
+ private:
+  /// The bullet takes the last two columns of the first line's indentation.
+  void block(const Lines& lines, const std::string& indent, std::string bullet) {
+    std::vector<std::string> open;
+    for (const Line& line : lines) {
+      std::vector<std::string> parts = split(line.key);
+      const std::string name = std::move(parts.back());
+      parts.pop_back();
+      std::string before = mark_ + indent;
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (i >= open.size() || open[i] != parts[i]) out_ += before + parts[i] + ":\n";
+        before += "  ";
+      }
+      open = std::move(parts);
+      before.resize(before.size() - bullet.size());
+      if (!line.sentence.empty()) out_ += base::wrapped(before + "# ", before + "# ", line.sentence);
+      out_ += before + bullet + name + ": " + line.value + "\n";
+      bullet.clear();
+    }
+  }
+
+  static std::vector<std::string> split(const std::string& key) {
+    std::vector<std::string> parts;
+    std::istringstream stream{key};
+    for (std::string part; std::getline(stream, part, '.');) parts.push_back(part);
+    return parts;
+  }
+
+  std::string mark_;
+  std::string out_;
+};
+
+/// The wanted rows with a key that begins with `prefix`, each with its example or default.
+template <class Owner, class Wanted>
+Lines lines_of(const std::vector<Row<Owner>>& rows, const std::string& prefix, Wanted is_wanted) {
+  const Owner defaults{};
+  Lines out;
+  for (const Row<Owner>& row : rows) {
+    const Description& about = row.about;
+    if (!about.key.starts_with(prefix) || !is_wanted(about)) continue;
+    const std::string default_text = written(about, row.get(defaults));
+    out.push_back({about.key.substr(prefix.size()), about.example.empty() ? default_text : about.example,
+                   comment_of(about, default_text)});
+  }
+  return out;
+}
+
+Lines without_sentences(Lines lines) {
+  for (Line& line : lines) line.sentence.clear();
+  return lines;
+}
+
+bool always(const Description&) { return true; }
+bool is_minimal(const Description& about) { return about.is_in_minimal; }
+bool is_of_pattern(const Description& about) { return about.key == "pattern" || about.key.starts_with("custom."); }
+
+/// A topic has a name or a pattern, and custom rules with one envelope only: two topics show all keys.
+void write_topics(BlockWriter& writer, const std::vector<Row<Topic>>& rows) {
+  writer.item(lines_of(rows, "", [](const Description& about) { return !is_of_pattern(about); }));
+  Lines second = lines_of(rows, "", is_of_pattern);
+  second.insert(second.begin() + 1, Line{"envelope", "custom", ""});
+  writer.item(second);
 }
 
 }  // namespace
@@ -77,6 +185,40 @@ std::string reference() {
     out += "\n## " + group.name + "\n\n" + group.help + "\n\n" + group_entries(table, group);
   }
   return out;
+}
+
+std::string commented_yaml() {
+  const Table table = settings_table();
+  BlockWriter writer{"#"};
+  for (const Group& group : table.groups) {
+    writer.comment(group.help);
+    writer.heading(group.name);
+    if (group.name == "topics") {
+      write_topics(writer, table.topics);
+    } else if (group.name == "handlers") {
+      writer.item(lines_of(table.handlers, "", always));
+    } else if (group.name == "handler_defaults") {
+      writer.keys(without_sentences(lines_of(table.handler_defaults(), "", always)));
+    } else {
+      writer.keys(lines_of(table.settings, group.name + ".", always));
+    }
+  }
+  return heading + writer.text();
+}
+
+std::string minimal_yaml() {
+  const Table table = settings_table();
+  BlockWriter writer{""};
+  for (const Group& group : table.groups) {
+    const Lines own = without_sentences(lines_of(table.settings, group.name + ".", is_minimal));
+    const bool is_list = group.name == "topics" || group.name == "handlers";
+    if (own.empty() && !is_list) continue;
+    writer.heading(group.name);
+    writer.keys(own);
+    if (group.name == "topics") writer.item(without_sentences(lines_of(table.topics, "", is_minimal)));
+    if (group.name == "handlers") writer.item(without_sentences(lines_of(table.handlers, "", is_minimal)));
+  }
+  return minimal_heading + writer.text();
 }
 
 }  // namespace inboxd::config

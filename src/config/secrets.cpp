@@ -7,9 +7,9 @@
 namespace inboxd::config {
 namespace {
 
-constexpr const char* forms = "write {file: /path}, {credential: name} or {env: NAME}";
+constexpr const char* forms = "{file: /path}, {credential: name} or {env: NAME}";
 
-// Editors and `echo` end a file with a newline that is no part of the secret.
+// Editors and `echo` add a newline at the end of a file.
 std::string without_newline(std::string text) {
   if (text.ends_with('\n')) text.pop_back();
   if (text.ends_with('\r')) text.pop_back();
@@ -24,21 +24,21 @@ base::Result<std::string> from_file(const std::string& path, const Environment& 
 
 base::Result<std::string> from_credential(const std::string& name, const Environment& environment) {
   if (name.empty() || name.find('/') != std::string::npos || name.starts_with('.')) {
-    return base::Problem{"a credential is named by its file's name alone, as after LoadCredential= in the unit"};
+    return base::Problem{"a credential is a plain file name, as after LoadCredential= in the unit"};
   }
   const auto folder = environment.variable("CREDENTIALS_DIRECTORY");
   if (!folder || folder->empty()) {
-    return base::Problem{"the credential " + name + " needs $CREDENTIALS_DIRECTORY, which is not set; systemd sets " +
-                         "it for a unit with LoadCredential=, and for a command at a terminal by systemd-run --pipe " +
-                         "--wait -p LoadCredential=" + name + ":/etc/credstore/inboxd." + name +
-                         " inboxd ..., with a -p for each credential"};
+    return base::Problem{"the credential " + name + " needs $CREDENTIALS_DIRECTORY, which is not set; a unit gets it " +
+                         "with LoadCredential=, a command at a terminal with systemd-run --pipe --wait -p " +
+                         "LoadCredential=" + name + ":/etc/credstore/inboxd." + name +
+                         " inboxd ..., one -p for each credential"};
   }
   return from_file(*folder + "/" + name, environment);
 }
 
 base::Result<std::string> from_variable(const std::string& name, const Environment& environment) {
   auto value = environment.variable(name);
-  if (!value) return base::Problem{"the environment variable " + name + " is not set"};
+  if (!value) return base::Problem{"the environment variable " + name + " is not set; set it"};
   return std::move(*value);
 }
 
@@ -55,9 +55,9 @@ std::optional<std::string> checked(base::Result<std::string> secret, Place place
   if (!secret) {
     findings.problem(place, key, secret.problem().message);
   } else if (secret.value().empty()) {
-    findings.problem(place, key, "the secret is empty");
+    findings.problem(place, key, "the secret is empty; fill it in, or remove the key");
   } else if (secret.value().find('\0') != std::string::npos) {
-    findings.problem(place, key, "the secret holds a NUL byte");
+    findings.problem(place, key, "the secret holds a NUL byte; remove it");
   } else {
     return std::move(secret).value();
   }
@@ -68,7 +68,7 @@ std::optional<std::string> read_literal(const Node& node, const std::string& key
                                         Findings& findings) {
   auto value = checked(expand(node.text, environment), node.place, key, findings);
   if (value && node.text.find("${") == std::string::npos) {
-    findings.warning(node.place, key, std::string{"the secret stands in the file itself; better "} + forms);
+    findings.warning(node.place, key, std::string{"the secret is in the file itself; use "} + forms);
   }
   return value;
 }
@@ -93,14 +93,14 @@ bool is_secret_setting(std::string_view name) {
   return false;
 }
 
-// The keys and values of a wrong form are not repeated: `{hunter2}` is a map with a secret as its key.
+// Messages repeat no keys or values of a wrong form: `{hunter2}` is a map with a secret as its key.
 std::optional<std::string> read_secret(const Node& node, const std::string& key, const Environment& environment,
                                        Findings& findings) {
   if (node.kind == Node::Kind::refused) return std::nullopt;
   if (node.kind == Node::Kind::scalar) return read_literal(node, key, environment, findings);
   if (node.kind != Node::Kind::map || node.entries.size() != 1 || !is_form(node.entries.front().key) ||
       node.entries.front().value.kind != Node::Kind::scalar) {
-    findings.problem(node.place, key, std::string{"this is no secret; "} + forms);
+    findings.problem(node.place, key, std::string{"not a secret; write "} + forms);
     return std::nullopt;
   }
   const Entry& entry = node.entries.front();

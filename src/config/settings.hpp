@@ -15,7 +15,7 @@ namespace inboxd::config {
 
 using std::chrono::milliseconds;
 
-/// A password or token: its text is reached only by `reveal()`, and prints as stars.
+/// A password or token. Only `reveal()` returns its text; it is shown as stars.
 class Secret {
  public:
   Secret() = default;
@@ -34,10 +34,11 @@ struct Database {
   std::string schema = "inbox";
   int connections = 32;
   bool prepare = true;
-  std::string handler_role;                    ///< that handlers' SQL runs under; empty: the daemon's own
-  std::string handler_search_path;             ///< empty: the role's or the database's own
+  std::string handler_role;                    ///< for handlers' SQL; empty: the daemon's role
+  std::string handler_search_path;             ///< empty: the default of the role or database
   milliseconds deadline{30'000};
-  /// How much longer connecting may take in all; follows from liveness.grace, so that it is no loop that stands still.
+  /// More time for connecting than `deadline`. Below liveness.grace, so that a connecting loop does not count as
+  /// stalled.
   milliseconds connecting_beyond_deadline{45'000};
   std::size_t result_bytes = 64 << 20;
   bool operator==(const Database&) const = default;
@@ -64,14 +65,14 @@ enum class EnvelopeKind { automatic, cloudevents, outbox_router, custom };
 enum class OnMissingId { quarantine, position, digest };
 enum class Tombstones { store, skip };
 
-/// Where a custom envelope finds something: `header:NAME`, `json:/pointer` or `key`; empty = not looked for.
+/// Where a custom envelope finds each part: `header:NAME`, `json:/pointer` or `key`; empty = nowhere.
 struct CustomRules {
   std::string id, type, source, subject, time;
   bool operator==(const CustomRules&) const = default;
 };
 
 struct Topic {
-  std::string name;                            ///< exact name, or empty where pattern is given
+  std::string name;                            ///< exact name; empty if there is a pattern
   std::string pattern;                         ///< regular expression beginning with ^
   StartAt start;
   EnvelopeKind envelope = EnvelopeKind::automatic;
@@ -111,14 +112,20 @@ struct Retry {
   bool operator==(const Retry&) const = default;
 };
 
-/// A plugin's own setting: scalars as text, lists and maps as compact JSON.
+/// The wait after failed attempt number `attempt` (1 = the first), without jitter: the growth, up to the cap. Pure.
+milliseconds delay_after(const Retry& retry, std::int32_t attempt);
+
+/// The longest time from the first attempt to the last, jitter included. Pure.
+milliseconds longest_span(const Retry& retry);
+
+/// A plugin's own settings: scalars as text, lists and maps as compact JSON.
 using PluginSettings = std::map<std::string, std::string>;
 
 struct Handler {
   std::string name;
   std::vector<std::string> aliases;
   std::string plugin;                          ///< a shipped name, or a path to a .so
-  std::vector<std::string> topics;             ///< exact, or with * at the end a prefix; empty = all
+  std::vector<std::string> topics;             ///< exact, or a prefix that ends with *; empty = all
   std::vector<std::string> types;              ///< the same; empty = all
   StartAt start{StartAt::Kind::end, 0};
   int concurrency = 8;
@@ -126,13 +133,13 @@ struct Handler {
   int group = 50;                              ///< calls that share one transaction
   milliseconds deadline{30'000};
   milliseconds lease{30'000};
-  int max_crashes = 10;  ///< an event that was in hand at so many unclean ends is dead
+  int max_crashes = 10;                        ///< an event in flight at so many crashes is dead-lettered
   Retry retry;
   PluginSettings settings;
   bool operator==(const Handler&) const = default;
 };
 
-/// nullopt = for ever.
+/// nullopt = forever.
 struct Retention {
   using Keep = std::optional<milliseconds>;
   Keep events{std::chrono::hours{24 * 30}};
@@ -146,18 +153,24 @@ struct Retention {
 
 struct Log {
   base::LogLevel level = base::LogLevel::info;
-  /// nullopt = auto: journal where systemd reads stderr, text on a terminal, else json.
+  /// nullopt = auto: journal under systemd, text on a terminal, else json.
   std::optional<base::LogFormat> format;
   bool operator==(const Log&) const = default;
 };
 
-/// The port that answers health, metrics and operations.
+/// Reads over the admin port: free for this machine, or with a token only.
+enum class AdminRead { loopback, token };
+
+/// The port for health checks, metrics and operations.
 struct Admin {
   std::string listen = "127.0.0.1:9470";       ///< HOST:PORT, or `off`
-  std::string socket;                          ///< path of a Unix socket beside it; empty: none
-  Secret token;                                ///< whoever sends it may change things; empty: nobody may
-  std::vector<std::string> hosts;              ///< names that requests may be addressed to, beside localhost
+  std::string socket;                          ///< path of a Unix socket; empty: none
+  AdminRead read = AdminRead::loopback;
+  Secret token;                                ///< allows every operation; empty: no changes
+  Secret read_token;                           ///< allows every read; empty: none
+  std::vector<std::string> hosts;              ///< accepted Host names beside localhost
   int connections = 64;
+  int queue = 16;                              ///< most requests that wait for each worker thread
   std::size_t header_limit = 16 << 10;
   std::size_t body_limit = 1 << 20;
   milliseconds receive_timeout{5'000};
@@ -169,19 +182,19 @@ struct Admin {
 
 enum class TraceRelation { link, parent };
 
-/// Spans for a collector of traces.
+/// Spans for a trace collector.
 struct Tracing {
-  std::string endpoint;                        ///< URL of a collector that takes OTLP over HTTP; empty: no traces
-  Secret authorization;                        ///< the header of that name; empty: none
+  std::string endpoint;                        ///< URL of a collector (OTLP over HTTP); empty: no traces
+  Secret authorization;                        ///< the Authorization header; empty: none
   TraceRelation relation = TraceRelation::link;
-  double sample = 0;                           ///< 0..1: of events that come without a trace
-  int queue = 4'096;                           ///< spans that wait for the collector, at most
+  double sample = 0;                           ///< 0..1: share of events without a trace context
+  int queue = 4'096;                           ///< most spans that wait for the collector
   std::string service = "inboxd";
   bool is_off() const { return endpoint.empty(); }
   bool operator==(const Tracing&) const = default;
 };
 
-/// Everything a configuration file says, defaults filled in, checked. A plain value.
+/// A whole configuration file, with defaults, checked. A plain value.
 struct Settings {
   Database database;
   Kafka kafka;
@@ -196,8 +209,7 @@ struct Settings {
   milliseconds drain{25'000};
   milliseconds liveness_grace{60'000};
 
-  /// Connections beside those of ingest and of handlers: control, settling, claims and leases, housekeeping, and the
-  /// admin port's operations.
+  /// Connections beside those of ingest and handlers: control, settler, claimer, maintenance, and admin operations.
   int other_connections() const { return admin.is_off() ? 4 : 5; }
   bool operator==(const Settings&) const = default;
 };

@@ -1,13 +1,145 @@
 #include "config/show.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "config/table.hpp"
-#include "config/written.hpp"
+#include "config/secrets.hpp"
+#include "config/units.hpp"
 
 namespace inboxd::config {
+namespace {
+
+// Characters that never change the meaning of a plain scalar, in block or flow context.
+bool is_harmless(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view{"._-/:+@=~;()"}.find(c) != std::string_view::npos;
+}
+
+bool needs_quotes(const std::string& text) {
+  if (text == hidden) return false;
+  if (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL") return true;
+  if (std::string_view{"-~:="}.find(text.front()) != std::string_view::npos || text.back() == ':') return true;
+  for (const char c : text) {
+    if (!is_harmless(c)) return true;
+  }
+  return false;
+}
+
+std::string fraction_text(double value) {
+  std::string out(32, '\0');
+  const auto [end, error] = std::to_chars(out.data(), out.data() + out.size(), value);
+  out.resize(error == std::errc{} ? static_cast<std::size_t>(end - out.data()) : 0);
+  return out;
+}
+
+std::string start_text(const Description& about, const StartAt& start) {
+  switch (start.kind) {
+    case StartAt::Kind::beginning:
+      return "beginning";
+    case StartAt::Kind::committed:
+      return "committed";
+    case StartAt::Kind::time:
+      return time_text(start.time_us);
+    case StartAt::Kind::end:
+      break;
+  }
+  // Topics say `end`, handlers `now`: the second choice of each.
+  return about.choices.at(1);
+}
+
+std::string number_text(const Description& about, std::int64_t number) {
+  if (about.type == Type::choice) return about.choices.at(static_cast<std::size_t>(number));
+  return about.type == Type::size ? size_text(number) : std::to_string(number);
+}
+
+std::string list_text(const Texts& texts) {
+  std::string out;
+  for (const std::string& text : texts) out += (out.empty() ? "" : ", ") + yaml_scalar(text);
+  return "[" + out + "]";
+}
+
+std::string map_text(const Description& about, const TextMap& map) {
+  std::string out;
+  for (const auto& [name, text] : map) {
+    out += (out.empty() ? "" : ", ") + yaml_scalar(name) + ": " + yaml_scalar(entry_written(about, name, text));
+  }
+  return "{" + out + "}";
+}
+
+/// Judges a plugin's setting by its name; rather hides one too many.
+bool may_be_secret(const std::string& name) {
+  const std::string text = base::lower(name);
+  constexpr std::array within{"authorization", "credential", "apikey", "access_key", "accesskey", "dsn", "passwd"};
+  return is_secret_setting(name) || std::any_of(within.begin(), within.end(), [&](const char* const word) {
+           return text.find(word) != std::string::npos;
+         });
+}
+
+void hide_within(nlohmann::ordered_json& value) {
+  for (auto& [name, inner] : value.items()) {
+    if (value.is_object() && may_be_secret(name)) {
+      inner = hidden;
+    } else if (inner.is_string()) {
+      inner = without_secrets(inner.get<std::string>());
+    } else if (inner.is_structured()) {
+      hide_within(inner);
+    }
+  }
+}
+
+}  // namespace
+
+std::string entry_written(const Description& about, const std::string& name, const std::string& text) {
+  const bool is_secret = about.type == Type::properties ? is_secret_property(name) : may_be_secret(name);
+  if (is_secret) return std::string{hidden};
+  const auto whole = nlohmann::ordered_json::parse(text, nullptr, false);
+  if (!whole.is_structured()) return without_secrets(text);
+  auto shown = whole;
+  hide_within(shown);
+  return shown == whole ? text : shown.dump();
+}
+
+std::string yaml_scalar(const std::string& text) { return needs_quotes(text) ? base::json_quote(text) : text; }
+
+std::string written(const Description& about, const Value& value) {
+  struct Writer {
+    const Description& about;
+    std::string operator()(bool flag) const { return flag ? "true" : "false"; }
+    std::string operator()(std::int64_t number) const { return number_text(about, number); }
+    std::string operator()(double fraction) const { return fraction_text(fraction); }
+    std::string operator()(const std::string& text) const {
+      return text.empty() ? std::string{} : yaml_scalar(without_secrets(text));
+    }
+    std::string operator()(std::chrono::milliseconds duration) const { return duration_text(duration); }
+    std::string operator()(const Retention::Keep& keep) const { return keep ? duration_text(*keep) : "forever"; }
+    std::string operator()(const StartAt& start) const { return start_text(about, start); }
+    std::string operator()(const Secret& secret) const { return secret.empty() ? "" : std::string{hidden}; }
+    std::string operator()(const Texts& texts) const { return list_text(texts); }
+    std::string operator()(const TextMap& map) const { return map_text(about, map); }
+  };
+  return std::visit(Writer{about}, value);
+}
+
+nlohmann::json json_written(const Description& about, const Value& value) {
+  if (const auto* const text = std::get_if<std::string>(&value)) {
+    return text->empty() ? nlohmann::json{} : nlohmann::json(without_secrets(*text));
+  }
+  if (const auto* const texts = std::get_if<Texts>(&value)) return *texts;
+  if (const auto* const flag = std::get_if<bool>(&value)) return *flag;
+  if (const auto* const fraction = std::get_if<double>(&value)) return *fraction;
+  if (about.type == Type::number) return std::get<std::int64_t>(value);
+  if (const auto* const map = std::get_if<TextMap>(&value)) {
+    auto out = nlohmann::json::object();
+    for (const auto& [name, entry] : *map) out[name] = entry_written(about, name, entry);
+    return out;
+  }
+  const std::string out = written(about, value);
+  return out.empty() ? nlohmann::json{} : nlohmann::json(out);
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;

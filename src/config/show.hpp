@@ -1,17 +1,32 @@
 #pragma once
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "config/load.hpp"
+#include "config/settings_table.hpp"
 
+/// Values as text and JSON for people and programs. Secrets appear as `********`. Pure functions.
 namespace inboxd::config {
 
-/// `config show`: every key of a loaded configuration with its value and where that came from (`default`,
-/// `inboxd.yaml:12`, `handler_defaults inboxd.yaml:30`), a line each. Secrets are `********`.
+/// A value as a configuration file would say it, on one line: `30s`, `[orders, "a b"]`. Empty for an empty text or
+/// secret.
+std::string written(const Description& about, const Value& value);
+
+/// The same for programs: numbers, flags and lists as JSON, the rest as text, null for an empty text or secret.
+nlohmann::json json_written(const Description& about, const Value& value);
+
+/// One entry of a map: librdkafka's properties, a plugin's settings.
+std::string entry_written(const Description& about, const std::string& name, const std::string& text);
+
+/// A text as a YAML scalar, in double quotes if a plain one would mean something else.
+std::string yaml_scalar(const std::string& text);
+
+/// `config show`: a line for each key with its value and origin (`default`, `inboxd.yaml:12`,
+/// `handler_defaults inboxd.yaml:30`).
 std::string show_text(const Loaded& loaded);
 
-/// The same as one JSON document: {"file", "settings": [{"key", "value", "text", "origin", "line", "column"}]}: `text`
-/// as show_text has it; `origin` is `default`, `file` or `handler_defaults`, line and column are there where it is not
-/// `default`.
+/// The same as one JSON document: {"file", "settings": [{"key", "value", "text", "origin", "line", "column"}]}. `text`
+/// is as in show_text; `origin` is `default`, `file` or `handler_defaults`; a default has no line and column.
 std::string show_json(const Loaded& loaded);
 
 }  // namespace inboxd::config

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "config/topics.hpp"
 
 namespace inboxd::config {
 namespace {
@@ -51,6 +52,17 @@ std::optional<std::string> closest(std::string_view word, const std::vector<std:
     }
   }
   return best;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
+  const auto near = closest(word, candidates);
+  return near ? "; did you mean " + *near + "?" : std::string{};
+}
+
+std::string remedy_for_topic(std::string_view name, std::vector<std::string> listed) {
+  std::erase_if(listed, is_internal_topic);
+  const auto near = closest(name, listed);
+  return near ? "did you mean " + *near + "?" : "create it, or grant Describe on it to the daemon's user";
 }
 
 }  // namespace inboxd::config

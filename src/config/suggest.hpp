@@ -6,8 +6,14 @@
 
 namespace inboxd::config {
 
-/// The candidate that a misspelt word was probably meant to be; nullopt where none is near. Letter case, `-` and `_` do
-/// not count, two swapped letters count as one mistake.
+/// The candidate nearest to a misspelt word; nullopt if none is near. Letter case, `-` and `_` do not count; two
+/// swapped letters count as one mistake.
 std::optional<std::string> closest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// `; did you mean NAME?`, to end a sentence about `word`; empty if no candidate is near.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
+
+/// The remedy for a topic that the brokers do not list.
+std::string remedy_for_topic(std::string_view name, std::vector<std::string> listed);
 
 }  // namespace inboxd::config

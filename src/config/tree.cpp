@@ -5,6 +5,7 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 
@@ -15,15 +16,45 @@ namespace {
 
 Place place_of(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
 
-/// Thrown through yaml-cpp to end a parse that must not go on.
+std::string_view take_line(std::string_view& text) {
+  std::string_view line = text.substr(0, text.find('\n'));
+  text.remove_prefix(std::min(line.size() + 1, text.size()));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+/// A block scalar's text begins in the line below its `|`. The first non-empty line shows the indentation.
+TextPlace block_place(std::string_view raw, Place place, std::string_view text) {
+  take_line(raw);
+  while (!text.empty()) {
+    const std::string_view written = take_line(raw), line = take_line(text);
+    if (line.empty()) continue;
+    if (!written.ends_with(line)) break;
+    return {{place.line + 1, static_cast<int>(written.size() - line.size()) + 1}, true};
+  }
+  return {place, false};
+}
+
+/// The place of a scalar's text; `raw` is the file from the scalar on. Exact for block scalars (|), and for texts of
+/// one line without escapes.
+TextPlace text_place(std::string_view raw, Place place, std::string_view text) {
+  if (raw.starts_with('|')) return block_place(raw, place, text);
+  const int quote = raw.starts_with('"') || raw.starts_with('\'') ? 1 : 0;
+  raw.remove_prefix(static_cast<std::size_t>(quote));
+  const bool is_as_written = text.find('\n') == std::string_view::npos && raw.starts_with(text);
+  if (!is_as_written) return {place, false};
+  return {{place.line, place.column + quote}, true};
+}
+
+/// Thrown through yaml-cpp to end the parse.
 struct Refusal {
   Place place;
   std::string key;
   std::string sentence;
 };
 
-/// Builds the tree from yaml-cpp's events: its Node type forgets duplicate keys, anchors and tags, and follows nesting
-/// down by recursion.
+/// Builds the tree from yaml-cpp's events: its Node type drops duplicate keys, anchors and tags, and recurses into
+/// nested nodes.
 class TreeBuilder final : public YAML::EventHandler {
  public:
   TreeBuilder(std::string_view text, Findings& findings) : text_{text}, findings_{findings} {}
@@ -31,15 +62,15 @@ class TreeBuilder final : public YAML::EventHandler {
   Node take() { return std::move(document_); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (documents_++ > 0) throw Refusal{place_of(mark), "", "a second document begins here; write one document only"};
+    if (documents_++ > 0) throw Refusal{place_of(mark), "", "a second document begins here; keep one document"};
   }
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     refuse_properties(mark, "?", anchor);
-    if (expects_key()) throw Refusal{place_of(mark), path(), "a key is missing before the colon"};
+    if (expects_key()) throw Refusal{place_of(mark), path(), "no key before the colon; write one"};
     Node node;
-    // An absent value has no place of its own: yaml-cpp names the next token's.
+    // yaml-cpp gives an absent value the place of the next token.
     node.place = !open_.empty() && open_.back().has_key ? open_.back().key.place : place_of(mark);
     attach(std::move(node));
   }
@@ -65,6 +96,8 @@ class TreeBuilder final : public YAML::EventHandler {
     node.place = place_of(mark);
     node.quoted = tag == "!";
     node.text = value;
+    const auto begin = std::min(static_cast<std::size_t>(mark.pos), text_.size());
+    node.text_place = text_place(text_.substr(begin), node.place, value);
     attach(std::move(node));
   }
 
@@ -81,15 +114,15 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnMapEnd() override { end(); }
 
   static constexpr const char* alias_sentence =
-      "an alias (*name) is not allowed; write the value out (a text that begins with * needs quotes)";
+      "an alias (*name) is not allowed; write the value itself, or quote a text that begins with *";
 
  private:
-  /// A list or map that is being read.
+  /// An unfinished list or map.
   struct Open {
     Node node;
     bool has_key = false;
     bool is_duplicate = false;
-    Entry key{};                         // the entry whose value comes next
+    Entry key{};                         // waits for its value
     std::map<std::string, int> lines{};  // of the keys so far
   };
 
@@ -97,17 +130,17 @@ class TreeBuilder final : public YAML::EventHandler {
     return !open_.empty() && open_.back().node.kind == Node::Kind::map && !open_.back().has_key;
   }
 
-  // Names are not repeated in the messages: a password that begins with & or ! looks like an anchor or a tag.
+  // The messages omit the name: a password that begins with & or ! looks like an anchor or a tag.
   void refuse_properties(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
     const auto position = static_cast<std::size_t>(mark.pos);
     const char first = position < text_.size() ? text_[position] : ' ';
     if (anchor != YAML::NullAnchor) {
       findings_.problem(place_of(mark), path(),
-                        "an anchor (&name) is not allowed; remove it (a text that begins with & needs quotes)");
+                        "an anchor (&name) is not allowed; remove it, or quote a text that begins with &");
     }
     if ((tag != "?" && tag != "!") || first == '!') {
       findings_.problem(place_of(mark), path(),
-                        "a tag (!name) is not allowed; remove it (a text that begins with ! needs quotes)");
+                        "a tag (!name) is not allowed; remove it, or quote a text that begins with !");
     }
   }
 
@@ -120,18 +153,17 @@ class TreeBuilder final : public YAML::EventHandler {
     map.is_duplicate = !is_new;
     if (map.is_duplicate) {
       findings_.problem(map.key.place, path(),
-                        "the key is there twice, first in line " + std::to_string(first->second) + "; keep one");
+                        "duplicate key, first in line " + std::to_string(first->second) + "; remove one");
     }
   }
 
   void begin(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Node::Kind kind) {
     refuse_properties(mark, tag, anchor);
     if (expects_key())
-      throw Refusal{place_of(mark), path(), "a key must be a text, not a list or a map; is a bracket not closed?"};
+      throw Refusal{place_of(mark), path(), "a key must be a text, not a list or map; check the brackets"};
     if (open_.size() == deepest_nesting) {
       throw Refusal{place_of(mark), "",
-                    "lists and maps are nested deeper than " + std::to_string(deepest_nesting) +
-                        " levels; no setting needs that"};
+                    "nested deeper than " + std::to_string(deepest_nesting) + " levels; no setting needs that"};
     }
     Open open{};
     open.node.kind = kind;
@@ -183,7 +215,7 @@ class TreeBuilder final : public YAML::EventHandler {
   int documents_ = 0;
 };
 
-// By line, so that the complaint has a place.
+// By line, so that the problem has a place.
 bool is_readable_text(std::string_view text, Findings& findings) {
   int line = 1;
   while (!text.empty()) {
@@ -198,11 +230,21 @@ bool is_readable_text(std::string_view text, Findings& findings) {
   return true;
 }
 
+/// The place of a tab that indents the line. yaml-cpp's own message does not mention tabs.
+std::optional<Place> tab_that_indents(std::string_view text, int line) {
+  for (int number = 1; number < line && !text.empty(); ++number) {
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  }
+  const std::size_t tab = text.find_first_not_of(" -");
+  if (tab == std::string_view::npos || text[tab] != '\t') return std::nullopt;
+  return Place{line, static_cast<int>(tab) + 1};
+}
+
 std::string yaml_sentence(const std::string& message, bool has_variables) {
-  // This one would repeat a text that begins with *, which may be a password.
+  // yaml-cpp's message repeats the text that begins with *, perhaps a password.
   if (message.starts_with("the referenced anchor")) return TreeBuilder::alias_sentence;
-  const std::string sentence = "this is not YAML (" + message + "); look for indentation, a missing quote or bracket";
-  return has_variables ? sentence + ", or a ${NAME} without quotes inside { } or [ ]" : sentence;
+  const std::string sentence = "not valid YAML (" + message + "); check indentation, quotes and brackets";
+  return has_variables ? sentence + ", and quote each ${NAME} inside { } or [ ]" : sentence;
 }
 
 }  // namespace
@@ -224,7 +266,11 @@ std::optional<Node> parse_tree(std::string_view text, Findings& findings) {
   } catch (const Refusal& refusal) {
     findings.problem(refusal.place, refusal.key, refusal.sentence);
   } catch (const YAML::Exception& error) {
-    findings.problem(place_of(error.mark), "", yaml_sentence(error.msg, text.find("${") != std::string_view::npos));
+    if (const auto tab = tab_that_indents(text, place_of(error.mark).line)) {
+      findings.problem(*tab, "", "a tab indents this line; replace it with spaces");
+    } else {
+      findings.problem(place_of(error.mark), "", yaml_sentence(error.msg, text.find("${") != std::string_view::npos));
+    }
   }
   return std::nullopt;
 }

@@ -10,14 +10,15 @@ namespace inboxd::config {
 
 struct Entry;
 
-/// A YAML document as it was written: keys in order, everything with its place, nothing interpreted.
+/// A YAML document as written: keys in order, each node with its place, nothing interpreted.
 struct Node {
-  /// `refused`: something that has been complained about already (an alias) and needs no second word.
+  /// `refused`: already reported (an alias), so not reported again.
   enum class Kind { nothing, scalar, list, map, refused };
   Kind kind = Kind::nothing;
   Place place;
-  bool quoted = false;         ///< a scalar in quotes, or a block scalar
+  bool quoted = false;         ///< a quoted or block scalar
   std::string text;            ///< a scalar's
+  TextPlace text_place;        ///< the place of `text`
   std::vector<Node> items;     ///< a list's
   std::vector<Entry> entries;  ///< a map's
 };
@@ -34,7 +35,7 @@ inline constexpr std::size_t deepest_nesting = 32;
 
 /// Reads one YAML document. Refused, as problems in `findings`: bytes that are not UTF-8, a file over `largest_file`,
 /// nesting beyond `deepest_nesting`, duplicate keys, keys that are not text, anchors, aliases, tags, a second document.
-/// nullopt where the text could not be read to its end.
+/// nullopt if the text could not be read to its end.
 std::optional<Node> parse_tree(std::string_view text, Findings& findings);
 
 }  // namespace inboxd::config

@@ -43,7 +43,7 @@ std::string text_with_unit(std::int64_t value, std::span<const Unit> units) {
   return "0" + std::string{units.back().name};
 }
 
-/// Reads a timestamp from left to right; after the first mismatch everything fails.
+/// Reads a timestamp from left to right; after the first mismatch every read fails.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : left_{text} {}
@@ -152,7 +152,7 @@ std::string time_text(std::int64_t microseconds_since) {
   using namespace std::chrono;
   const sys_time<microseconds> when{microseconds{microseconds_since}};
   const auto midnight = floor<days>(when);
-  // std::chrono's years end at 32767, microseconds of 64 bits reach 294247: counted from a like day of a like era.
+  // 64-bit microseconds reach the year 294247, std::chrono's years end at 32767: use the same day of an earlier era.
   constexpr std::int64_t era_days = 146'097;
   constexpr std::int64_t era_years = 400;
   const std::int64_t day = midnight.time_since_epoch().count();

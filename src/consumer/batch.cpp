@@ -1,20 +1,26 @@
 #include "consumer/batch.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <unordered_map>
+#include <utility>
 
-#include "base/text.hpp"
 #include "envelope/identity.hpp"
 #include "event/headers.hpp"
+#include "trace/producer_context.hpp"
+#include "trace/trail.hpp"
 
 namespace inboxd::consumer {
 namespace {
 
-constexpr std::size_t longest_detail = 500;
-/// What is kept of the headers of a record that is too large.
+/// The most header bytes kept of a record that is too large.
 constexpr std::size_t most_header_bytes = 8 << 10;
-/// What a header takes beside its name and its value.
+/// Bytes of a header beside its name and value.
 constexpr std::size_t header_overhead = 8;
+/// The record's own milliseconds since 1970, as text.
+constexpr std::string_view raw_timestamp_header = "inboxd-kafka-timestamp";
+constexpr std::int64_t no_timestamp = -1;
 
 event::MaybeBytes bytes_of(const void* data, std::size_t size) {
   if (data == nullptr) return std::nullopt;
@@ -39,7 +45,7 @@ event::MaybeBytes packed_headers(const std::vector<event::Header>& headers, base
   return event::pack_headers(headers, arena);
 }
 
-/// The first headers, as many as the limit allows.
+/// The first headers, as many as fit into the limit.
 std::vector<event::Header> first_of(const std::vector<event::Header>& headers) {
   std::vector<event::Header> out;
   std::size_t size = 0;
@@ -50,6 +56,25 @@ std::vector<event::Header> first_of(const std::vector<event::Header>& headers) {
   }
   return out;
 }
+
+using Places = std::unordered_map<std::int32_t, const inbox::Place*>;
+
+/// The stored shards.
+Places places_of(const Batch& batch, const std::vector<std::int32_t>& mismatched) {
+  Places out;
+  for (const Part& part : batch.parts) {
+    const std::int32_t shard_id = part.shard->position.shard_id;
+    const bool is_stored = std::find(mismatched.begin(), mismatched.end(), shard_id) == mismatched.end();
+    if (is_stored) out[shard_id] = part.shard->place.get();
+  }
+  return out;
+}
+
+struct Traced {
+  const event::Event* event = nullptr;
+  const inbox::Place* place = nullptr;
+  trace::Trail trail;
+};
 
 }  // namespace
 
@@ -67,7 +92,7 @@ std::size_t size_of(const rd_kafka_message_t& message) {
   return size;
 }
 
-event::Record record_of(const rd_kafka_message_t& message, std::vector<event::Header>&& headers) {
+event::Record record_of(const rd_kafka_message_t& message, std::vector<event::Header>&& headers, base::Arena& arena) {
   event::Record record;
   record.topic = rd_kafka_topic_name(message.rkt);
   record.partition = message.partition;
@@ -79,24 +104,26 @@ event::Record record_of(const rd_kafka_message_t& message, std::vector<event::He
   read_headers(message, record.headers);
   rd_kafka_timestamp_type_t type = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE;
   const std::int64_t milliseconds = rd_kafka_message_timestamp(&message, &type);
-  // Beyond these bounds microseconds do not fit; the envelope judges what is left.
-  constexpr std::int64_t most = 9'000'000'000'000'000;
-  if (type != RD_KAFKA_TIMESTAMP_NOT_AVAILABLE && milliseconds >= 0 && milliseconds < most) {
+  if (type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE || milliseconds == no_timestamp) return record;
+  constexpr std::int64_t most = 9'000'000'000'000'000;  // beyond it microseconds do not fit
+  if (milliseconds >= 0 && milliseconds < most) {
     record.timestamp = milliseconds * 1000;
+  } else {
+    // At the end: the last header of a name wins over a producer's header of the same name.
+    record.headers.push_back({raw_timestamp_header, arena.copy(std::to_string(milliseconds))});
   }
   return record;
 }
 
 void decode(Batch& batch) {
-  std::sort(batch.parts.begin(), batch.parts.end(), [](const Part& a, const Part& b) {
-    return a.shard->position.shard_id < b.shard->position.shard_id;
-  });
+  std::sort(batch.parts.begin(), batch.parts.end(),
+            [](const Part& a, const Part& b) { return a.shard->position.shard_id < b.shard->position.shard_id; });
   batch.events.reserve(batch.messages.size());
   std::vector<event::Header> headers;
   for (Part& part : batch.parts) {
     const std::int32_t shard_id = part.shard->position.shard_id;
     for (const rd_kafka_message_t* message : part.messages) {
-      event::Record record = record_of(*message, std::move(headers));
+      event::Record record = record_of(*message, std::move(headers), batch.arena);
       std::size_t rule = envelope::most_rules;
       auto decoded = envelope::decode(record, part.shard->rules, batch.arena, &rule);
       ++part.decoded[rule][envelope::result_of(decoded)];
@@ -119,7 +146,7 @@ inbox::QuarantinedRecord quarantined(const event::Record& record, std::int32_t s
   out.shard_id = shard_id;
   out.offset = record.offset;
   out.reason = std::move(reason);
-  out.detail = base::escape_controls(base::shorten(detail, longest_detail));
+  out.detail = inbox::quarantine_detail(detail);
   if (with_payload) {
     out.key = record.key;
     out.payload = record.payload;
@@ -136,7 +163,7 @@ inbox::QuarantinedRecord quarantined(const event::Event& event, const std::strin
   out.shard_id = event.shard_id;
   out.offset = event.offset;
   out.reason = "poison";
-  out.detail = base::escape_controls(base::shorten(detail, longest_detail));
+  out.detail = inbox::quarantine_detail(detail);
   out.key = event.key;
   out.payload = event.payload;
   out.headers = event.headers;
@@ -144,6 +171,52 @@ inbox::QuarantinedRecord quarantined(const event::Event& event, const std::strin
   out.digest = event.digest;
   out.kafka_timestamp = event.kafka_timestamp;
   return out;
+}
+
+bool is_about_position(rd_kafka_resp_err_t code) {
+  return code == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET || code == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE ||
+         code == RD_KAFKA_RESP_ERR__LOG_TRUNCATION;
+}
+
+bool is_corruption(rd_kafka_resp_err_t code) {
+  return code == RD_KAFKA_RESP_ERR__BAD_MSG || code == RD_KAFKA_RESP_ERR__BAD_COMPRESSION ||
+         code == RD_KAFKA_RESP_ERR_INVALID_MSG || code == RD_KAFKA_RESP_ERR__INCONSISTENT;
+}
+
+bool is_passing(rd_kafka_resp_err_t code) {
+  return code == RD_KAFKA_RESP_ERR__TRANSPORT || code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN ||
+         code == RD_KAFKA_RESP_ERR__TIMED_OUT || code == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE ||
+         code == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION || code == RD_KAFKA_RESP_ERR_FENCED_LEADER_EPOCH ||
+         code == RD_KAFKA_RESP_ERR_UNKNOWN_LEADER_EPOCH || code == RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT ||
+         code == RD_KAFKA_RESP_ERR_REPLICA_NOT_AVAILABLE;
+}
+
+void look_for_contexts(Batch& batch) {
+  for (event::Event& event : batch.events) event.may_have_context = trace::producer_context(event).has_value();
+}
+
+void add_spans(trace::Tracer& tracer, const Batch& batch, const std::vector<std::int32_t>& mismatched,
+               std::string_view group, trace::Span::Time begin) {
+  const auto& settings = tracer.settings();
+  const auto end = std::chrono::system_clock::now();
+  const Places places = places_of(batch, mismatched);
+  std::vector<Traced> traced;
+  for (const event::Event& event : batch.events) {
+    auto trail = trace::trail_of(event, settings);
+    if (!trail) continue;
+    const auto place = places.find(event.shard_id);
+    if (place != places.end()) traced.push_back({&event, place->second, *trail});
+  }
+  traced.resize(tracer.room(traced.size()));
+  std::vector<trace::Span> spans;
+  spans.reserve(traced.size());
+  for (const Traced& one : traced) {
+    const trace::Origin origin{one.place->topic, one.place->partition, group};
+    trace::Span& span = spans.emplace_back(trace::ingest_span(one.trail, *one.event, origin, settings));
+    span.begin = begin;
+    span.end = end;
+  }
+  tracer.add(std::move(spans));
 }
 
 }  // namespace inboxd::consumer

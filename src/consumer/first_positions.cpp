@@ -5,18 +5,18 @@
 #include <iterator>
 #include <map>
 
-#include "inbox/shards.hpp"
+#include "inbox/shard_position.hpp"
 
 namespace inboxd::consumer {
 namespace {
 
 constexpr kafka::Timeout broker_timeout{3'000};
 constexpr config::StartAt beginning{config::StartAt::Kind::beginning, 0};
-/// How much older than its arrival a record's own time may be: producers hold what they cannot send (two minutes,
-/// unless told otherwise), and their clocks differ.
+/// How much older than its arrival a record's own time may be: producers buffer records that they cannot send (two
+/// minutes by default), and their clocks differ.
 constexpr std::chrono::microseconds late_records = std::chrono::minutes{10};
 
-/// First positions that are to be written, and of which partitions the group has read before.
+/// First positions to write, and the partitions that the group has read before.
 struct Resolved {
   struct ReadBefore {
     kafka::TopicPartition partition;
@@ -27,48 +27,50 @@ struct Resolved {
   std::vector<ReadBefore> read_before;
 };
 
-/// Where `start` is in a partition's log now.
-base::Result<std::int64_t> wanted_offset(const Clients& clients, const kafka::TopicPartition& partition,
+/// The offset of `start` in the partition's log.
+base::Result<std::int64_t> wanted_offset(const kafka::Clients& clients, const kafka::TopicPartition& partition,
                                          const config::StartAt& start, const kafka::LogBounds& log) {
   using Kind = config::StartAt::Kind;
-  if (start.kind == Kind::time) return kafka::offset_at(clients.asker, partition, start.time_us, broker_timeout);
+  if (start.kind == Kind::time) return kafka::offset_at(clients.query, partition, start.time_us, broker_timeout);
   return start.kind == Kind::end ? log.high : log.low;
 }
 
-/// The group's offsets, where they have a say.
-base::Result<std::map<std::int32_t, std::int64_t>> group_offsets(const Clients& clients, const std::string& topic,
-                                                                 int partitions, const config::StartAt& start) {
+/// The group's offsets; none if `start` ignores them.
+base::Result<std::map<std::int32_t, std::int64_t>> group_offsets(const kafka::Clients& clients,
+                                                                 const std::string& topic, int partitions,
+                                                                 const config::StartAt& start) {
   if (start.kind == config::StartAt::Kind::beginning) return std::map<std::int32_t, std::int64_t>{};
   return kafka::committed_offsets(clients.member, topic, partitions, broker_timeout);
 }
 
-/// Names in a list that belong to one entry of the configuration.
-std::vector<std::string> of_entry(const std::vector<std::string>& names, const Topics& topics,
-                                  const config::Topic& entry) {
+/// The topics of a list that belong to one entry of the configuration.
+std::vector<std::string> names_of_entry(const std::vector<std::string>& names, const config::Topics& topics,
+                                        const config::Topic& entry) {
   std::vector<std::string> out;
   std::copy_if(names.begin(), names.end(), std::back_inserter(out),
                [&](const std::string& name) { return topics.find(name) == &entry; });
   return out;
 }
 
-NotNow not_now(const base::Problem& problem) { return {problem.message, kafka::is_silence(problem)}; }
+NotNow not_now(const base::Problem& problem) { return {problem.message, kafka::is_unanswered(problem)}; }
 
 std::string name_of(const config::Topic& entry) { return entry.name.empty() ? entry.pattern : entry.name; }
 
-/// First positions of a topic's partitions that have none; without an offset where a partition has no leader.
-std::optional<base::Problem> resolve(inbox::Connection& connection, const Clients& clients, const std::string& topic,
-                                     const config::StartAt& start, const Moved& moved, Resolved& out) {
-  const auto description = kafka::describe_topic(clients.asker, topic, broker_timeout);
+/// Finds first positions for a topic's partitions that have none. A partition without a leader gets no offset.
+std::optional<base::Problem> resolve(inbox::Connection& connection, const kafka::Clients& clients,
+                                     const std::string& topic, const config::StartAt& start,
+                                     const OnProgress& on_progress, Resolved& out) {
+  const auto description = kafka::describe_topic(clients.query, topic, broker_timeout);
   if (!description) return description.problem();
   const auto& [name, partitions, incarnation, leaderless] = description.value();
   const auto committed = group_offsets(clients, topic, partitions, start);
   if (!committed) return committed.problem();
   for (std::int32_t partition = 0; partition < partitions; ++partition) {
-    moved();
+    on_progress();
     if (inbox::find_position(connection, topic, partition)) continue;
     out.positions.push_back({topic, incarnation, partition, std::nullopt});
     if (leaderless.contains(partition)) continue;
-    const auto log = kafka::log_bounds(clients.asker, {topic, partition}, broker_timeout);
+    const auto log = kafka::log_bounds(clients.query, {topic, partition}, broker_timeout);
     if (!log) return log.problem();
     const auto wanted = wanted_offset(clients, {topic, partition}, start, log.value());
     if (!wanted) return wanted.problem();
@@ -85,21 +87,18 @@ void drop_unknown(std::vector<inbox::FirstPosition>& positions) {
   std::erase_if(positions, [](const inbox::FirstPosition& position) { return !position.next_offset; });
 }
 
-void tell(const Resolved& resolved, base::Logger& log) {
+void report(const Resolved& resolved, base::Logger& log) {
   for (const auto& [partition, group_offset, begins_at] : resolved.read_before) {
-    log.error(
-        "consumer: the group has read this partition into another database, or this one before it was restored; what "
-        "was read then is not stored here, reading goes on behind it",
-        {{"topic", partition.topic},
-         {"partition", partition.partition},
-         {"group_offset", group_offset},
-         {"begins_at", begins_at}});
+    log.error("consumer.group_read_elsewhere", {{"topic", partition.topic},
+                                                {"partition", partition.partition},
+                                                {"group_offset", group_offset},
+                                                {"begins_at", begins_at}});
   }
 }
 
 }  // namespace
 
-config::StartAt start_of_put_off(const config::StartAt& start, std::optional<event::Microseconds> first_start) {
+config::StartAt start_for_postponed(const config::StartAt& start, std::optional<event::Microseconds> first_start) {
   if (start.kind != config::StartAt::Kind::end || !first_start) return start;
   return {config::StartAt::Kind::time, *first_start - late_records.count()};
 }
@@ -115,47 +114,48 @@ FirstOffset first_offset_for(config::StartAt::Kind start, const kafka::LogBounds
   return {std::min(wanted, limit), limit <= wanted && *group_offset != log.low};
 }
 
-std::optional<NotNow> start_entry(inbox::Connection& connection, const Clients& clients, const Topics& topics,
-                                  const config::Topic& entry, const Moved& moved, base::Logger& log) {
+std::optional<NotNow> start_entry(inbox::Connection& connection, const kafka::Clients& clients,
+                                  const config::Topics& topics, const config::Topic& entry,
+                                  const OnProgress& on_progress, base::Logger& log) {
   if (inbox::started_at(connection, name_of(entry))) return std::nullopt;
-  // Where the configuration says it in other words now (a wider pattern), topics are known already: the rest is later.
-  const bool is_later = !of_entry(inbox::known_topics(connection), topics, entry).empty();
-  const auto all = kafka::list_topics(clients.asker, broker_timeout);
+  // If the entry was reworded (a wider pattern), some of its topics are known, and the others are later ones.
+  const bool is_later = !names_of_entry(inbox::known_topics(connection), topics, entry).empty();
+  const auto all = kafka::list_topics(clients.query, broker_timeout);
   if (!all) return not_now(all.problem());
-  const auto listed = of_entry(all.value(), topics, entry);
+  const auto listed = names_of_entry(all.value(), topics, entry);
   if (listed.empty() && !entry.name.empty()) {
-    // What may not be seen is left out of a list. Taken for a topic that does not exist, it would be read from its
-    // beginning once it may be, whatever `start` says.
-    const auto exists = kafka::has_topic(clients.asker, entry.name, broker_timeout);
+    // A list leaves hidden topics out. Taken for a missing topic, a hidden one would be read from its beginning once it
+    // is visible, whatever `start` says.
+    const auto exists = kafka::has_topic(clients.query, entry.name, broker_timeout);
     if (!exists) return not_now(exists.problem());
     if (exists.value()) return NotNow{"topic " + entry.name + " has only just appeared"};
   }
   Resolved resolved;
   for (const std::string& topic : listed) {
-    auto problem = resolve(connection, clients, topic, is_later ? beginning : entry.start, moved, resolved);
+    auto problem = resolve(connection, clients, topic, is_later ? beginning : entry.start, on_progress, resolved);
     if (problem) return not_now(*problem);
   }
   if (is_later) drop_unknown(resolved.positions);
-  if (inbox::write_first_positions(connection, resolved.positions, name_of(entry)) > 0) tell(resolved, log);
+  if (inbox::write_first_positions(connection, resolved.positions, name_of(entry)) > 0) report(resolved, log);
   return std::nullopt;
 }
 
-std::optional<NotNow> start_later(inbox::Connection& connection, const Clients& clients,
+std::optional<NotNow> start_later(inbox::Connection& connection, const kafka::Clients& clients,
                                   const kafka::TopicPartition& partition, const config::Topic& entry,
-                                  const Moved& moved, base::Logger& log) {
-  const bool was_put_off = inbox::is_put_off(connection, partition.topic, partition.partition);
+                                  const OnProgress& on_progress, base::Logger& log) {
+  const bool was_postponed = inbox::is_put_off(connection, partition.topic, partition.partition);
   const auto started_at = inbox::started_at(connection, name_of(entry));
-  const config::StartAt start = was_put_off ? start_of_put_off(entry.start, started_at) : beginning;
+  const config::StartAt start = was_postponed ? start_for_postponed(entry.start, started_at) : beginning;
   Resolved resolved;
-  const auto problem = resolve(connection, clients, partition.topic, start, moved, resolved);
+  const auto problem = resolve(connection, clients, partition.topic, start, on_progress, resolved);
   if (problem) return not_now(*problem);
   drop_unknown(resolved.positions);
-  // What else the topic has without a position may be of the other kind.
-  if (was_put_off) {
+  // The topic's other partitions without a position may not be postponed ones.
+  if (was_postponed) {
     std::erase_if(resolved.positions, [&](const auto& other) { return other.partition != partition.partition; });
     std::erase_if(resolved.read_before, [&](const auto& other) { return other.partition != partition; });
   }
-  if (inbox::write_first_positions(connection, resolved.positions) > 0) tell(resolved, log);
+  if (inbox::write_first_positions(connection, resolved.positions) > 0) report(resolved, log);
   return std::nullopt;
 }
 

@@ -6,8 +6,7 @@
 
 #include "base/log.hpp"
 #include "base/result.hpp"
-#include "consumer/clients.hpp"
-#include "consumer/topics.hpp"
+#include "config/topics.hpp"
 #include "event/record.hpp"
 #include "inbox/connection.hpp"
 #include "kafka/handle.hpp"
@@ -15,45 +14,46 @@
 
 namespace inboxd::consumer {
 
-/// Called between two questions to the brokers, which may take long together: a sign of life.
-using Moved = std::function<void()>;
+/// Called between two requests to the brokers, which may take long together: the caller's heartbeat.
+using OnProgress = std::function<void()>;
 
-/// Where a partition begins of which the database knows nothing.
+/// The first position of a partition that the database does not know.
 struct FirstOffset {
   std::int64_t offset = 0;
-  /// The group has read it before, so that was into a database of which this one knows nothing (it was restored to
-  /// before the first start, or is another one): `start` would pass over what came since.
+  /// The group has read the partition into a database that this one is not: another one, or this one before it was
+  /// restored to a time before the first start. `start` would skip records that came since.
   bool was_read_before = false;
 };
-/// `wanted` is where `start` is in the log now. It does not pass over what the group has not read, as the reset policy
-/// of any Kafka client applies only where the group has no offset. Where that is not in the log any more, the log's
-/// beginning: what it has lost is lost, or it is another log, of which nothing has been read.
+/// `wanted` is the offset of `start` in the log. Reading never starts after the group's committed offset. If that
+/// offset is not in the log any more, reading starts at the log's beginning: the records before it are lost, or it is
+/// another log, of which nothing has been read.
 FirstOffset first_offset_for(config::StartAt::Kind start, const kafka::LogBounds& log, std::int64_t wanted,
                              std::optional<std::int64_t> group_offset);
 
-/// What `start` means for a partition that had no leader at the first start. The end of then can be told only by the
-/// times that producers gave, and what they could not send meanwhile is older than the start and yet behind that end:
-/// so some ten minutes more, rather some of before than none of that.
-config::StartAt start_of_put_off(const config::StartAt& start, std::optional<event::Microseconds> first_start);
+/// `start` for a partition that had no leader at the first start. The end at that time can be found only by the times
+/// that producers wrote. Records that they could not send meanwhile carry earlier times but lie after that end, so
+/// reading starts ten minutes before: rather a few old records than a missing one.
+config::StartAt start_for_postponed(const config::StartAt& start, std::optional<event::Microseconds> first_start);
 
-/// The brokers did not say what is to be known; worth another try.
+/// The brokers did not give the information; worth a retry.
 struct NotNow {
   std::string reason;
-  bool is_silence = false;                     ///< they did not answer at all
+  bool is_unanswered = false;  ///< they did not answer at all
 };
 
-/// The first start of an entry of the configuration: one moment, at which all partitions of all its topics that exist
-/// get their first position by its `start`. Those without a leader are noted and put off. What appears later begins at
-/// its beginning, also where no topic existed; but one that may not be seen yet has its first start once it may. Does
-/// nothing where it has been. An error in the log where the group has read a partition before. Blocks on brokers and
-/// database; throws what inbox::describe reads.
-std::optional<NotNow> start_entry(inbox::Connection& connection, const Clients& clients, const Topics& topics,
-                                  const config::Topic& entry, const Moved& moved, base::Logger& log);
+/// The first start of a topic entry of the configuration: at one moment, all existing partitions of its topics get
+/// their first position by its `start`. Partitions without a leader are postponed. Topics and partitions that appear
+/// later start at their beginning; a topic that the brokers hide has its first start once it is visible. Does nothing
+/// if the first start has been. Logs an error if the group has read a partition before. Blocks on brokers and database;
+/// throws database errors (inbox::describe).
+std::optional<NotNow> start_entry(inbox::Connection& connection, const kafka::Clients& clients,
+                                  const config::Topics& topics, const config::Topic& entry,
+                                  const OnProgress& on_progress, base::Logger& log);
 
-/// The first position of a partition, after start_entry has been: where it was put off, as of that moment. At the
-/// beginning otherwise, for all partitions of its topic that have none.
-std::optional<NotNow> start_later(inbox::Connection& connection, const Clients& clients,
+/// The first position of a partition, after start_entry: as of the first start if the partition was postponed.
+/// Otherwise the beginning, for all partitions of its topic that have no position.
+std::optional<NotNow> start_later(inbox::Connection& connection, const kafka::Clients& clients,
                                   const kafka::TopicPartition& partition, const config::Topic& entry,
-                                  const Moved& moved, base::Logger& log);
+                                  const OnProgress& on_progress, base::Logger& log);
 
 }  // namespace inboxd::consumer

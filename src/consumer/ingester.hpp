@@ -5,49 +5,50 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "base/heartbeat.hpp"
 #include "base/mailbox.hpp"
 #include "base/repeats.hpp"
+#include "base/stop_signal.hpp"
 #include "consumer/batch.hpp"
-#include "consumer/board.hpp"
-#include "consumer/clients.hpp"
-#include "consumer/group_offset.hpp"
-#include "consumer/letters.hpp"
-#include "consumer/partitions.hpp"
-#include "consumer/position_check.hpp"
-#include "consumer/recreated.hpp"
-#include "consumer/store.hpp"
+#include "consumer/batch_writer.hpp"
+#include "consumer/messages.hpp"
+#include "consumer/partition_status.hpp"
+#include "consumer/position_lookup.hpp"
+#include "consumer/recreated_topics.hpp"
+#include "consumer/shard.hpp"
+#include "consumer/watermarks.hpp"
 #include "trace/tracer.hpp"
 
 namespace inboxd::consumer {
 
-/// What an ingester shares with the poll thread.
+/// The parts of the consumer that an ingester uses; all outlive it.
 struct IngesterContext {
   const config::Settings& settings;
   base::Uuid owner;
-  Clients clients;
-  const Topics& topics;
+  kafka::Clients clients;
+  const config::Topics& topics;
   inbox::Registrations& registrations;
   HandOff& hand_off;
   IngestCounts& counts;
-  Board& board;
+  PartitionStatus& status;
   base::Mailbox<ToPoller>& poller;
-  /// Rises whenever partitions are taken from us: a batch that cannot be stored meanwhile is dropped.
+  /// Rises with each revoke: a batch that cannot be stored meanwhile is dropped.
   const std::atomic<std::uint64_t>& revocations;
   const RecreatedTopics& recreated;
   inbox::Watchdog& watchdog;
   base::Logger& log;
-  trace::Tracer* tracer = nullptr;             ///< null: no traces
+  trace::Tracer* tracer = nullptr;  ///< null: no traces
 };
 
-/// Reads a share of the partitions and stores what it reads: one thread, one database connection, one queue of the
-/// client library that those partitions are forwarded to. The queue is bounded (events and bytes) by the library,
-/// which stops fetching while it is full, so there is nothing to pause. What arrived while the last transaction was
-/// committing is the next batch.
+/// Reads and stores a share of the partitions: one thread, one database connection, and one queue of the client library
+/// that those partitions are forwarded to. The library bounds the queue (events and bytes) and stops fetching while it
+/// is full, so nothing is paused. Records that arrive during a COMMIT are the next batch.
 class Ingester final {
  public:
   Ingester(IngesterContext context, int number);
@@ -56,16 +57,16 @@ class Ingester final {
   Ingester& operator=(const Ingester&) = delete;
 
   void start();
-  /// The batch in hand is finished, or given up where the database is away.
+  /// The current batch is finished, or dropped if the database is away.
   void request_stop();
   void join();
 
-  /// From the poll thread; read before anything that is fetched afterwards.
-  void send(ToIngester letter);
+  /// From the poll thread. A message is handled before any record that is fetched after it was sent.
+  void send(ToIngester message);
   rd_kafka_queue_t* queue() const { return queue_.get(); }
   const std::string& name() const { return name_; }
-  /// When the loop last moved, for the watchdog: steady clock, nanoseconds.
-  std::int64_t last_moved() const { return last_moved_.load(); }
+  /// The loop's last beat: steady clock, nanoseconds.
+  const base::Heartbeat& heartbeat() const { return heartbeat_; }
 
  private:
   struct MessageSource {
@@ -78,69 +79,75 @@ class Ingester final {
       return std::hash<const void*>{}(source.topic) * 31 + static_cast<std::size_t>(source.partition);
     }
   };
-
-  void run();
-  void turn();
-  void read_anew();
-  void rest();
-  void wake();
-  /// For the watchdog: said before whatever asks the database, which may be silent.
-  void move();
-  void start_entries();
-  void read_letters();
-  void answer(const LookUp& letter);
-  void answer(const Forget& letter);
-  void answer(const NoteWatermarks& letter);
-  void answer(const CheckIncarnations& letter);
-
   /// Records that were taken from the queue and are in no batch yet.
   using Taken = std::deque<kafka::Message>;
 
-  void gather(Batch& batch, Taken& taken);
+  // ingester.cpp: the loop.
+  void run();
+  void run_once();
+  void rest();
+  void wake();
+  /// The heartbeat: before each statement, which may take long.
+  void beat() { heartbeat_.beat(); }
+  void read_messages();
+  void poll_batch(Batch& batch, Taken& taken);
+  void process(Batch& batch);
+  void ingest(Batch& batch);
+  void store_offsets(const Batch& batch, const std::vector<std::int32_t>& mismatched);
   bool is_full(const Batch& batch) const;
   void fill(Batch& batch, Taken& taken);
   void add(Batch& batch, kafka::Message message);
   Part& part_for(Batch& batch, Shard& shard);
   Shard* shard_of(const rd_kafka_message_t& message);
 
-  void work_off(Batch& batch);
-  void ingest(Batch& batch);
-  void advance(const Batch& batch, const std::vector<std::int32_t>& mismatched);
-  void drop_recreated(Batch& batch);
-  void end_standing();
-  void listen();
-  void check_positions(std::uint64_t revocations);
-  void out_of_step(Shard& shard);
-  bool is_believed(Shard& shard, std::int64_t offset);
+  // ingester_partitions.cpp: looked up, doubted, halted, read again, forgotten.
+  void handle(const LookUp& message);
+  void handle(const Forget& message);
   void handle(const PartitionError& error);
-  void halt(Shard& shard, const Break& broken);
+  bool passes_first_fetch_check(Shard& shard, std::int64_t offset);
+  void drop_recreated(Batch& batch);
+  void look_up_again(Shard& shard);
+  void look_up_all_again();
+  void halt(Shard& shard, const ReadFailure& failure);
+  void clear_halts();
+
+  // ingester_periodic.cpp
+  void do_periodic_work(std::uint64_t revocations);
+  void handle(const RecordWatermarks& message);
+  void handle(const CheckIncarnations& message);
+  void start_entries();
+  void report_unknown_topics(const std::set<std::string>& topics);
+  void check_stalls();
+  void check_positions(std::uint64_t revocations);
+  void record_unobserved_watermarks();
 
   IngesterContext context_;
   const std::string name_;
   kafka::Queue queue_;
   inbox::Connection connection_;
-  Store store_;
-  base::Mailbox<ToIngester> letters_{[this] { wake(); }};
+  BatchWriter writer_;
+  base::Mailbox<ToIngester> messages_{[this] { wake(); }};
   std::deque<ToIngester> unread_;
   base::Repeats repeats_;
   std::map<kafka::TopicPartition, Shard> shards_;
-  /// In a row; they outlive an assignment, because reading again takes a new one.
+  /// In a row. Kept across assignments, because reading again takes a new one.
   std::map<kafka::TopicPartition, int> corrupt_reads_;
-  const bool asks_for_all_;  ///< one of them looks after the topics that nobody reads, too
-  /// Entries of the configuration whose first start this ingester sees to: one ingester, all of them.
-  std::vector<const config::Topic*> entries_left_;
-  std::chrono::steady_clock::time_point start_entries_at_{};
+  const bool is_first_;  ///< the first ingester also looks after topics and partitions that no ingester reads
+  std::map<std::string, std::string> unknown_topics_;   ///< with the remedies
+  std::vector<const config::Topic*> entries_to_start_;  ///< of the configuration; the first ingester starts all
+  std::chrono::steady_clock::time_point next_start_{};
   PositionCheck position_check_;
-  GroupOffset group_offset_;
-  std::chrono::steady_clock::time_point listen_at_{};
+  GroupOffsetCheck group_offset_check_;
+  UnobservedWatermarks unobserved_watermarks_;  ///< used by the first ingester
+  std::chrono::steady_clock::time_point next_stall_check_{};
   std::uint64_t taken_ = 0;  ///< messages from the queue
   std::unordered_map<MessageSource, Shard*, HashSource> by_source_;
   std::size_t recreated_seen_ = 0;
-  bool any_proven_ = false;  ///< of those that were not readable, some are
-  bool reads_anew_ = false;  ///< after something unexpected
-  std::atomic<int> chores_pending_{0};
-  std::atomic<std::int64_t> last_moved_{0};
-  std::atomic<bool> stopping_{false};
+  bool any_halt_to_clear_ = false;
+  bool looks_up_all_ = false;  ///< after an unexpected error
+  std::atomic<int> periodic_pending_{0};
+  base::Heartbeat heartbeat_;
+  base::StopSignal stop_;
   std::thread thread_;
 };
 

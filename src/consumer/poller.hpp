@@ -4,31 +4,33 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "base/heartbeat.hpp"
 #include "base/log.hpp"
 #include "base/mailbox.hpp"
 #include "base/repeats.hpp"
-#include "consumer/board.hpp"
-#include "consumer/clients.hpp"
 #include "consumer/ingester.hpp"
-#include "consumer/letters.hpp"
-#include "consumer/log_end.hpp"
-#include "consumer/recreated.hpp"
-#include "kafka/ends.hpp"
+#include "consumer/messages.hpp"
+#include "consumer/partition_status.hpp"
+#include "consumer/recreated_topics.hpp"
+#include "consumer/watermarks.hpp"
+#include "kafka/end_offsets.hpp"
 #include "kafka/handle.hpp"
 
 namespace inboxd::consumer {
 
-/// The poll thread: serves the client library (rebalances, commits, errors) and never touches the database, so that
-/// the group stays stable whatever the database does. Partitions are assigned paused; an ingester looks their position
-/// up; the poll thread seeks and resumes them.
+/// The poll thread: serves the client library (rebalances, commits, errors). It never touches the database, so the
+/// group stays stable while the database is away. Partitions are assigned paused; an ingester looks up their position;
+/// the poll thread seeks and resumes them.
 class Poller final {
  public:
-  /// What is stored is committed at that interval, besides on revoke and at the end.
-  Poller(Board& board, base::Logger& log, std::chrono::seconds commit_every = std::chrono::seconds{1});
+  /// Offsets are committed at that interval, on revoke and at the end.
+  Poller(PartitionStatus& status, base::Logger& log, std::chrono::seconds commit_every = std::chrono::seconds{1});
   ~Poller();
   Poller(const Poller&) = delete;
   Poller& operator=(const Poller&) = delete;
@@ -36,21 +38,22 @@ class Poller final {
   /// Sets the callbacks that the poll thread serves, before the client is made.
   void prepare(rd_kafka_conf_t* conf);
   /// Subscribes and polls. The ingesters outlive the thread.
-  void start(const Clients& clients, std::vector<std::string> subscription, std::vector<Ingester*> ingesters);
-  /// Commits what is stored, leaves the group, ends: within some three seconds, also where the brokers are silent.
+  void start(const kafka::Clients& clients, std::vector<std::string> subscription, std::vector<Ingester*> ingesters);
+  /// Commits the stored offsets and leaves the group, within about three seconds even if the brokers do not answer.
   void request_stop();
   void join();
 
-  base::Mailbox<ToPoller>& mailbox() { return letters_; }
+  base::Mailbox<ToPoller>& mailbox() { return messages_; }
   const std::atomic<std::uint64_t>& revocations() const { return revocations_; }
   const RecreatedTopics& recreated() const { return recreated_; }
-  std::int64_t last_moved() const { return last_moved_.load(); }
+  /// The loop's last beat: steady clock, nanoseconds.
+  const base::Heartbeat& heartbeat() const { return heartbeat_; }
   /// Partitions that are being read, and all that are assigned.
-  int running() const { return running_.load(); }
+  int reading() const { return reading_.load(); }
   int assigned() const { return assigned_.load(); }
-  /// After the end: the client library still waits for brokers. Nothing but the end of the process ends it.
+  /// After the end: the client library still waits for brokers, and only the end of the process stops it.
   bool left_behind() const { return left_behind_; }
-  /// The client cannot go on (fenced static membership): the process has to start again.
+  /// The client has failed for good (fenced static membership): the process has to restart.
   bool failed() const { return failed_.load(); }
 
  private:
@@ -59,16 +62,18 @@ class Poller final {
     Assignment assignment;
     kafka::Queue queue;
     Ingester* ingester = nullptr;
-    bool running = false;
-    /// Stood still since it was assigned, or last read; also while it is asked for again and nothing has come yet: a
-    /// refusal that lasts is told by the client library only once.
+    bool reading = false;
+    /// Halted since it was assigned or last read. Stays while the partition is looked up again and nothing has come
+    /// yet: the client library reports a lasting refusal only once.
     bool halted = false;
-    bool has_lag = true;  ///< as Halted says
-    LogEnd end;
-    /// Refusals to seek in a row because the library does not read the partition: it may have ended it.
-    int refusals = 0;
-    /// When to look the position up (again); far away while an answer is awaited or the partition runs.
-    Clock::time_point ask_at = Clock::time_point::max();
+    bool has_lag = true;  ///< as in Halted
+    HighWatermark high_watermark;
+    std::optional<std::int64_t> stable_offset;  ///< the last stable offset, if not sent to the ingester yet
+    Clock::time_point assigned_at{}, watermark_sent_at{};
+    /// Refused seeks in a row: the library does not read the partition, and may have ended it.
+    int refused_seeks = 0;
+    /// When to look the position up (again); far away while an answer is awaited or the partition is read.
+    Clock::time_point look_up_at = Clock::time_point::max();
   };
 
   static void on_rebalance(rd_kafka_t*, rd_kafka_resp_err_t, rd_kafka_topic_partition_list_t*, void* self);
@@ -76,58 +81,64 @@ class Poller final {
   static void on_error(rd_kafka_t*, int code, const char* reason, void* self);
   static void on_log(const rd_kafka_t* client, int level, const char* facility, const char* text);
 
+  // poller.cpp: the loop, the group, offsets.
   void subscribe();
   void run();
   void wake();
   void poll();
-  void complained(const kafka::Message& message);
+  void handle_error(const kafka::Message& message);
   int wait_ms() const;
-  void read_letters();
-  void ask_where_due();
+  void read_messages();
   void every_second();
   void commit();
+  void commit_and_wait(int wait_ms);
+  void leave();
+  void publish_states();
+  void complain(std::string_view slug, const std::string& reason);
+
+  // poller_partitions.cpp
   void assign(rd_kafka_topic_partition_list_t* partitions);
   void revoke(rd_kafka_topic_partition_list_t* partitions);
   void add(const kafka::TopicPartition& partition);
   Partition* current(const Assignment& assignment);
   void pause(Partition& partition);
-  void ask(Partition& partition);
-  void seek_and_resume(const std::vector<Found>& found);
-  void join_again();
-  void commit_and_wait(int wait_ms);
-  void leave();
-  void follow_ends();
-  void ask_for_ends();
-  void read_ends();
-  void note_watermarks();
-  void count();
-  void complain(const std::string& sentence, const std::string& reason);
+  void request_look_up(Partition& partition);
+  void request_due_look_ups();
+  void seek_and_resume(const std::vector<PositionFound>& found);
+  void rejoin_group();
 
-  Board& board_;
+  // poller_watermarks.cpp
+  void update_watermarks();
+  void read_fetched_watermarks();
+  void query_watermarks();
+  void take_answers();
+  void send_watermarks(Clock::time_point now);
+
+  PartitionStatus& status_;
   base::Logger& log_;
   const std::chrono::seconds commit_every_;
   rd_kafka_t* client_ = nullptr;
-  rd_kafka_t* asker_ = nullptr;
+  rd_kafka_t* query_client_ = nullptr;
   std::string group_;
   std::vector<std::string> subscription_;
   std::vector<Ingester*> ingesters_;
   std::map<kafka::TopicPartition, Partition> partitions_;
   std::uint64_t next_generation_ = 1;
-  Clock::time_point next_second_{};
+  Clock::time_point next_second_{}, next_watermarks_{}, next_stable_query_{};
   int seconds_ = 0;
-  Clock::time_point next_join_{};
+  Clock::time_point next_rejoin_{};
   base::Repeats repeats_;
-  base::Mailbox<ToPoller> letters_{[this] { wake(); }};
+  base::Mailbox<ToPoller> messages_{[this] { wake(); }};
   std::mutex wake_mutex_;
-  kafka::Queue wake_;  ///< what the thread polls, while it does
+  kafka::Queue wake_;  ///< the queue that the thread polls, while it does
   std::atomic<std::uint64_t> revocations_{0};
   RecreatedTopics recreated_;
-  kafka::EndsQuestion ends_;
+  kafka::EndOffsetsRequest high_request_, stable_request_;
   bool leaving_ = false;
   bool left_behind_ = false;
-  bool shows_debug_ = false;                   ///< somebody asked the client library for debug lines
-  std::atomic<std::int64_t> last_moved_{0};
-  std::atomic<int> running_{0}, assigned_{0};
+  bool shows_debug_ = false;  ///< the user's properties ask the client library for debug lines
+  base::Heartbeat heartbeat_;
+  std::atomic<int> reading_{0}, assigned_{0};
   std::atomic<bool> failed_{false}, stopping_{false};
   std::thread thread_;
 };

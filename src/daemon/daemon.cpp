@@ -2,16 +2,25 @@
 
 #include <utility>
 
-#include "plugin/traced.hpp"
+#include "plugin/traced_instance.hpp"
 
 namespace inboxd::daemon {
 namespace {
 
-/// After the drain, for what the last calls said to be recorded; and the longest that one statement may take then.
+/// After the drain: the time to record the last outcomes, and the limit of one statement then.
 constexpr std::chrono::seconds last_records{2};
 constexpr std::chrono::seconds last_statement{1};
 
 }  // namespace
+
+std::string stopped_text(const std::string& handler, int calls) {
+  return "handler " + handler + " is stopped: " + std::to_string(calls) + (calls == 1 ? " call" : " calls") +
+         " never returned; fix it and restart";
+}
+
+std::chrono::milliseconds stall_limit(const config::Settings& settings) {
+  return settings.database.deadline + settings.liveness_grace;
+}
 
 Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::Logger& log)
     : log_{log},
@@ -26,12 +35,18 @@ Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::
                 watchdog_,
                 log,
                 settings.tracing.is_off() ? nullptr : tracer_.get()},
-      maintenance_{settings, identity_of(owner), registrations_, [this] { return trouble(); }, watchdog_, log} {}
+      maintenance_{settings,
+                   identity_of(owner, settings),
+                   registrations_,
+                   consumer_.unsubscribed(),
+                   [this] { return current_problem(); },
+                   watchdog_,
+                   log} {}
 
-std::optional<base::Problem> Daemon::start(std::vector<dispatcher::HandlerSetup> handlers) {
+std::optional<base::Problem> Daemon::start(PreparedHandlers prepared) {
   tracer_->start();
   settler_.start();
-  set_handlers(std::move(handlers));
+  set_handlers(std::move(prepared));
   dispatcher_.start();
   maintenance_.start();
   return consumer_.start();
@@ -39,8 +54,8 @@ std::optional<base::Problem> Daemon::start(std::vector<dispatcher::HandlerSetup>
 
 void Daemon::stop(std::chrono::milliseconds drain) {
   const auto deadline = std::chrono::steady_clock::now() + drain;
-  // A database that hangs must not hold up the end: whoever waits for it would kill us, with the leases still held.
-  watchdog_.hurry(deadline, last_statement);
+  // A hanging database must not delay the end: systemd would kill the process, with its leases still held.
+  watchdog_.limit_all(deadline, last_statement);
   watchdog_.cut_all(deadline + last_records + last_statement);
   tracer_->end_by(deadline + last_records + last_statement);
   maintenance_.request_stop();
@@ -56,24 +71,24 @@ void Daemon::stop(std::chrono::milliseconds drain) {
   tracer_->join();
 }
 
-void Daemon::replace_handlers(std::vector<dispatcher::HandlerSetup> handlers) { set_handlers(std::move(handlers)); }
+void Daemon::replace_handlers(PreparedHandlers prepared) { set_handlers(std::move(prepared)); }
 
-void Daemon::set_handlers(std::vector<dispatcher::HandlerSetup> handlers) {
+void Daemon::set_handlers(PreparedHandlers prepared) {
   const std::lock_guard lock{handlers_mutex_};
   running_handlers_.clear();
   handlers_.clear();
   std::vector<inbox::Registered> registered;
-  for (auto& handler : handlers) {
+  for (auto& handler : prepared.handlers) {
     registered.push_back(handler.registered);
     handlers_[handler.handler_id] = handler.settings.name;
     if (!handler.paused) running_handlers_.push_back(handler.handler_id);
     if (!tracer_->settings().is_off()) {
       handler.instance = plugin::traced(std::move(handler.instance), {handler.settings.name, group_}, tracer_);
     }
-    handler.paused = handler.paused || paused_;  // a reload ends no pause of this instance
+    handler.paused = handler.paused || paused_;  // a reload keeps the pause of this instance
   }
-  registrations_.set(std::move(registered));
-  dispatcher_.replace_handlers(std::move(handlers));
+  registrations_.set(std::move(registered), std::move(prepared.retired));
+  dispatcher_.replace_handlers(std::move(prepared.handlers));
 }
 
 bool Daemon::pause_all(bool paused, const std::string& actor) {
@@ -95,14 +110,11 @@ std::map<std::int32_t, std::string> Daemon::handlers() const {
   return handlers_;
 }
 
-/// What this process cannot do now, for everybody's `inboxd status`.
-std::optional<std::string> Daemon::trouble() const {
-  std::string out = consumer_.board().trouble(std::chrono::steady_clock::now()).value_or("");
+std::optional<std::string> Daemon::current_problem() const {
+  std::string out = consumer_.status().problem(std::chrono::steady_clock::now()).value_or("");
   if (consumer_.counts().held > 0) {
     out.append(out.empty() ? "" : "; ")
-        .append(
-            "the database was set back behind a change of handlers, nothing is "
-            "stored until that is put back");
+        .append("the database lost a change of handlers; nothing is stored until it is restored");
   }
   if (is_paused()) out.append(out.empty() ? "" : "; ").append("all handlers are paused in this instance");
   for (const auto& [handler_id, name] : handlers()) {
@@ -113,27 +125,26 @@ std::optional<std::string> Daemon::trouble() const {
 }
 
 std::vector<base::Loop> Daemon::loops() const {
-  using Clock = base::Loop::Clock;
   std::vector<base::Loop> out = consumer_.loops();
   for (base::Loop& loop : dispatcher_.loops()) out.push_back(std::move(loop));
-  out.push_back({"settler", settler_.last_progress()});
-  out.push_back({"maintenance", Clock::time_point{Clock::duration{maintenance_.last_moved()}}});
-  out.push_back({"watchdog", watchdog_.last_look()});
+  out.push_back({"settler", settler_.heartbeat().last()});
+  out.push_back({"maintenance", maintenance_.heartbeat().last()});
+  out.push_back({"watchdog", watchdog_.last_check()});
   return out;
 }
 
 void Daemon::log_rates() {
   const Totals now = totals();
   if (now.stored == last_stored_ && now.done == last_done_) return;
-  log_.info("daemon: since the last line", {{"stored", now.stored - last_stored_}, {"done", now.done - last_done_}});
-  log_.info("daemon: since the start", {{"stored", now.stored},
-                                        {"duplicates", now.duplicates},
-                                        {"quarantined", now.quarantined},
-                                        {"conflicts", now.conflicts},
-                                        {"done", now.done},
-                                        {"retried", now.retried},
-                                        {"dead", now.dead},
-                                        {"leases_lost", now.leases_lost}});
+  log_.info("daemon.recent_events", {{"stored", now.stored - last_stored_}, {"done", now.done - last_done_}});
+  log_.info("daemon.total_events", {{"stored", now.stored},
+                                    {"duplicates", now.duplicates},
+                                    {"quarantined", now.quarantined},
+                                    {"conflicts", now.conflicts},
+                                    {"done", now.done},
+                                    {"retried", now.retried},
+                                    {"dead", now.dead},
+                                    {"leases_lost", now.leases_lost}});
   last_stored_ = now.stored;
   last_done_ = now.done;
 }
@@ -146,11 +157,12 @@ Totals Daemon::totals() const {
 
 StatusFigures Daemon::status() const {
   StatusFigures out;
-  for (const auto& entry : consumer_.board().entries()) {
+  for (const auto& entry : consumer_.status().entries()) {
     ++out.assigned;
-    if (entry.state == consumer::Board::State::reading) ++out.reading;
-    if (entry.state == consumer::Board::State::halted) ++out.halted;
-    if (entry.position >= 0 && entry.high_watermark > entry.position) out.lag += entry.high_watermark - entry.position;
+    if (entry.state == consumer::PartitionStatus::State::reading) ++out.reading;
+    if (entry.state == consumer::PartitionStatus::State::halted) ++out.halted;
+    const auto lag = entry.lag(consumer::PartitionStatus::Clock::now());
+    lag ? out.lag += *lag : out.lag_unknown += 1;
   }
   const Totals so_far = totals();
   out.stored = so_far.stored;

@@ -8,13 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "base/heartbeat.hpp"
 #include "base/log.hpp"
-#include "base/loop.hpp"
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
 #include "consumer/consumer.hpp"
-#include "daemon/preparation.hpp"
-#include "daemon/status.hpp"
+#include "daemon/prepare_handlers.hpp"
 #include "dispatcher/dispatcher.hpp"
 #include "inbox/registrations.hpp"
 #include "inbox/watchdog.hpp"
@@ -24,32 +23,64 @@
 
 namespace inboxd::daemon {
 
-/// All parts and how they hang together: the members, in order, are the picture. What takes in stops first.
+/// The daemon's progress in a dozen numbers, for `systemctl status`.
+struct StatusFigures {
+  std::int64_t reading = 0;      ///< partitions
+  std::int64_t assigned = 0;
+  std::int64_t halted = 0;
+  std::int64_t lag = 0;          ///< records, of partitions with a known lag
+  std::int64_t lag_unknown = 0;  ///< partitions
+  std::uint64_t stored = 0;      ///< since the start, like the next three
+  std::uint64_t done = 0;
+  std::uint64_t retried = 0;
+  std::uint64_t dead = 0;
+  bool is_paused = false;
+};
+
+/// Records and outcomes since the start of this process.
+struct Totals {
+  std::uint64_t stored = 0;
+  std::uint64_t duplicates = 0;
+  std::uint64_t quarantined = 0;
+  std::uint64_t conflicts = 0;
+  std::uint64_t done = 0;
+  std::uint64_t retried = 0;
+  std::uint64_t dead = 0;
+  std::uint64_t leases_lost = 0;
+};
+
+/// `handler mail is stopped: 3 calls never returned; fix it and restart`.
+std::string stopped_text(const std::string& handler, int calls);
+
+/// How long a loop may go without a heartbeat, for one statement or one reconnection. A longer pause is a stall.
+std::chrono::milliseconds stall_limit(const config::Settings& settings);
+
+/// Builds and connects all parts; the members, in order, are the architecture. Intake stops first.
 class Daemon final {
  public:
   Daemon(const config::Settings& settings, const base::Uuid& owner, base::Logger& log);
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  std::optional<base::Problem> start(std::vector<dispatcher::HandlerSetup> handlers);
-  /// Intake first, then running calls for at most `drain`, then what they reported; the rest is given back. Ends about
-  /// three seconds after the drain at the latest, also where the database hangs.
+  std::optional<base::Problem> start(PreparedHandlers prepared);
+  /// Stops intake, waits for running calls (at most `drain`), records their outcomes and releases the rest. Ends about
+  /// three seconds after the drain at the latest, even if the database hangs.
   void stop(std::chrono::milliseconds drain);
-  /// A reload: other handlers, other policies.
-  void replace_handlers(std::vector<dispatcher::HandlerSetup> handlers);
-  /// Those of a reload that is refused. Any thread.
+  /// For a reload: new handlers and policies.
+  void replace_handlers(PreparedHandlers prepared);
+  /// Ends the handlers of a refused reload. Any thread.
   void discard(std::vector<dispatcher::HandlerSetup> handlers) { dispatcher_.discard(std::move(handlers)); }
   void set_retention(const config::Retention& retention) { maintenance_.set_retention(retention); }
-  /// Takes nothing new for any handler in this instance until told otherwise; false: it was so already. Any thread.
+  /// Pauses or resumes all handlers in this instance; false: nothing changed. Any thread.
   bool pause_all(bool paused, const std::string& actor);
   bool is_paused() const;
-  /// For table audit: what was asked of this instance. Any thread.
+  /// For table audit: a request to this instance. Any thread.
   void note(const std::string& actor, const std::string& operation) {
     maintenance_.note({actor, operation, "this instance"});
   }
-  /// The handlers that this process runs, by id. Any thread.
+  /// The running handlers, by id. Any thread.
   std::map<std::int32_t, std::string> handlers() const;
-  /// As what it has registered them. Any thread.
+  /// Their registrations. Any thread.
   std::vector<inbox::Registered> registered() const { return registrations_.get(); }
 
   consumer::Consumer& consumer() { return consumer_; }
@@ -59,17 +90,20 @@ class Daemon final {
   const maintenance::Maintenance& maintenance() const { return maintenance_; }
   const trace::Counts& traces() const { return tracer_->counts(); }
   const inbox::ConnectionCounts& connections() const { return watchdog_.counts(); }
+  /// Configured handlers were retired or restored since the last call.
+  bool take_stale_handlers() { return maintenance_.take_stale_handlers(); }
   bool failed() const { return consumer_.poller().failed() || maintenance_.failed(); }
-  /// What the service manager's watchdog and /livez hang on: every loop but the main thread's.
+  /// Every loop except the main thread's, for systemd's watchdog and /livez.
   std::vector<base::Loop> loops() const;
-  /// One line for people: what came in and what was settled since the last call.
+  /// Logs stored and settled events since the last call.
   void log_rates();
   Totals totals() const;
   StatusFigures status() const;
 
  private:
-  void set_handlers(std::vector<dispatcher::HandlerSetup> handlers);
-  std::optional<std::string> trouble() const;
+  void set_handlers(PreparedHandlers prepared);
+  /// For `inboxd status`, from all instances.
+  std::optional<std::string> current_problem() const;
 
   base::Logger& log_;
   inbox::Watchdog watchdog_;
@@ -81,11 +115,12 @@ class Daemon final {
   consumer::Consumer consumer_;
   maintenance::Maintenance maintenance_;
 
-  mutable std::mutex handlers_mutex_;          // guards the following; main thread and admin port
+  mutable std::mutex handlers_mutex_;           // guards the next three; main thread and admin port
   std::map<std::int32_t, std::string> handlers_;
-  std::vector<std::int32_t> running_handlers_; ///< those that no operator has paused in the database
+  std::vector<std::int32_t> running_handlers_;  ///< not paused in the database
   bool paused_ = false;
-  std::uint64_t last_stored_ = 0;
+
+  std::uint64_t last_stored_ = 0;  ///< at the last log_rates(); main thread
   std::uint64_t last_done_ = 0;
 };
 

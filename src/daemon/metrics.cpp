@@ -7,16 +7,16 @@
 #include <filesystem>
 #include <fstream>
 
-#include "config/wrap.hpp"
-#include "inbox/operations.hpp"
+#include "base/text.hpp"
 #include "kafka/properties.hpp"
+#include "operations/server_queries.hpp"
 
 namespace inboxd::daemon {
 namespace {
 
 using admin::Exposition;
 using admin::Metric;
-using consumer::Board;
+using consumer::PartitionStatus;
 using Kind = Metric::Kind;
 
 MetricRow counter(std::string name, std::string help, std::vector<std::string> labels,
@@ -34,7 +34,7 @@ MetricRow histogram(std::string name, std::string help, std::vector<std::string>
 
 template <class Value>
 void each_partition(const Figures& figures, Exposition& out, Value value) {
-  for (const Board::Entry& entry : figures.partitions) {
+  for (const PartitionStatus::Entry& entry : figures.partitions) {
     const std::string number = std::to_string(entry.partition.partition);
     if (const auto found = value(entry)) out.add({entry.partition.topic, number}, *found);
   }
@@ -42,9 +42,8 @@ void each_partition(const Figures& figures, Exposition& out, Value value) {
 
 std::optional<std::int64_t> known(std::int64_t offset) { return offset < 0 ? std::nullopt : std::optional{offset}; }
 
-std::optional<std::int64_t> lag_of(const Board::Entry& entry) {
-  if (entry.position < 0 || entry.high_watermark < 0) return std::nullopt;
-  return std::max<std::int64_t>(entry.high_watermark - entry.position, 0);
+std::optional<std::int64_t> lag_of(const PartitionStatus::Entry& entry) {
+  return entry.lag(PartitionStatus::Clock::now());
 }
 
 template <class Value>
@@ -53,8 +52,8 @@ void each_handler(const Figures& figures, Exposition& out, Value value) {
 }
 
 template <class Value>
-void each_seen(const Figures& figures, Exposition& out, Value value) {
-  for (const inbox::HandlerState& handler : figures.seen.handlers) {
+void each_observed(const Figures& figures, Exposition& out, Value value) {
+  for (const operations::HandlerState& handler : figures.observed.handlers) {
     if (!handler.retired_at) out.add({handler.name}, value(handler));
   }
 }
@@ -87,88 +86,93 @@ std::int64_t open_descriptors() {
 }
 
 void add_process(std::vector<MetricRow>& rows) {
-  rows.push_back(gauge("build_info", "Always 1; the labels say what runs.", {"version", "librdkafka"},
+  rows.push_back(gauge("build_info", "Always 1; the labels hold the versions.", {"version", "librdkafka"},
                        [](const Figures&, Exposition& out) {
                          const std::string library = kafka::library_version();
                          out.add({INBOXD_VERSION, library}, std::uint64_t{1});
                        }));
-  rows.push_back(gauge("ready", "1 once it has started and until it stops.", {},
+  rows.push_back(gauge("ready", "1 from the end of the start until a stop.", {},
                        [](const Figures& figures, Exposition& out) { out.add(std::int64_t{figures.is_ready}); }));
   rows.push_back(gauge("paused", "1 while all handlers are paused in this instance.", {},
                        [](const Figures& figures, Exposition& out) { out.add(std::int64_t{figures.is_paused}); }));
   rows.push_back(gauge("process_start_time_seconds", "When the process started.", {},
                        [](const Figures& figures, Exposition& out) { out.add(figures.start_time); }));
-  rows.push_back(gauge("process_resident_memory_bytes", "Memory of the process that is in RAM.", {},
+  rows.push_back(gauge("process_resident_memory_bytes", "Resident memory of the process.", {},
                        [](const Figures&, Exposition& out) { out.add(resident_bytes()); }));
   rows.push_back(counter("process_cpu_seconds_total", "CPU time of the process.", {},
                          [](const Figures&, Exposition& out) { out.add(cpu_seconds()); }));
   rows.push_back(gauge("process_open_descriptors", "Open files and sockets.", {},
                        [](const Figures&, Exposition& out) { out.add(open_descriptors()); }));
-  rows.push_back(gauge("config_last_reload_successful", "0 where the last reload was refused and the old one stays.",
-                       {},
-                       [](const Figures& figures, Exposition& out) { out.add(std::int64_t{figures.reload_worked}); }));
-  rows.push_back(gauge("config_last_reload_success_timestamp_seconds", "When the configuration was last taken.", {},
+  rows.push_back(gauge("config_last_reload_successful",
+                       "0 if the last reload was refused and the old configuration stays.", {},
+                       [](const Figures& figures, Exposition& out) {
+                         out.add(std::int64_t{figures.last_reload_succeeded});
+                       }));
+  rows.push_back(gauge("config_last_reload_success_timestamp_seconds", "When the configuration was last loaded.", {},
                        [](const Figures& figures, Exposition& out) { out.add(figures.last_reload); }));
   rows.push_back(counter("log_lines_total",
-                         "Log lines by level and kind (the sentence), those that log.level keeps back included, except "
-                         "of debug.",
+                         "Log lines by level and kind (config/messages.md), including those below log.level, except "
+                         "debug.",
                          {"level", "kind"}, [](const Figures& figures, Exposition& out) {
                            for (const auto& kind : figures.log_kinds) {
-                             out.add({base::name_of(kind.level), kind.sentence}, kind.lines);
+                             out.add({base::name_of(kind.level), kind.slug}, kind.lines);
                            }
                          }));
-  rows.push_back(counter("log_lines_lost_total", "Log lines that the journal did not take in time.", {},
+  rows.push_back(counter("log_lines_lost_total", "Log lines dropped because the journal was too slow.", {},
                          [](const Figures& figures, Exposition& out) { out.add(figures.log_lines_lost); }));
 }
 
 void add_kafka(std::vector<MetricRow>& rows) {
-  rows.push_back(gauge("last_poll_timestamp_seconds", "When the poll thread last moved.", {},
+  rows.push_back(gauge("last_poll_timestamp_seconds", "Last heartbeat of the poll thread.", {},
                        [](const Figures& figures, Exposition& out) {
                          if (figures.last_poll > 0) out.add(figures.last_poll);
                        }));
   rows.push_back(counter("kafka_errors_total",
-                         "Complaints of the client library by its name of the error; unanswered: questions about "
-                         "topics and offsets that no broker answered in time.",
+                         "Errors of the Kafka client by librdkafka's name; unanswered: queries for topics and "
+                         "offsets that timed out.",
                          {"error"}, [](const Figures& figures, Exposition& out) {
                            for (const auto& [error, count] : figures.kafka_errors) out.add({error}, count);
                          }));
-  rows.push_back(gauge("topics_unknown", "Configured topics that the brokers do not know, or may not show.", {},
+  rows.push_back(gauge("topics_unknown", "Configured topics that the brokers do not list.", {},
                        [](const Figures& figures, Exposition& out) { out.add(figures.unknown_topics); }));
-  rows.push_back(
-      gauge("partitions", "Partitions that are assigned to this instance, by what they do.", {"state"},
-            [](const Figures& figures, Exposition& out) {
-              for (const auto state : {Board::State::looking_up, Board::State::reading, Board::State::halted}) {
-                out.add({name_of(state)},
-                        std::int64_t{std::count_if(figures.partitions.begin(), figures.partitions.end(),
-                                                   [&](const auto& entry) { return entry.state == state; })});
-              }
-            }));
-  rows.push_back(counter("partition_received_total", "Records that came and are stored, or were there already.",
+  rows.push_back(gauge("partitions", "Assigned partitions by state.", {"state"},
+                       [](const Figures& figures, Exposition& out) {
+                         for (const auto state : {PartitionStatus::State::looking_up, PartitionStatus::State::reading,
+                                                  PartitionStatus::State::halted}) {
+                           out.add({name_of(state)}, std::int64_t{std::count_if(
+                                                         figures.partitions.begin(), figures.partitions.end(),
+                                                         [&](const auto& entry) { return entry.state == state; })});
+                         }
+                       }));
+  rows.push_back(counter("partition_received_total", "Records received and stored, duplicates included.",
                          {"topic", "partition"}, [](const Figures& figures, Exposition& out) {
                            each_partition(figures, out,
                                           [](const auto& entry) { return std::optional{entry.received}; });
                          }));
-  rows.push_back(gauge("partition_position", "The next offset that is not in the inbox yet.", {"topic", "partition"},
+  rows.push_back(gauge("partition_position", "The next offset that is not in the inbox.", {"topic", "partition"},
                        [](const Figures& figures, Exposition& out) {
                          each_partition(figures, out, [](const auto& entry) { return known(entry.position); });
                        }));
-  rows.push_back(gauge("partition_high_watermark", "The end of the partition, as the brokers last said.",
+  rows.push_back(gauge("partition_high_watermark",
+                       "The high watermark, open transactions included, as last reported by the brokers.",
                        {"topic", "partition"}, [](const Figures& figures, Exposition& out) {
                          each_partition(figures, out, [](const auto& entry) { return known(entry.high_watermark); });
                        }));
-  rows.push_back(gauge("partition_lag", "Records that are not in the inbox yet.", {"topic", "partition"},
+  rows.push_back(gauge("partition_lag",
+                       "Records not in the inbox yet, those behind an open transaction included; absent while "
+                       "unknown.",
+                       {"topic", "partition"},
                        [](const Figures& figures, Exposition& out) { each_partition(figures, out, lag_of); }));
-  rows.push_back(gauge("partition_halted", "1 where a partition stands still until somebody looks: inboxd shards list.",
+  rows.push_back(gauge("partition_halted", "1 for a halted partition; run inboxd partitions list --halted.",
                        {"topic", "partition"}, [](const Figures& figures, Exposition& out) {
                          each_partition(figures, out, [](const auto& entry) {
-                           return std::optional<std::int64_t>{entry.state == Board::State::halted};
+                           return std::optional<std::int64_t>{entry.state == PartitionStatus::State::halted};
                          });
                        }));
 }
 
 void add_ingest(std::vector<MetricRow>& rows) {
-  rows.push_back(counter("records_decoded_total",
-                         "Records of stored batches by the envelope that recognised them and what they became.",
+  rows.push_back(counter("records_decoded_total", "Records of stored batches by envelope and result.",
                          {"envelope", "result"}, [](const Figures& figures, Exposition& out) {
                            if (figures.ingest == nullptr) return;
                            for (std::size_t rule = 0; rule <= envelope::most_rules; ++rule) {
@@ -180,8 +184,8 @@ void add_ingest(std::vector<MetricRow>& rows) {
                            }
                          }));
   rows.push_back(counter("ingest_records_total",
-                         "Records by what became of them: new; duplicate: there already; conflict: the same id with "
-                         "another payload; quarantined: no event could be made of them.",
+                         "Records by result: new, duplicate (already stored), conflict (same id, another payload) or "
+                         "quarantined (no event).",
                          {"result"}, [](const Figures& figures, Exposition& out) {
                            if (figures.ingest == nullptr) return;
                            out.add({"new"}, figures.ingest->stored.load());
@@ -189,7 +193,15 @@ void add_ingest(std::vector<MetricRow>& rows) {
                            out.add({"conflict"}, figures.ingest->conflicts.load());
                            out.add({"quarantined"}, figures.ingest->quarantined.load());
                          }));
-  rows.push_back(histogram("ingest_batch_seconds", "From a batch's first try to its commit.", {},
+  rows.push_back(counter("unsubscribed_events_total", "Stored events that no handler subscribes to.", {"topic"},
+                         [](const Figures& figures, Exposition& out) {
+                           if (figures.ingest == nullptr) return;
+                           auto totals = figures.ingest->unsubscribed.totals();
+                           for (const PartitionStatus::Entry& entry : figures.partitions)
+                             totals[entry.partition.topic] += 0;
+                           for (const auto& [topic, events] : totals) out.add({topic}, events);
+                         }));
+  rows.push_back(histogram("ingest_batch_seconds", "Time from a batch's first attempt to its commit.", {},
                            [](const Figures& figures, Exposition& out) {
                              if (figures.ingest != nullptr) out.add({}, figures.ingest->batch_seconds.snapshot());
                            }));
@@ -197,11 +209,11 @@ void add_ingest(std::vector<MetricRow>& rows) {
       histogram("ingest_batch_records", "Records of a batch.", {}, [](const Figures& figures, Exposition& out) {
         if (figures.ingest != nullptr) out.add({}, figures.ingest->batch_records.snapshot());
       }));
-  rows.push_back(counter("ingest_repeats_total", "Batches that had to be tried again.", {},
+  rows.push_back(counter("ingest_repeats_total", "Batches that were retried.", {},
                          [](const Figures& figures, Exposition& out) {
                            if (figures.ingest != nullptr) out.add(figures.ingest->repeats.load());
                          }));
-  rows.push_back(counter("ingest_mismatches_total", "Positions that were not what was expected.", {},
+  rows.push_back(counter("ingest_mismatches_total", "Batches that did not match the stored position.", {},
                          [](const Figures& figures, Exposition& out) {
                            if (figures.ingest != nullptr) out.add(figures.ingest->mismatches.load());
                          }));
@@ -215,12 +227,12 @@ void add_backlog(std::vector<MetricRow>& rows) {
   rows.push_back(gauge("observed_timestamp_seconds",
                        "When backlog, dead letters and quarantine were last counted in the database.", {},
                        [](const Figures& figures, Exposition& out) {
-                         if (figures.seen.at_us > 0) out.add(static_cast<double>(figures.seen.at_us) / 1e6);
+                         if (figures.observed.at_us > 0) out.add(static_cast<double>(figures.observed.at_us) / 1e6);
                        }));
   rows.push_back(gauge("backlog_events",
-                       "Events that are owed to a handler, of all instances, by state. Counting stops at 12000 runs.",
+                       "Pending events of a handler in all instances, by state. Counting stops at 12000 runs.",
                        {"handler", "state"}, [](const Figures& figures, Exposition& out) {
-                         for (const auto& handler : figures.seen.handlers) {
+                         for (const auto& handler : figures.observed.handlers) {
                            if (handler.retired_at) continue;
                            out.add({handler.name, "due"}, handler.due.number);
                            out.add({handler.name, "leased"}, handler.leased.number);
@@ -229,114 +241,132 @@ void add_backlog(std::vector<MetricRow>& rows) {
                          }
                        }));
   rows.push_back(gauge("backlog_oldest_due_age_seconds",
-                       "How long the oldest event has waited that is due and nobody has in hand; 0: none waits.",
+                       "How long the oldest due event that is not in flight has waited; 0: none.",
                        {"handler"}, [](const Figures& figures, Exposition& out) {
-                         each_seen(figures, out,
+                         each_observed(figures, out,
                                    [](const auto& handler) { return seconds_of(handler.oldest_due_age); });
                        }));
   rows.push_back(gauge("backlog_oldest_retrying_age_seconds",
-                       "How long ago the oldest event came that has failed and is tried again; 0: there is none. "
-                       "Looking stops at 12000 runs.",
+                       "Age of the oldest event that is being retried; 0: none. The search stops at 12000 runs.",
                        {"handler"}, [](const Figures& figures, Exposition& out) {
-                         each_seen(figures, out,
+                         each_observed(figures, out,
                                    [](const auto& handler) { return seconds_of(handler.oldest_retrying_age); });
                        }));
-  rows.push_back(gauge("backfill_offsets", "Offsets of the past that a handler is still to be given.", {"handler"},
+  rows.push_back(gauge("backfill_offsets", "Offsets left to back-fill for a handler.", {"handler"},
                        [](const Figures& figures, Exposition& out) {
-                         each_seen(figures, out, [](const auto& handler) { return handler.backfill; });
+                         each_observed(figures, out, [](const auto& handler) { return handler.backfill; });
                        }));
   rows.push_back(gauge("dead_letters", "Dead letters of a handler. Counting stops at 100000.", {"handler"},
                        [](const Figures& figures, Exposition& out) {
-                         each_seen(figures, out, [](const auto& handler) { return handler.dead.number; });
+                         each_observed(figures, out, [](const auto& handler) { return handler.dead.number; });
                        }));
-  rows.push_back(gauge("handler_paused", "1 where the handler is paused in table handler, which all instances obey.",
+  rows.push_back(gauge("handler_paused", "1 while the handler is paused in the database, for all instances.",
                        {"handler"}, [](const Figures& figures, Exposition& out) {
-                         each_seen(figures, out,
+                         each_observed(figures, out,
                                    [](const auto& handler) { return std::int64_t{handler.paused_reason.has_value()}; });
                        }));
-  rows.push_back(gauge("quarantined_records", "Records in quarantine. Counting stops at 100000.", {},
-                       [](const Figures& figures, Exposition& out) {
-                         if (figures.seen.at_us > 0) out.add(figures.seen.quarantined);
+  rows.push_back(gauge("handler_without_instance", "1 if a handler has pending events and no live instance runs it.",
+                       {"handler"}, [](const Figures& figures, Exposition& out) {
+                         each_observed(figures, out, [&](const auto& handler) {
+                           return std::int64_t{figures.observed.without_instance.contains(handler.name)};
+                         });
+                       }));
+  rows.push_back(gauge("handler_topics_not_read", "Topics that a handler subscribes to and no live instance reads.",
+                       {"handler"}, [](const Figures& figures, Exposition& out) {
+                         each_observed(figures, out, [&](const auto& handler) {
+                           return std::int64_t{
+                               std::count_if(figures.observed.unread.begin(), figures.observed.unread.end(),
+                                             [&](const auto& unread) { return unread.handler == handler.name; })};
+                         });
+                       }));
+  rows.push_back(gauge("quarantined_records",
+                       "Quarantined records by topic and reason. Counting stops at 100000 in total.",
+                       {"topic", "reason"}, [](const Figures& figures, Exposition& out) {
+                         for (const auto& group : figures.observed.quarantine.groups) {
+                           out.add({group.topic, group.reason}, group.records);
+                         }
                        }));
 }
 
 void add_handlers(std::vector<MetricRow>& rows) {
-  rows.push_back(counter("attempts_total", "Attempts by what was recorded of them: done, retried or dead.",
+  rows.push_back(counter("attempts_total", "Attempts by recorded outcome: done, retried or dead.",
                          {"handler", "outcome"}, [](const Figures& figures, Exposition& out) {
                            for (const HandlerFigures& handler : figures.handlers) {
-                             out.add({handler.name, "done"}, handler.tally.done);
-                             out.add({handler.name, "retried"}, handler.tally.retried);
-                             out.add({handler.name, "dead"}, handler.tally.dead);
+                             out.add({handler.name, "done"}, handler.outcomes.done);
+                             out.add({handler.name, "retried"}, handler.outcomes.retried);
+                             out.add({handler.name, "dead"}, handler.outcomes.dead);
                            }
                          }));
   rows.push_back(counter("failures_total",
-                         "Failed attempts by class of error; a handler's classes beyond the first hundred are other.",
+                         "Failed attempts by error class; other: classes after a handler's first hundred.",
                          {"handler", "error_class"}, [](const Figures& figures, Exposition& out) {
                            for (const HandlerFigures& handler : figures.handlers) {
-                             for (const auto& [name, count] : handler.tally.failures)
+                             for (const auto& [name, count] : handler.outcomes.failures)
                                out.add({handler.name, name}, count);
                            }
                          }));
-  rows.push_back(histogram("handler_call_seconds", "How long a handler's calls took.", {"handler"},
+  rows.push_back(histogram("handler_call_seconds", "Duration of a handler's calls.", {"handler"},
                            [](const Figures& figures, Exposition& out) {
                              each_handler(figures, out, [](const auto& handler) { return handler.stats.calls; });
                            }));
   rows.push_back(histogram("end_to_end_seconds",
-                           "From a record's time in Kafka until it is recorded as done, by this machine's clock.",
+                           "Time from a record's timestamp in Kafka until it is recorded as done, by this machine's "
+                           "clock.",
                            {"handler"}, [](const Figures& figures, Exposition& out) {
                              for (const HandlerFigures& handler : figures.handlers) {
-                               if (!handler.tally.end_to_end.counts.empty()) {
-                                 out.add({handler.name}, handler.tally.end_to_end);
+                               if (!handler.outcomes.end_to_end.counts.empty()) {
+                                 out.add({handler.name}, handler.outcomes.end_to_end);
                                }
                              }
                            }));
-  rows.push_back(counter("leases_lost_total", "Deliveries whose lease ran out before their outcome was recorded.",
+  rows.push_back(counter("leases_lost_total", "Deliveries with a lease that ended before their outcome was recorded.",
                          {"handler"}, [](const Figures& figures, Exposition& out) {
-                           each_handler(figures, out, [](const auto& handler) { return handler.tally.leases_lost; });
+                           each_handler(figures, out, [](const auto& handler) { return handler.outcomes.leases_lost; });
                          }));
   rows.push_back(gauge("in_hand_events", "Events in memory for a handler, until they are settled.", {"handler"},
                        [](const Figures& figures, Exposition& out) {
-                         each_handler(figures, out, [](const auto& handler) { return handler.stats.in_hand; });
+                         each_handler(figures, out, [](const auto& handler) { return handler.stats.in_flight; });
                        }));
   rows.push_back(
-      gauge("in_hand_bytes", "Memory of those events.", {"handler"}, [](const Figures& figures, Exposition& out) {
-        each_handler(figures, out, [](const auto& handler) { return handler.stats.in_hand_bytes; });
+      gauge("in_hand_bytes", "Memory of a handler's events.", {"handler"}, [](const Figures& figures, Exposition& out) {
+        each_handler(figures, out, [](const auto& handler) { return handler.stats.in_flight_bytes; });
       }));
-  rows.push_back(gauge("queued_events", "Events in memory that no call has begun for.", {"handler"},
+  rows.push_back(gauge("queued_events", "Events in memory that wait for a call.", {"handler"},
                        [](const Figures& figures, Exposition& out) {
                          each_handler(figures, out, [](const auto& handler) { return handler.stats.queued; });
                        }));
-  rows.push_back(counter("given_back_events_total", "Events that were given back to the database uncharged.",
+  rows.push_back(counter("given_back_events_total", "Events released to the database without a charge.",
                          {"handler"}, [](const Figures& figures, Exposition& out) {
-                           each_handler(figures, out, [](const auto& handler) { return handler.stats.given_back; });
+                           each_handler(figures, out, [](const auto& handler) { return handler.stats.released; });
                          }));
-  rows.push_back(counter("call_deadlines_total", "Calls that were given up because they did not return.", {"handler"},
+  rows.push_back(counter("call_deadlines_total", "Calls abandoned because they did not return.", {"handler"},
                          [](const Figures& figures, Exposition& out) {
                            each_handler(figures, out, [](const auto& handler) { return handler.stats.deadlines; });
                          }));
   rows.push_back(counter("repeated_transactions_total",
-                         "Handlers' transactions that ran again, uncharged: deadlocks, lost connections.", {"handler"},
-                         [](const Figures& figures, Exposition& out) {
+                         "Handlers' transactions retried without a charge: deadlocks, lock timeouts, lost "
+                         "connections.",
+                         {"handler"}, [](const Figures& figures, Exposition& out) {
                            each_handler(figures, out, [](const auto& handler) { return handler.stats.repeated; });
                          }));
-  rows.push_back(gauge("abandoned_calls", "Threads that are still in such a call.", {"handler"},
+  rows.push_back(gauge("abandoned_calls", "Threads still in an abandoned call.", {"handler"},
                        [](const Figures& figures, Exposition& out) {
                          each_handler(figures, out,
                                       [](const auto& handler) { return std::int64_t{handler.stats.abandoned}; });
                        }));
-  rows.push_back(gauge("handler_stopped", "1 while too many calls never returned for it to go on.", {"handler"},
-                       [](const Figures& figures, Exposition& out) {
+  rows.push_back(gauge("handler_stopped", "1 while a handler is stopped because too many calls never returned.",
+                       {"handler"}, [](const Figures& figures, Exposition& out) {
                          each_handler(figures, out,
                                       [](const auto& handler) { return std::int64_t{handler.stats.stopped}; });
                        }));
 }
 
 void add_database(std::vector<MetricRow>& rows) {
-  rows.push_back(gauge("last_settle_timestamp_seconds", "When the settler last moved.", {},
+  rows.push_back(gauge("last_settle_timestamp_seconds", "Last heartbeat of the settler.", {},
                        [](const Figures& figures, Exposition& out) {
                          if (figures.last_settle > 0) out.add(figures.last_settle);
                        }));
-  rows.push_back(counter("settle_transactions_total", "Transactions that recorded outcomes, or tried to.", {},
+  rows.push_back(counter("settle_transactions_total", "Transactions that recorded outcomes, failed ones included.", {},
                          [](const Figures& figures, Exposition& out) {
                            if (figures.settled != nullptr) out.add(figures.settled->transactions.load());
                          }));
@@ -344,7 +374,7 @@ void add_database(std::vector<MetricRow>& rows) {
                        [](const Figures& figures, Exposition& out) {
                          if (figures.connections != nullptr) out.add(figures.connections->open());
                        }));
-  rows.push_back(counter("database_connections_opened_total", "Connections that were opened.", {},
+  rows.push_back(counter("database_connections_opened_total", "Connections opened.", {},
                          [](const Figures& figures, Exposition& out) {
                            if (figures.connections != nullptr) out.add(figures.connections->opened.load());
                          }));
@@ -353,21 +383,22 @@ void add_database(std::vector<MetricRow>& rows) {
                            if (figures.connections != nullptr) out.add(figures.connections->refused.load());
                          }));
   rows.push_back(gauge("database_last_answer_timestamp_seconds",
-                       "When the database last took this instance's sign of life, which comes every ten seconds.", {},
+                       "When the database last took this instance's heartbeat, sent every five seconds.", {},
                        [](const Figures& figures, Exposition& out) {
-                         if (figures.seen.answered_us > 0) out.add(static_cast<double>(figures.seen.answered_us) / 1e6);
+                         const std::int64_t answered_us = figures.observed.answered_us;
+                         if (answered_us > 0) out.add(static_cast<double>(answered_us) / 1e6);
                        }));
   rows.push_back(gauge("day_partitions_until_timestamp_seconds",
-                       "When the first day begins that has no partition to be stored in; they are made a week ahead.",
+                       "Start of the first day without a partition; partitions are made a week ahead.",
                        {}, [](const Figures& figures, Exposition& out) {
-                         if (figures.seen.days_until_s > 0) out.add(figures.seen.days_until_s);
+                         if (figures.observed.days_until_s > 0) out.add(figures.observed.days_until_s);
                        }));
-  rows.push_back(gauge(
-      "vacuum_pinned_seconds",
-      "Age of the transaction (a session's, prepared, or a replication slot's) that keeps vacuum from cleaning up, "
-      "from 5 minutes on; else 0.",
-      {},
-      [](const Figures& figures, Exposition& out) { out.add(static_cast<double>(figures.seen.pinned.count())); }));
+  rows.push_back(gauge("vacuum_pinned_seconds",
+                       "Age of the transaction (session, prepared or replication slot) that holds back vacuum, from "
+                       "5 minutes on; else 0.",
+                       {}, [](const Figures& figures, Exposition& out) {
+                         out.add(static_cast<double>(figures.observed.pinned.count()));
+                       }));
 }
 
 void add_admin(std::vector<MetricRow>& rows) {
@@ -375,27 +406,33 @@ void add_admin(std::vector<MetricRow>& rows) {
                        [](const Figures& figures, Exposition& out) {
                          if (figures.http != nullptr) out.add(figures.http->open.load());
                        }));
+  rows.push_back(gauge("admin_requests_waiting", "Requests that wait for a thread of the admin port (admin.queue).", {},
+                       [](const Figures& figures, Exposition& out) {
+                         if (figures.http != nullptr) out.add(figures.http->waiting.load());
+                       }));
   rows.push_back(
       counter("admin_requests_total", "Requests to the admin port.", {}, [](const Figures& figures, Exposition& out) {
         if (figures.http != nullptr) out.add(figures.http->requests.load());
       }));
   rows.push_back(counter("admin_requests_refused_total",
-                         "Requests that were answered with 401 (a wrong token, or none), 403 (not from there, not "
-                         "without a token, or not by this database role) or another status from 400 to 499.",
+                         "Requests answered with 401 (wrong or missing token), 403 (not from this address, not "
+                         "without a token, or not with this database role), another 4xx status, or 503 (admin.queue "
+                         "is full).",
                          {"status"}, [](const Figures& figures, Exposition& out) {
                            if (figures.http == nullptr) return;
                            out.add({"401"}, figures.http->unauthorised.load());
                            out.add({"403"}, figures.http->forbidden.load());
+                           out.add({"503"}, figures.http->queue_full.load());
                            out.add({"other"}, figures.http->other_refusals.load());
                          }));
   rows.push_back(counter("admin_connections_evicted_total",
-                         "Connections to the admin port that were ended to make room for others.", {},
+                         "Connections to the admin port closed to make room for others.", {},
                          [](const Figures& figures, Exposition& out) {
                            if (figures.http != nullptr) out.add(figures.http->evicted.load());
                          }));
   rows.push_back(counter("trace_spans_total",
-                         "Spans by what became of them: exported; dropped: the queue was full or "
-                         "nobody took them; refused: the collector said no.",
+                         "Spans by outcome: exported, dropped (queue full or collector unreachable), refused by the "
+                         "collector.",
                          {"outcome"}, [](const Figures& figures, Exposition& out) {
                            if (figures.traces == nullptr) return;
                            out.add({"exported"}, figures.traces->exported.load());
@@ -440,13 +477,14 @@ std::string metrics_text(const Figures& figures) {
 }
 
 std::string metrics_reference() {
-  std::string out = "# Metrics\n\n" +
-                    config::wrapped("", "",
-                                    "At `/metrics` of the admin port, in Prometheus's text format. Made from the table "
-                                    "in src/daemon/metrics.cpp; labels are bounded by what is configured. Counters are "
-                                    "this instance's since its start; what is counted in the database is of all "
-                                    "instances of a group, so take `max by (job, ...)` over them, not `sum`.") +
-                    "\n| metric | kind | labels | what it is |\n|---|---|---|---|\n";
+  std::string out =
+      "# Metrics\n\n" +
+      base::wrapped("", "",
+                    "At `/metrics` of the admin port, in Prometheus's text format. Generated from the table in "
+                    "src/daemon/metrics.cpp. The configuration bounds all labels. Counters belong to this instance, "
+                    "since its start. Values counted in the database are of all instances of a group: use "
+                    "`max by (job, ...)`, not `sum`.") +
+      "\n| metric | kind | labels | meaning |\n|---|---|---|---|\n";
   for (const MetricRow& row : metrics_table()) {
     std::string labels;
     for (const std::string& label : row.about.labels) labels += (labels.empty() ? "" : ", ") + label;

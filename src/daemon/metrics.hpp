@@ -15,27 +15,26 @@
 
 namespace inboxd::daemon {
 
-/// A handler in figures.
 struct HandlerFigures {
   std::string name;
   dispatcher::Stats stats;
-  settler::Tallies::Tally tally;
+  settler::OutcomeCounts::Handler outcomes;
 };
 
-/// Everything that metrics are made of, read at one moment. What belongs to a part that is not there is null.
+/// The input of all metrics, read at one moment. A null pointer stands for a part that does not exist yet.
 struct Figures {
   bool is_ready = false;
   bool is_paused = false;
   double start_time = 0;  ///< seconds since 1970, like all times here
   double last_poll = 0;
   double last_settle = 0;
-  bool reload_worked = true;
-  double last_reload = 0;  ///< that worked; the start is one
-  std::vector<consumer::Board::Entry> partitions;
+  bool last_reload_succeeded = true;
+  double last_reload = 0;  ///< the last successful one; the start counts
+  std::vector<consumer::PartitionStatus::Entry> partitions;
   std::int64_t unknown_topics = 0;
   std::map<std::string, std::uint64_t> kafka_errors;
   std::vector<HandlerFigures> handlers;
-  maintenance::Maintenance::Seen seen;
+  maintenance::Maintenance::Observed observed;
   std::vector<base::Logger::Kind> log_kinds;
   std::uint64_t log_lines_lost = 0;
   const consumer::IngestCounts* ingest = nullptr;
@@ -45,19 +44,19 @@ struct Figures {
   const trace::Counts* traces = nullptr;
 };
 
-/// A row of the list of metrics: what it is and where its values come from.
+/// A row of the table: the metric, and a function that collects its values.
 struct MetricRow {
   admin::Metric about;
   void (*collect)(const Figures& figures, admin::Exposition& into);
 };
 
-/// Every metric there is, in the order in which people should read them.
+/// Every metric, in reading order.
 const std::vector<MetricRow>& metrics_table();
 
-/// All of it in Prometheus's text format.
+/// All metrics in Prometheus's text format.
 std::string metrics_text(const Figures& figures);
 
-/// The list as config/metrics.md has it.
+/// The text of config/metrics.md.
 std::string metrics_reference();
 
 }  // namespace inboxd::daemon

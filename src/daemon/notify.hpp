@@ -1,31 +1,40 @@
 #pragma once
 #include <chrono>
+#include <deque>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace inboxd::daemon {
 
-/// Tells systemd how the service fares, over the datagram socket that $NOTIFY_SOCKET names. Without one it does
-/// nothing.
+/// Sends the service's state to systemd, over the datagram socket in $NOTIFY_SOCKET; without one, does nothing. Never
+/// blocks. If the socket is full, changes of state are kept and sent before the next message; a status or a heartbeat
+/// is dropped. Any thread.
 class Notify final {
  public:
   Notify();
 
-  void ready() const { send("READY=1"); }
-  void stopping() const { send("STOPPING=1"); }
+  void ready() const { change("READY=1"); }
+  void stopping() const { change("STOPPING=1"); }
   void reloading() const;
-  /// What `systemctl status` shows, until the next.
+  /// Shown by `systemctl status` until the next one.
   void status(std::string_view text) const;
-  void alive() const { send("WATCHDOG=1"); }
+  /// A heartbeat. False: dropped.
+  bool alive() const { return send("WATCHDOG=1"); }
 
-  /// How often systemd wants to hear `alive` (half of $WATCHDOG_USEC), where it does.
+  /// The interval for `alive` (half of $WATCHDOG_USEC); nullopt: no watchdog.
   std::optional<std::chrono::microseconds> alive_every() const { return alive_every_; }
 
  private:
-  void send(const std::string& message) const;
+  void change(std::string state) const;
+  bool send(const std::string& message) const;
+  bool deliver_changes() const;
+  bool deliver(const std::string& message) const;
 
   std::string socket_;
+  mutable std::mutex mutex_;
+  mutable std::deque<std::string> undelivered_;  ///< changes of state, guarded by mutex_
   std::optional<std::chrono::microseconds> alive_every_;
 };
 

@@ -5,53 +5,53 @@
 #include <system_error>
 #include <utility>
 
-#include "daemon/configuration.hpp"
-#include "daemon/log_format.hpp"
+#include "daemon/load_configuration.hpp"
 
 namespace inboxd::daemon {
 
 using namespace std::chrono_literals;
 
-Reload::Reload(config::Loaded& loaded, std::string file, inbox::InstanceIdentity instance,
+Reload::Reload(config::Loaded& loaded, std::string file, inbox::InstanceIdentity instance, plugin::Loader& plugins,
                inbox::Connection& connection, inbox::Watchdog& watchdog, Daemon& daemon, base::Logger& log)
     : loaded_{loaded},
       file_{std::move(file)},
       instance_{std::move(instance)},
+      plugins_{plugins},
       connection_{connection},
       watchdog_{watchdog},
       daemon_{daemon},
       log_{log} {}
 
 bool Reload::begin() {
-  if (is_running() || !std::exchange(is_asked_for_, false)) return false;
+  if (is_running() || !std::exchange(is_requested_, false)) return false;
   try {
     step_ = Step::reading;
-    reading_ = std::async(std::launch::async, [this, before = loaded_.settings] {
-      Read out = read(before);
-      // Here, where nobody waits for it longer than a stop does: a plugin's `destroy` takes as long as it likes.
-      if (step_.exchange(Step::read) == Step::unwanted) out.handlers.clear();
+    reading_ = std::async(std::launch::async, [this, before = loaded_, reads_file = std::exchange(reads_file_, false)] {
+      Read out = read(before.settings, reads_file ? load_configuration(file_) : before);
+      // Destroyed on this thread, because a plugin's `destroy` may take long.
+      if (step_.exchange(Step::read) == Step::abandoned) out.prepared.handlers.clear();
       return out;
     });
     return true;
   } catch (const std::system_error& error) {
     refuse(error.what());
-    has_no_thread_ = true;
+    has_failed_to_begin_ = true;
     return false;
   }
 }
 
-std::optional<bool> Reload::end() {
-  if (std::exchange(has_no_thread_, false)) return false;
+std::optional<bool> Reload::finish() {
+  if (std::exchange(has_failed_to_begin_, false)) return false;
   if (!is_running() || reading_.wait_for(0s) != std::future_status::ready) return std::nullopt;
   Read read;
   try {
     read = reading_.get();
   } catch (const std::exception& error) {
-    refuse(error.what());  // no reason to leave what is in hand
+    refuse(error.what());
     return false;
   }
   if (read.is_refused) {
-    daemon_.discard(std::move(read.handlers));
+    daemon_.discard(std::move(read.prepared.handlers));
     return false;
   }
   take(std::move(read));
@@ -59,43 +59,41 @@ std::optional<bool> Reload::end() {
 }
 
 void Reload::request_stop() {
-  is_asked_for_ = false;
-  if (!is_running() || step_.exchange(Step::unwanted) != Step::read) return;
-  daemon_.discard(reading_.get().handlers);
+  is_requested_ = false;
+  if (!is_running() || step_.exchange(Step::abandoned) != Step::read) return;
+  daemon_.discard(reading_.get().prepared.handlers);
 }
 
 bool Reload::join(std::chrono::steady_clock::time_point until) {
   return !is_running() || reading_.wait_until(until) == std::future_status::ready;
 }
 
-void Reload::refuse(const std::string& reason) {
-  log_.error("daemon: reload refused, the old configuration stays", {{"reason", reason}});
-}
+void Reload::refuse(const std::string& reason) { log_.error("daemon.reload_refused", {{"reason", reason}}); }
 
-Reload::Read Reload::read(const config::Settings& before) {
-  const auto loaded = load_configuration(file_);
+Reload::Read Reload::read(const config::Settings& before, const config::Loaded& loaded) {
   if (!loaded.ok()) {
     for (const auto& problem : loaded.problems) {
-      log_.error("daemon: reload refused, the old configuration stays", {{"problem", problem.text()}});
+      log_.error("daemon.reload_refused", {{"problem", problem.text()}});
     }
     return {.is_refused = true};
   }
   for (const std::string& key : config::restart_needed(before, loaded.settings)) {
-    log_.warn("daemon: this key needs a restart; its old value stays", {{"key", key}});
+    log_.warn("daemon.restart_needed", {{"key", key}});
   }
-  config::Settings next = before;  // what needs a restart stays
+  config::Settings next = before;  // keys that need a restart keep their value
   next.handlers = loaded.settings.handlers;
-  auto prepared = prepare_handlers(connection_, next, instance_, watchdog_, log_, daemon_.registered());
+  auto prepared =
+      prepare_handlers(connection_, next, loaded, instance_, plugins_, watchdog_, log_, daemon_.registered());
   if (prepared.refusal) {
     refuse(prepared.refusal->message);
-    return {.handlers = std::move(prepared.handlers), .is_refused = true};
+    return {.prepared = std::move(prepared), .is_refused = true};
   }
-  return {loaded, std::move(prepared.handlers)};
+  return {loaded, std::move(prepared)};
 }
 
 void Reload::take(Read read) {
-  daemon_.replace_handlers(std::move(read.handlers));
-  // No more than these: running threads read the others.
+  daemon_.replace_handlers(std::move(read.prepared));
+  // Only these: running threads read the others.
   config::Settings& settings = loaded_.settings;
   config::keep_origins(config::restart_needed(settings, read.loaded.settings), loaded_.origins, read.loaded.origins);
   settings.handlers = std::move(read.loaded.settings.handlers);
@@ -106,7 +104,7 @@ void Reload::take(Read read) {
   daemon_.set_retention(settings.retention);
   log_.set_level(settings.log.level);
   log_.set_format(format_of(settings.log));
-  log_.info("daemon: reloaded", {{"handlers", settings.handlers.size()}});
+  log_.info("daemon.reloaded", {{"handlers", settings.handlers.size()}});
 }
 
 }  // namespace inboxd::daemon

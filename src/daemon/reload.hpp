@@ -9,66 +9,69 @@
 #include "base/log.hpp"
 #include "config/load.hpp"
 #include "daemon/daemon.hpp"
-#include "daemon/preparation.hpp"
+#include "daemon/prepare_handlers.hpp"
 #include "inbox/connection.hpp"
 #include "inbox/watchdog.hpp"
+#include "plugin/loader.hpp"
 
 namespace inboxd::daemon {
 
-/// SIGHUP: the file is read again; all of it is taken or, where anything is wrong, none of it. Reading it loads plugins
-/// and asks the database, however long that takes, so it is done in a thread of its own: the main one, which calls all
-/// of this, goes on hearing signals and telling systemd that it lives.
+/// Reads the configuration again and applies all of it, or nothing if anything is wrong. Plugins and the database may
+/// be slow, so a reload prepares in its own thread. The main thread calls all functions, and keeps serving signals.
 class Reload final {
  public:
-  /// `connection` is used by nobody else from now on; where `watchdog` cuts it, a running reload is refused at once.
-  Reload(config::Loaded& loaded, std::string file, inbox::InstanceIdentity instance, inbox::Connection& connection,
-         inbox::Watchdog& watchdog, Daemon& daemon, base::Logger& log);
-  /// Waits for one that runs: first request_stop() and join().
+  /// Only the reload uses `plugins` and `connection` from now on. If `watchdog` cuts the connection, a running reload
+  /// is refused at once.
+  Reload(config::Loaded& loaded, std::string file, inbox::InstanceIdentity instance, plugin::Loader& plugins,
+         inbox::Connection& connection, inbox::Watchdog& watchdog, Daemon& daemon, base::Logger& log);
+  /// Waits for a running reload: call request_stop() and join() first.
   ~Reload() = default;
   Reload(const Reload&) = delete;
   Reload& operator=(const Reload&) = delete;
 
-  /// Asks for one. The file may change while one runs: then there is another behind it.
-  void ask() { is_asked_for_ = true; }
+  /// Requests a reload of the file; during a reload, another one follows.
+  void request() { is_requested_ = reads_file_ = true; }
+  /// Requests to prepare the handlers of the configuration in force again, after some were retired or restored.
+  void request_for_handlers() { is_requested_ = true; }
   bool is_running() const { return reading_.valid(); }
-  /// Whether what is in force may change soon.
-  bool is_pending() const { return is_asked_for_ || is_running(); }
-  /// Begins what was asked for; false: nothing is to be begun now.
+  /// The configuration in force may change soon.
+  bool is_pending() const { return is_requested_ || is_running(); }
+  /// Begins a requested reload; false: none begins now.
   bool begin();
-  /// Takes what one that ran has read: whether it worked. Nothing where none has ended. One that could not begin has
-  /// ended, too.
-  std::optional<bool> end();
-  /// While none is being taken.
+  /// Applies a reload that has ended, and returns whether it succeeded; nullopt: none has ended. A reload that could
+  /// not begin has failed.
+  std::optional<bool> finish();
   const config::Loaded& in_force() const { return loaded_; }
 
-  /// One that runs is wanted no more: what it has made ends with it. Before the daemon stops.
+  /// Abandons a running reload and its handlers. Call before the daemon stops.
   void request_stop();
-  /// False: it has not ended by then (a plugin does not come back from being made, or from being ended), and goes on
-  /// using what it was given.
+  /// False: a plugin's creation or end hangs, and the thread still uses the reload's arguments.
   bool join(std::chrono::steady_clock::time_point until);
 
  private:
   struct Read {
     config::Loaded loaded = {};
-    std::vector<dispatcher::HandlerSetup> handlers = {};
-    bool is_refused = false;  ///< handlers: those that were made by then
+    PreparedHandlers prepared = {};
+    bool is_refused = false;  ///< `prepared` has the handlers made so far
   };
-  /// Who sees to what was read: the one that comes second.
-  enum class Step { reading, read, unwanted };
+  /// The thread and a stop race: the second one discards the handlers.
+  enum class Step { reading, read, abandoned };
 
-  Read read(const config::Settings& before);
+  Read read(const config::Settings& before, const config::Loaded& loaded);
   void take(Read read);
   void refuse(const std::string& reason);
 
   config::Loaded& loaded_;
   const std::string file_;
   const inbox::InstanceIdentity instance_;
+  plugin::Loader& plugins_;
   inbox::Connection& connection_;
   inbox::Watchdog& watchdog_;
   Daemon& daemon_;
   base::Logger& log_;
-  bool is_asked_for_ = false;
-  bool has_no_thread_ = false;
+  bool is_requested_ = false;
+  bool reads_file_ = false;
+  bool has_failed_to_begin_ = false;
   std::atomic<Step> step_{Step::reading};
   std::future<Read> reading_;
 };

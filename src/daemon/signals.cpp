@@ -19,7 +19,7 @@ sigset_t set_of(std::initializer_list<int> signals) {
 sigset_t ours() { return set_of({SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}); }
 sigset_t stops() { return set_of({SIGTERM, SIGINT}); }
 
-/// The signal that came; -1: none did.
+/// The signal; -1: none.
 int wait_for_one_of(const sigset_t& set, std::chrono::milliseconds most, siginfo_t* from = nullptr) {
   const timespec timeout{most.count() / 1000, (most.count() % 1000) * 1'000'000};
   return sigtimedwait(&set, from, &timeout);
@@ -56,7 +56,7 @@ std::optional<Signal> wait_for_signal(std::chrono::milliseconds most) {
   const int signal = wait_for_one_of(ours(), most, &from);
   const auto request = request_of(signal);
   if (!request) return std::nullopt;
-  // What the kernel sends, as a terminal's end, has no sender.
+  // A signal of the kernel, such as a terminal's hangup, has no sender.
   const std::string sender = from.si_code > 0 ? "kernel" : "uid " + std::to_string(from.si_uid);
   return Signal{*request, sender + ", SIG" + sigabbrev_np(signal)};
 }

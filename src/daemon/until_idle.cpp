@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "config/suggest.hpp"
+#include "inbox/answer.hpp"
 #include "inbox/database_error.hpp"
-#include "inbox/shards.hpp"
+#include "inbox/shard_position.hpp"
 #include "inbox/upkeep.hpp"
 #include "kafka/lookup.hpp"
 
@@ -11,7 +13,7 @@ namespace inboxd::daemon {
 namespace {
 
 constexpr kafka::Timeout broker_timeout{5'000};
-constexpr std::chrono::milliseconds longest_question{5'000};
+constexpr std::chrono::milliseconds query_limit{5'000};
 
 }  // namespace
 
@@ -20,22 +22,20 @@ UntilIdle::UntilIdle(const config::Settings& settings, inbox::Watchdog& watchdog
       topics_{settings.topics},
       connection_{settings.database, "until-idle", watchdog, log},
       log_{log} {
-  connection_.set_deadline(std::min(settings.database.deadline, longest_question));
+  connection_.set_deadline(std::min(settings.database.deadline, query_limit));
 }
 
-UntilIdle::State UntilIdle::look(rd_kafka_t* client, const std::map<std::int32_t, std::string>& handlers) {
+UntilIdle::State UntilIdle::check(rd_kafka_t* client, const std::map<std::int32_t, std::string>& handlers) {
   std::vector<std::string> names;
   for (const auto& [id, name] : handlers) names.push_back(name);
   if (!ends_known_ && !find_ends(client)) return State::busy;
-  try {
-    if (!positions_reached() || inbox::outstanding(connection_, names) != 0) return State::busy;
-  } catch (...) {
-    log_.debug("daemon: whether all is settled is not known",
-               {{"error", inbox::describe_any(std::current_exception()).message}});
-    return State::busy;
-  }
+  bool is_settled = false;
+  const auto failure =
+      inbox::failure_of([&] { is_settled = positions_reached() && inbox::count_pending(connection_, names) == 0; });
+  if (failure) log_.debug("daemon.idle_check_failed", {{"error", failure->message}});
+  if (!is_settled) return State::busy;
   if (halted_.empty() && absent_.empty()) return State::idle;
-  tell_stuck();
+  log_stuck();
   return State::stuck;
 }
 
@@ -55,14 +55,15 @@ bool UntilIdle::find_ends(rd_kafka_t* client) {
   }
   for (const config::Topic& topic : settings_.topics) {
     const bool is_listed = std::find(names.value().begin(), names.value().end(), topic.name) != names.value().end();
-    if (!topic.name.empty() && !is_listed) absent_.push_back(topic.name);
+    if (topic.name.empty() || is_listed) continue;
+    absent_.emplace(topic.name, config::remedy_for_topic(topic.name, names.value()));
   }
   ends_ = std::move(ends);
   ends_known_ = true;
   return true;
 }
 
-/// Where an operator has to decide there is nothing to wait for; what passes by itself is waited for.
+/// Skips partitions that need an operator; temporary halts are waited for.
 bool UntilIdle::positions_reached() {
   halted_.clear();
   for (auto end = ends_.begin(); end != ends_.end();) {
@@ -79,15 +80,13 @@ bool UntilIdle::positions_reached() {
   return true;
 }
 
-void UntilIdle::tell_stuck() const {
-  for (const std::string& topic : absent_) {
-    log_.error("daemon: this topic does not exist, or may not be seen", {{"topic", topic}, {"look", "inboxd check"}});
+void UntilIdle::log_stuck() const {
+  for (const auto& [topic, remedy] : absent_) {
+    log_.error("daemon.topic_missing", {{"topic", topic}, {"remedy", remedy}});
   }
   for (const auto& [partition, reason] : halted_) {
-    log_.error("daemon: this partition is halted, its records are not all stored", {{"topic", partition.topic},
-                                                                                    {"partition", partition.partition},
-                                                                                    {"reason", reason},
-                                                                                    {"look", "inboxd shards list"}});
+    log_.error("daemon.partition_halted",
+               {{"topic", partition.topic}, {"partition", partition.partition}, {"reason", reason}});
   }
 }
 

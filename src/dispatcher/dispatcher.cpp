@@ -10,249 +10,257 @@ namespace inboxd::dispatcher {
 
 Dispatcher::Dispatcher(const config::Dispatch& settings, const config::Database& database, base::Uuid owner,
                        inbox::Watchdog& watchdog, settler::Settler& settler, base::Logger& log)
-    : Dispatcher{settings, database_deliveries(database, owner, watchdog, log), settler, log, Limits{},
-                 inbox::database_transactions(database, owner, watchdog, log)} {}
+    : Dispatcher{settings, database_deliveries(database, owner, watchdog, log),
+                 settler,  log,
+                 Limits{}, transaction::database_transactions(database, owner, watchdog, log)} {}
 
 Dispatcher::Dispatcher(const config::Dispatch& settings, std::unique_ptr<Deliveries> deliveries,
                        settler::Settler& settler, base::Logger& log, Limits limits,
-                       inbox::TransactionFactory transactions)
+                       transaction::TransactionFactory transactions)
     : settings_{settings},
       settler_{settler},
       log_{log},
       limits_{limits},
       transactions_{std::move(transactions)},
-      shared_{std::make_shared<Shared>(settings.in_hand_events, static_cast<std::int64_t>(settings.in_hand_bytes))},
-      claimer_{std::move(deliveries), shared_, [this] { return all_in_hand(); }, settler, log, limits.claimer} {
-  progress();
-}
+      budgets_{std::make_shared<Budgets>(settings.in_hand_events, static_cast<std::int64_t>(settings.in_hand_bytes))},
+      claimer_{std::move(deliveries),
+               claimer_signals_,
+               [this] {
+                 const auto all = all_in_flight();
+                 return ClaimingHandlers{all.begin(), all.end()};
+               },
+               settler,
+               log,
+               limits.claimer} {}
 
 Dispatcher::~Dispatcher() {
   request_stop();
   join(Clock::now());
 }
 
-void Dispatcher::progress() { progress_ = Clock::now().time_since_epoch().count(); }
-
 std::vector<base::Loop> Dispatcher::loops() const {
-  return {{"overseer", Clock::time_point{Clock::duration{progress_.load()}}}, {"claimer", claimer_.last_progress()}};
+  return {{"overseer", heartbeat_.last()}, {"claimer", claimer_.heartbeat().last()}};
 }
 
 // ---- handlers
 
-std::shared_ptr<InHand> Dispatcher::find(std::int32_t handler_id) const {
-  const std::shared_lock lock{in_hand_mutex_};
-  const auto at = in_hand_.find(handler_id);
-  return at == in_hand_.end() ? nullptr : at->second;
+std::shared_ptr<InFlight> Dispatcher::find(std::int32_t handler_id) const {
+  const std::shared_lock lock{in_flight_mutex_};
+  const auto at = in_flight_.find(handler_id);
+  return at == in_flight_.end() ? nullptr : at->second;
 }
 
-std::vector<std::shared_ptr<InHand>> Dispatcher::all_in_hand() const {
-  const std::shared_lock lock{in_hand_mutex_};
-  std::vector<std::shared_ptr<InHand>> out;
-  for (const auto& [id, hand] : in_hand_) out.push_back(hand);
+std::vector<std::shared_ptr<InFlight>> Dispatcher::all_in_flight() const {
+  const std::shared_lock lock{in_flight_mutex_};
+  std::vector<std::shared_ptr<InFlight>> out;
+  for (const auto& [id, in_flight] : in_flight_) out.push_back(in_flight);
   return out;
 }
 
-/// The handler's things in hand: those it had before a reload, or new ones.
-std::shared_ptr<InHand> Dispatcher::prepare(const HandlerSetup& handler) {
-  std::shared_ptr<InHand> hand;
+/// The handler's events in flight: those from before a reload, or none yet.
+std::shared_ptr<InFlight> Dispatcher::prepare(const HandlerSetup& handler) {
+  std::shared_ptr<InFlight> in_flight;
   {
-    const std::unique_lock lock{in_hand_mutex_};
-    auto& kept = in_hand_[handler.handler_id];
-    if (!kept) kept = std::make_shared<InHand>(handler.handler_id, handler.settings, settings_.poll, shared_);
-    hand = kept;
+    const std::unique_lock lock{in_flight_mutex_};
+    auto& kept = in_flight_[handler.handler_id];
+    if (!kept) {
+      kept =
+          std::make_shared<InFlight>(handler.handler_id, handler.settings, settings_.poll, budgets_, claimer_signals_);
+    }
+    in_flight = kept;
   }
-  hand->configure(handler.settings, handler.instance->needs());
-  handler.paused ? hand->close(InHand::Closed::paused) : hand->reopen(InHand::Closed::paused);
-  hand->reopen(InHand::Closed::retired);
-  hand->reopen(InHand::Closed::stopped);
-  return hand;
+  in_flight->configure(handler.settings, handler.instance->needs());
+  handler.paused ? in_flight->close(InFlight::Closed::paused) : in_flight->reopen(InFlight::Closed::paused);
+  in_flight->reopen(InFlight::Closed::retired);
+  in_flight->reopen(InFlight::Closed::stopped);
+  return in_flight;
 }
 
 void Dispatcher::replace_handlers(std::vector<HandlerSetup> handlers) {
-  const std::lock_guard lock{crews_mutex_};
-  shared_->events.deal(static_cast<int>(handlers.size()));
-  shared_->bytes.deal(static_cast<int>(handlers.size()));
-  for (auto& [id, crew] : crews_) {
-    crew->request_stop();
-    leaving_.push_back(std::move(crew));
+  const std::lock_guard lock{pools_mutex_};
+  budgets_->events.divide(static_cast<int>(handlers.size()));
+  budgets_->bytes.divide(static_cast<int>(handlers.size()));
+  for (auto& [id, pool] : pools_) {
+    pool->request_stop();
+    leaving_.push_back(std::move(pool));
   }
-  crews_.clear();
+  pools_.clear();
   std::set<std::int32_t> kept;
   for (HandlerSetup& handler : handlers) {
     kept.insert(handler.handler_id);
-    auto hand = prepare(handler);  // asks the instance, which goes to the crew then
-    auto crew = std::make_unique<Crew>(std::move(hand), std::shared_ptr<plugin::Instance>{std::move(handler.instance)},
-                                       handler.settings, limits_.watch, worker_ends_, transactions_, settler_, log_);
-    if (started_ && !stopping_) crew->start();
-    crews_[handler.handler_id] = std::move(crew);
+    auto in_flight = prepare(handler);  // before the instance is moved to the pool
+    auto pool = std::make_unique<WorkerPool>(std::move(in_flight),
+                                             std::shared_ptr<plugin::Instance>{std::move(handler.instance)},
+                                             handler.settings, limits_.watch, exits_, transactions_, settler_, log_);
+    if (started_ && !stopping_) pool->start();
+    pools_[handler.handler_id] = std::move(pool);
   }
-  for (const auto& hand : all_in_hand()) {
-    if (!kept.contains(hand->handler_id())) hand->close(InHand::Closed::retired);
-    hand->recount();
+  for (const auto& in_flight : all_in_flight()) {
+    if (!kept.contains(in_flight->handler_id())) in_flight->close(InFlight::Closed::retired);
+    in_flight->recount();
   }
 }
 
 void Dispatcher::discard(std::vector<HandlerSetup> handlers) {
-  for (HandlerSetup& handler : handlers) retirement_.take(handler.settings.name, std::move(handler.instance));
+  for (HandlerSetup& handler : handlers) reaper_.take(handler.settings.name, std::move(handler.instance));
 }
 
 void Dispatcher::set_paused(std::int32_t handler_id, bool paused) {
-  const auto hand = find(handler_id);
-  if (!hand) return;
-  paused ? hand->close(InHand::Closed::paused) : hand->reopen(InHand::Closed::paused);
+  const auto in_flight = find(handler_id);
+  if (!in_flight) return;
+  paused ? in_flight->close(InFlight::Closed::paused) : in_flight->reopen(InFlight::Closed::paused);
 }
 
 // ---- service
 
 void Dispatcher::start() {
   {
-    const std::lock_guard lock{crews_mutex_};
+    const std::lock_guard lock{pools_mutex_};
     started_ = true;
-    for (auto& [id, crew] : crews_) crew->start();
+    for (auto& [id, pool] : pools_) pool->start();
   }
   claimer_.start();
-  progress();
+  heartbeat_.beat();
   overseer_ = std::thread{[this] { oversee(); }};
   pthread_setname_np(overseer_.native_handle(), "overseer");
 }
 
 void Dispatcher::request_stop() {
-  for (const auto& hand : all_in_hand()) hand->close(InHand::Closed::ending);
-  const std::lock_guard lock{crews_mutex_};
+  for (const auto& in_flight : all_in_flight()) in_flight->close(InFlight::Closed::shutdown);
+  const std::lock_guard lock{pools_mutex_};
   stopping_ = true;
-  for (auto& [id, crew] : crews_) crew->request_stop();
+  for (auto& [id, pool] : pools_) pool->request_stop();
 }
 
 void Dispatcher::join(Clock::time_point deadline) {
-  wait_for_crews(deadline);
-  if (!crews_have_ended()) {
+  wait_for_pools(deadline);
+  if (!pools_have_ended()) {
     {
-      const std::lock_guard lock{crews_mutex_};
-      for (auto& [id, crew] : crews_) crew->cancel();
-      for (auto& crew : leaving_) crew->cancel();
+      const std::lock_guard lock{pools_mutex_};
+      for (auto& [id, pool] : pools_) pool->cancel();
+      for (auto& pool : leaving_) pool->cancel();
     }
-    wait_for_crews(Clock::now() + limits_.last_call);
+    wait_for_pools(Clock::now() + limits_.cancelled_calls);
   }
-  overseer_stops_ = true;
-  overseer_bell_.ring();
+  overseer_stop_.request();
   if (overseer_.joinable()) overseer_.join();
-  give_up_crews();
+  give_up_pools();
   end_claimer(deadline);
-  for (const std::string& handler : retirement_.finish(std::max(deadline, Clock::now() + limits_.last_call))) {
-    log_.warn("dispatcher: a plugin does not end its instance, its thread is left", {{"handler", handler}});
+  for (const std::string& handler : reaper_.finish(std::max(deadline, Clock::now() + limits_.cancelled_calls))) {
+    log_.warn("dispatcher.plugin_destroy_hangs", {{"handler", handler}});
   }
 }
 
-/// What still runs is given up.
-void Dispatcher::give_up_crews() {
-  std::vector<std::unique_ptr<Crew>> all;
+/// Gives up the calls that still run.
+void Dispatcher::give_up_pools() {
+  std::vector<std::unique_ptr<WorkerPool>> all;
   {
-    const std::lock_guard lock{crews_mutex_};
-    for (auto& [id, crew] : crews_) leaving_.push_back(std::move(crew));
-    crews_.clear();
+    const std::lock_guard lock{pools_mutex_};
+    for (auto& [id, pool] : pools_) leaving_.push_back(std::move(pool));
+    pools_.clear();
     all = std::exchange(leaving_, {});
   }
   retire(std::move(all));
 }
 
-/// Waits for nothing: the instances, which alone may take their time, end elsewhere.
-void Dispatcher::retire(std::vector<std::unique_ptr<Crew>> crews) {
-  for (std::unique_ptr<Crew>& crew : crews) {
-    std::string name = crew->name();
-    auto instance = crew->instance();
-    crew.reset();
-    retirement_.take(std::move(name), std::move(instance));
+/// Waits for nothing: the reaper ends the instances, which may take long.
+void Dispatcher::retire(std::vector<std::unique_ptr<WorkerPool>> pools) {
+  for (std::unique_ptr<WorkerPool>& pool : pools) {
+    std::string name = pool->name();
+    auto instance = pool->instance();
+    pool.reset();
+    reaper_.take(std::move(name), std::move(instance));
   }
 }
 
 void Dispatcher::end_claimer(Clock::time_point deadline) {
   if (!claimer_.is_running()) return;
   const auto now = Clock::now();
-  if (!settler_.flush(std::min(now + limits_.flush, std::max(now, deadline) + limits_.overtime))) {
-    log_.warn("dispatcher: not all outcomes could be recorded, their events run again when the leases have run out");
+  if (!settler_.flush(std::min(now + limits_.flush, std::max(now, deadline) + limits_.flush_overtime))) {
+    log_.warn("dispatcher.outcomes_unrecorded");
   }
   claimer_.request_stop();
   claimer_.join();
 }
 
 void Dispatcher::oversee() {
-  while (!overseer_stops_) {
-    progress();
-    review_crews();
-    for (const std::string& handler : retirement_.overdue(Clock::now() - limits_.destroy)) {
-      log_.warn("dispatcher: a plugin takes long to end an instance; nobody waits for it", {{"handler", handler}});
+  while (!overseer_stop_.is_requested()) {
+    heartbeat_.beat();
+    review_pools();
+    for (const std::string& handler : reaper_.overdue(Clock::now() - limits_.destroy)) {
+      log_.warn("dispatcher.plugin_destroy_slow", {{"handler", handler}});
     }
-    overseer_bell_.wait_until(Clock::now() + until_review());
+    overseer_stop_.wait_for(until_review());
   }
 }
 
-/// A call that begins meanwhile is looked at no later than a tenth of its deadline.
+/// A call that begins meanwhile is first reviewed within a tenth of its deadline.
 std::chrono::milliseconds Dispatcher::until_review() {
-  for (const auto& hand : all_in_hand()) {
-    if (hand->lease_at_stake()) return limits_.review;
+  for (const auto& in_flight : all_in_flight()) {
+    if (in_flight->lease().is_at_stake) return limits_.review;
   }
-  const std::lock_guard lock{crews_mutex_};
-  auto calm = limits_.calm;
-  for (const auto& [id, crew] : crews_) calm = std::min(calm, crew->deadline() / 10);
-  return std::max(calm, limits_.review);
+  const std::lock_guard lock{pools_mutex_};
+  auto longest = limits_.idle_review;
+  for (const auto& [id, pool] : pools_) longest = std::min(longest, pool->deadline() / 10);
+  return std::max(longest, limits_.review);
 }
 
-void Dispatcher::review_crews() {
-  std::vector<std::unique_ptr<Crew>> ended;
+void Dispatcher::review_pools() {
+  std::vector<std::unique_ptr<WorkerPool>> ended;
   {
-    const std::lock_guard lock{crews_mutex_};
+    const std::lock_guard lock{pools_mutex_};
     const auto now = Clock::now();
-    for (auto& [id, crew] : crews_) crew->review(now);
-    for (auto& crew : leaving_) {
-      crew->review(now);
-      if (crew->has_ended()) ended.push_back(std::move(crew));
+    for (auto& [id, pool] : pools_) pool->review(now);
+    for (auto& pool : leaving_) {
+      pool->review(now);
+      if (pool->has_ended()) ended.push_back(std::move(pool));
     }
     std::erase(leaving_, nullptr);
   }
   retire(std::move(ended));
 }
 
-bool Dispatcher::crews_have_ended() {
-  const std::lock_guard lock{crews_mutex_};
-  const auto ended = [](const Crew& crew) { return crew.has_ended(); };
-  return std::all_of(crews_.begin(), crews_.end(), [&](const auto& entry) { return ended(*entry.second); }) &&
-         std::all_of(leaving_.begin(), leaving_.end(), [&](const auto& crew) { return ended(*crew); });
+bool Dispatcher::pools_have_ended() {
+  const std::lock_guard lock{pools_mutex_};
+  const auto ended = [](const WorkerPool& pool) { return pool.has_ended(); };
+  return std::all_of(pools_.begin(), pools_.end(), [&](const auto& entry) { return ended(*entry.second); }) &&
+         std::all_of(leaving_.begin(), leaving_.end(), [&](const auto& pool) { return ended(*pool); });
 }
 
-void Dispatcher::wait_for_crews(Clock::time_point until) {
-  while (!crews_have_ended() && Clock::now() < until) worker_ends_->bell.wait_until(until);
+void Dispatcher::wait_for_pools(Clock::time_point until) {
+  while (!pools_have_ended() && Clock::now() < until) exits_->wake.wait_until(until);
 }
 
 // ---- hand-off
 
-consumer::HandOff::Room Dispatcher::reserve(std::int32_t handler_id, std::int64_t events, std::size_t bytes) {
-  const auto hand = find(handler_id);
-  return hand ? hand->reserve(events, bytes) : Room{};
+consumer::HandOff::Reservation Dispatcher::reserve(std::int32_t handler_id, std::int64_t events, std::size_t bytes) {
+  const auto in_flight = find(handler_id);
+  return in_flight ? in_flight->reserve(events, bytes) : Reservation{};
 }
 
 void Dispatcher::hand_over(inbox::LeasedRun run, std::int64_t reserved) {
-  // Nothing is reserved for a handler that was never here, and those that went are kept.
-  if (const auto hand = find(run.handler_id)) hand->hand_over(std::move(run), reserved);
+  // A reservation was made for this handler, and entries of removed handlers are kept.
+  if (const auto in_flight = find(run.handler_id)) in_flight->hand_over(std::move(run), reserved);
 }
 
 void Dispatcher::release(std::int32_t handler_id, std::int64_t events) {
-  if (const auto hand = find(handler_id)) hand->release(events);
+  if (const auto in_flight = find(handler_id)) in_flight->release(events);
 }
 
-void Dispatcher::born_due(std::int32_t handler_id) {
-  if (const auto hand = find(handler_id)) hand->born_due();
+void Dispatcher::notify_due(std::int32_t handler_id) {
+  if (const auto in_flight = find(handler_id)) in_flight->notify_due();
 }
 
 // ---- figures
 
 Stats Dispatcher::stats(std::int32_t handler_id) const {
-  const auto hand = find(handler_id);
-  return hand ? hand->stats() : Stats{};
+  const auto in_flight = find(handler_id);
+  return in_flight ? in_flight->stats() : Stats{};
 }
 
 bool Dispatcher::idle() const {
-  const auto hands = all_in_hand();
-  return std::all_of(hands.begin(), hands.end(), [](const auto& hand) { return hand->idle(); });
+  const auto all = all_in_flight();
+  return std::all_of(all.begin(), all.end(), [](const auto& in_flight) { return in_flight->idle(); });
 }
 
 }  // namespace inboxd::dispatcher

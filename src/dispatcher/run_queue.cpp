@@ -8,29 +8,53 @@
 namespace inboxd::dispatcher {
 namespace {
 
-/// A queue so many times longer than wanted gives back even the run that would leave it too short.
+/// A queue of more than this times the wanted length releases a run even if that leaves the queue too short.
 constexpr std::int64_t much_too_long = 4;
+/// Smaller blocks are not worth copying from.
+constexpr std::size_t small_block = 64 * 1024;
+/// A run is a small part of its block if the block is larger than this times the run.
+constexpr std::size_t small_part = 8;
 
 }  // namespace
+
+std::int64_t bytes_of(const inbox::LeasedRun& run) {
+  std::size_t bytes = 0;
+  for (const event::Event* event : run.events) bytes += event::size_of(*event);
+  return static_cast<std::int64_t>(bytes);
+}
+
+void detach_events(inbox::LeasedRun& run, std::int64_t bytes) {
+  if (!run.block) return;
+  const std::size_t block = run.block->arena.used() + run.block->events.size() * sizeof(event::Event);
+  const auto mine = static_cast<std::size_t>(bytes);
+  if (block < small_block || mine * small_part > block) return;
+  const std::shared_ptr<inbox::EventBlock> own{new inbox::EventBlock{base::Arena{mine}, {}}};
+  own->events.reserve(run.events.size());  // no reallocation: the run points to the events
+  for (const event::Event*& event : run.events) {
+    own->events.push_back(event::copy(*event, own->arena));
+    event = &own->events.back();
+  }
+  run.block = own;
+}
 
 void RunQueue::add(std::shared_ptr<settler::Run> run, std::int64_t bytes, Clock::time_point lease_end) {
   const auto events = static_cast<std::int64_t>(run->size());
   if (events == 0) return;
   queue_.push_back({run, 0, run->size()});
-  run->ours_until = lease_end;
+  run->leased_until = lease_end;
   const settler::Run* const key = run.get();
   const auto [at, is_new] = leases_.emplace(key, Lease{std::move(run), lease_end, bytes, events, events, Leaving::no});
   queued_ += events;
   events_ += events;
   bytes_ += bytes;
   if (is_new && inbox::is_suspect(at->second.run->lease)) ++suspects_;
-  if (is_of_no_use(at->second)) begin_leaving(at, Leaving::given_back);
+  if (lacks_content(at->second)) begin_leaving(at, Leaving::released);
 }
 
-std::vector<Piece> RunQueue::take(std::int64_t events, Clock::time_point now, bool whole) {
-  std::vector<Piece> out;
+std::vector<RunSlice> RunQueue::take(std::int64_t events, Clock::time_point now, bool whole) {
+  std::vector<RunSlice> out;
   while (events > 0 && !queue_.empty()) {
-    Piece& front = queue_.front();
+    RunSlice& front = queue_.front();
     const auto at = leases_.find(front.run.get());
     if (at == leases_.end() || at->second.leaving != Leaving::no) {
       queue_.pop_front();
@@ -42,7 +66,7 @@ std::vector<Piece> RunQueue::take(std::int64_t events, Clock::time_point now, bo
     }
     const std::int64_t taken = whole ? front.size() : std::min(events, front.size());
     const std::size_t end = front.first + static_cast<std::size_t>(taken);
-    out.push_back({front.run, front.first, end, front.singly});
+    out.push_back({front.run, front.first, end, front.one_by_one});
     front.first = end;
     at->second.queued -= taken;
     queued_ -= taken;
@@ -52,19 +76,19 @@ std::vector<Piece> RunQueue::take(std::int64_t events, Clock::time_point now, bo
   return out;
 }
 
-void RunQueue::put_back(std::vector<Piece> pieces) {
-  for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
-    const auto at = leases_.find(piece->run.get());
+void RunQueue::put_back(std::vector<RunSlice> slices) {
+  for (auto slice = slices.rbegin(); slice != slices.rend(); ++slice) {
+    const auto at = leases_.find(slice->run.get());
     if (at == leases_.end()) continue;
-    const std::int64_t events = piece->size();
+    const std::int64_t events = slice->size();
     if (at->second.leaving != Leaving::no) {
-      let_go(at->second, events);
-      end_if_at_rest(at);
+      give_up(at->second, events);
+      erase_if_settled(at);
       continue;
     }
     at->second.queued += events;
     queued_ += events;
-    queue_.push_front(std::move(*piece));
+    queue_.push_front(std::move(*slice));
   }
 }
 
@@ -78,7 +102,7 @@ void RunQueue::settled(const settler::Run& run, std::int64_t events) {
   lease.events -= events;
   bytes_ -= bytes;
   events_ -= events;
-  end_if_at_rest(at);
+  erase_if_settled(at);
 }
 
 void RunQueue::lost(const settler::Run& run) {
@@ -96,14 +120,14 @@ void RunQueue::erase(Leases::iterator at) {
   leases_.erase(at);
 }
 
-/// Events that are no longer ours to handle, without having been settled.
-void RunQueue::let_go(Lease& lease, std::int64_t events) {
+/// These events leave unsettled.
+void RunQueue::give_up(Lease& lease, std::int64_t events) {
   const std::int64_t bytes = lease.events == 0 ? 0 : lease.bytes / lease.events * events;
   lease.bytes -= bytes;
   lease.events -= events;
   bytes_ -= bytes;
   events_ -= events;
-  (lease.leaving == Leaving::expired ? expired_ : given_back_) += events;
+  (lease.leaving == Leaving::expired ? expired_ : released_) += events;
 }
 
 void RunQueue::begin_leaving(Leases::iterator at, Leaving how) {
@@ -112,54 +136,54 @@ void RunQueue::begin_leaving(Leases::iterator at, Leaving how) {
   const std::int64_t queued = std::exchange(lease.queued, 0);
   queued_ -= queued;
   if (queued_ == 0) queue_.clear();
-  let_go(lease, queued);
-  end_if_at_rest(at);
+  give_up(lease, queued);
+  erase_if_settled(at);
 }
 
-void RunQueue::end_if_at_rest(Leases::iterator at) {
+void RunQueue::erase_if_settled(Leases::iterator at) {
   Lease& lease = at->second;
   if (lease.events > 0) return;
-  // Also where the lease has run out: unless somebody has taken it since, it was in hand at no unclean end.
-  if (lease.leaving != Leaving::no) left_.push_back(lease.run->lease.key);
+  // An expired lease is released too: unless another instance has claimed the delivery, no crash is charged to it.
+  if (lease.leaving != Leaving::no) released_keys_.push_back(lease.run->lease.key);
   bytes_ -= lease.bytes;
   erase(at);
 }
 
-void RunQueue::leave(std::int64_t keep) {
-  // From the back, one look at each run that has something queued.
+void RunQueue::release(std::int64_t keep) {
+  // From the back of the queue, each queued run once.
   for (std::size_t i = queue_.size(); i-- > 0 && queued_ > keep;) {
     const auto at = leases_.find(queue_[i].run.get());
     if (at == leases_.end() || at->second.leaving != Leaving::no) continue;
     if (queued_ - at->second.queued < keep && queued_ <= much_too_long * keep) break;
-    begin_leaving(at, Leaving::given_back);
+    begin_leaving(at, Leaving::released);
   }
-  forget_pieces_of_leaving();
+  erase_leaving_slices();
 }
 
 void RunQueue::want_content(bool wanted) {
   wants_content_ = wanted;
   for (auto at = leases_.begin(); at != leases_.end();) {
-    const auto each = at++;  // one that nobody has begun is gone with it
-    if (is_of_no_use(each->second)) begin_leaving(each, Leaving::given_back);
+    const auto each = at++;  // begin_leaving may erase it
+    if (lacks_content(each->second)) begin_leaving(each, Leaving::released);
   }
-  forget_pieces_of_leaving();
+  erase_leaving_slices();
 }
 
-bool RunQueue::is_of_no_use(const Lease& lease) const {
+bool RunQueue::lacks_content(const Lease& lease) const {
   return wants_content_ && !lease.run->lease.has_content && lease.leaving == Leaving::no;
 }
 
-/// They would keep their events in memory.
-void RunQueue::forget_pieces_of_leaving() {
-  std::erase_if(queue_, [this](const Piece& piece) {
-    const auto at = leases_.find(piece.run.get());
+/// Slices of leaving runs would keep their events in memory.
+void RunQueue::erase_leaving_slices() {
+  std::erase_if(queue_, [this](const RunSlice& slice) {
+    const auto at = leases_.find(slice.run.get());
     return at == leases_.end() || at->second.leaving != Leaving::no;
   });
 }
 
-std::vector<inbox::LeaseKey> RunQueue::take_left() { return std::exchange(left_, {}); }
+std::vector<inbox::LeaseKey> RunQueue::take_released() { return std::exchange(released_keys_, {}); }
 
-std::vector<std::shared_ptr<settler::Run>> RunQueue::ending_before(Clock::time_point before) const {
+std::vector<std::shared_ptr<settler::Run>> RunQueue::leases_ending_before(Clock::time_point before) const {
   std::vector<std::shared_ptr<settler::Run>> out;
   for (const auto& [key, lease] : leases_) {
     if (lease.end < before && lease.leaving != Leaving::expired) out.push_back(lease.run);
@@ -171,7 +195,7 @@ void RunQueue::renewed(const settler::Run& run, Clock::time_point lease_end) {
   const auto at = leases_.find(&run);
   if (at == leases_.end()) return;
   at->second.end = std::max(at->second.end, lease_end);
-  at->second.run->ours_until = at->second.end;
+  at->second.run->leased_until = at->second.end;
 }
 
 }  // namespace inboxd::dispatcher

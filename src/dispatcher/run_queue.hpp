@@ -13,86 +13,90 @@
 namespace inboxd::dispatcher {
 
 /// Events [first, end) of a run's `events`.
-struct Piece {
+struct RunSlice {
   std::shared_ptr<settler::Run> run;
   std::size_t first = 0;
   std::size_t end = 0;
-  /// They were in one call that took too long: each is called alone, so that it shows whose doing that was.
-  bool singly = false;
+  /// A call with these events took too long. Each is now called alone, which shows the slow one.
+  bool one_by_one = false;
   std::int64_t size() const { return static_cast<std::int64_t>(end - first); }
 };
 
-/// The runs that one handler has in hand, from their lease to their last settlement, and the queue of those events that
-/// no worker has taken yet. Pure bookkeeping: no lock, no clock of its own.
+/// The memory that the run's events take.
+std::int64_t bytes_of(const inbox::LeasedRun& run);
+
+/// Copies the events of a run that is a small part of its batch. Otherwise one slow event would keep the whole batch in
+/// memory, uncounted.
+void detach_events(inbox::LeasedRun& run, std::int64_t bytes);
+
+/// The runs that one handler has in flight, from lease to last settlement, and the queue of the events that no worker
+/// has taken yet. Bookkeeping without lock or clock; InFlight guards it.
 class RunQueue {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// A run whose lease lasts until then for certain (counted from before it was asked for).
+  /// `lease_end`: counted from before the lease was asked for, so the lease really ends no earlier.
   void add(std::shared_ptr<settler::Run> run, std::int64_t bytes, Clock::time_point lease_end);
 
-  /// The next events, oldest run first; leaves out runs that are lost or leave, and drops those whose lease has
-  /// certainly run out.
-  /// `whole`: no piece is cut, so that a run stays with one worker; there may then be more than `events`.
-  std::vector<Piece> take(std::int64_t events, Clock::time_point now, bool whole = false);
-  /// What a worker did not come to: to the front again, for another one.
-  void put_back(std::vector<Piece> pieces);
+  /// The next events, oldest run first. Leaves out lost and released runs, and drops runs with an expired lease.
+  /// `whole`: a slice is not cut, so that a run stays with one worker; the result may then exceed `events`.
+  std::vector<RunSlice> take(std::int64_t events, Clock::time_point now, bool whole = false);
+  /// Events that a worker took and did not call: back to the front of the queue.
+  void put_back(std::vector<RunSlice> slices);
 
   void settled(const settler::Run& run, std::int64_t events);
   void lost(const settler::Run& run);
 
-  /// Whether events are of use only with payload and headers: then runs that left them in the database are given back,
-  /// those that come later, too.
+  /// `wanted`: the handler needs payloads and headers. Runs without them are released, now and when they are added.
   void want_content(bool wanted);
 
-  /// Gives runs back, the last ones first, until about `keep` events are queued. Those that a worker has begun leave
-  /// when what it has is settled.
-  void leave(std::int64_t keep);
-  /// The keys of runs that have left since the last time: they are to be given back in the database.
-  std::vector<inbox::LeaseKey> take_left();
-  bool any_left() const { return !left_.empty(); }
+  /// Releases runs, youngest first, until about `keep` events are queued. A run that a worker has begun is released
+  /// once the events taken are settled or put back.
+  void release(std::int64_t keep);
+  /// The keys of the runs released since the last call; the caller releases them in the database.
+  std::vector<inbox::LeaseKey> take_released();
+  bool any_released() const { return !released_keys_.empty(); }
 
-  /// Runs whose lease ends before `before`.
-  std::vector<std::shared_ptr<settler::Run>> ending_before(Clock::time_point before) const;
+  std::vector<std::shared_ptr<settler::Run>> leases_ending_before(Clock::time_point before) const;
   void renewed(const settler::Run& run, Clock::time_point lease_end);
 
-  std::int64_t queued() const { return queued_; }   ///< events no worker has taken
-  std::int64_t events() const { return events_; }   ///< in hand: queued, with a worker or not settled yet
+  std::int64_t queued() const { return queued_; }  ///< events that no worker has taken
+  std::int64_t events() const { return events_; }  ///< in flight: queued, with a worker or not settled yet
   std::int64_t bytes() const { return bytes_; }
   std::size_t runs() const { return leases_.size(); }
   std::int64_t suspects() const { return suspects_; }  ///< of the runs
-  /// Events dropped because the lease had run out before a worker came to them.
+  /// Events dropped before their call because the lease had expired.
   std::int64_t expired() const { return expired_; }
-  std::int64_t given_back() const { return given_back_; }
+  std::int64_t released() const { return released_; }
 
  private:
-  enum class Leaving { no, given_back, expired };
+  enum class Leaving { no, released, expired };
   struct Lease {
     std::shared_ptr<settler::Run> run;
     Clock::time_point end;
-    std::int64_t bytes = 0;                    ///< of the events that are still ours
-    std::int64_t events = 0;                   ///< still ours and not settled
+    std::int64_t bytes = 0;   ///< of `events`
+    std::int64_t events = 0;  ///< still ours and not settled
     std::int64_t queued = 0;
     Leaving leaving = Leaving::no;
   };
   using Leases = std::unordered_map<const settler::Run*, Lease>;
 
-  void let_go(Lease& lease, std::int64_t events);
+  void give_up(Lease& lease, std::int64_t events);
   void begin_leaving(Leases::iterator at, Leaving how);
-  void end_if_at_rest(Leases::iterator at);
+  void erase_if_settled(Leases::iterator at);
   void erase(Leases::iterator at);
-  bool is_of_no_use(const Lease& lease) const;
-  void forget_pieces_of_leaving();
+  bool lacks_content(const Lease& lease) const;
+  void erase_leaving_slices();
 
   Leases leases_;
-  std::deque<Piece> queue_;                    ///< also pieces of runs that are gone: skipped by take
-  std::vector<inbox::LeaseKey> left_;
+  std::deque<RunSlice> queue_;  ///< may hold slices of runs that are gone; `take` skips them
+  std::vector<inbox::LeaseKey> released_keys_;
   std::int64_t queued_ = 0;
   std::int64_t events_ = 0;
   std::int64_t bytes_ = 0;
   std::int64_t suspects_ = 0;
   std::int64_t expired_ = 0;
-  std::int64_t given_back_ = 0;
+  std::int64_t released_ = 0;
   bool wants_content_ = false;
 };
 

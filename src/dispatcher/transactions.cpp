@@ -1,4 +1,4 @@
-// Calls inside transactions: some calls, what became of their events, COMMIT; or none of it, and again.
+// Calls in transactions: some calls, the outcomes of their events, COMMIT; or a rollback, and again.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -10,68 +10,79 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// No transaction is kept open for further calls after so long: others wait for what it has locked.
+/// A transaction older than this takes no further calls: others wait for its locks.
 constexpr milliseconds open_for{250};
-/// Savepoints cost as much as small statements. So the calls of a group get some only after a call failed, for so many
-/// groups.
-constexpr int careful_groups = 32;
+/// The lock timeout while all transactions may hold several calls. It finds two that wait for each other long before
+/// the server looks for deadlocks (deadlock_timeout, 1 s).
+constexpr milliseconds shared_lock_wait{200};
+/// Savepoints cost as much as small statements. So calls get them only after a call has failed, for this many groups.
+constexpr int groups_with_savepoints = 32;
 
-plugin::Verdict failure(std::string error_class, std::string message) {
-  return {plugin::Verdict::Kind::retry, std::nullopt, std::move(error_class), std::move(message)};
+event::Verdict failure(std::string error_class, std::string message) {
+  return {event::Verdict::Kind::retry, std::nullopt, std::move(error_class), std::move(message)};
 }
 
-/// A statement was ended at the call's deadline, or for somebody's patience, and was not rolled back.
-bool ran_out_of_time(const inbox::CallEnd& end) { return end.unresolved && end.unresolved->sqlstate == "57014"; }
+/// The server ended a statement at the call's deadline or at a statement timeout, and the call did not roll back.
+bool ran_out_of_time(const transaction::CallEnd& end) {
+  return end.unhandled_error && end.unhandled_error->sqlstate == "57014";
+}
 
-/// Where it was lost with its connection.
-Why why_lost(const inbox::CallEnd& end) {
-  if (end.was_cut_off) return Why::cut_off;
-  return end.lost_in_statement ? Why::in_statement : Why::away;
+/// The reason to run again, if the connection was lost.
+RetryReason reason_if_lost(const transaction::CallEnd& end) {
+  if (end.was_cut_off) return RetryReason::cut_off;
+  return end.lost_in_statement ? RetryReason::lost_in_statement : RetryReason::disconnected;
 }
 
 }  // namespace
 
-/// All of the chunk, transaction by transaction.
+/// Runs the batch, transaction by transaction.
 void Worker::run_transactions() {
-  InVain tries;
-  // So many events go one by one, because nobody knows whose fault it was when they went together.
-  std::size_t singly = 0;
+  TransactionRetry retry;
+  // The next events that run one by one: together they failed, and the culprit is unknown.
+  std::size_t one_by_one = 0;
   for (;;) {
-    GroupEnd end = run_group(singly > 0);
-    untold_.clear();  // those that are not told by now were undone
-    aftermath_.reset();
-    if (end == GroupEnd::repeat && tries.note(why_)) end = singly > 0 ? charge_culprit() : GroupEnd::split;
+    GroupEnd end = run_group(one_by_one > 0);
+    pending_spans_.clear();  // spans not settled by now were undone
+    spans_of_call_.reset();
+    if (end == GroupEnd::repeat && is_collision() && note_collision()) continue;
+    if (end == GroupEnd::repeat && retry.note(retry_reason_)) end = one_by_one > 0 ? charge_culprit() : GroupEnd::split;
     if (end == GroupEnd::nothing || end == GroupEnd::given_up) break;
     if (end == GroupEnd::again) continue;
     if (end == GroupEnd::done) {
-      tries = {};
-      trouble_.worked();
-      if (singly > 0) --singly;
-      if (careful_ > 0) --careful_;
+      retry = {};
+      backoff_.worked();
+      if (one_by_one > 0) --one_by_one;
+      if (savepoint_groups_ > 0) --savepoint_groups_;
     } else if (end == GroupEnd::split) {
-      singly = std::max(singly, undone_events_);
-      tries = {};
-    } else if (!wait_after(tries)) {
+      one_by_one = std::max(one_by_one, undone_events_);
+      retry = {};
+    } else if (!wait_after(retry)) {
       break;
     }
   }
   put_back_all();
 }
 
-/// Some calls and their COMMIT. After `repeat` and `split` nothing of it has happened, and the chunk is where it was.
+/// Some calls and their COMMIT. After `repeat` and `split` nothing has happened, and the batch is as before.
 Worker::GroupEnd Worker::run_group(bool one_event) {
-  const int most_calls = one_event ? 1 : share_->group;
+  const GroupLimiter::Slot slot = share_->group_limiter.begin(Clock::now());
+  const int most_calls = one_event || !slot.may_group() ? 1 : share_->group;
+  group_level_ = most_calls > 1 ? std::optional{slot.level()} : std::nullopt;
   const std::size_t most_events = one_event ? 1 : share_->events_per_call;
   int calls = 0;
   std::size_t events = 0;
-  const auto began = call_began_ = Clock::now();  // what COMMIT and waiting took is no call's time
-  while (calls < most_calls && (calls == 0 || Clock::now() - began < open_for) && begin_call(most_events)) {
-    const Step step = call_in_transaction(most_calls == 1 || careful_ == 0, calls == 0);
+  const auto began = call_began_ = Clock::now();  // COMMIT and waits are no call's time
+  const auto takes_another = [&] {
+    if (calls == 0) return true;
+    return calls < most_calls && slot.may_add_call() && Clock::now() - began < open_for;
+  };
+  while (takes_another() && begin_call(most_events)) {
+    const Step step = call_in_transaction(most_calls == 1 || savepoint_groups_ == 0, calls == 0);
     if (step == Step::given_up) return GroupEnd::given_up;
     if (step == Step::repeat) return undo_group(GroupEnd::repeat, events);
     if (step == Step::split) return undo_group(GroupEnd::split, events);
-    if (step == Step::carefully) {
-      careful_ = careful_groups;
+    if (step == Step::with_savepoints) {
+      savepoint_groups_ = groups_with_savepoints;
       return undo_group(GroupEnd::again, events);
     }
     ++calls;
@@ -81,173 +92,173 @@ Worker::GroupEnd Worker::run_group(bool one_event) {
   return calls == 0 ? GroupEnd::nothing : commit(events);
 }
 
-/// `events`: of its calls but the last.
+/// `events`: of the group's calls before the last one.
 Worker::GroupEnd Worker::undo_group(GroupEnd end, std::size_t events) {
   undone_events_ = events + delivered_.size();
   {
     const std::lock_guard lock{mutex_};
-    calling_ = false;  // the call is over; what rolling back takes is not its time
+    calling_ = false;  // the call is over: rolling back is not its time
   }
   transaction_->roll_back();
   const std::lock_guard lock{mutex_};
   if (abandoned_) return GroupEnd::given_up;
-  chunk_.rewind();
+  batch_.rewind();
   return end;
 }
 
-/// `alone`: it cannot be undone but with the calls before it. Where it has to be, they are all made again, with
-/// savepoints.
+/// `alone`: without a savepoint. If such a call must be undone, the calls before it are undone too and all run again,
+/// with savepoints.
 Worker::Step Worker::call_in_transaction(bool alone, bool is_first) {
-  inbox::CallFrame frame;
+  transaction::CallFrame frame;
   frame.alone = alone;
   frame.deadline = call_began_ + share_->deadline;
+  if (group_level_ == GroupLimiter::Level::all) frame.lock_wait = shared_lock_wait;
   frame.events.reserve(delivered_.size());
   for (const plugin::Delivered& each : delivered_) {
     frame.events.push_back({each.event, each.topic, each.partition, each.attempt, each.has_content});
   }
   transaction_->begin_call(std::move(frame));
-  ask();
-  const inbox::CallEnd end = transaction_->end_call();
-  const auto duration = note_time();
+  call_handler();
+  const transaction::CallEnd end = transaction_->end_call();
+  const auto duration = measure_call();
   if (end.must_repeat) {
-    note_why(end.unresolved, why_lost(end));
+    note_retry(end.unhandled_error, reason_if_lost(end));
     return Step::repeat;
   }
-  // Not every call is looked at, so it may have been an earlier call of the transaction, or any event of this one:
-  // whose doing it was shows when the events go one by one.
-  if (end.misdeed && (delivered_.size() > 1 || !is_first)) return Step::split;
+  // Not every call is checked, so an earlier call or any event of this one may be the culprit. Running the events one
+  // by one shows it.
+  if (end.violation && (delivered_.size() > 1 || !is_first)) return Step::split;
   if (ran_out_of_time(end) && delivered_.size() > 1) {
-    share_->log->warn("dispatcher: a call of several events did not end within its deadline, they go one by one",
-                      {{"handler", share_->handler}, {"events", delivered_.size()}});
+    share_->log->warn("dispatcher.call_timed_out", {{"handler", share_->handler}, {"events", delivered_.size()}});
     return Step::split;
   }
-  if (!judge_call(end)) {
-    if (alone && !is_first && end.ran) return Step::carefully;
+  if (!apply_call_end(end)) {
+    if (alone && !is_first && end.ran) return Step::with_savepoints;
     if (!alone || is_first) transaction_->undo_call();
   }
-  if (aftermath_) untold_.push_back({std::move(aftermath_), verdicts_});
+  if (spans_of_call_) pending_spans_.push_back({std::move(spans_of_call_), verdicts_});
   if (!end_call(duration)) return Step::given_up;
-  return end.lingers ? Step::called_last : Step::called;
+  return end.leaves_state ? Step::called_last : Step::called;
 }
 
-/// What the verdicts are worth after what the call did; whether what it wrote stays.
-bool Worker::judge_call(const inbox::CallEnd& end) {
-  if (end.misdeed) {
-    verdicts_.assign(delivered_.size(), failure("sql.session", "the handler " + *end.misdeed));
+/// Corrects the verdicts by the call's statements; returns whether its writes stay.
+bool Worker::apply_call_end(const transaction::CallEnd& end) {
+  if (end.violation) {
+    verdicts_.assign(delivered_.size(), failure("sql.session", "the handler " + *end.violation));
     return false;
   }
-  if (end.unresolved) {
-    for (plugin::Verdict& verdict : verdicts_) {
-      if (verdict.kind != plugin::Verdict::Kind::done) continue;
-      verdict = failure(
-          "sql." + end.unresolved->sqlstate,
-          "a statement failed and was not rolled back, although the handler said done: " + end.unresolved->message);
+  if (end.unhandled_error) {
+    for (event::Verdict& verdict : verdicts_) {
+      if (verdict.kind != event::Verdict::Kind::done) continue;
+      verdict = failure("sql." + end.unhandled_error->sqlstate,
+                        "a statement failed and was not rolled back, although the handler said done: " +
+                            end.unhandled_error->message);
     }
     return false;
   }
   return std::any_of(verdicts_.begin(), verdicts_.end(),
-                     [](const plugin::Verdict& verdict) { return verdict.kind == plugin::Verdict::Kind::done; });
+                     [](const event::Verdict& verdict) { return verdict.kind == event::Verdict::Kind::done; });
 }
 
-/// One settlement for each run, in however many pieces of the chunk it is: other runs may lie between those.
-std::vector<Worker::Recorded> Worker::gathered(std::vector<settler::Report> reports) {
-  std::vector<settler::Gathering> gatherings;
+/// One settlement for each run, even if other runs lie between the run's slices of the batch.
+std::vector<Worker::SettledRun> Worker::settle(std::vector<settler::Report> reports) {
+  std::vector<settler::SettlementBuilder> builders;
   for (settler::Report& report : reports) {
-    auto of_run = std::find_if(gatherings.begin(), gatherings.end(),
-                               [&](const settler::Gathering& each) { return each.run() == report.run; });
-    if (of_run == gatherings.end()) of_run = gatherings.emplace(of_run, report.run);
+    auto of_run = std::find_if(builders.begin(), builders.end(),
+                               [&](const settler::SettlementBuilder& each) { return each.run() == report.run; });
+    if (of_run == builders.end()) of_run = builders.emplace(of_run, report.run);
     of_run->add(std::move(report));
   }
-  std::vector<Recorded> out;
-  for (settler::Gathering& gathering : gatherings) {
-    out.push_back({gathering.run(), gathering.take(settler::random01())});
+  std::vector<SettledRun> out;
+  for (settler::SettlementBuilder& builder : builders) {
+    out.push_back({builder.run(), builder.take(settler::random01())});
   }
   return out;
 }
 
 Worker::GroupEnd Worker::commit(std::size_t events) {
   std::vector<settler::Report> reports;
-  Chunk before;
+  WorkBatch before;
   {
     const std::lock_guard lock{mutex_};
-    before = chunk_;
-    reports = chunk_.take_finished();
+    before = batch_;
+    reports = batch_.take_finished();
   }
-  std::vector<Recorded> all = gathered(std::move(reports));
+  std::vector<SettledRun> all = settle(std::move(reports));
   std::vector<inbox::Settlement> settlements;
-  for (const Recorded& each : all) settlements.push_back(each.sum.settlement);
-  const inbox::CommitEnd end = settlements.empty() ? inbox::CommitEnd{} : transaction_->commit(settlements);
+  for (const SettledRun& each : all) settlements.push_back(each.settlement.settlement);
+  const transaction::CommitEnd end = settlements.empty() ? transaction::CommitEnd{} : transaction_->commit(settlements);
   if (settlements.empty()) transaction_->roll_back();
-  if (end.kind == inbox::CommitEnd::Kind::committed) {
+  if (end.kind == transaction::CommitEnd::Kind::committed) {
     note_committed(all);
     return GroupEnd::done;
   }
-  untold_.clear();  // undone, whatever is recorded of their events now
+  pending_spans_.clear();  // undone, whichever outcome is recorded now
   {
     const std::lock_guard lock{mutex_};
-    chunk_ = std::move(before);
+    batch_ = std::move(before);
   }
-  if (end.kind == inbox::CommitEnd::Kind::lost) {
+  if (end.kind == transaction::CommitEnd::Kind::lost) {
     note_lost(end.lost);
     return GroupEnd::done;
   }
-  note_why(end.error, end.was_in_doubt ? Why::in_commit : Why::away);
+  note_retry(end.error, end.was_in_doubt ? RetryReason::lost_in_commit : RetryReason::disconnected);
   if (events > 0) undone_events_ = events;
-  const bool is_refused = end.kind == inbox::CommitEnd::Kind::refused;
-  // What is refused although no handler wrote anything is the daemon's own, too.
-  if (end.kind == inbox::CommitEnd::Kind::unsettled || (is_refused && events == 0)) why_ = Why::no_event;
+  const bool is_refused = end.kind == transaction::CommitEnd::Kind::refused;
+  // Without a handler's writes, a refusal concerns the daemon's own statements too.
+  if (end.kind == transaction::CommitEnd::Kind::unsettled || (is_refused && events == 0))
+    retry_reason_ = RetryReason::environment;
   if (is_refused && events == 1) return charge(*end.error);
   const std::lock_guard lock{mutex_};
-  chunk_.rewind();
+  batch_.rewind();
   return is_refused && events > 1 ? GroupEnd::split : GroupEnd::repeat;
 }
 
-void Worker::note_committed(const std::vector<Recorded>& all) {
-  for (const Untold& call : untold_) call.aftermath->settled(call.verdicts);
+void Worker::note_committed(const std::vector<SettledRun>& all) {
+  for (const CallSpans& call : pending_spans_) call.pending_spans->settled(call.verdicts);
   const auto now = Clock::now();
-  for (const Recorded& each : all) {
+  for (const SettledRun& each : all) {
     settler::Run& run = *each.run;
-    const settler::Gathered& sum = each.sum;
-    run.recorded += static_cast<std::size_t>(sum.events());
-    settler_.note_elsewhere(run, sum);
-    for (const auto& group : sum.settlement.retries) run.holder->retry_at(now + group.delay);
-    run.holder->settled(run, sum.events());
+    const std::int64_t events = each.settlement.counts.events();
+    run.recorded += static_cast<std::size_t>(events);
+    settler_.count_committed(run, each.settlement);
+    for (const auto& group : each.settlement.settlement.retries) run.owner->retry_at(now + group.delay);
+    run.owner->settled(run, events);
   }
 }
 
-/// A zombie's end: nothing that was written is kept. What is still ours is for anybody to do.
+/// The fence stopped a COMMIT: nothing is written. Events of leases that are still ours go back to the queue.
 void Worker::note_lost(const std::vector<inbox::LeaseKey>& lost) {
-  std::vector<Piece> pieces;
+  std::vector<RunSlice> slices;
   {
     const std::lock_guard lock{mutex_};
-    pieces = chunk_.take_unreported();
+    slices = batch_.take_unreported();
   }
-  share_->log->warn("dispatcher: leases were lost, what the handler wrote for their events is rolled back",
-                    {{"handler", share_->handler}, {"deliveries", lost.size()}});
-  const auto is_lost = [&](const Piece& piece) {
-    return std::find(lost.begin(), lost.end(), piece.run->lease.key) != lost.end();
+  share_->log->warn("dispatcher.leases_lost", {{"handler", share_->handler}, {"deliveries", lost.size()}});
+  const auto is_lost = [&](const RunSlice& slice) {
+    return std::find(lost.begin(), lost.end(), slice.run->lease.key) != lost.end();
   };
-  for (const Piece& piece : pieces) {
-    if (!is_lost(piece) || piece.run->lost.exchange(true)) continue;
-    settler_.note_lost_elsewhere(*piece.run);
-    piece.run->holder->lost(*piece.run);
+  for (const RunSlice& slice : slices) {
+    if (!is_lost(slice) || slice.run->lost.exchange(true)) continue;
+    settler_.count_lost(*slice.run);
+    slice.run->owner->lost(*slice.run);
   }
-  std::erase_if(pieces, is_lost);
-  share_->in_hand->put_back(std::move(pieces));
+  std::erase_if(slices, is_lost);
+  share_->in_flight->put_back(std::move(slices));
 }
 
-/// The chunk's end: what no call came to, and what was interrupted, is for others.
+/// Ends the batch: events without a call, and interrupted ones, go back to the queue.
 void Worker::put_back_all() {
-  std::vector<Piece> rest;
+  std::vector<RunSlice> rest;
   {
     const std::lock_guard lock{mutex_};
     if (abandoned_) return;
-    rest = chunk_.take_unreported();
-    for (Piece& piece : chunk_.take_rest()) rest.push_back(std::move(piece));
-    chunk_ = Chunk{};
+    rest = batch_.take_unreported();
+    for (RunSlice& slice : batch_.take_rest()) rest.push_back(std::move(slice));
+    batch_ = WorkBatch{};
   }
-  share_->in_hand->calls().add(calls_);
-  share_->in_hand->put_back(std::move(rest));
+  share_->in_flight->calls().add(calls_);
+  share_->in_flight->put_back(std::move(rest));
 }
 
 }  // namespace inboxd::dispatcher

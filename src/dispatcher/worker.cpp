@@ -14,28 +14,28 @@ std::chrono::milliseconds rounded(Worker::Clock::duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
 }
 
-settler::Verdict deadline_verdict(std::chrono::milliseconds deadline) {
-  return {settler::Verdict::Kind::retry, std::nullopt, "deadline",
+event::Verdict deadline_verdict(std::chrono::milliseconds deadline) {
+  return {event::Verdict::Kind::retry, std::nullopt, "deadline",
           "the call did not return within its deadline of " + config::duration_text(deadline)};
 }
 
 }  // namespace
 
-Worker::Worker(std::shared_ptr<CrewShare> share, settler::Settler& settler)
+Worker::Worker(std::shared_ptr<WorkerPoolShare> share, settler::Settler& settler)
     : share_{std::move(share)},
       settler_{settler},
       transaction_{share_->transactions ? share_->transactions("worker " + share_->handler) : nullptr},
-      trouble_{"dispatcher", *share_->log, share_->limits.trouble,
+      backoff_{settler::DatabaseBackoff::Part::dispatcher, *share_->log, share_->limits.backoff,
                "handler " + share_->handler + ", its transactions"} {}
 
 bool Worker::run() {
-  InHand& in_hand = *share_->in_hand;
+  InFlight& in_flight = *share_->in_flight;
   for (;;) {
-    auto pieces = in_hand.take(share_->stop, std::exchange(work_, {}));
-    if (pieces.empty()) break;
+    auto slices = in_flight.take(share_->stop, std::exchange(work_, {}));
+    if (slices.empty()) break;
     {
       const std::lock_guard lock{mutex_};
-      chunk_ = Chunk{std::move(pieces)};
+      batch_ = WorkBatch{std::move(slices)};
     }
     if (transaction_) {
       run_transactions();
@@ -51,20 +51,20 @@ bool Worker::run() {
     was_given_up = abandoned_;
     if (was_given_up) {
       --share_->abandoned;
-      --share_->in_hand->call_counts().abandoned;
+      --share_->in_flight->call_counts().abandoned;
     }
   }
   ended_ = true;
-  share_->ends->bell.ring();
+  share_->exits->wake.notify();
   return was_given_up;
 }
 
-/// Begins the next call of the chunk; false where there is none, or no more are wanted.
+/// Begins the batch's next call; false if there is none, or the worker must stop.
 bool Worker::begin_call(std::size_t most_events) {
   const std::lock_guard lock{mutex_};
-  if (abandoned_ || share_->stop || !chunk_.begin_call(most_events)) return false;
-  chunk_.deliver(delivered_);
-  // One look at the clock for the end of a call and the beginning of the next.
+  if (abandoned_ || share_->stop || !batch_.begin_call(most_events)) return false;
+  batch_.deliver(delivered_);
+  // The end of one call is the beginning of the next, which saves reading the clock twice.
   if (work_.events == 0) call_began_ = taken_ = Clock::now();
   started_ = call_began_;
   slept_ = {};
@@ -74,7 +74,7 @@ bool Worker::begin_call(std::size_t most_events) {
   return true;
 }
 
-/// The same; where there is none, reports what is finished.
+/// The same; without a next call it reports the batch.
 bool Worker::next_call() {
   if (begin_call(share_->events_per_call)) return true;
   {
@@ -86,60 +86,60 @@ bool Worker::next_call() {
 }
 
 void Worker::call() {
-  ask();
-  end_call(note_time());
+  call_handler();
+  end_call(measure_call());
 }
 
-/// The handler's verdicts on what is delivered.
-void Worker::ask() {
+/// Asks the handler for verdicts on the delivered events.
+void Worker::call_handler() {
   const auto deadline = call_began_ + share_->deadline;
   try {
     verdicts_ = transaction_
-                    ? share_->instance->handle_in(*transaction_, delivered_, cancellation_, deadline, aftermath_)
+                    ? share_->instance->handle_in(*transaction_, delivered_, cancellation_, deadline, spans_of_call_)
                     : share_->instance->handle(delivered_, cancellation_, deadline);
   } catch (const std::exception& thrown) {
-    verdicts_.assign(delivered_.size(), {plugin::Verdict::Kind::retry, std::nullopt, "exception", thrown.what()});
+    verdicts_.assign(delivered_.size(), {event::Verdict::Kind::retry, std::nullopt, "exception", thrown.what()});
   }
 }
 
-/// How long the call took that is over now.
-Worker::Clock::duration Worker::note_time() {
+/// The duration of the call that has just ended.
+Worker::Clock::duration Worker::measure_call() {
   const auto now = Clock::now();
   const auto duration = now - std::exchange(call_began_, now);
   work_.busy += duration;
-  share_->in_hand->calls().observe(std::chrono::duration<double>(duration).count(), calls_);
+  share_->in_flight->calls().observe(std::chrono::duration<double>(duration).count(), calls_);
   return duration;
 }
 
-/// Its verdicts count; false where it was given up meanwhile.
+/// Takes over the verdicts; false if the call was given up meanwhile.
 bool Worker::end_call(Clock::duration duration) {
   work_.events += static_cast<std::int64_t>(delivered_.size());
   const std::lock_guard lock{mutex_};
   if (abandoned_) return false;
   calling_ = false;
-  // The handler may come round before the overseer where the process stood still.
+  // After a stop of the process, the handler may return before the overseer has noticed the stop.
   const bool is_late = Clock::now() - share_->reviewed_at.load() > share_->limits.late;
   const bool is_excused = share_->cancelled || excused_ || is_late;
   const bool took_too_long = cancellation_.requested || duration >= share_->deadline;
-  chunk_.end_call(std::move(verdicts_), rounded(duration),
-                  is_excused      ? Chunk::Cancelled::is_an_interruption
-                  : took_too_long ? Chunk::Cancelled::goes_singly
-                                  : Chunk::Cancelled::is_a_failure);
+  batch_.end_call(std::move(verdicts_), rounded(duration),
+                  is_excused      ? WorkBatch::Cancelled::interrupted
+                  : took_too_long ? WorkBatch::Cancelled::one_by_one
+                                  : WorkBatch::Cancelled::failed);
   return true;
 }
 
 void Worker::report_and_return() {
   std::vector<settler::Report> reports;
-  std::vector<Piece> rest;
+  std::vector<RunSlice> rest;
   {
     const std::lock_guard lock{mutex_};
-    reports = chunk_.take_finished();
-    rest = chunk_.take_rest();
-    chunk_ = Chunk{};
+    reports = batch_.take_finished();
+    rest = batch_.take_rest();
+    batch_ = WorkBatch{};
   }
-  share_->in_hand->calls().add(calls_);
+  share_->in_flight->calls().add(calls_);
   settler_.report(std::move(reports));
-  share_->in_hand->put_back(std::move(rest));
+  share_->in_flight->put_back(std::move(rest));
 }
 
 Worker::Review Worker::review(Clock::time_point now, Clock::duration slept) {
@@ -148,30 +148,30 @@ Worker::Review Worker::review(Clock::time_point now, Clock::duration slept) {
   if (!calling_ || abandoned_) return out;
   slept_ += std::min(slept, now - started_ - slept_);
   const auto elapsed = now - started_ - slept_;
-  out.running = {static_cast<std::int64_t>(chunk_.call_size()), elapsed};
-  const bool is_taken = chunk_.is_call_taken(now);
+  out.running = {static_cast<std::int64_t>(batch_.call_size()), elapsed};
+  const bool is_taken = batch_.is_call_taken(now);
   excused_ = excused_ || is_taken || slept.count() > 0;
   if (elapsed >= share_->deadline || is_taken) cancellation_.requested = true;
   if (transaction_ && transaction_->is_waiting()) waited_ = now;
   if (now >= std::max(started_ + slept_ + share_->deadline, waited_) + share_->limits.grace) {
-    // What is finished and not committed goes with the transaction, uncharged.
-    if (transaction_) out.rest = chunk_.take_unreported();
-    // Where the handler is stopped before the event shows that is the reason, nothing would ever be charged.
-    out.split = chunk_.call_size() > 1 && share_->abandoned + 2 <= share_->most_abandoned;
+    // The finished calls are undone with the transaction, uncharged.
+    if (transaction_) out.rest = batch_.take_unreported();
+    // Not if the handler would be stopped before the slow event shows: then nothing would ever be charged.
+    out.split = batch_.call_size() > 1 && share_->abandoned + 2 <= share_->most_abandoned;
     if (out.split) {
-      for (Piece& piece : chunk_.split_call()) out.rest.push_back(std::move(piece));
+      for (RunSlice& slice : batch_.split_call()) out.rest.push_back(std::move(slice));
     } else {
-      chunk_.keep_first();
-      chunk_.fail_call(deadline_verdict(share_->deadline), rounded(elapsed));
+      batch_.keep_first();
+      batch_.fail_call(deadline_verdict(share_->deadline), rounded(elapsed));
     }
     give_up(out);
     if (transaction_) transaction_->cut();
   }
   const auto patience = transaction_ ? share_->limits.patience_in_transactions : share_->limits.patience;
   if (out.abandoned || now - taken_ >= patience) {
-    // What a transaction that is open has finished, is not: only what nobody has begun is taken away.
-    if (!transaction_ || out.abandoned) out.reports = chunk_.take_finished();
-    for (Piece& piece : chunk_.take_rest()) out.rest.push_back(std::move(piece));
+    // The finished calls of an open transaction are not committed: only events without a call are taken away.
+    if (!transaction_ || out.abandoned) out.reports = batch_.take_finished();
+    for (RunSlice& slice : batch_.take_rest()) out.rest.push_back(std::move(slice));
   }
   return out;
 }
@@ -180,8 +180,8 @@ Worker::Review Worker::review(Clock::time_point now, Clock::duration slept) {
 void Worker::give_up(Review& review) {
   abandoned_ = review.abandoned = true;
   ++share_->abandoned;
-  ++share_->in_hand->call_counts().abandoned;
-  ++share_->ends->left;
+  ++share_->in_flight->call_counts().abandoned;
+  ++share_->exits->left;
 }
 
 void Worker::cancel() {
@@ -192,14 +192,14 @@ void Worker::cancel() {
 Worker::Review Worker::abandon() {
   Review out;
   const std::lock_guard lock{mutex_};
-  // Also where it calls nobody: it asks for ever what became of a COMMIT.
+  // Also without a running call: the worker may be asking for ever whether a COMMIT in doubt succeeded.
   if (transaction_) transaction_->cut();
   if (!calling_ || abandoned_) return out;
-  if (transaction_) out.rest = chunk_.take_unreported();
-  for (Piece& piece : chunk_.call_pieces()) out.rest.push_back(std::move(piece));
+  if (transaction_) out.rest = batch_.take_unreported();
+  for (RunSlice& slice : batch_.call_slices()) out.rest.push_back(std::move(slice));
   give_up(out);
-  out.reports = chunk_.take_finished();
-  auto rest = chunk_.take_rest();
+  out.reports = batch_.take_finished();
+  auto rest = batch_.take_rest();
   out.rest.insert(out.rest.end(), std::make_move_iterator(rest.begin()), std::make_move_iterator(rest.end()));
   return out;
 }

@@ -1,6 +1,6 @@
-// CloudEvents 1.0 (and 0.3), https://github.com/cloudevents/spec: structured and binary content mode of the Kafka
+// CloudEvents 1.0 (and 0.3), https://github.com/cloudevents/spec: the structured and binary content modes of the Kafka
 // binding, and the JSON format without its content type, as Dapr and some SDKs write it. An event's identity is its
-// source and its id; the id alone is any string.
+// source and its id; the id is any string.
 #include <algorithm>
 #include <array>
 
@@ -29,7 +29,7 @@ const event::Header* find_content_type(const std::vector<event::Header>& headers
   return nullptr;
 }
 
-/// What follows `application/cloudevents` in the content type, without parameters: `+json`, `-batch+json`, nothing.
+/// The rest after `application/cloudevents` in the content type, without parameters: `+json`, `-batch+json`, empty.
 std::optional<std::string_view> cloudevents_format(std::string_view content_type) {
   content_type.remove_prefix(std::min(content_type.find_first_not_of(" \t"), content_type.size()));
   if (!starts_with_ignoring_case(content_type, media_type)) return std::nullopt;
@@ -38,7 +38,7 @@ std::optional<std::string_view> cloudevents_format(std::string_view content_type
   return rest.substr(0, rest.find_first_of("; \t"));
 }
 
-/// The header `ce_NAME`, or `ce-NAME` from those who are used to HTTP; the last one counts.
+/// The header `ce_NAME`, or `ce-NAME` as in HTTP; the last one counts.
 const event::Header* find_attribute(const std::vector<event::Header>& headers, std::string_view name) {
   for (auto it = headers.rbegin(); it != headers.rend(); ++it) {
     const std::string_view header = it->name;
@@ -61,7 +61,7 @@ void require_identity(Reading& out) {
   if (!out.source) out.complain(Rejection::no_id, "a CloudEvent without source, half of its identity");
 }
 
-/// Spares nearly all values that are no CloudEvents a reading as JSON. Looks for the rarest letter first.
+/// Saves parsing nearly all values that are not CloudEvents. Searches for the rarest letter first.
 bool mentions_specversion(std::string_view value) {
   constexpr std::string_view key = "\"specversion\"";
   constexpr std::size_t rarest = key.find('v');
@@ -99,11 +99,11 @@ bool read_cloudevents_structured(const Input& in, Reading& out, std::string* why
   if (!format) return no_match(why, "header content-type is ", Quoted{*content_type});
   say(why, "header content-type is ", Quoted{*content_type});
   if (!in.record.payload) {
-    out.complain(Rejection::no_id, "the value that should hold the CloudEvent is null");
+    out.complain(Rejection::no_id, "a structured CloudEvent whose value is null");
   } else if (starts_with_ignoring_case(*format, "-batch")) {
     out.complain(Rejection::undecodable, "a batch of CloudEvents in one record");
   } else if (!format->empty() && !(format->size() == 5 && starts_with_ignoring_case(*format, "+json"))) {
-    out.complain(Rejection::undecodable, "a structured CloudEvent in another format than JSON");
+    out.complain(Rejection::undecodable, "a structured CloudEvent in a format other than JSON");
   } else {
     Attributes found;
     const std::string_view problem = find_attributes(in, found);
@@ -138,7 +138,7 @@ bool read_cloudevents_in_value(const Input& in, Reading& out, std::string* why) 
   if (!problem.empty()) return no_match(why, "the value is not JSON: ", problem);
   const bool has_id = found[id].kind != JsonValue::Kind::none && found[id].kind != JsonValue::Kind::null;
   if (!has_id || !found[specversion].is_text() || !found[source].is_text() || !found[type].is_text()) {
-    return no_match(why, "the value is JSON without specversion, id, source and type all at its top");
+    return no_match(why, "the value is JSON, but lacks specversion, id, source or type at its top level");
   }
   say(why, "the value is JSON with specversion, id, source and type");
   take_attributes(found, out);

@@ -14,7 +14,7 @@ enum Part : std::size_t { id, type, source, subject, time, parts };
 using Places = std::array<std::string_view, parts>;
 using Values = std::array<JsonValue, parts>;
 
-/// All places in the value at once, in one pass over it. Says why there is nothing.
+/// Reads all places in the value, in one pass. Returns the problem if there is no JSON.
 std::string_view look_in_value(const Input& in, const Places& places, Values& out) {
   std::array<std::string_view, parts> pointers;
   bool wanted = false;
@@ -45,8 +45,8 @@ void look_in_headers_and_key(const Input& in, const Places& places, Values& out)
 }
 
 std::string nothing_at(std::string_view place, std::string_view problem_with_value) {
-  if (place.empty()) return "the topic's custom rules name no place for the id";
-  std::string out{"nothing at the place of the id, "};
+  if (place.empty()) return "the topic's custom rules set no place for the id";
+  std::string out{"no id at "};
   out.append(place);
   if (place.starts_with(json_prefix) && !problem_with_value.empty()) out.append(": ").append(problem_with_value);
   return out;

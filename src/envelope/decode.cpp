@@ -14,7 +14,7 @@ namespace {
 using config::EnvelopeKind;
 using config::OnMissingId;
 
-/// What `explain` shows; null while records are decoded.
+/// The steps for `explain`; null on the hot path.
 using Steps = std::vector<Step>*;
 
 void note(Steps steps, std::string_view rule, bool matched, std::string_view why) {
@@ -33,15 +33,15 @@ bool applies(const Rule& rule, EnvelopeKind wanted) {
 std::string_view nothing_recognised(EnvelopeKind wanted) {
   switch (wanted) {
     case EnvelopeKind::automatic:
-      return "neither a CloudEvent (in headers or value) nor a header id; see topics[].envelope";
-    case EnvelopeKind::cloudevents: return "no CloudEvent, neither in the headers nor in the value";
+      return "no CloudEvent (in headers or value) and no header id; set topics[].envelope";
+    case EnvelopeKind::cloudevents: return "no CloudEvent in the headers or the value";
     case EnvelopeKind::outbox_router: return "there is no header id";
     case EnvelopeKind::custom: break;  // always applies
   }
   return "no rule applies";
 }
 
-/// Reads by the first rule that recognises the record.
+/// Reads the record by the first rule that matches it.
 void read_by_rules(const Input& in, Reading& out, Steps steps, std::size_t* number) {
   std::string why;
   std::size_t at = 0;
@@ -76,7 +76,7 @@ std::optional<std::string> problem_with_size(const Input& in) {
 void check_attribute(Reading& reading, std::string_view name, const event::MaybeBytes& text) {
   if (!text) return;
   if (text->size() > longest_attribute) {
-    reading.complain(Rejection::undecodable, name, " has ", std::to_string(text->size()), " bytes, the most is 1024");
+    reading.complain(Rejection::undecodable, name, " has ", std::to_string(text->size()), " bytes; the limit is 1024");
   } else if (!base::is_database_text(*text)) {
     reading.complain(Rejection::undecodable, name, " is not UTF-8 or has a NUL");
   }
@@ -96,7 +96,7 @@ void check(Reading& reading) {
   check_attribute(reading, "subject", reading.subject);
 }
 
-/// The producer's identity, or the topic's remedy where there is none; nothing: quarantine.
+/// The producer's identity, or the one by the topic's on_missing_id; nothing: quarantine.
 std::optional<Identity> identify(const Reading& reading, const Input& in, Steps steps) {
   if (!reading.problem) return identity_of(reading, in);
   if (*reading.problem != Rejection::no_id) return std::nullopt;
@@ -138,7 +138,7 @@ void explain_identity(Steps steps, const Identity& identity) {
 
 Decoded read(const Input& in, Steps steps, std::size_t* rule) {
   if (!in.record.payload && in.rules.topic.tombstones == config::Tombstones::skip) {
-    note(steps, "tombstones: skip", true, "the value is null: left out");
+    note(steps, "tombstones: skip", true, "the value is null: skipped");
     return Skipped{};
   }
   if (auto problem = problem_with_size(in)) return rejected(steps, Rejection::too_large, std::move(*problem));
@@ -148,7 +148,7 @@ Decoded read(const Input& in, Steps steps, std::size_t* rule) {
   const auto identity = identify(reading, in, steps);
   if (!identity) return rejected(steps, *reading.problem, std::move(reading.detail));
   explain_identity(steps, *identity);
-  Decoded out{std::in_place_type<event::Event>};  // in place: it is the hot path, and an event is large
+  Decoded out{std::in_place_type<event::Event>};  // in place: an event is large, and this is the hot path
   fill(std::get<event::Event>(out), reading, *identity, in);
   return out;
 }

@@ -12,14 +12,14 @@
 
 namespace inboxd::envelope {
 
-/// Why a record could not become an event; the text stands in quarantine's column `reason`.
+/// Why a record could not become an event; its name goes into quarantine's column `reason`.
 enum class Rejection { no_id, bad_id, too_large, undecodable };
 std::string_view name_of(Rejection rejection);
 
-/// Keeps its record out of the inbox and in quarantine, raw.
+/// The record goes to quarantine, raw.
 struct Rejected {
   Rejection reason = Rejection::no_id;
-  std::string detail;                          ///< a sentence: what was looked for, what was found
+  std::string detail;                          ///< one sentence, for people
 };
 
 /// A tombstone on a topic that says `tombstones: skip`.
@@ -27,20 +27,20 @@ struct Skipped {};
 
 using Decoded = std::variant<event::Event, Rejected, Skipped>;
 
-/// What a topic's records are read by. `incarnation` is the topic's id in Kafka (empty where the broker tells none),
-/// with a mark where its offsets have begun anew under that id (ShardPosition::log_id).
+/// The rules of a topic. `incarnation` is the topic's id in Kafka (empty if the brokers have no topic ids), with a mark
+/// if its offsets have restarted under that id (ShardPosition::log_id).
 struct TopicRules {
   config::Topic topic;
   std::string name_space;                      ///< kafka.namespace, for position ids
   std::string incarnation;
 };
 
-/// No record is read by a rule of a higher number; this one stands for none.
+/// Rules have lower numbers; this number means: no rule.
 inline constexpr std::size_t most_rules = 7;
-/// The name of a rule by its number, for metrics: `cloudevents_binary`; empty: there is none.
+/// The name of a rule by its number, for metrics: `cloudevents_binary`; empty if there is no such rule.
 std::string rule_name(std::size_t rule);
 
-/// What a record became, as a number: 0 event, 1 skipped, then the rejections.
+/// The result for a record as a number: 0 event, 1 skipped, then the rejections.
 inline constexpr std::size_t decode_results = 6;
 inline std::size_t result_of(const Decoded& decoded) {
   if (const auto* rejected = std::get_if<Rejected>(&decoded)) return 2 + static_cast<std::size_t>(rejected->reason);
@@ -49,12 +49,12 @@ inline std::size_t result_of(const Decoded& decoded) {
 /// `event`, `skipped`, `no_id` …
 std::string_view result_name(std::size_t result);
 
-/// Reads one record: finds its identity and attributes. Pure, any thread; never throws for bad input. Views in the
-/// event point into the record's memory or into `arena`. `shard_id` and `received_at` are left for the caller.
-/// `rule` becomes the number of the rule that recognised the record, where one did.
+/// Decodes one record: finds its identity and attributes. Pure, any thread; never throws for bad input. Views in the
+/// event point into the record's memory or into `arena`. The caller sets `shard_id` and `received_at`. `rule` becomes
+/// the number of the rule that matched, if one did.
 Decoded decode(const event::Record& record, const TopicRules& rules, base::Arena& arena, std::size_t* rule = nullptr);
 
-/// One step of how a record was read, for `explain`: which rule was tried, whether it matched and why.
+/// One step of decoding, for `explain`: the rule that was tried, whether it matched, and why.
 struct Step {
   std::string rule;
   bool matched = false;

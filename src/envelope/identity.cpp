@@ -30,7 +30,7 @@ base::Uuid uuid_of(const Parts&... parts) {
   return base::uuid_v5(name_space, name);
 }
 
-/// Whether all are visible ASCII characters or spaces, eight at a time: nearly every id is.
+/// Whether all characters are visible ASCII or spaces, as in nearly every id; eight at a time.
 bool is_plain(std::string_view text) {
   constexpr std::uint64_t ones = 0x0101010101010101U;
   constexpr std::uint64_t high = ones * 0x80;
@@ -50,7 +50,7 @@ bool is_plain(std::string_view text) {
   return !odd(eight);
 }
 
-/// Control characters: C0, DEL, and C1 (U+0080 to U+009F), which terminals obey, too.
+/// Control characters: C0, DEL, and C1 (U+0080 to U+009F), which terminals obey as well.
 bool has_controls(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
@@ -60,14 +60,14 @@ bool has_controls(std::string_view text) {
   return false;
 }
 
-/// Whether a UUID's text has a digit A to F: of all characters of a UUID only those lack the bit 0x20.
+/// Whether a UUID's text has a digit A to F: of its characters only these lack the bit 0x20.
 bool has_upper_case(std::string_view uuid) {
   char all = 0x20;
   for (const char c : uuid) all = static_cast<char>(all & c);
   return all == 0;
 }
 
-/// The same bytes on a machine of either byte order.
+/// The same bytes on machines of either byte order.
 std::uint64_t little_endian(std::uint64_t number) {
   if constexpr (std::endian::native == std::endian::big) return __builtin_bswap64(number);
   return number;
@@ -77,7 +77,7 @@ std::uint64_t little_endian(std::uint64_t number) {
 
 std::optional<std::string> problem_with_id(std::string_view id) {
   if (id.empty()) return "is empty";
-  if (id.size() > longest_id) return "has " + std::to_string(id.size()) + " bytes, the most is 256";
+  if (id.size() > longest_id) return "has " + std::to_string(id.size()) + " bytes; the limit is 256";
   if (is_plain(id)) return std::nullopt;
   if (!base::is_utf8(id)) return "is not UTF-8";
   if (has_controls(id)) return "has control characters";

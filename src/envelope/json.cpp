@@ -16,7 +16,7 @@ namespace {
 namespace ondemand = simdjson::ondemand;
 using Kind = JsonValue::Kind;
 
-/// A parser with its padded copy of the text. Memory grows with the longest text, up to `kept_bytes`.
+/// A parser with its padded copy of the text. Memory grows with the longest text and is kept up to `kept_bytes`.
 class Reader final {
  public:
   simdjson::simdjson_result<ondemand::document> open(std::string_view json) {
@@ -31,7 +31,7 @@ class Reader final {
     return parser_.iterate(padded_.get(), json.size(), json.size() + simdjson::SIMDJSON_PADDING);
   }
 
-  /// Gives back the memory of an unusually long text.
+  /// Frees the memory of an unusually long text.
   void tidy() {
     if (capacity_ > kept_bytes) *this = Reader{};
   }
@@ -43,14 +43,14 @@ class Reader final {
   ondemand::parser parser_;
 };
 
-/// One for each thread: a parser's memory costs more to get than a text to read, and `decode` has no state to keep it
-/// in. Nothing of one record is seen by the next: each `open` begins anew.
+/// One for each thread: allocating a parser costs more than reading a text, and `decode` has no state to keep it in.
+/// Each `open` starts afresh, so no record sees another one's data.
 Reader& reader_of_this_thread() {
   thread_local Reader reader;
   return reader;
 }
 
-/// Whether a pointer's token names the key; `~1` is a slash and `~0` a tilde.
+/// Whether a pointer's token is the key; `~1` is a slash and `~0` a tilde.
 bool token_is(std::string_view token, std::string_view key) {
   std::size_t at = 0;
   for (std::size_t i = 0; i < token.size(); ++i, ++at) {
@@ -68,7 +68,7 @@ bool token_is(std::string_view token, std::size_t index) {
   return error == std::errc{} && end == token.data() + token.size() && number == index;
 }
 
-/// The pointers that lead on from one place in the text, each with what is left of it.
+/// The pointers that lead through one place of the text, each with its rest.
 struct Paths {
   struct Path {
     std::size_t index = 0;
@@ -80,8 +80,8 @@ struct Paths {
   void add(std::size_t index, std::string_view rest) { paths[count++] = {index, rest}; }
   std::span<const Path> all() const { return {paths.data(), count}; }
 
-  /// Whether a key that is written with this character first (a quote: it is empty) may be one of the next ones. Spares
-  /// most keys their unescaping, which is most of the work.
+  /// Whether a key that starts with this character (a quote: an empty key) may match. Saves unescaping most keys, which
+  /// is most of the work.
   bool may_begin_with(char c) const {
     if (c == '\\' || c == '"') return true;
     for (const Path& path : all()) {
@@ -108,7 +108,7 @@ std::string_view trimmed(std::string_view token) {
   return token.substr(0, last == token.npos ? 0 : last + 1);
 }
 
-/// The grammar of RFC 8259, of any size: a number is kept as text and never converted.
+/// The grammar of RFC 8259. A number of any size is kept as text and never converted.
 bool is_json_number(std::string_view text) {
   std::size_t at = 0;
   const auto take = [&](std::string_view set) {
@@ -158,7 +158,7 @@ class Walk final {
       if (const auto error = std::move(result).get(field)) return error;
       if (!paths.may_begin_with(*field.key().raw())) continue;
       std::string_view key;
-      if (field.unescaped_key().get(key)) continue;  // an impossible escape: no key that anybody looks for
+      if (field.unescaped_key().get(key)) continue;  // an invalid escape: no pointer names such a key
       const Paths here = paths.below(key);
       if (here.count == 0) continue;
       if (const auto error = value(field.value(), here)) return error;
@@ -185,7 +185,7 @@ class Walk final {
     const bool container = type == ondemand::json_type::object || type == ondemand::json_type::array;
     if (!container) here = scalar(value, type);
     else here.kind = Kind::other;
-    // Also for those that lead further down: a repeated key replaces all that stood under the first one.
+    // Also for longer pointers: a repeated key replaces all values found under the first one.
     for (const auto& path : paths.all()) found_[path.index] = path.rest.empty() ? here : JsonValue{};
     if (type == ondemand::json_type::object) {
       ondemand::object object;
@@ -221,7 +221,7 @@ class Walk final {
   base::Arena& arena_;
 };
 
-/// Without what may stand before JSON: Confluent's magic byte and schema id, a byte order mark.
+/// The text without Confluent's magic byte and schema id, and without a byte order mark.
 std::string_view json_part(std::string_view bytes) {
   if (bytes.size() > 5 && bytes[0] == '\0') bytes.remove_prefix(5);
   if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
@@ -237,7 +237,7 @@ simdjson::error_code find(Reader& reader, std::string_view json, const Paths& pa
   return more_follows ? simdjson::TAPE_ERROR : simdjson::SUCCESS;
 }
 
-/// The text of a JSON string that stands alone.
+/// The text of bytes that are one JSON string.
 std::optional<std::string_view> unescaped(std::string_view json, base::Arena& arena) {
   Reader& reader = reader_of_this_thread();
   ondemand::document document;
@@ -285,7 +285,7 @@ std::string_view find_in_json(std::string_view json, std::span<const std::string
 }
 
 event::MaybeBytes producer_text(event::MaybeBytes bytes, base::Arena& arena) {
-  constexpr std::size_t longest_wrapped = 16 * 1024;  // no id or name; not worth a parse
+  constexpr std::size_t longest_wrapped = 16 * 1024;  // longer ones are no id or name
   if (!bytes || bytes->size() < 2 || bytes->size() > longest_wrapped) return bytes;
   if (bytes->front() == '"' && bytes->back() == '"') return unquoted(*bytes, arena);
   if (bytes->front() == '{' && bytes->back() == '}') return without_schema(*bytes, arena);

@@ -9,15 +9,15 @@
 
 namespace inboxd::envelope {
 
-/// A value that was looked for in JSON.
+/// A value found in JSON.
 struct JsonValue {
   enum class Kind {
-    none,                                      ///< not there
+    none,                                      ///< absent
     null,
     string,                                    ///< `text` is the string itself, escapes resolved
     number,                                    ///< `text` is the number as it is written, of any size
     other,                                     ///< true, false, an object, an array
-    broken,                                    ///< a string with an impossible escape, a token that is no JSON
+    broken,                                    ///< a string with an invalid escape, or a token that is not JSON
   };
   Kind kind = Kind::none;
   std::string_view text;
@@ -25,19 +25,19 @@ struct JsonValue {
   bool is_text() const { return kind == Kind::string; }
 };
 
-/// The most pointers that one look can have.
+/// The most pointers of one search.
 constexpr std::size_t max_json_pointers = 8;
 
-/// Looks for the values at `pointers` (RFC 6901, not the empty one) in one pass, into `found`, which is as long. Of
-/// repeated keys the last one counts, as in PostgreSQL's jsonb. What is not looked for is skipped, not checked beyond
-/// its brackets and its UTF-8: depth, huge numbers and odd escapes there do no harm. The five bytes of Confluent's
-/// schema id before the JSON and a byte order mark are skipped. Texts go into the arena.
-/// Says what is wrong if the bytes are no JSON (then nothing is found); empty if they are.
+/// Finds the values at `pointers` (RFC 6901, not the empty pointer) in one pass, into `found`, which has the same size.
+/// The last of repeated keys counts, as in PostgreSQL's jsonb. Other values are skipped and checked only for brackets
+/// and UTF-8: depth, huge numbers and odd escapes there do no harm. Confluent's five-byte schema id before the JSON and
+/// a byte order mark are skipped. Texts go into the arena. Returns the problem if the bytes are not JSON (then nothing
+/// is found), else an empty string.
 std::string_view find_in_json(std::string_view json, std::span<const std::string_view> pointers,
                               std::span<JsonValue> found, base::Arena& arena);
 
-/// What a producer put into a header or key as text. JSON converters and old Spring versions write it as a JSON string,
-/// or with its schema as {"schema":…,"payload":"…"}: those are unwrapped, everything else is taken as it is.
+/// The text of a header or a key. JSON converters and old Spring versions write it as a JSON string, or with a schema
+/// as {"schema":…,"payload":"…"}: these are unwrapped, all other bytes are returned unchanged.
 event::MaybeBytes producer_text(event::MaybeBytes bytes, base::Arena& arena);
 
 }  // namespace inboxd::envelope

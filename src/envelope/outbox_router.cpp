@@ -1,12 +1,12 @@
-// Debezium's outbox event router: the outbox row's id is the header `id`, the Kafka key is the aggregate's id. The
-// value is kept as it is, whatever the converter made of it.
+// Debezium's outbox event router: the outbox row's id is the header `id`, and the Kafka key is the aggregate's id. The
+// value is kept unchanged, whichever converter wrote it.
 #include "envelope/rule.hpp"
 #include "envelope/time.hpp"
 
 namespace inboxd::envelope {
 namespace {
 
-/// The event type, where the router's configuration places it into a header.
+/// The event type, if the router's configuration puts it into a header.
 event::MaybeBytes event_type(const Input& in) {
   using namespace std::string_view_literals;
   for (const std::string_view name : {"eventType"sv, "type"sv}) {
@@ -17,7 +17,7 @@ event::MaybeBytes event_type(const Input& in) {
   return std::nullopt;
 }
 
-/// A key need not be text (Avro's is not): then there is no subject, and the key itself is kept anyway.
+/// If the key is not text (as with Avro), there is no subject. The key itself is always kept.
 event::MaybeBytes aggregate_id(const Input& in) {
   const auto text = producer_text(in.record.key, in.arena);
   return text && text->size() <= longest_attribute && base::is_database_text(*text) ? text : std::nullopt;

@@ -11,30 +11,30 @@
 
 namespace inboxd::envelope {
 
-/// What every rule reads from.
+/// The input of each rule.
 struct Input {
   const event::Record& record;
   const TopicRules& rules;
-  base::Arena& arena;                          ///< for text that does not stand in the record as it is
+  base::Arena& arena;                          ///< for text that differs from the record's bytes
 };
 
-/// Whether an envelope's id is unique by itself or only together with its source.
+/// Whether an envelope's id is unique alone or only together with its source.
 enum class Uniqueness { id_alone, source_and_id };
 
-/// What a rule found in a record that it recognised; nothing is checked yet.
+/// The values that a rule found in a record it matched. Nothing is checked yet.
 struct Reading {
-  event::MaybeBytes id;                        ///< null: none there, the topic's on_missing_id decides
+  event::MaybeBytes id;                        ///< null: missing, so the topic's on_missing_id applies
   Uniqueness uniqueness = Uniqueness::id_alone;
   event::MaybeBytes type;
   event::MaybeBytes source;
   event::MaybeBytes subject;
   std::optional<event::Microseconds> occurred_at;
-  std::optional<base::Uuid> uuid;              ///< set by the check: the id, where it is alone and a UUID
-  std::optional<Rejection> problem;            ///< the gravest that was found
+  std::optional<base::Uuid> uuid;              ///< set by the check: the id, if it is unique alone and a UUID
+  std::optional<Rejection> problem;            ///< the gravest one
   std::string detail;                          ///< a sentence about it
 
-  /// Notes a problem. A bad id is graver than what cannot be decoded, and that graver than no id: for the last the
-  /// topic may have a remedy (`on_missing_id`), which must not hide the others. Of two alike the first one stays.
+  /// Notes a problem, if it is graver than the noted one. A bad id is gravest, a missing id least grave: the topic may
+  /// have a remedy for it (`on_missing_id`), which must not hide the others.
   template <class... Parts>
   void complain(Rejection reason, const Parts&... parts) {
     const auto gravity = [](Rejection r) { return r == Rejection::bad_id ? 3 : r == Rejection::no_id ? 1 : 2; };
@@ -45,8 +45,8 @@ struct Reading {
   }
 };
 
-/// Whether the rule recognises the record, and what it found (`out` is as it was if it does not). `why`, where somebody
-/// asks (`explain`), gets a sentence; it is null on the hot path, so that no text is made there.
+/// Whether the rule matches the record. If so, `out` gets the values; otherwise it stays unchanged. `why` gets a
+/// sentence for `explain`; it is null on the hot path, so that no text is made there.
 using ReadRule = bool (*)(const Input& in, Reading& out, std::string* why);
 
 struct Rule {
@@ -55,7 +55,7 @@ struct Rule {
   ReadRule read = nullptr;
 };
 
-// One function for each rule, one file for each family of producers.
+// One function for each rule; one file for each family of producers.
 bool read_cloudevents_structured(const Input& in, Reading& out, std::string* why);
 bool read_cloudevents_binary(const Input& in, Reading& out, std::string* why);
 bool read_cloudevents_in_value(const Input& in, Reading& out, std::string* why);
@@ -65,10 +65,10 @@ bool read_custom(const Input& in, Reading& out, std::string* why);
 /// All rules in the order in which they are tried.
 std::span<const Rule> all_rules();
 
-/// Whether a rule's number is as good as a string: where the operator named the place, it is.
+/// Whether a JSON number is accepted as text: yes if the operator named the place.
 enum class Numbers { refused, taken };
 
-/// Puts a value that was looked for into the reading: as its id, or as the attribute `name`.
+/// Puts a value into the reading: as its id, or as the attribute `name`.
 void take_id(Reading& out, const JsonValue& value, Numbers numbers);
 void take_attribute(Reading& out, event::MaybeBytes& slot, std::string_view name, const JsonValue& value,
                     Numbers numbers);
@@ -76,7 +76,7 @@ void take_attribute(Reading& out, event::MaybeBytes& slot, std::string_view name
 /// The longest type, source or subject in bytes.
 constexpr std::size_t longest_attribute = 1024;
 
-/// Foreign text in a sentence: short, escaped, in quotes, and only if somebody wants the sentence.
+/// Untrusted text in a sentence: shortened, escaped and quoted.
 struct Quoted {
   std::string_view text;
 };
@@ -86,7 +86,7 @@ inline void append_to(std::string& sentence, Quoted part) {
   sentence.append("\"").append(base::escape_controls(base::shorten(part.text, 100))).append("\"");
 }
 
-/// Writes the sentence if it is wanted.
+/// Writes the sentence unless `why` is null.
 template <class... Parts>
 void say(std::string* why, const Parts&... parts) {
   if (why == nullptr) return;
@@ -94,7 +94,7 @@ void say(std::string* why, const Parts&... parts) {
   (append_to(*why, parts), ...);
 }
 
-/// Says why a rule does not apply.
+/// Writes why a rule does not match; returns false.
 template <class... Parts>
 bool no_match(std::string* why, const Parts&... parts) {
   say(why, parts...);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr event::Microseconds second = 1'000'000;
 
-/// Reads a time's fixed fields from the front.
+/// Reads a time's fields from the front.
 class Fields final {
  public:
   explicit Fields(std::string_view text) : left_{text} {}
@@ -21,7 +21,7 @@ class Fields final {
     return true;
   }
 
-  /// Exactly so many digits, at most `most`.
+  /// Exactly `digits` digits, with a value of at most `most`.
   bool number(std::size_t digits, int most, int& out) {
     if (left_.size() < digits) return false;
     out = 0;
@@ -33,7 +33,7 @@ class Fields final {
     return out <= most;
   }
 
-  /// Any number of digits after the point, cut after the sixth.
+  /// Any number of digits; those after the sixth are ignored.
   bool fraction(event::Microseconds& out) {
     std::size_t digits = 0;
     out = 0;
@@ -76,7 +76,7 @@ std::optional<event::Microseconds> parse_rfc3339(std::string_view text) {
   if (!fields.number(4, 9999, year) || !fields.take("-") || !fields.number(2, 12, month) || !fields.take("-") ||
       !fields.number(2, 31, day) || !fields.take("Tt ") || !fields.number(2, 23, hour) || !fields.take(":") ||
       !fields.number(2, 59, minute) || !fields.take(":") || !fields.number(2, 60, seconds)) {
-    return std::nullopt;  // second 60 is a leap second: the first of the next minute
+    return std::nullopt;  // second 60, a leap second, becomes the first of the next minute
   }
   event::Microseconds fraction = 0;
   if (fields.take(".") && !fields.fraction(fraction)) return std::nullopt;

@@ -6,16 +6,16 @@
 
 namespace inboxd::envelope {
 
-/// RFC 3339 (`2024-05-01T12:00:00.25Z`), to the microsecond; nothing where the text is no such time.
+/// RFC 3339 (`2024-05-01T12:00:00.25Z`), to the microsecond; nothing if the text is no such time.
 std::optional<event::Microseconds> parse_rfc3339(std::string_view text);
 
 /// RFC 3339, or a whole number of milliseconds since 1970 UTC.
 std::optional<event::Microseconds> parse_time(std::string_view text);
 
-/// The time if PostgreSQL's timestamptz can hold it (4714 BC to 294276 AD). An absurd time is no error: it is left out,
-/// and the record is kept.
+/// The time if PostgreSQL's timestamptz can hold it (4714 BC to 294276 AD). Any other time is left out, and the record
+/// is kept.
 constexpr std::optional<event::Microseconds> database_time(std::optional<event::Microseconds> time) {
-  // The end of the range lies beyond 2^63 microseconds since 1970, so only its beginning can be missed.
+  // The range ends after 2^63 microseconds since 1970, so only its beginning matters.
   constexpr event::Microseconds earliest = -210'866'803'200'000'000;
   return time && *time >= earliest ? time : std::nullopt;
 }

@@ -8,14 +8,14 @@
 
 namespace inboxd::event {
 
-/// One accepted message, immutable. A view: its bytes belong to the batch (or the run in hand) that it is part of.
+/// One accepted message, immutable. A view: its bytes belong to the batch, or to the leased run, that it is part of.
 struct Event {
   std::int32_t shard_id = 0;
-  bool may_have_context = true;                ///< false: it was looked for, and there is no trace context
+  bool may_have_context = true;                ///< false: it has no trace context
   std::int64_t offset = 0;
   base::Uuid event_id;
-  /// Of key and payload bytes only: tells a resend from a conflict. Set at ingest alone: the ledger keeps it, a claim
-  /// does not ask for it.
+  /// Of key and payload bytes only: tells a resend from a conflict. Set at ingest and kept in the ledger; a claim does
+  /// not read it.
   std::int64_t digest = 0;
   MaybeBytes source_id;                        ///< the producer's text; null where it is event_id's canonical text
   std::string_view event_type;
@@ -29,14 +29,14 @@ struct Event {
   Microseconds received_at = 0;                ///< the database's clock; 0 until it is stored
 };
 
-/// Bytes of memory and of the wire that an event stands for: what the limits count.
+/// The bytes of an event that count against the limits.
 inline std::size_t size_of(const Event& event) {
   const auto length = [](const MaybeBytes& bytes) { return bytes ? bytes->size() : 0; };
   return sizeof(Event) + event.event_type.size() + length(event.source_id) + length(event.source) +
          length(event.subject) + length(event.key) + length(event.payload) + length(event.headers);
 }
 
-/// The event with its bytes in the arena. Beside `size_of`: a field of bytes that is new is told to both.
+/// The event with its bytes in the arena. A new field of bytes goes into `size_of` and here.
 inline Event copy(const Event& event, base::Arena& arena) {
   Event out = event;
   out.event_type = arena.copy(event.event_type);

@@ -27,13 +27,13 @@ class OffsetSet {
 
   bool contains(std::int64_t offset) const;
   bool empty() const { return ranges_.empty(); }
-  /// How many offsets.
+  /// The number of offsets.
   std::int64_t count() const;
   const std::vector<OffsetRange>& ranges() const { return ranges_; }
 
   /// PostgreSQL's text: `{[1,5),[7,9)}`.
   std::string text() const;
-  /// Reads that text; nothing where it is not of that form.
+  /// Reads that text; nothing if it has another form.
   static std::optional<OffsetSet> parse(std::string_view text);
 
   bool operator==(const OffsetSet&) const = default;

@@ -6,7 +6,7 @@
 
 namespace inboxd::event {
 
-/// Bytes that may be absent (null), which is not the same as empty: a tombstone is no empty payload.
+/// Bytes or null. Null is not empty: a tombstone is not an empty payload.
 using MaybeBytes = std::optional<std::string_view>;
 
 /// Microseconds since 1970-01-01 UTC.
@@ -18,7 +18,7 @@ struct Header {
   bool operator==(const Header&) const = default;
 };
 
-/// A Kafka record as it arrived: hostile bytes, nothing checked. A view: whoever polled it owns the memory.
+/// A Kafka record as it arrived: untrusted bytes, nothing checked. A view: the polled message owns the memory.
 struct Record {
   std::string_view topic;
   std::int32_t partition = 0;
@@ -27,10 +27,10 @@ struct Record {
   MaybeBytes key;
   MaybeBytes payload;
   std::vector<Header> headers;                 ///< in their order, repeated names included
-  std::optional<Microseconds> timestamp;       ///< the broker's or producer's, whatever it says
+  std::optional<Microseconds> timestamp;       ///< the broker's or the producer's, unchecked
 };
 
-/// The last header of that name (the last one wins), or nothing. A header without a value is `Header{name, nullopt}`.
+/// The last header of that name, or null. A header without a value is `Header{name, nullopt}`.
 inline const Header* find_header(const std::vector<Header>& headers, std::string_view name) {
   for (auto it = headers.rbegin(); it != headers.rend(); ++it) {
     if (it->name == name) return &*it;

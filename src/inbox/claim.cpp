@@ -4,10 +4,10 @@
 #include <map>
 #include <set>
 
-#include "inbox/arrays.hpp"
+#include "inbox/array_parameter.hpp"
 #include "inbox/connection_access.hpp"
 #include "inbox/pipeline.hpp"
-#include "inbox/rows.hpp"
+#include "inbox/row_reader.hpp"
 #include "statements.hpp"
 
 namespace inboxd::inbox {
@@ -15,15 +15,15 @@ namespace {
 
 using Type = ArrayParameter::Type;
 
-/// Runs of more ranges than this are read over their whole span and filtered here,
+/// A run with more ranges is read over its whole span and filtered here,
 constexpr std::size_t ranges_read_one_by_one = 4;
-/// unless the span holds more offsets than this for each of the run's events.
+/// unless the span has more than this many offsets for each pending event.
 constexpr std::int64_t offsets_worth_reading = 4;
-/// The first portion of events read for a claim where nobody knows what one weighs, and where it is known of the last
-/// claim: small, because the next one may be another matter. Later portions grow with what an event turns out to weigh,
+/// The size of a claim's first portion: if the size of the handler's events is unknown, and at most if it is known from
+/// the last claim, since this claim's events may differ.
 constexpr std::int64_t first_portion_events = 64;
 constexpr std::int64_t largest_first_portion_events = 256;
-/// by no more than this factor of what was read before.
+/// Later portions follow the measured size, and grow by at most this factor of the events read before.
 constexpr std::int64_t portion_growth = 4;
 constexpr std::int64_t largest_portion_events = 16 * 1024;
 
@@ -31,16 +31,16 @@ constexpr std::int64_t largest_portion_events = 16 * 1024;
 struct ClaimedRow {
   LeasedRun run;
   std::int64_t events = 0;
-  std::optional<event::Microseconds> received_from;  ///< nullopt: since ever
-  std::optional<event::Microseconds> received_to;    ///< nullopt: for ever
+  std::optional<event::Microseconds> received_from;  ///< nullopt: unlimited
+  std::optional<event::Microseconds> received_to;    ///< nullopt: unlimited
 };
 
 std::vector<ClaimedRow> take_rows(Connection::Access& access, const ClaimRequest& request, int& rows_locked) {
   const std::int64_t fence = request.fence != 0 ? request.fence : base::random_fence();
   const auto result =
-      access.run(statements::claim,
-                 pqxx::params{request.handler_id, request.owner.text(), fence, request.lease.count(), request.events,
-                              request.rows, request.not_before, request.claims_from, request.claims_to});
+      access.call(statements::claim,
+                  pqxx::params{request.handler_id, request.owner.text(), fence, request.lease.count(), request.events,
+                               request.rows, request.not_before, request.claims_from, request.claims_to});
   std::vector<ClaimedRow> rows;
   for (const auto& row : result) {
     ClaimedRow claimed;
@@ -56,7 +56,7 @@ std::vector<ClaimedRow> take_rows(Connection::Access& access, const ClaimRequest
     rows_locked = row[8].as<int>();
     rows.push_back(std::move(claimed));
   }
-  // UPDATE returns rows in no promised order; the oldest offsets of a shard go first.
+  // UPDATE returns rows in no defined order; the oldest offsets of a shard go first.
   static constexpr auto latest = std::numeric_limits<event::Microseconds>::max();
   std::sort(rows.begin(), rows.end(), [](const ClaimedRow& a, const ClaimedRow& b) {
     if (a.received_to != b.received_to) return a.received_to.value_or(latest) < b.received_to.value_or(latest);
@@ -65,7 +65,7 @@ std::vector<ClaimedRow> take_rows(Connection::Access& access, const ClaimRequest
   return rows;
 }
 
-/// Makes rows of their own of runs that several workers will go through.
+/// Splits large runs into rows of their own, so that several workers can share them.
 void slice_rows(Connection::Access& access, const ClaimRequest& request, std::vector<ClaimedRow>& rows) {
   ArrayParameter ids{Type::int8};
   std::size_t large = 0;
@@ -113,7 +113,7 @@ void read_places(Connection::Access& access, std::vector<ClaimedRow>& rows) {
   for (ClaimedRow& row : rows) row.run.place = places[row.run.shard_id];
 }
 
-/// The ranges of a portion of rows as the parameters of fetch_events.
+/// The ranges of a portion of rows, as parameters of fetch_events.
 struct Ranges {
   ArrayParameter run{Type::int4}, shard{Type::int4}, first{Type::int8}, end{Type::int8}, from{Type::timestamptz},
       to{Type::timestamptz};
@@ -182,7 +182,7 @@ std::size_t read_portion(Connection::Access& access, std::vector<ClaimedRow>& ro
   const auto result = fetch(access, ranges, payloads);
   const int count = PQntuples(result.get());
   auto block = std::make_shared<EventBlock>();
-  block->events.reserve(static_cast<std::size_t>(count));  // no event may move: runs point to them
+  block->events.reserve(static_cast<std::size_t>(count));  // runs point to the events: they must not move
   for (int i = 0; i < count; ++i) {
     const BinaryRow row{result.get(), i};
     LeasedRun& run = rows[static_cast<std::size_t>(row.int4(0))].run;
@@ -194,23 +194,24 @@ std::size_t read_portion(Connection::Access& access, std::vector<ClaimedRow>& ro
   return block->arena.used() + block->events.size() * sizeof(event::Event);
 }
 
-/// How many rows from `begin` on make up a portion of at most that many events (at least one row).
+/// The end of a portion that starts at `begin`: at most `events` events, but at least one row.
 std::size_t end_of_portion(const std::vector<ClaimedRow>& rows, std::size_t begin, std::int64_t events) {
   std::size_t end = begin;
   while (end < rows.size() && (end == begin || events >= rows[end].events)) events -= rows[end++].events;
   return end;
 }
 
-/// Reads the events of rows in portions until about `request.bytes` are read; returns how many rows were read.
-/// `weight`: bytes of an event in the handler's last claim (0: not known), and then in this one.
+/// Reads the events of rows in portions, up to about `request.bytes`. Returns the number of rows read.
+/// `event_bytes`: an event's size in the handler's last claim (0: unknown), updated from this one.
 std::size_t read_runs(Connection::Access& access, std::vector<ClaimedRow>& rows, const ClaimRequest& request,
-                      std::int64_t& weight) {
+                      std::int64_t& event_bytes) {
   read_places(access, rows);
   const auto most = static_cast<std::int64_t>(request.bytes);
   std::int64_t bytes = 0;
   std::int64_t events = 0;
-  std::int64_t portion =
-      weight == 0 ? first_portion_events : std::clamp<std::int64_t>(most / weight / 2, 1, largest_first_portion_events);
+  std::int64_t portion = event_bytes == 0
+                             ? first_portion_events
+                             : std::clamp<std::int64_t>(most / event_bytes / 2, 1, largest_first_portion_events);
   std::size_t done = 0;
   while (done < rows.size() && (done == 0 || bytes < most)) {
     const std::size_t end = end_of_portion(rows, done, portion);
@@ -219,21 +220,20 @@ std::size_t read_runs(Connection::Access& access, std::vector<ClaimedRow>& rows,
       rows[done].run.has_content = request.payloads;
       events += rows[done].events;
     }
-    weight = bytes / std::max<std::int64_t>(events, 1) + 1;
-    portion = std::clamp<std::int64_t>((most - bytes) / weight / 2, 1,
+    event_bytes = bytes / std::max<std::int64_t>(events, 1) + 1;
+    portion = std::clamp<std::int64_t>((most - bytes) / event_bytes / 2, 1,
                                        std::min(events * portion_growth, largest_portion_events));
   }
   return done;
 }
 
-/// Whether that went well: what was claimed is no less claimed where it did not.
-bool give_back_quietly(Connection& connection, const base::Uuid& owner, const std::vector<LeaseKey>& keys) {
+/// Returns whether it succeeded. If not, the claim itself still stands.
+bool release_quietly(Connection& connection, const base::Uuid& owner, const std::vector<LeaseKey>& keys) {
   try {
-    give_back(connection, owner, keys);
+    release_leases(connection, owner, keys);
     return true;
   } catch (const std::exception& error) {
-    connection.access().log.debug("claim: leases could not be given back",
-                                  {{"deliveries", keys.size()}, {"error", error.what()}});
+    connection.access().log.debug("inbox.leases_kept", {{"deliveries", keys.size()}, {"error", error.what()}});
     return false;
   }
 }
@@ -241,7 +241,7 @@ bool give_back_quietly(Connection& connection, const base::Uuid& owner, const st
 void sort_out(std::vector<ClaimedRow>& rows, std::size_t read, Claimed& out) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (i >= read) {
-      out.over.push_back(rows[i].run.key);
+      out.excess.push_back(rows[i].run.key);
     } else if (rows[i].run.events.empty()) {
       out.empty.push_back(rows[i].run.key);
     } else {
@@ -260,16 +260,16 @@ Claimed claim(Connection& connection, const ClaimRequest& request) {
   std::size_t done = 0;
   try {
     slice_rows(access, request, rows);
-    done = read_runs(access, rows, request, access.event_weights[request.handler_id]);
+    done = read_runs(access, rows, request, access.bytes_per_event[request.handler_id]);
   } catch (...) {
-    // No handler's fault. Where this fails, too, the lease runs out.
+    // No handler's fault: release the rows uncharged. If that fails, too, their leases expire.
     std::vector<LeaseKey> keys;
     for (const ClaimedRow& row : rows) keys.push_back(row.run.key);
-    give_back_quietly(connection, request.owner, keys);
+    release_quietly(connection, request.owner, keys);
     throw;
   }
   sort_out(rows, done, out);
-  if (give_back_quietly(connection, request.owner, out.over)) out.over.clear();
+  if (release_quietly(connection, request.owner, out.excess)) out.excess.clear();
   return out;
 }
 
@@ -309,20 +309,20 @@ std::int64_t renew(Connection& connection, const base::Uuid& owner, const std::v
       .affected_rows();
 }
 
-std::int64_t give_back(Connection& connection, const base::Uuid& owner, const std::vector<LeaseKey>& keys) {
+std::int64_t release_leases(Connection& connection, const base::Uuid& owner, const std::vector<LeaseKey>& keys) {
   if (keys.empty()) return 0;
   Keys arrays{keys};
   return connection.access()
-      .run(statements::give_back, pqxx::params{owner.text(), arrays.id.finish(), arrays.fence.finish()})
+      .run(statements::release_leases, pqxx::params{owner.text(), arrays.id.finish(), arrays.fence.finish()})
       .affected_rows();
 }
 
-std::int64_t give_back_claims(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
-                              const std::vector<std::int64_t>& fences, std::chrono::milliseconds since) {
+std::int64_t release_claims(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
+                            const std::vector<std::int64_t>& fences, std::chrono::milliseconds since) {
   if (fences.empty()) return 0;
   auto array = array_of(Type::int8, fences);
   return connection.access()
-      .run(statements::give_back_claims, pqxx::params{owner.text(), handler_id, array.finish(), since.count()})
+      .run(statements::release_claims, pqxx::params{owner.text(), handler_id, array.finish(), since.count()})
       .affected_rows();
 }
 

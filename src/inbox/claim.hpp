@@ -15,95 +15,96 @@
 
 namespace inboxd::inbox {
 
-/// The key of a delivery in hand: id and fence; the owner is this process.
+/// Identifies a delivery in flight. Its owner is this process.
 struct LeaseKey {
   std::int64_t delivery_id = 0;
   std::int64_t fence = 0;
   bool operator==(const LeaseKey&) const = default;
 };
 
-/// Where an event of a run is in Kafka.
+/// Where the events of a run are in Kafka.
 struct Place {
   std::string topic;
   std::int32_t partition = 0;
 };
 
-/// Events in memory together with the bytes that they point to. Shared by the runs that were made of one batch.
+/// Events in memory with the bytes that they point to. Shared by the runs of one batch.
 struct EventBlock {
   base::Arena arena;
   std::vector<event::Event> events;
 };
 
-/// A delivery that this process has leased, with its events.
+/// A delivery leased to this process, with its events.
 struct LeasedRun {
   std::int32_t handler_id = 0;
   std::int32_t shard_id = 0;
   LeaseKey key;
   event::OffsetSet pending;
-  std::int32_t attempts = 0;                   ///< failures settled so far: this is attempt `attempts + 1`
+  std::int32_t attempts = 0;  ///< settled failures: this is attempt `attempts + 1`
   std::int32_t claims = 1;
-  bool has_content = true;  ///< payloads and headers were read, not left in the database
+  bool has_content = true;  ///< false: payloads and headers were left in the database
   std::shared_ptr<const Place> place;
-  std::shared_ptr<const EventBlock> block;     ///< keeps the events' bytes
-  std::vector<const event::Event*> events;     ///< by offset; those of `pending`
+  std::shared_ptr<const EventBlock> block;  ///< keeps the events' bytes
+  std::vector<const event::Event*> events;  ///< by offset; those of `pending`
 };
 
-/// A delivery that was found after so many unclean ends is a suspect (inbox.claim): it is taken alone, and while it is
-/// in hand no other is taken, of any handler.
+/// A delivery that was in flight at so many crashes is a suspect (inbox.claim). It is claimed alone, and while it is in
+/// flight no other suspect of any handler is claimed.
 constexpr std::int32_t suspected_after = 3;
 inline bool is_suspect(const LeasedRun& run) { return run.claims > suspected_after; }
 
 struct ClaimRequest {
   std::int32_t handler_id = 0;
   base::Uuid owner;
-  std::int64_t fence = 0;  ///< of this claim alone; 0: one is drawn
+  std::int64_t fence = 0;  ///< of this claim alone; 0: draws one
   std::chrono::milliseconds lease{0};
-  std::int64_t events = 0;                     ///< the most events wanted
-  std::size_t bytes = 64 << 20;                ///< about the most bytes; what is over is given back
-  int rows = 0;                                ///< the most rows looked at (they are locked while the claim runs)
-  int slice = 0;                               ///< larger runs are cut into rows of at most so many events; 0: none is
-  bool payloads = true;                        ///< false: payloads and headers are left in the database
-  std::int32_t claims_from = 0;                ///< only what was claimed at least so often before,
-  std::int32_t claims_to = std::numeric_limits<std::int32_t>::max();  ///< and no more often
-  /// Nothing of the handler can be due before, as read_due has shown. nullopt: look everywhere.
+  std::int64_t events = 0;       ///< the most events to claim
+  std::size_t bytes = 64 << 20;  ///< about the most bytes to read; the excess is released
+  int rows = 0;                  ///< the most rows to lock while the claim runs
+  int slice = 0;                 ///< splits larger runs into rows of at most so many events; 0: does not
+  bool payloads = true;          ///< false: leaves payloads and headers in the database
+  std::int32_t claims_from = 0;  ///< only deliveries claimed at least so often before,
+  std::int32_t claims_to = std::numeric_limits<std::int32_t>::max();  ///< and at most so often
+  /// The low-water mark from read_due: no delivery of the handler is due earlier. nullopt: scan all.
   std::optional<event::Microseconds> not_before;
 };
 
 struct Claimed {
   std::vector<LeasedRun> runs;
-  int rows_locked = 0;                         ///< as many as `rows`: there may be more
-  /// Deliveries whose events are gone (purged): to be settled as skipped.
+  int rows_locked = 0;  ///< equal to `rows`: there may be more
+  /// Deliveries whose events were purged: settle them as skipped.
   std::vector<LeaseKey> empty;
-  /// What was more than was wanted and could not be given back: to be tried again.
-  std::vector<LeaseKey> over;
+  /// The excess, if releasing it failed: release it again.
+  std::vector<LeaseKey> excess;
 };
 
-/// Takes due deliveries and reads their events; gives back what is over. Throws where it has nothing to hand on.
+/// Claims due deliveries, reads their events and releases the excess. If reading fails, it releases everything and
+/// throws.
 Claimed claim(Connection& connection, const ClaimRequest& request);
 
-/// For the low-water mark of design rule 5: the earliest due_at of all rows (no locks) and the snapshot's bounds.
+/// For the low-water mark: the earliest due_at of a handler's rows, read without locks, and the snapshot's bounds.
 struct DueReading {
-  std::optional<event::Microseconds> earliest; ///< nothing outstanding: nullopt
+  std::optional<event::Microseconds> earliest;  ///< nullopt: nothing pending
   event::Microseconds now = 0;
   std::uint64_t xmin = 0;
-  std::uint64_t xmax = 0;                       ///< above every transaction that was open at the reading
-  /// Where it was asked for: no transaction below it that makes deliveries was open any more just *behind* the reading,
-  /// which may not have seen what it made.
+  std::uint64_t xmax = 0;  ///< above every transaction open at that time
+  /// If asked for: right after the reading, no transaction below this one that inserts deliveries was still open. The
+  /// reading may have missed the deliveries of such a transaction.
   std::optional<std::uint64_t> writers = std::nullopt;
 };
 DueReading read_due(Connection& connection, std::int32_t handler_id, std::optional<event::Microseconds> not_before,
                     bool asks_writers);
 
-/// Extends leases by name to now + lease, skipping rows that are locked; returns how many were.
+/// Extends these leases to now + lease, except on locked rows. Returns the number extended.
 std::int64_t renew(Connection& connection, const base::Uuid& owner, const std::vector<LeaseKey>& keys,
                    std::chrono::milliseconds lease);
 
-/// Gives deliveries back uncharged, due now (claims as if they had never been taken).
-std::int64_t give_back(Connection& connection, const base::Uuid& owner, const std::vector<LeaseKey>& keys);
+/// Releases deliveries without charging an attempt or a claim: due now.
+std::int64_t release_leases(Connection& connection, const base::Uuid& owner, const std::vector<LeaseKey>& keys);
 
-/// The same for all that claims with these fences took, the oldest asked for at most so long ago: their answers were
-/// lost, so nobody knows what it is, and nothing of it was ever in hand.
-std::int64_t give_back_claims(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
-                              const std::vector<std::int64_t>& fences, std::chrono::milliseconds since);
+/// The same for everything that claims with these fences took, the oldest started at most `since` ago. For claims whose
+/// answer was lost: none of their deliveries was ever in flight.
+std::int64_t release_claims(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
+                            const std::vector<std::int64_t>& fences, std::chrono::milliseconds since);
 
 }  // namespace inboxd::inbox

@@ -1,25 +1,50 @@
 #include "inbox/connecting.hpp"
 
+#include <libpq-fe.h>
+
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <thread>
 
 namespace inboxd::inbox {
 namespace {
 
-constexpr std::chrono::milliseconds look{50};
+constexpr std::chrono::milliseconds poll_interval{50};
+/// A refusal arrives sooner; libpq waits at least this long for a silent host.
+constexpr std::chrono::seconds prompt{2};
+/// SQLSTATE of a missing password: libpq notices it without a server's answer.
+constexpr const char* invalid_password = "28P01";
 
-/// An attempt, owned by who waits and by the thread that makes it.
-struct Attempt {
+/// Shared by the waiting caller and the thread that connects.
+struct ConnectAttempt {
   std::vector<std::pair<std::string, std::string>> parameters;
+  bool asks_for_sqlstate = false;
   std::mutex mutex;  // guards the following
   std::condition_variable changed;
-  PGconn* made = nullptr;
-  bool is_made = false;
+  ConnectResult result;
+  bool is_over = false;
   bool is_wanted = true;
 };
+
+bool is_code_character(char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z'); }
+
+/// The last SQLSTATE in a verbose message, `FATAL:  28P01: …` in any language: that of the host tried last.
+std::string sqlstate_in(std::string_view message) {
+  constexpr std::string_view before = ":  ", behind = ": ";
+  constexpr std::size_t length = 5;
+  std::string last;
+  for (auto at = message.find(before); at != std::string_view::npos; at = message.find(before, at + 1)) {
+    const std::string_view state = message.substr(at + before.size(), length);
+    const bool is_code = state.size() == length && std::all_of(state.begin(), state.end(), is_code_character) &&
+                         message.substr(at + before.size() + length).starts_with(behind);
+    if (is_code) last = state;
+  }
+  return last;
+}
 
 PGconn* connect(const std::vector<std::pair<std::string, std::string>>& parameters) {
   std::vector<const char*> keywords, values;
@@ -32,35 +57,66 @@ PGconn* connect(const std::vector<std::pair<std::string, std::string>>& paramete
   return PQconnectdbParams(keywords.data(), values.data(), 1);
 }
 
-void run(const std::shared_ptr<Attempt>& attempt) {
-  PGconn* const made = connect(attempt->parameters);
+ConnectResult attempt_once(const ConnectAttempt& attempt) {
+  const auto began = std::chrono::steady_clock::now();
+  ConnectResult result{connect(attempt.parameters), "", ""};
+  if (PQstatus(result.connection) == CONNECTION_OK) return result;
+  result.message = PQerrorMessage(result.connection);
+  if (PQconnectionNeedsPassword(result.connection) == 1) {
+    result.sqlstate = invalid_password;
+  } else if (attempt.asks_for_sqlstate && std::chrono::steady_clock::now() - began < prompt) {
+    PQsetErrorVerbosity(result.connection, PQERRORS_VERBOSE);
+    PQreset(result.connection);
+    if (PQstatus(result.connection) == CONNECTION_OK) return result;
+    result.sqlstate = sqlstate_in(PQerrorMessage(result.connection));
+    if (!result.sqlstate.empty()) result.message = PQerrorMessage(result.connection);
+  }
+  PQfinish(std::exchange(result.connection, nullptr));
+  return result;
+}
+
+void run(const std::shared_ptr<ConnectAttempt>& attempt) {
+  ConnectResult result = attempt_once(*attempt);
   const std::lock_guard lock{attempt->mutex};
   if (!attempt->is_wanted) {
-    PQfinish(made);
+    PQfinish(result.connection);
     return;
   }
-  attempt->made = made;
-  attempt->is_made = true;
+  attempt->result = std::move(result);
+  attempt->is_over = true;
   attempt->changed.notify_all();
 }
 
 }  // namespace
 
-PGconn* make_connection(std::vector<std::pair<std::string, std::string>> parameters, std::chrono::milliseconds limit,
-                        const Watchdog& watchdog) {
+ConnectingTimes connecting_times(std::chrono::milliseconds deadline, std::chrono::milliseconds most_beyond,
+                                 long hosts) {
+  using std::chrono::milliseconds;
+  using std::chrono::seconds;
+  constexpr seconds shortest{2}, longest{30};
+  constexpr int addresses = 2;  // of a host name: IPv6 and IPv4
+  ConnectingTimes out{std::clamp(std::chrono::duration_cast<seconds>(deadline / hosts), shortest, longest), {}};
+  const milliseconds all = out.each * hosts * addresses + seconds{1};
+  out.all = std::min<milliseconds>(std::max(all, deadline), deadline + most_beyond);
+  return out;
+}
+
+ConnectResult make_connection(std::vector<std::pair<std::string, std::string>> parameters, bool asks_for_sqlstate,
+                              std::chrono::milliseconds limit, const Watchdog& watchdog) {
   const auto began = std::chrono::steady_clock::now();
-  const auto attempt = std::make_shared<Attempt>();
+  const auto attempt = std::make_shared<ConnectAttempt>();
   attempt->parameters = std::move(parameters);
+  attempt->asks_for_sqlstate = asks_for_sqlstate;
   std::thread{[attempt] { run(attempt); }}.detach();
   std::unique_lock lock{attempt->mutex};
-  while (!attempt->is_made) {
-    if (watchdog.is_over(began) || std::chrono::steady_clock::now() - began > limit) {
+  while (!attempt->is_over) {
+    if (watchdog.must_end(began) || std::chrono::steady_clock::now() - began > limit) {
       attempt->is_wanted = false;
-      return nullptr;
+      return {nullptr, "connecting timed out", ""};
     }
-    attempt->changed.wait_for(lock, look);
+    attempt->changed.wait_for(lock, poll_interval);
   }
-  return attempt->made;
+  return std::move(attempt->result);
 }
 
 }  // namespace inboxd::inbox

@@ -1,31 +1,19 @@
+// The slot and its session: opening, waiting for the previous session, closing. Statements: connection_access.cpp.
 #include "inbox/connection.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "inbox/connecting.hpp"
-#include "inbox/connecting_times.hpp"
 #include "inbox/connection_access.hpp"
 
 namespace inboxd::inbox {
 namespace {
 
-bool is_name_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
-
-/// The SQLSTATE of a notice in verbose form: `WARNING:  01000: …`, in whatever language the first word is.
-std::string_view sqlstate_of_notice(std::string_view text) {
-  const auto colon = text.find(':');
-  if (colon == std::string_view::npos) return {};
-  const auto begin = text.find_first_not_of(' ', colon + 1);
-  if (begin == std::string_view::npos || text.size() < begin + 6 || text[begin + 5] != ':') return {};
-  return text.substr(begin, 5);
-}
-
-/// What a URL says, keyword by keyword, as libpq reads it; false where it cannot.
+/// Calls `visit` for each keyword of a URL, as libpq parses it. False if libpq cannot.
 template <class Visit>
 bool read_options(const std::string& url, Visit visit) {
   PQconninfoOption* const options = PQconninfoParse(url.c_str(), nullptr);
@@ -37,13 +25,17 @@ bool read_options(const std::string& url, Visit visit) {
   return true;
 }
 
-/// What our sessions begin with, unless the user's own options say otherwise. Compiling a statement (jit) costs a tenth
-/// of a second, and the estimates over many day partitions are high enough for the server to do it for questions of a
-/// millisecond: off. Nobody waits for a lock for long, and nobody whose client has gone, or stands still with
-/// a transaction open (a frozen machine would keep its locks beyond every lease). As options they cost nothing;
-/// as settings of a function they would for each call of it. Transactions see what others commit meanwhile, and that is
-/// not the user's to change (inbox.need_fresh_snapshots).
-std::string options_of(const std::string& url, bool prefers_indexes) {
+/// The daemon's search path. pg_temp is named last; unnamed, it would be searched first for types.
+constexpr const char* own_path = "pg_catalog,pg_temp";
+
+/// Startup options of the daemon's sessions. Startup options cost nothing; settings of a function cost each call.
+///
+/// The user's own options override the first group. JIT is off: compiling takes 0.1 s, and the estimates over many day
+/// partitions make the server compile queries of a millisecond. The timeouts limit how long a session waits for a lock,
+/// and how long it outlives its client or an idle transaction: a frozen machine must not keep its locks beyond a lease.
+///
+/// The isolation level (inbox.require_read_committed) and the search path are not the user's to change.
+std::string options_of(const std::string& url, bool prefers_indexes, bool keeps_search_path) {
   std::string out =
       "-c jit=off -c lock_timeout=10s -c client_connection_check_interval=5s"
       " -c idle_in_transaction_session_timeout=10s"
@@ -56,10 +48,22 @@ std::string options_of(const std::string& url, bool prefers_indexes) {
   });
   if (!theirs.empty()) out.append(" ").append(theirs);
   out += R"( -c default_transaction_isolation=read\ committed)";
+  if (!keeps_search_path) out.append(" -c search_path=").append(own_path);
   return out;
 }
 
-/// How many hosts a URL names; they are tried one after the other, each for its part of the time.
+/// Event texts are UTF-8; a database with another encoding rejects some of them.
+void check_encoding(PGconn* connection) {
+  const char* const encoding = PQparameterStatus(connection, "server_encoding");
+  if (encoding == nullptr || std::string_view{encoding} == "UTF8") return;
+  const std::string found = encoding;
+  PQfinish(connection);
+  throw DatabaseError{
+      {Fault::stop, std::string{wrong_encoding},
+       "its encoding is " + found + "; create a database with encoding UTF8 and name it in database.url"}};
+}
+
+/// The number of hosts in a URL. libpq tries them in turn.
 long hosts_in(const std::string& url) {
   std::ptrdiff_t commas = 0;
   read_options(url, [&](std::string_view name, std::string_view value) {
@@ -68,32 +72,13 @@ long hosts_in(const std::string& url) {
   return commas + 1;
 }
 
-/// PgBouncer's words, which it says in English; or a server that does not know a setting, or cannot do it.
-bool is_options_refused(const PGconn* connection) {
-  const std::string_view message{PQerrorMessage(connection)};
-  return message.find("unsupported startup parameter") != std::string_view::npos ||
-         message.find("client_connection_check_interval") != std::string_view::npos;
+/// PgBouncer's message, which is always English; or a server that does not support one of the settings.
+bool is_options_refused(const std::string& message) {
+  return message.find("unsupported startup parameter") != std::string::npos ||
+         message.find("client_connection_check_interval") != std::string::npos;
 }
 
 }  // namespace
-
-std::string with_schema(std::string_view sql, const std::string& schema) {
-  static constexpr std::string_view ours = "inbox.";
-  std::string out;
-  out.reserve(sql.size() + 64);
-  for (std::size_t at = 0; at < sql.size();) {
-    const auto found = sql.find(ours, at);
-    if (found == std::string_view::npos) {
-      out.append(sql.substr(at));
-      break;
-    }
-    const bool whole_word = found == 0 || !is_name_character(sql[found - 1]);
-    out.append(sql.substr(at, found - at));
-    out.append(whole_word ? schema + "." : std::string{ours});
-    at = found + ours.size();
-  }
-  return out;
-}
 
 Connection::Connection(const config::Database& settings, std::string purpose, Watchdog& watchdog, base::Logger& log)
     : access_{std::make_unique<Access>(settings, std::move(purpose), watchdog, log)} {}
@@ -102,6 +87,7 @@ Connection::~Connection() { access_->close(); }
 
 void Connection::open() { access_->open(); }
 void Connection::prefer_indexes() { access_->prefers_indexes = true; }
+void Connection::keep_search_path() { access_->keeps_search_path = true; }
 void Connection::close() noexcept { access_->close(); }
 bool Connection::is_open() const { return access_->session != nullptr; }
 void Connection::set_deadline(std::chrono::milliseconds longest) { access_->settings.deadline = longest; }
@@ -115,15 +101,15 @@ std::string Connection::where() const {
     if (!out.empty()) out += ' ';
     out.append(name).append("=").append(value);
   });
-  return is_read ? out : "the configured database.url (which libpq cannot read)";
+  return is_read ? out : "the configured database.url (libpq cannot parse it)";
 }
 
-PGconn* Connection::Access::connect(const std::string& options) {
-  const ConnectingTimes times = connecting_times(settings.deadline, settings.connecting_beyond_deadline,
-                                                 hosts_in(settings.url));
+ConnectResult Connection::Access::connect(const std::string& options) {
+  const ConnectingTimes times =
+      connecting_times(settings.deadline, settings.connecting_beyond_deadline, hosts_in(settings.url));
   const std::string seconds = std::to_string(times.each.count());
   const std::string user_timeout = std::to_string(settings.deadline.count());
-  // What stands before dbname can be overruled by the URL, what stands behind it not.
+  // The URL overrides the keywords before dbname; the keywords behind it override the URL.
   std::vector<std::pair<std::string, std::string>> wanted{{"application_name", "inboxd " + purpose},
                                                           {"connect_timeout", seconds},
                                                           {"keepalives_idle", "10"},
@@ -136,74 +122,79 @@ PGconn* Connection::Access::connect(const std::string& options) {
   if (is_marked_) wanted.emplace_back("application_name", marked_name());
   if (!options.empty()) wanted.emplace_back("options", options);
   if (!settings.password.empty()) wanted.emplace_back("password", settings.password.reveal());
+  // A slot that was open before retries anyway: the reason makes no difference.
+  const bool asks_for_sqlstate = generation == 0;
   try {
-    return make_connection(std::move(wanted), times.all, watchdog);
+    return make_connection(std::move(wanted), asks_for_sqlstate, times.all, watchdog);
   } catch (const std::system_error& error) {
-    // Where threads are limited and many slots connect at once, as after a failover: the others go on meanwhile.
+    // Many slots connect at once after a failover, and the number of threads may be limited: retry later.
     watchdog.counts().refused += 1;
-    throw DatabaseError{{Fault::reconnect, "", std::string{"no thread to connect with: "} + error.what()}};
+    throw DatabaseError{{Fault::reconnect, "", std::string{"cannot start a thread to connect: "} + error.what()}};
   }
 }
 
 void Connection::Access::open() {
   if (session == nullptr && !open_session() && !is_marked_) {
-    // Lent by a pooler that drops the options without a word (ignore_startup_parameters): again under this slot's own
-    // name, or nobody could tell the session that works on after a statement was cut off.
+    // A pooler silently drops the options (ignore_startup_parameters). Connect again under the slot's own name, which
+    // identifies the server's session after a statement was cut off.
     is_marked_ = true;
     close();
     open_session();
   }
-  await_unresolved();
+  check_previous_session();
 }
 
-/// Whether it is ours alone, as far as the server knows.
+/// Returns whether the session belongs to this slot alone, as far as the server shows.
 bool Connection::Access::open_session() {
-  PGconn* fresh = connect(takes_options_ ? options_of(settings.url, prefers_indexes) : "");
-  if (takes_options_ && fresh != nullptr && PQstatus(fresh) != CONNECTION_OK && is_options_refused(fresh)) {
-    // A pooler that shares its sessions: whoever runs it sets the role's own settings (sql/README.md).
-    takes_options_ = false;
+  ConnectResult fresh = connect(accepts_options_ ? options_of(settings.url, prefers_indexes, keeps_search_path) : "");
+  if (accepts_options_ && fresh.connection == nullptr && is_options_refused(fresh.message)) {
+    // A pooler that shares sessions: its operator puts the settings on the role (sql/README.md).
+    accepts_options_ = false;
     is_marked_ = true;
-    PQfinish(fresh);
     fresh = connect("");
   }
-  if (fresh == nullptr || PQstatus(fresh) != CONNECTION_OK) {
-    const std::string message = fresh == nullptr ? "given up: no connection in time" : PQerrorMessage(fresh);
-    PQfinish(fresh);
+  if (fresh.connection == nullptr) {
     watchdog.counts().refused += 1;
-    throw DatabaseError{{Fault::reconnect, "", message}};
+    throw DatabaseError{{Fault::reconnect, fresh.sqlstate, fresh.message}};
   }
-  raw = fresh;
+  check_encoding(fresh.connection);
+  raw = fresh.connection;
   watchdog.counts().add(this, PQsocket(raw));
-  session = std::make_unique<pqxx::connection>(pqxx::connection::seize_raw_connection(fresh));
+  session = std::make_unique<pqxx::connection>(pqxx::connection::seize_raw_connection(raw));
   session->set_verbosity(pqxx::error_verbosity::verbose);
   session->set_notice_handler([this](pqxx::zview text) { read_notice(text); });
   ++generation;
-  const auto row =
-      ask("select a.pid, a.backend_start, current_setting('jit')::boolean from pg_stat_activity a "
-          "where a.pid = pg_backend_pid()",
-          {});
-  compiles_statements = row.empty() || row[0][2].as<bool>();
-  // Hidden from a session that works under another role than it logged in as.
-  const bool is_seen = !row.empty() && !row[0][1].is_null();
-  const bool is_ours = is_seen && row[0][0].as<int>() == PQbackendPID(raw);
+  const auto row = query_session(
+      "select a.pid, a.backend_start, pg_catalog.current_setting('jit')::boolean, "
+      "pg_catalog.current_setting('search_path') "
+      "from pg_catalog.pg_stat_activity a where a.pid operator(pg_catalog.=) pg_catalog.pg_backend_pid()",
+      {});
+  has_jit = row.empty() || row[0][2].as<bool>();
+  // Behind a pooler the answer is about one session, and the next statement may run in another.
+  const bool is_direct = !row.empty() && row[0][0].as<int>() == PQbackendPID(raw);
+  has_pinned_path_ = is_direct && row[0][3].view() == own_path;
+  // Null if the session runs under another role than its login.
+  const bool is_visible = !row.empty() && !row[0][1].is_null();
+  const bool is_ours = is_visible && is_direct;
   backend_ = is_ours ? Backend{row[0][0].as<int>(), row[0][1].as<std::string>()} : Backend{};
   if (is_ours) is_marked_ = false;
   return is_ours;
 }
 
 void Connection::Access::close() noexcept {
-  watchdog.counts().forget(this);
+  watchdog.counts().remove(this);
   session.reset();
   raw = nullptr;
   prepared_.clear();
 }
 
-pqxx::result Connection::Access::ask(const char* question, const pqxx::params& parameters) {
+/// Runs a query about the session itself. If it fails, the slot is closed.
+pqxx::result Connection::Access::query_session(const char* query, const pqxx::params& parameters) {
   std::string message;
   try {
-    const Watched watched{*this};
+    const Watched watched{*this, settings.deadline};
     pqxx::nontransaction tx{*session};
-    return tx.exec(question, parameters);
+    return tx.exec(query, parameters);
   } catch (const pqxx::failure& error) {
     message = error.what();
   }
@@ -211,100 +202,35 @@ pqxx::result Connection::Access::ask(const char* question, const pqxx::params& p
   throw DatabaseError{{Fault::reconnect, "", message}};
 }
 
-/// No longer than PostgreSQL keeps it.
+/// The application name of a slot behind a pooler, cut to PostgreSQL's limit.
 std::string Connection::Access::marked_name() const {
   constexpr std::size_t longest = 63;
   return ("inboxd " + purpose).substr(0, longest - mark_.size() - 1) + " " + mark_;
 }
 
-void Connection::Access::await_unresolved() {
-  if (!unresolved_) return;
-  const Backend& backend = unresolved_->backend;
-  const bool any_state = !unresolved_->only_while_active;
+void Connection::Access::check_previous_session() {
+  if (!previous_) return;
+  const Backend& backend = previous_->backend;
+  const bool any_state = !previous_->only_while_active;
   const auto rows =
       backend.process_id != 0
-          ? ask("select pid from pg_stat_activity where pid = $1 and backend_start = $2::timestamptz "
-                "and ($3::boolean or state = 'active')",
+          ? query_session(
+                "select a.pid from pg_catalog.pg_stat_activity a where a.pid operator(pg_catalog.=) $1 "
+                "and a.backend_start operator(pg_catalog.=) $2::pg_catalog.timestamptz "
+                "and ($3::boolean or a.state operator(pg_catalog.=) 'active')",
                 pqxx::params{backend.process_id, backend.started_at, any_state})
-          : ask("select pid from pg_stat_activity where application_name = $1 and pid <> pg_backend_pid() "
-                "and state not in ('idle', 'disabled') and ($2::boolean or state = 'active')",
+          : query_session(
+                "select a.pid from pg_catalog.pg_stat_activity a where a.application_name operator(pg_catalog.=) $1 "
+                "and a.pid operator(pg_catalog.<>) pg_catalog.pg_backend_pid() "
+                "and a.state operator(pg_catalog.<>) all ('{idle,disabled}'::pg_catalog.text[]) "
+                "and ($2::boolean or a.state operator(pg_catalog.=) 'active')",
                 pqxx::params{marked_name(), any_state});
   if (!rows.empty()) {
-    throw DatabaseError{{Fault::reconnect, "",
-                         "the server still works on the statement that was cut off (process " +
-                             rows[0][0].as<std::string>() + ")"}};
+    throw DatabaseError{
+        {Fault::reconnect, "",
+         "the server is still running the statement that was cut off (process " + rows[0][0].as<std::string>() + ")"}};
   }
-  unresolved_.reset();
-}
-
-void Connection::Access::lost(Effect effect, const std::string& message) {
-  const bool doubtful = effect == Effect::writes;
-  if (doubtful) unresolved_ = Unresolved{backend_};
-  close();
-  throw DatabaseError{{doubtful ? Fault::in_doubt : Fault::reconnect, "", message, was_cut_off_}};
-}
-
-void Connection::Access::read_notice(std::string_view text) {
-  const auto state = sqlstate_of_notice(text);
-  if (state == "01000" || state == "57P01") commit_warned_ = true;
-  log.debug("database: notice", {{"sqlstate", state}, {"purpose", purpose}});
-}
-
-std::chrono::milliseconds Connection::Access::time_left() const {
-  constexpr std::chrono::milliseconds shortest{1'000};
-  const auto now = std::chrono::steady_clock::now();
-  if (end - now >= settings.deadline) return settings.deadline;
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - now);
-  return std::min(settings.deadline, std::max(left, shortest));
-}
-
-const std::string& Connection::Access::text_of(const Statement& statement) {
-  auto& text = texts_[&statement];
-  if (text.empty()) text = with_schema(statement.sql, settings.schema);
-  return text;
-}
-
-void Connection::Access::prepare(const Statement& statement) {
-  if (!settings.prepare) return;
-  bool& done = prepared_[&statement];
-  if (done) return;
-  session->prepare(statement.name, text_of(statement));
-  done = true;
-}
-
-pqxx::result Connection::Access::run_in(pqxx::transaction_base& tx, const Statement& statement,
-                                        const pqxx::params& parameters) {
-  prepare(statement);
-  return settings.prepare ? tx.exec(pqxx::prepped{statement.name}, parameters)
-                          : tx.exec(text_of(statement), parameters);
-}
-
-pqxx::result Connection::Access::run(const Statement& statement, const pqxx::params& parameters, Effect effect) {
-  pqxx::result result;
-  guarded(effect, [&] {
-    pqxx::nontransaction tx{*session};
-    result = run_in(tx, statement, parameters);
-  });
-  return result;
-}
-
-std::shared_ptr<PGresult> Connection::Access::fetch(const Statement& statement, const WireParameters& parameters) {
-  std::shared_ptr<PGresult> result;
-  guarded(Effect::reads, [&] {
-    prepare(statement);
-    const int count = parameters.count();
-    const char* const* const values = parameters.values.data();
-    const int *const lengths = parameters.lengths.data(), *const formats = parameters.formats.data();
-    PGresult* const got =
-        settings.prepare ? PQexecPrepared(raw, statement.name, count, values, lengths, formats, 1)
-                         : PQexecParams(raw, text_of(statement).c_str(), count, nullptr, values, lengths, formats, 1);
-    result.reset(got, PQclear);
-    if (PQresultStatus(got) == PGRES_TUPLES_OK) return;
-    const char* const state = PQresultErrorField(got, PG_DIAG_SQLSTATE);
-    if (state == nullptr || PQstatus(raw) != CONNECTION_OK) throw pqxx::broken_connection{PQerrorMessage(raw)};
-    throw pqxx::sql_error{PQresultErrorMessage(got), statement.name, state};
-  });
-  return result;
+  previous_.reset();
 }
 
 }  // namespace inboxd::inbox

@@ -9,39 +9,42 @@
 
 namespace inboxd::inbox {
 
-/// One connection slot to the database, a world of its own: one thread at a time. Opens when first used and again
-/// after it was lost. Every statement has the configured deadline; when it passes, the socket is shut down and the
-/// statement throws. A slot whose last statement was left in doubt waits, before it works again, until the server has
-/// finished with the old session, so that a slot never has more than one unresolved backend.
+/// A connection slot. One thread at a time. Opens on first use, and again after its session was lost.
 ///
-/// The functions of this room take a Connection and throw what `describe` (database_error.hpp) reads.
+/// Each statement has the configured deadline; then the watchdog shuts the socket down and the statement throws. While
+/// the outcome of a slot's last statement is in doubt, the slot stays closed until the server has ended the old
+/// session. So a slot never has more than one session in doubt.
+///
+/// The functions of this room take a Connection and throw DatabaseError (database_error.hpp).
 class Connection final {
  public:
-  /// `purpose` shows in pg_stat_activity as `inboxd PURPOSE`, behind a pooler with a mark of the slot's own.
+  /// `purpose` appears in pg_stat_activity as `inboxd PURPOSE`; behind a pooler a random suffix follows.
   Connection(const config::Database& settings, std::string purpose, Watchdog& watchdog, base::Logger& log);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Opens the connection if it is not; throws where the server cannot be reached.
+  /// Opens the connection unless it is open. Throws if the server cannot be reached.
   void open();
-  /// Forgets the connection; the next use opens a new one.
+  /// Ends the session; the next use opens a new one.
   void close() noexcept;
   bool is_open() const;
-  /// Sessions that are opened from now on read no table from end to end where an index will do: what is asked all the
-  /// time has a plan that is kept, and it may have been made while the table was all but empty.
+  /// Turns sequential scans off in sessions opened later. The plans of frequent statements are cached, possibly from a
+  /// time when their tables were nearly empty.
   void prefer_indexes();
-  /// The longest that a statement may take from now on.
+  /// Keeps the login's search path in sessions opened later: handlers' statements run under it. All other sessions use
+  /// the daemon's own path, so that no statement of the daemon calls a function that a user put into the login's path.
+  void keep_search_path();
+  /// Sets the deadline of each later statement.
   void set_deadline(std::chrono::milliseconds longest);
-  /// All statements from now on, together: none goes on beyond that; one that begins later, or shortly before, has a
-  /// second.
+  /// Sets a common deadline for all later statements. Each still gets at least one second.
   void set_end(std::chrono::steady_clock::time_point end);
-  /// Counts how often the slot was opened: a new number means that anything remembered of the session is stale.
+  /// Counts how often the slot was opened. A new number invalidates everything remembered about the session.
   int generation() const;
-  /// The address in the form a person knows it, without password: for messages.
+  /// The address as people know it, without the password: for messages.
   std::string where() const;
 
-  /// Private to this room (connection_access.hpp).
+  /// For this room, transaction and operations (connection_access.hpp).
   struct Access;
   Access& access() { return *access_; }
 

@@ -2,19 +2,18 @@
 
 #include <algorithm>
 #include <array>
-
-#include "inbox/connection_access.hpp"
+#include <pqxx/pqxx>
 
 namespace inboxd::inbox {
 namespace {
 
-constexpr std::array<std::string_view, 10> poison{
-    "22001", "22003", "22007", "22008", "22021", "22023", "22P02", "22P03", "22P05", "54000"};
+constexpr std::array<std::string_view, 10> poison{"22001", "22003", "22007", "22008", "22021",
+                                                  "22023", "22P02", "22P03", "22P05", "54000"};
 
 constexpr std::array<std::string_view, 3> retry{"55P03", "57014", "55006"};
 
-/// The server is going away or is not the one we want, or has ended a transaction in which we stood still (25P03);
-/// 26000 and 42P05 are what a pooler makes of prepared statements.
+/// The server shuts down, is a standby (25006), or ended an idle transaction (25P03). A pooler that does not support
+/// prepared statements causes 26000 and 42P05.
 constexpr std::array<std::string_view, 8> reconnect{"57P01", "57P02", "57P03", "57P05",
                                                     "25006", "25P03", "26000", "42P05"};
 
@@ -29,11 +28,16 @@ bool contains(const std::array<std::string_view, size>& list, std::string_view s
 
 std::string_view name_of(Fault fault) {
   switch (fault) {
-    case Fault::retry: return "retry";
-    case Fault::reconnect: return "reconnect";
-    case Fault::in_doubt: return "in doubt";
-    case Fault::poison: return "poison";
-    case Fault::stop: return "stop";
+    case Fault::retry:
+      return "retry";
+    case Fault::reconnect:
+      return "reconnect";
+    case Fault::in_doubt:
+      return "in doubt";
+    case Fault::poison:
+      return "poison";
+    case Fault::stop:
+      return "stop";
   }
   return "stop";
 }
@@ -50,6 +54,10 @@ Fault fault_of(std::string_view sqlstate) {
 }
 
 bool is_missing(std::string_view sqlstate) { return contains(missing, sqlstate); }
+
+bool is_login_refused(std::string_view sqlstate) { return sqlstate == "28P01" || sqlstate == "28000"; }
+
+bool is_unusable_database(std::string_view sqlstate) { return sqlstate == "3D000" || sqlstate == wrong_encoding; }
 
 std::string sentence_of(std::string_view text, std::string_view sqlstate) {
   const std::string mark = std::string{sqlstate} + ": ";
@@ -81,7 +89,7 @@ DatabaseFailure describe_any(std::exception_ptr thrown) {
   try {
     return describe(std::move(thrown));
   } catch (const std::exception& error) {
-    return {Fault::stop, "", std::string{"no error of the database: "} + error.what()};
+    return {Fault::stop, "", std::string{not_a_database_error} + error.what()};
   }
 }
 

@@ -1,8 +1,19 @@
-# Makes sql/ part of the program: statements.hpp names every file of sql/queries, embedded.cpp holds their texts and
-# the migrations.
+# Embeds sql/: statements.hpp names every file of sql/queries; embedded.cpp has their texts, the migrations, and the
+# functions and views.
 file(GLOB QUERY_FILES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sql/queries/*.sql)
 file(GLOB MIGRATION_FILES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sql/migrations/*.sql)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${QUERY_FILES} ${MIGRATION_FILES})
+file(GLOB FUNCTION_FILES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sql/functions/*.sql)
+file(GLOB VIEW_FILES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sql/views/*.sql)
+
+# PostgreSQL parses the body of an SQL function when it creates the function, so the functions called by it come first.
+# PL/pgSQL bodies are parsed at run time. Views call functions and come last.
+set(FIRST_FUNCTIONS matches text_or_null)
+list(TRANSFORM FIRST_FUNCTIONS PREPEND ${CMAKE_SOURCE_DIR}/sql/functions/)
+list(TRANSFORM FIRST_FUNCTIONS APPEND .sql)
+list(REMOVE_ITEM FUNCTION_FILES ${FIRST_FUNCTIONS})
+set(REPEATABLE_FILES ${FIRST_FUNCTIONS} ${FUNCTION_FILES} ${VIEW_FILES})
+
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${QUERY_FILES} ${MIGRATION_FILES} ${REPEATABLE_FILES})
 
 set(HEADER "#pragma once\n#include \"inbox/statement.hpp\"\n\nnamespace inboxd::inbox::statements {\n")
 set(SOURCE "#include \"statements.hpp\"\n\nnamespace inboxd::inbox {\nnamespace statements {\n")
@@ -21,7 +32,13 @@ foreach(FILE ${MIGRATION_FILES})
   math(EXPR NUMBER "${NUMBER}")
   string(APPEND SOURCE "    {${NUMBER}, \"${NAME}\", R\"sql(${TEXT})sql\"},\n")
 endforeach()
-string(APPEND SOURCE "};\nconst std::size_t embedded_migration_count = sizeof embedded_migrations / sizeof *embedded_migrations;\n}  // namespace inboxd::inbox\n")
+string(APPEND SOURCE "};\nconst std::size_t embedded_migration_count = sizeof embedded_migrations / sizeof *embedded_migrations;\n\n")
+string(APPEND SOURCE "const char* const embedded_functions_and_views[] = {\n")
+foreach(FILE ${REPEATABLE_FILES})
+  file(READ ${FILE} TEXT)
+  string(APPEND SOURCE "    R\"sql(${TEXT})sql\",\n")
+endforeach()
+string(APPEND SOURCE "};\nconst std::size_t embedded_functions_and_views_count =\n    sizeof embedded_functions_and_views / sizeof *embedded_functions_and_views;\n}  // namespace inboxd::inbox\n")
 file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/statements.hpp CONTENT "${HEADER}" @ONLY)
 file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/embedded.cpp CONTENT "${SOURCE}" @ONLY)
 set(EMBEDDED ${CMAKE_CURRENT_BINARY_DIR}/embedded.cpp)

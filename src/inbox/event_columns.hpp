@@ -1,18 +1,21 @@
 #pragma once
+#include <algorithm>
 #include <array>
+#include <cstring>
+#include <vector>
 
 #include "event/event.hpp"
-#include "inbox/arrays.hpp"
+#include "inbox/array_parameter.hpp"
 
 namespace inboxd::inbox {
 
-/// What an event brings with it, a column each, in the order in which statements take them. Private to this room.
+/// The columns of events as parameters, in the order in which statements take them. For inbox, transaction, operations.
 struct EventColumns {
   using Type = ArrayParameter::Type;
 
   ArrayParameter offset, id, source_id, type, source, subject, key, payload, headers, occurred;
 
-  /// About how many events, and bytes of their keys and payloads, there will be: to allocate once.
+  /// The expected numbers of events, key bytes and payload bytes, to allocate once.
   explicit EventColumns(std::size_t events = 0, std::size_t key_bytes = 0, std::size_t payload_bytes = 0)
       : offset{Type::int8, events * 12},
         id{Type::uuid, events * 20},
@@ -41,6 +44,39 @@ struct EventColumns {
   std::array<ArrayParameter*, 10> in_order() {
     return {&offset, &id, &source_id, &type, &source, &subject, &key, &payload, &headers, &occurred};
   }
+};
+
+/// The columns of the ledger. Sorted by id, so that two transactions that insert the same ids cannot deadlock.
+struct LedgerColumns {
+  using Type = ArrayParameter::Type;
+
+  ArrayParameter id, shard, offset, digest;
+  bool repeats = false;  ///< an id occurs twice
+
+  explicit LedgerColumns(const std::vector<event::Event>& events)
+      : id{Type::uuid, events.size() * 20},
+        shard{Type::int4, events.size() * 8},
+        offset{Type::int8, events.size() * 12},
+        digest{Type::int8, events.size() * 12} {
+    std::vector<const event::Event*> sorted;
+    sorted.reserve(events.size());
+    for (const event::Event& event : events) sorted.push_back(&event);
+    std::sort(sorted.begin(), sorted.end(), [](const event::Event* a, const event::Event* b) {
+      const int order = std::memcmp(a->event_id.bytes.data(), b->event_id.bytes.data(), 16);
+      return order != 0 ? order < 0 : a->offset < b->offset;
+    });
+    repeats = std::adjacent_find(sorted.begin(), sorted.end(), [](const event::Event* a, const event::Event* b) {
+                return a->event_id == b->event_id;
+              }) != sorted.end();
+    for (const event::Event* event : sorted) {
+      id.add(event->event_id);
+      shard.add(event->shard_id);
+      offset.add(event->offset);
+      digest.add(event->digest);
+    }
+  }
+
+  std::array<ArrayParameter*, 4> in_order() { return {&id, &shard, &offset, &digest}; }
 };
 
 }  // namespace inboxd::inbox

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <numeric>
 
+#include "base/text.hpp"
 #include "inbox/connection_access.hpp"
 #include "inbox/event_columns.hpp"
 #include "statements.hpp"
@@ -13,15 +14,14 @@ namespace {
 
 using Type = ArrayParameter::Type;
 
-/// The parameters of one ingest call. The order of the members is that of the function's arguments.
+/// The parameters of one ingest call. Members in the order of the function's arguments.
 struct Arrays {
   explicit Arrays(const IngestBatch& batch);
   pqxx::params parameters(const IngestBatch& batch, bool expects_duplicates);
 
-  bool repeats = false;                        ///< an id occurs twice
   ArrayParameter step_shard{Type::int4}, step_epoch{Type::int4}, step_expected{Type::int8}, step_next{Type::int8},
       step_leader{Type::int4};
-  ArrayParameter ledger_id, ledger_shard, ledger_offset, ledger_digest;
+  LedgerColumns ledger;
   ArrayParameter shard;
   EventColumns columns;
   ArrayParameter kafka;
@@ -33,12 +33,11 @@ struct Arrays {
 
  private:
   Arrays(const IngestBatch& batch, std::size_t n, std::size_t key_bytes, std::size_t payload_bytes);
-  void add_ledger(const std::vector<event::Event>& events);
   void add_event(const event::Event& event);
   void add_quarantined(const QuarantinedRecord& record);
 };
 
-std::size_t total(const std::vector<event::Event>& events, event::MaybeBytes event::Event::* bytes) {
+std::size_t total(const std::vector<event::Event>& events, event::MaybeBytes event::Event::*bytes) {
   return std::accumulate(events.begin(), events.end(), std::size_t{0}, [&](std::size_t sum, const event::Event& e) {
     return sum + 4 + (e.*bytes ? (e.*bytes)->size() : 0);
   });
@@ -49,8 +48,9 @@ Arrays::Arrays(const IngestBatch& batch)
              total(batch.events, &event::Event::payload)} {}
 
 Arrays::Arrays(const IngestBatch& batch, std::size_t n, std::size_t key_bytes, std::size_t payload_bytes)
-    : ledger_id{Type::uuid, n * 20}, ledger_shard{Type::int4, n * 8}, ledger_offset{Type::int8, n * 12},
-      ledger_digest{Type::int8, n * 12}, shard{Type::int4, n * 8}, columns{n, key_bytes, payload_bytes},
+    : ledger{batch.events},
+      shard{Type::int4, n * 8},
+      columns{n, key_bytes, payload_bytes},
       kafka{Type::timestamptz, n * 12} {
   for (const ShardStep& step : batch.steps) {
     step_shard.add(step.shard_id);
@@ -59,7 +59,6 @@ Arrays::Arrays(const IngestBatch& batch, std::size_t n, std::size_t key_bytes, s
     step_next.add(step.next);
     step_leader.add(step.leader_epoch);
   }
-  add_ledger(batch.events);
   for (const event::Event& event : batch.events) add_event(event);
   for (const PlannedRun& run : batch.runs) {
     run_handler.add(run.handler_id);
@@ -69,26 +68,6 @@ Arrays::Arrays(const IngestBatch& batch, std::size_t n, std::size_t key_bytes, s
     run_lease.add(static_cast<std::int32_t>(run.lease.count()));
   }
   for (const QuarantinedRecord& record : batch.rejected) add_quarantined(record);
-}
-
-void Arrays::add_ledger(const std::vector<event::Event>& events) {
-  // By id: two instances that insert the same ids then wait for each other in one order, and cannot deadlock.
-  std::vector<const event::Event*> sorted;
-  sorted.reserve(events.size());
-  for (const event::Event& event : events) sorted.push_back(&event);
-  std::sort(sorted.begin(), sorted.end(), [](const event::Event* a, const event::Event* b) {
-    const int order = std::memcmp(a->event_id.bytes.data(), b->event_id.bytes.data(), 16);
-    return order != 0 ? order < 0 : a->offset < b->offset;
-  });
-  repeats = std::adjacent_find(sorted.begin(), sorted.end(), [](const event::Event* a, const event::Event* b) {
-              return a->event_id == b->event_id;
-            }) != sorted.end();
-  for (const event::Event* event : sorted) {
-    ledger_id.add(event->event_id);
-    ledger_shard.add(event->shard_id);
-    ledger_offset.add(event->offset);
-    ledger_digest.add(event->digest);
-  }
 }
 
 void Arrays::add_event(const event::Event& event) {
@@ -119,11 +98,12 @@ pqxx::params Arrays::parameters(const IngestBatch& batch, bool expects_duplicate
     out.append(array->finish());
   }
   out.append(expects_duplicates);
-  out.append(repeats);
+  out.append(ledger.repeats);
   const auto add = [&](const auto& arrays) {
     for (ArrayParameter* array : arrays) out.append(array->finish());
   };
-  add(std::array{&ledger_id, &ledger_shard, &ledger_offset, &ledger_digest, &shard});
+  add(ledger.in_order());
+  out.append(shard.finish());
   add(columns.in_order());
   add(std::array{&kafka, &run_handler, &run_shard, &run_pending, &run_events, &run_lease});
   add(std::array{&q_shard, &q_offset, &q_reason, &q_detail, &q_key, &q_payload, &q_size, &q_digest, &q_headers,
@@ -131,7 +111,7 @@ pqxx::params Arrays::parameters(const IngestBatch& batch, bool expects_duplicate
   return out;
 }
 
-/// Reads `{1,2,NULL}`; null is 0.
+/// Parses `{1,2,NULL}`; null becomes 0.
 template <class Number>
 std::vector<Number> numbers(std::string_view text) {
   std::vector<Number> out;
@@ -184,12 +164,19 @@ IngestResult read_result(const pqxx::row& row, const IngestBatch& batch) {
   return out;
 }
 
+/// The longest detail of a quarantined record, in bytes.
+constexpr std::size_t longest_detail = 500;
+
 }  // namespace
+
+std::string quarantine_detail(std::string_view sentence) {
+  return base::escape_controls(base::shorten(sentence, longest_detail));
+}
 
 IngestResult ingest(Connection& connection, const IngestBatch& batch) {
   Arrays arrays{batch};
   auto& access = connection.access();
-  const auto rows = access.run(statements::ingest, arrays.parameters(batch, access.expects_duplicates));
+  const auto rows = access.call(statements::ingest, arrays.parameters(batch, access.expects_duplicates));
   auto result = read_result(rows[0], batch);
   if (result.stored + result.duplicates > 0) access.expects_duplicates = result.duplicates > 0;
   return result;
@@ -204,12 +191,12 @@ void rehearse(Connection& connection, const IngestBatch& batch) {
   });
 }
 
-std::int64_t give_back_born(Connection& connection, const base::Uuid& owner, const std::vector<std::int64_t>& fences,
-                            const std::vector<std::int32_t>& handlers) {
+std::int64_t release_born(Connection& connection, const base::Uuid& owner, const std::vector<std::int64_t>& fences,
+                          const std::vector<std::int32_t>& handlers) {
   auto born_under = array_of(Type::int8, fences);
-  auto owed_to = array_of(Type::int4, handlers);
+  auto handler_ids = array_of(Type::int4, handlers);
   return connection.access()
-      .run(statements::give_back_born, pqxx::params{owner.text(), born_under.finish(), owed_to.finish()})
+      .run(statements::release_born, pqxx::params{owner.text(), born_under.finish(), handler_ids.finish()})
       .affected_rows();
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/uuid.hpp"
@@ -12,7 +13,7 @@
 
 namespace inboxd::inbox {
 
-/// How far one shard moves in a batch: from the offset it must be at to the next one.
+/// How far one shard advances in a batch: from its expected position to the next.
 struct ShardStep {
   std::int32_t shard_id = 0;
   std::int32_t epoch = 0;
@@ -21,64 +22,65 @@ struct ShardStep {
   std::int32_t leader_epoch = -1;
 };
 
-/// A delivery to be born: events of the batch that one handler is owed.
+/// A delivery to insert: events of the batch that one handler subscribes to.
 struct PlannedRun {
   std::int32_t handler_id = 0;
   std::int32_t shard_id = 0;
   event::OffsetSet pending;
-  /// 0: due now, for whoever claims it. Otherwise leased to `owner` for that long.
+  /// 0: due now, for any instance to claim. Otherwise born leased to `owner` for that long.
   std::chrono::milliseconds lease{0};
 };
 
-/// A record that cannot become an event, raw.
+/// A record that cannot become an event, kept raw.
 struct QuarantinedRecord {
   std::int32_t shard_id = 0;
   std::int64_t offset = 0;
-  std::string reason;                          ///< no_id, bad_id, too_large, undecodable, poison
+  std::string reason;  ///< no_id, bad_id, too_large, undecodable, poison
   std::string detail;
-  event::MaybeBytes key, payload, headers;     ///< payload is null where it was too large to keep
+  event::MaybeBytes key, payload, headers;  ///< payload is null if it was too large to keep
   std::int64_t payload_size = 0;
   std::int64_t digest = 0;
   std::optional<event::Microseconds> kafka_timestamp;
 };
 
-/// One ingest transaction. Views into memory that must outlive the call.
+/// Makes a sentence fit for `detail`: one line of limited length.
+std::string quarantine_detail(std::string_view sentence);
+
+/// One ingest transaction. Its events and records are views into memory that must outlive the call.
 struct IngestBatch {
   base::Uuid owner;
   std::int64_t fence = 0;
   std::int64_t routing_version = 0;
-  std::vector<ShardStep> steps;                ///< sorted by shard_id, each shard once
-  std::vector<event::Event> events;            ///< by shard, then offset
+  std::vector<ShardStep> steps;      ///< sorted by shard_id, each shard once
+  std::vector<event::Event> events;  ///< by shard, then offset
   std::vector<PlannedRun> runs;
   std::vector<QuarantinedRecord> rejected;
 };
 
 struct BornRun {
-  std::int64_t delivery_id = 0;                ///< 0: nothing of the run was new
-  std::optional<event::OffsetSet> pending;     ///< set where duplicates left less than was planned
+  std::int64_t delivery_id = 0;             ///< 0: the run had no new event
+  std::optional<event::OffsetSet> pending;  ///< set if duplicates left less than planned
 };
 
 struct IngestResult {
-  bool routing_is_stale = false;               ///< nothing was written: read the handlers again
-  std::vector<std::int32_t> mismatched;  ///< shards whose position is not what was expected: nothing of them is stored
-  std::vector<BornRun> born;                   ///< one for each run, in order
+  bool routing_is_stale = false;         ///< nothing was written: read the routing again
+  std::vector<std::int32_t> mismatched;  ///< shards at another position than expected: nothing of them was stored
+  std::vector<BornRun> born;             ///< one for each planned run, in order
   std::int64_t stored = 0;
   std::int64_t duplicates = 0;
   std::int64_t conflicts = 0;
   event::Microseconds received_at = 0;
 };
 
-/// Stores a batch and commits. Throws (see database_error.hpp); after `in_doubt` run the same batch again: the
-/// position decides.
+/// Stores a batch and commits. Throws DatabaseError. After `in_doubt`, run the same batch again: the position decides.
 IngestResult ingest(Connection& connection, const IngestBatch& batch);
 
-/// The same without a trace: rolled back at its end. Tells whether the database refuses these events as poison.
+/// The same, rolled back at its end. Throws `poison` if the database rejects one of the events.
 void rehearse(Connection& connection, const IngestBatch& batch);
 
-/// What batches under these fences were born with, leased to `owner` for these handlers, is due for anybody again;
-/// returns the number of deliveries. For batches that were in doubt and turned out committed: nobody was told what they
-/// bore.
-std::int64_t give_back_born(Connection& connection, const base::Uuid& owner, const std::vector<std::int64_t>& fences,
-                            const std::vector<std::int32_t>& handlers);
+/// Releases deliveries that were born leased to `owner` by batches with these fences, for these handlers. Returns their
+/// number. For batches in doubt that turned out committed: their deliveries were never handed over in memory.
+std::int64_t release_born(Connection& connection, const base::Uuid& owner, const std::vector<std::int64_t>& fences,
+                          const std::vector<std::int32_t>& handlers);
 
 }  // namespace inboxd::inbox

@@ -1,6 +1,8 @@
 #include "inbox/migrations.hpp"
 
-#include "inbox/arrays.hpp"
+#include <algorithm>
+
+#include "inbox/array_parameter.hpp"
 #include "inbox/connection_access.hpp"
 #include "statements.hpp"
 
@@ -9,12 +11,52 @@ namespace {
 
 using Effect = Connection::Access::Effect;
 
-/// Whoever holds what a migration takes is told from a database that hangs.
+/// Tells a migrator that waits for another from a database that hangs.
 constexpr const char* longest_lock_wait = "10s";
-/// Of a migration for a table: everybody who comes behind it waits, too. It fails then, to be tried again.
+/// For a migration's lock on a table, behind which all others queue. If it runs out, the migration is to be repeated.
 constexpr const char* table_lock_timeout = "500ms";
 
-int applied_version(const pqxx::result& rows) { return rows[0][0].as<int>(); }
+Migration functions_and_views(int version, const std::string& schema) {
+  // The version is part of the text, so that they are due again after each numbered migration.
+  std::string sql = "-- Functions and views for migration " + std::to_string(version) + ".\n";
+  for (std::size_t i = 0; i < embedded_functions_and_views_count; ++i) {
+    sql += "\n" + with_schema(embedded_functions_and_views[i], schema);
+  }
+  return {version, "functions_and_views", std::move(sql), true};
+}
+
+/// `run` runs a statement, in a transaction or without.
+template <class Run>
+MigrationState state_by(const Run& run, const std::vector<Migration>& migrations) {
+  const Migration& functions = migrations.back();
+  MigrationState state;
+  state.known = functions.version;
+  state.applied = run(statements::migration_state, pqxx::params{})[0][0].template as<int>();
+  if (state.newer()) return state;
+  // Until the numbered ones are applied, the table that records functions and views may not exist.
+  state.functions_due = state.applied < state.known;
+  if (!state.functions_due) {
+    const pqxx::params parameters{functions.name, functions.sql, INBOXD_VERSION};
+    const auto row = run(statements::repeatable_state, parameters)[0];
+    state.functions_due = row[0].template as<bool>();
+    state.functions_newer = row[1].template as<bool>();
+  }
+  return state;
+}
+
+MigrationState state_of(Connection::Access& access, const std::vector<Migration>& migrations) {
+  return state_by([&](const Statement& statement,
+                      const pqxx::params& parameters) { return access.run(statement, parameters, Effect::reads); },
+                  migrations);
+}
+
+void record(Connection::Access& access, pqxx::work& tx, const Migration& migration) {
+  if (migration.is_repeatable) {
+    access.run_in(tx, statements::record_repeatable, pqxx::params{migration.name, migration.sql, INBOXD_VERSION});
+  } else {
+    access.run_in(tx, statements::record_migration, pqxx::params{migration.version, migration.name, migration.sql});
+  }
+}
 
 }  // namespace
 
@@ -23,12 +65,18 @@ base::Problem newer_than_program(const MigrationState& state) {
           std::to_string(state.known) + ": run the newer version that migrated it"};
 }
 
+base::Problem migrations_due(const MigrationState& state, const std::string& schema) {
+  return {"schema " + schema + " is at migration " + std::to_string(state.applied) + " of " +
+          std::to_string(state.known) + (state.applied < state.known ? "" : ", its functions and views are outdated") +
+          ": run `inboxd migrate`, or `inboxd run --migrate`"};
+}
+
 std::vector<Migration> known_migrations(const std::string& schema) {
   std::vector<Migration> out;
   for (std::size_t i = 0; i < embedded_migration_count; ++i) {
     const EmbeddedMigration& embedded = embedded_migrations[i];
     std::string sql = with_schema(embedded.sql, schema);
-    // The schema's own name stands alone where it is made.
+    // The statements that create the schema name it without a dot.
     const auto put = [&sql](const std::string& text, const std::string& with) {
       if (const auto at = sql.find(text); at != std::string::npos) sql.replace(at, text.size(), with);
     };
@@ -36,19 +84,19 @@ std::vector<Migration> known_migrations(const std::string& schema) {
     put("create schema inbox;", "create schema " + schema + ";");
     out.push_back({embedded.version, embedded.name, std::move(sql)});
   }
+  out.push_back(functions_and_views(out.back().version, schema));
   return out;
 }
 
 MigrationState migration_state(Connection& connection, const std::string& schema) {
-  MigrationState state;
-  state.known = known_migrations(schema).back().version;
-  state.applied = applied_version(connection.access().run(statements::migration_state, {}, Effect::reads));
-  return state;
+  return state_of(connection.access(), known_migrations(schema));
 }
 
 std::vector<std::string> changed_migrations(Connection& connection, const std::string& schema) {
+  const auto migrations = known_migrations(schema);
   ArrayParameter version{ArrayParameter::Type::int4}, sql{ArrayParameter::Type::text};
-  for (const Migration& migration : known_migrations(schema)) {
+  for (const Migration& migration : migrations) {
+    if (migration.is_repeatable) continue;
     version.add(migration.version);
     sql.add(migration.sql);
   }
@@ -57,35 +105,46 @@ std::vector<std::string> changed_migrations(Connection& connection, const std::s
   for (const auto& row : connection.access().run(statements::changed_migrations, known, Effect::reads)) {
     out.push_back(row[0].as<std::string>());
   }
+  if (state_of(connection.access(), migrations).functions_newer) out.push_back(migrations.back().name);
   return out;
 }
 
 std::string plan_of(Connection& connection, const std::string& schema, const Migration& migration) {
-  const pqxx::params parameters{migration.version, migration.name, migration.sql, schema};
-  const auto rows = connection.access().run(statements::plan_migration, parameters, Effect::reads);
-  return "begin;\n" + rows[0][0].as<std::string>() + migration.sql + rows[0][1].as<std::string>() + "commit;\n";
+  pqxx::params parameters{migration.version, migration.name, migration.sql, schema};
+  if (migration.is_repeatable) parameters.append(INBOXD_VERSION);
+  const Statement& statement = migration.is_repeatable ? statements::plan_repeatable : statements::plan_migration;
+  const auto rows = connection.access().run(statement, parameters, Effect::reads);
+  return "begin;\nset local search_path = pg_catalog, pg_temp;\n" + rows[0][0].as<std::string>() + migration.sql +
+         rows[0][1].as<std::string>() + "commit;\n";
 }
 
 base::Result<MigrationState> migrate(Connection& connection, const std::string& schema,
                                      const std::function<void(const Migration&)>& progress) {
   auto& access = connection.access();
-  MigrationState state = migration_state(connection, schema);
-  for (const Migration& migration : known_migrations(schema)) {
+  const auto migrations = known_migrations(schema);
+  MigrationState state = state_of(access, migrations);
+  for (const Migration& migration : migrations) {
     if (state.newer()) return newer_than_program(state);
-    if (migration.version <= state.applied) continue;
+    if (!state.is_due(migration)) continue;
     access.transaction([&](pqxx::work& tx) {
       access.run_in(tx, statements::limit_lock_wait, pqxx::params{longest_lock_wait});
       access.run_in(tx, statements::lock_migrations, pqxx::params{schema});
-      // Somebody else may have been faster while we waited for the lock.
-      state.applied = applied_version(access.run_in(tx, statements::migration_state, {}));
-      if (migration.version <= state.applied) return false;
+      // Another migrator may have applied it while this one waited for the lock.
+      state = state_by([&](const Statement& statement,
+                           const pqxx::params& parameters) { return access.run_in(tx, statement, parameters); },
+                       migrations);
+      if (!state.is_due(migration)) return false;
       progress(migration);
       access.run_in(tx, statements::set_lock_timeout, pqxx::params{table_lock_timeout});
       tx.exec(migration.sql).no_rows();
-      access.run_in(tx, statements::record_migration, pqxx::params{migration.version, migration.name, migration.sql});
+      record(access, tx, migration);
       return true;
     });
-    state.applied = std::max(state.applied, migration.version);
+    if (migration.is_repeatable) {
+      state.functions_due = false;
+    } else {
+      state.applied = std::max(state.applied, migration.version);
+    }
   }
   return state.newer() ? base::Result<MigrationState>{newer_than_program(state)} : base::Result<MigrationState>{state};
 }

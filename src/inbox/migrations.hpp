@@ -8,37 +8,47 @@
 
 namespace inboxd::inbox {
 
-/// One numbered file of sql/migrations, with the schema's name filled in.
+/// A step of `inboxd migrate`, with the schema's name filled in: a numbered file of sql/migrations, or all functions
+/// and views. The latter are repeatable: they are applied as a whole whenever their text has changed.
 struct Migration {
-  int version = 0;
+  int version = 0;             ///< of functions and views: the numbered migration that they need
   std::string name;
   std::string sql;
+  bool is_repeatable = false;
 };
 
-/// Everything this program knows, in order.
+/// Everything that this program knows, in order: the numbered migrations, then the functions and views.
 std::vector<Migration> known_migrations(const std::string& schema);
 
-/// Where a database stands: applied < known: due; a version we do not know: newer than the program.
+/// A database's migrations, compared with this program's. Counts are of numbered migrations.
 struct MigrationState {
   int applied = 0;
   int known = 0;
-  bool due() const { return applied < known; }
+  bool functions_due = false;    ///< functions and views were never applied, or with another text
+  bool functions_newer = false;  ///< a newer release applied other ones; they stay
+  bool due() const { return applied < known || functions_due; }
   bool newer() const { return applied > known; }
+  bool is_due(const Migration& migration) const {
+    return migration.is_repeatable ? functions_due : migration.version > applied;
+  }
 };
 MigrationState migration_state(Connection& connection, const std::string& schema);
-/// What to say of a database that is newer.
+/// The refusal of a database that is newer.
 base::Problem newer_than_program(const MigrationState& state);
+/// The refusal of a schema with due migrations: where it is, and the remedy.
+base::Problem migrations_due(const MigrationState& state, const std::string& schema);
 
-/// Names of applied migrations whose text is another one than this program's: another build has made the schema, and
-/// its statements may not be ours. Where something is applied at all.
+/// Names of applied migrations whose text differs from this program's: another build made the schema, and may not fit
+/// this program's statements. Functions and views only if a newer release applied them; otherwise they are due. Call it
+/// only if some migration is applied.
 std::vector<std::string> changed_migrations(Connection& connection, const std::string& schema);
 
-/// The SQL of a whole migration for somebody else to apply, after those before it: a transaction, with the lock that
-/// migrators take, and the note that it is applied. Refuses where it is not its turn.
+/// The SQL of a whole migration, to be applied by psql after the earlier ones: a transaction with the migrators' lock
+/// and the record that it is applied. It fails if its turn has not come.
 std::string plan_of(Connection& connection, const std::string& schema, const Migration& migration);
 
-/// Applies what is due, each migration in a transaction of its own under a lock that works through a transaction
-/// pooler, so that several starters are safe. `progress` is called before each. Refuses a database that is newer.
+/// Applies due migrations, each in its own transaction, under a lock that works behind a transaction pooler, so that
+/// several instances may start at once. `progress` is called before each. Refuses a database that is newer.
 base::Result<MigrationState> migrate(Connection& connection, const std::string& schema,
                                      const std::function<void(const Migration&)>& progress);
 

@@ -4,8 +4,8 @@
 
 namespace inboxd::inbox {
 
-std::size_t Pipeline::sent(int worked) {
-  if (worked == 0) throw pqxx::broken_connection{PQerrorMessage(raw_)};
+std::size_t Pipeline::sent(int succeeded) {
+  if (succeeded == 0) throw pqxx::broken_connection{PQerrorMessage(raw_)};
   return count_++;
 }
 
@@ -27,12 +27,12 @@ std::size_t Pipeline::execute(const std::string& name, const WireParameters& par
 
 void Pipeline::rows_to(RowSink& sink) {
   sink_ = &sink;
-  sunk_ = count_ - 1;
+  sink_index_ = count_ - 1;
 }
 
-/// The last of what one statement brings; what comes before it are rows.
+/// Returns the last PGresult of one statement. Those before it hold rows, which go to the sink.
 Pipeline::Result Pipeline::next_result(RowSink* sink) {
-  // Refused where the pipeline has failed: then there are no rows.
+  // Fails if the pipeline was aborted; then there are no rows.
   if (sink != nullptr) PQsetSingleRowMode(raw_);
   Result last;
   while (PGresult* const got = PQgetResult(raw_)) {
@@ -49,7 +49,7 @@ std::vector<Pipeline::Result> Pipeline::finish() {
   if (PQpipelineSync(raw_) == 0) throw pqxx::broken_connection{PQerrorMessage(raw_)};
   std::vector<Result> results;
   results.reserve(count_);
-  for (std::size_t i = 0; i < count_; ++i) results.push_back(next_result(i == sunk_ ? sink_ : nullptr));
+  for (std::size_t i = 0; i < count_; ++i) results.push_back(next_result(i == sink_index_ ? sink_ : nullptr));
   const Result sync{PQgetResult(raw_), PQclear};
   if (!sync || PQresultStatus(sync.get()) != PGRES_PIPELINE_SYNC) {
     throw pqxx::broken_connection{PQerrorMessage(raw_)};

@@ -9,7 +9,7 @@
 
 namespace inboxd::inbox {
 
-/// Parameters as libpq takes them. Views: their bytes live elsewhere until the pipeline has been sent.
+/// Parameters as libpq takes them. Views: the bytes must live until the pipeline has been sent.
 struct WireParameters {
   std::vector<const char*> values;
   std::vector<int> lengths;
@@ -20,27 +20,27 @@ struct WireParameters {
     formats.push_back(format);
   }
   void add(const std::string& text) { add(text.c_str(), text.size(), 0); }
-  /// A finished array: binary.
+  /// A finished ArrayParameter.
   void add(std::basic_string_view<std::byte> array) {
     add(reinterpret_cast<const char*>(array.data()), array.size(), 1);
   }
   int count() const { return static_cast<int>(values.size()); }
 };
 
-/// Takes the rows of a statement as they come from the server, so that nobody has to hold them all.
+/// Takes the rows of a statement as they arrive, so that libpq need not hold all of them.
 class RowSink {
  public:
   virtual ~RowSink() = default;
   virtual void take(const PGresult* rows) = 0;
 };
 
-/// Several statements in one round trip, by libpq's pipeline mode: after one that fails, those behind it are skipped.
-/// Throws pqxx::broken_connection where the connection breaks. Private to this room.
+/// Several statements in one round trip, by libpq's pipeline mode. After a failed statement the rest is skipped. Throws
+/// pqxx::broken_connection if the connection breaks. For inbox and transaction.
 class Pipeline final {
  public:
   using Result = std::shared_ptr<PGresult>;
 
-  /// The connection must be in pipeline mode, with nothing under way.
+  /// The connection must be in pipeline mode and idle.
   explicit Pipeline(PGconn* raw) : raw_{raw} {}
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
@@ -52,23 +52,23 @@ class Pipeline final {
   std::size_t describe(const std::string& name);
   std::size_t execute(const std::string& name, const WireParameters& parameters, int result_format);
 
-  /// The last statement's rows go there; its result has none. One statement of a pipeline may have a sink.
+  /// Passes the rows of the last statement to `sink`; its result has none. At most one statement may have a sink.
   void rows_to(RowSink& sink);
 
-  /// How many results there will be so far.
+  /// The number of statements so far, which is the index of the next result.
   std::size_t size() const { return count_; }
 
-  /// Sends, and waits for all results.
+  /// Sends the statements and waits for all results.
   std::vector<Result> finish();
 
  private:
-  std::size_t sent(int worked);
+  std::size_t sent(int succeeded);
   Result next_result(RowSink* sink);
 
   PGconn* raw_;
   std::size_t count_ = 0;
   RowSink* sink_ = nullptr;
-  std::size_t sunk_ = 0;  ///< the statement whose rows the sink takes
+  std::size_t sink_index_ = 0;  ///< of the statement whose rows the sink takes
 };
 
 inline bool is_good(const PGresult* result) {

@@ -24,9 +24,15 @@ HandlerVersions Registrations::versions() const {
   return out;
 }
 
-void Registrations::set(std::vector<Registered> registered) {
+std::set<std::int32_t> Registrations::retired() const {
+  const std::lock_guard lock{mutex_};
+  return retired_;
+}
+
+void Registrations::set(std::vector<Registered> registered, std::set<std::int32_t> retired) {
   const std::lock_guard lock{mutex_};
   registered_ = std::move(registered);
+  retired_ = std::move(retired);
   ++revision_;
 }
 

@@ -1,36 +1,40 @@
 #pragma once
 #include <cstdint>
 #include <mutex>
+#include <set>
 #include <vector>
 
-#include "inbox/handlers.hpp"
+#include "inbox/handler_registration.hpp"
 
 namespace inboxd::inbox {
 
-/// Whether the database knows of all those versions still, or of later ones.
+/// Whether the database knows all these versions, or later ones.
 bool knows(const HandlerVersions& database, const HandlerVersions& versions);
 
-/// What this process knows of handlers, should the database forget it: as what it has registered its own, and the
-/// newest version of each that it has seen, whoever registered it. Any thread.
+/// This process's memory of handlers, in case the database loses them: its own registrations, and the newest version of
+/// every handler that it has seen, including those of other instances. Any thread.
 class Registrations final {
  public:
   std::vector<Registered> get() const;
-  HandlerVersions versions() const;  ///< of these
-  void set(std::vector<Registered> registered);
-  /// Not where they are others than expected by now.
+  HandlerVersions versions() const;  ///< of these registrations
+  void set(std::vector<Registered> registered, std::set<std::int32_t> retired = {});
+  /// Ids of configured handlers that are retired, so that this process does not run them.
+  std::set<std::int32_t> retired() const;
+  /// Replaces the registrations, unless they differ from `expected` by now.
   void replace(const std::vector<Registered>& expected, std::vector<Registered> by);
 
-  /// Another one whenever any of this has become more: whoever judged by the one before has to judge again.
+  /// Changes whenever the memory grows: a judgement made under an older revision has to be repeated.
   std::uint64_t revision() const;
   HandlerVersions newest() const;
-  /// That the database says these.
+  /// The database has these versions.
   void note(const HandlerVersions& versions);
-  /// That it says these, and nobody knows better.
+  /// The database has these versions, and no instance has restored newer ones: forgets those.
   void accept(const HandlerVersions& versions);
 
  private:
   mutable std::mutex mutex_;  // guards the following
   std::vector<Registered> registered_;
+  std::set<std::int32_t> retired_;
   HandlerVersions newest_;
   std::uint64_t revision_ = 1;
 };

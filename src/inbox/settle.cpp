@@ -3,7 +3,7 @@
 #include <set>
 #include <utility>
 
-#include "inbox/arrays.hpp"
+#include "inbox/array_parameter.hpp"
 #include "inbox/connection_access.hpp"
 #include "inbox/settle_arrays.hpp"
 #include "statements.hpp"
@@ -13,7 +13,7 @@ namespace {
 
 using Type = ArrayParameter::Type;
 
-/// Ids with their fences: one call may name a delivery under an old fence, too.
+/// Ids with fences: one call may contain the same delivery under an old fence, too.
 using Keys = std::set<std::pair<std::int64_t, std::int64_t>>;
 
 std::pair<std::int64_t, std::int64_t> pair_of(const LeaseKey& key) { return {key.delivery_id, key.fence}; }
@@ -26,7 +26,7 @@ pqxx::params parameters(const std::string& owner, Arrays& arrays) {
   return out;
 }
 
-void make_plain(std::string& text) {
+void make_ascii(std::string& text) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) >= 0x80) c = '?';
   }
@@ -34,14 +34,57 @@ void make_plain(std::string& text) {
 
 }  // namespace
 
-void make_plain(std::vector<Settlement>& settlements) {
+event::OffsetSet settled_offsets(const Settlement& settlement) {
+  event::OffsetSet out = settlement.done;
+  for (const RetryGroup& group : settlement.retries) {
+    for (const auto& range : group.offsets.ranges()) out.add(range);
+  }
+  for (const DeadEvent& dead : settlement.dead) out.add(dead.offset);
+  return out;
+}
+
+void DoneArrays::add(const Settlement& settlement) {
+  id.add(settlement.key.delivery_id);
+  fence.add(settlement.key.fence);
+  done.add(settlement.done.text());
+}
+
+void SettledArrays::add(const Settlement& settlement) {
+  keys.push_back(settlement.key);
+  const auto own = static_cast<std::int32_t>(keys.size());
+  for (const RetryGroup& group : settlement.retries) {
+    retry_of.add(own);
+    retry_offsets.add(group.offsets.text());
+    retry_delay.add(static_cast<std::int64_t>(group.delay.count()));
+    group.last_error ? retry_error.add(*group.last_error) : retry_error.add_null();
+  }
+  for (const FailedAttempt& failure : settlement.failures) {
+    failed_of.add(own);
+    failed_event.add(failure.event_id);
+    failed_attempt.add(failure.attempt);
+    failed_class.add(failure.error_class);
+    failed_message.add(failure.message);
+    failed_duration.add(static_cast<std::int64_t>(failure.duration.count()));
+  }
+  for (const DeadEvent& dead : settlement.dead) {
+    dead_of.add(own);
+    dead_offset.add(dead.offset);
+    dead_event.add(dead.event_id);
+  }
+  id.add(settlement.key.delivery_id);
+  fence.add(settlement.key.fence);
+  settled.add(settled_offsets(settlement).text());
+  done.add(settlement.done.text());
+}
+
+void make_ascii(std::vector<Settlement>& settlements) {
   for (Settlement& settlement : settlements) {
     for (RetryGroup& group : settlement.retries) {
-      if (group.last_error) make_plain(*group.last_error);
+      if (group.last_error) make_ascii(*group.last_error);
     }
     for (FailedAttempt& failure : settlement.failures) {
-      make_plain(failure.error_class);
-      make_plain(failure.message);
+      make_ascii(failure.error_class);
+      make_ascii(failure.message);
     }
   }
 }

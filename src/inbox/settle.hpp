@@ -12,11 +12,11 @@
 
 namespace inboxd::inbox {
 
-/// Offsets of one delivery that failed alike and are tried again together.
+/// Offsets of one delivery that failed alike and are retried together.
 struct RetryGroup {
   event::OffsetSet offsets;
   std::chrono::milliseconds delay{0};
-  std::optional<std::string> last_error;       ///< of all of them; nothing: each has its own, among the failures
+  std::optional<std::string> last_error;  ///< of all of them; nullopt: the failures have one each
 };
 
 /// One failed attempt of one event.
@@ -33,27 +33,27 @@ struct DeadEvent {
   base::Uuid event_id;
 };
 
-/// What is recorded of one delivery at once. `done`, the groups and the dead are disjoint parts of its pending.
+/// The outcomes to record for one delivery. `done`, `retries` and `dead` are disjoint parts of its pending offsets.
 struct Settlement {
   LeaseKey key;
   event::OffsetSet done;
   std::vector<RetryGroup> retries;
   std::vector<FailedAttempt> failures;
   std::vector<DeadEvent> dead;
-  bool whole = false;                          ///< all that was pending leaves the row with this settlement
+  bool whole = false;  ///< covers everything that was pending
 };
 
-/// Their texts without what the encoding of a database may lack. They are a handler's, and all that can be refused for
-/// what it holds.
-void make_plain(std::vector<Settlement>& settlements);
+/// Replaces non-ASCII characters in error classes and messages: the encoding of a database may lack them. Only these
+/// texts, which handlers write, can make the database reject a settlement as poison.
+void make_ascii(std::vector<Settlement>& settlements);
 
-/// Records settlements in one transaction, each guarded by its fence. Returns those whose lease was lost: nothing of
-/// them was recorded. Throws; after `in_doubt` the same settlements may run again: what was recorded is then told as
-/// lost, which harms nothing.
+/// Records settlements in one transaction, each guarded by its fence. Returns the keys whose lease was lost: nothing
+/// was recorded for them. Throws DatabaseError. After `in_doubt` the same settlements may run again: those already
+/// recorded then count as lost, which is harmless.
 std::vector<LeaseKey> settle(Connection& connection, const base::Uuid& owner,
                              const std::vector<Settlement>& settlements);
 
-/// Deliveries whose events were purged leave as `skipped`.
+/// Settles deliveries whose events were purged as `skipped`.
 void settle_skipped(Connection& connection, const base::Uuid& owner, const std::vector<LeaseKey>& keys);
 
 }  // namespace inboxd::inbox

@@ -1,18 +1,18 @@
 #pragma once
-#include "inbox/arrays.hpp"
+#include "inbox/array_parameter.hpp"
 #include "inbox/settle.hpp"
 
 namespace inboxd::inbox {
 
-/// The whole delivery is done: the frequent case, one plain statement.
+/// Whether the whole delivery is done: the frequent case, which one plain statement settles.
 inline bool is_all_done(const Settlement& settlement) {
   return settlement.whole && settlement.retries.empty() && settlement.dead.empty() && settlement.failures.empty();
 }
 
-/// All offsets that leave the delivery with this settlement.
-event::OffsetSet leaving(const Settlement& settlement);
+/// All offsets that the settlement covers.
+event::OffsetSet settled_offsets(const Settlement& settlement);
 
-/// The arrays of settle_done, in the order of its parameters.
+/// The array parameters of settle_done, in order.
 struct DoneArrays {
   ArrayParameter id{ArrayParameter::Type::int8}, fence{ArrayParameter::Type::int8}, done{ArrayParameter::Type::text};
 
@@ -23,11 +23,11 @@ struct DoneArrays {
   }
 };
 
-/// The arrays of function inbox.settle, in the order of its arguments.
+/// The array arguments of function inbox.settle, in order.
 struct SettledArrays {
   using Type = ArrayParameter::Type;
   ArrayParameter id{Type::int8}, fence{Type::int8}, settled{Type::text}, done{Type::text};
-  std::vector<LeaseKey> keys;  ///< what the subscripts of those four stand for, from 1 on
+  std::vector<LeaseKey> keys;  ///< the settlements that the `_of` arrays refer to, numbered from 1
   ArrayParameter retry_of{Type::int4}, retry_offsets{Type::text}, retry_delay{Type::int8}, retry_error{Type::text};
   ArrayParameter failed_of{Type::int4}, failed_event{Type::uuid}, failed_attempt{Type::int4}, failed_class{Type::text},
       failed_message{Type::text}, failed_duration{Type::int8};

@@ -1,6 +1,6 @@
 #include "inbox/upkeep.hpp"
 
-#include "inbox/arrays.hpp"
+#include "inbox/array_parameter.hpp"
 #include "inbox/connection_access.hpp"
 #include "statements.hpp"
 
@@ -9,11 +9,14 @@ namespace {
 
 using Effect = Connection::Access::Effect;
 
-/// What upkeep may make others wait behind it for a partition's lock.
+/// The longest wait for a partition's lock, during which others queue behind it.
 constexpr const char* partition_lock_timeout = "500ms";
-/// And the longest that it may hold it: all of them, and the look whether the day is needed, which takes time where
-/// much is outstanding.
+/// The longest time with the locks held, including the check whether the day is needed, which takes longer the more
+/// deliveries are pending.
 constexpr const char* partition_drop_timeout = "900ms";
+
+/// A chunk of back-fill is no larger than an ingest batch.
+constexpr std::int64_t backfill_bite_bytes = 8 << 20;
 
 std::optional<std::int64_t> count_of(std::optional<std::chrono::milliseconds> keep) {
   return keep ? std::optional<std::int64_t>{keep->count()} : std::nullopt;
@@ -63,41 +66,50 @@ LedgerTrimmed trim_ledger(Connection& connection, std::chrono::milliseconds keep
   return {row[0].as<std::int64_t>(), row[1].as<bool>(), row[2].as<bool>()};
 }
 
-std::int64_t trim_positions(Connection& connection, int bite) {
-  return connection.access().run(statements::trim_positions, pqxx::params{bite}).affected_rows();
+std::int64_t trim_positions(Connection& connection, int limit) {
+  return connection.access().run(statements::trim_positions, pqxx::params{limit}).affected_rows();
 }
 
 std::int64_t trim_old_rows(Connection& connection, std::optional<std::chrono::milliseconds> keep_dead_letters,
-                           std::optional<std::chrono::milliseconds> keep_quarantine, int bite) {
+                           std::optional<std::chrono::milliseconds> keep_quarantine, int limit) {
   return connection.access()
-      .run(statements::trim_old_rows, pqxx::params{count_of(keep_dead_letters), count_of(keep_quarantine), bite})[0][0]
+      .run(statements::trim_old_rows, pqxx::params{count_of(keep_dead_letters), count_of(keep_quarantine), limit})[0][0]
       .as<std::int64_t>();
 }
 
-void instance_seen(Connection& connection, const InstanceIdentity& identity, bool stopped,
-                   const std::optional<std::string>& trouble, const std::vector<std::int32_t>& handlers) {
+void instance_heartbeat(Connection& connection, const InstanceIdentity& identity, bool stopped,
+                        const std::optional<std::string>& trouble, const std::vector<std::int32_t>& handlers) {
   auto ids = array_of(ArrayParameter::Type::int4, handlers);
-  connection.access().run(statements::instance_seen,
+  ArrayParameter topics{ArrayParameter::Type::text};
+  for (const std::string& topic : identity.topics) topics.add(topic);
+  connection.access().run(statements::instance_heartbeat,
                           pqxx::params{identity.instance_id.text(), identity.host, INBOXD_VERSION, identity.process_id,
-                                       stopped, trouble, ids.finish()});
+                                       stopped, trouble, ids.finish(), topics.finish()});
 }
 
 std::optional<OldestTransaction> find_oldest_transaction(Connection& connection) {
   const auto rows = connection.access().run(statements::oldest_transaction, pqxx::params{}, Effect::reads);
   if (rows.empty()) return std::nullopt;
   const auto row = rows[0];
-  OldestTransaction out{row[0].as<std::string>(), row[1].as<int>(), row[2].as<std::string>(),
+  OldestTransaction out{row[0].as<std::string>(), row[1].as<int>(),         row[2].as<std::string>(),
                         row[3].as<std::string>(), row[4].as<std::string>(), std::nullopt};
   if (!row[5].is_null()) out.age = std::chrono::seconds{row[5].as<std::int64_t>()};
   return out;
 }
 
-std::int64_t outstanding(Connection& connection, const std::vector<std::string>& handlers) {
+std::int64_t count_pending(Connection& connection, const std::vector<std::string>& handlers) {
   ArrayParameter names{ArrayParameter::Type::text};
   for (const std::string& name : handlers) names.add(name);
   return connection.access()
-      .run(statements::outstanding, pqxx::params{names.finish()}, Effect::reads)[0][0]
+      .run(statements::count_pending, pqxx::params{names.finish()}, Effect::reads)[0][0]
       .as<std::int64_t>();
+}
+
+std::optional<Backfilled> backfill_bite(Connection& connection, int most_events) {
+  const auto row =
+      connection.access().run(statements::backfill_bite, pqxx::params{most_events, backfill_bite_bytes})[0];
+  if (row[0].is_null()) return std::nullopt;
+  return Backfilled{row[0].as<std::int64_t>(), row[1].as<std::int64_t>()};
 }
 
 }  // namespace inboxd::inbox

@@ -10,62 +10,70 @@
 
 namespace inboxd::inbox {
 
-/// Makes day partitions from yesterday to that many days ahead; returns how many were missing.
+/// Creates day partitions from yesterday to `days_ahead`; returns the number created.
 int make_partitions(Connection& connection, int days_ahead);
 
-/// When the first day begins that a table has no partition for: seconds since 1970.
+/// The first day for which some table has no partition: its start in seconds since 1970.
 std::int64_t days_made_until(Connection& connection);
 
-/// Drops one day of table `event`, `outcome` or `failure` that is older than `keep` and not needed; returns its name.
-/// Whoever works with the table waits less than a second for it: where that does not do, it throws and changes nothing.
+/// Drops one day partition of table `event`, `outcome` or `failure` that is older than `keep` and not needed; returns
+/// its name. Blocks users of the table for less than a second; if that is not enough, it throws and changes nothing.
 std::optional<std::string> drop_partition(Connection& connection, const std::string& table,
                                           std::chrono::milliseconds keep);
 
-/// The oldest day of events that is past its time and needed all the same, and by which handlers.
+/// The oldest day of events beyond its retention that is still needed, and the handlers that need it.
 struct KeptDay {
   std::string partition;
   std::string handlers;
 };
 std::optional<KeptDay> find_kept_day(Connection& connection, std::chrono::milliseconds keep);
 
-/// Deletes what is kept no longer from so many blocks of the ledger, which is walked through once a day; whoever calls
-/// takes the next bite. `has_more`: the walk is not at its end. No bite where another one has it in hand, or where the
-/// day's walk is done.
+/// Deletes expired rows from the next `blocks` blocks of the ledger. The instances walk through it once a day,
+/// together.
 struct LedgerTrimmed {
   std::int64_t rows = 0;
-  bool has_more = false;
-  bool is_bite = false;
+  bool has_more = false;  ///< the walk is not complete
+  bool is_bite = false;   ///< false: another instance works on it, or today's walk is complete
 };
 LedgerTrimmed trim_ledger(Connection& connection, std::chrono::milliseconds keep, int blocks);
 
-/// Deletes a bite of what is kept no longer; each returns the rows it deleted.
-std::int64_t trim_positions(Connection& connection, int bite);
+/// Delete at most `limit` expired rows; return the number deleted.
+std::int64_t trim_positions(Connection& connection, int limit);
 std::int64_t trim_old_rows(Connection& connection, std::optional<std::chrono::milliseconds> keep_dead_letters,
-                           std::optional<std::chrono::milliseconds> keep_quarantine, int bite);
+                           std::optional<std::chrono::milliseconds> keep_quarantine, int limit);
 
-/// This process, for `status`.
+/// This process, as `status` shows it.
 struct InstanceIdentity {
   base::Uuid instance_id;
   std::string host;
   int process_id = 0;
+  std::vector<std::string> topics = {};  ///< names and patterns (^…) of the topics it reads
 };
-/// `trouble`: what it cannot do now, in a sentence. `handlers`: those that it runs.
-void instance_seen(Connection& connection, const InstanceIdentity& identity, bool stopped,
-                   const std::optional<std::string>& trouble = std::nullopt,
-                   const std::vector<std::int32_t>& handlers = {});
+/// `trouble`: a sentence about work that fails at present. `handlers`: the handlers that it runs.
+void instance_heartbeat(Connection& connection, const InstanceIdentity& identity, bool stopped,
+                        const std::optional<std::string>& trouble = std::nullopt,
+                        const std::vector<std::int32_t>& handlers = {});
 
-/// Behind the oldest transaction vacuum cannot clean up: who has it.
+/// The oldest transaction, which limits vacuum, and its owner.
 struct OldestTransaction {
   std::string holder;  ///< `session`, `prepared transaction`, `replication slot`
-  int process_id = 0;  ///< 0: of no process
-  std::string name;    ///< the application's, the transaction's or the slot's
+  int process_id = 0;  ///< 0: none
+  std::string name;    ///< of the application, the prepared transaction or the slot
   std::string user;
-  std::string id;      ///< the transaction's: the same as long as nothing moves
-  std::optional<std::chrono::seconds> age;  ///< where the server tells this role
+  std::string id;                           ///< of the transaction: unchanged while it stays the oldest
+  std::optional<std::chrono::seconds> age;  ///< if this role may see it
 };
 std::optional<OldestTransaction> find_oldest_transaction(Connection& connection);
 
-/// Events owed to these handlers and ranges still to be back-filled: 0 when everything is settled.
-std::int64_t outstanding(Connection& connection, const std::vector<std::string>& handlers);
+/// Pending events of these handlers plus ranges left to back-fill. 0: everything is settled.
+std::int64_t count_pending(Connection& connection, const std::vector<std::string>& handlers);
+
+/// The result of one chunk of back-fill.
+struct Backfilled {
+  std::int64_t events = 0;        ///< that became deliveries; 0 in some chunks
+  std::int64_t dead_letters = 0;  ///< deleted: the back-fill delivers their events
+};
+/// Turns the next stored events of a back-fill into deliveries. nullopt: no back-fill is left.
+std::optional<Backfilled> backfill_bite(Connection& connection, int most_events);
 
 }  // namespace inboxd::inbox

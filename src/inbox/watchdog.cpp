@@ -1,21 +1,21 @@
 #include "inbox/watchdog.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace inboxd::inbox {
 namespace {
 
-/// Between two looks at what is watched: where nothing is about to end, and at the end.
-constexpr std::chrono::milliseconds calm_look{1'000};
-constexpr std::chrono::milliseconds hurried_look{20};
+/// Between two checks: normally, and once limit_all or cut_all was called.
+constexpr std::chrono::milliseconds check_interval{1'000};
+constexpr std::chrono::milliseconds hurried_interval{20};
 
 }  // namespace
 
-Watchdog::Watchdog() : thread_{[this] { run(); }} {
-  pthread_setname_np(thread_.native_handle(), "watchdog");
-}
+Watchdog::Watchdog() : thread_{[this] { run(); }} { pthread_setname_np(thread_.native_handle(), "watchdog"); }
 
 Watchdog::~Watchdog() {
   {
@@ -30,12 +30,12 @@ std::uint64_t Watchdog::watch(int socket, std::chrono::steady_clock::time_point 
   const std::lock_guard lock{mutex_};
   const auto id = next_id_++;
   watches_.emplace(id, Watch{socket, std::chrono::steady_clock::now(), deadline, false});
-  // Nearly all deadlines are further off than the next look: no wake-up for a statement.
-  if (deadline < next_look_) changed_.notify_one();
+  // Nearly all deadlines lie beyond the next check: a statement costs no wake-up.
+  if (deadline < next_check_) changed_.notify_one();
   return id;
 }
 
-bool Watchdog::forget(std::uint64_t id) {
+bool Watchdog::unwatch(std::uint64_t id) {
   const std::lock_guard lock{mutex_};
   const auto found = watches_.find(id);
   if (found == watches_.end()) return false;
@@ -44,9 +44,9 @@ bool Watchdog::forget(std::uint64_t id) {
   return fired;
 }
 
-void Watchdog::hurry(std::chrono::steady_clock::time_point from, std::chrono::milliseconds longest) {
+void Watchdog::limit_all(std::chrono::steady_clock::time_point from, std::chrono::milliseconds longest) {
   const std::lock_guard lock{mutex_};
-  hurry_from_ = from;
+  limit_from_ = from;
   longest_ = longest;
   changed_.notify_one();
 }
@@ -57,38 +57,57 @@ void Watchdog::cut_all(std::chrono::steady_clock::time_point from) {
   changed_.notify_one();
 }
 
-bool Watchdog::is_over(std::chrono::steady_clock::time_point began) const {
+bool Watchdog::must_end(std::chrono::steady_clock::time_point began) const {
   const std::lock_guard lock{mutex_};
-  return is_over(began, std::chrono::steady_clock::now());
+  return must_end(began, std::chrono::steady_clock::now());
 }
 
-bool Watchdog::is_over(std::chrono::steady_clock::time_point began, std::chrono::steady_clock::time_point now) const {
-  return now >= cut_from_ || (now >= hurry_from_ && now - began >= longest_);
+bool Watchdog::must_end(std::chrono::steady_clock::time_point began, std::chrono::steady_clock::time_point now) const {
+  return now >= cut_from_ || (now >= limit_from_ && now - began >= longest_);
 }
 
 void Watchdog::run() {
   std::unique_lock lock{mutex_};
   while (!stopping_) {
-    look();
-    changed_.wait_until(lock, next_look_);
+    check();
+    changed_.wait_until(lock, next_check_);
   }
 }
 
-/// Ends what is over, and finds out when the next may be.
-void Watchdog::look() {
+/// Shuts down the sockets whose time is up, and computes the time of the next check.
+void Watchdog::check() {
   const auto now = std::chrono::steady_clock::now();
-  last_look_ = now;
-  const bool in_a_hurry = std::min(hurry_from_, cut_from_) != std::chrono::steady_clock::time_point::max();
-  next_look_ = now + (in_a_hurry ? hurried_look : calm_look);
+  last_check_ = now;
+  const bool is_hurried = std::min(limit_from_, cut_from_) != std::chrono::steady_clock::time_point::max();
+  next_check_ = now + (is_hurried ? hurried_interval : check_interval);
   for (auto& [id, watch] : watches_) {
     if (watch.fired) continue;
-    if (now >= watch.deadline || is_over(watch.began, now)) {
+    if (now >= watch.deadline || must_end(watch.began, now)) {
       watch.fired = true;
       shutdown(watch.socket, SHUT_RDWR);
     } else {
-      next_look_ = std::min(next_look_, watch.deadline);
+      next_check_ = std::min(next_check_, watch.deadline);
     }
   }
+}
+
+void ConnectionCounts::add(const void* owner, int socket) {
+  const std::lock_guard lock{mutex_};
+  sockets_[owner] = socket;
+  opened += 1;
+}
+
+void ConnectionCounts::remove(const void* owner) {
+  const std::lock_guard lock{mutex_};
+  sockets_.erase(owner);
+}
+
+std::int64_t ConnectionCounts::open() const {
+  const std::lock_guard lock{mutex_};
+  std::vector<pollfd> polled;
+  for (const auto& [owner, socket] : sockets_) polled.push_back({socket, POLLRDHUP, 0});
+  poll(polled.data(), polled.size(), 0);
+  return std::count_if(polled.begin(), polled.end(), [](const pollfd& answer) { return answer.revents == 0; });
 }
 
 }  // namespace inboxd::inbox

@@ -7,12 +7,26 @@
 #include <mutex>
 #include <thread>
 
-#include "inbox/connection_counts.hpp"
-
 namespace inboxd::inbox {
 
-/// Shuts sockets down whose statement takes longer than its deadline, because libpq blocks. One for all connections;
-/// its thread lives from construction to destruction.
+/// The connections that share a watchdog. Any thread.
+class ConnectionCounts final {
+ public:
+  /// `owner` opened a connection on this socket. It calls `remove` before it closes the socket.
+  void add(const void* owner, int socket);
+  void remove(const void* owner);
+  /// Open connections whose server has not hung up. An idle client does not notice that itself.
+  std::int64_t open() const;
+
+  std::atomic<std::uint64_t> opened{0}, refused{0};  ///< since the start
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<const void*, int> sockets_;
+};
+
+/// Shuts down the sockets of statements that exceed their deadline, because libpq blocks. One for all connections. Its
+/// thread lives from construction to destruction; the functions may be called from any thread.
 class Watchdog final {
  public:
   Watchdog();
@@ -20,18 +34,18 @@ class Watchdog final {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// Watches a socket until `forget`. The socket must not be closed before.
+  /// Watches a socket until `unwatch`. The socket must stay open until then.
   std::uint64_t watch(int socket, std::chrono::steady_clock::time_point deadline);
-  /// Ends a watch; true where the socket was shut down because of it.
-  bool forget(std::uint64_t id);
-  /// From that moment on nothing takes longer than `longest`, what already runs included.
-  void hurry(std::chrono::steady_clock::time_point from, std::chrono::milliseconds longest);
-  /// From that moment on nothing goes on at all, and nothing new begins.
+  /// Ends a watch. Returns whether the watchdog shut the socket down.
+  bool unwatch(std::uint64_t id);
+  /// Limits every statement to `longest` from that time on, running ones included.
+  void limit_all(std::chrono::steady_clock::time_point from, std::chrono::milliseconds longest);
+  /// Ends every statement at that time, and every later one at once.
   void cut_all(std::chrono::steady_clock::time_point from);
-  /// Whether what began then has to end: for what is no statement (making a connection).
-  bool is_over(std::chrono::steady_clock::time_point began) const;
-  /// When its thread last moved, at least once in a second. Any thread.
-  std::chrono::steady_clock::time_point last_look() const { return last_look_; }
+  /// Whether an operation that began at that time must end: for operations without a statement, such as connecting.
+  bool must_end(std::chrono::steady_clock::time_point began) const;
+  /// When its thread last ran: at most about a second ago.
+  std::chrono::steady_clock::time_point last_check() const { return last_check_; }
   ConnectionCounts& counts() { return counts_; }
   const ConnectionCounts& counts() const { return counts_; }
 
@@ -43,17 +57,17 @@ class Watchdog final {
     bool fired;
   };
   void run();
-  void look();
-  bool is_over(std::chrono::steady_clock::time_point began, std::chrono::steady_clock::time_point now) const;
+  void check();
+  bool must_end(std::chrono::steady_clock::time_point began, std::chrono::steady_clock::time_point now) const;
 
   ConnectionCounts counts_;
-  std::atomic<std::chrono::steady_clock::time_point> last_look_ = std::chrono::steady_clock::now();
+  std::atomic<std::chrono::steady_clock::time_point> last_check_ = std::chrono::steady_clock::now();
   mutable std::mutex mutex_;  // guards the following
   std::condition_variable changed_;
   std::map<std::uint64_t, Watch> watches_;
-  std::chrono::steady_clock::time_point next_look_{};
+  std::chrono::steady_clock::time_point next_check_{};
   std::uint64_t next_id_ = 1;
-  std::chrono::steady_clock::time_point hurry_from_ = std::chrono::steady_clock::time_point::max();
+  std::chrono::steady_clock::time_point limit_from_ = std::chrono::steady_clock::time_point::max();
   std::chrono::steady_clock::time_point cut_from_ = std::chrono::steady_clock::time_point::max();
   std::chrono::milliseconds longest_{0};
   bool stopping_ = false;

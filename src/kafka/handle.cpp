@@ -3,7 +3,7 @@
 namespace inboxd::kafka {
 
 void abandon(Client client) {
-  // Deprecated for its twin on the configuration, which cannot take a client's logger away any more.
+  // Deprecated in favour of the configuration's function, which cannot remove the logger of an existing client.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
   rd_kafka_set_logger(client.get(), nullptr);

@@ -28,8 +28,18 @@ using Queue = std::unique_ptr<rd_kafka_queue_t, Destroy>;
 using Message = std::unique_ptr<rd_kafka_message_t, Destroy>;
 using Error = std::unique_ptr<rd_kafka_error_t, Destroy>;
 
-/// Lets go of a client that waits for brokers which do not answer: it says nothing more to anybody, and its threads go
-/// with the process.
+/// The consumer's two clients, owned by consumer::Consumer. Any thread uses either. The two learn of topics and leaders
+/// at different times.
+struct Clients {
+  /// The group's member: fetches, seeks, commits, and knows the group's offsets.
+  rd_kafka_t* member = nullptr;
+  /// For nearly all queries. A broker answers the requests of one connection in order, so on the member's connection a
+  /// query would wait behind a fetch that waits for records.
+  rd_kafka_t* query = nullptr;
+};
+
+/// Leaks a client that waits for brokers which do not answer: it logs nothing more, and its threads end with the
+/// process.
 void abandon(Client client);
 
 /// A partition by name.
@@ -39,12 +49,12 @@ struct TopicPartition {
   auto operator<=>(const TopicPartition&) const = default;
 };
 
-/// An empty list with room.
+/// An empty list with capacity for `size`.
 PartitionList make_list(std::size_t size);
 rd_kafka_topic_partition_t* add(const PartitionList& list, const TopicPartition& partition, std::int64_t offset,
                                 std::int32_t leader_epoch = -1);
 
-/// `TOPIC/PARTITION`, as people type it.
+/// `TOPIC/PARTITION`, as on the command line.
 std::string text_of(const TopicPartition& partition);
 
 }  // namespace inboxd::kafka

@@ -40,7 +40,7 @@ bool has_failed(const rd_kafka_TopicDescription_t* description) {
   return error != nullptr && rd_kafka_error_code(error) != RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-/// The answer to one question about topics; `what` begins the problem's sentence.
+/// The answer to one DescribeTopics request; `what` starts the problem's text.
 base::Result<Event> ask_descriptions(rd_kafka_t* client, const std::vector<std::string>& names, const std::string& what,
                                      Timeout timeout) {
   std::vector<const char*> list;
@@ -71,8 +71,8 @@ std::span<const rd_kafka_TopicDescription_t*> descriptions_of(const Event& event
 
 }  // namespace
 
-// The library's own names begin so; a broker that was not quick enough says so by itself.
-bool is_silence(const base::Problem& problem) {
+// Names of the library's own errors start with `_`; REQUEST_TIMED_OUT comes from a broker that was too slow.
+bool is_unanswered(const base::Problem& problem) {
   return problem.code.starts_with('_') || problem.code == "REQUEST_TIMED_OUT";
 }
 

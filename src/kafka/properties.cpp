@@ -13,7 +13,7 @@ constexpr int first_sound_consumer_protocol = 0x020f00ff;
 
 using Pair = std::pair<const char*, const char*>;
 
-/// Defaults that the user's properties may overrule.
+/// Defaults that the user's properties may override.
 constexpr std::array<Pair, 10> defaults{{
     {"client.id", "inboxd"},
     {"fetch.queue.backoff.ms", "5"},
@@ -27,7 +27,7 @@ constexpr std::array<Pair, 10> defaults{{
     {"log.connection.close", "false"},
 }};
 
-/// What the daemon's promises rest on; config refuses these names as the user's.
+/// The daemon's guarantees need these. The configuration refuses these names in kafka.properties.
 constexpr std::array<Pair, 7> ours{{
     {"enable.auto.commit", "false"},
     {"enable.auto.offset.store", "false"},
@@ -38,20 +38,20 @@ constexpr std::array<Pair, 7> ours{{
     {"enable.partition.eof", "true"},
 }};
 
-/// Kafka's own topics (config/internal_topics.hpp), which no pattern may match.
+/// Kafka's own topics (config/topics.hpp), which no pattern may match.
 constexpr const char* hidden_topics =
     "^__(consumer_offsets|transaction_state|share_group_state|cluster_metadata|remote_log_metadata)$";
 constexpr const char* blacklist = "topic.blacklist";
 
-/// The user's list and ours.
+/// The user's list and Kafka's own topics.
 std::string blacklist_of(const std::map<std::string, std::string>& properties) {
   const auto theirs = properties.find(blacklist);
   if (theirs == properties.end() || theirs->second.empty()) return hidden_topics;
   return theirs->second + "," + hidden_topics;
 }
 
-/// With the newer group protocol the brokers say how long a session lasts; the library refuses to be told.
-bool is_said_by_brokers(std::string_view name, const std::map<std::string, std::string>& properties) {
+/// With the newer group protocol the brokers set the session timeout, and the library refuses the property.
+bool is_set_by_brokers(std::string_view name, const std::map<std::string, std::string>& properties) {
   const auto protocol = properties.find("group.protocol");
   return name == "session.timeout.ms" && protocol != properties.end() && protocol->second == "consumer";
 }
@@ -69,7 +69,7 @@ base::Result<Conf> make_conf(const ClientSettings& settings) {
   Conf conf{rd_kafka_conf_new()};
   std::string problem;
   for (const auto& [name, value] : defaults) {
-    if (is_said_by_brokers(name, settings.properties)) continue;
+    if (is_set_by_brokers(name, settings.properties)) continue;
     if (!set(conf, name, value, problem)) return base::Problem{problem};
   }
   if (settings.queued_bytes > 0) {
@@ -108,16 +108,16 @@ std::string library_version() { return rd_kafka_version_str(); }
 int library_version_number() { return rd_kafka_version(); }
 
 std::string assignment_problem(const std::map<std::string, std::string>& properties) {
-  const auto says = [&](const char* name, std::string_view what) {
+  const auto contains = [&](const char* name, std::string_view what) {
     const auto found = properties.find(name);
     return found != properties.end() && found->second.find(what) != std::string::npos;
   };
-  if (says("partition.assignment.strategy", "cooperative") && library_version_number() < first_sound_cooperative) {
-    return "cooperative-sticky assignment with manual commits is sound from librdkafka 2.10.1 on, this is " +
-           library_version() + ": use range or roundrobin, or a newer library";
+  if (contains("partition.assignment.strategy", "cooperative") && library_version_number() < first_sound_cooperative) {
+    return "cooperative-sticky assignment with manual commits needs librdkafka 2.10.1, this is " + library_version() +
+           ": use range or roundrobin, or a newer library";
   }
-  if (says("group.protocol", "consumer") && library_version_number() < first_sound_consumer_protocol) {
-    return "group.protocol: consumer is sound from librdkafka 2.15 (and brokers 4.0) on, this is " + library_version() +
+  if (contains("group.protocol", "consumer") && library_version_number() < first_sound_consumer_protocol) {
+    return "group.protocol: consumer needs librdkafka 2.15 and brokers 4.0, this is " + library_version() +
            ": use classic, or a newer library";
   }
   return {};

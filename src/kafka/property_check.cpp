@@ -32,7 +32,7 @@ std::string trimmed(std::string_view text) {
   return std::string{text.substr(begin, text.find_last_not_of(space) - begin + 1)};
 }
 
-/// The library's reference of its properties (CONFIGURATION.md), which it can only write into a file.
+/// The library's reference of its properties (CONFIGURATION.md). The library writes it only to a FILE.
 std::string reference() {
   char* text = nullptr;
   std::size_t size = 0;
@@ -51,7 +51,7 @@ struct Documented {
   std::string range;  ///< `1 .. 3600000`, `true, false`; empty: a text
 };
 
-/// The rows `name | C/P | range | …`. Should a library write it otherwise, hints are missing and nothing else.
+/// The rows `name | C/P | range | …`. If a library formats them otherwise, only the hints are missing.
 std::vector<Documented> documented() {
   std::vector<Documented> out;
   std::istringstream lines{reference()};
@@ -67,7 +67,7 @@ std::vector<Documented> documented() {
   return out;
 }
 
-/// What the library takes, where its own sentence does not say it.
+/// The accepted values, if the library's own error does not name them.
 std::string hint(const std::string& name, std::string_view error) {
   if (!error.starts_with("Invalid value") && !error.ends_with("empty value")) return {};
   const auto all = documented();
@@ -82,13 +82,13 @@ bool knows_property(const std::string& name) { return try_property(name, "").res
 std::optional<std::string> refusal_of_value(const std::string& name, const std::string& value) {
   const Tried tried = try_property(name, value);
   if (tried.result == RD_KAFKA_CONF_OK) return std::nullopt;
-  const std::string error = trimmed(tried.error);  // some of its sentences end with a newline
+  const std::string error = trimmed(tried.error);  // some errors end with a newline
   return error + hint(name, error);
 }
 
 bool is_for_producers(const std::string& name) {
   const auto all = documented();
-  // The library takes the properties of topics with their scope before them, too.
+  // The library also accepts topic properties with their scope in front.
   constexpr std::string_view scope = "topic.";
   const auto is_it = [&](const Documented& one) {
     return one.name == name || (name.starts_with(scope) && one.name == std::string_view{name}.substr(scope.size()));

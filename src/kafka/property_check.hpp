@@ -5,20 +5,20 @@
 
 namespace inboxd::kafka {
 
-/// What the library says of a property before there is a client: each is tried on a configuration of its own, which is
-/// thrown away. Reads no file and asks nobody. Thread-safe.
+// Checks of properties before there is a client. Each property is tried on a configuration of its own, which is thrown
+// away. No file is read and no broker asked. Thread-safe.
 
-/// Whether it knows a property of that name, aliases and those of topics included.
+/// Whether the library knows a property of that name, aliases and topic properties included.
 bool knows_property(const std::string& name);
 
-/// Whether it documents the property for producers alone: a consumer ignores it.
+/// Whether the library documents the property for producers alone: a consumer ignores it.
 bool is_for_producers(const std::string& name);
 
-/// Why it does not take the value, in its own words (which may quote the value), with what it takes where that is
-/// documented; nullopt where it does. What only several properties together make wrong shows when a client is made.
+/// Why the library refuses the value, in its own words (which may quote the value), with the accepted values if they
+/// are documented; nullopt if it accepts the value. Conflicts between properties show only when a client is made.
 std::optional<std::string> refusal_of_value(const std::string& name, const std::string& value);
 
-/// The names that it documents.
+/// All documented names.
 std::vector<std::string> property_names();
 
 }  // namespace inboxd::kafka

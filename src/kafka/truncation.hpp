@@ -5,14 +5,14 @@
 
 namespace inboxd::kafka {
 
-/// A log that does not hold what was read of it (KIP-320): a broker's copy was behind when it became the leader.
+/// A log that lost records which were read before (KIP-320): a replica that lagged became the leader.
 struct Truncation {
-  std::optional<std::int64_t> end;  ///< where it parts from what was read; nothing: the brokers do not know
+  std::optional<std::int64_t> end;  ///< the first offset that differs; nothing: the brokers do not know
 };
 
-/// Whether an error of a partition is about that. The client library asks the brokers where the epoch of the position
-/// ends and has no function that does; what they answer stands in its sentence alone. Where that is worded otherwise,
-/// the end is unknown.
-std::optional<Truncation> read_truncation(std::string_view sentence);
+/// Reads a partition's error; nothing if it reports no truncation. The library asks the brokers where the position's
+/// leader epoch ends, but has no function for it, so the answer is read from the text of its error. If a library words
+/// the text otherwise, the end is unknown.
+std::optional<Truncation> read_truncation(std::string_view error);
 
 }  // namespace inboxd::kafka

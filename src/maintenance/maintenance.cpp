@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "event/now.hpp"
+#include "inbox/answer.hpp"
 #include "inbox/database_error.hpp"
-#include "inbox/handlers.hpp"
-#include "inbox/operations_audit.hpp"
+#include "inbox/handler_registration.hpp"
+#include "operations/stored_event.hpp"
 
 namespace inboxd::maintenance {
 namespace {
@@ -16,46 +18,54 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int partition_days_ahead = 7;
-constexpr int bite_rows = 5'000;
-constexpr int most_blocks = 512;  // of the ledger: some 58,000 ids, one in thirty of which is old as a rule
-constexpr auto long_bite = 1s;
-constexpr auto short_bite = 250ms;
-constexpr int backfill_bite_events = 1'000;
+constexpr int backfill_batch_events = 1'000;
 constexpr std::chrono::seconds old_transaction = 5min;
-/// How long a chore works before the others have their turn; it goes on after them.
+/// A task that needs longer continues after the others.
 constexpr auto longest_turn = 1s;
-constexpr auto look_for_chores_every = 500ms;
-constexpr auto sign_of_life_every = 10s;
-constexpr auto tell_kept_every = 1h;
-constexpr std::size_t most_deeds = 100;
-constexpr const char* event_table = "event";
-/// Counting what is outstanding takes time where much is: at most a fiftieth of this thread's, and yet often enough for
-/// whoever watches the figures.
-constexpr int pause_of_counts = 50;
-constexpr auto shortest_pause_of_counts = 5s;
-constexpr auto longest_pause_of_counts = 120s;
+constexpr auto check_tasks_every = 500ms;
+constexpr auto heartbeat_every = 5s;  // an instance counts as live for 15 s
+/// Between two reports of the same retired handlers, if preparing them is refused.
+constexpr auto stale_report_every = 30s;
+constexpr std::size_t most_audit_entries = 100;
+/// Counting a large backlog is slow. It gets at most a fiftieth of this thread's time, but runs every two minutes.
+constexpr int count_pause_factor = 50;
+constexpr auto shortest_count_pause = 5s;
+constexpr auto longest_count_pause = 120s;
+
+std::set<std::string> names_of(const std::vector<operations::HandlerState>& handlers) {
+  std::set<std::string> out;
+  for (const auto& handler : handlers) out.insert(handler.name);
+  return out;
+}
 
 }  // namespace
 
 std::chrono::nanoseconds pause_after_count(std::chrono::nanoseconds took) {
-  return std::clamp<std::chrono::nanoseconds>(took * pause_of_counts, shortest_pause_of_counts,
-                                              longest_pause_of_counts);
+  return std::clamp<std::chrono::nanoseconds>(took * count_pause_factor, shortest_count_pause, longest_count_pause);
 }
 
-int next_blocks(int blocks, std::chrono::nanoseconds took) {
-  if (took > long_bite) return std::max(blocks / 2, 1);
-  return took < short_bite ? std::min(blocks * 2, most_blocks) : blocks;
+std::chrono::seconds VacuumHoldback::age(const std::optional<inbox::OldestTransaction>& oldest, Clock::time_point now) {
+  if (!oldest) {
+    id_.clear();
+    return 0s;
+  }
+  if (id_ != oldest->id) {
+    id_ = oldest->id;
+    since_ = now;
+  }
+  return std::max(oldest->age.value_or(0s), std::chrono::duration_cast<std::chrono::seconds>(now - since_));
 }
 
 Maintenance::Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity,
-                         inbox::Registrations& registrations, Trouble trouble, inbox::Watchdog& watchdog,
-                         base::Logger& log)
+                         inbox::Registrations& registrations, inbox::Unsubscribed& unsubscribed,
+                         CurrentProblem current_problem, inbox::Watchdog& watchdog, base::Logger& log)
     : identity_{std::move(identity)},
       registrations_{registrations},
-      trouble_{std::move(trouble)},
+      unsubscribed_{unsubscribed},
+      current_problem_{std::move(current_problem)},
       log_{log},
       connection_{settings.database, "maintenance", watchdog, log},
-      retention_{settings.retention} {}
+      cleanup_{settings.retention, connection_, turn_, log} {}
 
 Maintenance::~Maintenance() {
   request_stop();
@@ -67,317 +77,216 @@ void Maintenance::start() {
   pthread_setname_np(thread_.native_handle(), "maintenance");
 }
 
-void Maintenance::request_stop() {
-  {
-    const std::lock_guard lock{mutex_};
-    stopping_ = true;
-  }
-  wake_.notify_all();
-}
+void Maintenance::request_stop() { stop_.request(); }
 
 void Maintenance::join() {
   if (thread_.joinable()) thread_.join();
 }
 
 void Maintenance::run() {
-  std::array<Chore, 10> chores{{{&Maintenance::keep_handlers, 2s},
-                                {&Maintenance::sign_of_life, 1s},
-                                {&Maintenance::write_deeds, 1s},
-                                {&Maintenance::look_around, 5s},
-                                {&Maintenance::backfill, 1s},
-                                {&Maintenance::make_partitions, 600s},
-                                {&Maintenance::purge, 60s},
-                                {&Maintenance::trim_ledger, 60s},
-                                {&Maintenance::trim_positions, 60s},
-                                {&Maintenance::look_for_oldest_transaction, 60s}}};
-  Chore& keeping = chores.front();
-  std::unique_lock lock{mutex_};
-  while (!stopping_) {
-    lock.unlock();
-    move();
-    bool more = false;
-    for (Chore& chore : chores) {
-      if (Clock::now() < chore.next || is_stopping()) continue;
-      // It may be another database by now: ingest waits for what that one has forgotten.
-      if (&chore != &keeping && connection_.generation() != kept_under_) do_turn(keeping);
-      do_turn(chore);
-      more = more || has_more_;
+  std::array<PeriodicTask, 11> tasks{{{&Maintenance::check_registrations, 2s},
+                                      {&Maintenance::send_heartbeat, 1s},
+                                      {&Maintenance::write_audit_entries, 1s},
+                                      {&Maintenance::write_unsubscribed, 1s},
+                                      {&Maintenance::observe_backlog, 5s},
+                                      {&Maintenance::backfill, 1s},
+                                      {&Maintenance::make_partitions, 600s},
+                                      {&Maintenance::purge, 60s},
+                                      {&Maintenance::trim_ledger, 60s},
+                                      {&Maintenance::trim_positions, 60s},
+                                      {&Maintenance::check_vacuum, 60s}}};
+  PeriodicTask& check = tasks.front();
+  while (!stop_.is_requested()) {
+    heartbeat_.beat();
+    bool has_more = false;
+    for (PeriodicTask& task : tasks) {
+      if (Clock::now() < task.next || stop_.is_requested()) continue;
+      // A new session may be on another server: ingest waits until lost registrations are restored there.
+      if (&task != &check && connection_.generation() != checked_session_) run_task(check);
+      run_task(task);
+      has_more = has_more || turn_.has_more();
     }
-    lock.lock();
-    if (!more) wake_.wait_for(lock, look_for_chores_every, [this] { return stopping_; });
+    if (!has_more) stop_.wait_for(check_tasks_every);
   }
-  lock.unlock();
-  try {
-    inbox::instance_seen(connection_, identity_, true);
-    write_deeds();
-  } catch (...) {
-    log_.debug("maintenance: the end could not be noted",
-               {{"error", inbox::describe_any(std::current_exception()).message}});
-  }
+  const auto failure = inbox::failure_of([&] {
+    inbox::instance_heartbeat(connection_, identity_, true);
+    write_audit_entries();
+    write_unsubscribed();
+  });
+  if (failure) log_.debug("maintenance.stop_not_recorded", {{"error", failure->message}});
 }
 
-void Maintenance::do_turn(Chore& chore) {
-  move();
+void Maintenance::run_task(PeriodicTask& task) {
   const auto began = Clock::now();
-  turn_ends_ = began + longest_turn;
-  has_more_ = false;
-  chore.next = began + chore.every;
-  try {
-    (this->*chore.work)();
-    if (has_more_) chore.next = began;
-  } catch (...) {
-    has_more_ = false;
-    const auto failure = inbox::describe_any(std::current_exception());
-    if (!repeats_.is_news(failure.sqlstate + failure.message)) return;
-    log_.warn("maintenance: tried again later", {{"fault", name_of(failure.fault)}, {"error", failure.message}});
-  }
+  turn_.begin(began + longest_turn);
+  task.next = began + task.every;
+  const auto failure = inbox::failure_of([&] {
+    (this->*task.work)();
+    if (turn_.has_more()) task.next = began;
+  });
+  if (!failure) return;
+  turn_.fail();
+  if (!repeats_.is_news(failure->sqlstate + failure->message)) return;
+  log_.warn("maintenance.chore_failed", {{"fault", name_of(failure->fault)}, {"error", failure->message}});
 }
 
-void Maintenance::note(Deed deed) {
+void Maintenance::note(AuditEntry entry) {
   const std::lock_guard lock{mutex_};
-  if (deeds_.size() == most_deeds) deeds_.pop_front();
-  deeds_.push_back(std::move(deed));
+  if (audit_entries_.size() == most_audit_entries) audit_entries_.pop_front();
+  audit_entries_.push_back(std::move(entry));
 }
 
-void Maintenance::write_deeds() {
-  std::deque<Deed> due;
+void Maintenance::write_audit_entries() {
+  std::deque<AuditEntry> due;
   {
     const std::lock_guard lock{mutex_};
-    due.swap(deeds_);
+    due.swap(audit_entries_);
   }
   try {
     for (; !due.empty(); due.pop_front()) {
-      inbox::write_audit(connection_, due.front().actor, due.front().operation, due.front().target);
+      const AuditEntry& entry = due.front();
+      operations::write_audit(connection_, entry.actor, entry.operation, entry.target);
     }
   } catch (...) {
     const std::lock_guard lock{mutex_};
-    deeds_.insert(deeds_.begin(), due.begin(), due.end());
-    while (deeds_.size() > most_deeds) deeds_.pop_front();
+    audit_entries_.insert(audit_entries_.begin(), due.begin(), due.end());
+    while (audit_entries_.size() > most_audit_entries) audit_entries_.pop_front();
     throw;
   }
 }
 
-void Maintenance::move() { last_moved_ = Clock::now().time_since_epoch().count(); }
-
-bool Maintenance::goes_on() {
-  move();
-  if (is_stopping()) return false;
-  has_more_ = has_more_ || Clock::now() >= turn_ends_;
-  return !has_more_;
+void Maintenance::write_unsubscribed() {
+  const auto events = unsubscribed_.take();
+  try {
+    inbox::note_unsubscribed(connection_, events);
+  } catch (...) {
+    unsubscribed_.put_back(events);
+    throw;
+  }
 }
 
-bool Maintenance::is_stopping() {
-  const std::lock_guard lock{mutex_};
-  return stopping_;
-}
-
-void Maintenance::sign_of_life() {
-  auto trouble_now = trouble();
-  if (Clock::now() < sign_again_ && trouble_now == told_trouble_) return;
+void Maintenance::send_heartbeat() {
+  auto problem = current_problem_();
+  if (Clock::now() < next_heartbeat_ && problem == reported_problem_) return;
   std::vector<std::int32_t> handlers;
   for (const auto& registered : registrations_.get()) handlers.push_back(registered.handler_id);
-  inbox::instance_seen(connection_, identity_, false, trouble_now, handlers);
-  told_trouble_ = std::move(trouble_now);
-  sign_again_ = Clock::now() + sign_of_life_every;
+  inbox::instance_heartbeat(connection_, identity_, false, problem, handlers);
+  reported_problem_ = std::move(problem);
+  next_heartbeat_ = Clock::now() + heartbeat_every;
   const std::lock_guard lock{mutex_};
-  seen_.answered_us = event::now();
+  observed_.answered_us = event::now();
 }
 
-std::optional<std::string> Maintenance::trouble() const {
-  std::string out = trouble_().value_or("");
-  for (const std::string& name : retired_) {
-    out.append(out.empty() ? "" : "; ").append("handler " + name + " runs here, but is retired and owed nothing");
-  }
-  return out.empty() ? std::nullopt : std::optional{out};
-}
-
-void Maintenance::keep_handlers() {
+void Maintenance::check_registrations() {
   const auto known = registrations_.get();
-  kept_under_ = connection_.generation();
+  checked_session_ = connection_.generation();
   registrations_.note(inbox::read_handler_versions(connection_));
-  if (!inbox::are_registered(connection_, known)) put_back(known);
-  kept_under_ = connection_.generation();
-  look_for_retired(known);
+  if (!inbox::are_registered(connection_, known)) restore_registrations(known);
+  checked_session_ = connection_.generation();
+  check_retired(known);
 }
 
-/// Somebody has retired one by force, or while no sign of life came from here. It is not put back: that would undo what
-/// was asked for. Whoever wants it back reloads.
-void Maintenance::look_for_retired(const std::vector<inbox::Registered>& registered) {
-  auto retired = inbox::retired_of(connection_, registered);
-  if (retired == retired_) return;
-  for (const std::string& name : retired) {
-    if (std::find(retired_.begin(), retired_.end(), name) != retired_.end()) continue;
-    log_.error(
-        "maintenance: a handler that this process runs is retired and owed nothing; take it out of the configuration, "
-        "or reload to add it again",
-        {{"handler", name}});
-  }
+/// Follows operators who retire or restore handlers in the database. If preparing the handlers is refused, the log has
+/// the reason, and it is repeated after a pause.
+void Maintenance::check_retired(const std::vector<inbox::Registered>& running) {
+  const auto expected = registrations_.retired();
+  auto configured = expected;
+  for (const auto& registered : running) configured.insert(registered.handler_id);
+  auto retired = inbox::retired_handlers(connection_, configured);
+  if (retired == expected) retired_.reset();
+  if (retired == expected || (retired == retired_ && Clock::now() < next_stale_report_)) return;
+  log_.info("maintenance.handlers_changed");
   retired_ = std::move(retired);
-  sign_of_life();
+  next_stale_report_ = Clock::now() + stale_report_every;
+  handlers_are_stale_ = true;
 }
 
-/// After a failover to a standby that had not heard of a handler yet, or a restore, nothing is owed to it.
-void Maintenance::put_back(const std::vector<inbox::Registered>& registered) {
-  log_.error("maintenance: the database was set back behind the registration of handlers; they are put back");
-  const auto again = inbox::put_back(connection_, registered, "daemon on " + identity_.host, identity_);
+/// A failover to a standby that lacks a handler's registration, or a restore, would leave the handler without events.
+void Maintenance::restore_registrations(const std::vector<inbox::Registered>& registered) {
+  log_.error("maintenance.registrations_lost");
+  const auto again = inbox::restore_registrations(connection_, registered, "daemon on " + identity_.host, identity_);
   for (std::size_t i = 0; i < again.size(); ++i) {
     if (again[i].handler_id != registered[i].handler_id) {
-      log_.error(
-          "maintenance: somebody else has added the handler anew; this process ends to run that one, and what was "
-          "stored before it was added may not be owed to it",
-          {{"handler", again[i].name}});
+      log_.error("maintenance.handler_readded", {{"handler", again[i].name}});
       failed_ = true;
     } else if (again[i].is_new) {
-      log_.error("maintenance: the database had forgotten a handler; it is owed again what was stored since it was new",
-                 {{"handler", again[i].name}});
+      log_.error("maintenance.handler_restored", {{"handler", again[i].name}});
     } else if (!again[i].change.empty()) {
-      log_.error("maintenance: the database had forgotten a change of a handler",
-                 {{"handler", again[i].name}, {"change", again[i].change}});
+      log_.error("maintenance.change_restored", {{"handler", again[i].name}, {"change", again[i].change}});
     }
   }
-  registrations_.replace(registered, again);  // not where a reload came in between
+  registrations_.replace(registered, again);  // unless a reload replaced them meanwhile
 }
 
 void Maintenance::backfill() {
-  while (const auto bite = inbox::backfill_bite(connection_, backfill_bite_events)) {
-    backfilled_.events += bite->events;
-    backfilled_.dead_letters += bite->dead_letters;
-    if (!goes_on()) break;
+  while (const auto batch = inbox::backfill_bite(connection_, backfill_batch_events)) {
+    backfilled_.events += batch->events;
+    backfilled_.dead_letters += batch->dead_letters;
+    if (!turn_.should_continue()) break;
   }
-  if (has_more_ || backfilled_.events == 0) return;
-  log_.info("maintenance: history became deliveries of new handlers",
+  if (turn_.has_more() || backfilled_.events == 0) return;
+  log_.info("maintenance.backfilled",
             {{"events", backfilled_.events}, {"dead_letters_answered", backfilled_.dead_letters}});
   backfilled_ = {};
 }
 
 void Maintenance::make_partitions() {
-  look_at_days();  // before, too: where none can be made, how long those that there are will do
+  observe_days();  // also if making partitions fails: the metric must stay correct
   const int made = inbox::make_partitions(connection_, partition_days_ahead);
   if (made == 0) return;
-  log_.info("maintenance: day partitions made", {{"partitions", made}});
-  look_at_days();
+  log_.info("maintenance.day_partitions_made", {{"partitions", made}});
+  observe_days();
 }
 
-void Maintenance::look_at_days() {
+void Maintenance::observe_days() {
   const std::int64_t until = inbox::days_made_until(connection_);
   const std::lock_guard lock{mutex_};
-  seen_.days_until_s = until;
+  observed_.days_until_s = until;
 }
 
-void Maintenance::look_around() {
-  if (Clock::now() < look_again_) return;
+void Maintenance::observe_backlog() {
+  if (Clock::now() < next_count_) return;
   const auto began = Clock::now();
   try {
-    count();
+    count_backlog();
   } catch (...) {
-    look_again_ = Clock::now() + pause_after_count(Clock::now() - began);
+    next_count_ = Clock::now() + pause_after_count(Clock::now() - began);
     throw;
   }
-  look_again_ = Clock::now() + pause_after_count(Clock::now() - began);
+  next_count_ = Clock::now() + pause_after_count(Clock::now() - began);
 }
 
-void Maintenance::count() {
-  auto handlers = inbox::read_handlers(connection_);
-  const auto quarantined = inbox::count_quarantined(connection_);
+void Maintenance::count_backlog() {
+  auto handlers = operations::read_handlers(connection_);
+  auto quarantine = operations::count_quarantined(connection_);
+  const auto instances = operations::read_instances(connection_);
   const std::lock_guard lock{mutex_};
-  seen_.handlers = std::move(handlers);
-  seen_.quarantined = quarantined.number;
-  seen_.at_us = event::now();
+  observed_.without_instance = names_of(operations::handlers_without_instance(handlers, instances));
+  observed_.unread = operations::unread_subscriptions(handlers, instances);
+  observed_.handlers = std::move(handlers);
+  observed_.quarantine = std::move(quarantine);
+  observed_.at_us = event::now();
 }
 
-Maintenance::Seen Maintenance::seen() const {
+Maintenance::Observed Maintenance::observed() const {
   const std::lock_guard lock{mutex_};
-  return seen_;
+  return observed_;
 }
 
-void Maintenance::set_retention(const config::Retention& retention) {
-  const std::lock_guard lock{mutex_};
-  retention_ = retention;
-}
-
-config::Retention Maintenance::retention() const {
-  const std::lock_guard lock{mutex_};
-  return retention_;
-}
-
-void Maintenance::purge() {
-  const auto keep = retention();
-  const std::array<std::pair<const char*, config::Retention::Keep>, 3> tables{
-      {{event_table, keep.events}, {"outcome", keep.outcomes}, {"failure", keep.failures}}};
-  for (const auto& [table, time] : tables) {
-    if (time) drop_days(table, *time);
-  }
-  in_bites(
-      [&] { return inbox::trim_old_rows(connection_, keep.dead_letters, keep.quarantine, bite_rows) >= bite_rows; });
-}
-
-void Maintenance::drop_days(const char* table, std::chrono::milliseconds keep) {
-  move();
-  try {
-    while (const auto dropped = inbox::drop_partition(connection_, table, keep)) {
-      log_.info("maintenance: a day is kept no longer", {{"partition", *dropped}});
-      if (!goes_on()) return;
-    }
-    if (std::string_view{table} == event_table) tell_kept_day(keep);
-  } catch (...) {
-    const auto failure = inbox::describe_any(std::current_exception());
-    // A database that is away or silent is so for the other tables, too, and each would take as long to fail.
-    if (failure.fault == inbox::Fault::reconnect || failure.fault == inbox::Fault::in_doubt) throw;
-    // Somebody reads it for long, say: no reason to keep what is old elsewhere.
-    log_.warn("maintenance: days of a table are dropped later",
-              {{"table", table}, {"fault", name_of(failure.fault)}, {"error", failure.message}});
-  }
-}
-
-void Maintenance::tell_kept_day(std::chrono::milliseconds keep) {
-  const auto now = Clock::now();
-  if (now < tell_kept_at_) return;
-  const auto kept = inbox::find_kept_day(connection_, keep);
-  if (!kept) return;
-  tell_kept_at_ = now + tell_kept_every;
-  log_.warn("maintenance: a day is past its retention and kept, because handlers are still owed events of it",
-            {{"partition", kept->partition}, {"handlers", kept->handlers}});
-}
-
-void Maintenance::trim_ledger() {
-  const auto keep = retention().ledger;
-  if (!keep) return;
-  in_bites([&] {
-    const auto began = Clock::now();
-    const int blocks = blocks_;
-    blocks_ = std::max(blocks / 2, 1);  // where it does not come to its end
-    const auto bite = inbox::trim_ledger(connection_, *keep, blocks);
-    blocks_ = bite.is_bite ? next_blocks(blocks, Clock::now() - began) : blocks;
-    trimmed_ids_ += bite.rows;
-    return bite.has_more;
-  });
-  if (has_more_ || trimmed_ids_ == 0) return;
-  log_.info("maintenance: old ids are forgotten", {{"ids", trimmed_ids_}});
-  trimmed_ids_ = 0;
-}
-
-void Maintenance::trim_positions() {
-  in_bites([&] { return inbox::trim_positions(connection_, bite_rows) >= bite_rows; });
-}
-
-void Maintenance::in_bites(const std::function<bool()>& bite) {
-  move();
-  while (bite() && goes_on()) {
-  }
-}
-
-void Maintenance::look_for_oldest_transaction() {
+void Maintenance::check_vacuum() {
   const auto oldest = inbox::find_oldest_transaction(connection_);
-  const auto age = pinned_.look(oldest, Clock::now());
+  const auto age = vacuum_holdback_.age(oldest, Clock::now());
   const bool is_old = age >= old_transaction;
   {
     const std::lock_guard lock{mutex_};
-    seen_.pinned = is_old ? age : 0s;
+    observed_.pinned = is_old ? age : 0s;
   }
   if (!is_old) return;
-  log_.warn("maintenance: an old transaction is open, so that vacuum cannot clean up",
-            {{"holder", oldest->holder}, {"pid", oldest->process_id}, {"name", oldest->name}, {"user", oldest->user},
-             {"seconds", age.count()}});
+  log_.warn("maintenance.old_transaction", {{"holder", oldest->holder},
+                                            {"pid", oldest->process_id},
+                                            {"name", oldest->name},
+                                            {"user", oldest->user},
+                                            {"seconds", age.count()}});
 }
 
 }  // namespace inboxd::maintenance

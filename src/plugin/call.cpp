@@ -10,7 +10,7 @@
 #include "event/headers.hpp"
 #include "plugin/bytes.hpp"
 #include "plugin/publish_spans.hpp"
-#include "trace/producer.hpp"
+#include "trace/producer_context.hpp"
 
 namespace inboxd::plugin {
 namespace {
@@ -18,15 +18,15 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// The size of a verdict in version 1.0: no plugin of this major version has a smaller one.
+/// The size of a verdict in version 1.0, the smallest of this major version.
 constexpr std::size_t smallest_verdict = offsetof(inboxd_verdict, message) + sizeof(inboxd_bytes);
 
-Verdict failed(std::string_view error_class, std::string message) {
-  return {Verdict::Kind::retry, std::nullopt, std::string{error_class}, std::move(message)};
+event::Verdict failed(std::string_view error_class, std::string message) {
+  return {event::Verdict::Kind::retry, std::nullopt, std::string{error_class}, std::move(message)};
 }
 
-Verdict bad_verdict(const std::string& why) {
-  return failed("bad-verdict", "the handler's verdict makes no sense: " + why);
+event::Verdict bad_verdict(const std::string& why) {
+  return failed("bad-verdict", "the handler's verdict is invalid: " + why);
 }
 
 std::string message_of(std::string_view text) {
@@ -39,14 +39,14 @@ std::string message_of(std::string_view text) {
 std::string class_of(inboxd_bytes bytes) {
   std::string out{to_view(bytes).substr(0, INBOXD_ERROR_CLASS_LIMIT)};
   for (char& c : out) {
-    const bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-                      c == '_' || c == '-';
+    const bool fits =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
     if (!fits) c = '_';
   }
   return out;
 }
 
-Verdict verdict_of(const inboxd_verdict* said) {
+event::Verdict verdict_of(const inboxd_verdict* said) {
   if (said == nullptr) return bad_verdict("it is NULL");
   if (said->struct_size < smallest_verdict) {
     return bad_verdict("struct_size is " + std::to_string(said->struct_size) + ", it must be sizeof(inboxd_verdict)");
@@ -56,19 +56,20 @@ Verdict verdict_of(const inboxd_verdict* said) {
     return bad_verdict("the outcome is " + std::to_string(said->outcome) +
                        ", it must be INBOXD_DONE, INBOXD_RETRY or INBOXD_DEAD");
   }
-  Verdict verdict{Verdict::Kind::dead, std::nullopt, class_of(said->error_class), message_of(to_view(said->message))};
+  event::Verdict verdict{event::Verdict::Kind::dead, std::nullopt, class_of(said->error_class),
+                         message_of(to_view(said->message))};
   if (said->outcome == INBOXD_DEAD) return verdict;
   if (said->delay_ms < INBOXD_POLICY_DELAY || said->delay_ms > INBOXD_MAX_DELAY_MS) {
     return bad_verdict("the delay is " + std::to_string(said->delay_ms) + " ms, it must be -1 or 0 to " +
                        std::to_string(INBOXD_MAX_DELAY_MS));
   }
-  verdict.kind = Verdict::Kind::retry;
+  verdict.kind = event::Verdict::Kind::retry;
   if (said->delay_ms != INBOXD_POLICY_DELAY) verdict.delay = milliseconds{said->delay_ms};
   return verdict;
 }
 
 Call::Call(std::span<const Delivered> events, const Cancellation& cancellation, steady_clock::time_point deadline,
-           inbox::HandlerSql* sql)
+           transaction::HandlerSql* sql)
     : delivered_{events},
       cancellation_{cancellation},
       deadline_{deadline},
@@ -105,13 +106,13 @@ void Call::fill(std::size_t index) {
   to.received_at = source.received_at == 0 ? INBOXD_NO_TIME : source.received_at;
 }
 
-void Call::settle(std::size_t index, Verdict verdict) {
+void Call::settle(std::size_t index, event::Verdict verdict) {
   if (!settled_[index]) --unsettled_;
   settled_[index] = true;
   verdicts_[index] = std::move(verdict);
 }
 
-void Call::settle_rest(const Verdict& verdict) {
+void Call::settle_rest(const event::Verdict& verdict) {
   for (std::size_t i = 0; unsettled_ > 0 && i < count(); ++i) {
     if (!settled_[i]) settle(i, verdict);
   }
@@ -121,10 +122,10 @@ void Call::fail_rest(std::string_view error_class, std::string_view message) {
   settle_rest(failed(error_class, message_of(message)));
 }
 
-std::vector<Verdict> Call::take_verdicts() {
+std::vector<event::Verdict> Call::take_verdicts() {
   if (unsettled_ > 0) {
     const bool was_cancelled = is_cancelled(&face_);
-    settle_rest(was_cancelled ? failed("cancelled", "the call was cancelled before the handler got to this event")
+    settle_rest(was_cancelled ? failed("cancelled", "the call was cancelled before the handler reached this event")
                               : failed("no-verdict", no_verdict_message()));
   }
   return std::move(verdicts_);
@@ -133,8 +134,8 @@ std::vector<Verdict> Call::take_verdicts() {
 std::string Call::no_verdict_message() const {
   std::string message = "the handler returned without a verdict for this event";
   if (stray_index_ == INBOXD_THE_REST) return message;
-  return message + "; it gave one for index " + std::to_string(stray_index_) + " of a call that has " +
-         std::to_string(count());
+  return message + "; it gave one for index " + std::to_string(stray_index_) + ", but the call has " +
+         std::to_string(count()) + " events";
 }
 
 void Call::say(inboxd_call* face, std::size_t index, const inboxd_verdict* verdict) {
@@ -204,14 +205,14 @@ inboxd_bytes Call::tracestate(inboxd_call* face, std::size_t index) {
   if (index >= self.count()) return {nullptr, 0};
   const Delivered& event = self.delivered_[index];
   const auto texts = trace::producer_texts(*event.event);
-  // It speaks of the producer's trace, and goes with no other.
-  const bool is_another = !event.traceparent.empty() && texts.traceparent &&
-                          event.traceparent.substr(trace_at, trace_length) !=
-                              texts.traceparent->substr(trace_at, trace_length);
+  // tracestate belongs to the producer's trace and travels with no other.
+  const bool is_another =
+      !event.traceparent.empty() && texts.traceparent &&
+      event.traceparent.substr(trace_at, trace_length) != texts.traceparent->substr(trace_at, trace_length);
   return is_another ? inboxd_bytes{nullptr, 0} : to_bytes(texts.tracestate);
 }
 
-// These two hold no delivery up and let nothing through the plugin's frames: for want of memory the span is missing.
+// These two never throw through the plugin's frames: without memory the span is missing.
 const inboxd_publish_span* Call::begin_publish(inboxd_call* face, std::size_t index, inboxd_bytes system,
                                                inboxd_bytes destination) {
   const Call& self = *static_cast<Face*>(face)->call;
@@ -227,7 +228,7 @@ void Call::end_publish(inboxd_call* face, const inboxd_publish_span* span, bool 
   const Call& self = *static_cast<Face*>(face)->call;
   const auto traced = std::find_if(self.delivered_.begin(), self.delivered_.end(),
                                    [](const Delivered& event) { return event.publishing != nullptr; });
-  if (traced == self.delivered_.end()) return;  // those that are share the call's
+  if (traced == self.delivered_.end()) return;
   try {
     const std::string failure = class_of(error_class);
     traced->publishing->end(span, is_sent ? "" : failure.empty() ? "_OTHER" : failure);

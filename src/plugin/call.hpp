@@ -10,33 +10,33 @@
 
 #include "plugin/abi/inboxd/handler.h"
 #include "plugin/abi/inboxd/trace.h"
-#include "plugin/plugin.hpp"
-#include "plugin/sql.hpp"
+#include "plugin/call_sql.hpp"
+#include "plugin/instance.hpp"
 
 namespace inboxd::plugin {
 
-/// One call of a plugin's `handle`: the events in the plugin's form, what the plugin may ask during the call, and the
-/// verdicts it gives. Borrows events and cancellation; one thread, except for what the header marks [any].
+/// One call of a plugin's `handle`: the events in the ABI's form, the functions that the plugin may call meanwhile, and
+/// its verdicts. Borrows events and cancellation. One thread, except for functions that the header marks [any].
 class Call final {
  public:
   Call(std::span<const Delivered> events, const Cancellation& cancellation,
-       std::chrono::steady_clock::time_point deadline, inbox::HandlerSql* sql = nullptr);
+       std::chrono::steady_clock::time_point deadline, transaction::HandlerSql* sql = nullptr);
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
   inboxd_call* face() { return &face_; }
   const inboxd_event* const* events() const { return pointers_.get(); }
   std::size_t count() const { return delivered_.size(); }
-  /// Null where the plugin has none.
+  /// Null if the plugin did not ask for SQL.
   CallSql* sql() { return sql_ ? &*sql_ : nullptr; }
 
-  /// For all events without a verdict: the handler broke off with this.
+  /// The verdict of all events without one: the handler threw.
   void fail_rest(std::string_view error_class, std::string_view message);
 
-  /// The verdicts, in the order of the events; what has none gets one that says so. Once, after `handle` returned.
-  std::vector<Verdict> take_verdicts();
+  /// The verdicts in the order of the events. An event without one gets a verdict that says so. Once, after `handle`.
+  std::vector<event::Verdict> take_verdicts();
 
-  /// What the plugin sees, with the way back.
+  /// The ABI's struct, with the way back to the Call.
   struct Face : inboxd_call {
     Call* call;
   };
@@ -54,8 +54,8 @@ class Call final {
   static void end_publish(inboxd_call* face, const inboxd_publish_span* span, bool is_sent, inboxd_bytes error_class);
 
   void fill(std::size_t index);
-  void settle(std::size_t index, Verdict verdict);
-  void settle_rest(const Verdict& verdict);
+  void settle(std::size_t index, event::Verdict verdict);
+  void settle_rest(const event::Verdict& verdict);
   const std::vector<inboxd_header>& headers_at(std::size_t index);
   std::string no_verdict_message() const;
 
@@ -66,18 +66,18 @@ class Call final {
   Face face_;
   std::unique_ptr<inboxd_event[]> events_;
   std::unique_ptr<const inboxd_event*[]> pointers_;
-  std::vector<Verdict> verdicts_;
+  std::vector<event::Verdict> verdicts_;
   std::vector<bool> settled_;
   std::size_t unsettled_;
-  std::vector<std::unique_ptr<std::vector<inboxd_header>>> headers_;  ///< empty until the first question
-  std::size_t stray_index_ = INBOXD_THE_REST;  ///< the last index that the call does not have
+  std::vector<std::unique_ptr<std::vector<inboxd_header>>> headers_;  ///< empty until the plugin asks for headers
+  std::size_t stray_index_ = INBOXD_THE_REST;  ///< the last index out of range that a verdict named
 };
 
-/// A plugin's verdict as the daemon takes it: nonsense becomes a retry of class `bad-verdict`, texts are cut to their
-/// limits and made fit for the database.
-Verdict verdict_of(const inboxd_verdict* said);
+/// A plugin's verdict, checked: an invalid one becomes a retry of class `bad-verdict`. Texts are cut to their limits
+/// and made valid for the database.
+event::Verdict verdict_of(const inboxd_verdict* said);
 
-/// An error class as a plugin gave it, cut to its limit; what has no place in one becomes `_`.
+/// A plugin's error class, cut to its limit; invalid characters become `_`.
 std::string class_of(inboxd_bytes bytes);
 
 }  // namespace inboxd::plugin

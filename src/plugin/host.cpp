@@ -7,7 +7,7 @@
 namespace inboxd::plugin {
 namespace {
 
-/// What is no level becomes a warning: it is a mistake in the plugin, and the line should be seen.
+/// An invalid level becomes a warning: it is a mistake in the plugin and should be seen.
 base::LogLevel level_of(std::int32_t level) {
   switch (level) {
     case INBOXD_LOG_DEBUG:
@@ -37,8 +37,7 @@ void keep(const inboxd_host* host, std::int32_t level, inboxd_bytes text) {
 
 void write(const inboxd_host* host, std::int32_t level, inboxd_bytes text) {
   const auto& self = *static_cast<const HandlerHost*>(host);
-  self.logger.write(level_of(level), "handler: " + line_of(text), {{"handler", self.handler}},
-                    "handler: a line of its own");
+  self.logger.write(level_of(level), "handler: " + line_of(text), {{"handler", self.handler}}, "handler.log");
 }
 
 inboxd_host face(void (*log)(const inboxd_host*, std::int32_t, inboxd_bytes),
@@ -55,7 +54,7 @@ bool has_extension(std::string_view name) {
 EntryHost::EntryHost(std::vector<Remark>& its_remarks)
     : inboxd_host{face(keep, part_at_entry)}, remarks{&its_remarks} {}
 
-HandlerHost::HandlerHost(base::Logger& its_log, std::string its_handler, inbox::SqlDescriber* its_describer)
+HandlerHost::HandlerHost(base::Logger& its_log, std::string its_handler, transaction::SqlDescriber* its_describer)
     : inboxd_host{face(write, part_of_handlers)},
       logger{its_log},
       handler{std::move(its_handler)},
@@ -63,8 +62,7 @@ HandlerHost::HandlerHost(base::Logger& its_log, std::string its_handler, inbox::
 
 const inboxd_sql_result* HandlerHost::describe(const inboxd_sql_statement* statement) const {
   if (describer_ == nullptr) return nullptr;
-  auto result =
-      SqlQuestion{statement, 0}.answered_by([&](const auto& asked) { return describer_->describe(asked); });
+  auto result = SqlQuestion{statement, 0}.answered_by([&](const auto& asked) { return describer_->describe(asked); });
   if (!result) return nullptr;
   described_ = std::make_unique<SqlAnswer>(std::move(result));
   return described_.get();

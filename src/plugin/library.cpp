@@ -3,86 +3,56 @@
 #include <dlfcn.h>
 
 #include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <fstream>
 
 #include "plugin/host.hpp"
-#include "plugin/search.hpp"
-#include "plugin/trust.hpp"
 
 namespace inboxd::plugin {
 namespace {
 
 constexpr const char* entry_name = "inboxd_plugin_entry";
 
-/// The size of the table in version 1.0: no plugin of this major version has a smaller one.
+/// The size of the table in version 1.0, the smallest of this major version.
 constexpr std::size_t smallest_table = offsetof(inboxd_plugin, destroy) + sizeof(inboxd_plugin::destroy);
 
 std::string version_text(unsigned major, unsigned minor) { return std::to_string(major) + "." + std::to_string(minor); }
 
-std::string last_error() {
+/// dlerror without the name that dlopen was given.
+std::string last_error(const std::string& name) {
   const char* const error = ::dlerror();
-  return error == nullptr ? "no reason given" : error;
+  const std::string text = error == nullptr ? "no reason given" : error;
+  return text.starts_with(name + ": ") ? text.substr(name.size() + 2) : text;
 }
 
-/// The function that a plugin exports.
+/// The entry symbol that a plugin exports.
 struct Entry {
   const inboxd_plugin* (*ask)(const inboxd_host*);
 };
 
-base::Result<Entry> find_entry(const std::string& path) {
-  // Never closed: threads, destructors and texts of the plugin may be in use until the process ends.
-  void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (library == nullptr) {
-    return base::Problem{"plugin file " + path + " cannot be loaded: " + last_error() +
-                         "; it must be a shared object for this machine that is linked with all it needs"};
-  }
-  void* const symbol = ::dlsym(library, entry_name);
+base::Result<Entry> find_entry(void* object, const std::string& path) {
+  void* const symbol = ::dlsym(object, entry_name);
   if (symbol == nullptr) {
     return base::Problem{"plugin file " + path + " has no function " + entry_name +
-                         "; a handler exports it with INBOXD_HANDLER in C++ or INBOXD_EXPORT in C"};
+                         "; export it with INBOXD_HANDLER in C++ or INBOXD_EXPORT in C"};
   }
   return Entry{reinterpret_cast<const inboxd_plugin* (*)(const inboxd_host*)>(symbol)};
 }
 
-/// The file that the code at that address came from, as the kernel has it by now: of one that was replaced " (deleted)"
-/// stands behind the name, or it is another name. Empty where the kernel does not say.
-std::string file_of(std::uintptr_t address) {
-  std::ifstream maps{"/proc/self/maps"};
-  for (std::string line; std::getline(maps, line);) {
-    std::uintptr_t begin = 0, end = 0;
-    if (std::sscanf(line.c_str(), "%zx-%zx", &begin, &end) != 2 || address < begin || address >= end) continue;
-    const auto name = line.find('/');
-    return name == line.npos ? "" : line.substr(name);
-  }
-  return {};
-}
-
-/// Loaded is by name: whoever is loaded already is taken for the file, whatever the file is by now.
-std::optional<Remark> replaced(const std::string& path, Entry entry) {
-  const std::string loaded = file_of(reinterpret_cast<std::uintptr_t>(entry.ask));
-  if (loaded.empty() || loaded == path) return std::nullopt;
-  return Remark{base::LogLevel::warn, "plugin file " + path +
-                                          " was replaced since this process loaded it, and goes on as it was; a "
-                                          "restart takes the new one, a reload one of another name"};
-}
-
 std::string said(const std::vector<Remark>& remarks) {
-  return remarks.empty() ? "it gave no reason" : "it says: " + remarks.back().text;
+  return remarks.empty() ? "it logged no reason; ask its author" : remarks.back().text;
 }
 
 base::Result<Library> ask_for_table(const std::string& path, Entry entry) {
-  Library library{path, nullptr, {}};
+  Library library{path, nullptr, {}, false};
   const EntryHost host{library.remarks};
   try {
     library.table = entry.ask(&host);
   } catch (...) {
-    return base::Problem{"plugin file " + path + ": an exception left " + entry_name +
-                         "; it must return its table, or NULL after it has said why through host->log"};
+    return base::Problem{"plugin file " + path + ": " + entry_name +
+                         " threw an exception; it must return its table, or log the reason with host->log and "
+                         "return NULL"};
   }
   if (library.table == nullptr) {
-    return base::Problem{"plugin file " + path + " cannot work in this inboxd: " + said(library.remarks)};
+    return base::Problem{"plugin file " + path + " refuses inboxd " INBOXD_VERSION ": " + said(library.remarks)};
   }
   return library;
 }
@@ -91,8 +61,8 @@ std::optional<std::string> missing_extension(const inboxd_plugin* table) {
   if (table->needs == nullptr) return std::nullopt;
   for (const char* const* name = table->needs; *name != nullptr; ++name) {
     if (!has_extension(*name)) {
-      return "needs the extension " + std::string{*name} + ", which inboxd " INBOXD_VERSION
-             " does not have; it takes a newer inboxd, or a plugin that does without";
+      return "needs the extension " + std::string{*name} +
+             ", which inboxd " INBOXD_VERSION " does not have; use a newer inboxd, or a plugin that works without it";
     }
   }
   return std::nullopt;
@@ -104,7 +74,7 @@ std::optional<std::string> fault_of(const inboxd_plugin* table) {
   const std::string ours = version_text(INBOXD_ABI_MAJOR, INBOXD_ABI_MINOR);
   if (table->abi_major != INBOXD_ABI_MAJOR) {
     return "was built for version " + version_text(table->abi_major, table->abi_minor) +
-           " of the handler interface, this inboxd has " + ours + "; build it again with the headers of inboxd " +
+           " of the handler interface, this inboxd has " + ours + "; rebuild it with the headers of inboxd " +
            INBOXD_VERSION;
   }
   if (table->struct_size < smallest_table) {
@@ -112,24 +82,29 @@ std::optional<std::string> fault_of(const inboxd_plugin* table) {
            version_text(table->abi_major, table->abi_minor) + " has at least " + std::to_string(smallest_table) +
            "; struct_size must be sizeof(inboxd_plugin)";
   }
-  if (table->name == nullptr || *table->name == '\0') return "has no name in its table; it must have a short one";
-  if (table->version == nullptr) return "has no version in its table; it must have one, such as \"1.0\"";
+  if (table->name == nullptr || *table->name == '\0') return "has no name in its table; set one, such as \"receipt\"";
+  if (table->version == nullptr) return "has no version in its table; set one, such as \"1.0\"";
   if (table->create == nullptr || table->handle == nullptr || table->destroy == nullptr) {
-    return "has an empty function in its table; create, handle and destroy must all be there";
+    return "has a NULL function in its table; set create, handle and destroy";
   }
   return missing_extension(table);
 }
 
-base::Result<Library> open_library(const std::string& plugin, const SearchPath& where) {
-  auto path = find_file(plugin, where);
-  if (!path) return path.problem();
-  if (auto problem = distrust(path.value())) return *problem;
-  auto entry = find_entry(path.value());
+base::Result<void*> load_object(const std::string& name, const std::string& path) {
+  // Never closed: its threads, destructors and texts may be in use until the process ends.
+  void* const object = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (object != nullptr) return object;
+  return base::Problem{"plugin file " + path + " cannot be loaded: " + last_error(name) +
+                       "; it must be a shared object for this machine, and all its libraries must be found (it needs "
+                       "an absolute RUNPATH for libraries beside it: $ORIGIN does not work)"};
+}
+
+base::Result<Library> open_library(void* object, const std::string& path) {
+  const auto entry = find_entry(object, path);
   if (!entry) return entry.problem();
-  auto library = ask_for_table(path.value(), entry.value());
+  auto library = ask_for_table(path, entry.value());
   if (!library) return library;
-  if (auto fault = fault_of(library.value().table)) return base::Problem{"plugin file " + path.value() + " " + *fault};
-  if (auto remark = replaced(path.value(), entry.value())) library.value().remarks.push_back(std::move(*remark));
+  if (auto fault = fault_of(library.value().table)) return base::Problem{"plugin file " + path + " " + *fault};
   return library;
 }
 

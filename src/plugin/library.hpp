@@ -3,25 +3,28 @@
 #include <string>
 #include <vector>
 
-#include "base/log.hpp"
 #include "base/result.hpp"
 #include "plugin/abi/inboxd/handler.h"
-#include "plugin/plugin.hpp"
+#include "plugin/loader.hpp"
 
 namespace inboxd::plugin {
 
-/// A shared object that was checked and loaded. It stays in the process for ever, so its table does, too.
+/// A shared object that was checked and loaded. It is never unloaded, so its table stays valid.
 struct Library {
-  std::string path;                            ///< canonical
+  std::string path;  ///< canonical
   const inboxd_plugin* table = nullptr;
-  std::vector<Remark> remarks;                 ///< what it logged while it was asked for its table
+  std::vector<Remark> remarks;  ///< lines it logged while it was asked for its table
+  bool is_changed = false;      ///< this path had other code before
 };
 
-/// Finds, checks and loads a plugin and asks it for its table. Nothing of a plugin that others may change is executed.
-base::Result<Library> open_library(const std::string& plugin, const SearchPath& where);
+/// Loads a shared object for good and runs its initialisers. `path` is its name in problems.
+base::Result<void*> load_object(const std::string& name, const std::string& path);
 
-/// What is wrong with a plugin's table, in words that follow "plugin file X "; nothing where it can be used. Fields
-/// beyond the frozen ones are read only when the major number and the size say that they are there.
+/// Asks a loaded shared object for its table and checks it.
+base::Result<Library> open_library(void* object, const std::string& path);
+
+/// The defect of a plugin's table, in words that follow "plugin file X "; nullopt if it is usable. Fields beyond the
+/// frozen ones are read only if the major version and the size allow it.
 std::optional<std::string> fault_of(const inboxd_plugin* table);
 
 }  // namespace inboxd::plugin

@@ -11,7 +11,7 @@
 namespace inboxd::plugin {
 namespace {
 
-/// Of the texts that become attributes and names: a topic has at most 249 bytes.
+/// Of texts that become attributes and names: a topic has at most 249 bytes.
 constexpr std::size_t longest_name = 255;
 
 }  // namespace
@@ -19,7 +19,7 @@ constexpr std::size_t longest_name = 255;
 PublishSpans::~PublishSpans() {
   try {
     for (Begun& begun : begun_) close(begun, "abandoned");
-  } catch (const std::bad_alloc&) {  // no span is worth the process
+  } catch (const std::bad_alloc&) {  // a span is not worth the process
   }
 }
 
@@ -47,7 +47,7 @@ const inboxd_publish_span* PublishSpans::begin(const Delivered& event, std::stri
 }
 
 void PublishSpans::end(const inboxd_publish_span* span, std::string error_class) {
-  // The last one is the one that ends first, as a rule.
+  // Spans usually end in reverse order.
   const auto at = std::find_if(begun_.rbegin(), begun_.rend(), [&](const Begun& begun) { return &begun == span; });
   if (at != begun_.rend()) close(*at, std::move(error_class));
 }

@@ -6,14 +6,14 @@
 #include <string_view>
 
 #include "plugin/abi/inboxd/trace.h"
-#include "plugin/plugin.hpp"
+#include "plugin/instance.hpp"
 #include "trace/context.hpp"
 #include "trace/tracer.hpp"
 
 namespace inboxd::plugin {
 
-/// The spans of what a handler publishes in one call. Each goes to the tracer as soon as it has ended: what was
-/// published is, also where the call's transaction is undone. The call's thread; it borrows tracer and handler's name.
+/// The spans of messages that a handler publishes in one call. A span goes to the tracer as soon as it ends, even if
+/// the call's transaction rolls back: the message is out. The call's thread; borrows the tracer and the handler's name.
 class PublishSpans final {
  public:
   PublishSpans(trace::Tracer& tracer, const std::string& handler) : tracer_{tracer}, handler_{handler} {}
@@ -21,14 +21,14 @@ class PublishSpans final {
   PublishSpans(const PublishSpans&) = delete;
   PublishSpans& operator=(const PublishSpans&) = delete;
 
-  /// Null where there is no room: the tracer's, or for more than INBOXD_PUBLISH_SPANS. `event` has the traceparent of
-  /// its attempt.
+  /// Null if the tracer's queue is full or the call has INBOXD_PUBLISH_SPANS spans. `event` has its attempt's
+  /// traceparent.
   const inboxd_publish_span* begin(const Delivered& event, std::string_view system, std::string_view destination);
-  /// A span that has ended, or is none of these, changes nothing. `error_class` empty: it was sent.
+  /// Ignores a span that has ended or is unknown. `error_class` empty: sent.
   void end(const inboxd_publish_span* span, std::string error_class);
 
  private:
-  /// Stays until the call ends, so that no pointer of the handler's ever means another.
+  /// Stays until the call ends, so that a stale pointer never means another span.
   struct Begun : inboxd_publish_span {
     std::array<char, trace::traceparent_length> text{};
     std::optional<trace::Span> span;  ///< until it has ended

@@ -7,15 +7,38 @@
 #include <unordered_set>
 #include <utility>
 
+#include "inbox/connection.hpp"
+
 namespace inboxd::settler {
+namespace {
+
+class DatabaseStore final : public Store {
+ public:
+  DatabaseStore(const config::Database& database, base::Uuid owner, inbox::Watchdog& watchdog, base::Logger& log)
+      : owner_{owner}, connection_{database, "settler", watchdog, log} {
+    connection_.prefer_indexes();
+  }
+
+  inbox::Answer<std::vector<inbox::LeaseKey>> settle(const std::vector<inbox::Settlement>& settlements) override {
+    return inbox::ask([&] { return inbox::settle(connection_, owner_, settlements); });
+  }
+
+ private:
+  base::Uuid owner_;
+  inbox::Connection connection_;
+};
+
+}  // namespace
 
 Settler::Settler(const config::Database& database, base::Uuid owner, inbox::Watchdog& watchdog, base::Logger& log)
-    : Settler{database_store(database, owner, watchdog, log), log, Limits{}} {}
+    : Settler{std::make_unique<DatabaseStore>(database, owner, watchdog, log), log, Limits{}} {}
 
 Settler::Settler(std::unique_ptr<Store> store, base::Logger& log, Limits limits)
-    : store_{std::move(store)}, log_{log}, limits_{limits}, failures_{log}, trouble_{"settler", log, limits.trouble} {
-  progress();
-}
+    : store_{std::move(store)},
+      log_{log},
+      limits_{limits},
+      failures_{log},
+      backoff_{DatabaseBackoff::Part::settler, log, limits.backoff} {}
 
 Settler::~Settler() {
   request_stop();
@@ -23,7 +46,7 @@ Settler::~Settler() {
 }
 
 void Settler::start() {
-  progress();
+  heartbeat_.beat();
   thread_ = std::thread{[this] { run(); }};
   pthread_setname_np(thread_.native_handle(), "settler");
 }
@@ -61,21 +84,22 @@ void Settler::report(std::vector<Report> reports) {
   if (wake) changed_.notify_all();
 }
 
-void Settler::note_elsewhere(const Run& run, const Gathered& recorded) {
-  count(run, recorded, recorded.settlement, Clock::now());
+void Settler::count_committed(const Run& run, const RunSettlement& committed) {
+  count(run, committed.settlement, committed.counts, Clock::now());
 }
 
-void Settler::count(const Run& run, const Gathered& sum, const inbox::Settlement& settlement, Clock::time_point now) {
-  counters_.done += static_cast<std::uint64_t>(sum.done);
-  counters_.retried += static_cast<std::uint64_t>(sum.retried);
-  counters_.dead += static_cast<std::uint64_t>(sum.dead);
-  tallies_.recorded(run, settlement, sum.done, sum.retried, sum.dead);
+void Settler::count(const Run& run, const inbox::Settlement& settlement, const EventCounts& counts,
+                    Clock::time_point now) {
+  counters_.done += static_cast<std::uint64_t>(counts.done);
+  counters_.retried += static_cast<std::uint64_t>(counts.retried);
+  counters_.dead += static_cast<std::uint64_t>(counts.dead);
+  outcomes_.recorded(run, settlement, counts);
   failures_.recorded(run, settlement, now);
 }
 
-void Settler::note_lost_elsewhere(const Run& run) {
+void Settler::count_lost(const Run& run) {
   ++counters_.lost;
-  tallies_.lease_lost(run.lease.handler_id);
+  outcomes_.lease_lost(run.lease.handler_id);
 }
 
 bool Settler::flush(Clock::time_point deadline) {
@@ -85,55 +109,48 @@ bool Settler::flush(Clock::time_point deadline) {
   return changed_.wait_until(lock, deadline, [&] { return flushed_ >= wanted; });
 }
 
-Settler::Clock::time_point Settler::last_progress() const {
-  return Clock::time_point{Clock::duration{progress_.load()}};
-}
-
-void Settler::progress() { progress_ = Clock::now().time_since_epoch().count(); }
-
 void Settler::run() {
   for (;;) {
-    gather(collect());
+    add(collect());
     while (is_due(Clock::now())) {
       Batch batch = take_batch(Clock::now());
       if (!write(batch)) {
-        log_.warn("settler: stopped with outcomes that are not recorded; those events run again",
-                  {{"events", unrecorded_.load()}});
+        log_.warn("settler.outcomes_unrecorded", {{"events", unrecorded_.load()}});
         return;
       }
     }
-    progress();
+    heartbeat_.beat();
     finish_flush();
     const std::lock_guard lock{mutex_};
-    if (stopping_ && reports_.empty() && held_.empty()) return;
+    if (stopping_ && reports_.empty() && reported_.empty()) return;
   }
 }
 
-/// Waits until there is something to do and takes over what was reported.
+/// Waits for work and takes the reports.
 std::vector<Report> Settler::collect() {
   std::unique_lock lock{mutex_};
   const auto asked = [&] { return stopping_ || flush_wanted_ > flushed_; };
-  sleeping_ = held_.empty();
+  sleeping_ = reported_.empty();
   const bool waits_for_report = sleeping_;
   if (!asked() && (!waits_for_report || reports_.empty())) {
     changed_.wait_until(lock, next_turn(Clock::now()),
                         [&] { return asked() || (waits_for_report && !reports_.empty()); });
   }
   sleeping_ = false;
-  hurry_ = asked();
+  flush_all_ = asked();
   flushing_ = flush_wanted_;
   return std::exchange(reports_, {});
 }
 
 Settler::Clock::time_point Settler::next_turn(Clock::time_point now) const {
-  if (held_.empty()) return now + limits_.turn;
-  auto turn = now + limits_.linger;  // to see whether more was reported meanwhile
+  if (reported_.empty()) return now + limits_.turn;
+  auto turn = now + limits_.linger;  // reports may have come meanwhile
   if (!finished_.empty()) turn = std::min(turn, finished_.front().since + limits_.linger);
   if (!unfinished_.empty()) turn = std::min(turn, unfinished_.front().since + limits_.hold);
   return turn;
 }
 
-void Settler::gather(std::vector<Report> reports) {
+void Settler::add(std::vector<Report> reports) {
   const auto now = Clock::now();
   for (Report& report : reports) {
     const std::shared_ptr<Run> run = report.run;
@@ -141,28 +158,28 @@ void Settler::gather(std::vector<Report> reports) {
       unrecorded_ -= static_cast<std::int64_t>(report.end - report.first);
       continue;
     }
-    const auto [at, is_new] = held_.try_emplace(run.get(), Held{Gathering{run}, next_ticket_, now});
-    Held& held = at->second;
-    held.gathering.add(std::move(report));
-    if (!held.is_finished && held.gathering.complete()) {
-      held.is_finished = true;
-      finished_.push_back({now, held.ticket, run.get()});
+    const auto [at, is_new] = reported_.try_emplace(run.get(), ReportedRun{SettlementBuilder{run}, next_ticket_, now});
+    ReportedRun& reported = at->second;
+    reported.builder.add(std::move(report));
+    if (!reported.is_finished && reported.builder.complete()) {
+      reported.is_finished = true;
+      finished_.push_back({now, reported.ticket, run.get()});
     } else if (is_new) {
-      unfinished_.push_back({now, held.ticket, run.get()});
+      unfinished_.push_back({now, reported.ticket, run.get()});
     }
     if (is_new) ++next_ticket_;
   }
-  // Nobody waits for those that were recorded or completed meanwhile.
+  // Drop the entries of runs that were recorded or completed meanwhile.
   while (!unfinished_.empty()) {
-    const auto at = held_.find(unfinished_.front().run);
-    if (at != held_.end() && at->second.ticket == unfinished_.front().ticket && !at->second.is_finished) break;
+    const auto at = reported_.find(unfinished_.front().run);
+    if (at != reported_.end() && at->second.ticket == unfinished_.front().ticket && !at->second.is_finished) break;
     unfinished_.pop_front();
   }
 }
 
 bool Settler::is_due(Clock::time_point now) const {
-  if (held_.empty()) return false;
-  if (hurry_ || finished_.size() >= limits_.deliveries) return true;
+  if (reported_.empty()) return false;
+  if (flush_all_ || finished_.size() >= limits_.deliveries) return true;
   return (!finished_.empty() && finished_.front().since + limits_.linger <= now) ||
          (!unfinished_.empty() && unfinished_.front().since + limits_.hold <= now);
 }
@@ -170,35 +187,35 @@ bool Settler::is_due(Clock::time_point now) const {
 Settler::Batch Settler::take_batch(Clock::time_point now) {
   Batch batch;
   take_from(finished_, std::nullopt, batch);
-  take_from(unfinished_, hurry_ ? std::nullopt : std::optional{now - limits_.hold}, batch);
+  take_from(unfinished_, flush_all_ ? std::nullopt : std::optional{now - limits_.hold}, batch);
   return batch;
 }
 
-void Settler::take_from(std::deque<Due>& queue, std::optional<Clock::time_point> older_than, Batch& batch) {
-  // A delivery that was lost and claimed again may be here under both fences: one transaction must not have both.
+void Settler::take_from(std::deque<QueuedRun>& queue, std::optional<Clock::time_point> older_than, Batch& batch) {
+  // A delivery that was lost and claimed again may be here under two fences: they must not share a transaction.
   std::unordered_set<std::int64_t> ids;
   for (const auto& settlement : batch.settlements) ids.insert(settlement.key.delivery_id);
-  std::deque<Due> later;
+  std::deque<QueuedRun> later;
   while (!queue.empty() && batch.settlements.size() < limits_.deliveries) {
-    const Due due = queue.front();
+    const QueuedRun due = queue.front();
     if (older_than && due.since > *older_than) break;
     queue.pop_front();
-    const auto at = held_.find(due.run);
-    if (at == held_.end() || at->second.ticket != due.ticket) continue;
+    const auto at = reported_.find(due.run);
+    if (at == reported_.end() || at->second.ticket != due.ticket) continue;
     if (!ids.insert(due.run->lease.key.delivery_id).second) {
       later.push_back(due);
       continue;
     }
-    Gathered gathered = at->second.gathering.take(random01());
-    batch.settlements.push_back(std::move(gathered.settlement));
-    batch.sums.push_back(std::move(gathered));
-    batch.runs.push_back(at->second.gathering.run());
-    held_.erase(at);
+    RunSettlement taken = at->second.builder.take(random01());
+    batch.settlements.push_back(std::move(taken.settlement));
+    batch.counts.push_back(taken.counts);
+    batch.runs.push_back(at->second.builder.run());
+    reported_.erase(at);
   }
   queue.insert(queue.begin(), later.begin(), later.end());
 }
 
-/// Writes a batch, as often as it takes. False where it was given up because of a stop.
+/// Writes a batch and retries until it is recorded. False if a stop ended the retries.
 bool Settler::write(Batch& batch) {
   if (batch.settlements.empty()) return true;
   bool was_in_doubt = false;
@@ -206,24 +223,24 @@ bool Settler::write(Batch& batch) {
   for (;;) {
     auto answer = store_->settle(batch.settlements);
     ++counters_.transactions;
-    progress();
+    heartbeat_.beat();
     if (const auto* lost = std::get_if<0>(&answer)) {
-      trouble_.worked();
+      backoff_.worked();
       note_recorded(batch, *lost, was_in_doubt);
       return true;
     }
     const auto& failure = std::get<1>(answer);
     was_in_doubt = was_in_doubt || failure.fault == inbox::Fault::in_doubt;
-    const auto wait = trouble_.failed(failure, Clock::now());
+    const auto wait = backoff_.failed(failure, Clock::now());
     if (failure.fault == inbox::Fault::poison && !std::exchange(is_plain, true)) {
-      inbox::make_plain(batch.settlements);
+      inbox::make_ascii(batch.settlements);
     } else if (!pause(wait)) {
       return false;
     }
   }
 }
 
-/// False where a stop does not allow for another try.
+/// Waits before a retry; false if a stop leaves no time for it.
 bool Settler::pause(std::chrono::milliseconds wait) {
   const auto until = Clock::now() + wait;
   std::unique_lock lock{mutex_};
@@ -231,14 +248,15 @@ bool Settler::pause(std::chrono::milliseconds wait) {
     if (stopping_ && Clock::now() >= give_up_) return false;
     const auto turn = std::min(until, Clock::now() + limits_.turn);
     changed_.wait_until(lock, stopping_ ? std::min(turn, give_up_) : turn);
-    progress();
+    heartbeat_.beat();
   }
   return !(stopping_ && Clock::now() >= give_up_);
 }
 
 void Settler::note_recorded(Batch& batch, const std::vector<inbox::LeaseKey>& lost, bool was_in_doubt) {
   std::unordered_set<std::int64_t> lost_ids;
-  // After a try in doubt, `lost` also names what that try has recorded; a later settlement of the same run tells.
+  // After an attempt in doubt, `lost` also names the leases that this attempt settled. A lease that is really lost
+  // shows at the run's next settlement.
   if (!was_in_doubt) {
     for (const auto& key : lost) lost_ids.insert(key.delivery_id);
   }
@@ -246,37 +264,35 @@ void Settler::note_recorded(Batch& batch, const std::vector<inbox::LeaseKey>& lo
   std::int64_t lost_events = 0;
   for (std::size_t i = 0; i < batch.runs.size(); ++i) {
     Run& run = *batch.runs[i];
-    const Gathered& sum = batch.sums[i];
+    const EventCounts& counts = batch.counts[i];
     if (lost_ids.contains(run.lease.key.delivery_id)) {
-      lost_events += sum.events();
+      lost_events += counts.events();
       note_lost(run);
     } else {
-      run.recorded += static_cast<std::size_t>(sum.events());
-      count(run, sum, batch.settlements[i], now);
-      for (const auto& group : batch.settlements[i].retries) run.holder->retry_at(now + group.delay);
-      run.holder->settled(run, sum.events());
+      run.recorded += static_cast<std::size_t>(counts.events());
+      count(run, batch.settlements[i], counts, now);
+      for (const auto& group : batch.settlements[i].retries) run.owner->retry_at(now + group.delay);
+      run.owner->settled(run, counts.events());
     }
-    unrecorded_ -= sum.events();
+    unrecorded_ -= counts.events();
   }
   if (!lost_ids.empty()) {
-    log_.warn("settler: leases were lost, what the handlers said of their events is dropped",
-              {{"deliveries", lost_ids.size()}, {"events", lost_events}});
+    log_.warn("settler.leases_lost", {{"deliveries", lost_ids.size()}, {"events", lost_events}});
   }
 }
 
 void Settler::note_lost(Run& run) {
-  ++counters_.lost;
-  tallies_.lease_lost(run.lease.handler_id);
+  count_lost(run);
   run.lost = true;
-  if (const auto at = held_.find(&run); at != held_.end()) {
-    unrecorded_ -= static_cast<std::int64_t>(at->second.gathering.events());
-    held_.erase(at);
+  if (const auto at = reported_.find(&run); at != reported_.end()) {
+    unrecorded_ -= static_cast<std::int64_t>(at->second.builder.events());
+    reported_.erase(at);
   }
-  run.holder->lost(run);
+  run.owner->lost(run);
 }
 
 void Settler::finish_flush() {
-  if (!held_.empty()) return;
+  if (!reported_.empty()) return;
   const std::lock_guard lock{mutex_};
   if (flushing_ > flushed_) {
     flushed_ = flushing_;

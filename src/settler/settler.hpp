@@ -11,35 +11,44 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/heartbeat.hpp"
 #include "base/log.hpp"
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
+#include "inbox/answer.hpp"
+#include "inbox/settle.hpp"
 #include "inbox/watchdog.hpp"
-#include "settler/failure_log.hpp"
-#include "settler/gathering.hpp"
+#include "settler/database_backoff.hpp"
+#include "settler/outcomes.hpp"
 #include "settler/run.hpp"
-#include "settler/store.hpp"
-#include "settler/tallies.hpp"
-#include "settler/trouble.hpp"
+#include "settler/settlement.hpp"
 
 namespace inboxd::settler {
 
-/// Records what became of events: gathers the workers' reports by run and writes them in batches, each guarded by its
-/// fence. A service with one thread and one connection. What is reported and not recorded yet is bounded by what its
-/// holders have in hand, because they learn of it (Holder) only when it is recorded or lost.
+/// The database as the settler uses it, or a fake of it. One thread; blocks.
+class Store {
+ public:
+  virtual ~Store() = default;
+  /// Records all settlements in one transaction; returns the keys of lost leases.
+  virtual inbox::Answer<std::vector<inbox::LeaseKey>> settle(const std::vector<inbox::Settlement>& settlements) = 0;
+};
+
+/// Records the outcomes of events: collects the workers' reports by run and writes them in batches, each settlement
+/// guarded by its fence. A service with one thread and one connection. Its memory is bounded by the events in flight: a
+/// run owner frees its room only when the settler reports events as settled or lost.
 class Settler final {
  public:
   using Clock = std::chrono::steady_clock;
 
   struct Limits {
-    std::chrono::milliseconds linger{5};    ///< a finished run waits so long for others to share its transaction
-    std::chrono::milliseconds hold{50};     ///< an unfinished one, for the rest of it: one deletion, not many updates
+    std::chrono::milliseconds linger{5};    ///< a finished run waits for others to share its transaction
+    std::chrono::milliseconds hold{50};     ///< an unfinished run waits for its rest: one delete, not many updates
     std::size_t deliveries = 500;           ///< in one transaction
-    std::chrono::milliseconds turn{1'000};  ///< the loop moves at least so often, if only to show that it lives
-    Trouble::Limits trouble;
+    std::chrono::milliseconds turn{1'000};  ///< the longest sleep of the loop, which shows that it lives
+    DatabaseBackoff::Limits backoff;
   };
 
-  /// Since start. `lost` counts deliveries, the others events. For metrics; read by any thread.
+  /// Since the start. `lost` counts deliveries, the others count events. For metrics; read by any thread.
   struct Counters {
     std::atomic<std::uint64_t> done{0};
     std::atomic<std::uint64_t> retried{0};
@@ -55,47 +64,47 @@ class Settler final {
   Settler& operator=(const Settler&) = delete;
 
   void start();
-  /// Holds nothing back any more; the thread ends when all that was reported is recorded.
+  /// Stops holding reports back; the thread ends when everything reported is recorded.
   void request_stop();
-  /// Waits for that. After the deadline it gives up at the next failure (so at the latest when a statement's own
-  /// deadline passes): what is not recorded then runs again when its lease has run out.
+  /// Waits for the thread. After the deadline the thread gives up at the next failure, at the latest when a statement's
+  /// own deadline passes. Events that are not recorded by then run again when their lease has expired.
   void join(Clock::time_point deadline);
 
-  /// What became of events of runs, in any order, each event once. Any thread; never blocks on the database.
+  /// Takes verdicts on events of runs, in any order, each event once. Any thread; never blocks on the database.
   void report(std::vector<Report> reports);
 
-  /// Counts what somebody else recorded in a transaction of his own, or lost. Any thread.
-  void note_elsewhere(const Run& run, const Gathered& recorded);
-  void note_lost_elsewhere(const Run& run);
+  /// Counts and logs a settlement that a worker committed in a handler's transaction. Any thread.
+  void count_committed(const Run& run, const RunSettlement& committed);
+  /// Counts a lease that a worker found lost at its COMMIT. Any thread.
+  void count_lost(const Run& run);
 
-  /// Waits until everything that was reported before is recorded, holding nothing back; false at the deadline.
+  /// Waits until everything reported before is recorded, and holds nothing back; false at the deadline.
   bool flush(Clock::time_point deadline);
 
-  /// Nothing is reported that is not recorded.
+  /// Everything reported is recorded.
   bool idle() const { return unrecorded_.load() == 0; }
   const Counters& counters() const { return counters_; }
-  /// By handler; also for those who settle inside transactions of their own.
-  Tallies& tallies() { return tallies_; }
-  const Tallies& tallies() const { return tallies_; }
-  /// When the loop last moved: a service manager's watchdog hangs on it.
-  Clock::time_point last_progress() const;
+  /// By handler, the outcomes that workers committed included.
+  const OutcomeCounts& outcomes() const { return outcomes_; }
+  const base::Heartbeat& heartbeat() const { return heartbeat_; }
 
  private:
-  /// A run with something to record.
-  struct Held {
-    Gathering gathering;
-    std::uint64_t ticket = 0;  ///< tells it from an older one of the same run
+  /// A run with reports that are not recorded yet.
+  struct ReportedRun {
+    SettlementBuilder builder;
+    std::uint64_t ticket = 0;  ///< tells it from an older entry of the same run
     Clock::time_point since;   ///< of the first report
-    bool is_finished = false;  ///< is in finished_; the last of its events may have been recorded elsewhere, too
+    bool is_finished = false;  ///< is in finished_; a worker may have recorded the run's other events
   };
-  struct Due {
+  struct QueuedRun {
     Clock::time_point since;
     std::uint64_t ticket = 0;
     const Run* run = nullptr;
   };
+  /// One transaction's settlements; the three vectors have one entry for each run.
   struct Batch {
     std::vector<inbox::Settlement> settlements;
-    std::vector<Gathered> sums;  ///< of the same; their settlements are moved out
+    std::vector<EventCounts> counts;
     std::vector<std::shared_ptr<Run>> runs;
   };
 
@@ -103,44 +112,42 @@ class Settler final {
   std::vector<Report> collect();
   bool is_due(Clock::time_point now) const;
   Clock::time_point next_turn(Clock::time_point now) const;
-  void gather(std::vector<Report> reports);
+  void add(std::vector<Report> reports);
   Batch take_batch(Clock::time_point now);
-  void take_from(std::deque<Due>& queue, std::optional<Clock::time_point> older_than, Batch& batch);
+  void take_from(std::deque<QueuedRun>& queue, std::optional<Clock::time_point> older_than, Batch& batch);
   bool write(Batch& batch);
-  /// What was recorded of a run, in every figure and in the log.
-  void count(const Run& run, const Gathered& sum, const inbox::Settlement& settlement, Clock::time_point now);
+  void count(const Run& run, const inbox::Settlement& settlement, const EventCounts& counts, Clock::time_point now);
   void note_recorded(Batch& batch, const std::vector<inbox::LeaseKey>& lost, bool was_in_doubt);
   void note_lost(Run& run);
   bool pause(std::chrono::milliseconds wait);
   void finish_flush();
-  void progress();
 
   const std::unique_ptr<Store> store_;
   base::Logger& log_;
   const Limits limits_;
   Counters counters_;
-  Tallies tallies_;
+  OutcomeCounts outcomes_;
   FailureLog failures_;
   std::atomic<std::int64_t> unrecorded_{0};  ///< events
-  std::atomic<Clock::rep> progress_{0};
+  base::Heartbeat heartbeat_;
 
   std::mutex mutex_;  // guards the following
   std::condition_variable changed_;
   std::vector<Report> reports_;
-  bool sleeping_ = false;  ///< the thread waits for a report, not for a time
+  bool sleeping_ = false;  ///< the thread waits for a report, without a time limit of its own
   bool stopping_ = false;
   Clock::time_point give_up_ = Clock::time_point::max();
   std::uint64_t flush_wanted_ = 0;
   std::uint64_t flushed_ = 0;
 
   // The thread's own.
-  std::unordered_map<const Run*, Held> held_;
-  std::deque<Due> finished_;    ///< complete runs, oldest first
-  std::deque<Due> unfinished_;  ///< all others, oldest first; those since completed are stale
+  std::unordered_map<const Run*, ReportedRun> reported_;
+  std::deque<QueuedRun> finished_;    ///< complete runs, oldest first
+  std::deque<QueuedRun> unfinished_;  ///< the other runs, oldest first; entries of runs completed since are stale
   std::uint64_t next_ticket_ = 1;
   std::uint64_t flushing_ = 0;
-  bool hurry_ = false;  ///< hold nothing back: flush or stop
-  Trouble trouble_;
+  bool flush_all_ = false;  ///< a flush or a stop was requested
+  DatabaseBackoff backoff_;
 
   std::thread thread_;
 };

@@ -10,7 +10,7 @@ namespace {
 
 int digit_of(char c) {
   if (c >= '0' && c <= '9') return c - '0';
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;  // upper case is invalid, says the W3C
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;  // upper case is invalid by the W3C
 }
 
 template <std::size_t Size>

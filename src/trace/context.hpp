@@ -11,7 +11,7 @@ namespace inboxd::trace {
 using TraceId = std::array<std::uint8_t, 16>;
 using SpanId = std::array<std::uint8_t, 8>;
 
-/// One span's place in the world, as the W3C's `traceparent` carries it from process to process.
+/// A span's identity, as the W3C's `traceparent` carries it between processes.
 struct Context {
   TraceId trace{};
   SpanId span{};
@@ -21,7 +21,7 @@ struct Context {
 
 constexpr std::size_t traceparent_length = 55;
 
-/// `00-<32 hex>-<16 hex>-<2 hex>`. Nothing for what the W3C calls invalid; later versions are read as far as known.
+/// `00-<32 hex>-<16 hex>-<2 hex>`; nullopt if invalid by the W3C. Of later versions the known part is read.
 std::optional<Context> parse_traceparent(std::string_view text);
 
 /// In the same form, 55 characters.
@@ -31,7 +31,7 @@ std::string traceparent_of(const Context& context);
 std::string hex_of(const TraceId& id);
 std::string hex_of(const SpanId& id);
 
-/// Never zero; good enough to be unique, not to be secret. Any thread.
+/// Never zero. Unique, not secret. Any thread.
 SpanId random_span_id();
 
 }  // namespace inboxd::trace

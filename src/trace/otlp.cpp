@@ -1,6 +1,6 @@
 // OTLP over HTTP with JSON: https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding. 64-bit numbers are text.
 //
-// Ten thousands of spans may go a second: everything is appended where it stays.
+// Tens of thousands of spans may go out each second, so every value is appended in place.
 #include <array>
 #include <charconv>
 
@@ -14,10 +14,10 @@ using base::append_json_quoted;
 
 constexpr const char* kind_producer = "4";
 constexpr const char* kind_consumer = "5";
-/// A span takes about so much.
+/// Bytes of a typical span.
 constexpr std::size_t usual_size = 1'200;
 
-/// As text in quotes.
+/// A 64-bit number, quoted.
 void add_number(std::string& out, std::int64_t number) {
   std::array<char, 22> digits;
   char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
@@ -35,7 +35,7 @@ void add_hex(std::string& out, const Id& id) {
   out.append("\"");
 }
 
-/// An object's attributes, one behind the other. A key is a constant of this program: nothing to escape.
+/// Appends attributes to a JSON array. Keys are constants of this program and need no escaping.
 class Attributes final {
  public:
   explicit Attributes(std::string& out) : out_{out} { out_.append(R"("attributes":[)"); }
@@ -58,7 +58,7 @@ class Attributes final {
     add_number(out_, value);
     out_.append("}}");
   }
-  /// A number where the conventions want a text.
+  /// A number that the conventions want as text.
   void number_as_text(std::string_view key, std::int64_t value) {
     begin(key);
     out_.append(R"("stringValue":)");
@@ -77,7 +77,7 @@ class Attributes final {
   bool is_first_ = true;
 };
 
-/// The names are those of OpenTelemetry's conventions for messaging, where those have one.
+/// Names follow OpenTelemetry's conventions for messaging, as far as they go.
 void add_record(Attributes& attributes, const Span& span) {
   const bool is_handle = span.step == Span::Step::handle;
   attributes.text("messaging.system", "kafka");
@@ -90,7 +90,7 @@ void add_record(Attributes& attributes, const Span& span) {
   attributes.text_if_any("messaging.consumer.group.name", span.group);
 }
 
-/// The message's own id and place are not known here: the event's id is that of what it was published for.
+/// The published message's id and place are unknown here; the event id is that of the source event.
 void add_message(Attributes& attributes, const Span& span) {
   attributes.text_if_any("messaging.system", span.system);
   attributes.text("messaging.operation.name", "publish");

@@ -11,8 +11,8 @@
 
 namespace inboxd::trace {
 
-/// A step on an event's way that took time, as OpenTelemetry sees it. A value and a small one, since thousands may wait
-/// for the collector: what it is called and its attributes are put into words when it is sent.
+/// A timed step of an event, as OpenTelemetry sees it. A small value, since thousands may wait for the collector; names
+/// and attributes are formatted when it is sent.
 struct Span {
   using Time = std::chrono::system_clock::time_point;
   enum class Step : std::uint8_t { ingest, handle, publish };
@@ -26,31 +26,31 @@ struct Span {
   Time end;
 
   base::Uuid event_id;
-  std::string event_type;  ///< empty: it has none
-  std::string topic;       ///< of step `publish`: where to, which has no partition and offset that are known
+  std::string event_type;  ///< may be empty
+  std::string topic;       ///< of step `publish`: the target, whose partition and offset are unknown
   std::int32_t partition = 0;
   std::int64_t offset = 0;
-  std::string group;  ///< of consumers; may be empty
+  std::string group;  ///< Kafka consumer group; may be empty
 
   std::string handler;                 ///< of steps `handle` and `publish`, as the following
   std::int32_t attempt = 0;            ///< 1 is the first
-  std::string system;                  ///< of step `publish`: what carries the message; may be empty
-  std::string_view outcome;            ///< of step `handle`: a constant of this program; empty: not known
-  std::string error_type;              ///< empty: it did not fail
-  std::optional<std::string> failure;  ///< why it failed, where it did
+  std::string system;                  ///< of step `publish`: the messaging system; may be empty
+  std::string_view outcome;            ///< of step `handle`: a constant of this program; empty: unknown
+  std::string error_type;              ///< empty: no failure
+  std::optional<std::string> failure;  ///< the failure's message
 };
 
-/// A verb and what it was done to, few of them: `handle receipt`.
+/// The span's name, of low cardinality: `handle receipt`.
 std::string name_of(const Span& span);
 
-/// Who sends spans, said with each load of them.
+/// The sender of spans, part of each request.
 struct Resource {
   std::string service;
   std::string instance;
   std::string version;
 };
 
-/// A request's body: OTLP's ExportTraceServiceRequest as JSON.
+/// A request body: OTLP's ExportTraceServiceRequest as JSON.
 std::string otlp_json(const Resource& resource, const std::vector<Span>& spans);
 
 }  // namespace inboxd::trace

@@ -22,7 +22,7 @@ constexpr std::string_view usual_target = "/v1/traces";
 constexpr std::size_t largest_answer = 1 << 20;
 constexpr int no_content = 204;
 
-/// The status of an answer; 0: it is none.
+/// The status of an HTTP answer; 0: invalid.
 int status_in(std::string_view answer) {
   int out = 0;
   if (!answer.starts_with("HTTP/1.") || answer.size() < 12) return out;
@@ -30,8 +30,8 @@ int status_in(std::string_view answer) {
   return out;
 }
 
-/// Whether an answer is all there, where it says how long it is: some collectors leave the connection open although
-/// they are asked not to.
+/// Whether the answer is complete by its own length: some collectors keep the connection open although they are asked
+/// not to.
 bool is_whole(std::string_view answer) {
   const auto end = answer.find("\r\n\r\n");
   if (end == answer.npos) return false;
@@ -47,8 +47,7 @@ bool is_whole(std::string_view answer) {
   return answer.size() - end - 4 >= length;
 }
 
-/// Of a load that was taken in part, what was not: `{"partialSuccess":{"rejectedSpans":"3"}}`. Never more than the
-/// load, whatever the collector says.
+/// The rejected part of a request: `{"partialSuccess":{"rejectedSpans":"3"}}`. At most the request's size.
 std::size_t refused_in(std::string_view answer, std::size_t load) {
   constexpr std::string_view name = "\"rejectedSpans\"";
   const auto at = answer.find(name);
@@ -61,7 +60,7 @@ std::size_t refused_in(std::string_view answer, std::size_t load) {
   return read.ec == std::errc{} ? static_cast<std::size_t>(std::min<std::uint64_t>(count, load)) : 0;
 }
 
-/// What OTLP calls worth another try.
+/// Statuses that OTLP calls retryable.
 bool is_passing(int status) { return status == 429 || status == 502 || status == 503 || status == 504; }
 
 }  // namespace
@@ -144,7 +143,7 @@ void Tracer::run() {
   }
 }
 
-/// Waits for spans; empty where it is time to stop and none are left.
+/// Waits for spans; empty: stopped, and none are left.
 std::vector<Span> Tracer::next_load() {
   std::unique_lock lock{mutex_};
   while (true) {
@@ -174,7 +173,7 @@ void Tracer::send_until_taken(const std::vector<Span>& load) {
     if (!wait(pause)) break;
     pause = std::min(pause * 2, pace_.longest_wait);
   }
-  // It is time to stop and nobody takes them: the rest would be offered in vain.
+  // Stopping, and the collector takes nothing: the rest is dropped.
   const std::lock_guard lock{mutex_};
   counts_.dropped += load.size() + queue_.size();
   queue_.clear();
@@ -202,7 +201,7 @@ Tracer::Sent Tracer::send(const std::vector<Span>& load) {
     is_done = exchange.send(head_of(body.size()), true) && exchange.send(body) && exchange.receive(answer, is_whole);
   }
   const int status = status_in(answer);
-  // What says that it took them, took them, also where its answer has no end.
+  // A 2xx status counts, even if the answer never ends.
   Sent out;
   if (status >= 200 && status < 300) {
     out = {How::taken, refused_in(answer, load.size())};
@@ -216,15 +215,14 @@ Tracer::Sent Tracer::send(const std::vector<Span>& load) {
   return out;
 }
 
-/// One line where it begins to fail and one where it works again, however long that takes.
+/// One line when exporting starts to fail, one when it works again.
 void Tracer::note(const Sent& sent, const std::string& problem) {
   const bool fails = sent.how == How::later || sent.refused > 0;
   if (fails && !is_failing_) {
-    log_.warn(sent.how == How::later ? "trace: the collector is not reached; it is tried again"
-                                     : "trace: the collector refuses spans",
+    log_.warn(sent.how == How::later ? "trace.collector_unreachable" : "trace.spans_refused",
               {{"collector", host_header_}, {"reason", problem}});
   } else if (!fails && is_failing_) {
-    log_.info("trace: the collector takes spans again", {{"dropped", counts_.dropped.load()}});
+    log_.info("trace.collector_recovered", {{"dropped", counts_.dropped.load()}});
   }
   is_failing_ = fails;
 }

@@ -19,18 +19,18 @@ namespace inboxd::trace {
 /// Since the start. Any thread reads.
 struct Counts {
   std::atomic<std::uint64_t> exported{0};
-  std::atomic<std::uint64_t> dropped{0};  ///< for want of room: the collector is away or slow
-  std::atomic<std::uint64_t> refused{0};  ///< the collector said no
+  std::atomic<std::uint64_t> dropped{0};  ///< the queue was full: the collector is away or slow
+  std::atomic<std::uint64_t> refused{0};  ///< rejected by the collector
 };
 
-/// Takes spans from any thread, never waits, and sends them to the collector from a thread of its own. What does not
-/// fit its queue (`tracing.queue`) is dropped and counted. Of the endpoint the log has host and port alone: a path may
-/// hold a key. Construct → start() → request_stop() → join(); it outlives all that give it spans.
+/// Takes spans from any thread without waiting, and sends them to the collector from a thread of its own. Spans that do
+/// not fit the queue (`tracing.queue`) are dropped and counted. The log shows host and port of the endpoint only: a
+/// path may hold a key. Construct → start() → request_stop() → join(); outlives all senders.
 class Tracer final {
  public:
   struct Pace {
     std::size_t load = 512;                     ///< spans in one request, at most
-    std::chrono::milliseconds gather{1'000};    ///< how long they are gathered
+    std::chrono::milliseconds gather{1'000};    ///< time to collect spans for a request
     std::chrono::milliseconds timeout{3'000};   ///< of one request
     std::chrono::milliseconds first_wait{500};  ///< after a failure; doubles up to `longest_wait`
     std::chrono::milliseconds longest_wait{30'000};
@@ -45,15 +45,15 @@ class Tracer final {
 
   const config::Tracing& settings() const { return settings_; }
   void start();
-  /// The daemon stops: no request that is begun from now on goes on beyond that.
+  /// The daemon stops: no further request lasts beyond `end`.
   void end_by(std::chrono::steady_clock::time_point end);
-  /// What is queued is still offered to the collector once, for as long as one request may take.
+  /// Queued spans are still offered once, for as long as one request may take.
   void request_stop();
   void join();
 
-  /// How many of so many spans there is room for now; the others count as dropped, and need not be made.
+  /// Reserves room for spans: returns how many fit. The others count as dropped and need not be made.
   std::size_t room(std::size_t wanted);
-  /// So many were not made for want of another's room.
+  /// Counts spans that were not made because another queue was full.
   void count_dropped(std::size_t spans) { counts_.dropped += spans; }
   void add(std::vector<Span> spans);
   const Counts& counts() const { return counts_; }
@@ -62,12 +62,12 @@ class Tracer final {
   enum class How { taken, later, never };
   struct Sent {
     How how = How::later;
-    std::size_t refused = 0;  ///< of what was taken
+    std::size_t refused = 0;  ///< by the collector
   };
 
   void run();
   std::vector<Span> next_load();
-  /// False where it is time to stop.
+  /// False: stopped.
   bool wait(std::chrono::milliseconds time);
   void send_until_taken(const std::vector<Span>& load);
   Sent send(const std::vector<Span>& load);
@@ -88,7 +88,7 @@ class Tracer final {
   std::condition_variable changed_;
   std::deque<Span> queue_;
   bool stopping_ = false;
-  std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::time_point::max();  ///< of all offering
+  std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::time_point::max();  ///< of the last request
   std::thread thread_;
 };
 

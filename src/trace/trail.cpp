@@ -5,38 +5,38 @@
 #include <string>
 #include <utility>
 
-#include "trace/producer.hpp"
+#include "trace/producer_context.hpp"
 
 namespace inboxd::trace {
 namespace {
 
-/// Spreads what differs in a few bits over all of them (the finalizer of splitmix64). Done for each event that is
-/// looked at, so it is arithmetic and no digest; nobody's secrets hang on it.
+/// Spreads a difference of few bits over all of them (the finalizer of splitmix64). It runs for every event that is
+/// looked at, and needs no cryptographic strength.
 std::uint64_t mix(std::uint64_t bits) {
   bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
   bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
   return bits ^ (bits >> 31);
 }
 
-/// Of all of an id's bytes: a part of them is no more than a time, or the same in all ids of a version.
+/// Of all bytes of an id: some parts are a time, or equal in all ids of a version.
 std::uint64_t mixed_id(const base::Uuid& id) {
   std::array<std::uint64_t, 2> halves{};
   std::memcpy(halves.data(), id.bytes.data(), sizeof halves);
   return mix(halves[0] ^ mix(halves[1]));
 }
 
-/// One record, one span id: redelivered or sent again at another offset, it is another span.
+/// One span id for each record: the same event at another offset is another span.
 SpanId ingest_id_of(const event::Event& event) {
   const auto shard = static_cast<std::uint64_t>(event.shard_id);
   const std::uint64_t place = mix(static_cast<std::uint64_t>(event.offset)) ^ shard;
   const std::uint64_t bits = mix(mixed_id(event.event_id) ^ mix(place));
   SpanId out{};
   std::memcpy(out.data(), &bits, out.size());
-  if (bits == 0) out[0] = 1;  // zeros are no id, says the W3C
+  if (bits == 0) out[0] = 1;  // zeros are invalid by the W3C
   return out;
 }
 
-/// The same answer wherever the event is met.
+/// The sampling decision, the same in every process.
 bool is_drawn(const event::Event& event, double share) {
   if (share <= 0 || share >= 1) return share >= 1;
   return static_cast<double>(mixed_id(event.event_id) >> 32) < share * 4'294'967'296.0;

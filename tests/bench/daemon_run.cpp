@@ -4,7 +4,7 @@
 
 namespace inboxd::bench {
 
-void check_counts(Session& session, std::int64_t events, std::int64_t outcomes) {
+void check_counts(PostgresSession& session, std::int64_t events, std::int64_t outcomes) {
   const auto stored = session.number("select count(*) from inbox.event");
   const auto settled = session.number(
       "select coalesce(sum(upper(r) - lower(r)), 0) from inbox.outcome, unnest(offsets) r where outcome = 'done'");
@@ -13,17 +13,17 @@ void check_counts(Session& session, std::int64_t events, std::int64_t outcomes) 
                            ", settled " + std::to_string(settled) + " of " + std::to_string(outcomes)};
 }
 
-void fresh_inbox(const Options& options, const DaemonSettings& settings, Session& control) {
+void fresh_inbox(const Options& options, const DaemonSettings& settings, PostgresSession& control) {
   control.run("drop schema if exists inbox cascade");
-  Daemon::migrate(options, settings);
+  BenchDaemon::migrate(options, settings);
   control.run("checkpoint");
 }
 
-DaemonRun run_daemon_here(const Options& options, const DaemonSettings& settings, Session& control) {
-  Meter meter{control, options.kafka};
-  Daemon daemon{options, settings, true};
+DaemonRun run_daemon_here(const Options& options, const DaemonSettings& settings, PostgresSession& control) {
+  CostMeasurement measurement{control, options.kafka};
+  BenchDaemon daemon{options, settings, true};
   daemon.wait();
-  Cost cost = meter.stop();
+  Cost cost = measurement.stop();
   cost.own_cpu = daemon.cpu_seconds();
   const auto events = control.number("select count(*) from inbox.event");
   const auto seconds_to = [&](const std::string& last) {
@@ -36,7 +36,8 @@ DaemonRun run_daemon_here(const Options& options, const DaemonSettings& settings
   return out;
 }
 
-DaemonRun run_daemon(const Options& options, const DaemonSettings& settings, Session& control, std::int64_t events) {
+DaemonRun run_daemon(const Options& options, const DaemonSettings& settings, PostgresSession& control,
+                     std::int64_t events) {
   fresh_inbox(options, settings, control);
   DaemonRun out = run_daemon_here(options, settings, control);
   check_counts(control, events, events * settings.handlers);

@@ -1,7 +1,6 @@
-// A backlog that is already in the database, worked off by the daemon.
+#include "in_process_inbox.hpp"
 #include "kafka_bench.hpp"
-#include "reference.hpp"
-#include "room.hpp"
+#include "reference_machine.hpp"
 #include "scenarios.hpp"
 
 namespace inboxd::bench {
@@ -16,20 +15,20 @@ void measure_drain(const Options& options, Report& report) {
   const Topic empty{options.kafka, options.partitions};
   DaemonSettings settings = bench.settings();
   settings.topic = empty.name();
-  RatesBesidePath rounds;
+  RatesBesideBaseline rounds;
   for (int round = 0; round < options.rounds; ++round) {
-    const Run path = bench.path().settled;
-    report.run("path", path);
-    Room room{options, bench.database.url(), backlog_topic, 1};
-    report.run("loading", room.ingest({.seed = 1, .lease = std::chrono::milliseconds{0}}));
+    const MeasuredRun baseline = bench.baseline().settled;
+    report.run("baseline", baseline);
+    InProcessInbox local_inbox{options, bench.database.url(), backlog_topic, 1};
+    report.run("loading", local_inbox.ingest({.seed = 1, .lease = std::chrono::milliseconds{0}}));
     bench.control.run("checkpoint");
-    Run run = run_daemon_here(options, settings, bench.control).settled;
+    MeasuredRun run = run_daemon_here(options, settings, bench.control).settled;
     check_counts(bench.control, run.events, run.events);
     run.seconds = bench.control.real(
         "select extract(epoch from (select max(finished_at) from inbox.outcome) -"
         " (select min(started_at) from inbox.instance))");
     report.run("inboxd", run);
-    rounds.add(run, path);
+    rounds.add(run, baseline);
   }
   goal_of_rate(report, "drain of a backlog in the database", rounds, 300'000);
 }

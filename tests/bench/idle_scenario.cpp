@@ -1,4 +1,3 @@
-// How soon a daemon is ready, and what one costs that has nothing to do.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -7,7 +6,7 @@
 #include "kafka_bench.hpp"
 #include "scenarios.hpp"
 #include "scraper.hpp"
-#include "support/environment.hpp"
+#include "support/test_environment.hpp"
 
 namespace inboxd::bench {
 namespace {
@@ -24,10 +23,10 @@ constexpr double shown_share = 0.02;
 
 void measure_start(const Options& options, const DaemonSettings& settings, int port, Report& report) {
   std::vector<double> took;
-  Daemon::migrate(options, settings);
+  BenchDaemon::migrate(options, settings);
   for (int i = 0; i < (options.smoke ? 1 : starts); ++i) {
     const auto began = Clock::now();
-    Daemon daemon{options, settings, false};
+    BenchDaemon daemon{options, settings, false};
     wait_ready(port);
     took.push_back(std::chrono::duration<double, std::milli>(Clock::now() - began).count());
     daemon.stop();
@@ -37,8 +36,8 @@ void measure_start(const Options& options, const DaemonSettings& settings, int p
               fixed(median(took), 0) + " ms (at most " + fixed(most, 0) + ")", "< 300 ms", median(took) < 300);
 }
 
-/// Percents of a core over that time.
-double share_of(const Daemon& daemon, std::chrono::seconds time, Report* report) {
+/// Percent of one core over that time.
+double share_of(const BenchDaemon& daemon, std::chrono::seconds time, Report* report) {
   const auto before = thread_cpu_seconds(daemon.process());
   const double all_before = cpu_seconds(daemon.process());
   const auto began = Clock::now();
@@ -57,7 +56,7 @@ double share_of(const Daemon& daemon, std::chrono::seconds time, Report* report)
 }
 
 void measure_doing_nothing(const Options& options, const DaemonSettings& settings, int port, Report& report) {
-  Daemon daemon{options, settings, false};
+  BenchDaemon daemon{options, settings, false};
   wait_ready(port);
   std::this_thread::sleep_for(options.smoke ? 1s : settling);
   const double share = share_of(daemon, options.smoke ? 1s : idle_time, &report);

@@ -1,9 +1,9 @@
-// Ingest of records that come from no broker: the room `inbox` called from this process with generated records.
+// Ingest without a broker: `src/inbox` called from this process with generated records.
 #include <stdexcept>
 
+#include "in_process_inbox.hpp"
 #include "kafka_bench.hpp"
-#include "reference.hpp"
-#include "room.hpp"
+#include "reference_machine.hpp"
 #include "scenarios.hpp"
 
 namespace inboxd::bench {
@@ -18,14 +18,14 @@ void measure_ingest_memory(const Options& options, Report& report) {
   std::vector<double> ratios;
   for (int round = 0; round < options.rounds; ++round) {
     if (options.profile) {
-      report.run("inboxd", Room{options, database.url(), topic, options.handlers}.ingest({}));
+      report.run("inboxd", InProcessInbox{options, database.url(), topic, options.handlers}.ingest({}));
       continue;
     }
-    const Run limit = run_limit(options, database.url());
+    const MeasuredRun limit = run_limit(options, database.url());
     report.run("limit", limit);
-    report.run("path", run_path_from_memory(options, database.url()));
-    Room room{options, database.url(), topic, options.handlers};
-    const Run run = room.ingest({});
+    report.run("baseline", run_baseline_from_memory(options, database.url()));
+    InProcessInbox local_inbox{options, database.url(), topic, options.handlers};
+    const MeasuredRun run = local_inbox.ingest({});
     report.run("inboxd", run);
     ratios.push_back(run.rate() / limit.rate());
   }
@@ -35,17 +35,17 @@ void measure_ingest_memory(const Options& options, Report& report) {
 
 void measure_duplicates(const Options& options, Report& report) {
   KafkaBench bench{options};
-  RatesBesidePath rounds;
-  Room room{options, bench.database.url(), topic, options.handlers};
-  report.run("first time", room.ingest({}));
+  RatesBesideBaseline rounds;
+  InProcessInbox local_inbox{options, bench.database.url(), topic, options.handlers};
+  report.run("first time", local_inbox.ingest({}));
   for (int round = 0; round < options.rounds; ++round) {
-    const Run path = bench.path().settled;
-    report.run("path", path);
-    Room::Counts counts;
-    const Run run = room.ingest({}, &counts);
+    const MeasuredRun baseline = bench.baseline().settled;
+    report.run("baseline", baseline);
+    InProcessInbox::Counts counts;
+    const MeasuredRun run = local_inbox.ingest({}, &counts);
     report.run("duplicates", run);
     if (counts.stored != 0) throw std::runtime_error{"duplicates: some were stored again"};
-    rounds.add(run, path);
+    rounds.add(run, baseline);
   }
   goal_of_rate(report, "all records duplicates, from memory", rounds, 250'000);
 }

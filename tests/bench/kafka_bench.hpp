@@ -1,15 +1,15 @@
 #pragma once
+#include "baseline.hpp"
 #include "daemon_run.hpp"
 #include "generator.hpp"
 #include "limit.hpp"
 #include "options.hpp"
-#include "path.hpp"
-#include "session.hpp"
+#include "postgres_session.hpp"
 #include "topic.hpp"
 
 namespace inboxd::bench {
 
-/// A filled topic and a database of its own for one scenario.
+/// A preloaded topic and a database for one scenario.
 struct KafkaBench {
   explicit KafkaBench(const Options& asked)
       : options{asked}, database{asked.postgres}, control{database.url()}, topic{asked.kafka, asked.partitions} {
@@ -24,12 +24,12 @@ struct KafkaBench {
     return out;
   }
   DaemonRun daemon(const DaemonSettings& settings) { return run_daemon(options, settings, control, options.events); }
-  PathRates path() const { return run_path(options, database.url(), topic.name()); }
-  Run limit() const { return run_limit(options, database.url()); }
+  BaselineRates baseline() const { return run_baseline(options, database.url(), topic.name()); }
+  MeasuredRun limit() const { return run_limit(options, database.url()); }
 
   const Options& options;
   ScratchDatabase database;
-  Session control;
+  PostgresSession control;
   Topic topic;
 };
 

@@ -12,8 +12,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "baseline_steady.hpp"
 #include "daemon_run.hpp"
-#include "path_steady.hpp"
 #include "report.hpp"
 
 namespace inboxd::bench {
@@ -22,18 +22,18 @@ namespace {
 namespace files = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto between_looks = std::chrono::milliseconds{100};
+constexpr auto poll_interval = std::chrono::milliseconds{100};
 constexpr auto patience = std::chrono::seconds{60};
 
 void wait_until(const std::function<bool()>& condition, const std::string& what) {
   const auto deadline = Clock::now() + patience;
   while (!condition()) {
-    if (Clock::now() > deadline) throw std::runtime_error{"waited in vain: " + what};
-    std::this_thread::sleep_for(between_looks);
+    if (Clock::now() > deadline) throw std::runtime_error{"timed out waiting for: " + what};
+    std::this_thread::sleep_for(poll_interval);
   }
 }
 
-/// A file name that only this process uses, for the plugin to write to.
+/// A file name unique to this process, for the plugin's results.
 files::path result_file() {
   static int number = 0;
   return files::temp_directory_path() /
@@ -48,7 +48,7 @@ Latencies read_latencies(const files::path& file) {
   return out;
 }
 
-/// Leaves out what was seen in the first seconds.
+/// Without the first seconds.
 Latencies warmed_up(Latencies all, const SteadyLoad& load) {
   const double seconds =
       std::min(static_cast<double>(load.warm_up.count()), static_cast<double>(load.time.count()) / 2);
@@ -61,10 +61,11 @@ std::int64_t events_of(const SteadyLoad& load) {
   return static_cast<std::int64_t>(load.per_second * static_cast<double>(load.time.count()));
 }
 
-/// Trickles past a consumer in a thread of its own, which is told how many records come in all, and when nobody waits
-/// for them any more.
-Latencies trickle_past(const Options& options, Topic& topic, const SteadyLoad& load,
-                       const std::function<Latencies(std::int64_t events, const std::atomic<bool>& stop)>& consume) {
+/// Produces while `consume` runs in its own thread. `consume` gets the total number of records, and a flag that stops
+/// it.
+Latencies consume_while_producing(
+    const Options& options, Topic& topic, const SteadyLoad& load,
+    const std::function<Latencies(std::int64_t events, const std::atomic<bool>& stop)>& consume) {
   const Generator generator{1, options.payload};
   const std::int64_t events = events_of(load);
   std::atomic<bool> stop{false};
@@ -74,10 +75,10 @@ Latencies trickle_past(const Options& options, Topic& topic, const SteadyLoad& l
     std::atomic<bool>& stop;
     ~Stopping() { stop = true; }
   } const stopping{stop};
-  topic.trickle(generator, load.per_second, events, stop);
+  topic.produce_steadily(generator, load.per_second, events, stop);
   if (seen.wait_for(patience) != std::future_status::ready) stop = true;
   Latencies out = seen.get();
-  if (std::ssize(out) != events) throw std::runtime_error{"waited in vain: all that was produced"};
+  if (std::ssize(out) != events) throw std::runtime_error{"timed out: not all produced records have arrived"};
   return warmed_up(std::move(out), load);
 }
 
@@ -99,8 +100,8 @@ std::string percentiles_text(const Latencies& all, double from, double to) {
 }
 
 SteadyRun run_steadily(const Options& options, const std::string& database_url, Topic& topic, const SteadyLoad& load,
-                       const std::function<void(Session&)>& prepare) {
-  Session control{database_url};
+                       const std::function<void(PostgresSession&)>& prepare) {
+  PostgresSession control{database_url};
   const auto file = result_file();
   DaemonSettings settings;
   settings.database_url = database_url;
@@ -109,26 +110,26 @@ SteadyRun run_steadily(const Options& options, const std::string& database_url, 
   settings.handler_settings =
       "{file: " + file.string() + (load.more_settings.empty() ? "" : ", " + load.more_settings) + "}";
   control.run("drop schema if exists inbox cascade");
-  Daemon::migrate(options, settings);
+  BenchDaemon::migrate(options, settings);
   if (prepare) prepare(control);
   control.run("checkpoint");
 
   SteadyRun out;
-  // One record for each partition: a new partition's log is made when the first comes, which takes a broker seconds.
+  // One record per partition first: the broker creates a partition's log at its first record, which takes seconds.
   topic.preload(Generator{1, options.payload}, events_of(load), topic.partitions());
-  Daemon daemon{options, settings, false};
+  BenchDaemon daemon{options, settings, false};
   wait_until([&] { return control.number("select count(*) from inbox.position") >= topic.partitions(); }, "positions");
   const std::int64_t before = topic.partitions();
   wait_until([&] { return control.number("select count(*) from inbox.event") >= before; }, "the first stored");
   wait_until([&] { return control.number("select count(*) from inbox.delivery") == 0; }, "the first settled");
   const double own_before = cpu_seconds(daemon.process());
-  Meter meter{control, options.kafka};
+  CostMeasurement measurement{control, options.kafka};
   const std::atomic<bool> stop{false};
   const std::int64_t events =
-      topic.trickle(Generator{1, options.payload}, load.per_second, events_of(load), stop);
+      topic.produce_steadily(Generator{1, options.payload}, load.per_second, events_of(load), stop);
   out.run.events = events;
   out.run.seconds = static_cast<double>(load.time.count());
-  out.run.cost = meter.stop();
+  out.run.cost = measurement.stop();
   out.run.cost.own_cpu = cpu_seconds(daemon.process()) - own_before;
   wait_until([&] { return control.number("select count(*) from inbox.event") >= before + events; }, "all stored");
   wait_until([&] { return control.number("select count(*) from inbox.delivery") == 0; }, "all settled");
@@ -139,7 +140,7 @@ SteadyRun run_steadily(const Options& options, const std::string& database_url, 
 }
 
 Latencies consume_steadily(const Options& options, Topic& topic, const SteadyLoad& load) {
-  return trickle_past(options, topic, load, [&](std::int64_t events, const std::atomic<bool>& stop) {
+  return consume_while_producing(options, topic, load, [&](std::int64_t events, const std::atomic<bool>& stop) {
     Latencies out;
     std::int64_t seen = 0;
     consume_plainly(
@@ -155,8 +156,8 @@ Latencies consume_steadily(const Options& options, Topic& topic, const SteadyLoa
 
 Latencies store_steadily(const Options& options, const std::string& database_url, Topic& topic,
                          const SteadyLoad& load) {
-  return trickle_past(options, topic, load, [&](std::int64_t events, const std::atomic<bool>& stop) {
-    return run_path_steadily(options, database_url, topic.name(), events, stop);
+  return consume_while_producing(options, topic, load, [&](std::int64_t events, const std::atomic<bool>& stop) {
+    return run_baseline_steadily(options, database_url, topic.name(), events, stop);
   });
 }
 

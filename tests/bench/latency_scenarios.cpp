@@ -1,4 +1,3 @@
-// Steady streams, measured from sending to the handler's call.
 #include <array>
 #include <list>
 #include <memory>
@@ -7,46 +6,49 @@
 
 #include "daemon_run.hpp"
 #include "latency.hpp"
+#include "postgres_session.hpp"
 #include "scenarios.hpp"
-#include "session.hpp"
 
 namespace inboxd::bench {
 namespace {
 
 constexpr std::chrono::seconds usual_time{20};
-/// Of new partitions a broker makes the logs and their indexes at the first records: with 200 of them it stands still
-/// for some of the first seconds, in slow hours for many.
+/// A broker creates a partition's log at its first record: with 200 partitions it stalls for some of the first seconds,
+/// in slow hours for many.
 constexpr std::chrono::seconds many_time{60};
 constexpr std::chrono::seconds many_warm_up{30};
 constexpr std::chrono::seconds smoke_time{2};
 constexpr int many_partitions = 200;
 constexpr int some_partitions = 20;
 constexpr int days_in_place = 30;
-/// Of all partitions together: one event a second for each of 200, and ten.
-constexpr std::array trickles_per_second{200.0, 2000.0};
-/// Of the path's latency, where the path itself takes too long for a goal in milliseconds.
-constexpr double most_of_path = 1.5;
+/// Events per second of all partitions: one for each of 200, and ten.
+constexpr std::array rates_per_second{200.0, 2000.0};
+/// Allowed ratio to the baseline's latency, if the baseline misses a goal in milliseconds.
+constexpr double most_of_baseline = 1.5;
 
 std::chrono::seconds time_of(const Options& options) { return options.smoke ? smoke_time : usual_time; }
 
-double cpu_us(const Run& run, double Cost::* part) { return run.cost.*part * 1e6 / static_cast<double>(run.events); }
+double cpu_us(const MeasuredRun& run, double Cost::*part) {
+  return run.cost.*part * 1e6 / static_cast<double>(run.events);
+}
 
-/// 30 day partitions in place, as after a month.
-void make_days(Session& session) { session.run("select inbox.make_partitions(" + std::to_string(days_in_place) + ")"); }
+/// Creates 30 day partitions, as after a month.
+void make_days(PostgresSession& session) {
+  session.run("select inbox.make_partitions(" + std::to_string(days_in_place) + ")");
+}
 
-/// A trickle through the daemon, and past a plain consumer in the same minutes.
-struct Trickle {
+struct PartitionsResult {
   SteadyRun daemon;
   Latencies broker;
 };
 
-/// The topics stay: while a broker deletes 200 partitions, nothing else moves for seconds.
-Trickle trickle_through(const Options& options, const ScratchDatabase& database, int partitions, double per_second,
-                        std::list<Topic>& topics, Report& report) {
+/// Keeps the topics: deleting 200 partitions stalls the broker for seconds.
+PartitionsResult measure_partition_count(const Options& options, const ScratchDatabase& database, int partitions,
+                                         double per_second, std::list<Topic>& topics, Report& report) {
   const SteadyLoad load{
       .per_second = per_second, .time = options.smoke ? smoke_time : many_time, .warm_up = many_warm_up};
   Topic& alone = topics.emplace_back(options.kafka, partitions);
-  Trickle out;
+  PartitionsResult out;
   out.broker = consume_steadily(options, alone, load);
   report.note("broker's share: " + percentiles_text(out.broker));
   Topic& topic = topics.emplace_back(options.kafka, partitions);
@@ -56,18 +58,18 @@ Trickle trickle_through(const Options& options, const ScratchDatabase& database,
   return out;
 }
 
-void measure_trickle(const Options& options, const ScratchDatabase& database, double per_second,
-                     std::list<Topic>& topics, Report& report) {
-  const Trickle few = trickle_through(options, database, options.partitions, per_second, topics, report);
+void compare_partition_counts(const Options& options, const ScratchDatabase& database, double per_second,
+                              std::list<Topic>& topics, Report& report) {
+  const PartitionsResult few =
+      measure_partition_count(options, database, options.partitions, per_second, topics, report);
   const int count = options.smoke ? some_partitions : many_partitions;
-  const Trickle many = trickle_through(options, database, count, per_second, topics, report);
+  const PartitionsResult many = measure_partition_count(options, database, count, per_second, topics, report);
   const auto compare = [&](const std::string& what, double with_many, double with_few) {
     const double times = with_few > 0 ? with_many / with_few : 1;
     report.goal(std::to_string(count) + " partitions, 30 days, " + rate_text(per_second) + ": " + what,
                 fixed(times, 2) + " times", "<= 2 times", times <= 2);
   };
-  // The broker's answers name all partitions, and its collections come with them: what it takes by itself is told
-  // apart.
+  // The broker's responses name all partitions, and it collects garbage for them: report its own share apart.
   for (const auto& [name, part] : {std::pair{"latency p50", 0.5}, std::pair{"latency p99", 0.99}}) {
     const double with_many = percentile_ms(many.daemon.latencies, part);
     const double with_few = percentile_ms(few.daemon.latencies, part);
@@ -80,23 +82,23 @@ void measure_trickle(const Options& options, const ScratchDatabase& database, do
   compare("CPU of the daemon", cpu_us(many.daemon.run, &Cost::own_cpu), cpu_us(few.daemon.run, &Cost::own_cpu));
 }
 
-/// One percentile of the daemon's latencies and of the path's in the same minutes, in milliseconds, one a round.
+/// One percentile of the daemon's and the baseline's latencies in milliseconds, one per round.
 struct Percentile {
   double part = 0;
-  std::vector<double> daemon = {}, path = {}, ratio = {};
+  std::vector<double> daemon = {}, baseline = {}, ratio = {};
 
-  void add(const Latencies& of_daemon, const Latencies& of_path) {
+  void add(const Latencies& of_daemon, const Latencies& of_baseline) {
     daemon.push_back(percentile_ms(of_daemon, part));
-    path.push_back(percentile_ms(of_path, part));
-    ratio.push_back(daemon.back() / path.back());
+    baseline.push_back(percentile_ms(of_baseline, part));
+    ratio.push_back(daemon.back() / baseline.back());
   }
 };
 
 void goal_of_latency(Report& report, const std::string& what, const Percentile& rounds, double goal_ms) {
   const double here = median(rounds.daemon), ratio = median(rounds.ratio);
   report.goal(what, fixed(here, 2) + " ms", "< " + fixed(goal_ms, 0) + " ms", here < goal_ms);
-  report.goal(what + ", of the path's " + fixed(median(rounds.path), 2) + " ms", fixed(ratio, 2) + " times",
-              "<= " + fixed(most_of_path, 1) + " times", ratio <= most_of_path);
+  report.goal(what + ", of the baseline's " + fixed(median(rounds.baseline), 2) + " ms", fixed(ratio, 2) + " times",
+              "<= " + fixed(most_of_baseline, 1) + " times", ratio <= most_of_baseline);
 }
 
 void measure_latency_at(const Options& options, double rate, Report& report) {
@@ -108,7 +110,7 @@ void measure_latency_at(const Options& options, double rate, Report& report) {
   for (int round = 0; round < options.rounds; ++round) {
     report.note("broker's share" + at + ": " + percentiles_text(consume_steadily(options, *fresh_topic(), load)));
     const Latencies handed_over = store_steadily(options, database.url(), *fresh_topic(), load);
-    report.note("to the path's hand-over" + at + ": " + percentiles_text(handed_over));
+    report.note("to the baseline's hand-over" + at + ": " + percentiles_text(handed_over));
     const SteadyRun run = run_steadily(options, database.url(), *fresh_topic(), load);
     report.run("inboxd", run.run);
     report.note("to the handler's call" + at + ": " + percentiles_text(run.latencies));
@@ -128,7 +130,8 @@ void measure_latency(const Options& options, Report& report) {
 void measure_partitions(const Options& options, Report& report) {
   const ScratchDatabase database{options.postgres};
   std::list<Topic> topics;
-  for (const double per_second : trickles_per_second) measure_trickle(options, database, per_second, topics, report);
+  for (const double per_second : rates_per_second)
+    compare_partition_counts(options, database, per_second, topics, report);
 }
 
 }  // namespace inboxd::bench

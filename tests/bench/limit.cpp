@@ -2,9 +2,9 @@
 
 #include <stdexcept>
 
-#include "feed.hpp"
-#include "inbox/arrays.hpp"
-#include "path_store.hpp"
+#include "baseline_store.hpp"
+#include "event_source.hpp"
+#include "inbox/array_parameter.hpp"
 
 namespace inboxd::bench {
 namespace {
@@ -24,7 +24,7 @@ constexpr const char* insert_rows = R"(
   insert into bench_limit.event (event_id, shard_id, "offset", event_type, key, payload, kafka_timestamp)
   select * from unnest($1::uuid[], $2::int[], $3::bigint[], $4::text[], $5::bytea[], $6::bytea[], $7::timestamptz[]))";
 
-void insert(Session& session, const FeedBatch& batch) {
+void insert(PostgresSession& session, const SourceBatch& batch) {
   Array id{Type::uuid}, shard{Type::int4}, offset{Type::int8}, type{Type::text}, key{Type::bytea},
       payload{Type::bytea}, timestamp{Type::timestamptz};
   for (const event::Event& event : batch.events) {
@@ -42,20 +42,20 @@ void insert(Session& session, const FeedBatch& batch) {
 
 }  // namespace
 
-Run run_limit(const Options& options, const std::string& database_url) {
-  Session control{database_url};
+MeasuredRun run_limit(const Options& options, const std::string& database_url) {
+  PostgresSession control{database_url};
   control.run(create_table);
-  Run run;
-  run.events = Feed::total(options);
-  Meter meter{control, options.kafka};
+  MeasuredRun run;
+  run.events = EventSource::total(options);
+  CostMeasurement measurement{control, options.kafka};
   on_threads(options.connections, [&](int worker) {
-    Session session{database_url};
+    PostgresSession session{database_url};
     session.prepare("insert", insert_rows);
-    Feed feed{options, worker, 1};
-    FeedBatch batch;
-    while (feed.next(batch)) insert(session, batch);
+    EventSource source{options, worker, 1};
+    SourceBatch batch;
+    while (source.next(batch)) insert(session, batch);
   });
-  run.cost = meter.stop();
+  run.cost = measurement.stop();
   run.seconds = run.cost.seconds;
   if (control.number("select count(*) from bench_limit.event") != run.events) {
     throw std::runtime_error{"limit: rows are missing"};

@@ -5,9 +5,9 @@
 #include "base/exit_code.hpp"
 #include "limit.hpp"
 #include "options.hpp"
+#include "postgres_session.hpp"
 #include "report.hpp"
 #include "scenarios.hpp"
-#include "session.hpp"
 
 namespace {
 
@@ -21,14 +21,14 @@ void print_usage(std::ostream& out) {
   for (const Scenario& scenario : scenarios()) out << "  " << scenario.name << "\t" << scenario.about << '\n';
 }
 
-Run limit_now(const Options& options) {
+MeasuredRun limit_now(const Options& options) {
   const ScratchDatabase database{options.postgres};
   return run_limit(options, database.url());
 }
 
 int measure(const Options& options) {
   const bool with_limit = !options.smoke && !options.profile;
-  if (with_limit) limit_now(options);  // the first run after the servers have started is slow in every variant
+  if (with_limit) limit_now(options);  // warm-up: the first run after a server start is slow
   Report report;
   for (const std::string& name : options.scenarios) {
     for (const Scenario& scenario : scenarios()) {
@@ -39,7 +39,7 @@ int measure(const Options& options) {
     }
   }
   report.summary();
-  return report.is_all_met() || options.smoke ? 0 : 1;  // small numbers say nothing about goals
+  return report.is_all_met() || options.smoke ? 0 : 1;  // goals need full numbers
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 
 namespace inboxd::bench {
 
-/// A bounded queue between threads; `put` waits for room. After `close`, `take` gives what is left, then nothing, and
-/// what is put is dropped.
+/// A bounded queue between threads; `put` waits for space. After `close`, `take` returns the rest, and `put` drops
+/// items.
 template <class Item>
 class Queue final {
  public:
@@ -15,13 +15,13 @@ class Queue final {
 
   void put(Item item) {
     std::unique_lock lock{mutex_};
-    room_.wait(lock, [&] { return items_.size() < limit_ || closed_; });
+    has_space_.wait(lock, [&] { return items_.size() < limit_ || closed_; });
     if (closed_) return;
     items_.push_back(std::move(item));
     filled_.notify_one();
   }
 
-  /// Waits for at least one item and takes at most that many; none: the queue is closed and empty.
+  /// Waits for at least one item and takes at most `most`; empty once the queue is closed and empty.
   std::vector<Item> take(std::size_t most) {
     std::unique_lock lock{mutex_};
     filled_.wait(lock, [&] { return !items_.empty() || closed_; });
@@ -30,7 +30,7 @@ class Queue final {
       out.push_back(std::move(items_.front()));
       items_.pop_front();
     }
-    room_.notify_all();
+    has_space_.notify_all();
     return out;
   }
 
@@ -38,13 +38,13 @@ class Queue final {
     const std::lock_guard lock{mutex_};
     closed_ = true;
     filled_.notify_all();
-    room_.notify_all();
+    has_space_.notify_all();
   }
 
  private:
   const std::size_t limit_;
   std::mutex mutex_;
-  std::condition_variable filled_, room_;
+  std::condition_variable filled_, has_space_;
   std::deque<Item> items_;
   bool closed_ = false;
 };

@@ -7,8 +7,8 @@
 namespace inboxd::bench {
 namespace {
 
-/// Below that part of the limit a rate is what was asked for, not what could be.
-constexpr double least_told = 0.05;
+/// A rate below this part of the limit is a chosen load, not a maximum.
+constexpr double least_reported = 0.05;
 
 std::string padded(std::string text, std::size_t width) {
   if (text.size() < width) text.resize(width, ' ');
@@ -44,7 +44,7 @@ void Report::begin(const std::string& scenario, const std::string& about) {
   std::cout << "\n== " << scenario << ": " << about << std::endl;
 }
 
-void Report::run(const std::string& kind, const Run& run) {
+void Report::run(const std::string& kind, const MeasuredRun& run) {
   const auto events = static_cast<double>(std::max<std::int64_t>(run.events, 1));
   std::cout << "   " << padded(kind, 16) << padded(rate_text(run.rate()), 10) << padded(fixed(run.seconds, 2) + " s", 9)
             << "CPU us an event: PostgreSQL " << padded(microseconds(run.cost.postgres_cpu, run.events), 6) << "Kafka "
@@ -54,7 +54,7 @@ void Report::run(const std::string& kind, const Run& run) {
             << " %";
   if (kind == "limit") {
     limit_ = run.rate();
-  } else if (run.rate() > limit_ * least_told && limit_ > 0) {
+  } else if (run.rate() > limit_ * least_reported && limit_ > 0) {
     std::cout << "  " << fixed(run.rate() / limit_, 2) << " of the limit";
   }
   std::cout << std::endl;

@@ -7,7 +7,7 @@
 
 namespace inboxd::bench {
 
-/// One row of the goals: what `inboxd_bench NAME` measures. A scenario throws where counts are wrong or a server fails.
+/// A scenario, run by `inboxd_bench NAME`. It throws if counts are wrong or a server fails.
 struct Scenario {
   const char* name;
   const char* about;

@@ -13,7 +13,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr auto looked_every = 2ms;
+constexpr auto poll_interval = 2ms;
 constexpr auto ready_within = 30s;
 
 }  // namespace
@@ -31,8 +31,8 @@ int status_of(int port, const std::string& target) {
 void wait_ready(int port) {
   const auto began = Clock::now();
   while (status_of(port, "/readyz") != 200) {
-    if (Clock::now() - began > ready_within) throw std::runtime_error{"the daemon does not get ready"};
-    std::this_thread::sleep_for(looked_every);
+    if (Clock::now() - began > ready_within) throw std::runtime_error{"the daemon has not become ready in time"};
+    std::this_thread::sleep_for(poll_interval);
   }
 }
 

@@ -8,13 +8,13 @@ namespace inboxd::bench {
 /// YAML for `admin:` with that port.
 std::string admin_at(int port);
 
-/// The status of the admin port's answer; 0: there was none.
+/// The HTTP status; 0 if there was no answer.
 int status_of(int port, const std::string& target);
 
-/// Until the daemon at that port says so; throws where it does not within half a minute.
+/// Waits until the daemon at that port is ready; throws after half a minute.
 void wait_ready(int port);
 
-/// Prometheus' part: asks for the metrics once a second while it lives.
+/// Requests the metrics once per second while it lives, as Prometheus does.
 class Scraper final {
  public:
   explicit Scraper(int port);

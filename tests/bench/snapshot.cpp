@@ -7,11 +7,10 @@
 namespace inboxd::bench {
 namespace {
 
-/// How far behind a daemon's low-water mark is that claims all the time, and the lease: a claim walks over what became
-/// due in that time, so was born that long ago.
-constexpr std::chrono::seconds walked{2};
+/// A daemon's low-water mark lags by `claim_span`: a claim walks over deliveries that became due since, which were
+/// stored a lease earlier.
+constexpr std::chrono::seconds claim_span{2};
 constexpr std::chrono::seconds lease{30};
-/// Rare enough to cost the load nothing.
 constexpr std::chrono::milliseconds between_claims{250};
 
 double execution_time(const std::vector<std::string>& plan) {
@@ -22,21 +21,21 @@ double execution_time(const std::vector<std::string>& plan) {
   return 0;
 }
 
-/// A question that reads nothing, about as long as a claim: how fast the machine is at this moment.
-double time_of_fixed_question(Session& session) {
+/// A query that reads no table and takes about as long as a claim: the machine's speed at this moment.
+double time_of_fixed_question(PostgresSession& session) {
   return execution_time(
       session.column("explain (analyze, timing off) select sum(i) from generate_series(1, 10000) g(i)"));
 }
 
-/// What one claim that finds nothing costs now, with the low-water mark that a running daemon would have.
-ClaimCost cost_of_claim(Session& session) {
+/// Cost of a claim that finds nothing, with the low-water mark of a running daemon.
+ClaimCost cost_of_claim(PostgresSession& session) {
   ClaimCost out;
   out.fixed_milliseconds = time_of_fixed_question(session);
   session.run("begin");
   const auto lines = session.column(
       "explain (analyze, buffers, timing off) select * from inbox.claim((select min(handler_id) from inbox.handler),"
       " gen_random_uuid(), 1, interval '30 s', 1000, 16, clock_timestamp() - interval '" +
-      std::to_string(walked.count()) + " s')");
+      std::to_string(claim_span.count()) + " s')");
   session.run("rollback");
   out.at = std::chrono::steady_clock::now();
   out.deliveries = session.number("select last_value from inbox.delivery_delivery_id_seq");
@@ -59,24 +58,24 @@ ClaimCost median_of(std::span<const ClaimCost> costs) {
   return {static_cast<std::int64_t>(median(buffers)), median(milliseconds), median(fixed_milliseconds), {}, 0};
 }
 
-/// Those that walk over as many dead rows as they ever will; all, where the run was too short for any.
+/// Samples after the first lease, from when on claims walk over the full number of dead rows; all samples of a short
+/// run.
 std::span<const ClaimCost> warm(std::span<const ClaimCost> all) {
-  const auto first = std::ranges::lower_bound(all, all.front().at + lease + walked, {}, &ClaimCost::at);
+  const auto first = std::ranges::lower_bound(all, all.front().at + lease + claim_span, {}, &ClaimCost::at);
   return first == all.end() ? all : all.subspan(static_cast<std::size_t>(first - all.begin()));
 }
 
-/// How many deliveries were made until then; `all` is not empty and begins before that.
+/// Number of deliveries created until then; `all` is not empty and begins before that.
 std::int64_t made_until(std::span<const ClaimCost> all, std::chrono::steady_clock::time_point then) {
   return std::prev(std::ranges::upper_bound(all, then, {}, &ClaimCost::at))->deliveries;
 }
 
-/// What a claim of that part of all read for each delivery that it walked over: the median; 0 where the run was shorter
-/// than a lease.
+/// Median of the buffers that a claim reads per delivery on its way; 0 if the run was shorter than a lease.
 double read_for_each(std::span<const ClaimCost> all, std::span<const ClaimCost> part) {
   std::vector<double> out;
   for (const ClaimCost& cost : part) {
-    if (cost.at - lease - walked < all.front().at) continue;
-    const auto made = made_until(all, cost.at - lease) - made_until(all, cost.at - lease - walked);
+    if (cost.at - lease - claim_span < all.front().at) continue;
+    const auto made = made_until(all, cost.at - lease) - made_until(all, cost.at - lease - claim_span);
     if (made > 0) out.push_back(static_cast<double>(cost.buffers) / static_cast<double>(made));
   }
   return out.empty() ? 0 : median(out);
@@ -103,7 +102,7 @@ std::string each_tenth(const std::function<std::string(double from, double to)>&
   return out;
 }
 
-double rate_between(Session& session, double from, double to) {
+double rate_between(PostgresSession& session, double from, double to) {
   const std::string bounds =
       "with span as (select min(finished_at) as first, max(finished_at) - min(finished_at) as length from "
       "inbox.outcome)"
@@ -118,12 +117,12 @@ std::string ClaimCost::text() const { return std::to_string(buffers) + " buffers
 
 void end_goal(Report& report, const std::string& what, double end, double begin) {
   const double times = end / std::max(begin, 0.001);
-  report.goal(what, fixed(times, 2) + " of the begin", "<= 1.10", times <= 1.1);
+  report.goal(what, fixed(times, 2) + " times the begin", "<= 1.10", times <= 1.1);
 }
 
 void end_goals_of_time(Report& report, const std::string& what, double end, double begin, double machine) {
   end_goal(report, what + " at the end", end, begin);
-  end_goal(report, what + " at the end, beside a fixed question", end / machine, begin);
+  end_goal(report, what + " at the end, beside a fixed query", end / machine, begin);
 }
 
 void ClaimSampler::start() {
@@ -148,16 +147,16 @@ double ClaimSampler::show(const std::string& load, Report& report) const {
   const ClaimCost begin = median_of(first), end = median_of(last);
   report.note("one claim of " + std::to_string(all.size()) + ", medians: " + begin.text() +
               " in the first three tenths, " + end.text() + " in the last three");
-  end_goal(report, load + ": what one claim reads at the end", static_cast<double>(end.buffers),
+  end_goal(report, load + ": buffers of one claim at the end", static_cast<double>(end.buffers),
            static_cast<double>(begin.buffers));
   const double machine = end.fixed_milliseconds / std::max(begin.fixed_milliseconds, 0.001);
-  report.note("a fixed question at those times: " + fixed(begin.fixed_milliseconds, 2) + " ms, then " +
+  report.note("a fixed query at those times: " + fixed(begin.fixed_milliseconds, 2) + " ms, then " +
               fixed(end.fixed_milliseconds, 2) + " ms");
-  end_goals_of_time(report, load + ": how long it takes", end.milliseconds, begin.milliseconds, machine);
+  end_goals_of_time(report, load + ": duration of one claim", end.milliseconds, begin.milliseconds, machine);
   const double read_first = read_for_each(costs_, first), read_last = read_for_each(costs_, last);
   if (read_first > 0) {
-    report.note("for each delivery it walks over: " + fixed(read_first, 3) + " buffers, then " + fixed(read_last, 3));
-    end_goal(report, load + ": what it reads for each delivery at the end", read_last, read_first);
+    report.note("per delivery on its way: " + fixed(read_first, 3) + " buffers, then " + fixed(read_last, 3));
+    end_goal(report, load + ": buffers per delivery at the end", read_last, read_first);
   }
   return machine;
 }

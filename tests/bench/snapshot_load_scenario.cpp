@@ -1,5 +1,5 @@
-// A session that keeps an old snapshot open at full load, for as long as is asked for: what is read is produced beside
-// it, so that neither the broker nor the clock has to hold it all.
+// A session keeps an old snapshot open at full load. Records are produced at the same time, so that the broker does not
+// have to hold all.
 #include <chrono>
 #include <exception>
 #include <memory>
@@ -13,20 +13,20 @@
 namespace inboxd::bench {
 namespace {
 
-/// So far ahead of what is stored that the daemon never waits for the producer.
+/// Lead over the stored events, so that the daemon never waits for the producer.
 constexpr std::int64_t most_ahead = 400'000;
 constexpr std::chrono::seconds smoke_time{1};
-constexpr std::chrono::milliseconds between_looks{20};
-/// What the broker keeps of a partition: many times what may be ahead.
+constexpr std::chrono::milliseconds poll_interval{20};
+/// Retention of a partition: many times `most_ahead`.
 constexpr std::int64_t kept_bytes = 512 << 20;
 
-std::int64_t stored(Session& session) {
+std::int64_t stored(PostgresSession& session) {
   return session.number(
       "select coalesce(sum(n.next_offset), 0)::bigint from inbox.shard s cross join lateral (select next_offset from "
       "inbox.position p where p.shard_id = s.shard_id order by epoch desc, first_offset desc limit 1) n");
 }
 
-/// Produces to a topic, no further ahead than the daemon can store soon, until it is told to stop.
+/// Produces to a topic with a bounded lead over the daemon, until it is stopped.
 class Producer final {
  public:
   Producer(const Options& options, Topic& topic, const std::string& url) : topic_{topic}, session_{url} {
@@ -39,7 +39,6 @@ class Producer final {
     }};
   }
 
-  /// Returns how many events it has sent.
   std::int64_t finish() {
     thread_.request_stop();
     thread_.join();
@@ -52,7 +51,7 @@ class Producer final {
     constexpr std::int64_t portion = 20'000;
     while (!stop.stop_requested()) {
       if (sent_ - stored(session_) > most_ahead - portion) {
-        std::this_thread::sleep_for(between_looks);
+        std::this_thread::sleep_for(poll_interval);
         continue;
       }
       topic_.preload(generator, sent_, portion);
@@ -61,16 +60,16 @@ class Producer final {
   }
 
   Topic& topic_;
-  Session session_;
+  PostgresSession session_;
   std::int64_t sent_ = 0;
   std::exception_ptr thrown_;
   std::jthread thread_;
 };
 
-/// The rate of the last three tenths, of that of the first three.
+/// Ratio of rates: the last three tenths to the first three.
 double measure(const Options& options, std::chrono::seconds time, bool with_snapshot, Report& report) {
   const ScratchDatabase database{options.postgres};
-  Session control{database.url()};
+  PostgresSession control{database.url()};
   Topic topic{options.kafka, options.partitions, kept_bytes};
   const DaemonSettings settings = with_some_retries(database.url(), topic.name());
   fresh_inbox(options, settings, control);
@@ -78,8 +77,8 @@ double measure(const Options& options, std::chrono::seconds time, bool with_snap
   if (with_snapshot) snapshot = std::make_unique<OldSnapshot>(database.url());
 
   ClaimSampler claims{database.url(), time};
-  Meter meter{control, options.kafka};
-  Daemon daemon{options, settings, false};
+  CostMeasurement measurement{control, options.kafka};
+  BenchDaemon daemon{options, settings, false};
   Producer producer{options, topic, database.url()};
   claims.start();
   std::this_thread::sleep_for(time);
@@ -90,10 +89,10 @@ double measure(const Options& options, std::chrono::seconds time, bool with_snap
   };
   while (!settled()) {
     if (!daemon.is_running()) daemon.wait();
-    std::this_thread::sleep_for(between_looks);
+    std::this_thread::sleep_for(poll_interval);
   }
   daemon.stop();
-  Cost cost = meter.stop();
+  Cost cost = measurement.stop();
   cost.own_cpu = daemon.cpu_seconds();
   check_counts(control, sent, sent);
 
@@ -104,7 +103,7 @@ double measure(const Options& options, std::chrono::seconds time, bool with_snap
   report.note("each tenth: " +
               each_tenth([&](double from, double to) { return rate_text(rate_between(control, from, to)); }));
   const double kept = rate_between(control, 1 - compared, 1) / rate_between(control, 0, compared);
-  report.note("the last three tenths of the first three: " + fixed(kept, 2));
+  report.note("last three tenths, of the first three: " + fixed(kept, 2));
   if (with_snapshot) claims.show("full load", report);
   return kept;
 }
@@ -115,8 +114,8 @@ void measure_old_snapshot_load(const Options& options, Report& report) {
   const std::chrono::seconds time = options.smoke ? smoke_time : options.duration;
   const double with = measure(options, time, true, report);
   const double without = measure(options, time, false, report);
-  report.goal("full load: the end of the beginning", fixed(with, 2), ">= 0.90", with >= 0.9);
-  report.goal("full load: the end of the beginning, as without snapshot", fixed(with / without, 2), ">= 0.90",
+  report.goal("full load: end of the run, of its begin", fixed(with, 2), ">= 0.90", with >= 0.9);
+  report.goal("full load: end of the run, of its begin, as without a snapshot", fixed(with / without, 2), ">= 0.90",
               with / without >= 0.9);
 }
 

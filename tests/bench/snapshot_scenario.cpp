@@ -1,4 +1,4 @@
-// A session that keeps an old snapshot open: what vacuum cannot clean up meanwhile must not slow anything down.
+// A session keeps an old snapshot open: dead rows that vacuum cannot remove must not slow anything down.
 #include <memory>
 
 #include "daemon_run.hpp"
@@ -9,22 +9,21 @@
 namespace inboxd::bench {
 namespace {
 
-constexpr double trickle_per_second = 2000;
-/// Of the whole time: its begin and its end, left out at full load.
+constexpr double rate_per_second = 2000;
+/// Begin and end of the run, not counted at full load.
 constexpr double stretch = 0.1;
 
-/// One percentile of each tenth of the run.
 std::string tenths_text(const Latencies& all, double part) {
   return each_tenth([&](double from, double to) { return fixed(percentile_ms(all, part, from, to), 1); });
 }
 
 struct FullLoad {
-  Run run;
-  double begin = 0, end = 0;                   ///< events a second
+  MeasuredRun run;
+  double begin = 0, end = 0;  ///< events per second
 };
 
 FullLoad full_load(const Options& options, const ScratchDatabase& database, const Topic& topic, bool with_snapshot) {
-  Session control{database.url()};
+  PostgresSession control{database.url()};
   const DaemonSettings settings = with_some_retries(database.url(), topic.name());
   fresh_inbox(options, settings, control);
   std::unique_ptr<OldSnapshot> snapshot;
@@ -53,21 +52,21 @@ void measure_full_load(const Options& options, Report& report) {
     show("old snapshot", with);
     kept.push_back((with.end / with.begin) / (without.end / without.begin));
   }
-  report.goal("full load: second half of first, as without snapshot", fixed(median(kept), 2), ">= 0.90",
+  report.goal("full load: second half, of the first, as without a snapshot", fixed(median(kept), 2), ">= 0.90",
               median(kept) >= 0.9);
 }
 
-void measure_trickle(const Options& options, Report& report) {
+void compare_partition_counts(const Options& options, Report& report) {
   const ScratchDatabase database{options.postgres};
   Topic topic{options.kafka, options.partitions};
   std::unique_ptr<OldSnapshot> snapshot;
   SteadyLoad load;
-  load.per_second = trickle_per_second;
+  load.per_second = rate_per_second;
   load.time = options.duration;
   load.handler_keys = "concurrency: 8, retry: {backoff: fixed, base: 1s}";
   load.more_settings = "failures: 1, fail_one_in: 100";
   ClaimSampler claims{database.url(), options.duration};
-  const SteadyRun run = run_steadily(options, database.url(), topic, load, [&](Session&) {
+  const SteadyRun run = run_steadily(options, database.url(), topic, load, [&](PostgresSession&) {
     snapshot = std::make_unique<OldSnapshot>(database.url());
     claims.start();
   });
@@ -77,7 +76,7 @@ void measure_trickle(const Options& options, Report& report) {
   report.note("last three tenths:  " + percentiles_text(run.latencies, 1 - compared, 1));
   report.note("p50 of each tenth, ms: " + tenths_text(run.latencies, 0.5));
   report.note("p99 of each tenth, ms: " + tenths_text(run.latencies, 0.99));
-  Session control{database.url()};
+  PostgresSession control{database.url()};
   const auto dead = control.number("select n_dead_tup from pg_stat_user_tables where relname = 'delivery'");
   report.note("dead rows in delivery: " + std::to_string(dead));
   const double machine = claims.show("2,000 events/s", report);
@@ -92,7 +91,7 @@ void measure_trickle(const Options& options, Report& report) {
 
 void measure_old_snapshot(const Options& options, Report& report) {
   measure_full_load(options, report);
-  measure_trickle(options, report);
+  compare_partition_counts(options, report);
 }
 
 }  // namespace inboxd::bench

@@ -19,7 +19,6 @@ constexpr int admin_timeout_ms = 30'000;
 constexpr int flush_timeout_ms = 60'000;
 constexpr std::string_view sent_field = R"({"sent":)";
 
-/// Waits for the one event of an administrative request and looks at each topic's result.
 void finish_admin(rd_kafka_queue_t* queue, bool creates) {
   rd_kafka_event_t* const event = rd_kafka_queue_poll(queue, admin_timeout_ms);
   if (event == nullptr) throw std::runtime_error{"the broker does not answer"};
@@ -140,15 +139,15 @@ void Topic::preload(const Generator& generator, std::int64_t first, std::int64_t
   flush();
 }
 
-std::int64_t Topic::trickle(const Generator& generator, double per_second, std::int64_t events,
-                            const std::atomic<bool>& stop) {
+std::int64_t Topic::produce_steadily(const Generator& generator, double per_second, std::int64_t events,
+                                     const std::atomic<bool>& stop) {
   const auto began = Clock::now();
   std::string payload;
   std::int64_t number = 0;
   for (; number < events && !stop; ++number) {
-    // A millisecond's worth at once and to one partition, as the sticky partitioner of the usual clients does it: a
-    // producer that wakes for each record, and a request for each, would be the load. Where less than one comes in a
-    // millisecond, each record goes to the next partition.
+    // Sends a millisecond's records at once and to one partition, as the sticky partitioner of other clients does:
+    // waking and sending one request per record would be the main load. At less than one record per millisecond, each
+    // goes to the next partition.
     const auto tick = static_cast<std::int64_t>(static_cast<double>(number) * 1e3 / per_second);
     const auto due = began + std::chrono::milliseconds{tick};
     if (due > Clock::now()) std::this_thread::sleep_until(due);

@@ -12,11 +12,11 @@ struct rd_kafka_s;
 
 namespace inboxd::bench {
 
-/// A new topic on the broker, deleted when this goes. Its records are the generator's: the key is the id's
-/// text. Throws std::runtime_error.
+/// A new topic, deleted at the end. Its records come from the Generator; the key is the id's text. Throws
+/// std::runtime_error.
 class Topic final {
  public:
-  /// `kept_bytes`: about what the broker keeps of each partition; 0: all.
+  /// `kept_bytes`: approximate retention per partition; 0: unlimited.
   Topic(const std::string& brokers, int partitions, std::int64_t kept_bytes = 0);
   ~Topic();
   Topic(const Topic&) = delete;
@@ -25,13 +25,14 @@ class Topic final {
   const std::string& name() const { return name_; }
   int partitions() const { return partitions_; }
 
-  /// Produces `events` records, numbered from `first` on, in turn to each partition, and waits for the broker's word.
+  /// Produces `events` records, numbered from `first`, round robin over the partitions; returns after the broker has
+  /// acknowledged all.
   void preload(const Generator& generator, std::int64_t first, std::int64_t events);
 
-  /// Produces at a steady rate until `events` were sent or `stop` is set; the payload begins with the time of sending.
-  /// Returns how many were sent.
-  std::int64_t trickle(const Generator& generator, double per_second, std::int64_t events,
-                       const std::atomic<bool>& stop);
+  /// Produces at a steady rate until `events` are sent or `stop` is set. The payload begins with the time of sending.
+  /// Returns the number of sent records.
+  std::int64_t produce_steadily(const Generator& generator, double per_second, std::int64_t events,
+                                const std::atomic<bool>& stop);
 
  private:
   void send(int partition, const std::string& key, const std::string& payload);
@@ -42,11 +43,11 @@ class Topic final {
   rd_kafka_s* producer_;
 };
 
-/// How long ago a record was sent whose payload `trickle` made, in microseconds; nothing where it is none of those.
+/// Microseconds since `produce_steadily` sent this payload; nothing for other payloads.
 std::optional<std::uint32_t> microseconds_since_sending(std::string_view payload);
 
-/// Asks the topic's records from the beginning on, in a thread of its own choice, without inboxd. Returns when `visit`
-/// returns false.
+/// Consumes the topic from its beginning without inboxd, in the calling thread. `visit` and `idle` return false to
+/// stop.
 void consume_plainly(const std::string& brokers, const std::string& topic, int partitions,
                      const std::function<bool(std::string_view payload)>& visit, const std::function<bool()>& idle);
 

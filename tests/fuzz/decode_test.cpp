@@ -1,5 +1,5 @@
-// Hostile records against `decode`: well-formed ones of every family, mutated at random. Whatever comes in, decode
-// neither crashes nor throws, and what it lets through can be stored: that is what is checked of each event.
+// Hostile records against `decode`: valid records of every envelope, mutated at random. decode must neither crash nor
+// throw, and every decoded event must be storable.
 #include <catch2/catch_get_random_seed.hpp>
 #include <catch2/catch_test_macros.hpp>
 
@@ -20,7 +20,7 @@ using config::OnMissingId;
 
 namespace {
 
-/// A record that owns its bytes, so that a read past the end of one is seen by the address sanitizer.
+/// A record that owns its bytes, so that the address sanitizer sees reads past their end.
 struct OwnedRecord {
   struct OwnedHeader {
     std::string name;
@@ -176,7 +176,7 @@ int rounds() {
 
 }  // namespace
 
-TEST_CASE("no record, however mutated, crashes decode or gets something past it that cannot be stored") {
+TEST_CASE("no mutated record crashes decode or yields an event that cannot be stored") {
   Mutator mutator{Catch::getSeed()};
   int events = 0;
   int rejections = 0;
@@ -202,6 +202,6 @@ TEST_CASE("no record, however mutated, crashes decode or gets something past it 
       REQUIRE((steps.back().rule == "identity") == std::holds_alternative<event::Event>(decoded));
     }
   }
-  CHECK(events > rounds() / 10);  // else the mutations are too wild to get past the first checks
+  CHECK(events > rounds() / 10);  // otherwise the mutations fail the first checks
   CHECK(rejections > rounds() / 10);
 }

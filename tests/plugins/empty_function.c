@@ -1,4 +1,4 @@
-/* Has everything in its table but a function to handle events. */
+/* Its table lacks the function that handles events. */
 #include <inboxd/handler.h>
 
 static void* create(const inboxd_host* host, const inboxd_config* config, char* error, size_t error_size) {

@@ -1,4 +1,4 @@
-// Works for ever at its first event, but asks whether it is cancelled and then returns.
+// Works on its first event until it is cancelled.
 #include <inboxd/handler.hpp>
 
 #include <thread>

@@ -1,4 +1,4 @@
-/* A shared object that is no plugin: it has no function with the entry's name. */
+/* A shared object without the entry function. */
 #include <inboxd/handler.h>
 
 const inboxd_plugin* a_plugin_entry(const inboxd_host* host);

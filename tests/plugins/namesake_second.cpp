@@ -1,4 +1,4 @@
-// A handler whose class has the same name as that of namesake_first.cpp; both are built with everything visible.
+// Its class has the same name as in namesake_first.cpp; both export all symbols.
 #include <inboxd/handler.hpp>
 
 struct Namesake : inboxd::Handler {

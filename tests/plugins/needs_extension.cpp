@@ -1,4 +1,4 @@
-// Cannot do without an extension that no daemon has.
+// Needs an extension that no daemon has.
 #include <inboxd/handler.hpp>
 
 namespace {

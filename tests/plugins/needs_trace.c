@@ -1,5 +1,5 @@
-/* Cannot do without the trace context, and speaks C: says of each event that it is dead, with the context as the
- * reason; of what it publishes it has a span, or none. */
+/* Needs the trace context, in C: dead-letters each event with the context as the reason, and creates a span for each
+ * publication. */
 #include <inboxd/trace.h>
 
 static int no_state;

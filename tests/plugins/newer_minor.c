@@ -1,5 +1,4 @@
-/* Built with the headers of a later minor version: its table has grown at the tail, and it asks before it uses what
- * this daemon may not have. */
+/* Built for a later minor version: its table is longer, and it asks before it uses newer functions. */
 #include <inboxd/handler.h>
 
 typedef struct later_host {

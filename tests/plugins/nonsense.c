@@ -1,4 +1,4 @@
-/* Gives verdicts that make no sense; the event's key says which. */
+/* Returns invalid verdicts, chosen by the event's key. */
 #include <inboxd/handler.h>
 
 static int no_state;
@@ -7,7 +7,7 @@ static void* create(const inboxd_host* host, const inboxd_config* config, char* 
   (void)host;
   (void)error;
   (void)error_size;
-  /* Without a word: a plugin that refuses its settings and does not say why. */
+  /* Refuses its settings without a message. */
   return config->setting_count > 0 ? NULL : &no_state;
 }
 
@@ -41,7 +41,7 @@ static void handle(void* instance, inboxd_call* call, const inboxd_event* const*
       say(call, i, INBOXD_DEAD, 0);
       say(call, i, INBOXD_DONE, 0);
     }
-    /* `nothing`, and any other key: no verdict at all. */
+    /* `nothing`, and any other key: no verdict. */
   }
 }
 

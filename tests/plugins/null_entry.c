@@ -1,4 +1,4 @@
-/* Refuses to work in this daemon, and says why. */
+/* Refuses this daemon with a message. */
 #include <inboxd/handler.h>
 
 INBOXD_EXPORT const inboxd_plugin* inboxd_plugin_entry(const inboxd_host* host) {

@@ -1,4 +1,4 @@
-/* Claims the right version, but its table ends before the functions. */
+/* Claims the right version, but its table is too short. */
 #include <inboxd/handler.h>
 
 INBOXD_EXPORT const inboxd_plugin* inboxd_plugin_entry(const inboxd_host* host) {

@@ -1,5 +1,5 @@
-// Throws where its key says so: `standard` and `odd` from handle, setting `when: create` from the constructor, `when:
-// batch` from handle_batch after the first event.
+// Throws from handle for the keys `standard` and `odd`, from the constructor with `when: create`, and from handle_batch
+// after the first event with `when: batch`.
 #include <inboxd/handler.hpp>
 
 namespace {

@@ -1,4 +1,4 @@
-// Breaks the contract: lets exceptions out of handle, and of create where the setting `when` is `create`.
+// Breaks the contract: throws out of handle, and out of create with `when: create`.
 #include <inboxd/handler.h>
 
 #include <stdexcept>

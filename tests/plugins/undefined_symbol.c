@@ -1,4 +1,4 @@
-/* Calls a function that no library has: the plugin was linked without one that it needs. */
+/* Calls a function that no library defines, as if linked without one. */
 #include <inboxd/handler.h>
 
 const inboxd_plugin* a_function_of_a_missing_library(void);

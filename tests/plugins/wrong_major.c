@@ -1,4 +1,4 @@
-/* Built for another major version, in which nothing but the first three fields is where this version has it. */
+/* Built for another major version, which shares only the first three fields. */
 #include <inboxd/handler.h>
 
 INBOXD_EXPORT const inboxd_plugin* inboxd_plugin_entry(const inboxd_host* host) {

@@ -10,8 +10,7 @@
 
 namespace inboxd::support {
 
-/// A stand-in for a collector of traces: takes requests on a port of 127.0.0.1, one after the other, and answers as
-/// told.
+/// A fake trace collector: accepts one request after the other on a port of 127.0.0.1 and answers as configured.
 class Collector final {
  public:
   Collector();
@@ -20,26 +19,24 @@ class Collector final {
   Collector& operator=(const Collector&) = delete;
 
   struct Request {
-    std::string head;  ///< request line and headers
+    std::string head;
     std::string body;
   };
 
   int port() const { return port_; }
   std::string endpoint() const { return "http://127.0.0.1:" + std::to_string(port_) + "/v1/traces"; }
   std::vector<Request> requests() const;
-  /// How often a text was in the bodies so far.
+  /// Counts a text in all request bodies.
   int count(std::string_view text) const;
 
-  /// The status of the answers from now on, each after that time; 0: none at all, the connection stays open.
+  /// Sets the status and delay of the next answers; 0: no answer, the connection stays open.
   void answer(int status, std::chrono::milliseconds after = {}) {
     after_ = after;
     status_ = status;
   }
-  /// The body of the answers.
   void answer_with(std::string body);
-  /// Says this instead of any answer of HTTP.
+  /// Answers with these raw bytes.
   void say(std::string bytes);
-  /// Ends no connection by itself, though it answers.
   void leave_open() { leaves_open_ = true; }
 
  private:
@@ -53,11 +50,11 @@ class Collector final {
   std::atomic<std::chrono::milliseconds> after_{};
   std::atomic<bool> leaves_open_{false};
   std::atomic<bool> stopping_{false};
-  mutable std::mutex mutex_;  // guards the following
+  mutable std::mutex mutex_;
   std::string body_ = "{}";
   std::optional<std::string> instead_;
   std::vector<Request> requests_;
-  std::vector<int> left_open_;  ///< the thread's own
+  std::vector<int> left_open_;
   std::thread thread_;
 };
 

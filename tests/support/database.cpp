@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "support/environment.hpp"
 #include "support/process.hpp"
+#include "support/test_environment.hpp"
 
 namespace inboxd::support {
 namespace {
@@ -124,7 +124,7 @@ void Session::wait_for(const std::string& what, std::string_view sql, std::int64
         try {
           last = text(sql);
         } catch (const std::runtime_error& error) {
-          last = error.what();  // the daemon may not have made its tables yet
+          last = error.what();  // the tables may not exist yet
         }
         return last == std::to_string(wanted);
       },

@@ -11,8 +11,8 @@ struct pg_conn;
 
 namespace inboxd::support {
 
-/// A connection of the test's own. One thread at a time. SQL is written for schema `inbox.`; this puts the test's in
-/// its place. Throws std::runtime_error with the server's words; opens again by itself after the server was away.
+/// A test's connection. One thread at a time. SQL is written for schema `inbox.`; the test's schema replaces it. Throws
+/// std::runtime_error with the server's message. Reconnects by itself after the server was down.
 class Session final {
  public:
   Session(std::string url, std::string schema);
@@ -23,15 +23,13 @@ class Session final {
   using Row = std::vector<std::optional<std::string>>;
   using Parameters = std::vector<std::optional<std::string>>;
 
-  /// Several statements at once are fine where there are no parameters.
+  /// Several statements are allowed without parameters.
   std::vector<Row> rows(std::string_view sql, const Parameters& parameters = {});
   void run(std::string_view sql, const Parameters& parameters = {}) { rows(sql, parameters); }
-  /// The first column of the first row; it has to be there.
+  /// The first column of the first row.
   std::string text(std::string_view sql, const Parameters& parameters = {});
   std::int64_t number(std::string_view sql, const Parameters& parameters = {});
-  /// Column names of the rows of a query.
   std::vector<std::string> columns(std::string_view sql);
-  /// Whether the server answers.
   bool is_up();
   void wait_for(const std::string& what, std::string_view sql, std::int64_t wanted, milliseconds within = patience);
   void close();
@@ -44,12 +42,11 @@ class Session final {
   pg_conn* connection_ = nullptr;
 };
 
-/// A schema of the test's own, dropped with all that is in it at the end; its name is new each time. The daemon (or
-/// inbox::migrate) makes it. Declare it before what works on it.
+/// A new schema, dropped at the end. The daemon (or inbox::migrate) creates it. Declare it before its users.
 class Database final {
  public:
-  Database();                          ///< on the server that all tests share
-  explicit Database(std::string url);  ///< on another one
+  Database();  ///< on the shared server
+  explicit Database(std::string url);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
@@ -58,7 +55,6 @@ class Database final {
   const std::string& schema() const { return schema_; }
   Session& session() { return session_; }
 
-  // The session's, for short.
   std::vector<Session::Row> rows(std::string_view sql, const Session::Parameters& parameters = {}) {
     return session_.rows(sql, parameters);
   }
@@ -79,14 +75,12 @@ class Database final {
   Session session_;
 };
 
-/// Runs sql/roles.sql for the schema; its roles are `PREFIX_owner`, `_ingest`, `_worker` and `_reader`. Throws with
-/// what psql says.
+/// Runs sql/roles.sql for the schema; the roles are `PREFIX_owner`, `_ingest`, `_worker` and `_reader`. Throws with
+/// psql's message.
 void apply_roles(const Database& database, const std::string& prefix);
 
-/// The URL with another host and port: for a proxy or a pooler in between.
 std::string url_with_port(const std::string& url, int port);
-/// The URL of sessions to which the server speaks German; nothing where it cannot (its messages are in Debian's
-/// package, but for images that leave languages out).
+/// The URL of sessions with messages in German; nothing if the server's package lacks them.
 std::optional<std::string> in_german(const std::string& url);
 int port_of(const std::string& url);
 

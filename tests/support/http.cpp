@@ -1,6 +1,7 @@
 #include "support/http.hpp"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -29,14 +30,24 @@ std::string bytes_of(const HttpQuestion& question) {
 
 }  // namespace
 
-RawConnection::RawConnection(int port) : socket_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)} {
+RawConnection::RawConnection(int port, const std::string& from)
+    : socket_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)} {
+  sockaddr_in own{};
+  own.sin_family = AF_INET;
+  const int on = 1;  // choose the port at connect, so that many connections can share it
+  ::setsockopt(socket_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+  if (::inet_pton(AF_INET, from.c_str(), &own.sin_addr) != 1 ||
+      ::bind(socket_, reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0) {
+    ::close(socket_);
+    throw std::runtime_error{from + " is no address of this machine"};
+  }
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<std::uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     ::close(socket_);
-    throw std::runtime_error{"nobody listens on port " + std::to_string(port)};
+    throw std::runtime_error{"no process listens on port " + std::to_string(port)};
   }
 }
 
@@ -47,7 +58,7 @@ RawConnection::RawConnection(const std::string& unix_socket)
   std::memcpy(address.sun_path, unix_socket.data(), std::min(unix_socket.size(), sizeof address.sun_path - 1));
   if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     ::close(socket_);
-    throw std::runtime_error{"nobody listens at " + unix_socket};
+    throw std::runtime_error{"no process listens at " + unix_socket};
   }
 }
 

@@ -14,20 +14,19 @@ struct HttpAnswer {
   std::string body;
 };
 
-/// A TCP connection to a port of 127.0.0.1, for requests that no decent client sends.
+/// A connection to a port of 127.0.0.1 or to a Unix socket, for requests that normal clients do not send.
 class RawConnection final {
  public:
-  explicit RawConnection(int port);
+  /// `from`: the local address of the connection.
+  explicit RawConnection(int port, const std::string& from = "127.0.0.1");
   explicit RawConnection(const std::string& unix_socket);
   ~RawConnection();
   RawConnection(const RawConnection&) = delete;
   RawConnection& operator=(const RawConnection&) = delete;
 
-  /// False where the other side has gone.
+  /// False if the peer has closed.
   bool send(std::string_view bytes);
-  /// The next answer; waits for it.
   HttpAnswer receive(milliseconds within = patience, bool has_body = true);
-  /// Whether the other side ends the connection in that time.
   bool ends(milliseconds within = patience);
 
  private:
@@ -40,7 +39,7 @@ class RawConnection final {
 struct HttpQuestion {
   std::string method = "GET";
   std::string target = "/";
-  std::vector<std::string> headers = {};  ///< `Name: value`; Host is added where none is given
+  std::vector<std::string> headers = {};  ///< `Name: value`; Host is added if missing
   std::string body = {};
 };
 
@@ -49,7 +48,7 @@ HttpAnswer get(int port, const std::string& target, const std::vector<std::strin
 HttpAnswer post(int port, const std::string& target, const std::string& body,
                 const std::vector<std::string>& headers = {});
 
-/// What `/metrics` says of `name{label="value"}`; -1: nothing.
+/// The value of `name{label="value"}` in `/metrics`; -1: none.
 double gauge(int port, const std::string& name_and_labels);
 
 }  // namespace inboxd::support

@@ -6,7 +6,7 @@
 #include <functional>
 #include <stdexcept>
 
-#include "support/environment.hpp"
+#include "support/test_environment.hpp"
 
 namespace inboxd::support {
 namespace {
@@ -129,7 +129,6 @@ struct Kafka::Client {
       : producer{make_producer(brokers, {}), rd_kafka_destroy},
         queue{rd_kafka_queue_new(producer.get()), rd_kafka_queue_destroy} {}
 
-  /// Asks the broker for something and hands over its answer.
   template <class Ask, class Read>
   void admin(const std::string& what, Ask&& ask, Read&& read) {
     ask(queue.get());
@@ -141,9 +140,8 @@ struct Kafka::Client {
 
   int partitions_of(const std::string& topic);
 
-  /// Asks for a group's offsets without joining it. Not by an administrative request of the producer: where the group
-  /// has no coordinator yet, the client library (2.14) takes the consumer that a producer has not for its own, and
-  /// crashes.
+  /// A client that reads a group's offsets without joining it. Not an admin request of the producer: if the group has
+  /// no coordinator yet, librdkafka 2.14 then uses the producer's missing consumer and crashes.
   rd_kafka_t* reader_of(const std::string& group, const std::string& brokers) {
     auto at = readers.find(group);
     if (at == readers.end()) {
@@ -203,7 +201,8 @@ std::string Kafka::create_topic(int partitions, const std::string& name,
         check_topics(results, count, "create topic");
       });
   wait_until("the broker serves topic " + topic, [&] { return with.partitions_of(topic) == partitions; });
-  // It tells of partitions before it has made their logs; a first record that came between was gone once, unreported.
+  // The broker announces partitions before it has created their logs; a first record in between was lost once, without
+  // an error.
   wait_until("the broker has the logs of topic " + topic, [&] {
     try {
       return ends(topic).size() == static_cast<std::size_t>(partitions);
@@ -271,7 +270,6 @@ void Kafka::delete_records(const std::string& topic, int partition, std::int64_t
       });
 }
 
-/// Who may or may not do what with a topic or group.
 struct Kafka::Rule {
   rd_kafka_ResourceType_t kind;
   std::string name;
@@ -327,7 +325,7 @@ void Kafka::drop_rules(const Rule& of) {
 void Kafka::deny_reading(const std::string& topic, bool on) {
   const Rule but_read{RD_KAFKA_RESOURCE_TOPIC, topic, RD_KAFKA_ACL_OPERATION_READ};
   if (!on) return drop_rules(but_read);
-  // A topic with a rule allows only what a rule allows.
+  // A topic with a rule allows only what its rules allow.
   make_rules(
       {{RD_KAFKA_RESOURCE_TOPIC, topic, RD_KAFKA_ACL_OPERATION_ALL, RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW}, but_read});
 }

@@ -13,7 +13,7 @@ struct rd_kafka_s;
 
 namespace inboxd::support {
 
-/// A record to produce. No payload is a tombstone, which is not an empty one.
+/// A record to produce. Without a payload it is a tombstone; an empty payload is not.
 struct Message {
   std::string topic;
   std::optional<std::string> key = {};
@@ -23,14 +23,12 @@ struct Message {
   std::int64_t timestamp_ms = 0;  ///< 0: now
 };
 
-/// What an outbox router writes: header `id` (a UUID is kept as the event's id), header `eventType`.
+/// A record as an outbox router writes it: header `id` (a UUID becomes the event's id), header `eventType`.
 Message event_message(const std::string& topic, const std::string& id, const std::string& payload = "{}",
                       const std::string& type = "Happened");
 
-/// Records in a transaction that is open until it is told how it ends.
 class Transaction final {
  public:
-  /// Returns when the broker has them all.
   Transaction(const std::string& brokers, const std::vector<Message>& messages);
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
@@ -42,7 +40,7 @@ class Transaction final {
   std::unique_ptr<rd_kafka_s, void (*)(rd_kafka_s*)> producer_;
 };
 
-/// The broker that all tests share. Topics and groups get names of their own. Throws with the broker's words.
+/// The shared broker. Topics and groups get new names. Throws with the broker's message.
 class Kafka final {
  public:
   Kafka();
@@ -53,35 +51,30 @@ class Kafka final {
 
   const std::string& brokers() const { return brokers_; }
 
-  /// Makes a topic, with a new name unless one is given, and waits until the broker serves it.
+  /// Creates a topic and waits until the broker serves it.
   std::string create_topic(int partitions = 1, const std::string& name = "",
                            const std::map<std::string, std::string>& settings = {});
   void delete_topic(const std::string& topic);
   void add_partitions(const std::string& topic, int total);
-  /// Records before that offset are gone, as after a retention.
   void delete_records(const std::string& topic, int partition, std::int64_t before);
 
-  /// While on, nobody may read the topic; it may still be described and written to.
+  /// While on, the topic can be described and written, but not read.
   void deny_reading(const std::string& topic, bool on);
 
-  /// While on, nobody may see that the topic is there.
   void deny_seeing(const std::string& topic, bool on);
 
-  /// While on, nobody may use the group.
   void deny_group(const std::string& group, bool on);
 
-  /// Returns when the broker has them all.
   void produce(const std::vector<Message>& messages);
-  /// The same in a transaction, which is committed or aborted.
   void produce_transaction(const std::vector<Message>& messages, bool commit);
 
-  /// Offsets that a group has committed, by partition; a partition without one is not in it.
+  /// Committed offsets of a group, by partition; partitions without one are missing.
   std::map<int, std::int64_t> committed(const std::string& group, const std::string& topic);
-  /// What the next record of each partition gets; where a transaction is open, its first one.
+  /// The next offset of each partition; with an open transaction, its first offset.
   std::map<int, std::int64_t> ends(const std::string& topic);
-  /// The member ids of a group that has settled; empty while it is joining or where there is none.
+  /// The member ids of a stable group; empty while members are joining or without a group.
   std::vector<std::string> members(const std::string& group);
-  /// The group's offsets go with it. It has to be empty; waits until it is.
+  /// Waits until the group is empty.
   void delete_group(const std::string& group);
 
  private:

@@ -1,4 +1,4 @@
-// The main of every Catch2 executable: prints the seed first, so that a red run can be repeated with --rng-seed.
+// Prints the seed first, so that --rng-seed can repeat a failed run.
 #include <catch2/catch_session.hpp>
 #include <cstdio>
 

@@ -6,13 +6,13 @@
 #include <array>
 #include <stdexcept>
 
-#include "support/daemon.hpp"
+#include "support/daemon_process.hpp"
 
 namespace inboxd::support {
 namespace {
 
 constexpr std::int32_t leader = 1;
-constexpr std::int32_t controller = 0;     ///< it says that this is the controller, and makes none of that number
+constexpr std::int32_t controller = 0;     ///< the reported controller; no broker has that number
 constexpr std::int16_t offset_commit = 8;  ///< the request's number in the protocol
 constexpr std::int16_t fetch = 1;          ///< the request's number in the protocol
 
@@ -50,11 +50,11 @@ void MockBrokers::create_topic(const std::string& topic, int partitions) {
   must(rd_kafka_mock_topic_create(cluster_->brokers.get(), topic.c_str(), partitions, 1), "create topic " + topic);
 }
 
-void MockBrokers::elect(const std::string& topic, int partition) {
+void MockBrokers::elect_leader(const std::string& topic, int partition) {
   must(rd_kafka_mock_partition_set_leader(cluster_->brokers.get(), topic.c_str(), partition, leader), "elect");
 }
 
-void MockBrokers::unseat(const std::string& topic, int partition) {
+void MockBrokers::remove_leader(const std::string& topic, int partition) {
   must(rd_kafka_mock_partition_set_leader(cluster_->brokers.get(), topic.c_str(), partition, -1), "unseat");
 }
 

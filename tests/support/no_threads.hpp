@@ -5,7 +5,7 @@
 
 namespace inboxd::support {
 
-/// While it lives no thread can be made, as at a limit of pids: each would have a stack larger than all addresses.
+/// While it lives no thread can be created, as at a limit of pids: each stack would exceed the address space.
 class NoThreads final {
  public:
   NoThreads() {

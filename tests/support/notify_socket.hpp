@@ -6,11 +6,11 @@
 #include <thread>
 #include <vector>
 
-#include "support/environment.hpp"
+#include "support/test_environment.hpp"
 
 namespace inboxd::support {
 
-/// A stand-in for systemd's notification socket. Any thread.
+/// A fake of systemd's notification socket. Any thread.
 class NotifySocket final {
  public:
   NotifySocket();
@@ -18,17 +18,20 @@ class NotifySocket final {
   NotifySocket(const NotifySocket&) = delete;
   NotifySocket& operator=(const NotifySocket&) = delete;
 
-  /// For $NOTIFY_SOCKET.
+  /// Stops reading and fills the socket: sending to it blocks. Same thread as resume_reading().
+  void stop_reading();
+  /// Reads again, first the lines FILL=1 that filled it.
+  void resume_reading();
+
   std::string path() const { return (folder_ / "notify").string(); }
-  /// How often a line such as READY=1 came.
+  /// Counts a line such as READY=1.
   int count(const std::string& line) const;
-  /// Whether a line came that begins so.
-  bool has_begun_with(const std::string& beginning) const;
-  /// All lines, in their order.
+  bool has_line_starting_with(const std::string& beginning) const;
   std::vector<std::string> lines() const;
 
  private:
   void run();
+  void fill() const;
 
   TempFolder folder_;
   int socket_ = -1;

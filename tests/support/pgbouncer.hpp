@@ -2,17 +2,16 @@
 #include <memory>
 #include <string>
 
-#include "support/environment.hpp"
 #include "support/process.hpp"
+#include "support/test_environment.hpp"
 
 namespace inboxd::support {
 
-/// PgBouncer in transaction mode before the PostgreSQL at `url`. `line`: one more of its configuration.
+/// PgBouncer in transaction mode before the PostgreSQL at `url`. `line`: an extra line of its configuration.
 class PgBouncer final {
  public:
   explicit PgBouncer(const std::string& url, const std::string& line = "");
 
-  /// The same database through the pooler.
   const std::string& url() const { return url_; }
 
  private:

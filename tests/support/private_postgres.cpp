@@ -106,7 +106,7 @@ void PrivatePostgres::configure(const std::string& line) {
   if (is_running()) server_->signal(SIGHUP);
 }
 
-// What sessions show of the setting comes before the checkpointer has heard of it, which is when commits begin to wait.
+// Sessions see the setting before the checkpointer does, and commits wait only after that.
 void PrivatePostgres::lose_standby() {
   configure("synchronous_standby_names = 'ghost'");
   Session watcher{url(), "inbox"};
@@ -117,7 +117,7 @@ void PrivatePostgres::lose_standby() {
         Session session{url(), "inbox"};
         session.run("set statement_timeout = '10s'");
         session.run("select pg_logical_emit_message(true, 'test', '')");
-      } catch (const std::exception&) {  // tried again
+      } catch (const std::exception&) {  // retried
       }
       has_ended = true;
     }};

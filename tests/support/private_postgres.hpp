@@ -5,19 +5,19 @@
 #include <string>
 #include <vector>
 
-#include "support/environment.hpp"
 #include "support/process.hpp"
+#include "support/test_environment.hpp"
 
 namespace inboxd::support {
 
-/// A PostgreSQL cluster of one test: to stop, to set back to an earlier state, to configure as no shared one may be.
-/// It does not fsync: it outlives its processes, not the machine.
+/// A PostgreSQL cluster of one test, which may stop, restore and configure it. Without fsync: it survives crashes of
+/// its processes, not of the machine.
 class PrivatePostgres final {
  public:
-  /// `lines` for postgresql.conf; `environment` of the server.
+  /// `lines` go into postgresql.conf.
   explicit PrivatePostgres(const std::vector<std::string>& lines = {},
                            std::map<std::string, std::string> environment = {});
-  /// A standby that streams from another cluster, asynchronously; it takes questions, and writes once it is promoted.
+  /// An asynchronous streaming standby.
   static std::unique_ptr<PrivatePostgres> standby_of(const PrivatePostgres& primary);
   PrivatePostgres(const PrivatePostgres&) = delete;
   PrivatePostgres& operator=(const PrivatePostgres&) = delete;
@@ -25,20 +25,18 @@ class PrivatePostgres final {
   std::string url() const;
   int port() const { return port_; }
 
-  void start();  ///< nothing where it runs
-  void stop();  ///< at once, as a crash would; what was committed stays
+  void start();
+  void stop();  ///< at once, like a crash; committed data stays
   bool is_running() const { return server_ != nullptr; }
 
-  /// A copy of the whole cluster as it is now (it stops for that), and back to it, as a restore from a backup would.
+  /// Copies or restores the whole cluster, which stops meanwhile.
   void snapshot();
   void restore();
 
-  /// A standby takes writes from now on.
   void promote();
 
-  /// A line for postgresql.conf that a running server reads.
   void configure(const std::string& line);
-  /// Commits wait for a standby that is not there, from the moment that this returns.
+  /// Makes commits wait for a missing standby, from the return of this call on.
   void lose_standby();
 
  private:

@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "support/environment.hpp"
+#include "support/test_environment.hpp"
 
 namespace inboxd::support {
 namespace {
@@ -35,7 +35,7 @@ int open_for(const std::filesystem::path& path) {
   return fd;
 }
 
-/// Everything the child needs between fork and exec, where nothing may allocate: other threads hold locks.
+/// Data for the child between fork and exec, where nothing may allocate: other threads may hold locks.
 struct Prepared {
   explicit Prepared(const Command& command);
 

@@ -11,11 +11,10 @@
 
 namespace inboxd::support {
 
-/// A program to start.
 struct Command {
   std::vector<std::string> arguments;                   ///< the program first: a path, or a name that $PATH finds
-  std::map<std::string, std::string> environment = {};  ///< beside what this process has
-  std::string user = {};                                ///< as whom, where this process is root; empty: as itself
+  std::map<std::string, std::string> environment = {};  ///< in addition to this process's
+  std::string user = {};                                ///< user if this process is root; empty: the same
   std::filesystem::path out = "/dev/null";              ///< appended to
   std::filesystem::path err = "/dev/null";
 };
@@ -26,8 +25,8 @@ struct ExitStatus {
   bool operator==(const ExitStatus&) const = default;
 };
 
-/// A child process: killed when this object ends, and by the kernel when this process does. Start it from a thread
-/// that outlives it.
+/// A child process, killed with this object, and by the kernel with this process. Start it from a thread that outlives
+/// it.
 class Process final {
  public:
   explicit Process(const Command& command);
@@ -38,9 +37,9 @@ class Process final {
   pid_t id() const { return id_; }
   void signal(int number);
   bool is_running();
-  /// Waits for its end; throws where it does not come in time.
+  /// Waits for the exit; throws at the timeout.
   ExitStatus wait(milliseconds within = patience);
-  /// SIGKILL, and waits for its end.
+  /// SIGKILL, then waits.
   void kill();
 
  private:
@@ -54,10 +53,9 @@ struct Finished {
   std::string err;
 };
 
-/// Runs a program to its end.
 Finished run_to_end(Command command, milliseconds within = patience);
 
-/// Resident memory of a process in bytes; 0 where there is none.
+/// 0 if there is no such process.
 std::size_t resident_bytes(pid_t process);
 
 }  // namespace inboxd::support

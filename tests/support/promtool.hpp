@@ -4,7 +4,6 @@
 
 namespace inboxd::support {
 
-/// Fails the test where there is no promtool: what it would have found wrong must not pass unseen.
 inline void require_promtool() {
   if (std::system("command -v promtool >/dev/null") != 0) FAIL("promtool is not installed: run config/setup/install");
 }

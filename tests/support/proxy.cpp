@@ -13,13 +13,13 @@
 #include <stdexcept>
 #include <utility>
 
-#include "support/environment.hpp"
+#include "support/test_environment.hpp"
 
 namespace inboxd::support {
 namespace {
 
 constexpr std::size_t read_size = 64 * 1024;
-constexpr std::size_t most_waiting = 4 << 20;  ///< bytes in one direction before the other side must wait
+constexpr std::size_t most_waiting = 4 << 20;  ///< bytes in one direction before the sender has to wait
 
 sockaddr_in address_of(int port) {
   sockaddr_in out{};
@@ -52,7 +52,7 @@ std::size_t waiting(const Chunks& chunks) {
   return out;
 }
 
-/// A PostgreSQL server has answered in full once it says ReadyForQuery.
+/// PostgreSQL's answer is complete at ReadyForQuery.
 bool is_ready_for_query(const std::string& answer) {
   static const std::string ready{"Z\0\0\0\5", 5};
   return answer.size() >= 6 && answer.compare(answer.size() - 6, 5, ready) == 0;
@@ -83,7 +83,7 @@ Proxy::~Proxy() {
   }
   wake();
   thread_.join();
-  for (Pair& pair : pairs_) close_pair(pair);
+  for (Connection& pair : pairs_) close_pair(pair);
   for (const int fd : {listener_, wake_[0], wake_[1]}) close(fd);
 }
 
@@ -92,7 +92,7 @@ void Proxy::wake() { [[maybe_unused]] const auto written = write(wake_[1], "", 1
 void Proxy::cut() {
   {
     const std::lock_guard lock{mutex_};
-    for (Pair& pair : pairs_) close_pair(pair);
+    for (Connection& pair : pairs_) close_pair(pair);
   }
   wake();
 }
@@ -115,14 +115,14 @@ void Proxy::delay(milliseconds time) {
   delay_ = time;
 }
 
-void Proxy::spoil(std::string bytes) {
+void Proxy::corrupt(std::string bytes) {
   const std::lock_guard lock{mutex_};
-  spoilt_ = std::move(bytes);
+  corrupt_bytes_ = std::move(bytes);
 }
 
 void Proxy::cut_at(std::string bytes, Cut when, int times, int skip) {
   const std::lock_guard lock{mutex_};
-  trap_ = Trap{std::move(bytes), when, times, skip};
+  cut_rule_ = CutRule{std::move(bytes), when, times, skip};
 }
 
 int Proxy::cuts() const {
@@ -132,7 +132,8 @@ int Proxy::cuts() const {
 
 int Proxy::connections() const {
   const std::lock_guard lock{mutex_};
-  return static_cast<int>(std::count_if(pairs_.begin(), pairs_.end(), [](const Pair& pair) { return !pair.done; }));
+  return static_cast<int>(
+      std::count_if(pairs_.begin(), pairs_.end(), [](const Connection& pair) { return !pair.done; }));
 }
 
 int Proxy::accepted() const {
@@ -143,14 +144,14 @@ int Proxy::accepted() const {
 void Proxy::run() {
   std::unique_lock lock{mutex_};
   while (!stopping_) {
-    pairs_.remove_if([](const Pair& pair) { return pair.done; });
-    // What is left as it is would be ready all the time: poll leaves out what is negative.
+    pairs_.remove_if([](const Connection& pair) { return pair.done; });
+    // Leave out frozen sockets, which would be ready all the time: poll ignores negative descriptors.
     const auto watched = [&](int socket) { return frozen_ ? -1 : socket; };
     std::vector<pollfd> polled{{watched(listener_), POLLIN, 0}, {wake_[0], POLLIN, 0}};
-    std::vector<Pair*> order;
+    std::vector<Connection*> order;
     const std::int64_t now = monotonic_ms();
     int timeout = 100;
-    for (Pair& pair : pairs_) {
+    for (Connection& pair : pairs_) {
       const auto events = [&](const std::deque<Chunk>& in, const std::deque<Chunk>& out) {
         short wanted = waiting(in) < most_waiting ? POLLIN : 0;
         if (!out.empty() && out.front().due_ms <= now) wanted = static_cast<short>(wanted | POLLOUT);
@@ -169,7 +170,7 @@ void Proxy::run() {
     lock.lock();
     if (frozen_) continue;
     for (std::size_t i = 0; i < order.size(); ++i) {
-      Pair& pair = *order[i];
+      Connection& pair = *order[i];
       if (!pair.done && (polled[2 + 2 * i].revents & (POLLIN | POLLHUP | POLLERR)) != 0) from_client(pair);
       if (!pair.done && (polled[3 + 2 * i].revents & (POLLIN | POLLHUP | POLLERR)) != 0) from_server(pair);
       if (!pair.done) flush(pair, monotonic_ms());
@@ -189,59 +190,59 @@ void Proxy::accept_one() {
   }
   prepare(client);
   prepare(server);
-  Pair& pair = pairs_.emplace_back();
+  Connection& pair = pairs_.emplace_back();
   pair.client = client;
   pair.server = server;
 }
 
-void Proxy::from_client(Pair& pair) {
+void Proxy::from_client(Connection& pair) {
   std::string bytes(read_size, '\0');
   const auto size = recv(pair.client, bytes.data(), bytes.size(), 0);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (size <= 0) return end_pair(pair);
   bytes.resize(static_cast<std::size_t>(size));
-  if (spring(pair, bytes)) return close_pair(pair);
+  if (must_cut(pair, bytes)) return close_pair(pair);
   pair.to_server.push_back({monotonic_ms() + delay_.count(), std::move(bytes)});
 }
 
-/// Looks for the trap's bytes; true where the connection is to be cut now.
-bool Proxy::spring(Pair& pair, const std::string& bytes) {
-  if (!trap_) return false;
+bool Proxy::must_cut(Connection& pair, const std::string& bytes) {
+  if (!cut_rule_) return false;
   pair.seen += bytes;
-  const bool found = pair.seen.find(trap_->bytes) != std::string::npos;
-  const auto kept = found ? 0 : std::min(pair.seen.size(), trap_->bytes.size() - 1);
+  const bool found = pair.seen.find(cut_rule_->bytes) != std::string::npos;
+  const auto kept = found ? 0 : std::min(pair.seen.size(), cut_rule_->bytes.size() - 1);
   pair.seen.erase(0, pair.seen.size() - kept);
-  if (!found || pair.sprung || trap_->skip-- > 0) return false;
-  const Cut when = trap_->when;
-  if (--trap_->times == 0) trap_.reset();
+  if (!found || pair.pending_cut || cut_rule_->skip-- > 0) return false;
+  const Cut when = cut_rule_->when;
+  if (--cut_rule_->times == 0) cut_rule_.reset();
   if (when == Cut::before) {
     ++cuts_;
     return true;
   }
-  pair.sprung = when;
+  pair.pending_cut = when;
   return false;
 }
 
-void Proxy::from_server(Pair& pair) {
+void Proxy::from_server(Connection& pair) {
   std::string bytes(read_size, '\0');
   const auto size = recv(pair.server, bytes.data(), bytes.size(), 0);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (size <= 0) return end_pair(pair);
   bytes.resize(static_cast<std::size_t>(size));
-  for (auto at = bytes.find(spoilt_); !spoilt_.empty() && at != std::string::npos; at = bytes.find(spoilt_, at + 1)) {
-    bytes[at + spoilt_.size() - 1] ^= 1;
+  for (auto at = bytes.find(corrupt_bytes_); !corrupt_bytes_.empty() && at != std::string::npos;
+       at = bytes.find(corrupt_bytes_, at + 1)) {
+    bytes[at + corrupt_bytes_.size() - 1] ^= 1;
   }
-  if (!pair.sprung) {
+  if (!pair.pending_cut) {
     pair.to_client.push_back({monotonic_ms() + delay_.count(), std::move(bytes)});
     return;
   }
   pair.answer += bytes;
   if (!is_ready_for_query(pair.answer)) return;
   ++cuts_;
-  if (pair.sprung == Cut::after) close_pair(pair);
+  if (pair.pending_cut == Cut::after) close_pair(pair);
 }
 
-void Proxy::flush(Pair& pair, std::int64_t now) {
+void Proxy::flush(Connection& pair, std::int64_t now) {
   const auto send_due = [&](int fd, std::deque<Chunk>& chunks) {
     while (!chunks.empty() && chunks.front().due_ms <= now) {
       std::string& bytes = chunks.front().bytes;
@@ -255,8 +256,8 @@ void Proxy::flush(Pair& pair, std::int64_t now) {
   if (!send_due(pair.server, pair.to_server) || !send_due(pair.client, pair.to_client)) close_pair(pair);
 }
 
-/// One side has ended: the other still gets what it sent before.
-void Proxy::end_pair(Pair& pair) {
+/// The other side still gets the rest.
+void Proxy::end_pair(Connection& pair) {
   flush(pair, std::numeric_limits<std::int64_t>::max());
   if (pair.done) return;
   close(pair.client);
@@ -264,8 +265,8 @@ void Proxy::end_pair(Pair& pair) {
   pair.done = true;
 }
 
-/// Both sides are reset at once: what a broken network looks like.
-void Proxy::close_pair(Pair& pair) {
+/// Resets both sides at once, like a broken network.
+void Proxy::close_pair(Connection& pair) {
   if (pair.done) return;
   const linger at_once{1, 0};
   for (const int fd : {pair.client, pair.server}) {

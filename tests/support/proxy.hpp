@@ -13,11 +13,10 @@
 
 namespace inboxd::support {
 
-/// A TCP proxy to a port of 127.0.0.1 that behaves as badly as asked: it cuts, delays, stands still. Its functions may
-/// be called from any thread; its own thread lives as long as it does.
+/// A TCP proxy to a port of 127.0.0.1 that injects faults. Any thread may call it.
 class Proxy final {
  public:
-  /// Listens on a free port, unless one is given.
+  /// Listens on a free port by default.
   explicit Proxy(int target_port, int port = 0);
   ~Proxy();
   Proxy(const Proxy&) = delete;
@@ -25,33 +24,30 @@ class Proxy final {
 
   int port() const { return port_; }
 
-  /// Ends all connections, as a network that goes away would.
+  /// Ends all connections.
   void cut();
-  /// While on, new connections end at once.
+  /// While on, closes new connections.
   void refuse(bool on);
-  /// While on, nothing passes in either direction.
+  /// While on, forwards nothing.
   void freeze(bool on);
-  /// Every byte takes that long in each direction.
   void delay(milliseconds time);
 
-  /// While not empty: wherever these bytes come from the server, the last of them arrives as another. What is split
-  /// over two reads is missed.
-  void spoil(std::string bytes);
+  /// Replaces the last byte of this sequence wherever the server sends it in one read; empty: off.
+  void corrupt(std::string bytes);
 
   enum class Cut {
-    before,  ///< the client's bytes do not reach the server any more
-    after,   ///< they do, and the server's whole answer is thrown away: it did what was asked, nobody hears of it
-    hold,    ///< the same, but the connection stays: the client waits for the answer until the proxy ends
+    before,  ///< the client's bytes do not reach the server
+    after,   ///< the bytes reach the server, and its whole answer is dropped
+    hold,    ///< the same, but the client keeps waiting until the proxy ends
   };
-  /// Cuts the connection over which these bytes come from the client, the next so many times that they do. PostgreSQL:
-  /// see `executes`.
+  /// Cuts the connection when the client sends these bytes, `times` times after `skip` others. PostgreSQL: see
+  /// `executes`.
   void cut_at(std::string bytes, Cut when, int times = 1, int skip = 0);
-  /// How many connections were cut (or held) by `cut_at`.
   int cuts() const;
   int connections() const;  ///< open now
   int accepted() const;     ///< ever
 
-  /// What a client sends when it runs a prepared statement of that name: an unnamed portal, then the name.
+  /// The bytes of running a prepared statement: an unnamed portal, then the name.
   static std::string executes(const std::string& statement);
 
  private:
@@ -59,16 +55,16 @@ class Proxy final {
     std::int64_t due_ms;
     std::string bytes;
   };
-  struct Pair {
+  struct Connection {
     int client = -1;
     int server = -1;
     std::deque<Chunk> to_server, to_client;
-    std::string seen;           ///< the end of what the client sent, for bytes split over reads
-    std::optional<Cut> sprung;  ///< what the trap has in store for the answer
-    std::string answer;         ///< what was kept from the client
+    std::string seen;                ///< the end of the client's bytes, for matches split over reads
+    std::optional<Cut> pending_cut;  ///< pending cut of the answer
+    std::string answer;
     bool done = false;
   };
-  struct Trap {
+  struct CutRule {
     std::string bytes;
     Cut when;
     int times;
@@ -77,12 +73,12 @@ class Proxy final {
 
   void run();
   void accept_one();
-  void from_client(Pair& pair);
-  void from_server(Pair& pair);
-  bool spring(Pair& pair, const std::string& bytes);
-  void flush(Pair& pair, std::int64_t now);
-  void end_pair(Pair& pair);
-  void close_pair(Pair& pair);
+  void from_client(Connection& pair);
+  void from_server(Connection& pair);
+  bool must_cut(Connection& pair, const std::string& bytes);
+  void flush(Connection& pair, std::int64_t now);
+  void end_pair(Connection& pair);
+  void close_pair(Connection& pair);
   void wake();
 
   int target_port_;
@@ -90,10 +86,10 @@ class Proxy final {
   int listener_ = -1;
   int wake_[2] = {-1, -1};
   mutable std::mutex mutex_;
-  std::list<Pair> pairs_;
-  std::optional<Trap> trap_;
+  std::list<Connection> pairs_;
+  std::optional<CutRule> cut_rule_;
   milliseconds delay_{0};
-  std::string spoilt_;
+  std::string corrupt_bytes_;
   bool refusing_ = false;
   bool frozen_ = false;
   bool stopping_ = false;

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "support/environment.hpp"
+#include "support/test_environment.hpp"
 
 namespace inboxd::support {
 
-/// What recorder.so wrote: one entry for each event that a handler was given.
+/// One line of recorder.so: an event given to a handler.
 struct Recorded {
   std::string handler;
   std::string event_id;
@@ -20,18 +20,16 @@ struct Recorded {
   int attempt = 0;
   std::int64_t monotonic_ms = 0;
   int process_id = 0;
-  std::string traceparent;                     ///< as the handler was told; `-`: none
+  std::string traceparent;  ///< as given to the handler; `-`: none
 };
 
-/// The file that recorders of all instances append to: setting `file` of the recorder.
+/// The file to which recorders of all instances append: setting `file` of the recorder.
 class Recording final {
  public:
   std::filesystem::path file() const { return folder_ / "recorded"; }
   std::vector<Recorded> all() const;
   std::size_t count() const { return all().size(); }
-  /// How often each event was given to a handler.
   std::map<std::string, int> calls_by_event(const std::string& handler = "recorder") const;
-  /// In which processes.
   std::set<int> processes() const;
 
  private:

@@ -7,10 +7,9 @@
 
 namespace inboxd::support {
 
-/// All spans that a collector has so far, as OTLP says them in JSON.
 std::vector<nlohmann::json> spans_of(const Collector& collector);
 std::vector<nlohmann::json> named(const std::vector<nlohmann::json>& spans, const std::string& name);
-/// The value of a span's attribute, numbers as their text; empty: it has none.
+/// The value of a span's attribute, numbers as text; empty: missing.
 std::string attribute(const nlohmann::json& span, const std::string& key);
 
 }  // namespace inboxd::support

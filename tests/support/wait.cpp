@@ -12,7 +12,6 @@ constexpr milliseconds quick_poll{1};
 
 std::string seconds(milliseconds time) { return std::to_string(time.count() / 1000) + " s"; }
 
-/// Whether the condition held in time.
 bool comes_true(const std::function<bool()>& condition, milliseconds within, milliseconds between) {
   const auto deadline = std::chrono::steady_clock::now() + within;
   while (!condition()) {

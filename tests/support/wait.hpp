@@ -7,21 +7,19 @@ namespace inboxd::support {
 
 using std::chrono::milliseconds;
 
-/// What most conditions of a busy machine are given.
 inline constexpr milliseconds patience{30'000};
 
-/// Polls until the condition holds; false where it does not in time. For what threads of this process do, and a CHECK:
-/// it looks every millisecond.
+/// Polls every millisecond until the condition holds; false at the timeout. For threads of this process, in a CHECK.
 bool eventually(const std::function<bool()>& condition, milliseconds within = patience);
 
-/// Polls until the condition holds; throws `not within 30 s: WHAT (STATE)` where it does not in time.
+/// Polls until the condition holds; throws `not within 30 s: WHAT (STATE)` at the timeout.
 void wait_until(const std::string& what, const std::function<bool()>& condition, milliseconds within = patience,
                 const std::function<std::string()>& state = {});
 
-/// Throws where the condition stops holding within that time: for what must not happen. Keep the time short.
+/// Throws if the condition stops holding within that time: for events that must not happen. Keep the time short.
 void holds_for(const std::string& what, milliseconds time, const std::function<bool()>& condition);
 
-/// Milliseconds of the monotonic clock, the same in every process of this machine.
+/// Milliseconds of the monotonic clock, which all processes of this machine share.
 std::int64_t monotonic_ms();
 
 }  // namespace inboxd::support

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Style that a machine can check. Each complaint says what to do about it.
+"""Style that a machine can check. Each complaint names the mend.
 
 usage: tidy.py CHECK ROOT        CHECK: includes third_parties lines sql names logs
 """
@@ -11,6 +11,7 @@ FLOORS = {
     "base": 1,
     "config": 2, "event": 2, "kafka": 2,
     "envelope": 3, "inbox": 3, "trace": 3,
+    "transaction": 3.3, "operations": 3.5,
     "consumer": 4, "settler": 4, "plugin": 4, "admin": 4,
     "dispatcher": 5, "maintenance": 5, "relay": 5,
     "daemon": 6,
@@ -19,8 +20,8 @@ FLOORS = {
 }
 # A header's beginning, and the rooms that may include it.
 THIRD_PARTIES = {
-    "pqxx/": {"inbox"},
-    "libpq-fe.h": {"inbox"},
+    "pqxx/": {"inbox", "transaction", "operations"},
+    "libpq-fe.h": {"inbox", "transaction"},
     "librdkafka/": {"kafka", "consumer", "relay"},
     "yaml-cpp/": {"config"},
     "dlfcn.h": {"plugin"},
@@ -35,9 +36,9 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
 LINE_LIMIT = 120
 FILE_LIMIT = 500
 SQL = re.compile(r'"\s*(select\s.+\sfrom\s|insert\s+into\s|delete\s+from\s|update\s+\w+(\.\w+)?\s+set\s)', re.I)
-# What a connection asks of the server about itself, not of the inbox.
-# The handler `sql` makes its statement of a name that is configured.
-SQL_ALLOWED = {"src/inbox/connection.cpp", "src/handlers/sql/statement.cpp"}
+# Questions of a connection about its own session.
+# The handler `sql` builds its statement from a configured name.
+SQL_ALLOWED = {"src/inbox/connection.cpp", "src/handlers/sql/sql_statement.cpp"}
 LOCKING = re.compile(r"Locks:(?!\s+none)|^\s*(?:insert into|update|delete from) "
                      r"|^(?!--).*\bfor (?:no key )?update\b", re.M)
 ABBREVIATIONS = re.compile(r"\b(cfg|mgr|conn_|msg_|ctx|idx|cnt_|tmp_|util|utils|helper|helpers)\b")
@@ -157,29 +158,95 @@ def names(root):
                 yield f"{path.relative_to(root)}:{number}: left for later: do it now or take it out"
 
 
-LOG_CALL = re.compile(r"\b\w*log(?:ger)?_?(?:\.|->)(debug|info|warn|error|write)\(")
+LOG_TABLE = "src/base/log_messages.cpp"
 LITERALS = r'(?:"(?:[^"\\\n]|\\.)*"\s*)+'
-SENTENCE = re.compile(rf"\s*(?:base::LogLevel::\w+,\s*|\w+ \? base::LogLevel::\w+ : base::LogLevel::\w+,\s*)?"
-                      rf"(?:[^\",;]*\?\s*{LITERALS}:\s*)?(?:part_ \+ )?{LITERALS}[,)]")
-# Sentences that their callers give as constants, and a plugin's lines, which are counted under a constant of ours.
-GIVEN_SENTENCES = {"src/consumer/poller.cpp": "sentence,", "src/plugin/instance.cpp": "remark.level,",
-                   "src/plugin/host.cpp": "level_of(level),"}
+LOG_ROW = re.compile(rf'^    \{{"([^"]*)",\s*(\w+),\s*({LITERALS}),\s*({LITERALS})(?:,\s*({LITERALS}))?\}},$', re.M)
+LOG_ROOMS = {"ingest", "handler"}  # beside the folders of src
+LOG_TEXT_LIMIT = 90
+LOG_CALL = re.compile(r"\b(?:\w*log(?:ger)?_?(?:\.|->)(debug|info|warn|error|write)|complain)\(")
+LOG_SLUGS = re.compile(r'\s*(?:[^",;]*\?\s*"([\w.]+)"\s*:\s*)?"([\w.]+)"\s*[,)]')
+LOG_FACTS = re.compile(r"\bLogger::Facts \w+\{")
+RESERVED_FACT = re.compile(r'\{\s*"(time|level|message|kind)"\s*,')
+PASSED_ON = "slug, "  # the first argument in Poller::complain, whose callers are checked
+
+
+def log_table(root):
+    """The rows of LOG_TABLE: slug, level, text, help, remedy."""
+    def value(literals):
+        return "".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', literals or ""))
+    return [(slug, level, value(text), value(help_), value(remedy))
+            for slug, level, text, help_, remedy in LOG_ROW.findall((root / LOG_TABLE).read_text())]
+
+
+def balanced(text, start):
+    """The text from `start` to the bracket that closes the one before it."""
+    depth = 1
+    for token in re.finditer(r'"(?:[^"\\\n]|\\.)*"|[(){}]', text[start:]):
+        depth += {"(": 1, "{": 1, ")": -1, "}": -1}.get(token.group(), 0)
+        if depth == 0:
+            return text[start:start + token.end()]
+    return text[start:]
+
+
+def log_rows(root):
+    text = (root / LOG_TABLE).read_text()
+    rows = log_table(root)
+    if len(rows) != len(re.findall(r'^    \{"', text, re.M)):
+        yield f"{LOG_TABLE}: a row has another form: write slug, level, text, help and remedy as in the others"
+    slugs = [row[0] for row in rows]
+    if slugs != sorted(set(slugs)):
+        yield f"{LOG_TABLE}: slugs are not sorted, or one is there twice: sort the rows by slug"
+    for slug, level, text, help_, remedy in rows:
+        where = f"{LOG_TABLE}: {slug}"
+        room = slug.split(".")[0]
+        if not re.fullmatch(r"[a-z]+\.[a-z][a-z0-9_]*", slug) or room not in FLOORS.keys() | LOG_ROOMS:
+            yield f"{where}: write a slug as room.snake_case, the room being a folder of src"
+        if not text.startswith(room + ": ") or len(text) > LOG_TEXT_LIMIT:
+            yield f"{where}: begin the text with `{room}: `, and end it within {LOG_TEXT_LIMIT} characters"
+        if not help_.endswith(".") or (remedy and not remedy.endswith(".")):
+            yield f"{where}: write help and remedy as sentences"
+        if level in {"warn", "error"} and not remedy and room != "handler":
+            yield f"{where}: add a remedy, the action of an operator"
 
 
 def logs(root):
-    """Each kind of log line has a counter and a MESSAGE_ID, made of its sentence: it has to be a constant."""
+    """Each kind of log line has a row in LOG_TABLE, and its calls name that row and its level."""
+    yield from log_rows(root)
+    levels = {slug: level for slug, level, *_ in log_table(root)}
+    unused = set(levels)
     for path in sources(root):
         name = str(path.relative_to(root))
-        if room_of(root, path) is None:
+        room = room_of(root, path)
+        if room is None:
             continue
         text = path.read_text()
         for call in LOG_CALL.finditer(text):
-            rest = text[call.end():]
-            given = GIVEN_SENTENCES.get(name)
-            if SENTENCE.match(rest) or (given is not None and rest.startswith(given)):
-                continue
-            number = text.count("\n", 0, call.start()) + 1
-            yield f"{name}:{number}: a log line whose sentence is no constant: put what varies into a fact"
+            if call[1] is None and room != "consumer" or text.startswith("std::string_view", call.end()):
+                continue  # another complain(), or the declaration of this one
+            where = f"{name}:{text.count(chr(10), 0, call.start()) + 1}"
+            arguments = balanced(text, call.end())
+            if call[1] == "write":  # a line of a plugin, with its level and text
+                found = re.search(r'"(handler\.\w+)"\)$', arguments)
+                slugs = [found[1]] if found and room == "plugin" else []
+            else:
+                found = LOG_SLUGS.match(arguments)
+                slugs = [slug for slug in found.groups() if slug] if found else []
+                if not slugs and name == "src/consumer/poller.cpp" and arguments.startswith(PASSED_ON):
+                    continue
+            if not slugs:
+                yield f'{where}: begin a log call with a literal slug: log.warn("room.event", ...)'
+            for slug in slugs:
+                unused.discard(slug)
+                if slug not in levels:
+                    yield f"{where}: {slug} has no row: add it to {LOG_TABLE}"
+                elif call[1] != "write" and (call[1] or "warn") != levels[slug]:
+                    yield f"{where}: {slug} has level {levels[slug]} in {LOG_TABLE}: use one level in both"
+        for begin in [*LOG_CALL.finditer(text), *LOG_FACTS.finditer(text)]:
+            for fact in RESERVED_FACT.findall(balanced(text, begin.end())):
+                number = text.count("\n", 0, begin.start()) + 1
+                yield f"{name}:{number}: a fact named {fact} hides a field of the line: rename the fact"
+    for slug in sorted(unused):
+        yield f"{LOG_TABLE}: no call logs {slug}: remove the row"
 
 
 CHECKS = {"includes": includes, "third_parties": third_parties, "lines": lines, "sql": sql, "names": names,

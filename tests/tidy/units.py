@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the units of systemd: units.py CHECK ROOT, CHECK being security, verify or template. Prints what is wrong."""
+"""Checks the units of systemd: units.py CHECK ROOT, CHECK being security, verify or template. Prints each mistake."""
 
 import pathlib
 import re
@@ -56,7 +56,7 @@ def settings(path):
 
 
 def template(root):
-    """The two units are the same but for names; so nobody hardens one and forgets the other."""
+    """The two units are the same but for names; so both are hardened alike."""
     folder = root / "config/systemd"
     one = settings(folder / "inboxd.service")
     wanted = []

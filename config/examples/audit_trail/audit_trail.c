@@ -1,9 +1,8 @@
 /* Appends a line for each event to a file: event id, type, topic/partition/offset, payload, with tabs between them.
- * Settings: `file` (its path), `sync` (true or false, default false: whether a line is on the disk before its event is
- * done).
+ * Settings: `file` (its path), `sync` (true: a line is on the disk before its event is done; default false).
  *
- * An event can come twice (a crash between the line and its "done"). The first column is the same then, so a reader
- * drops what it has seen: awk -F'\t' '!seen[$1]++'.
+ * An event can come twice (a crash between the line and its "done"), with the same first column. To drop duplicates:
+ * awk -F'\t' '!seen[$1]++'.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
@@ -16,12 +15,12 @@
 
 #define DISK_FULL_DELAY_MS 30000
 
-/* One for each handler of the configuration. */
+/* One for each configured handler. */
 typedef struct audit_trail {
-  pthread_mutex_t lock; /* `handle` runs on several threads at once: one call at a time may write */
+  pthread_mutex_t lock; /* `handle` runs on several threads at once; one call at a time writes */
   int file;
   bool sync;
-  bool torn; /* the last line ends in the middle; under the lock */
+  bool torn; /* the last line is incomplete; under the lock */
 } audit_trail;
 
 /* ---- A line ---- */
@@ -36,7 +35,7 @@ static void put(line* out, const char* text, size_t size) {
   out->size += size;
 }
 
-/* At most four bytes for each: control characters, DEL and the backslash are \xHH. */
+/* Writes control characters, DEL and the backslash as \xHH: at most four bytes for each byte. */
 static void put_escaped(line* out, inboxd_bytes bytes) {
   static const char digits[] = "0123456789abcdef";
   size_t i;
@@ -51,7 +50,7 @@ static void put_escaped(line* out, inboxd_bytes bytes) {
   }
 }
 
-/* The line of an event, for free(); text NULL where there is no memory for it. */
+/* The line of an event; the caller frees its text, which is NULL if memory is short. */
 static line line_of(const inboxd_event* event) {
   char id[INBOXD_ID_TEXT_SIZE];
   char place[64];
@@ -77,7 +76,7 @@ static line line_of(const inboxd_event* event) {
 
 /* ---- The file ---- */
 
-/* Whether all of it was written; else errno says why not. */
+/* Returns false, with errno, if not everything was written. */
 static bool write_all(audit_trail* self, const char* text, size_t size) {
   while (size > 0) {
     const ssize_t written = write(self->file, text, size);
@@ -91,7 +90,7 @@ static bool write_all(audit_trail* self, const char* text, size_t size) {
 }
 
 static bool append(audit_trail* self, const line* what) {
-  /* A disk that was full in the middle of a line: end it, so that it spoils no other. */
+  /* The disk filled up in the middle of a line: end that line first. */
   if (self->torn && !write_all(self, "\n", 1)) return false;
   return write_all(self, what->text, what->size);
 }
@@ -159,7 +158,7 @@ static void handle(void* instance, inboxd_call* call, const inboxd_event* const*
     }
     free(what.text);
   }
-  /* One sync for the whole call. If it was cancelled, what it did not get to is left without a verdict. */
+  /* One sync for the whole call. In a cancelled call the remaining events get no verdict. */
   if (self->sync && i == count) {
     if (fdatasync(self->file) == 0) {
       inboxd_done(call, INBOXD_THE_REST);

@@ -1,4 +1,4 @@
--- What the two handlers of inboxd.yaml write to. Run it once, after `inboxd migrate`, as the owner of schema `billing`.
+-- Tables for the two handlers of inboxd.yaml. Run once, after `inboxd migrate`, as the owner of schema `billing`.
 begin;
 create schema if not exists billing;
 
@@ -15,16 +15,16 @@ create table billing.account (
   balance  numeric not null default 0
 );
 
--- Called for each event, in the transaction that records that it is done. inbox.message: config/handlers.md.
+-- Called for each event, in the transaction that records it as done. inbox.message: config/handlers.md.
 create function billing.charge(event inbox.message) returns void language plpgsql as $$
 declare
-  placed jsonb := coalesce(event.body->'data', event.body);  -- of a structured CloudEvent the body is its envelope
+  placed jsonb := coalesce(event.body->'data', event.body);  -- a structured CloudEvent has its data there
 begin
   if placed->>'customer' is null then
-    raise exception 'an order without a customer' using errcode = 'ID001';  -- no retry mends that: a dead letter
+    raise exception 'an order without a customer' using errcode = 'ID001';  -- dead-lettered at once
   end if;
   if exists (select from billing.account where customer = placed->>'customer' and balance < -1000) then
-    raise exception 'the customer owes too much' using errcode = 'IR001', detail = '15m';  -- tried again then
+    raise exception 'the customer owes too much' using errcode = 'IR001', detail = '15m';  -- retried after DETAIL
   end if;
   insert into billing.account as a (customer, balance)
   values (placed->>'customer', -(placed->>'amount')::numeric)

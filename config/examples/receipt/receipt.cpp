@@ -1,8 +1,7 @@
 // Writes a receipt for each order: a file in the setting `folder`, named after the event.
 //
-// An event can come twice (a crash between the effect and its "done"), so the effect must bear repetition: the file's
-// name is the event's id, and it is written aside and then renamed. A second attempt leaves the same file, and nobody
-// ever sees half a receipt.
+// An event can come twice (a crash between the effect and its "done"), so the effect must be idempotent. The file
+// is named after the event id. It is written under another name and renamed, so readers never see half a receipt.
 #include <inboxd/handler.hpp>
 
 #include <atomic>
@@ -35,9 +34,9 @@ class Receipt : public inboxd::Handler {
 
   ~Receipt() override { log_.info("receipt: wrote " + std::to_string(written_) + " receipts"); }
 
-  // Runs on several threads at once: hence the atomic counter, and no other state that changes.
+  // Runs on several threads at once. The atomic counter is the only state that changes.
   inboxd::Outcome handle(inboxd::Call&, const inboxd::Event& event) override {
-    if (!event.payload()) return inboxd::done();  // a tombstone: the order was removed, there is nothing to receipt
+    if (!event.payload()) return inboxd::done();  // a tombstone: the order was removed
     if (!event.key()) return inboxd::dead("an order needs its number as the key", "validation.key");
 
     const fs::path aside = folder_ / ("." + event.id() + "." + std::to_string(event.attempt()));

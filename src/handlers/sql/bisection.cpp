@@ -3,9 +3,9 @@
 namespace sql_handler {
 
 bool Bisection::settle(std::size_t first, std::size_t count, std::size_t of) {
-  // Past the deadline the next statement says so itself, and the daemon makes the calls event by event.
+  // Past the deadline the next statement fails, and the daemon repeats the call event by event.
   if (first > 0 && call_->is_cancelled(call_) && call_->deadline_ms_left(call_) > 0) return false;
-  // A call of one event needs none: where it fails, the daemon undoes all of it.
+  // A call of one event needs no savepoint: on failure the daemon undoes all of it.
   const std::int32_t savepoint = of > 1 ? sql_.savepoint(call_) : 0;
   const inboxd_sql_result* const result = execute(first, count);
   if (result->error == nullptr) {
@@ -32,7 +32,7 @@ bool Bisection::settle_failed(std::size_t first, std::size_t count, std::size_t 
 
 const inboxd_sql_result* Bisection::execute(std::size_t first, std::size_t count) const {
   inboxd_sql_statement statement = inboxd_sql_query(statement_.text.c_str(), nullptr, 0);
-  statement.flags = INBOXD_SQL_WITH_EVENTS;
+  statement.flags = INBOXD_SQL_WITH_EVENTS | (statement_.requires_json ? INBOXD_SQL_JSON_REQUIRED : 0);
   statement.first = first;
   statement.count = count;
   return sql_.execute(call_, &statement);

@@ -1,8 +1,8 @@
-// The handler that the benchmark loads: a no-op that says done, unless its settings want more of it.
-//   failures     so many attempts of an event fail before it is done (default 0)
-//   fail_one_in  only of every so many offsets (default 1: all)
-//   file         where the microseconds between sending and the first call are written at the end, an unsigned 32-bit
-//                number each, in the order of the calls
+// The benchmark's handler: a no-op that returns done. Settings:
+//   failures     failed attempts per event before it is done (default 0)
+//   fail_one_in  fail only one in so many offsets (default 1: all)
+//   file         written at the end: microseconds from sending to the first call of each event, as unsigned 32-bit
+//                numbers, in the order of the calls
 #include <inboxd/handler.hpp>
 
 #include <fstream>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view sent_field = R"({"sent":)";
 
-/// The nanoseconds since 1970 that the payload begins with; 0 where there are none.
+/// Nanoseconds since 1970 at the start of the payload; 0 if there are none.
 std::int64_t time_of_sending(std::string_view payload) {
   if (payload.substr(0, sent_field.size()) != sent_field) return 0;
   std::int64_t value = 0;

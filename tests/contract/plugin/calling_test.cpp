@@ -9,11 +9,11 @@
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
-using contract::Attempt;
-using contract::Batch;
 using contract::Cancellation;
 using contract::Clock;
+using contract::DeliveredEvents;
 using contract::Kind;
+using contract::LoadAttempt;
 using contract::Verdict;
 using namespace std::chrono_literals;
 
@@ -29,8 +29,8 @@ void check_failed(const Verdict& verdict, const std::string& error_class, const 
 }  // namespace
 
 TEST_CASE("a handler sees everything of an event, and null is not empty") {
-  Attempt attempt{"mirror", {{"word", "two words"}, {"number", "-42"}, {"flag", "true"}, {"pause", "5m"}}};
-  Batch batch{{"key 1"}};
+  LoadAttempt attempt{"echo", {{"word", "two words"}, {"number", "-42"}, {"flag", "true"}, {"pause", "5m"}}};
+  DeliveredEvents batch{{"key 1"}};
   const std::string headers = inboxd::event::pack_headers({{"a", "1"}, {"b", std::nullopt}, {"a", ""}});
   auto& event = batch.event(0);
   event.event_id = *inboxd::base::parse_uuid("0190b6f0-1234-7abc-8def-0123456789ab");
@@ -43,10 +43,10 @@ TEST_CASE("a handler sees everything of an event, and null is not empty") {
   event.received_at = 1'700'000'000'000'000;
   batch.delivered(0).attempt = 7;
 
-  const auto verdicts = batch.through(attempt.instance());
+  const auto verdicts = batch.handled_by(attempt.instance());
   REQUIRE(verdicts.size() == 1);
   CHECK(verdicts[0].kind == Kind::dead);
-  CHECK(verdicts[0].error_class == "mirror");
+  CHECK(verdicts[0].error_class == "echo");
   CHECK(verdicts[0].message ==
         "handler=under-test word=two words number=-42 flag=true pause=300000"
         " id=0190b6f0-1234-7abc-8def-0123456789ab source_id=order-1 type='OrderPlaced' source='/shop' subject=''"
@@ -54,55 +54,55 @@ TEST_CASE("a handler sees everything of an event, and null is not empty") {
         " headers=[a:'1',b:null,a:''] a='' in_time=yes sql=no trace=null/null");
 }
 
-TEST_CASE("what an event does not have is null, and its id stands in for the producer's text") {
-  Attempt attempt{"mirror"};
-  Batch batch{{""}};
+TEST_CASE("missing fields of an event are null, and its id replaces a missing source_id") {
+  LoadAttempt attempt{"echo"};
+  DeliveredEvents batch{{""}};
   batch.event(0).key = std::nullopt;
   batch.event(0).payload = std::string_view{};
-  const auto verdicts = batch.through(attempt.instance());
+  const auto verdicts = batch.handled_by(attempt.instance());
   CHECK_THAT(verdicts.at(0).message,
              ContainsSubstring("source_id=00000000-0000-0000-0000-000000000000 type='OrderPlaced' source=null"
                                " subject=null key=null payload='' at=") &&
                  ContainsSubstring("received=none headers=[] a=null"));
 }
 
-TEST_CASE("a handler is told an event's trace context, the daemon's own before the producer's, and no hostile one") {
-  Attempt attempt{"mirror"};
+TEST_CASE("a handler gets an event's trace context: the daemon's before the producer's, and no invalid one") {
+  LoadAttempt attempt{"echo"};
   const std::string producers = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
   const std::string ours = "00-0190b6f012347abc8def0123456789ab-00f067aa0ba902b8-01";
   const std::string later = "01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-  const auto told = [&](const std::vector<inboxd::event::Header>& headers, const std::string& own = "") {
-    Batch batch{{"key"}};
+  const auto context = [&](const std::vector<inboxd::event::Header>& headers, const std::string& own = "") {
+    DeliveredEvents batch{{"key"}};
     const std::string packed = inboxd::event::pack_headers(headers);
     batch.event(0).headers = packed;
     batch.delivered(0).traceparent = own;
-    const std::string message = batch.through(attempt.instance()).at(0).message;
+    const std::string message = batch.handled_by(attempt.instance()).at(0).message;
     return message.substr(message.find(" trace=") + 7);
   };
-  CHECK(told({{"traceparent", producers}, {"tracestate", "a=1"}}) == "'" + producers + "'/'a=1'");
-  CHECK(told({{"traceparent", producers}, {"tracestate", "a=1"}}, ours) == "'" + ours + "'/null");
-  CHECK(told({}, ours) == "'" + ours + "'/null");
-  CHECK(told({{"traceparent", producers + "\r\nX-Admin: yes"}}) == "null/null");
-  CHECK(told({{"traceparent", later + "-\r\nX-Admin: yes"}}) == "'" + later + "'/null");
-  CHECK(told({{"traceparent", std::string(1'000, '0')}}) == "null/null");
-  CHECK(told({{"traceparent", std::nullopt}}) == "null/null");
+  CHECK(context({{"traceparent", producers}, {"tracestate", "a=1"}}) == "'" + producers + "'/'a=1'");
+  CHECK(context({{"traceparent", producers}, {"tracestate", "a=1"}}, ours) == "'" + ours + "'/null");
+  CHECK(context({}, ours) == "'" + ours + "'/null");
+  CHECK(context({{"traceparent", producers + "\r\nX-Admin: yes"}}) == "null/null");
+  CHECK(context({{"traceparent", later + "-\r\nX-Admin: yes"}}) == "'" + later + "'/null");
+  CHECK(context({{"traceparent", std::string(1'000, '0')}}) == "null/null");
+  CHECK(context({{"traceparent", std::nullopt}}) == "null/null");
 }
 
-TEST_CASE("a plugin in C may name the trace context among its needs, and gets it") {
-  const auto inspected = inboxd::plugin::inspect(contract::test_plugin("needs_trace"), {});
+TEST_CASE("a plugin in C can require the trace context") {
+  const auto inspected = contract::inspect(contract::test_plugin("needs_trace"));
   REQUIRE(inspected.ok());
   CHECK(inspected.value().extensions == std::vector<std::string>{"inboxd.trace/1"});
-  Attempt attempt{"needs_trace"};
-  Batch batch{{"first", "second"}};
+  LoadAttempt attempt{"needs_trace"};
+  DeliveredEvents batch{{"first", "second"}};
   batch.delivered(1).traceparent = "00-0190b6f012347abc8def0123456789ab-00f067aa0ba902b8-01";
-  const auto verdicts = batch.through(attempt.instance());
+  const auto verdicts = batch.handled_by(attempt.instance());
   CHECK(verdicts.at(0).message.empty());
   CHECK(verdicts.at(1).message == batch.delivered(1).traceparent);
 }
 
-TEST_CASE("each event of a call has a verdict of its own, in their order") {
-  Attempt attempt{"mirror"};
-  const auto verdicts = Batch{{"done", "retry", "x", "done"}}.through(attempt.instance());
+TEST_CASE("each event of a call has its own verdict, in order") {
+  LoadAttempt attempt{"echo"};
+  const auto verdicts = DeliveredEvents{{"done", "retry", "x", "done"}}.handled_by(attempt.instance());
   REQUIRE(verdicts.size() == 4);
   CHECK(verdicts[0].kind == Kind::done);
   CHECK(verdicts[1].kind == Kind::retry);
@@ -114,44 +114,46 @@ TEST_CASE("each event of a call has a verdict of its own, in their order") {
   CHECK(verdicts[3].kind == Kind::done);
 }
 
-TEST_CASE("what a handler logs carries its name, on one line") {
-  const contract::StderrTaken taken;
-  Attempt attempt{"mirror"};
-  Batch{{"x"}}.through(attempt.instance());
+TEST_CASE("a handler's log message carries its name, on one line") {
+  const contract::StderrCapture taken;
+  LoadAttempt attempt{"echo"};
+  DeliveredEvents{{"x"}}.handled_by(attempt.instance());
   CHECK_THAT(taken.text(),
-             ContainsSubstring("info handler: saw 00000000-0000-0000-0000-000000000000 handler=under-test\n"));
+             ContainsSubstring(
+                 "info handler: saw 00000000-0000-0000-0000-000000000000 handler=under-test kind=handler.log\n"));
 }
 
-TEST_CASE("an exception in a handler is a retry of its event alone") {
-  Attempt attempt{"throws"};
-  const auto verdicts = Batch{{"fine", "standard", "odd", "fine"}}.through(attempt.instance());
+TEST_CASE("an exception in a handler retries its event alone") {
+  LoadAttempt attempt{"throws"};
+  const auto verdicts = DeliveredEvents{{"fine", "standard", "odd", "fine"}}.handled_by(attempt.instance());
   REQUIRE(verdicts.size() == 4);
   CHECK(verdicts[0].kind == Kind::done);
   check_failed(verdicts[1], "exception", "the ledger does not balance");
-  check_failed(verdicts[2], "exception", "no std::exception");
+  check_failed(verdicts[2], "exception", "not a std::exception");
   CHECK(verdicts[3].kind == Kind::done);
 }
 
-TEST_CASE("an exception in a batch is a retry of the events that had no verdict yet") {
-  Attempt attempt{"throws", {{"when", "batch"}}};
-  const auto verdicts = Batch{{"a", "b", "c"}}.through(attempt.instance());
+TEST_CASE("an exception in a batch retries the events without a verdict") {
+  LoadAttempt attempt{"throws", {{"when", "batch"}}};
+  const auto verdicts = DeliveredEvents{{"a", "b", "c"}}.handled_by(attempt.instance());
   CHECK(verdicts.at(0).kind == Kind::done);
   check_failed(verdicts.at(1), "exception", "the batch fell apart");
   check_failed(verdicts.at(2), "exception", "the batch fell apart");
 }
 
-TEST_CASE("an exception that breaks the contract and crosses the boundary ends there") {
-  Attempt attempt{"throws_across"};
-  const auto standard = Batch{{"a", "b"}}.through(attempt.instance());
+TEST_CASE("an exception that crosses the C boundary is stopped there") {
+  LoadAttempt attempt{"throws_across"};
+  const auto standard = DeliveredEvents{{"a", "b"}}.handled_by(attempt.instance());
   CHECK(standard.at(0).kind == Kind::done);
   check_failed(standard.at(1), "exception", "across the boundary");
-  check_failed(Batch({"odd", "b"}).through(attempt.instance()).at(1), "exception", "no std::exception");
+  check_failed(DeliveredEvents({"odd", "b"}).handled_by(attempt.instance()).at(1), "exception", "not a std::exception");
 }
 
-TEST_CASE("a verdict that makes no sense is a retry that says so") {
-  Attempt attempt{"nonsense"};
+TEST_CASE("an invalid verdict is a retry with that reason") {
+  LoadAttempt attempt{"nonsense"};
   const auto verdicts =
-      Batch{{"outcome", "zero", "delay", "centuries", "null", "short", "nothing"}}.through(attempt.instance());
+      DeliveredEvents{{"outcome", "zero", "delay", "centuries", "null", "short", "nothing"}}.handled_by(
+          attempt.instance());
   REQUIRE(verdicts.size() == 7);
   check_failed(verdicts[0], "bad-verdict", "the outcome is 99");
   check_failed(verdicts[1], "bad-verdict", "the outcome is 0");
@@ -162,48 +164,49 @@ TEST_CASE("a verdict that makes no sense is a retry that says so") {
   check_failed(verdicts[6], "no-verdict", "returned without a verdict for this event");
 }
 
-TEST_CASE("a verdict for an event that the call does not have changes nothing and is named") {
-  Attempt attempt{"nonsense"};
-  const auto verdicts = Batch{{"stray", "twice"}}.through(attempt.instance());
-  check_failed(verdicts.at(0), "no-verdict", "it gave one for index 1000 of a call that has 2");
+TEST_CASE("a verdict for an event outside the call changes nothing and is reported") {
+  LoadAttempt attempt{"nonsense"};
+  const auto verdicts = DeliveredEvents{{"stray", "twice"}}.handled_by(attempt.instance());
+  check_failed(verdicts.at(0), "no-verdict", "it gave one for index 1000, but the call has 2 events");
   CHECK(verdicts.at(1).kind == Kind::done);
 }
 
-TEST_CASE("a verdict's texts are made fit for the database") {
-  Attempt attempt{"nonsense"};
-  const auto verdicts = Batch{{"garbage"}}.through(attempt.instance());
+TEST_CASE("a verdict's texts are cleaned for the database") {
+  LoadAttempt attempt{"nonsense"};
+  const auto verdicts = DeliveredEvents{{"garbage"}}.handled_by(attempt.instance());
   CHECK(verdicts.at(0).error_class == "____");
   CHECK(verdicts.at(0).message == "\\xff\\x00\\n!");
 }
 
-TEST_CASE("a handler that hangs learns that its deadline is past, and what it did not get to is cancelled") {
-  Attempt attempt{"hangs"};
+TEST_CASE("a hanging handler sees its deadline pass, and events that it did not reach are cancelled") {
+  LoadAttempt attempt{"hangs"};
   const auto start = Clock::now();
-  const auto verdicts = Batch{{"a", "b"}}.through(attempt.instance(), 50ms);
+  const auto verdicts = DeliveredEvents{{"a", "b"}}.handled_by(attempt.instance(), 50ms);
   CHECK(Clock::now() - start >= 50ms);
   CHECK(verdicts.at(0).kind == Kind::done);
-  check_failed(verdicts.at(1), "cancelled", "cancelled before the handler got to this event");
+  check_failed(verdicts.at(1), "cancelled", "cancelled before the handler reached this event");
 }
 
-TEST_CASE("a handler that hangs learns that it is cancelled") {
-  Attempt attempt{"hangs"};
+TEST_CASE("a hanging handler sees its cancellation") {
+  LoadAttempt attempt{"hangs"};
   Cancellation cancellation;
   std::vector<Verdict> verdicts;
-  std::thread worker{[&] { verdicts = Batch{{"a", "b"}}.through(attempt.instance(), cancellation); }};
+  std::thread worker{[&] { verdicts = DeliveredEvents{{"a", "b"}}.handled_by(attempt.instance(), cancellation); }};
   cancellation.requested = true;
   worker.join();
   check_failed(verdicts.at(1), "cancelled", "");
 }
 
-TEST_CASE("a handler that ignores its cancellation keeps its thread until it returns, and then its word stands") {
-  const contract::Folder folder;
-  Attempt attempt{"deaf", {{"seen", (folder / "seen").string()}, {"release", (folder / "release").string()}}};
+TEST_CASE("a handler that ignores its cancellation keeps its thread until it returns, and its verdict counts") {
+  const contract::TempFolder folder;
+  LoadAttempt attempt{"ignores_cancellation",
+                      {{"seen", (folder / "seen").string()}, {"release", (folder / "release").string()}}};
   Cancellation cancellation;
   cancellation.requested = true;
   std::vector<Verdict> verdicts;
   std::atomic<bool> returned{false};
   std::thread worker{[&] {
-    verdicts = Batch{{"a", "b"}}.through(attempt.instance(), cancellation);
+    verdicts = DeliveredEvents{{"a", "b"}}.handled_by(attempt.instance(), cancellation);
     returned = true;
   }};
   CHECK(inboxd::support::eventually([&] { return contract::fs::exists(folder / "seen"); }));
@@ -214,14 +217,14 @@ TEST_CASE("a handler that ignores its cancellation keeps its thread until it ret
   check_failed(verdicts.at(1), "cancelled", "");
 }
 
-TEST_CASE("several workers call one instance at once") {
-  Attempt attempt{"mirror"};
+TEST_CASE("several workers can call one instance at the same time") {
+  LoadAttempt attempt{"echo"};
   std::atomic<int> right{0};
   std::vector<std::thread> workers;
   for (int worker = 0; worker < 4; ++worker) {
     workers.emplace_back([&] {
       for (int i = 0; i < 200; ++i) {
-        const auto verdicts = Batch{{"done", "retry"}}.through(attempt.instance());
+        const auto verdicts = DeliveredEvents{{"done", "retry"}}.handled_by(attempt.instance());
         right += verdicts[0].kind == Kind::done && verdicts[1].kind == Kind::retry ? 1 : 0;
       }
     });

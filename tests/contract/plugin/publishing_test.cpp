@@ -1,4 +1,4 @@
-// The veneer's span of publishing, on daemons of several ages.
+// The veneer's publishing span, with daemons of several versions.
 #include <catch2/catch_test_macros.hpp>
 #include <cstddef>
 #include <inboxd/handler.hpp>
@@ -13,7 +13,7 @@ const char* const context = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b
 
 }  // namespace
 
-TEST_CASE("a handler in C++ that publishes works in a daemon without traces, or one that is older than these spans") {
+TEST_CASE("a C++ handler that publishes works in a daemon without traces, and in one older than publishing spans") {
   const auto producers = [](inboxd_call*, std::size_t) { return inboxd_text(context); };
   inboxd_trace part{sizeof(inboxd_trace), 0, producers, producers, nullptr, nullptr};
   part.struct_size = offsetof(inboxd_trace, begin_publish);

@@ -1,4 +1,3 @@
-// Who may take which deliveries, and how many of them at once.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
@@ -12,24 +11,23 @@ using namespace inboxd::support;
 
 namespace {
 
-/// A handler with runs of that many events each, due now, of one shard.
-std::int32_t owe_runs(Inbox& inbox, int runs, int events_each, std::string_view payload = "{}") {
+/// A handler with due runs of one shard.
+std::int32_t add_runs(Inbox& inbox, int runs, int events_each, std::string_view payload = "{}") {
   const auto handler = inbox.add_handler("receipt");
   const auto shard = inbox.add_shard("orders");
   for (int i = 0; i < runs; ++i) {
     Batch batch{inbox};
-    batch.at(shard, static_cast<std::int64_t>(i) * events_each).events(events_each, payload).owe(handler);
+    batch.at(shard, static_cast<std::int64_t>(i) * events_each).events(events_each, payload).deliver_to(handler);
     batch.store(inbox.connection());
   }
   return handler;
 }
 
-/// Makes every lease run out, as if its owner had died long ago.
-void let_leases_run_out(Inbox& inbox) {
+/// Makes every lease expire, as if its owner had crashed long ago.
+void expire_leases(Inbox& inbox) {
   inbox.database().run("update inbox.delivery set due_at = clock_timestamp() - interval '1 s' where owner is not null");
 }
 
-/// A claim that only its bytes bound.
 inbox::ClaimRequest for_bytes(const Inbox& inbox, std::int32_t handler, std::size_t bytes) {
   inbox::ClaimRequest out;
   out.handler_id = handler;
@@ -51,9 +49,9 @@ std::set<std::int64_t> offsets_of(const std::vector<inbox::LeasedRun>& runs) {
 
 }  // namespace
 
-TEST_CASE("a claim takes what is due, with its events, under a new fence; nobody else gets it meanwhile") {
+TEST_CASE("a claim takes due deliveries with their events under a new fence; no other claim gets them meanwhile") {
   Inbox inbox;
-  const auto handler = owe_runs(inbox, 2, 10);
+  const auto handler = add_runs(inbox, 2, 10);
   const auto other = base::random_uuid();
 
   const auto claimed = claim_due(inbox.connection(), handler, inbox.owner);
@@ -67,17 +65,17 @@ TEST_CASE("a claim takes what is due, with its events, under a new fence; nobody
   CHECK(claim_due(inbox.connection(), handler, other).runs.empty());
   CHECK(claim_due(inbox.connection(), inbox.add_handler("another"), inbox.owner).runs.empty());
 
-  let_leases_run_out(inbox);
+  expire_leases(inbox);
   const auto taken_over = claim_due(inbox.connection(), handler, other);
   REQUIRE(!taken_over.runs.empty());
   CHECK(taken_over.runs[0].key.fence != claimed.runs[0].key.fence);
   CHECK(taken_over.runs[0].claims == 2);
-  CHECK(taken_over.runs[0].attempts == 0);  // a death is no failure of the event's
+  CHECK(taken_over.runs[0].attempts == 0);  // a crash is no attempt of the event
 }
 
-TEST_CASE("two owners that claim at the same moment get different deliveries") {
+TEST_CASE("two owners that claim at the same time get different deliveries") {
   Inbox inbox;
-  const auto handler = owe_runs(inbox, 60, 10);
+  const auto handler = add_runs(inbox, 60, 10);
   const auto claim_all = [&](inbox::Connection& connection, const base::Uuid& owner, std::vector<std::int64_t>& got) {
     for (int empty = 0; empty < 3;) {
       const auto claimed = claim_due(connection, handler, owner, 30, milliseconds{60'000}, 3);
@@ -103,9 +101,9 @@ TEST_CASE("two owners that claim at the same moment get different deliveries") {
   WARN("one got " << by_a.size() << " events, the other " << by_b.size());
 }
 
-TEST_CASE("a row that somebody has locked is passed over, not waited for") {
+TEST_CASE("a claim skips locked rows instead of waiting for them") {
   Inbox inbox;
-  const auto handler = owe_runs(inbox, 3, 10);
+  const auto handler = add_runs(inbox, 3, 10);
   Session holder{inbox.database().url(), inbox.database().schema()};
   holder.run("begin; select * from inbox.delivery order by delivery_id limit 1 for update");
   CHECK(offsets_of(claim_due(inbox.connection(), handler, inbox.owner).runs).size() == 20);
@@ -113,9 +111,9 @@ TEST_CASE("a row that somebody has locked is passed over, not waited for") {
   CHECK(offsets_of(claim_due(inbox.connection(), handler, inbox.owner).runs).size() == 10);
 }
 
-TEST_CASE("a claim that wants less than a run holds takes a part and leaves the rest due") {
+TEST_CASE("a claim smaller than a run takes a part of it and leaves the rest due") {
   Inbox inbox;
-  const auto handler = owe_runs(inbox, 1, 1000);
+  const auto handler = add_runs(inbox, 1, 1000);
 
   const auto first = claim_due(inbox.connection(), handler, inbox.owner, 300);
   CHECK(events_in(first.runs) == 300);
@@ -125,13 +123,13 @@ TEST_CASE("a claim that wants less than a run holds takes a part and leaves the 
 
   const auto rest = claim_due(inbox.connection(), handler, base::random_uuid());
   CHECK(events_in(rest.runs) == 700);
-  CHECK(rest.runs.at(0).claims == 1);  // the split is nobody's unclean end
+  CHECK(rest.runs.at(0).claims == 1);  // a split is not a crash
 }
 
-TEST_CASE("a claim reads about as many bytes as it may, the first one, too, and gives the rest back uncharged") {
+TEST_CASE("a claim stays near its limit of bytes, the first claim too, and releases the rest uncharged") {
   Inbox inbox;
   constexpr std::size_t each = 16 << 10;
-  const auto handler = owe_runs(inbox, 128, 8, std::string(each, 'x'));
+  const auto handler = add_runs(inbox, 128, 8, std::string(each, 'x'));
   const auto request = for_bytes(inbox, handler, 512 << 10);
   for (int i = 0; i < 3; ++i) {
     const auto claimed = inbox::claim(inbox.connection(), request);
@@ -143,9 +141,9 @@ TEST_CASE("a claim reads about as many bytes as it may, the first one, too, and 
   CHECK(inbox.database().number("select count(*) from inbox.delivery where owner is null and claims > 0") == 0);
 }
 
-TEST_CASE("a claim hands on what it read though the rest cannot be given back, and says what that is") {
+TEST_CASE("a claim returns the events that it read even if releasing the rest fails, and names the rest") {
   Inbox inbox;
-  const auto handler = owe_runs(inbox, 40, 100, std::string(4000, 'x'));
+  const auto handler = add_runs(inbox, 40, 100, std::string(4000, 'x'));
   inbox.database().run(
       "create function inbox.refuse() returns trigger language plpgsql as $$ begin raise 'no' using errcode = '55P03'; "
       "end $$; create trigger keeps before update on inbox.delivery for each row "
@@ -153,26 +151,26 @@ TEST_CASE("a claim hands on what it read though the rest cannot be given back, a
   const auto request = for_bytes(inbox, handler, 2 << 20);
   const auto claimed = inbox::claim(inbox.connection(), request);
   CHECK(claimed.runs.size() >= 1);
-  CHECK(claimed.over.size() == 40 - claimed.runs.size());
+  CHECK(claimed.excess.size() == 40 - claimed.runs.size());
   inbox.database().run("drop trigger keeps on inbox.delivery");
-  CHECK(inbox::give_back(inbox.connection(), inbox.owner, claimed.over) ==
-        static_cast<std::int64_t>(claimed.over.size()));
+  CHECK(inbox::release_leases(inbox.connection(), inbox.owner, claimed.excess) ==
+        static_cast<std::int64_t>(claimed.excess.size()));
   CHECK(inbox.database().number("select sum(events) from inbox.delivery where owner is null and claims = 0") ==
         4000 - events_in(claimed.runs));
 }
 
-TEST_CASE("a claim never takes more than it wants, however the rows are cut") {
+TEST_CASE("a claim never exceeds its limit of events, however the rows are split") {
   Inbox inbox;
-  const auto handler = owe_runs(inbox, 10, 7);
+  const auto handler = add_runs(inbox, 10, 7);
   const auto claimed = claim_due(inbox.connection(), handler, inbox.owner, 25);
   CHECK(events_in(claimed.runs) == 25);
   CHECK(claimed.runs.size() == 4);
   CHECK(inbox.database().number("select sum(events) from inbox.delivery") == 70);
 }
 
-TEST_CASE("a run found after an unclean end is taken in halves, then singly, and no attempt is charged") {
+TEST_CASE("a run with an expired lease is claimed in halves, then singly, without charging an attempt") {
   Inbox inbox;
-  const auto handler = owe_runs(inbox, 1, 64);
+  const auto handler = add_runs(inbox, 1, 64);
   std::vector<std::size_t> largest;
   while (largest.empty() || largest.back() > 1) {
     const auto claimed = claim_due(inbox.connection(), handler, base::random_uuid());
@@ -182,7 +180,7 @@ TEST_CASE("a run found after an unclean end is taken in halves, then singly, and
       CHECK(run.attempts == 0);
     }
     largest.push_back(most);
-    let_leases_run_out(inbox);
+    expire_leases(inbox);
   }
   CHECK(largest.at(0) == 64);
   CHECK(largest.at(1) <= 32);
@@ -191,15 +189,15 @@ TEST_CASE("a run found after an unclean end is taken in halves, then singly, and
   CHECK(inbox.database().number("select count(*) from inbox.failure") == 0);
 }
 
-TEST_CASE("a culprit that kills whoever runs it is found among its neighbours, and only it is in hand at most deaths") {
+TEST_CASE("an event that crashes every instance is isolated, and only it is in flight at most crashes") {
   Inbox inbox;
   constexpr std::int64_t culprit = 20;
-  const auto handler = owe_runs(inbox, 1, 64);
+  const auto handler = add_runs(inbox, 1, 64);
   std::int32_t claims_of_culprit = 0;
   std::int32_t most_of_others = 0;
-  int deaths = 0;
-  for (bool alive = false; deaths < 12 && inbox.outstanding() > 0;) {
-    const auto owner = base::random_uuid();  // one life of an instance that runs one event after the other
+  int crashes = 0;
+  for (bool alive = false; crashes < 12 && inbox.pending_events() > 0;) {
+    const auto owner = base::random_uuid();  // one life of an instance that runs events one by one
     for (alive = true; alive;) {
       const auto claimed = claim_due(inbox.connection(), handler, owner);
       if (claimed.runs.empty()) break;
@@ -212,19 +210,19 @@ TEST_CASE("a culprit that kills whoever runs it is found among its neighbours, a
       }
     }
     if (alive) break;
-    ++deaths;
-    let_leases_run_out(inbox);
+    ++crashes;
+    expire_leases(inbox);
   }
-  WARN("after " << deaths << " deaths the culprit was claimed " << claims_of_culprit << " times, any other at most "
+  WARN("after " << crashes << " crashes the culprit was claimed " << claims_of_culprit << " times, any other at most "
                 << most_of_others << " times");
-  CHECK(inbox.outstanding() == 1);
-  CHECK(claims_of_culprit > 10);  // what the dispatcher calls dead
+  CHECK(inbox.pending_events() == 1);
+  CHECK(claims_of_culprit > 10);  // the dispatcher's limit for crashes
   CHECK(most_of_others <= 6);
 }
 
-TEST_CASE("who has a suspect in hand takes no other, and does not count those that it passes over") {
+TEST_CASE("an owner with a suspect in flight claims no other suspect, and does not charge the suspects that it skips") {
   Inbox inbox;
-  const auto handler = owe_runs(inbox, 60, 1);
+  const auto handler = add_runs(inbox, 60, 1);
   inbox.database().run("update inbox.delivery set claims = 3 where lower(pending) < 40");
   inbox::ClaimRequest request;
   request.handler_id = handler;
@@ -248,16 +246,16 @@ TEST_CASE("who has a suspect in hand takes no other, and does not count those th
   CHECK(inbox::claim(inbox.connection(), request).runs.at(0).claims == inbox::suspected_after + 1);
 }
 
-TEST_CASE("a run is given back uncharged: due at once, as if it had never been taken") {
+TEST_CASE("a released run is due at once and not charged") {
   Inbox inbox;
-  const auto handler = owe_runs(inbox, 1, 64);
+  const auto handler = add_runs(inbox, 1, 64);
   const auto claimed = claim_due(inbox.connection(), handler, inbox.owner);
   std::vector<inbox::LeaseKey> keys;
   for (const auto& run : claimed.runs) keys.push_back(run.key);
 
-  CHECK(inbox::give_back(inbox.connection(), base::random_uuid(), keys) == 0);  // not theirs
-  CHECK(inbox::give_back(inbox.connection(), inbox.owner, keys) == 1);
-  CHECK(inbox::give_back(inbox.connection(), inbox.owner, keys) == 0);  // not twice
+  CHECK(inbox::release_leases(inbox.connection(), base::random_uuid(), keys) == 0);  // not theirs
+  CHECK(inbox::release_leases(inbox.connection(), inbox.owner, keys) == 1);
+  CHECK(inbox::release_leases(inbox.connection(), inbox.owner, keys) == 0);  // not twice
 
   const auto again = claim_due(inbox.connection(), handler, base::random_uuid());
   REQUIRE(again.runs.size() == 1);
@@ -265,9 +263,9 @@ TEST_CASE("a run is given back uncharged: due at once, as if it had never been t
   CHECK(again.runs[0].claims == 1);
 }
 
-TEST_CASE("what a claim took whose answer was lost is given back by its fence, uncharged") {
+TEST_CASE("deliveries of a claim whose answer was lost are released by fence, uncharged") {
   Inbox inbox;
-  const auto handler = owe_runs(inbox, 4, 10);
+  const auto handler = add_runs(inbox, 4, 10);
   inbox::ClaimRequest request;
   request.handler_id = handler;
   request.owner = inbox.owner;
@@ -278,18 +276,18 @@ TEST_CASE("what a claim took whose answer was lost is given back by its fence, u
     request.fence = fence;
     REQUIRE(inbox::claim(inbox.connection(), request).runs.at(0).key.fence == fence);
   }
-  // One lease has run out meanwhile, and somebody else has what the third took.
+  // One lease has expired, and another owner has the third's deliveries.
   const auto other = base::random_uuid();
   inbox.database().run("update inbox.delivery set due_at = clock_timestamp() - interval '1 s' where fence = 71");
   inbox.database().run("update inbox.delivery set owner = $1::uuid where fence = 73", {other.text()});
-  CHECK(inbox::give_back_claims(inbox.connection(), inbox.owner, handler, {71, 73}, milliseconds{2'000}) == 1);
+  CHECK(inbox::release_claims(inbox.connection(), inbox.owner, handler, {71, 73}, milliseconds{2'000}) == 1);
   CHECK(inbox.database().number("select count(*) from inbox.delivery where claims = 0 and owner is null") == 2);
   CHECK(inbox.database().number("select count(*) from inbox.delivery where claims = 1 and fence in (72, 73)") == 2);
 }
 
-TEST_CASE("leases are renewed by name: those in hand, not those that were lost or are being settled") {
+TEST_CASE("leases in flight are renewed by id and fence, not those that were lost or are being settled") {
   Inbox inbox;
-  const auto handler = owe_runs(inbox, 3, 10);
+  const auto handler = add_runs(inbox, 3, 10);
   const auto claimed = claim_due(inbox.connection(), handler, inbox.owner, 1000, milliseconds{5000});
   REQUIRE(claimed.runs.size() == 3);
   std::vector<inbox::LeaseKey> keys;
@@ -309,9 +307,9 @@ TEST_CASE("leases are renewed by name: those in hand, not those that were lost o
   CHECK(inbox::renew(inbox.connection(), inbox.owner, keys, milliseconds{60'000}) == 2);
 }
 
-TEST_CASE("deliveries whose events were purged are told apart and leave as skipped") {
+TEST_CASE("deliveries whose events were purged are found and settled as skipped") {
   Inbox inbox;
-  const auto handler = owe_runs(inbox, 2, 10);
+  const auto handler = add_runs(inbox, 2, 10);
   inbox.database().run("delete from inbox.event where \"offset\" < 10");
   const auto claimed = claim_due(inbox.connection(), handler, inbox.owner);
   CHECK(claimed.runs.size() == 1);
@@ -322,9 +320,9 @@ TEST_CASE("deliveries whose events were purged are told apart and leave as skipp
   CHECK(inbox.database().number("select count(*) from inbox.delivery") == 1);
 }
 
-TEST_CASE("a claim reads about as many bytes as it may and gives the rest back at once") {
+TEST_CASE("a claim stays near its limit of bytes and releases the rest at once") {
   Inbox inbox;
-  const auto handler = owe_runs(inbox, 40, 100, std::string(4000, 'x'));
+  const auto handler = add_runs(inbox, 40, 100, std::string(4000, 'x'));
   const auto request = for_bytes(inbox, handler, 2 << 20);
   const auto claimed = inbox::claim(inbox.connection(), request);
   const auto taken = events_in(claimed.runs);
@@ -336,7 +334,7 @@ TEST_CASE("a claim reads about as many bytes as it may and gives the rest back a
   CHECK(events_in(claim_due(*inbox.connect(), handler, base::random_uuid()).runs) == 4000 - taken);
 }
 
-TEST_CASE("runs with holes are read exactly, however many ranges they have") {
+TEST_CASE("runs with gaps are read exactly, however many ranges they have") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
   const auto shard = inbox.add_shard("orders");
@@ -355,9 +353,9 @@ TEST_CASE("runs with holes are read exactly, however many ranges they have") {
   CHECK(*offsets_of(claimed.runs).begin() == 41);
 }
 
-TEST_CASE("a claim of runs whose events are mostly done reads little more than what is left of them") {
+TEST_CASE("a claim of runs whose events are mostly done reads little more than the rest") {
   Inbox inbox;
-  const auto handler = owe_runs(inbox, 20, 1000, std::string(1000, 'x'));
+  const auto handler = add_runs(inbox, 20, 1000, std::string(1000, 'x'));
   const auto rows_read = [&](const std::function<std::int64_t()>& work) {
     const std::string sql =
         "select sum(coalesce(idx_tup_fetch, 0) + seq_tup_read) from pg_stat_user_tables t join pg_inherits i on "
@@ -370,7 +368,7 @@ TEST_CASE("a claim of runs whose events are mostly done reads little more than w
     wait_until("the statistics are seen", [&] { return (after = inbox.database().number(sql)) >= before + events; });
     return std::pair{events, after - before};
   };
-  const auto leave_every = [&](int of) {  // of the offsets of each run; in a multirange of many ranges
+  const auto leave_every = [&](int of) {  // the offsets of each run, a multirange of many ranges
     inbox.database().run(
         "update inbox.delivery d set due_at = clock_timestamp(), owner = null, fence = 0, claims = 0, "
         "events = 1000 / " +
@@ -392,16 +390,16 @@ TEST_CASE("a claim of runs whose events are mostly done reads little more than w
   }
 }
 
-TEST_CASE("what is asked of the database in a row has one end, whatever each question may take") {
+TEST_CASE("several queries in a row share one deadline, however long each may take") {
   Inbox inbox;
-  const auto handler = owe_runs(inbox, 1, 10);
+  const auto handler = add_runs(inbox, 1, 10);
   Session other{inbox.database().url(), inbox.database().schema()};
   other.run("begin");
   other.run("lock table inbox.delivery in access exclusive mode");
   const auto began = std::chrono::steady_clock::now();
   inbox.connection().set_end(began);
   const auto failure = failure_of([&] { claim_due(inbox.connection(), handler, inbox.owner); });
-  CHECK(failure.fault != inbox::Fault::retry);  // cut off, not told by the server after its lock_timeout
+  CHECK(failure.fault != inbox::Fault::retry);  // cut by the daemon, not refused after lock_timeout
   CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds{5});
   other.run("rollback");
   inbox.connection().set_end(std::chrono::steady_clock::time_point::max());

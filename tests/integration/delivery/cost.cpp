@@ -1,4 +1,4 @@
-// What claims and settles cost where much lies about.
+// Cost of claims and settles beside many dead rows or many deliveries.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
@@ -14,9 +14,9 @@ using namespace inboxd::support;
 
 namespace {
 
-/// A handler that is owed events of one shard, each in a delivery of its own: the dearest case.
-struct Owed {
-  void owe(int events) {
+/// A handler with pending events of one shard, each in its own delivery: the most expensive case.
+struct PendingDeliveries {
+  void add(int events) {
     Batch batch{inbox};
     batch.at(shard, next).events(events);
     for (int i = 0; i < events; ++i) {
@@ -25,14 +25,14 @@ struct Owed {
     batch.store(inbox.connection());
     next += events;
   }
-  /// Claims, renews and settles at most so many; returns how many there were.
+  /// Claims, renews and settles up to `most` deliveries; returns their number.
   int work_off(inbox::Connection& connection, int retried, int most = 1000) {
     const auto reading = inbox::read_due(connection, handler, low_water, false);
     low_water = reading.earliest.value_or(reading.now);
     inbox::ClaimRequest request;
     request.handler_id = handler;
     request.owner = inbox.owner;
-    request.lease = milliseconds{1};  // what is dead lies in the past at once: the worst for the index
+    request.lease = milliseconds{1};  // dead rows lie before the low-water mark at once: the worst case for the index
     request.events = 1'000'000;
     request.rows = most;
     request.not_before = low_water;
@@ -50,8 +50,8 @@ struct Owed {
     CHECK(inbox::settle(connection, inbox.owner, settlements).empty());
     return static_cast<int>(claimed.runs.size());
   }
-  /// Blocks of table delivery and its indexes that the work reads on that connection, which is closed then: the end of
-  /// a session makes its statistics seen.
+  /// Blocks of table delivery and its indexes that `work` reads on that connection. Closes the connection: the end of a
+  /// session publishes its statistics.
   std::int64_t blocks_of(inbox::Connection& connection, const std::function<void()>& work) {
     const std::string sql =
         "select heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read from "
@@ -69,20 +69,20 @@ struct Owed {
   const std::int32_t handler = inbox.add_handler("receipt");
   const std::int32_t shard = inbox.add_shard("orders");
   std::int64_t next = 0;
-  std::optional<event::Microseconds> low_water = {};  // nobody else writes here: it may move at once
+  std::optional<event::Microseconds> low_water = {};  // no other session writes here: it may move at once
 };
 
 }  // namespace
 
-TEST_CASE("an old snapshot that keeps vacuum away makes neither claims nor settles dear") {
-  Owed owed;
-  Inbox& inbox = owed.inbox;
+TEST_CASE("an old snapshot that blocks vacuum makes neither claims nor settles expensive") {
+  PendingDeliveries deliveries;
+  Inbox& inbox = deliveries.inbox;
   const auto blocks_of_ten = [&] {
-    owed.owe(10);
+    deliveries.add(10);
     const auto connection = inbox.connect();
-    return owed.blocks_of(*connection, [&] {
-      CHECK(owed.work_off(*connection, 5) == 10);
-      CHECK(owed.work_off(*connection, 0) == 5);
+    return deliveries.blocks_of(*connection, [&] {
+      CHECK(deliveries.work_off(*connection, 5) == 10);
+      CHECK(deliveries.work_off(*connection, 0) == 5);
     });
   };
 
@@ -90,11 +90,11 @@ TEST_CASE("an old snapshot that keeps vacuum away makes neither claims nor settl
   Session pinned{inbox.database().url(), inbox.database().schema()};
   pinned.run("begin isolation level repeatable read; select count(*) from inbox.event");
   for (int i = 0; i < 10; ++i) {
-    owed.owe(500);
-    CHECK(owed.work_off(inbox.connection(), 100) == 500);
-    CHECK(owed.work_off(inbox.connection(), 0) == 100);
+    deliveries.add(500);
+    CHECK(deliveries.work_off(inbox.connection(), 100) == 500);
+    CHECK(deliveries.work_off(inbox.connection(), 0) == 100);
   }
-  inbox.database().run("vacuum analyze inbox.delivery");  // sees a table of nothing but dead rows
+  inbox.database().run("vacuum analyze inbox.delivery");  // the table holds dead rows only
   const auto pinned_down = blocks_of_ten();
   WARN("blocks of table delivery read to work off 10 events: " << fresh << " fresh, " << pinned_down
                                                                << " over 6000 dead rows that an old snapshot keeps");
@@ -105,13 +105,13 @@ TEST_CASE("an old snapshot that keeps vacuum away makes neither claims nor settl
   CHECK(culprit->process_id > 0);
 }
 
-TEST_CASE("plans that were made while hardly anything was owed make neither claims nor settles dear when much is") {
-  Owed owed;
-  Inbox& inbox = owed.inbox;
-  inbox.database().run("alter table inbox.delivery set (autovacuum_enabled = off)");  // nobody tells the planner
+TEST_CASE("plans made for few deliveries make neither claims nor settles of many deliveries expensive") {
+  PendingDeliveries deliveries;
+  Inbox& inbox = deliveries.inbox;
+  inbox.database().run("alter table inbox.delivery set (autovacuum_enabled = off)");  // the planner is told nothing
   const auto work_off_ten = [&](inbox::Connection& connection, int rounds) {
     for (int i = 0; i < rounds; ++i) {
-      CHECK(owed.work_off(connection, 5, 10) == 10);
+      CHECK(deliveries.work_off(connection, 5, 10) == 10);
     }
   };
   const auto connect = [&] {
@@ -121,25 +121,25 @@ TEST_CASE("plans that were made while hardly anything was owed make neither clai
   };
   inbox.database().run("vacuum inbox.delivery");
   const auto kept = connect();
-  for (int i = 0; i < 6; ++i) {  // a plan is kept after five; what this reads is counted with the rest
-    owed.owe(1);
-    CHECK(owed.work_off(*kept, 1) == 1);
-    CHECK(owed.work_off(*kept, 0) == 1);
+  for (int i = 0; i < 6; ++i) {  // PostgreSQL keeps a plan after five calls; these reads count with the rest
+    deliveries.add(1);
+    CHECK(deliveries.work_off(*kept, 1) == 1);
+    CHECK(deliveries.work_off(*kept, 0) == 1);
   }
-  for (int i = 0; i < 10; ++i) owed.owe(10'000);
-  const auto with_kept = owed.blocks_of(*kept, [&] { work_off_ten(*kept, 5); });
-  const auto anew = connect();
-  const auto with_new = owed.blocks_of(*anew, [&] { work_off_ten(*anew, 5); });
+  for (int i = 0; i < 10; ++i) deliveries.add(10'000);
+  const auto with_kept = deliveries.blocks_of(*kept, [&] { work_off_ten(*kept, 5); });
+  const auto second = connect();
+  const auto with_new = deliveries.blocks_of(*second, [&] { work_off_ten(*second, 5); });
   WARN("blocks of table delivery read to work off 50 of 100000 events: " << with_kept << " by plans from before, "
                                                                          << with_new << " by new ones");
   CHECK(with_kept < 5 * with_new);
 }
 
-TEST_CASE("hundreds of thousands of rows that a lost instance had leased are taken in bounded bites") {
+TEST_CASE("hundreds of thousands of rows with expired leases are claimed in bounded steps") {
   Inbox inbox;
   const auto handler = std::to_string(inbox.add_handler("receipt"));
   const auto shard = std::to_string(inbox.add_shard("orders"));
-  inbox.database().run("alter table inbox.delivery set (autovacuum_enabled = off)");  // nobody has told the planner yet
+  inbox.database().run("alter table inbox.delivery set (autovacuum_enabled = off)");  // the planner knows nothing
   inbox.database().run(
       "insert into inbox.delivery (handler_id, shard_id, pending, events, claims, fence, owner, due_at, received_from, "
       "received_to) select $1::int, $2::int, int8multirange(int8range(i, i + 1)), 1, 1, 7, $3::uuid, "
@@ -154,17 +154,17 @@ TEST_CASE("hundreds of thousands of rows that a lost instance had leased are tak
     most = std::max(most, blocks_read(plan));
   }
   WARN("at most " << most << " blocks read to take 100 of 300000 rows");
-  CHECK(most < 3000);  // about twelve a row; the table and its index have ten thousand
+  CHECK(most < 3000);  // about twelve per row; the table and its index have ten thousand
   CHECK(inbox.database().number("select count(*) from inbox.delivery where owner = $1::uuid", {inbox.owner.text()}) ==
         1000);
 }
 
-TEST_CASE("of a month's days a claim reads those that its runs were received in, and so does what buries the dead") {
+TEST_CASE("a claim reads only the day partitions in which its runs were received, and so does dead-lettering") {
   Inbox inbox;
   inbox::make_partitions(inbox.connection(), 28);
   const auto handler = inbox.add_handler("receipt");
   Batch batch{inbox};
-  batch.at(inbox.add_shard("orders"), 0).events(10).owe(handler).store(inbox.connection());
+  batch.at(inbox.add_shard("orders"), 0).events(10).deliver_to(handler).store(inbox.connection());
   inbox.database().run("update inbox.delivery set received_from = received_from - interval '1 day'");
   const std::string days =
       "from pg_stat_user_tables t join pg_inherits i on i.inhrelid = t.relid "
@@ -172,7 +172,7 @@ TEST_CASE("of a month's days a claim reads those that its runs were received in,
   REQUIRE(inbox.database().number("select count(*) " + days) == 30);
   std::int64_t scans = 0;
   const auto days_read = [&] {
-    inbox.connection().close();  // the end of a session makes its statistics seen
+    inbox.connection().close();  // the end of a session publishes its statistics
     const auto before = scans;
     wait_until("its statistics are seen", [&] {
       scans = inbox.database().number("select sum(idx_scan) " + days);

@@ -1,4 +1,4 @@
-// When deliveries are due, by the database's clock at that moment, and in which order they are taken.
+// When deliveries are due by the database's clock, and the order of claims.
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
@@ -13,8 +13,8 @@ using namespace inboxd::support;
 
 namespace {
 
-/// A handler with runs of one event each, due now, of one shard.
-std::int32_t owe_events(Inbox& inbox, int count) {
+/// A handler with due runs of one event each, of one shard.
+std::int32_t add_events(Inbox& inbox, int count) {
   const auto handler = inbox.add_handler("receipt");
   const auto shard = inbox.add_shard("orders");
   Batch batch{inbox};
@@ -26,15 +26,15 @@ std::int32_t owe_events(Inbox& inbox, int count) {
   return handler;
 }
 
-/// The offset of the one event that a claim takes, which looks at one row.
+/// The offset of the event that a claim of one row takes.
 std::int64_t next_of(Inbox& inbox, std::int32_t handler) {
   const auto claimed = claim_due(inbox.connection(), handler, inbox.owner, 1, milliseconds{60'000}, 1);
   return claimed.runs.size() == 1 ? claimed.runs.front().events.front()->offset : -1;
 }
 
-/// Lets work wait for a table that somebody has locked. Returns the time, by the database's clock, when it no longer
-/// had to: its transaction began before.
-std::string goes_on_at(Inbox& inbox, const std::string& table, const std::function<void()>& work) {
+/// Runs `work` while another session locks the table. Returns the database's time at which the lock was released; the
+/// transaction of `work` began before.
+std::string time_unblocked(Inbox& inbox, const std::string& table, const std::function<void()>& work) {
   Session holder{inbox.database().url(), inbox.database().schema()};
   holder.run("begin; lock table inbox." + table + " in exclusive mode");
   std::thread working{work};
@@ -48,9 +48,9 @@ std::string goes_on_at(Inbox& inbox, const std::string& table, const std::functi
 
 }  // namespace
 
-TEST_CASE("what has been due longest is taken first, whatever came first") {
+TEST_CASE("the delivery that has been due longest is claimed first, whatever its offset") {
   Inbox inbox;
-  const auto handler = owe_events(inbox, 3);
+  const auto handler = add_events(inbox, 3);
   inbox.database().run(
       "update inbox.delivery set due_at = clock_timestamp() - case lower(pending) when 0 then interval '1 min' "
       "when 1 then interval '3 min' else interval '2 min' end");
@@ -59,9 +59,9 @@ TEST_CASE("what has been due longest is taken first, whatever came first") {
   CHECK(next_of(inbox, handler) == 0);
 }
 
-TEST_CASE("a reading tells of open transactions that make deliveries, and not of those that keep others from ending") {
+TEST_CASE("reading due times reports open transactions that create deliveries, and no others") {
   Inbox inbox;
-  const auto handler = owe_events(inbox, 1);
+  const auto handler = add_events(inbox, 1);
   const auto read = [&] { return inbox::read_due(inbox.connection(), handler, std::nullopt, true); };
   const auto begun = [&](Session& session, const std::string& sql) {
     session.run("begin");
@@ -74,7 +74,7 @@ TEST_CASE("a reading tells of open transactions that make deliveries, and not of
   CHECK(reading.xmin <= strange);
   CHECK(reading.writers.value() > strange);
   Session reader{inbox.database().url(), inbox.database().schema()};
-  begun(reader, "select * from inbox.delivery for update");  // makes none
+  begun(reader, "select * from inbox.delivery for update");  // creates none
   CHECK(read().writers.value() > strange);
 
   Session writer{inbox.database().url(), inbox.database().schema()};
@@ -91,7 +91,7 @@ TEST_CASE("a reading tells of open transactions that make deliveries, and not of
   CHECK(reading.xmin <= strange);
   CHECK_FALSE(inbox::read_due(inbox.connection(), handler, std::nullopt, false).writers);
 
-  // One that begins while a reading is under way has an id behind the reading's own.
+  // A transaction that begins during the reading has a later id than the reading's.
   reader.run("rollback");
   std::atomic<bool> stops{false};
   std::thread beginning{[&] {
@@ -102,19 +102,19 @@ TEST_CASE("a reading tells of open transactions that make deliveries, and not of
   for (int i = 0; i < 500; ++i) least = std::min(least, read().writers.value_or(0));
   stops = true;
   beginning.join();
-  CHECK((least == 0 || least > ours));  // 0: one has no id yet
+  CHECK((least == 0 || least > ours));  // 0: none has an id yet
 }
 
-TEST_CASE("an old event is not kept waiting by a thousand newer ones, though their rows were there before") {
+TEST_CASE("an old event does not wait behind a thousand newer ones, even if their rows are older") {
   Inbox inbox;
   constexpr int newer = 1'000;
-  const auto handler = owe_events(inbox, newer + 1);
+  const auto handler = add_events(inbox, newer + 1);
   inbox.database().run("update inbox.delivery set due_at = clock_timestamp() - interval '1 h' where lower(pending) = " +
                        std::to_string(newer));
   CHECK(next_of(inbox, handler) == newer);
 }
 
-TEST_CASE("a lease is as long as it is said to be, and so is the wait for a retry, however long a statement waited") {
+TEST_CASE("leases and retry delays have their full length, however long a statement waited") {
   Inbox inbox;
   const auto due_after = [&](const std::string& began, const std::string& wait) {
     return inbox.database().number(
@@ -122,7 +122,7 @@ TEST_CASE("a lease is as long as it is said to be, and so is the wait for a retr
         "due_at < clock_timestamp() + $2::interval",
         {began, wait});
   };
-  SECTION("of what is born leased, also beside a duplicate") {
+  SECTION("of born-leased deliveries, also beside a duplicate") {
     const auto handler = inbox.add_handler("receipt");
     const auto shard = inbox.add_shard("orders");
     const auto known = base::random_uuid();
@@ -130,21 +130,21 @@ TEST_CASE("a lease is as long as it is said to be, and so is the wait for a retr
     Batch batch{inbox};
     batch.at(shard, 1).events(2);
     if (GENERATE(false, true)) batch.event(known);
-    batch.owe(handler, milliseconds{60'000});
-    const auto began = goes_on_at(inbox, "ledger", [&] { batch.store(inbox.connection()); });
+    batch.deliver_to(handler, milliseconds{60'000});
+    const auto began = time_unblocked(inbox, "ledger", [&] { batch.store(inbox.connection()); });
     CHECK(due_after(began, "60 s") == 1);
   }
-  SECTION("of what is claimed, and of what is tried again") {
-    const auto handler = owe_events(inbox, 1);
+  SECTION("of claimed deliveries, and of retries") {
+    const auto handler = add_events(inbox, 1);
     inbox::Claimed claimed;
     const auto claim = [&] { claimed = claim_due(inbox.connection(), handler, inbox.owner, 1, milliseconds{60'000}); };
-    CHECK(due_after(goes_on_at(inbox, "delivery", claim), "60 s") == 1);
+    CHECK(due_after(time_unblocked(inbox, "delivery", claim), "60 s") == 1);
 
     REQUIRE(claimed.runs.size() == 1);
     inbox::Settlement failed;
     failed.key = claimed.runs.front().key;
     failed.retries.push_back({claimed.runs.front().pending, milliseconds{90'000}, "busy"});
     const auto settle = [&] { inbox::settle(inbox.connection(), inbox.owner, {failed}); };
-    CHECK(due_after(goes_on_at(inbox, "delivery", settle), "90 s") == 1);
+    CHECK(due_after(time_unblocked(inbox, "delivery", settle), "90 s") == 1);
   }
 }

@@ -1,9 +1,9 @@
-// What becomes of deliveries when handlers have spoken, and that a late word changes nothing.
+// Settling: outcomes of deliveries, and late reports that change nothing.
 #include <catch2/catch_test_macros.hpp>
 #include <thread>
 
-#include "inbox/operations_history.hpp"
 #include "integration/support/inbox.hpp"
+#include "operations/event_queries.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -15,11 +15,10 @@ struct Claimed {
   inbox::LeasedRun run;
 };
 
-/// One run of that many events, claimed.
 Claimed claimed_run(Inbox& inbox, int events) {
   const auto handler = inbox.add_handler("receipt");
   Batch batch{inbox};
-  batch.at(inbox.add_shard("orders"), 0).events(events, "{\"order\": 7}", "OrderPlaced").owe(handler);
+  batch.at(inbox.add_shard("orders"), 0).events(events, "{\"order\": 7}", "OrderPlaced").deliver_to(handler);
   batch.store(inbox.connection());
   auto claimed = claim_due(inbox.connection(), handler, inbox.owner);
   return {handler, std::move(claimed.runs.at(0))};
@@ -45,7 +44,7 @@ std::string states(Inbox& inbox) {
 
 }  // namespace
 
-TEST_CASE("a run that is done leaves its row and is an outcome") {
+TEST_CASE("a done run is deleted and becomes an outcome") {
   Inbox inbox;
   const auto [handler, run] = claimed_run(inbox, 1000);
   CHECK(states(inbox) == "leased:1000");
@@ -53,10 +52,10 @@ TEST_CASE("a run that is done leaves its row and is an outcome") {
   CHECK(states(inbox) == "done:1000");
   CHECK(inbox.database().number("select count(*) from inbox.delivery") == 0);
   CHECK(inbox.database().text("select offsets || ' ' || attempts from inbox.outcome") == "{[0,1000)} 1");
-  CHECK(inbox.outstanding() == 0);
+  CHECK(inbox.pending_events() == 0);
 }
 
-TEST_CASE("a settle with a wrong fence, owner or offsets changes nothing and is told as lost") {
+TEST_CASE("a settle with a wrong fence, owner or offsets changes nothing and is reported as lost") {
   Inbox inbox;
   const auto [handler, run] = claimed_run(inbox, 10);
   const auto unchanged = [&] {
@@ -89,7 +88,7 @@ TEST_CASE("a settle with a wrong fence, owner or offsets changes nothing and is 
   }
 }
 
-TEST_CASE("a zombie that settles after its lease was taken over harms neither the new owner nor the outcome") {
+TEST_CASE("a zombie that settles after losing its lease changes neither the new lease nor the outcome") {
   Inbox inbox;
   auto [handler, run] = claimed_run(inbox, 1);
   inbox.database().run("update inbox.delivery set due_at = clock_timestamp() - interval '1 s'");
@@ -104,7 +103,7 @@ TEST_CASE("a zombie that settles after its lease was taken over harms neither th
   CHECK(inbox.database().number("select sum(inbox.count_of(offsets)) from inbox.outcome") == 1);
 }
 
-TEST_CASE("the same settlement again, as after a commit in doubt, is told as lost and harms nothing") {
+TEST_CASE("a repeated settlement, as after a commit in doubt, is reported as lost and changes nothing") {
   Inbox inbox;
   const auto [handler, run] = claimed_run(inbox, 10);
   inbox::Settlement mixed;
@@ -122,7 +121,7 @@ TEST_CASE("the same settlement again, as after a commit in doubt, is told as los
   CHECK(inbox.database().number("select sum(events) from inbox.delivery") == 1);
 }
 
-TEST_CASE("events that failed alike are split off together and come back at their time; their neighbours are done") {
+TEST_CASE("events that failed alike are split off into one run and due at its time; their neighbours are done") {
   Inbox inbox;
   const auto [handler, run] = claimed_run(inbox, 10);
   inbox::Settlement settlement;
@@ -148,7 +147,7 @@ TEST_CASE("events that failed alike are split off together and come back at thei
   CHECK(again.runs[0].events.size() == 2);
 }
 
-TEST_CASE("events that are tried again together, each for a reason of its own, are each shown with its own") {
+TEST_CASE("events that are retried together keep their own error each") {
   Inbox inbox;
   const auto [handler, run] = claimed_run(inbox, 2);
   inbox::Settlement settlement;
@@ -161,33 +160,33 @@ TEST_CASE("events that are tried again together, each for a reason of its own, a
   CHECK(inbox.database().text("select string_agg(d.last_error, ', ' order by e.\"offset\") from inbox.deliveries d "
                               "join inbox.events e using (event_id)") ==
         "test.failure: timeout, test.failure: negative amount");
-  const auto history = inbox::read_history(
+  const auto history = operations::read_history(
       inbox.connection(),
       {run.events[1]->event_id, run.events[1]->shard_id, run.events[1]->offset, std::nullopt, std::nullopt});
   REQUIRE(history.deliveries.size() == 1);
   CHECK(history.deliveries[0].last_error == "test.failure: negative amount");
 }
 
-TEST_CASE("two settlements of one run in one call are refused: one of them would be lost") {
+TEST_CASE("two settlements of one run in one call are refused") {
   Inbox inbox;
   const auto [handler, run] = claimed_run(inbox, 30);
-  std::vector<inbox::Settlement> pieces(2);
+  std::vector<inbox::Settlement> parts(2);
   for (std::size_t i = 0; i < 2; ++i) {
-    pieces[i].key = run.key;
-    pieces[i].retries = {retry(run, {i * 10}, milliseconds{0})};
+    parts[i].key = run.key;
+    parts[i].retries = {retry(run, {i * 10}, milliseconds{0})};
   }
-  CHECK_THROWS(inbox::settle(inbox.connection(), inbox.owner, pieces));
+  CHECK_THROWS(inbox::settle(inbox.connection(), inbox.owner, parts));
   CHECK(inbox.database().text("select pending || ' ' || events from inbox.delivery") == "{[0,30)} 30");
 }
 
-TEST_CASE("a run may be settled piece by piece; what is left stays leased") {
+TEST_CASE("a run may be settled in parts; the rest stays leased") {
   Inbox inbox;
   const auto [handler, run] = claimed_run(inbox, 30);
   for (std::int64_t first : {10, 0}) {
-    inbox::Settlement piece;
-    piece.key = run.key;
-    piece.done = event::OffsetSet{{first, first + 10}};
-    CHECK(inbox::settle(inbox.connection(), inbox.owner, {piece}).empty());
+    inbox::Settlement part;
+    part.key = run.key;
+    part.done = event::OffsetSet{{first, first + 10}};
+    CHECK(inbox::settle(inbox.connection(), inbox.owner, {part}).empty());
   }
   CHECK(inbox.database().text("select pending || ' ' || events from inbox.delivery") == "{[20,30)} 10");
   CHECK(states(inbox) == "done:20 leased:10");
@@ -199,7 +198,7 @@ TEST_CASE("a run may be settled piece by piece; what is left stays leased") {
   CHECK(states(inbox) == "done:30");
 }
 
-TEST_CASE("a dead letter keeps a full copy of its event and the reason of every attempt") {
+TEST_CASE("a dead letter keeps a full copy of its event and the error of every attempt") {
   Inbox inbox;
   auto [handler, run] = claimed_run(inbox, 3);
   for (int attempt = 1; attempt <= 3; ++attempt) {
@@ -213,7 +212,7 @@ TEST_CASE("a dead letter keeps a full copy of its event and the reason of every 
     REQUIRE(inbox::settle(inbox.connection(), inbox.owner, {settlement}).empty());
     if (attempt < 3) run = std::move(claim_due(inbox.connection(), handler, inbox.owner).runs.at(0));
   }
-  inbox.database().run("truncate inbox.event, inbox.failure");  // it stands on its own
+  inbox.database().run("truncate inbox.event, inbox.failure");  // it needs neither
 
   auto& database = inbox.database();
   CHECK(
@@ -226,11 +225,10 @@ TEST_CASE("a dead letter keeps a full copy of its event and the reason of every 
         "receipt orders 0 OrderPlaced 3 {\"order\": 7} reason 3");
   CHECK(states(inbox) == "dead:1 done:2");
   CHECK(database.number("select dead from inbox.backlog where handler = 'receipt'") == 1);
-  CHECK(inbox.outstanding() == 0);
+  CHECK(inbox.pending_events() == 0);
 }
 
-TEST_CASE(
-    "an id that comes again with other content when the ledger has forgotten it, and dies, has its own dead letter") {
+TEST_CASE("an id that returns with other content after the ledger forgot it has its own dead letter") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
   const auto shard = inbox.add_shard("orders");
@@ -238,7 +236,7 @@ TEST_CASE(
   std::int64_t offset = 0;
   for (const char* payload : {"first", "second"}) {
     Batch batch{inbox};
-    batch.at(shard, offset).event(id, payload).owe(handler);
+    batch.at(shard, offset).event(id, payload).deliver_to(handler);
     REQUIRE(batch.store(inbox.connection()).stored == 1);
     const auto run = claim_due(inbox.connection(), handler, inbox.owner).runs.at(0);
     inbox::Settlement settlement;
@@ -254,7 +252,7 @@ TEST_CASE(
             "order by \"offset\") from inbox.dead_letters") == "0 first first, 1 second second");
 }
 
-TEST_CASE("settlements of all kinds go in one transaction; one that is lost does not take the others with it") {
+TEST_CASE("settlements of all kinds share one transaction; a lost one does not affect the others") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
   const auto shard = inbox.add_shard("orders");
@@ -276,7 +274,7 @@ TEST_CASE("settlements of all kinds go in one transaction; one that is lost does
   CHECK(states(inbox) == "done:10 due:2 leased:18");
 }
 
-TEST_CASE("one settle that names a delivery under its old fence, too, records only what was done under the new one") {
+TEST_CASE("a settle that names a delivery under its old and new fence records only the events of the new one") {
   Inbox inbox;
   const auto [handler, old] = claimed_run(inbox, 4);
   inbox.database().run("update inbox.delivery set due_at = clock_timestamp() - interval '1 s', claims = 0");
@@ -309,7 +307,7 @@ TEST_CASE("one settle that names a delivery under its old fence, too, records on
   CHECK(inbox.database().number("select count(*) from inbox.delivery") == 1);
 }
 
-TEST_CASE("many workers that claim and settle at once do each event exactly once") {
+TEST_CASE("many workers that claim and settle at the same time handle each event exactly once") {
   Inbox inbox;
   constexpr int runs = 50;
   constexpr int each = 40;
@@ -317,7 +315,7 @@ TEST_CASE("many workers that claim and settle at once do each event exactly once
   const auto shard = inbox.add_shard("orders");
   for (int i = 0; i < runs; ++i) {
     Batch batch{inbox};
-    batch.at(shard, i * each).events(each).owe(handler);
+    batch.at(shard, i * each).events(each).deliver_to(handler);
     batch.store(inbox.connection());
   }
   std::vector<std::unique_ptr<inbox::Connection>> connections;
@@ -332,7 +330,7 @@ TEST_CASE("many workers that claim and settle at once do each event exactly once
         empty += claimed.runs.empty() ? 1 : 0;
         for (const auto& run : claimed.runs) {
           inbox::Settlement settlement = all_done(run);
-          if (run.attempts == 0 && run.events[0]->offset % 3 == 0) {  // some fail once
+          if (run.attempts == 0 && run.events[0]->offset % 3 == 0) {  // a third of the first attempts fail
             settlement.done.remove(event::OffsetSet{{run.events[0]->offset, run.events[0]->offset + 1}});
             settlement.retries = {retry(run, {0}, milliseconds{0})};
             settlement.failures = {failed(*run.events[0], 1)};

@@ -1,4 +1,4 @@
-// What the database refuses, what is lost on the way, and how it is told: by SQLSTATE, in whatever language.
+// Refused statements and lost connections, classified by SQLSTATE in any language.
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -13,10 +13,10 @@
 
 #include "inbox/migrations.hpp"
 #include "integration/support/inbox.hpp"
-#include "support/environment.hpp"
 #include "support/pgbouncer.hpp"
 #include "support/private_postgres.hpp"
 #include "support/proxy.hpp"
+#include "support/test_environment.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -24,7 +24,6 @@ using inbox::Fault;
 
 namespace {
 
-/// A payload that this schema's database refuses as invalid text.
 void refuse_payload(Database& database, const std::string& payload) {
   database.run(
       "create function inbox.refuse() returns trigger language plpgsql as $$ begin "
@@ -35,7 +34,7 @@ void refuse_payload(Database& database, const std::string& payload) {
       "create trigger refuse before insert on inbox.event for each row execute function inbox.refuse()");
 }
 
-/// The old session may still be at work for a moment: until it is gone the slot says so.
+/// Retries while the old session still works: until it ends, the slot is refused.
 inbox::IngestResult store_at_last(Batch& batch, inbox::Connection& connection) {
   inbox::IngestResult result;
   wait_until("the slot works again", [&] {
@@ -50,7 +49,6 @@ inbox::IngestResult store_at_last(Batch& batch, inbox::Connection& connection) {
   return result;
 }
 
-/// The TCP sockets that this process has open.
 std::set<int> sockets_of_this_process() {
   std::set<int> out;
   for (const auto& entry : std::filesystem::directory_iterator{"/proc/self/fd"}) {
@@ -71,7 +69,7 @@ int option(int socket, int level, int name) {
 
 }  // namespace
 
-TEST_CASE("what the data itself makes impossible is poison, and a rehearsal finds the culprit without a trace") {
+TEST_CASE("an error caused by the data is poison, and a rehearsal finds the record without a trace") {
   Inbox inbox;
   refuse_payload(inbox.database(), "poison");
   const auto shard = inbox.add_shard("orders");
@@ -89,7 +87,7 @@ TEST_CASE("what the data itself makes impossible is poison, and a rehearsal find
         0);
 }
 
-TEST_CASE("a missing day partition stops ingest and is not taken for poison") {
+TEST_CASE("a missing day partition stops ingest and is not poison") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
   Batch batch{inbox};
@@ -106,7 +104,7 @@ TEST_CASE("a missing day partition stops ingest and is not taken for poison") {
   CHECK(batch.store(inbox.connection()).stored == 3);
 }
 
-TEST_CASE("a role without the right is stop, a lock that does not come is retry") {
+TEST_CASE("a missing right stops, a lock timeout retries") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
   Batch batch{inbox};
@@ -129,7 +127,7 @@ TEST_CASE("a role without the right is stop, a lock that does not come is retry"
   CHECK(batch.store(inbox.connection()).stored == 1);
 }
 
-TEST_CASE("an answer that is lost after COMMIT leaves it in doubt, and the same batch again doubles nothing") {
+TEST_CASE("an answer lost after COMMIT leaves the commit in doubt; repeating the batch doubles nothing") {
   Inbox direct;
   Proxy proxy{port_of(direct.settings().url)};
   auto settings = direct.settings();
@@ -139,7 +137,7 @@ TEST_CASE("an answer that is lost after COMMIT leaves it in doubt, and the same 
   const auto shard = direct.add_shard("orders");
   const auto when = GENERATE(Proxy::Cut::before, Proxy::Cut::after);
   Batch batch{direct};
-  batch.at(shard, 0).events(500).owe(handler, milliseconds{60'000});
+  batch.at(shard, 0).events(500).deliver_to(handler, milliseconds{60'000});
   connection->open();
   proxy.cut_at(Proxy::executes("ingest"), when);
 
@@ -157,19 +155,19 @@ TEST_CASE("an answer that is lost after COMMIT leaves it in doubt, and the same 
   CHECK(direct.database().number("select count(*) from inbox.event") == 500);
   CHECK(direct.database().number("select sum(events) from inbox.delivery") == 500);
 
-  // What it was born with can be taken again, and nothing else that is leased.
+  // Its born-leased deliveries can be claimed, and no other leased ones.
   Batch other{direct};
-  other.at(shard, 500).events(3).owe(handler, milliseconds{60'000}).store(direct.connection());
+  other.at(shard, 500).events(3).deliver_to(handler, milliseconds{60'000}).store(direct.connection());
   CHECK(claim_due(direct.connection(), handler, base::random_uuid()).runs.empty());
-  CHECK(inbox::give_back_born(*connection, base::random_uuid(), {batch.get().fence}, {handler}) == 0);
-  CHECK(inbox::give_back_born(*connection, direct.owner, {batch.get().fence}, {handler}) == 1);
+  CHECK(inbox::release_born(*connection, base::random_uuid(), {batch.get().fence}, {handler}) == 0);
+  CHECK(inbox::release_born(*connection, direct.owner, {batch.get().fence}, {handler}) == 1);
   const auto claimed = claim_due(direct.connection(), handler, base::random_uuid());
   REQUIRE(claimed.runs.size() == 1);
   CHECK(events_in(claimed.runs) == 500);
   CHECK(claimed.runs[0].claims == 1);
 }
 
-TEST_CASE("a statement that reads and is cut off is no doubt but a reconnect") {
+TEST_CASE("a read that is cut off needs a reconnect and is not in doubt") {
   Inbox direct;
   Proxy proxy{port_of(direct.settings().url)};
   auto settings = direct.settings();
@@ -184,7 +182,7 @@ TEST_CASE("a statement that reads and is cut off is no doubt but a reconnect") {
   CHECK(connection->generation() == generation + 1);
 }
 
-TEST_CASE("a peer that falls silent is noticed by the kernel, too: keepalives, and a limit for what it does not take") {
+TEST_CASE("the kernel notices an unresponsive peer: keepalives, and a limit for unacknowledged bytes") {
   Inbox inbox;
   auto settings = inbox.settings();
   settings.deadline = milliseconds{12'345};
@@ -202,7 +200,7 @@ TEST_CASE("a peer that falls silent is noticed by the kernel, too: keepalives, a
   CHECK(option(socket, IPPROTO_TCP, TCP_KEEPCNT) == 3);
 }
 
-TEST_CASE("a statement past its deadline is cut off, and its slot waits until the server is done with it") {
+TEST_CASE("a statement past its deadline is cut off, and its slot waits until the server has finished it") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
   auto settings = inbox.settings();
@@ -217,7 +215,7 @@ TEST_CASE("a statement past its deadline is cut off, and its slot waits until th
   const auto began = std::chrono::steady_clock::now();
   CHECK(failure_of([&] { batch.store(*connection); }).fault == Fault::in_doubt);
   CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds{5});
-  for (int i = 0; i < 3; ++i) {  // the old session still waits for the lock: no third one is opened
+  for (int i = 0; i < 3; ++i) {  // the old session still waits for the lock: no third one opens
     CHECK(failure_of([&] { batch.store(*connection); }).fault == Fault::reconnect);
   }
   CHECK(inbox.database().number("select count(*) from pg_stat_activity where application_name = 'inboxd test' and "
@@ -229,9 +227,9 @@ TEST_CASE("a statement past its deadline is cut off, and its slot waits until th
   CHECK(inbox.database().number("select count(*) from inbox.event") == 1);
 }
 
-TEST_CASE("behind a pooler, too, a slot whose statement was cut off waits until the server is done with it") {
+TEST_CASE("behind a pooler, too, a slot whose statement was cut off waits until the server has finished it") {
   Inbox inbox;
-  // It refuses what a session begins with, or drops it without a word: the first session counts in either case.
+  // The pooler refuses startup options, or drops them silently; both count the first session.
   const char* const line = GENERATE("", "ignore_startup_parameters = options");
   CAPTURE(line);
   const PgBouncer pooler{inbox.settings().url, line};
@@ -254,14 +252,14 @@ TEST_CASE("behind a pooler, too, a slot whose statement was cut off waits until 
   CHECK(inbox.database().number("select count(*) from pg_stat_activity where query like '%' || $1 || '.ingest%' and "
                                 "state = 'active' and wait_event_type = 'Lock'",
                                 {inbox.database().schema()}) == 1);
-  CHECK(inbox::read_routing(*neighbour).handlers.empty());  // another slot is not held up by it
+  CHECK(inbox::read_routing(*neighbour).handlers.empty());  // another slot does not wait for it
   holder.run("rollback");
 
   store_at_last(batch, *connection);
   CHECK(inbox.database().number("select count(*) from inbox.event") == 1);
 }
 
-TEST_CASE("a server that speaks German makes no difference") {
+TEST_CASE("error messages in German make no difference") {
   Inbox english;
   auto settings = english.settings();
   const auto url = in_german(settings.url);
@@ -285,7 +283,7 @@ TEST_CASE("a server that speaks German makes no difference") {
   CHECK(good.store(*german).mismatched.size() == 1);
 }
 
-TEST_CASE("a server that shuts down or is not there is a reconnect, never poison and never stop") {
+TEST_CASE("a server that shuts down or is not running needs a reconnect; it is neither poison nor stop") {
   PrivatePostgres server;
   Inbox inbox{server.url()};
   const auto shard = inbox.add_shard("orders");
@@ -300,7 +298,7 @@ TEST_CASE("a server that shuts down or is not there is a reconnect, never poison
   CHECK(batch.store(inbox.connection()).stored == 1);
 }
 
-TEST_CASE("a server that became read-only, as after a failover, is a reconnect and not poison") {
+TEST_CASE("a server that became read-only, as after a failover, needs a reconnect and is not poison") {
   PrivatePostgres server;
   Inbox inbox{server.url()};
   const auto shard = inbox.add_shard("orders");
@@ -311,7 +309,7 @@ TEST_CASE("a server that became read-only, as after a failover, is a reconnect a
       "it is read-only",
       "select count(*) from pg_settings where name = 'default_transaction_read_only' and setting = 'on'", 1);
   CHECK(failure_of([&] { batch.store(inbox.connection()); }).fault == Fault::reconnect);
-  CHECK(failure_of([&] { batch.store(inbox.connection()); }).fault == Fault::reconnect);  // it looks for another one
+  CHECK(failure_of([&] { batch.store(inbox.connection()); }).fault == Fault::reconnect);  // it tries the next host
   server.configure("default_transaction_read_only = off");
   wait_until("it is writable again", [&] {
     try {
@@ -322,7 +320,7 @@ TEST_CASE("a server that became read-only, as after a failover, is a reconnect a
   });
 }
 
-TEST_CASE("where transactions begin with a snapshot for all of it, a batch that waits still sees who was added") {
+TEST_CASE("under repeatable read, a batch that waited still sees handlers added meanwhile") {
   PrivatePostgres server{{"default_transaction_isolation = 'repeatable read'"}};
   Inbox inbox{server.url()};
   const auto shard = inbox.add_shard("orders");
@@ -343,7 +341,7 @@ TEST_CASE("where transactions begin with a snapshot for all of it, a batch that 
   CHECK(inbox.position("orders") == 0);
 }
 
-TEST_CASE("behind a pooler that lets us set nothing such transactions are refused, and no handler is added by one") {
+TEST_CASE("behind a pooler without session settings, such transactions are refused and add no handler") {
   PrivatePostgres server;
   Inbox inbox{server.url()};
   const auto shard = inbox.add_shard("orders");
@@ -368,8 +366,7 @@ TEST_CASE("behind a pooler that lets us set nothing such transactions are refuse
   CHECK(inbox.database().number("select count(*) from inbox.event") == 0);
 }
 
-TEST_CASE(
-    "where memory is short in the middle of a transaction its end is in doubt, and the session is not used again") {
+TEST_CASE("running out of memory inside a transaction leaves it in doubt, and its session is not used again") {
   Inbox inbox;
   auto settings = inbox.settings();
   settings.schema += "_other";
@@ -379,7 +376,7 @@ TEST_CASE(
         inbox::migrate(*connection, settings.schema, [](const inbox::Migration&) { throw std::bad_alloc{}; }));
   });
   CHECK(failure.fault == Fault::in_doubt);
-  CHECK(failure.message == "no error of the database: std::bad_alloc");
+  CHECK(failure.message == "not a database error: std::bad_alloc");
   CHECK_FALSE(connection->is_open());
   const int generation = connection->generation();
   wait_until("the slot works again", [&] {

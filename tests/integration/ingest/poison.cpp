@@ -1,4 +1,3 @@
-// Bad records are told from a database that refuses everything, and what is kept of records that are too large.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
@@ -11,9 +10,9 @@ using namespace inboxd::support;
 
 namespace {
 
-/// What became of a batch that is given up after some tries.
-struct Stored {
-  Stored(Inbox& inbox, const Batch& events, int behind = 0) : store{inbox} {
+/// The result of a batch that is abandoned after some tries.
+struct StoreAttempt {
+  StoreAttempt(Inbox& inbox, const Batch& events, int behind = 0) : store{inbox} {
     int waits = 0;
     const auto stored = store.store(
         events, [&] { return ++waits > 3; }, behind);
@@ -35,46 +34,46 @@ void refuse_where(Inbox& inbox, const std::string& condition) {
 
 }  // namespace
 
-TEST_CASE("a database that refuses every event as bad data stops the batch, and nothing goes to quarantine") {
+TEST_CASE("a database that refuses every event as bad data stops the batch, and quarantines nothing") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
   const int events = GENERATE(1, 3, 20, 70, 500);
   Batch batch{inbox};
   batch.at(shard, 0).events(events);
-  SECTION("each row by itself") { refuse_where(inbox, "true"); }
-  SECTION("even where there is none") {
+  SECTION("each row") { refuse_where(inbox, "true"); }
+  SECTION("even without any row") {
     inbox.database().run(
         "create function inbox.refuse() returns trigger language plpgsql as $$ begin raise exception 'no' using "
         "errcode "
         "= '22P02'; end $$; create trigger refuse before insert on inbox.position for each row execute function "
         "inbox.refuse()");
   }
-  const Stored stored{inbox, batch};
+  const StoreAttempt stored{inbox, batch};
   CHECK(stored.abandoned);
   CHECK(inbox.database().number("select count(*) from inbox.quarantine") == 0);
   CHECK(inbox.position("orders") == 0);
 }
 
-TEST_CASE("bad records go to quarantine however many come in a row, and the good ones are stored") {
+TEST_CASE("any number of bad records in a row go to quarantine, and the good ones are stored") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
   const int first = GENERATE(0, 150);
   refuse_where(inbox, "new.payload = 'poison'::bytea");
   Batch batch{inbox};
   batch.at(shard, 0).events(first).events(100, "poison").events(50);
-  const Stored stored{inbox, batch};
+  const StoreAttempt stored{inbox, batch};
   CHECK_FALSE(stored.abandoned);
   CHECK(inbox.database().number("select count(*) from inbox.quarantine where reason = 'poison'") == 100);
   CHECK(inbox.database().number("select count(*) from inbox.event") == first + 50);
 }
 
-TEST_CASE("of a shard that has not moved nothing is counted: what was read is read again") {
+TEST_CASE("a batch that does not move its position counts nothing: its records are read again") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders", 0, 10);
   const int behind = GENERATE(0, 1);
   Batch batch{inbox};
   batch.at(shard, 10 - behind).reject("no_id").events(1);
-  const Stored stored{inbox, batch, behind};
+  const StoreAttempt stored{inbox, batch, behind};
   CHECK(stored.has_moved == (behind == 0));
   const std::uint64_t counted = behind == 0 ? 1 : 0;
   CHECK(stored.store.counts.stored == counted);
@@ -83,20 +82,20 @@ TEST_CASE("of a shard that has not moved nothing is counted: what was read is re
   CHECK(inbox.database().number("select count(*) from inbox.quarantine") == static_cast<std::int64_t>(counted));
 }
 
-TEST_CASE("a bad record that comes alone goes to quarantine, too") {
+TEST_CASE("a single bad record goes to quarantine, too") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
   refuse_where(inbox, "new.payload = 'poison'::bytea");
   Batch batch{inbox};
   batch.at(shard, 0).events(GENERATE(1, 3), "poison");
-  const Stored stored{inbox, batch};
+  const StoreAttempt stored{inbox, batch};
   CHECK_FALSE(stored.abandoned);
   CHECK(inbox.position("orders") == inbox.database().number("select count(*) from inbox.quarantine"));
   CHECK(inbox.position("orders") > 0);
   CHECK(inbox.database().number("select count(*) from inbox.event") == 0);
 }
 
-TEST_CASE("of a record that is too large quarantine keeps the headers that fit, and of another all") {
+TEST_CASE("quarantine keeps the headers that fit of a record that is too large, and all headers of others") {
   event::Record record;
   const std::string large(5'000, 'x');
   record.headers = {{"id", "1"}, {"a", large}, {"b", large}, {"c", "small"}};

@@ -1,4 +1,3 @@
-// The position's compare-and-set: what keeps a zombie, a redelivery and a restored database from doing harm.
 #include <catch2/catch_test_macros.hpp>
 
 #include "integration/support/inbox.hpp"
@@ -6,12 +5,12 @@
 using namespace inboxd;
 using namespace inboxd::support;
 
-TEST_CASE("the same batch again is refused by the position and changes nothing") {
+TEST_CASE("a repeated batch is refused by its position and changes nothing") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
   const auto shard = inbox.add_shard("orders");
   Batch batch{inbox};
-  batch.at(shard, 0).events(10).reject("no_id").owe(handler);
+  batch.at(shard, 0).events(10).reject("no_id").deliver_to(handler);
   batch.store(inbox.connection());
 
   const auto again = batch.store(inbox.connection());
@@ -24,7 +23,7 @@ TEST_CASE("the same batch again is refused by the position and changes nothing")
   CHECK(inbox.database().number("select count(*) from inbox.quarantine") == 1);
 }
 
-TEST_CASE("a zombie's batch from an old offset is refused, whatever new events it holds") {
+TEST_CASE("a zombie's batch at an old offset is refused, whatever new events it holds") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
   Batch zombie{inbox, base::random_uuid()};
@@ -40,7 +39,7 @@ TEST_CASE("a zombie's batch from an old offset is refused, whatever new events i
   CHECK(inbox.database().number("select count(*) from inbox.event") == 5);
 }
 
-TEST_CASE("a batch of an old epoch is refused, although its offset is the newest row's") {
+TEST_CASE("a batch of an old epoch is refused although its offset matches the newest row") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
   Batch first{inbox};
@@ -57,7 +56,7 @@ TEST_CASE("a batch of an old epoch is refused, although its offset is the newest
   CHECK(inbox.position("orders") == 6);
 }
 
-TEST_CASE("a shard that does not match is taken out of the batch and the rest goes on") {
+TEST_CASE("a shard whose position does not match leaves the batch; the others are stored") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
   const auto good = inbox.add_shard("orders", 0);
@@ -68,9 +67,9 @@ TEST_CASE("a shard that does not match is taken out of the batch and the rest go
   elsewhere.store(inbox.connection());
 
   Batch batch{inbox};
-  batch.at(good, 0).events(2).owe(handler);
-  batch.at(moved, 0).events(2).reject("no_id").owe(handler);
-  batch.at(also_good, 0).events(2).owe(handler);
+  batch.at(good, 0).events(2).deliver_to(handler);
+  batch.at(moved, 0).events(2).reject("no_id").deliver_to(handler);
+  batch.at(also_good, 0).events(2).deliver_to(handler);
   const auto result = batch.store(inbox.connection());
 
   CHECK(result.mismatched == std::vector<std::int32_t>{moved});
@@ -86,7 +85,7 @@ TEST_CASE("a shard that does not match is taken out of the batch and the rest go
   CHECK(inbox.database().number("select count(*) from inbox.quarantine") == 0);
 }
 
-TEST_CASE("a shard is taken out also when the batch holds duplicates of a shard that goes on") {
+TEST_CASE("a shard leaves the batch also if other shards of it hold duplicates") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
   const auto good = inbox.add_shard("orders", 0);
@@ -97,8 +96,8 @@ TEST_CASE("a shard is taken out also when the batch holds duplicates of a shard 
   before.store(inbox.connection());
 
   Batch batch{inbox};
-  batch.at(good, 3).event(before.events()[0].event_id).events(2).owe(handler);
-  batch.at(moved, 0).events(2).event(before.events()[1].event_id).owe(handler);
+  batch.at(good, 3).event(before.events()[0].event_id).events(2).deliver_to(handler);
+  batch.at(moved, 0).events(2).event(before.events()[1].event_id).deliver_to(handler);
   const auto result = batch.store(inbox.connection());
 
   CHECK(result.mismatched == std::vector<std::int32_t>{moved});
@@ -108,7 +107,7 @@ TEST_CASE("a shard is taken out also when the batch holds duplicates of a shard 
   CHECK(inbox.database().number("select count(*) from inbox.event") == 8);
 }
 
-TEST_CASE("of two instances that resolve a first position a moment apart one wins for both") {
+TEST_CASE("two instances that resolve a first position a moment apart use the first one's") {
   Inbox inbox;
   const auto other = inbox.connect();
   inbox::write_first_positions(inbox.connection(), {{"orders", "x", 0, 50}, {"orders", "x", 1, 10}});
@@ -122,7 +121,7 @@ TEST_CASE("of two instances that resolve a first position a moment apart one win
   CHECK_FALSE(inbox::find_position(*other, "orders", 3).has_value());
 }
 
-TEST_CASE("a halted shard keeps its first reason, and one with a gap waits for an operator") {
+TEST_CASE("a halted shard keeps its first reason; one with a gap waits for an operator") {
   Inbox inbox;
   const auto passing = inbox.add_shard("orders", 0);
   const auto lost = inbox.add_shard("orders", 1);
@@ -132,7 +131,7 @@ TEST_CASE("a halted shard keeps its first reason, and one with a gap waits for a
 
   CHECK(inbox::find_position(inbox.connection(), "orders", 0)->halted_reason == "not authorised");
   CHECK(inbox.database().text("select gap from inbox.shard where partition = 1") == "[5,9)");
-  inbox::resume_shard(inbox.connection(), passing, "something later");  // it stands for another reason
+  inbox::resume_shard(inbox.connection(), passing, "something later");  // it is halted for another reason
   CHECK(inbox::find_position(inbox.connection(), "orders", 0)->halted_reason == "not authorised");
   inbox::resume_shard(inbox.connection(), passing, "not authorised");
   inbox::resume_shard(inbox.connection(), lost, "records are gone");
@@ -140,12 +139,12 @@ TEST_CASE("a halted shard keeps its first reason, and one with a gap waits for a
   CHECK(inbox::find_position(inbox.connection(), "orders", 1)->halted_reason == "records are gone");
 }
 
-TEST_CASE("who met a cause to halt at a position that others have left behind halts nothing") {
+TEST_CASE("an instance at an outdated position halts nothing") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
   const auto before = *inbox::find_position(inbox.connection(), "orders", 0);
   Batch batch{inbox};
-  batch.at(shard, 0).events(3).store(inbox.connection());  // by another instance, to which the partition went
+  batch.at(shard, 0).events(3).store(inbox.connection());  // by another instance, the partition's new owner
   inbox::halt_shard(inbox.connection(), before, "records are gone", event::OffsetRange{0, 9}, inbox::Halt::replace);
   CHECK_FALSE(inbox::find_position(inbox.connection(), "orders", 0)->halted_reason.has_value());
   const auto now = *inbox::find_position(inbox.connection(), "orders", 0);
@@ -153,7 +152,7 @@ TEST_CASE("who met a cause to halt at a position that others have left behind ha
   CHECK(inbox::find_position(inbox.connection(), "orders", 0)->has_gap);
 }
 
-TEST_CASE("the first start of a topic is one moment: who comes second writes none of its positions") {
+TEST_CASE("only the first instance to start a topic writes its first positions") {
   Inbox inbox;
   CHECK_FALSE(inbox::started_at(inbox.connection(), "^orders"));
   inbox::write_first_positions(inbox.connection(), {{"orders.eu", "x", 0, 50}}, "^orders");
@@ -165,10 +164,10 @@ TEST_CASE("the first start of a topic is one moment: who comes second writes non
   CHECK(inbox.position("orders.us") == 3);
 }
 
-TEST_CASE("a shard that is made after the database was set back is no other's: a late batch stores nothing there") {
+TEST_CASE("a shard created after the database lost commits has a new id: a late batch stores nothing there") {
   Inbox inbox;
   const auto orders = inbox.add_shard("orders");
-  // As a restore to before the first start leaves it, sequences included.
+  // As after a restore to before the first start, sequences included.
   inbox.database().run("truncate inbox.shard, inbox.position restart identity cascade");
   const auto payments = inbox.add_shard("payments");
   CHECK(payments != orders);
@@ -179,7 +178,7 @@ TEST_CASE("a shard that is made after the database was set back is no other's: a
   CHECK(inbox.position("payments") == 0);
 }
 
-TEST_CASE("where shards are is told for those that exist, and whose they are") {
+TEST_CASE("positions are read for existing shards only, with topic and partition") {
   Inbox inbox;
   const auto orders = inbox.add_shard("orders", 3, 40);
   const auto read = [&](std::vector<std::int32_t> ids) { return inbox::read_positions(inbox.connection(), ids); };

@@ -1,11 +1,10 @@
-// A synchronous standby that is gone: what is stored here and not there is told to nobody.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <string>
 #include <thread>
 #include <variant>
 
-#include "consumer/partitions.hpp"
+#include "consumer/position_lookup.hpp"
 #include "integration/support/inbox.hpp"
 #include "support/kafka.hpp"
 #include "support/private_postgres.hpp"
@@ -17,14 +16,15 @@ using inbox::Fault;
 
 namespace {
 
-/// A server whose synchronous standby is gone, and a batch of one event that is to be stored there.
-struct Lonely {
-  Lonely() {
+/// A server whose synchronous standby is missing, and a batch of one event.
+struct MissingStandby {
+  MissingStandby() {
     server.lose_standby();
     batch.at(shard, 0).events(1);
   }
-  /// Stores it, while somebody lets go of the session that waits for the standby, and returns what the daemon hears.
-  inbox::DatabaseFailure store_let_go(const std::string& how) {
+  /// Stores the batch while an operator releases the session that waits for the standby. Returns the error that the
+  /// daemon sees.
+  inbox::DatabaseFailure store_and_release(const std::string& how) {
     inbox.connection().open();
     std::string ended;
     std::thread operator_thread{[&] {
@@ -53,52 +53,53 @@ struct Lonely {
 }  // namespace
 
 TEST_CASE("a commit that did not wait for its synchronous standby is in doubt") {
-  Lonely lonely;
-  SECTION("because the server let go of the waiting session") {
-    // The end of a session has a word, too (57P01), but the connection is what is lost.
+  MissingStandby test;
+  SECTION("because the server released the waiting session") {
+    // An ended session has a SQLSTATE, too (57P01), but the connection is lost.
     const auto [lets_go, sqlstate] =
         GENERATE(table<std::string, std::string>({{"pg_cancel_backend", "01000"}, {"pg_terminate_backend", ""}}));
-    const auto failure = lonely.store_let_go(lets_go);
+    const auto failure = test.store_and_release(lets_go);
     CHECK(failure.fault == Fault::in_doubt);
     CHECK(failure.sqlstate == sqlstate);
   }
   SECTION("because the deadline passed") {
-    const auto connection = lonely.impatient();
-    CHECK(failure_of([&] { lonely.batch.store(*connection); }).fault == Fault::in_doubt);
-    CHECK(failure_of([&] { lonely.batch.store(*connection); }).fault == Fault::reconnect);
+    const auto connection = test.impatient();
+    CHECK(failure_of([&] { test.batch.store(*connection); }).fault == Fault::in_doubt);
+    CHECK(failure_of([&] { test.batch.store(*connection); }).fault == Fault::reconnect);
   }
-  lonely.give_up_standby();
+  test.give_up_standby();
 }
 
-TEST_CASE("a batch that turns out stored is not told as such before the synchronous standby has it") {
-  Lonely lonely;
-  CHECK(lonely.store_let_go("pg_cancel_backend").fault == Fault::in_doubt);
-  const auto connection = lonely.impatient();
-  CHECK(failure_of([&] { lonely.batch.store(*connection); }).fault == Fault::in_doubt);
-  lonely.give_up_standby();
-  CHECK(lonely.batch.store(lonely.inbox.connection()).mismatched == std::vector{lonely.shard});
-  CHECK(lonely.inbox.database().number("select count(*) from inbox.event") == 1);
+TEST_CASE("a batch found stored is reported only once the synchronous standby has it") {
+  MissingStandby test;
+  CHECK(test.store_and_release("pg_cancel_backend").fault == Fault::in_doubt);
+  const auto connection = test.impatient();
+  CHECK(failure_of([&] { test.batch.store(*connection); }).fault == Fault::in_doubt);
+  test.give_up_standby();
+  CHECK(test.batch.store(test.inbox.connection()).mismatched == std::vector{test.shard});
+  CHECK(test.inbox.database().number("select count(*) from inbox.event") == 1);
 }
 
-TEST_CASE("a position that the synchronous standby does not have is not read on from, nor told to the group") {
-  Lonely lonely;
-  CHECK(lonely.store_let_go("pg_cancel_backend").fault == Fault::in_doubt);
+TEST_CASE("a position that the synchronous standby lacks is neither read from nor committed to the group") {
+  MissingStandby test;
+  CHECK(test.store_and_release("pg_cancel_backend").fault == Fault::in_doubt);
   const std::string brokers = Kafka{}.brokers();
-  const kafka::Client member = kafka::client_of(brokers), asker = kafka::client_of(brokers);
+  const kafka::Client member = kafka::client_of(brokers), lookup_client = kafka::client_of(brokers);
   config::Topic orders;
   orders.name = "orders";
-  const consumer::Topics topics{{orders}};
+  const config::Topics topics{{orders}};
   base::Logger log{base::LogLevel::error, base::LogFormat::text};
-  // As another instance does that was given the partition. The brokers know no such topic, so no other id of it.
+  // As another instance that was assigned the partition. The brokers have no such topic, so no other id of it.
   const auto look_up = [&](inbox::Connection& connection) {
-    return consumer::look_up(connection, {member.get(), asker.get()}, topics, {"orders", 0}, "", [] {}, log);
+    return consumer::look_up(
+        connection, {member.get(), lookup_client.get()}, topics, {"orders", 0}, "", [] {}, log);
   };
-  const auto connection = lonely.impatient();
+  const auto connection = test.impatient();
   CHECK(failure_of([&] { look_up(*connection); }).fault == Fault::in_doubt);
   CHECK(failure_of([&] { look_up(*connection); }).fault == Fault::reconnect);
 
-  lonely.give_up_standby();
-  const auto found = look_up(lonely.inbox.connection());
+  test.give_up_standby();
+  const auto found = look_up(test.inbox.connection());
   REQUIRE(std::holds_alternative<consumer::Ready>(found));
   CHECK(std::get<consumer::Ready>(found).position.next_offset == 1);
 }

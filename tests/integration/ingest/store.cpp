@@ -1,19 +1,19 @@
-// What one ingest transaction writes, and what a second one with the same things does not.
+// What one ingest transaction writes, and what repeating it does not.
 #include <catch2/catch_test_macros.hpp>
 
 #include "event/headers.hpp"
 #include "integration/support/inbox.hpp"
-#include "support/environment.hpp"
+#include "support/test_environment.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
 
-TEST_CASE("a batch becomes events, ledger rows, a position and a delivery, all in one transaction") {
+TEST_CASE("a batch becomes events, ledger rows, a position and a delivery in one transaction") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
   const auto shard = inbox.add_shard("orders", 3, 100);
   Batch batch{inbox};
-  batch.at(shard, 100).events(5).skip(2).events(1).owe(handler);
+  batch.at(shard, 100).events(5).skip(2).events(1).deliver_to(handler);
 
   const auto result = batch.store(inbox.connection());
 
@@ -25,7 +25,7 @@ TEST_CASE("a batch becomes events, ledger rows, a position and a delivery, all i
   CHECK(inbox.database().number("select count(*) from inbox.ledger") == 6);
   CHECK(inbox.database().text("select pending from inbox.delivery where owner is null") == "{[100,105),[107,108)}");
   CHECK(inbox.database().number("select events from inbox.delivery") == 6);
-  // The ledger's rows carry the number of a subtransaction: that attempt may fail without the rest.
+  // The ledger's rows have a subtransaction's id: that insert may fail without the rest.
   CHECK(inbox.database().number("select count(distinct xmin::text) from ("
                                 "select xmin from inbox.event union all select xmin from inbox.delivery union all "
                                 "select xmin from inbox.position where first_offset >= 0) x") == 1);
@@ -37,29 +37,29 @@ TEST_CASE("a message seen twice is stored once") {
   const auto shard = inbox.add_shard("orders");
   const auto id = base::random_uuid();
   Batch first{inbox};
-  first.at(shard, 0).event(id, "paid").owe(handler);
+  first.at(shard, 0).event(id, "paid").deliver_to(handler);
   first.store(inbox.connection());
 
   Batch second{inbox};
-  second.at(shard, 1).event(id, "paid").owe(handler);
+  second.at(shard, 1).event(id, "paid").deliver_to(handler);
   const auto result = second.store(inbox.connection());
 
   CHECK(result.stored == 0);
   CHECK(result.duplicates == 1);
   CHECK(result.conflicts == 0);
   CHECK(result.born.at(0).delivery_id == 0);
-  CHECK(inbox.position("orders") == 2);  // the position moves also when everything was a duplicate
+  CHECK(inbox.position("orders") == 2);  // duplicates move the position, too
   CHECK(inbox.database().number("select count(*) from inbox.event") == 1);
   CHECK(inbox.database().number("select count(*) from inbox.delivery") == 1);
 }
 
-TEST_CASE("the same id twice in one batch is one event") {
+TEST_CASE("an id twice in one batch is one event") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
   const auto shard = inbox.add_shard("orders");
   const auto id = base::random_uuid();
   Batch batch{inbox};
-  batch.at(shard, 0).events(1).event(id, "same").event(id, "same").events(1).event(id, "same").owe(handler);
+  batch.at(shard, 0).events(1).event(id, "same").event(id, "same").events(1).event(id, "same").deliver_to(handler);
 
   const auto result = batch.store(inbox.connection());
 
@@ -73,19 +73,19 @@ TEST_CASE("the same id twice in one batch is one event") {
         "0,1,3");
 }
 
-TEST_CASE("duplicates leave a run with what is new, and a run of nothing new is not born") {
+TEST_CASE("duplicates leave only new events in a run, and a run without new events is not created") {
   Inbox inbox;
   const auto one = inbox.add_handler("one");
   const auto two = inbox.add_handler("two");
   const auto shard = inbox.add_shard("orders");
   Batch first{inbox};
-  first.at(shard, 0).events(4).owe(one).owe(two);
+  first.at(shard, 0).events(4).deliver_to(one).deliver_to(two);
   first.store(inbox.connection());
 
   Batch second{inbox};
   second.at(shard, 4);
-  second.event(first.events()[0].event_id).owe(one);
-  second.events(1).event(first.events()[3].event_id).owe(two, milliseconds{5000});
+  second.event(first.events()[0].event_id).deliver_to(one);
+  second.events(1).event(first.events()[3].event_id).deliver_to(two, milliseconds{5000});
   const auto result = second.store(inbox.connection());
 
   CHECK(result.stored == 1);
@@ -98,13 +98,13 @@ TEST_CASE("duplicates leave a run with what is new, and a run of nothing new is 
                                 {std::to_string(result.born[1].delivery_id)}) == 1);
 }
 
-TEST_CASE("a run is born leased to the one who asks for it, or due for whoever comes") {
+TEST_CASE("a run is born leased to the instance that asks for it, or due for any instance") {
   Inbox inbox;
   const auto leased = inbox.add_handler("leased");
   const auto due = inbox.add_handler("due");
   const auto shard = inbox.add_shard("orders");
   Batch batch{inbox};
-  batch.at(shard, 0).events(3).owe(leased, milliseconds{60'000}).owe(due);
+  batch.at(shard, 0).events(3).deliver_to(leased, milliseconds{60'000}).deliver_to(due);
   const auto result = batch.store(inbox.connection());
 
   CHECK(inbox.database().number("select count(*) from inbox.delivery where owner = $1 and fence = $2 and claims = 1 "
@@ -117,13 +117,13 @@ TEST_CASE("a run is born leased to the one who asks for it, or due for whoever c
   CHECK(claimed.runs[0].events.size() == 3);
 }
 
-TEST_CASE("null, empty and any bytes are stored as they came") {
+TEST_CASE("null, empty and arbitrary bytes are stored unchanged") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
   const auto shard = inbox.add_shard("orders");
   const std::string hostile{"\0\xff\"{\\u0000}\x7f", 12};
   Batch batch{inbox};
-  batch.at(shard, 0).events(4).owe(handler);
+  batch.at(shard, 0).events(4).deliver_to(handler);
   auto& events = batch.get().events;
   const std::string headers =
       event::pack_headers({{"trace", "a"}, {"empty", ""}, {"null", std::nullopt}, {"trace", "b"}, {"raw", "\xff\x01"}});
@@ -159,7 +159,7 @@ TEST_CASE("null, empty and any bytes are stored as they came") {
   CHECK(read[3]->occurred_at == events[3].occurred_at);
 }
 
-TEST_CASE("records that cannot be events are in quarantine, raw, and the position moves past them") {
+TEST_CASE("records that cannot become events go to quarantine, raw, and the position moves past them") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
   Batch batch{inbox};
@@ -173,8 +173,8 @@ TEST_CASE("records that cannot be events are in quarantine, raw, and the positio
         "orders:1:no_id:raw orders:2:too_large:raw");
 }
 
-TEST_CASE("a batch of as many bytes as the configuration allows, and the largest record behind it, is stored") {
-  // PostgreSQL takes no message of 1 GiB. Short of --long a sixteenth, so that small machines can run it.
+TEST_CASE("the largest batch that the configuration allows, with the largest record, is stored") {
+  // PostgreSQL accepts no message of 1 GiB. Without --long, a sixteenth, for small machines.
   const std::size_t part = is_long() ? 1 : 16;
   const std::size_t batch_bytes = (256u << 20) / part, payload_limit = (128u << 20) / part, each = 1u << 20;
   Inbox inbox;
@@ -188,7 +188,7 @@ TEST_CASE("a batch of as many bytes as the configuration allows, and the largest
   for (std::size_t taken = 0; taken < batch_bytes; taken += each) {
     batch.event(base::random_uuid(), std::string_view{large}.substr(0, each));
   }
-  batch.event(base::random_uuid(), large).owe(handler);
+  batch.event(base::random_uuid(), large).deliver_to(handler);
   auto& last = batch.get().events.back();
   last.key = large;
   last.headers = large;

@@ -1,11 +1,11 @@
-// What people do with dead letters.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <future>
 #include <thread>
 
 #include "event/offsets.hpp"
-#include "inbox/operations_dead.hpp"
-#include "integration/operations/ask.hpp"
+#include "integration/operations/operation_runner.hpp"
+#include "operations/dead_queries.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -13,12 +13,12 @@ using base::ExitCode;
 
 namespace {
 
-/// A handler that gave up on that many events of one shard, one run.
-std::int32_t bury(Inbox& inbox, int events, const std::string& name = "receipt", const std::string& topic = "orders",
-                  const std::string& error_class = "timeout.read") {
+/// A handler that dead-lettered events of one shard, one run.
+std::int32_t add_dead_letters(Inbox& inbox, int events, const std::string& name = "receipt",
+                              const std::string& topic = "orders", const std::string& error_class = "timeout.read") {
   const auto handler = inbox.add_handler(name, {topic});
   Batch batch{inbox};
-  batch.at(inbox.add_shard(topic), 0).events(events, "{\"order\": 7}", "OrderPlaced").owe(handler);
+  batch.at(inbox.add_shard(topic), 0).events(events, "{\"order\": 7}", "OrderPlaced").deliver_to(handler);
   batch.store(inbox.connection());
   for (const auto& run : claim_due(inbox.connection(), handler, inbox.owner).runs) {
     inbox::Settlement settlement;
@@ -35,8 +35,8 @@ std::int32_t bury(Inbox& inbox, int events, const std::string& name = "receipt",
 
 std::int64_t dead_letters(Inbox& inbox) { return inbox.database().number("select count(*) from inbox.dead_letter"); }
 
-/// All days of events go, as when their retention is over.
-void purge(Inbox& inbox) { inbox.database().run("delete from inbox.event"); }
+/// Deletes all events, as after their retention.
+void drop_events(Inbox& inbox) { inbox.database().run("delete from inbox.event"); }
 
 std::string pending(Inbox& inbox) {
   return inbox.database().text(
@@ -45,11 +45,11 @@ std::string pending(Inbox& inbox) {
 
 }  // namespace
 
-TEST_CASE("a replayed dead letter is owed again, due now, from the first attempt") {
+TEST_CASE("a replayed dead letter is due now, at its first attempt") {
   Inbox inbox;
-  const auto handler = bury(inbox, 3);
+  const auto handler = add_dead_letters(inbox, 3);
   REQUIRE(dead_letters(inbox) == 3);
-  const auto answer = Desk{inbox}.ask("dead replay", {{"handler", {"receipt"}}});
+  const auto answer = OperationRunner{inbox}.run("dead replay", {{"handler", {"receipt"}}});
   CHECK(answer.code == ExitCode::done);
   CHECK(answer.document.at("replayed") == 3);
   CHECK(answer.document.at("restored") == 0);
@@ -65,10 +65,10 @@ TEST_CASE("a replayed dead letter is owed again, due now, from the first attempt
   CHECK(inbox.database().text("select string_agg(distinct state, ' ') from inbox.deliveries") == "done");
 }
 
-TEST_CASE("a replay keeps the order of the partition, in runs of neighbours") {
+TEST_CASE("a replay keeps the order of the partition, in runs of neighbouring offsets") {
   Inbox inbox;
-  const auto handler = bury(inbox, 1200);
-  CHECK(Desk{inbox}.ask("dead replay", {{"all", {"true"}}}).document.at("replayed") == 1200);
+  const auto handler = add_dead_letters(inbox, 1200);
+  CHECK(OperationRunner{inbox}.run("dead replay", {{"all", {"true"}}}).document.at("replayed") == 1200);
   CHECK(pending(inbox) == "{[0,500)} {[500,1000)} {[1000,1200)}");
   std::int64_t last = -1;
   for (const auto& run : claim_due(inbox.connection(), handler, inbox.owner).runs) {
@@ -77,21 +77,21 @@ TEST_CASE("a replay keeps the order of the partition, in runs of neighbours") {
   CHECK(last == 1199);
 }
 
-TEST_CASE("a replay of large events makes runs that a claim can read whole") {
+TEST_CASE("a replay of large events creates runs that one claim can read whole") {
   Inbox inbox;
-  bury(inbox, 20);
+  add_dead_letters(inbox, 20);
   inbox.database().run("update inbox.dead_letter set payload = convert_to(repeat('x', 1 << 20), 'UTF8')");
-  CHECK(Desk{inbox}.ask("dead replay", {{"all", {"true"}}}).document.at("replayed") == 20);
+  CHECK(OperationRunner{inbox}.run("dead replay", {{"all", {"true"}}}).document.at("replayed") == 20);
   CHECK(pending(inbox) == "{[0,8)} {[8,16)} {[16,20)}");
 }
 
-TEST_CASE("an event that was purged is restored from the dead letter's copy, and its handler gets it") {
+TEST_CASE("a purged event is restored from the dead letter's copy, and its handler gets it") {
   Inbox inbox;
-  const auto handler = bury(inbox, 2);
+  const auto handler = add_dead_letters(inbox, 2);
   const auto before =
       inbox.database().text("select string_agg(event_id::text, ' ' order by \"offset\") from inbox.event");
-  purge(inbox);
-  const auto answer = Desk{inbox}.ask("dead replay", {{"all", {"true"}}});
+  drop_events(inbox);
+  const auto answer = OperationRunner{inbox}.run("dead replay", {{"all", {"true"}}});
   CHECK(answer.document.at("replayed") == 2);
   CHECK(answer.document.at("restored") == 2);
   CHECK(inbox.database().text("select string_agg(event_id::text, ' ' order by \"offset\") from inbox.event") == before);
@@ -101,14 +101,14 @@ TEST_CASE("an event that was purged is restored from the dead letter's copy, and
   CHECK(runs[0].events[0]->event_type == "OrderPlaced");
 }
 
-TEST_CASE("an event that two handlers gave up on is restored once, together or one after the other") {
+TEST_CASE("an event that two handlers dead-lettered is restored once, together or one after the other") {
   for (const bool together : {true, false}) {
     CAPTURE(together);
     Inbox inbox;
     const auto first = inbox.add_handler("first");
     const auto second = inbox.add_handler("second");
     Batch batch{inbox};
-    batch.at(inbox.add_shard("orders"), 0).events(1).owe(first).owe(second);
+    batch.at(inbox.add_shard("orders"), 0).events(1).deliver_to(first).deliver_to(second);
     batch.store(inbox.connection());
     for (const auto handler : {first, second}) {
       const auto run = claim_due(inbox.connection(), handler, inbox.owner).runs.at(0);
@@ -119,13 +119,13 @@ TEST_CASE("an event that two handlers gave up on is restored once, together or o
       inbox::settle(inbox.connection(), inbox.owner, {settlement});
     }
     REQUIRE(dead_letters(inbox) == 2);
-    purge(inbox);
-    Desk desk{inbox};
+    drop_events(inbox);
+    OperationRunner runner{inbox};
     if (together) {
-      desk.ask("dead replay", {{"all", {"true"}}});
+      runner.run("dead replay", {{"all", {"true"}}});
     } else {
-      desk.ask("dead replay", {{"handler", {"first"}}});
-      desk.ask("dead replay", {{"handler", {"second"}}});
+      runner.run("dead replay", {{"handler", {"first"}}});
+      runner.run("dead replay", {{"handler", {"second"}}});
     }
     CHECK(inbox.database().number("select count(*) from inbox.event") == 1);
     CHECK(events_in(claim_due(inbox.connection(), first, inbox.owner).runs) == 1);
@@ -133,13 +133,13 @@ TEST_CASE("an event that two handlers gave up on is restored once, together or o
   }
 }
 
-TEST_CASE("two replays at once put every dead letter back once") {
+TEST_CASE("two simultaneous replays replay every dead letter once") {
   Inbox inbox;
-  const auto handler = bury(inbox, 2000);
-  purge(inbox);
+  const auto handler = add_dead_letters(inbox, 2000);
+  drop_events(inbox);
   std::vector<std::int64_t> ids;
-  for (const auto& letter : inbox::pick_dead(inbox.connection(), {}, false, 10'000))
-    ids.push_back(letter.dead_letter_id);
+  for (const auto& dead_letter : operations::pick_dead(inbox.connection(), {}, false, 10'000))
+    ids.push_back(dead_letter.dead_letter_id);
   std::int64_t replayed[2] = {0, 0};
   {
     std::vector<std::jthread> people;
@@ -147,9 +147,9 @@ TEST_CASE("two replays at once put every dead letter back once") {
       people.emplace_back([&] {
         const auto connection = inbox.connect();
         for (std::size_t at = 0; at < ids.size(); at += 100) {
-          const std::vector<std::int64_t> bite(ids.begin() + static_cast<std::ptrdiff_t>(at),
-                                               ids.begin() + static_cast<std::ptrdiff_t>(at + 100));
-          count += inbox::replay_dead(*connection, bite, {"ann", "--all"}).letters;
+          const std::vector<std::int64_t> step_size(ids.begin() + static_cast<std::ptrdiff_t>(at),
+                                                    ids.begin() + static_cast<std::ptrdiff_t>(at + 100));
+          count += operations::replay_dead(*connection, step_size, {"ann", "--all"}).letters;
         }
       });
     }
@@ -159,18 +159,18 @@ TEST_CASE("two replays at once put every dead letter back once") {
   CHECK(events_in(claim_due(inbox.connection(), handler, inbox.owner).runs) == 2000);
 }
 
-TEST_CASE("a replay at a rate goes in bites of that many, and stops between two when it is asked to") {
+TEST_CASE("a replay at a rate works in steps of that size, and stops between two on request") {
   Inbox inbox;
-  bury(inbox, 30);
-  Desk desk{inbox};
+  add_dead_letters(inbox, 30);
+  OperationRunner runner{inbox};
   std::vector<milliseconds> pauses;
-  desk.context.pause = [&](milliseconds most) {
+  runner.context.pause = [&](milliseconds most) {
     pauses.push_back(most);
     return pauses.size() == 2;
   };
   std::vector<std::int64_t> progress;
-  desk.context.progress = [&](const admin::Progress& step) { progress.push_back(step.done); };
-  const auto answer = desk.ask("dead replay", {{"all", {"true"}}, {"rate", {"10"}}});
+  runner.context.progress = [&](const operations::Progress& step) { progress.push_back(step.done); };
+  const auto answer = runner.run("dead replay", {{"all", {"true"}}, {"rate", {"10"}}});
   CHECK(answer.code == ExitCode::try_again);
   CHECK(answer.document.at("replayed") == 20);
   CHECK(answer.document.at("interrupted") == true);
@@ -181,10 +181,10 @@ TEST_CASE("a replay at a rate goes in bites of that many, and stops between two 
 
 TEST_CASE("a dry run changes nothing") {
   Inbox inbox;
-  bury(inbox, 3);
-  Desk desk{inbox};
+  add_dead_letters(inbox, 3);
+  OperationRunner runner{inbox};
   for (const std::string verb : {"dead replay", "dead discard"}) {
-    const auto answer = desk.ask(verb, {{"all", {"true"}}, {"dry-run", {"true"}}});
+    const auto answer = runner.run(verb, {{"all", {"true"}}, {"dry-run", {"true"}}});
     CHECK(answer.document.at("matched") == 3);
     CHECK(answer.document.at("handlers").at("receipt") == 3);
   }
@@ -192,64 +192,64 @@ TEST_CASE("a dry run changes nothing") {
   CHECK(inbox.database().number("select count(*) from inbox.audit where operation like 'dead %'") == 0);
 }
 
-TEST_CASE("what dies while a person is asked is left alone, whatever its number") {
+TEST_CASE("events dead-lettered while the operator confirms are left alone, whatever their number") {
   for (const std::string verb : {"dead replay", "dead discard"}) {
     CAPTURE(verb);
     Inbox inbox;
     auto& database = inbox.database();
-    bury(inbox, 3);
-    Desk desk{inbox};
-    const auto plan = desk.ask(verb, {{"all", {"true"}}, {"dry-run", {"true"}}});
+    add_dead_letters(inbox, 3);
+    OperationRunner runner{inbox};
+    const auto plan = runner.run(verb, {{"all", {"true"}}, {"dry-run", {"true"}}});
     CHECK(plan.document.at("matched") == 3);
-    bury(inbox, 2, "audit", "payments");
-    // Of a transaction that had drawn its number before and was over only now.
+    add_dead_letters(inbox, 2, "audit", "payments");
+    // From a transaction that took its number before and committed only now.
     database.run(
         "insert into inbox.dead_letter (dead_letter_id, handler_id, event_id, shard_id, \"offset\", event_type, "
         "received_at, attempts, reasons) overriding system value "
         "select 0, handler_id, gen_random_uuid(), shard_id, 7, event_type, received_at, 1, '[]' "
         "from inbox.dead_letter limit 1");
-    desk.context.agreed = plan.plan;
-    const auto answer = desk.ask(verb, {{"all", {"true"}}});
+    runner.context.agreed = plan.plan;
+    const auto answer = runner.run(verb, {{"all", {"true"}}});
     CHECK(answer.code == ExitCode::done);
     CHECK(answer.document.at("matched") == 3);
     CHECK(database.text("select array_agg(dead_letter_id order by dead_letter_id) from inbox.dead_letter") ==
           "{0,4,5}");
-    CHECK(desk.ask(verb, {{"all", {"true"}}}).code == ExitCode::no);  // these are gone
+    CHECK(runner.run(verb, {{"all", {"true"}}}).code == ExitCode::no);  // they are gone
     CHECK(dead_letters(inbox) == 3);
   }
 }
 
-TEST_CASE("who agrees to the first of many gets the first, named by event or not, and is told of the rest") {
+TEST_CASE("an operator who confirms the first of many gets the first and is told of the rest") {
   Inbox inbox;
-  bury(inbox, 5);
+  add_dead_letters(inbox, 5);
   const auto event = inbox.database().text("select event_id from inbox.dead_letter where \"offset\" = 4");
-  Desk desk{inbox};
+  OperationRunner runner{inbox};
   const auto agree_to = [&](std::map<std::string, std::vector<std::string>> given) {
     given["dry-run"] = {"true"};
-    const auto plan = desk.ask("dead discard", given);
+    const auto plan = runner.run("dead discard", given);
     given.erase("dry-run");
-    desk.context.agreed = plan.plan;
-    auto answer = desk.ask("dead discard", given);
-    desk.context.agreed = nullptr;
+    runner.context.agreed = plan.plan;
+    auto answer = runner.run("dead discard", given);
+    runner.context.agreed = nullptr;
     return answer;
   };
-  desk.context.most_rows = 2;
+  runner.context.most_rows = 2;
   const auto answer = agree_to({{"all", {"true"}}});
   CHECK(answer.document.at("discarded") == 2);
   CHECK(answer.document.at("more") == true);
-  CHECK(answer.message.find("the first 2 were taken; run it again for the rest") != std::string::npos);
+  CHECK(answer.message.find("limited to the first 2; repeat the command for the rest") != std::string::npos);
   CHECK(agree_to({{"id", {event}}}).document.at("discarded") == 1);
   CHECK(inbox.database().text("select array_agg(\"offset\" order by \"offset\") from inbox.dead_letter") == "{2,3}");
 }
 
-TEST_CASE("filters choose by handler, type, class of error, message, time and id") {
+TEST_CASE("filters select by handler, type, error class, message, time and id") {
   Inbox inbox;
-  bury(inbox, 2, "receipt", "orders", "timeout.read");
-  bury(inbox, 3, "audit", "payments", "validation");
+  add_dead_letters(inbox, 2, "receipt", "orders", "timeout.read");
+  add_dead_letters(inbox, 3, "audit", "payments", "validation");
   const auto matched = [&](const std::map<std::string, std::vector<std::string>>& filter) {
     auto given = filter;
     given["dry-run"] = {"true"};
-    return Desk{inbox}.ask("dead replay", given).document.at("matched").get<int>();
+    return OperationRunner{inbox}.run("dead replay", given).document.at("matched").get<int>();
   };
   CHECK(matched({{"handler", {"audit"}}}) == 3);
   CHECK(matched({{"handler", {"nobody"}}}) == 0);
@@ -269,19 +269,86 @@ TEST_CASE("filters choose by handler, type, class of error, message, time and id
   CHECK(matched({{"id", {id}}, {"handler", {"nobody"}}}) == 0);
 }
 
-TEST_CASE("to replay or discard everything one has to say so") {
+TEST_CASE("replaying or discarding everything needs --all") {
   Inbox inbox;
-  bury(inbox, 1);
-  CHECK(Desk{inbox}.ask("dead replay").code == ExitCode::usage);
-  CHECK(Desk{inbox}.ask("dead discard").code == ExitCode::usage);
-  CHECK(Desk{inbox}.ask("dead discard", {{"id", {"x"}}}).code == ExitCode::usage);
+  add_dead_letters(inbox, 1);
+  CHECK(OperationRunner{inbox}.run("dead replay").code == ExitCode::usage);
+  CHECK(OperationRunner{inbox}.run("dead discard").code == ExitCode::usage);
   CHECK(dead_letters(inbox) == 1);
 }
 
-TEST_CASE("a discarded dead letter leaves an outcome and who did it") {
+TEST_CASE("a dead letter is found by its number, its event_id, the producer's id, or its offset in Kafka") {
   Inbox inbox;
-  bury(inbox, 3);
-  const auto answer = Desk{inbox}.ask("dead discard", {{"error", {"timeout*"}}});
+  add_dead_letters(inbox, 3);
+  inbox.database().run("update inbox.dead_letter set source_id = 'ORDER-' || \"offset\"");
+  const auto of_second = [&](const std::string& column) {
+    return inbox.database().text("select " + column + "::text from inbox.dead_letter where \"offset\" = 1");
+  };
+  const std::string column = GENERATE("dead_letter_id", "event_id", "source_id", "none");
+  const std::string id = column == "none" ? "orders/0/1" : of_second(column);
+  CAPTURE(id);
+  OperationRunner runner{inbox};
+  const auto shown = runner.run("dead show", {{"id", {id}}});
+  CHECK(shown.code == ExitCode::done);
+  REQUIRE(shown.document.at("dead_letters").size() == 1);
+  CHECK(shown.document.at("dead_letters").at(0).at("event").at("offset") == 1);
+  const std::string verb = GENERATE("dead replay", "dead discard");
+  CHECK(runner.run(verb, {{"id", {id, "ORDER-77"}}}).message == verb + ": no dead letter \"ORDER-77\"");
+  CHECK(inbox.database().text("select array_agg(\"offset\" order by \"offset\") from inbox.dead_letter") == "{0,2}");
+}
+
+TEST_CASE("an ID that several events' dead letters share lists them, and replays or discards none") {
+  Inbox inbox;
+  add_dead_letters(inbox, 2);
+  inbox.database().run("update inbox.dead_letter set source_id = 'ORDER-7', source = '/shop/' || \"offset\"");
+  OperationRunner runner{inbox};
+  for (const std::string verb : {"dead show", "dead replay", "dead discard"}) {
+    const auto answer = runner.run(verb, {{"id", {"ORDER-7"}}});
+    CHECK(answer.code == ExitCode::no);
+    CHECK(answer.message == verb + ": dead letters of 2 events have the id \"ORDER-7\"; pass an event_id");
+    REQUIRE(answer.document.at("events").size() == 2);
+    CHECK(answer.document.at("events").at(0).at("event_id") != answer.document.at("events").at(1).at("event_id"));
+  }
+  CHECK(dead_letters(inbox) == 2);
+}
+
+TEST_CASE("an ID that is an event's event_id means that event, even if a producer used it for another") {
+  Inbox inbox;
+  add_dead_letters(inbox, 2);
+  const auto id = inbox.database().text("select event_id::text from inbox.dead_letter where \"offset\" = 0");
+  inbox.database().run("update inbox.dead_letter set source_id = $1 where \"offset\" = 1", {id});
+  const auto shown = OperationRunner{inbox}.run("dead show", {{"id", {id}}});
+  REQUIRE(shown.document.at("dead_letters").size() == 1);
+  CHECK(shown.document.at("dead_letters").at(0).at("event").at("offset") == 0);
+}
+
+TEST_CASE("an ID that is a dead letter's number means that one; only `dead show` reads it as a producer's id") {
+  Inbox inbox;
+  add_dead_letters(inbox, 2);
+  const auto number = inbox.database().text("select min(dead_letter_id) from inbox.dead_letter");
+  inbox.database().run("update inbox.dead_letter set source_id = $1 where dead_letter_id <> $1::bigint", {number});
+  inbox.database().run("update inbox.dead_letter set source_id = '4711' where dead_letter_id = $1::bigint", {number});
+  OperationRunner runner{inbox};
+  const auto shown = [&](const std::string& id) {
+    return runner.run("dead show", {{"id", {id}}}).document.at("dead_letters").at(0).at("dead_letter_id").dump();
+  };
+  CHECK(shown(number) == number);
+  CHECK(shown("4711") == number);
+  const auto none = runner.run("dead show", {{"id", {"4712"}}});
+  CHECK(none.code == ExitCode::no);
+  CHECK(none.message.starts_with("dead show: no dead letter \"4712\"; an ID is a number"));
+  for (const std::string verb : {"dead replay", "dead discard"}) {
+    const auto changed = runner.run(verb, {{"id", {"4711"}}});
+    CHECK(changed.code == ExitCode::no);
+    CHECK(changed.message.starts_with(verb + ": no dead letter \"4711\"; digits alone are a number from `dead list`"));
+  }
+  CHECK(dead_letters(inbox) == 2);
+}
+
+TEST_CASE("a discarded dead letter leaves an outcome and an audit entry") {
+  Inbox inbox;
+  add_dead_letters(inbox, 3);
+  const auto answer = OperationRunner{inbox}.run("dead discard", {{"error", {"timeout*"}}});
   CHECK(answer.document.at("discarded") == 3);
   CHECK(dead_letters(inbox) == 0);
   CHECK(inbox.database().text("select offsets || ' ' || attempts from inbox.outcome where outcome = 'discarded'") ==
@@ -289,19 +356,19 @@ TEST_CASE("a discarded dead letter leaves an outcome and who did it") {
   CHECK(inbox.database().text("select actor || '|' || operation || '|' || target || '|' || (detail ->> 'events') "
                               "from inbox.audit where operation like 'dead %'") ==
         "ann@host|dead discard|--error timeout*|3");
-  CHECK(inbox.outstanding() == 0);
+  CHECK(inbox.pending_events() == 0);
 }
 
-TEST_CASE("an event that died stays one row of view deliveries, whatever becomes of its letter") {
+TEST_CASE("a dead-lettered event stays one row of view deliveries, whatever happens to its dead letter") {
   Inbox inbox;
-  const auto handler = bury(inbox, 1);
-  Desk desk{inbox};
+  const auto handler = add_dead_letters(inbox, 1);
+  OperationRunner runner{inbox};
   const auto states = [&] {
     return inbox.database().text("select coalesce(string_agg(state, ' '), 'none') from inbox.deliveries");
   };
   CHECK(states() == "dead");
   const auto die_again = [&] {
-    REQUIRE(desk.ask("dead replay", {{"all", {"true"}}}).document.at("replayed") == 1);
+    REQUIRE(runner.run("dead replay", {{"all", {"true"}}}).document.at("replayed") == 1);
     CHECK(states() == "due");
     const auto run = claim_due(inbox.connection(), handler, inbox.owner).runs.at(0);
     inbox::Settlement settlement;
@@ -313,7 +380,7 @@ TEST_CASE("an event that died stays one row of view deliveries, whatever becomes
   };
   die_again();
   SECTION("discarded") {
-    CHECK(desk.ask("dead discard", {{"all", {"true"}}}).code == ExitCode::done);
+    CHECK(runner.run("dead discard", {{"all", {"true"}}}).code == ExitCode::done);
     CHECK(states() == "discarded");
   }
   SECTION("past its retention") {
@@ -321,7 +388,7 @@ TEST_CASE("an event that died stays one row of view deliveries, whatever becomes
     CHECK(states() == "dead");
   }
   SECTION("replayed and done") {
-    REQUIRE(desk.ask("dead replay", {{"all", {"true"}}}).document.at("replayed") == 1);
+    REQUIRE(runner.run("dead replay", {{"all", {"true"}}}).document.at("replayed") == 1);
     const auto run = claim_due(inbox.connection(), handler, inbox.owner).runs.at(0);
     REQUIRE(inbox::settle(inbox.connection(), inbox.owner, {all_done(run)}).empty());
     CHECK(states() == "done");
@@ -330,17 +397,17 @@ TEST_CASE("an event that died stays one row of view deliveries, whatever becomes
 
 TEST_CASE("dead letters of a retired handler can be discarded, not replayed") {
   Inbox inbox;
-  bury(inbox, 2);
+  add_dead_letters(inbox, 2);
   inbox.database().run("update inbox.handler set retired_at = now()");
-  const auto replay = Desk{inbox}.ask("dead replay", {{"all", {"true"}}});
+  const auto replay = OperationRunner{inbox}.run("dead replay", {{"all", {"true"}}});
   CHECK(replay.code == ExitCode::no);
   CHECK(replay.document.at("of_retired_handlers") == 2);
-  CHECK(Desk{inbox}.ask("dead discard", {{"all", {"true"}}}).document.at("discarded") == 2);
+  CHECK(OperationRunner{inbox}.run("dead discard", {{"all", {"true"}}}).document.at("discarded") == 2);
 }
 
-TEST_CASE("what a replay puts back of a handler that is being retired goes with it") {
+TEST_CASE("a replay into a handler that is being retired is dropped with its other events") {
   Inbox inbox;
-  bury(inbox, 3);
+  add_dead_letters(inbox, 3);
   auto& database = inbox.database();
   Session busy{database.url(), database.schema()};
   busy.run("begin");
@@ -349,9 +416,9 @@ TEST_CASE("what a replay puts back of a handler that is being retired goes with 
                                  const std::map<std::string, std::vector<std::string>>& given) {
     return std::async(std::launch::async, [&inbox, verb, given] {
       const auto connection = inbox.connect();
-      Desk desk{inbox};
-      desk.context.connection = connection.get();
-      return desk.ask(verb, given);
+      OperationRunner runner{inbox};
+      runner.context.connection = connection.get();
+      return runner.run(verb, given);
     });
   };
   auto replay = in_background("dead replay", {{"all", {"true"}}});
@@ -368,52 +435,52 @@ TEST_CASE("what a replay puts back of a handler that is being retired goes with 
   busy.run("commit");
   CHECK(replay.get().document.at("replayed") == 3);
   CHECK(retire.get().code == ExitCode::done);
-  CHECK(inbox.outstanding() == 0);
+  CHECK(inbox.pending_events() == 0);
 }
 
-TEST_CASE("what is more than one command takes on is said, and is there for the next") {
+TEST_CASE("dead letters beyond one command's limit are reported, and left for the next") {
   Inbox inbox;
-  bury(inbox, 5);
-  Desk desk{inbox};
-  desk.context.most_rows = 2;
+  add_dead_letters(inbox, 5);
+  OperationRunner runner{inbox};
+  runner.context.most_rows = 2;
   for (const std::string verb : {"dead replay", "dead discard"}) {
     CAPTURE(verb);
-    const auto plan = desk.ask(verb, {{"all", {"true"}}, {"dry-run", {"true"}}});
+    const auto plan = runner.run(verb, {{"all", {"true"}}, {"dry-run", {"true"}}});
     CHECK(plan.document.at("matched") == 2);
     CHECK(plan.document.at("more") == true);
-    CHECK(plan.message.find("the first 2 would be taken; run it again for the rest") != std::string::npos);
-    const auto answer = desk.ask(verb, {{"all", {"true"}}});
+    CHECK(plan.message.find("limited to the first 2; repeat the command for the rest") != std::string::npos);
+    const auto answer = runner.run(verb, {{"all", {"true"}}});
     CHECK(answer.code == ExitCode::done);
     CHECK(answer.document.at("more") == true);
-    CHECK(answer.message.find("the first 2 were taken; run it again for the rest") != std::string::npos);
+    CHECK(answer.message.find("limited to the first 2; repeat the command for the rest") != std::string::npos);
   }
   REQUIRE(dead_letters(inbox) == 1);
-  const auto last = desk.ask("dead replay", {{"all", {"true"}}});
+  const auto last = runner.run("dead replay", {{"all", {"true"}}});
   CHECK(last.document.at("matched") == 1);
   CHECK(last.document.at("more") == false);
   CHECK(last.message.empty());
 }
 
-TEST_CASE("letters of retired handlers do not hide the others from a replay") {
+TEST_CASE("dead letters of retired handlers do not hide the others from a replay") {
   Inbox inbox;
-  for (const std::string name : {"first", "second"}) bury(inbox, 3, name, name);
+  for (const std::string name : {"first", "second"}) add_dead_letters(inbox, 3, name, name);
   inbox.database().run(
       "update inbox.handler set retired_at = now() where handler_id = (select min(handler_id) from inbox.handler)");
-  Desk desk{inbox};
-  desk.context.most_rows = 3;
-  const auto answer = desk.ask("dead replay", {{"all", {"true"}}});
+  OperationRunner runner{inbox};
+  runner.context.most_rows = 3;
+  const auto answer = runner.run("dead replay", {{"all", {"true"}}});
   CHECK(answer.document.at("replayed") == 3);
   CHECK(answer.document.at("more") == false);
   CHECK(answer.document.at("of_retired_handlers") == 3);
   CHECK(dead_letters(inbox) == 3);
 }
 
-TEST_CASE("the list shows the newest with their groups, and a letter has the event and every reason") {
+TEST_CASE("the list shows the newest and their groups; one dead letter shows its event and every error") {
   Inbox inbox;
-  bury(inbox, 2, "receipt", "orders", "timeout.read");
-  bury(inbox, 3, "audit", "payments", "validation");
-  Desk desk{inbox};
-  const auto list = desk.ask("dead list", {{"limit", {"2"}}}).document;
+  add_dead_letters(inbox, 2, "receipt", "orders", "timeout.read");
+  add_dead_letters(inbox, 3, "audit", "payments", "validation");
+  OperationRunner runner{inbox};
+  const auto list = runner.run("dead list", {{"limit", {"2"}}}).document;
   CHECK(list.at("total") == 5);
   CHECK(list.at("dead_letters").size() == 2);
   CHECK(list.at("groups").at(0).at("handler") == "audit");
@@ -421,9 +488,9 @@ TEST_CASE("the list shows the newest with their groups, and a letter has the eve
   CHECK_FALSE(list.at("dead_letters").at(0).at("event").contains("payload"));
 
   const auto id = list.at("dead_letters").at(0).at("dead_letter_id").dump();
-  const auto letter = desk.ask("dead show", {{"id", {id}}}).document.at("dead_letters").at(0);
-  CHECK(letter.at("event").at("payload") == "{\"order\": 7}");
-  CHECK(letter.at("reasons").at(0).at("message") == "no answer from mail");
-  CHECK(desk.ask("dead show", {{"id", {"999999"}}}).code == ExitCode::no);
-  CHECK(desk.ask("dead list", {{"handler", {"nobody"}}}).code == ExitCode::no);
+  const auto dead_letter = runner.run("dead show", {{"id", {id}}}).document.at("dead_letters").at(0);
+  CHECK(dead_letter.at("event").at("payload") == "{\"order\": 7}");
+  CHECK(dead_letter.at("reasons").at(0).at("message") == "no answer from mail");
+  CHECK(runner.run("dead show", {{"id", {"999999"}}}).code == ExitCode::no);
+  CHECK(runner.run("dead list", {{"handler", {"nobody"}}}).code == ExitCode::no);
 }

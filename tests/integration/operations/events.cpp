@@ -1,11 +1,10 @@
-// What people find out about events.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "admin/find_event.hpp"
-#include "inbox/operations_events.hpp"
-#include "integration/operations/ask.hpp"
+#include "integration/operations/operation_runner.hpp"
+#include "operations/event_queries.hpp"
+#include "operations/find_event.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -14,7 +13,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// Two topics, that many events each, one batch after another.
+/// Stores events of two topics, one batch after another.
 void store(Inbox& inbox, int events) {
   for (const std::string topic : {"orders", "payments"}) {
     Batch batch{inbox};
@@ -23,7 +22,7 @@ void store(Inbox& inbox, int events) {
   }
 }
 
-std::vector<std::string> places(const admin::Answer& answer) {
+std::vector<std::string> places(const operations::Answer& answer) {
   std::vector<std::string> out;
   for (const auto& event : answer.document.at("events")) {
     out.push_back(event.at("topic").get<std::string>() + "/" + event.at("offset").dump());
@@ -35,7 +34,7 @@ std::string first_id(Inbox& inbox) {
   return inbox.database().text("select event_id from inbox.events order by received_at limit 1");
 }
 
-/// Moves what is stored so many days back, as if it had been received then.
+/// Moves all stored events back in time, as if received then.
 void age(Inbox& inbox, int days) {
   const std::string back = std::to_string(days);
   inbox.database().run(
@@ -49,59 +48,59 @@ void age(Inbox& inbox, int days) {
 
 }  // namespace
 
-TEST_CASE("the list has the newest events of all topics first, no more than asked for") {
+TEST_CASE("the list shows the newest events of all topics first, at most as many as requested") {
   Inbox inbox;
   store(inbox, 100);
-  Desk desk{inbox};
-  CHECK(places(desk.ask("events list", {{"limit", {"3"}}})) ==
+  OperationRunner runner{inbox};
+  CHECK(places(runner.run("events list", {{"limit", {"3"}}})) ==
         std::vector<std::string>{"payments/99", "payments/98", "payments/97"});
-  const auto all = desk.ask("events list", {{"limit", {"1000"}}});
+  const auto all = runner.run("events list", {{"limit", {"1000"}}});
   CHECK(places(all).size() == 200);
   CHECK(all.document.at("complete") == true);
-  CHECK(places(desk.ask("events list", {{"limit", {"101"}}})).back() == "orders/99");
+  CHECK(places(runner.run("events list", {{"limit", {"101"}}})).back() == "orders/99");
 }
 
-TEST_CASE("a list shows the beginning of a key as large as a record, and says so; show has all of it") {
+TEST_CASE("a list shortens a large key and marks it; show prints all of it") {
   Inbox inbox;
   store(inbox, 1);
   const std::string larger =
       GENERATE(as<std::string>{}, "convert_to(repeat('ä', 500), 'UTF8')", "decode(repeat('ff', 1000), 'hex')");
   inbox.database().run("update inbox.event set key = " + larger);
-  Desk desk{inbox};
-  const auto event = desk.ask("events list").document.at("events").at(0);
+  OperationRunner runner{inbox};
+  const auto event = runner.run("events list").document.at("events").at(0);
   CHECK(event.at("key_is_cut") == true);
   CHECK(event.at("key").dump().size() < 400);
   if (event.at("key").is_string()) CHECK_THAT(event.at("key").get<std::string>(), Catch::Matchers::EndsWith("ä…"));
-  const auto whole = desk.ask("events show", {{"id", {first_id(inbox)}}}).document;
+  const auto whole = runner.run("events show", {{"id", {first_id(inbox)}}}).document;
   CHECK(!whole.at("event").contains("key_is_cut"));
   CHECK(whole.at("event").at("key").dump().size() > 1000);
 }
 
-TEST_CASE("a list is of one topic, of a type, of a time") {
+TEST_CASE("a list can be limited to a topic, a type, a time") {
   Inbox inbox;
   store(inbox, 50);
-  Desk desk{inbox};
-  CHECK(places(desk.ask("events list", {{"topic", {"orders"}}, {"limit", {"1"}}})).front() == "orders/49");
-  CHECK(places(desk.ask("events list", {{"type", {"Order*"}}, {"limit", {"1"}}})).front() == "orders/49");
-  CHECK(places(desk.ask("events list", {{"type", {"Order*", "Paid"}}, {"limit", {"200"}}})).size() == 100);
-  CHECK(places(desk.ask("events list", {{"since", {"2000-01-01T00:00:00Z"}}})).size() == 20);
-  CHECK(desk.ask("events list", {{"until", {"2000-01-01T00:00:00Z"}}}).code == ExitCode::no);
-  CHECK(desk.ask("events list", {{"type", {"Nothing"}}}).code == ExitCode::no);
-  CHECK(desk.ask("events list", {{"type", {"P%"}}}).code == ExitCode::no);
-  CHECK(desk.ask("events list", {{"type", {"Pai_"}}}).code == ExitCode::no);
-  CHECK(desk.ask("events list", {{"topic", {"nothing"}}}).message == "the inbox knows no such topic");
+  OperationRunner runner{inbox};
+  CHECK(places(runner.run("events list", {{"topic", {"orders"}}, {"limit", {"1"}}})).front() == "orders/49");
+  CHECK(places(runner.run("events list", {{"type", {"Order*"}}, {"limit", {"1"}}})).front() == "orders/49");
+  CHECK(places(runner.run("events list", {{"type", {"Order*", "Paid"}}, {"limit", {"200"}}})).size() == 100);
+  CHECK(places(runner.run("events list", {{"since", {"2000-01-01T00:00:00Z"}}})).size() == 20);
+  CHECK(runner.run("events list", {{"until", {"2000-01-01T00:00:00Z"}}}).code == ExitCode::no);
+  CHECK(runner.run("events list", {{"type", {"Nothing"}}}).code == ExitCode::no);
+  CHECK(runner.run("events list", {{"type", {"P%"}}}).code == ExitCode::no);
+  CHECK(runner.run("events list", {{"type", {"Pai_"}}}).code == ExitCode::no);
+  CHECK(runner.run("events list", {{"topic", {"nothing"}}}).message == "no topic \"nothing\"; known: orders, payments");
 }
 
-TEST_CASE("a list of a time leaves out what came before and after it on the same day") {
+TEST_CASE("a list of a time excludes earlier and later events of the same day") {
   Inbox inbox;
-  store(inbox, 200);  // a minute apart, on one day
+  store(inbox, 200);  // one minute apart, on one day
   inbox.database().run(
       "create table inbox.event_20200101 partition of inbox.event for values from ('2020-01-01 00:00:00+00') to "
       "('2020-01-02 00:00:00+00')");
   inbox.database().run(
       "update inbox.event set received_at = '2020-01-01 00:00:00+00'::timestamptz + \"offset\" * interval '1 minute'");
   inbox.database().run("delete from inbox.event where \"offset\" % 7 = 3");  // offsets have gaps
-  Desk desk{inbox};
+  OperationRunner runner{inbox};
   for (const int from : {0, 1, 59, 100, 199}) {
     for (const int until : {1, 60, 101, 150, 200}) {
       if (from >= until) continue;
@@ -116,15 +115,15 @@ TEST_CASE("a list of a time leaves out what came before and after it on the same
       INFO(at(from) << " to " << at(until));
       std::map<std::string, std::vector<std::string>> given{
           {"topic", {"orders"}}, {"since", {at(from)}}, {"until", {at(until)}}, {"limit", {"1000"}}};
-      CHECK(places(desk.ask("events list", given)) == wanted);
+      CHECK(places(runner.run("events list", given)) == wanted);
       given["limit"] = {"3"};
       wanted.resize(std::min<std::size_t>(wanted.size(), 3));
-      CHECK(places(desk.ask("events list", given)) == wanted);
+      CHECK(places(runner.run("events list", given)) == wanted);
     }
   }
 }
 
-TEST_CASE("restored events, younger than their offsets, hide no others from a list of a time") {
+TEST_CASE("restored events, received later than their neighbours, hide no others from a list of a time") {
   Inbox inbox;
   store(inbox, 200);
   const auto day = [&](const std::string& name, const std::string& from, const std::string& until) {
@@ -140,39 +139,39 @@ TEST_CASE("restored events, younger than their offsets, hide no others from a li
       "when \"offset\" < 150 then timestamptz '2020-01-01 12:00:00+00' "
       "else timestamptz '2020-01-02 00:00:00+00' + \"offset\" * interval '1 minute' end");
   if (!has_day_before) inbox.database().run("delete from inbox.event where \"offset\" between 140 and 149");
-  Desk desk{inbox};
+  OperationRunner runner{inbox};
   for (const std::string since : {"2020-01-02T00:00:00Z", "2020-01-02T02:31:00Z"}) {
     const auto answer =
-        desk.ask("events list",
-                 {{"topic", {"orders"}}, {"since", {since}}, {"until", {"2020-01-02T02:33:00Z"}}, {"limit", {"2"}}});
+        runner.run("events list",
+                   {{"topic", {"orders"}}, {"since", {since}}, {"until", {"2020-01-02T02:33:00Z"}}, {"limit", {"2"}}});
     CHECK(places(answer) == std::vector<std::string>{"orders/152", "orders/151"});
   }
 }
 
-TEST_CASE("a search for a type that is rare ends somewhere and says so") {
+TEST_CASE("a search for a rare type stops at a limit and reports it") {
   Inbox inbox;
   store(inbox, 500);
   inbox.database().run("update inbox.event set event_type = 'Rare' where \"offset\" = 0");
-  Desk desk{inbox};
-  const auto shallow = desk.ask("events list", {{"type", {"Rare"}}, {"search", {"100"}}});
+  OperationRunner runner{inbox};
+  const auto shallow = runner.run("events list", {{"type", {"Rare"}}, {"search", {"100"}}});
   CHECK(shallow.code == ExitCode::no);
   CHECK(shallow.document.at("complete") == false);
-  CHECK_THAT(shallow.message, ContainsSubstring("--search or --topic looks further"));
-  const auto deep = desk.ask("events list", {{"type", {"Rare"}}, {"search", {"10000"}}});
+  CHECK_THAT(shallow.message, ContainsSubstring("--search or --topic searches further"));
+  const auto deep = runner.run("events list", {{"type", {"Rare"}}, {"search", {"10000"}}});
   CHECK(places(deep) == std::vector<std::string>{"payments/0", "orders/0"});
   CHECK(deep.document.at("complete") == true);
 }
 
-TEST_CASE("an event is found by its event_id, by its place, and also when it is days old") {
+TEST_CASE("an event is found by its event_id and by its offset, also when it is days old") {
   Inbox inbox;
   store(inbox, 10);
   const auto id = first_id(inbox);
-  Desk desk{inbox};
+  OperationRunner runner{inbox};
   for (const int days : {0, 40}) {
     if (days > 0) age(inbox, days);
     for (const std::string& typed : {id, std::string{"orders/0/0"}}) {
       CAPTURE(days, typed);
-      const auto answer = desk.ask("events show", {{"id", {typed}}});
+      const auto answer = runner.run("events show", {{"id", {typed}}});
       REQUIRE(answer.code == ExitCode::done);
       CHECK(answer.document.at("event").at("event_id") == id);
       CHECK(answer.document.at("event").at("payload") == "{}");
@@ -181,69 +180,69 @@ TEST_CASE("an event is found by its event_id, by its place, and also when it is 
   }
 }
 
-TEST_CASE("an event is found by the id that its producer gave it") {
+TEST_CASE("an event is found by its producer's id") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
-  // As the envelope makes it of source and id: the source is known from the newest events.
-  const auto made = admin::ids_made_of("ORDER-4711", "prod", {"/shop"}, {}).at(0);
+  // As the envelope derives it from source and id; the newest events name the sources.
+  const auto made = operations::ids_made_of("ORDER-4711", "prod", {"/shop"}, {}).at(0);
   Batch batch{inbox};
   batch.at(shard, 0).events(3).event(made);
   batch.store(inbox.connection());
   inbox.database().run("update inbox.event set source = '/shop', source_id = 'ORDER-4711' where \"offset\" = 3");
-  Desk desk{inbox};
-  const auto answer = desk.ask("events show", {{"id", {"ORDER-4711"}}});
+  OperationRunner runner{inbox};
+  const auto answer = runner.run("events show", {{"id", {"ORDER-4711"}}});
   REQUIRE(answer.code == ExitCode::done);
   CHECK(answer.document.at("event").at("offset") == 3);
 
-  // Forgotten by the ledger: it is still found, by reading what there is.
+  // The ledger has forgotten the id: a scan of the events still finds it.
   inbox.database().run("delete from inbox.ledger");
   std::vector<std::string> progress;
-  desk.context.progress = [&](const admin::Progress& step) { progress.push_back(step.what); };
-  CHECK(desk.ask("events show", {{"id", {"ORDER-4711"}}}).document.at("event").at("offset") == 3);
+  runner.context.progress = [&](const operations::Progress& step) { progress.push_back(step.what); };
+  CHECK(runner.run("events show", {{"id", {"ORDER-4711"}}}).document.at("event").at("offset") == 3);
   CHECK_FALSE(progress.empty());
 }
 
-TEST_CASE("where several producers gave the same id, they are shown to choose from") {
+TEST_CASE("an id of several producers lists their events") {
   Inbox inbox;
   Batch batch{inbox};
   batch.at(inbox.add_shard("orders"), 0).events(2);
   batch.store(inbox.connection());
   inbox.database().run("update inbox.event set source_id = '17', source = '/' || \"offset\"");
-  const auto answer = Desk{inbox}.ask("events show", {{"id", {"17"}}});
+  const auto answer = OperationRunner{inbox}.run("events show", {{"id", {"17"}}});
   CHECK(answer.code == ExitCode::no);
   CHECK(answer.document.at("events").size() == 2);
-  CHECK(answer.message == "2 events have the id \"17\"; ask for one by its event_id");
+  CHECK(answer.message == "2 events have the id \"17\"; pass an event_id");
 }
 
-TEST_CASE("a place without an event says what is known of it") {
+TEST_CASE("an offset without an event is explained") {
   Inbox inbox;
   Batch batch{inbox};
   batch.at(inbox.add_shard("orders"), 0).events(1).reject("no_id").skip(1);
   batch.store(inbox.connection());
-  Desk desk{inbox};
-  const auto message = [&](const std::string& place) { return desk.ask("events show", {{"id", {place}}}).message; };
+  OperationRunner runner{inbox};
+  const auto message = [&](const std::string& place) { return runner.run("events show", {{"id", {place}}}).message; };
   CHECK_THAT(message("orders/0/1"), ContainsSubstring("in quarantine (no_id): inboxd quarantine show "));
   CHECK_THAT(message("orders/0/2"), ContainsSubstring("was a duplicate"));
-  CHECK_THAT(message("orders/0/3"), ContainsSubstring("ingested up to offset 3, not further yet"));
-  CHECK(message("nothing/0/3") == "no event with the id \"nothing/0/3\"");
-  CHECK(desk.ask("events show", {{"id", {"nothing"}}}).code == ExitCode::no);
+  CHECK_THAT(message("orders/0/3"), ContainsSubstring("not ingested yet: the partition's position is 3"));
+  CHECK(message("nothing/0/3") == "no event with the id \"nothing/0/3\": no topic \"nothing\"; known: orders");
+  CHECK(runner.run("events show", {{"id", {"nothing"}}}).code == ExitCode::no);
 }
 
-TEST_CASE("an event's handlers, failures and history are told, from received to done") {
+TEST_CASE("an event shows its handlers, failures and timeline, from received to done") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
   Batch batch{inbox};
-  batch.at(inbox.add_shard("orders"), 0).events(2).owe(handler);
+  batch.at(inbox.add_shard("orders"), 0).events(2).deliver_to(handler);
   batch.store(inbox.connection());
-  Desk desk{inbox};
+  OperationRunner runner{inbox};
   const auto state = [&] {
-    const auto handlers = desk.ask("events show", {{"id", {"orders/0/0"}}}).document.at("handlers");
+    const auto handlers = runner.run("events show", {{"id", {"orders/0/0"}}}).document.at("handlers");
     return handlers.empty() ? "" : handlers.at(0).at("state").get<std::string>();
   };
   CHECK(state() == "due");
 
   auto run = claim_due(inbox.connection(), handler, inbox.owner).runs.at(0);
-  inbox::instance_seen(inbox.connection(), {inbox.owner, "host-a", 42}, false);
+  inbox::instance_heartbeat(inbox.connection(), {inbox.owner, "host-a", 42}, false);
   CHECK(state() == "leased");
 
   inbox::Settlement failed;
@@ -260,12 +259,12 @@ TEST_CASE("an event's handlers, failures and history are told, from received to 
   inbox::settle(inbox.connection(), inbox.owner, {all_done(run)});
   CHECK(state() == "done");
 
-  const auto show = desk.ask("events show", {{"id", {"orders/0/0"}}}).document;
+  const auto show = runner.run("events show", {{"id", {"orders/0/0"}}}).document;
   CHECK(show.at("handlers").at(0).at("attempts") == 2);
   CHECK(show.at("handlers").at(0).at("worker").at("host") == "host-a");
   CHECK(show.at("failures").at(0).at("message") == "no answer");
   std::vector<std::string> story;
-  const auto trace = desk.ask("events trace", {{"id", {"orders/0/0"}}}).document;
+  const auto trace = runner.run("events trace", {{"id", {"orders/0/0"}}}).document;
   for (const auto& moment : trace.at("timeline")) {
     story.push_back(moment.at("what"));
   }
@@ -274,11 +273,11 @@ TEST_CASE("an event's handlers, failures and history are told, from received to 
   CHECK(story.back() == "done");
 }
 
-TEST_CASE("an event that was purged is told by the dead letter's copy, or at least as purged") {
+TEST_CASE("a purged event is shown from its dead letter's copy, or at least as purged") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
   Batch batch{inbox};
-  batch.at(inbox.add_shard("orders"), 0).events(1, "{\"a\": 1}").owe(handler);
+  batch.at(inbox.add_shard("orders"), 0).events(1, "{\"a\": 1}").deliver_to(handler);
   batch.store(inbox.connection());
   const auto id = first_id(inbox);
   const auto run = claim_due(inbox.connection(), handler, inbox.owner).runs.at(0);
@@ -288,23 +287,23 @@ TEST_CASE("an event that was purged is told by the dead letter's copy, or at lea
   settlement.dead.push_back({0, run.events[0]->event_id});
   inbox::settle(inbox.connection(), inbox.owner, {settlement});
   inbox.database().run("delete from inbox.event");
-  Desk desk{inbox};
-  auto document = desk.ask("events show", {{"id", {id}}}).document;
+  OperationRunner runner{inbox};
+  auto document = runner.run("events show", {{"id", {id}}}).document;
   CHECK(document.at("event").at("is_purged") == true);
   CHECK(document.at("event").at("payload") == "{\"a\": 1}");
   CHECK(document.at("handlers").at(0).at("state") == "dead");
 
-  desk.ask("dead discard", {{"all", {"true"}}});
-  document = desk.ask("events show", {{"id", {id}}}).document;
+  runner.run("dead discard", {{"all", {"true"}}});
+  document = runner.run("events show", {{"id", {id}}}).document;
   CHECK(document.at("event").at("is_purged") == true);
   CHECK(document.at("handlers").at(0).at("state") == "discarded");
 }
 
-TEST_CASE("a replay shows in the event's timeline, with who did it") {
+TEST_CASE("a replay is in the event's timeline, with its operator") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
   Batch batch{inbox};
-  batch.at(inbox.add_shard("orders"), 0).events(1).owe(handler);
+  batch.at(inbox.add_shard("orders"), 0).events(1).deliver_to(handler);
   batch.store(inbox.connection());
   const auto run = claim_due(inbox.connection(), handler, inbox.owner).runs.at(0);
   inbox::Settlement settlement;
@@ -312,12 +311,12 @@ TEST_CASE("a replay shows in the event's timeline, with who did it") {
   settlement.whole = true;
   settlement.dead.push_back({0, run.events[0]->event_id});
   inbox::settle(inbox.connection(), inbox.owner, {settlement});
-  Desk desk{inbox};
-  desk.ask("dead replay", {{"all", {"true"}}});
-  bool is_told = false;
-  const auto trace = desk.ask("events trace", {{"id", {"orders/0/0"}}}).document;
+  OperationRunner runner{inbox};
+  runner.run("dead replay", {{"all", {"true"}}});
+  bool has_replay = false;
+  const auto trace = runner.run("events trace", {{"id", {"orders/0/0"}}}).document;
   for (const auto& moment : trace.at("timeline")) {
-    is_told = is_told || (moment.at("what") == "dead replay" && moment.at("detail") == "ann@host");
+    has_replay = has_replay || (moment.at("what") == "dead replay" && moment.at("detail") == "ann@host");
   }
-  CHECK(is_told);
+  CHECK(has_replay);
 }

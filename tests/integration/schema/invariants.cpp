@@ -1,4 +1,4 @@
-// What no row of a table may say, whoever writes it.
+// CHECK constraints of the tables.
 #include <catch2/catch_test_macros.hpp>
 #include <string>
 
@@ -37,12 +37,11 @@ constexpr const char* invariants[] = {
     "ledger_trim set next_block = -1",
 };
 
-/// A row in each of those tables.
 void fill(Inbox& inbox) {
   const auto handler = inbox.add_handler("receipt", {"orders"});
   const auto shard = inbox.add_shard("orders");
   Batch batch{inbox};
-  batch.at(shard, 0).events(2).owe(handler).store(inbox.connection());
+  batch.at(shard, 0).events(2).deliver_to(handler).store(inbox.connection());
   const Session::Parameters ids{std::to_string(handler), std::to_string(shard)};
   inbox.database().run("insert into inbox.outcome values ($1::int, $2::int, '{[5,6)}', 'done', 1)", ids);
   inbox.database().run("insert into inbox.backfill values ($1::int, $2::int, 0, 1)", ids);

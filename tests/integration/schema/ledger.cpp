@@ -1,4 +1,3 @@
-// The ledger is walked once a day, and what it forgets is a new event.
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -12,7 +11,7 @@ using namespace inboxd::support;
 
 namespace {
 
-/// All that is in the ledger is three days old, and no walk through it has been.
+/// Makes all rows of the ledger three days old, as if it had never been trimmed.
 void make_ledger_old(Inbox& inbox) {
   inbox.database().run(
       "update inbox.ledger set received_at = current_date - 3; "
@@ -20,7 +19,7 @@ void make_ledger_old(Inbox& inbox) {
 }
 
 constexpr std::int64_t ledger_rows = 1000;
-constexpr std::int64_t most_in_a_block = 8192 / 44;  // by what its columns take alone
+constexpr std::int64_t most_in_a_block = 8192 / 44;  // by the size of its columns alone
 
 void fill_ledger(Inbox& inbox, std::int64_t rows = ledger_rows) {
   inbox.database().run(
@@ -30,16 +29,16 @@ void fill_ledger(Inbox& inbox, std::int64_t rows = ledger_rows) {
 
 }  // namespace
 
-TEST_CASE("old rows of the ledger and of positions go in bites, never the newest position") {
+TEST_CASE("old rows of ledger and position are deleted in steps, never the newest position") {
   using namespace std::chrono_literals;
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
   inbox.database().run("insert into inbox.position select $1::int, 0, i, i + 1, 1 from generate_series(0, 2999) i",
                        {std::to_string(shard)});
   std::int64_t trimmed = 0;
-  while (const auto bite = inbox::trim_positions(inbox.connection(), 500)) {
-    CHECK(bite <= 500);
-    trimmed += bite;
+  while (const auto step = inbox::trim_positions(inbox.connection(), 500)) {
+    CHECK(step <= 500);
+    trimmed += step;
   }
   CHECK(trimmed == 2000);
   CHECK(inbox.position("orders") == 3000);
@@ -52,7 +51,7 @@ TEST_CASE("old rows of the ledger and of positions go in bites, never the newest
   CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100).rows == 10);
 }
 
-TEST_CASE("the ledger is walked once a day, in bites that whoever comes next goes on with") {
+TEST_CASE("the ledger is trimmed once a day, in steps that any instance continues") {
   using namespace std::chrono_literals;
   Inbox inbox;
   fill_ledger(inbox);
@@ -60,24 +59,24 @@ TEST_CASE("the ledger is walked once a day, in bites that whoever comes next goe
   REQUIRE(blocks > 4);
   const auto other = inbox.connect();
   std::int64_t rows = 0;
-  int bites = 0;
-  for (bool has_more = true; has_more; ++bites) {
-    const auto bite = inbox::trim_ledger(bites % 2 == 0 ? inbox.connection() : *other, 24h, 2);
-    CHECK(bite.rows <= 2 * most_in_a_block);
-    rows += bite.rows;
-    has_more = bite.has_more;
+  int steps = 0;
+  for (bool has_more = true; has_more; ++steps) {
+    const auto step = inbox::trim_ledger(steps % 2 == 0 ? inbox.connection() : *other, 24h, 2);
+    CHECK(step.rows <= 2 * most_in_a_block);
+    rows += step.rows;
+    has_more = step.has_more;
   }
   CHECK(rows == ledger_rows);
-  CHECK(bites == (blocks + 1) / 2);
+  CHECK(steps == (blocks + 1) / 2);
 
   inbox.database().run(
       "insert into inbox.ledger values ('00000000-0000-0000-0000-000000000001', 1, 2, 3, '2020-01-01')");
-  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100).rows == 0);  // once a day
+  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100).rows == 0);
   inbox.database().run("update inbox.ledger_trim set day = day - 1");
   CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100).rows == 1);
 }
 
-TEST_CASE("a walk through the ledger is left to those who keep no more than it is for") {
+TEST_CASE("a trim in progress is left to instances with the same or a shorter retention") {
   using namespace std::chrono_literals;
   Inbox inbox;
   fill_ledger(inbox);
@@ -91,7 +90,7 @@ TEST_CASE("a walk through the ledger is left to those who keep no more than it i
   CHECK(inbox.database().text("select day = current_date - 1 and next_block is null from inbox.ledger_trim") == "t");
 }
 
-TEST_CASE("a bite of the ledger that somebody has in hand is not taken twice, and what is locked goes a day later") {
+TEST_CASE("no step of a trim runs twice, and locked rows are deleted a day later") {
   using namespace std::chrono_literals;
   Inbox inbox;
   fill_ledger(inbox);
@@ -110,7 +109,7 @@ TEST_CASE("a bite of the ledger that somebody has in hand is not taken twice, an
   CHECK(inbox::trim_ledger(inbox.connection(), 24h, 1000).rows == 1);
 }
 
-TEST_CASE("a day to come that a wrong clock left behind does not stop the ledger from being trimmed") {
+TEST_CASE("a trim's date in the future, left by a wrong clock, does not stop trimming") {
   using namespace std::chrono_literals;
   const bool is_under_way = GENERATE(false, true);
   Inbox inbox;
@@ -120,7 +119,7 @@ TEST_CASE("a day to come that a wrong clock left behind does not stop the ledger
   CHECK(inbox::trim_ledger(inbox.connection(), 24h, 1000).rows == ledger_rows);
 }
 
-TEST_CASE("a bite of the ledger is read by place, however large it is") {
+TEST_CASE("a step reads its blocks of the ledger only, however large the ledger is") {
   using namespace std::chrono_literals;
   Inbox inbox;
   fill_ledger(inbox);
@@ -150,10 +149,10 @@ TEST_CASE("an id that the ledger has forgotten is a new event on each of its top
   const auto id = base::random_uuid();
   for (const std::int64_t offset : {0, 1}) {
     Batch first{inbox};
-    first.at(orders, offset).event(id).owe(of_orders);
+    first.at(orders, offset).event(id).deliver_to(of_orders);
     first.store(inbox.connection());
     Batch second{inbox};
-    second.at(audit, offset).event(id).owe(of_audit);
+    second.at(audit, offset).event(id).deliver_to(of_audit);
     second.store(inbox.connection());
     make_ledger_old(inbox);
     CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100).rows == 1);
@@ -162,7 +161,7 @@ TEST_CASE("an id that the ledger has forgotten is a new event on each of its top
         "of-audit 2, of-orders 2");
 }
 
-TEST_CASE("two that walk through the ledger at the same moment take each bite once") {
+TEST_CASE("two simultaneous trims run each step once") {
   using namespace std::chrono_literals;
   Inbox inbox;
   constexpr int enough = 40'000;
@@ -176,22 +175,22 @@ TEST_CASE("two that walk through the ledger at the same moment take each bite on
   const auto other = inbox.connect();
   std::atomic<bool> is_over = false;
   std::atomic<std::int64_t> rows = 0;
-  const auto walk = [&](inbox::Connection& connection) {
+  const auto trim = [&](inbox::Connection& connection) {
     while (!is_over) {
-      const auto bite = inbox::trim_ledger(connection, 24h, 1);
-      rows += bite.rows;
-      if (bite.rows > 0 && !bite.has_more) is_over = true;
+      const auto step = inbox::trim_ledger(connection, 24h, 1);
+      rows += step.rows;
+      if (step.rows > 0 && !step.has_more) is_over = true;
     }
   };
-  std::thread beside{[&] { walk(*other); }};
-  walk(inbox.connection());
+  std::thread beside{[&] { trim(*other); }};
+  trim(inbox.connection());
   beside.join();
   CHECK(rows == enough);
   CHECK(inbox.database().number("select count(*) from inbox.bites") == blocks);
   CHECK(inbox.database().number("select count(distinct next) from inbox.bites") == blocks - 1);  // the last has none
 }
 
-TEST_CASE("a walk that nobody has gone on with for a day begins anew for those who keep more") {
+TEST_CASE("a trim without progress for a day starts again with a longer retention") {
   using namespace std::chrono_literals;
   Inbox inbox;
   fill_ledger(inbox);
@@ -204,15 +203,15 @@ TEST_CASE("a walk that nobody has gone on with for a day begins anew for those w
 
 namespace {
 
-/// Two events of topic `orders`. The ledger is about to forget one; the other, which sorts before it, keeps a batch
-/// that has both from being taken for new.
-struct AboutToBeForgotten {
-  AboutToBeForgotten() {
+/// Two events of topic `orders`. The ledger is about to forget one. The other sorts before it, so a batch of both is
+/// not all new.
+struct ExpiringId {
+  ExpiringId() {
     Batch first{inbox};
     first.at(orders, 0).event(kept).event(id).store(inbox.connection());
   }
-  /// Another session stores the batch: it waits, `meanwhile` something happens, and it has to try again.
-  void store_in_vain(Batch& batch, const std::function<void()>& meanwhile) {
+  /// Another session stores the batch: it waits, `meanwhile` runs, and it has to be repeated.
+  void store_and_fail(Batch& batch, const std::function<void()>& meanwhile) {
     const auto other = inbox.connect();
     std::jthread storing{[&] { CHECK(failure_of([&] { batch.store(*other); }).sqlstate == "40001"); }};
     wait_for_waiter(inbox);
@@ -232,21 +231,23 @@ struct AboutToBeForgotten {
 
 }  // namespace
 
-TEST_CASE("an id that is being forgotten while another topic brings it is stored as a new one") {
-  AboutToBeForgotten test;
+TEST_CASE("an id that is forgotten while it arrives on another topic is stored as new") {
+  ExpiringId test;
   Inbox& inbox = test.inbox;
   test.beside.run("begin");
   test.forget(test.beside, test.id);
   Batch again{inbox};
-  again.at(test.audit, 0).event(test.kept).event(test.id).owe(test.handler);
-  test.store_in_vain(again, [&] { test.beside.run("commit"); });
+  again.at(test.audit, 0).event(test.kept).event(test.id).deliver_to(test.handler);
+  test.store_and_fail(again, [&] { test.beside.run("commit"); });
 
   CHECK(again.store(inbox.connection()).stored == 1);
-  CHECK(inbox.outstanding() == 2);
+  CHECK(inbox.pending_events() == 2);
 }
 
-TEST_CASE("an id that is forgotten and stored anew while another topic brings it is owed to that topic's handlers") {
-  AboutToBeForgotten test;
+TEST_CASE(
+    "an id that is forgotten and stored again while it arrives on another topic is delivered to that topic's "
+    "handlers") {
+  ExpiringId test;
   Inbox& inbox = test.inbox;
   const auto between = *base::parse_uuid("00000000-0000-4000-8000-000000000002");
   Batch more{inbox};
@@ -257,36 +258,36 @@ TEST_CASE("an id that is forgotten and stored anew while another topic brings it
   holder.run("begin");
   holder.run("select from inbox.ledger where event_id = $1 for update", {test.id.text()});
   Batch again{inbox};
-  again.at(test.audit, 0).event(test.kept).event(between).event(test.id).owe(test.handler);
-  test.store_in_vain(again, [&] {
+  again.at(test.audit, 0).event(test.kept).event(between).event(test.id).deliver_to(test.handler);
+  test.store_and_fail(again, [&] {
     test.beside.run("commit");
-    Batch anew{inbox};
-    CHECK(anew.at(test.orders, 3).event(between).store(inbox.connection()).stored == 1);
+    Batch renewed{inbox};
+    CHECK(renewed.at(test.orders, 3).event(between).store(inbox.connection()).stored == 1);
     holder.run("rollback");
   });
 
   CHECK(again.store(inbox.connection()).stored == 0);
-  CHECK(inbox.outstanding() == 3);
+  CHECK(inbox.pending_events() == 3);
 }
 
-TEST_CASE("an id that is being forgotten while it comes with another payload is stored as a new one") {
-  AboutToBeForgotten test;
+TEST_CASE("an id that is forgotten while it arrives with another payload is stored as new") {
+  ExpiringId test;
   Inbox& inbox = test.inbox;
   test.beside.run("begin");
   test.forget(test.beside, test.id);
   Batch again{inbox};
   again.at(test.orders, 2).event(test.kept).event(test.id, "changed");
-  test.store_in_vain(again, [&] { test.beside.run("commit"); });
+  test.store_and_fail(again, [&] { test.beside.run("commit"); });
 
   const auto result = again.store(inbox.connection());
   CHECK(result.stored == 1);
   CHECK(result.conflicts == 0);
 }
 
-TEST_CASE("an id that is forgotten between two statements of one batch is stored with its row in the ledger") {
-  AboutToBeForgotten test;
+TEST_CASE("an id that is forgotten between two statements of a batch is stored with its ledger row") {
+  ExpiringId test;
   Inbox& inbox = test.inbox;
-  // Behind the statement that found the id there, before the one that asks whose it is.
+  // After the statement that finds the id, before the one that reads its row.
   inbox.database().run(
       "create table inbox.gate (); create function inbox.wait() returns trigger language plpgsql as $$ "
       "begin lock table inbox.gate; return null; end $$; "
@@ -295,7 +296,7 @@ TEST_CASE("an id that is forgotten between two statements of one batch is stored
   const auto twice = base::random_uuid();
   Batch again{inbox};
   again.at(test.orders, 2).event(test.id).event(twice).event(twice);
-  test.store_in_vain(again, [&] {
+  test.store_and_fail(again, [&] {
     test.forget(inbox.database().session(), test.id);
     test.beside.run("commit");
   });

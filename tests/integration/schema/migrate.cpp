@@ -1,11 +1,13 @@
-// Migrations: by several at once, behind a pooler, into a schema of any name, and never backwards.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <thread>
 
 #include "inbox/connection.hpp"
 #include "inbox/migrations.hpp"
 #include "inbox/upkeep.hpp"
 #include "integration/support/inbox.hpp"
+#include "integration/support/roles_fixture.hpp"
 #include "support/pgbouncer.hpp"
 
 using namespace inboxd;
@@ -13,9 +15,8 @@ using namespace inboxd::support;
 
 namespace {
 
-/// A schema that nothing has been made in yet.
-struct Empty {
-  explicit Empty(const std::string& url = "") {
+struct EmptySchema {
+  explicit EmptySchema(const std::string& url = "") {
     settings.url = url.empty() ? database.url() : url;
     settings.schema = database.schema();
   }
@@ -34,24 +35,37 @@ struct Empty {
   inbox::Watchdog watchdog;
 };
 
+/// Number of steps from an empty schema, functions and views included.
+int steps() { return static_cast<int>(inbox::known_migrations("x").size()); }
+
+/// Names of the migrations that migrate applies.
+std::vector<std::string> migrated(Inbox& inbox) {
+  std::vector<std::string> names;
+  const auto after = inbox::migrate(inbox.connection(), inbox.settings().schema,
+                                    [&](const inbox::Migration& migration) { names.push_back(migration.name); });
+  CHECK(after.ok());
+  return names;
+}
+
 }  // namespace
 
-TEST_CASE("a fresh database is migrated once, and again is nothing") {
-  Empty empty;
+TEST_CASE("a fresh database is migrated once; a second migrate does nothing") {
+  EmptySchema empty;
   const auto connection = empty.connect();
   CHECK(inbox::migration_state(*connection, empty.settings.schema).applied == 0);
   std::atomic<int> applied{0};
   const auto first = empty.migrate(*connection, &applied);
   REQUIRE(first.ok());
   CHECK_FALSE(first.value().due());
-  CHECK(applied == first.value().known);
+  CHECK(applied == steps());
+  CHECK(steps() == first.value().known + 1);
   REQUIRE(empty.migrate(*connection, &applied).ok());
-  CHECK(applied == first.value().known);
+  CHECK(applied == steps());
   CHECK(empty.database.number("select count(*) from inbox.migration") == first.value().known);
 }
 
-TEST_CASE("many that start at once migrate once") {
-  Empty empty;
+TEST_CASE("many simultaneous starts migrate once") {
+  EmptySchema empty;
   std::atomic<int> applied{0};
   std::atomic<int> fine{0};
   std::vector<std::unique_ptr<inbox::Connection>> connections;
@@ -66,10 +80,10 @@ TEST_CASE("many that start at once migrate once") {
   }
   for (auto& starter : starters) starter.join();
   CHECK(fine == 6);
-  CHECK(applied == static_cast<int>(inbox::known_migrations("x").size()));
+  CHECK(applied == steps());
 }
 
-TEST_CASE("a database that is newer than the program is refused and left alone") {
+TEST_CASE("a database newer than the program is refused and left alone") {
   Inbox inbox;
   const int known = inbox::migration_state(inbox.connection(), inbox.settings().schema).known;
   inbox.database().run("insert into inbox.migration (version, name, digest) values ($1, 'future', '')",
@@ -78,6 +92,58 @@ TEST_CASE("a database that is newer than the program is refused and left alone")
   const auto result = inbox::migrate(inbox.connection(), inbox.settings().schema, [](const inbox::Migration&) {});
   REQUIRE_FALSE(result.ok());
   CHECK(result.problem().message.find(std::to_string(known + 1)) != std::string::npos);
+}
+
+TEST_CASE("functions and views are applied as a whole when their text has changed, and keep their grants") {
+  Inbox inbox;
+  RolesFixture roles{inbox};
+  const auto grants = [&] {
+    return inbox.database().text(
+        "select string_agg(proname || ' ' || coalesce(proacl::text, ''), ', ' order by proname) from pg_proc "
+        "where pronamespace = $1::regnamespace",
+        {inbox.settings().schema});
+  };
+  const std::string before = grants();
+  CHECK(migrated(inbox).empty());
+  inbox.database().run(
+      "create or replace function inbox.matches(name text, patterns text[]) returns boolean "
+      "language sql immutable parallel safe return false");
+  inbox.database().run("update inbox.repeatable_migration set digest = 'another'");
+  const auto state = inbox::migration_state(inbox.connection(), inbox.settings().schema);
+  CHECK(state.due());
+  CHECK(state.applied == state.known);
+  CHECK(migrated(inbox) == std::vector<std::string>{"functions_and_views"});
+  CHECK(inbox.database().text("select inbox.matches('order.placed', '{order.*}')") == "t");
+  CHECK(grants() == before);
+  CHECK_FALSE(inbox::migration_state(inbox.connection(), inbox.settings().schema).due());
+  CHECK(migrated(inbox).empty());
+}
+
+TEST_CASE("functions and views that a newer release applied are left alone and named as another text") {
+  Inbox inbox;
+  inbox.database().run("update inbox.repeatable_migration set digest = 'another', release = '10.0.0'");
+  const auto state = inbox::migration_state(inbox.connection(), inbox.settings().schema);
+  CHECK_FALSE(state.due());
+  CHECK_FALSE(state.newer());
+  CHECK(migrated(inbox).empty());
+  CHECK(inbox::changed_migrations(inbox.connection(), inbox.settings().schema) ==
+        std::vector<std::string>{"functions_and_views"});
+  CHECK(inbox.database().text("select digest from inbox.repeatable_migration") == "another");
+}
+
+TEST_CASE("a plan applied out of order, or after a newer release, is refused") {
+  Inbox inbox;
+  const auto refused = [&](const inbox::Migration& migration, const std::string& why) {
+    Session psql{inbox.database().url(), inbox.database().schema()};
+    CHECK_THROWS_WITH(psql.run(inbox::plan_of(inbox.connection(), inbox.settings().schema, migration)),
+                      Catch::Matchers::ContainsSubstring(why));
+  };
+  refused({3, "0003_future", "select 1;\n"}, "migration 3 is not the next one");
+  inbox.database().run("update inbox.repeatable_migration set release = '10.0.0'");
+  refused(inbox::known_migrations(inbox.settings().schema).back(), "functions and views of a newer release");
+  inbox.database().run("update inbox.migration set version = 7");
+  refused(inbox::known_migrations(inbox.settings().schema).back(), "functions and views need migration 1");
+  CHECK(inbox.database().number("select max(version) from inbox.migration") == 7);
 }
 
 TEST_CASE("everything stays inside the configured schema") {
@@ -94,7 +160,7 @@ TEST_CASE("everything stays inside the configured schema") {
 
 TEST_CASE("through PgBouncer in transaction mode without prepared statements everything works") {
   PgBouncer pooler{needed("INBOXD_TEST_PG")};
-  Empty empty{pooler.url()};
+  EmptySchema empty{pooler.url()};
   empty.settings.prepare = false;
   std::atomic<int> applied{0};
   std::vector<std::unique_ptr<inbox::Connection>> connections;
@@ -102,7 +168,7 @@ TEST_CASE("through PgBouncer in transaction mode without prepared statements eve
   std::vector<std::thread> starters;
   for (auto& connection : connections) starters.emplace_back([&] { (void)empty.migrate(*connection, &applied); });
   for (auto& starter : starters) starter.join();
-  CHECK(applied == static_cast<int>(inbox::known_migrations("x").size()));
+  CHECK(applied == steps());
 
   auto& one = *connections[0];
   inbox::make_partitions(one, 1);

@@ -1,10 +1,12 @@
-// sql/roles.sql: its roles can do all that they are for, and no more.
-#include "integration/support/roles.hpp"
-
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "inbox/operations_check.hpp"
+#include "integration/support/roles_fixture.hpp"
+#include "operations/dead_queries.hpp"
+#include "operations/handler_queries.hpp"
+#include "operations/partition_queries.hpp"
+#include "operations/server_queries.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -12,11 +14,11 @@ using namespace inboxd::support;
 TEST_CASE("the roles ingest and worker can each do their work, and together all of the daemon's") {
   using namespace std::chrono_literals;
   Inbox inbox;
-  Roles roles{inbox};
-  roles.apply();  // again, as after each migration
+  RolesFixture roles{inbox};
+  roles.apply();  // applied again, as after each migration
   auto daemon = roles.connect({"ingest", "worker"});
-  CHECK(inbox::missing_rights(*daemon).empty());
-  inbox::instance_seen(*daemon, {inbox.owner, "host", 1}, false);
+  CHECK(operations::missing_rights(*daemon).empty());
+  inbox::instance_heartbeat(*daemon, {inbox.owner, "host", 1}, false);
   CHECK(inbox::make_partitions(*daemon, 3) == 3);
 
   daemon = roles.connect({"ingest"});
@@ -36,8 +38,8 @@ TEST_CASE("the roles ingest and worker can each do their work, and together all 
 
   const auto seen = base::random_uuid();
   Batch first{inbox};
-  CHECK(first.at(orders, 0).event(seen).events(4).reject("no_id").owe(id).store(*daemon).stored == 5);
-  Batch second{inbox};  // the same id on another topic, and again with another payload
+  CHECK(first.at(orders, 0).event(seen).events(4).reject("no_id").deliver_to(id).store(*daemon).stored == 5);
+  Batch second{inbox};  // a known id on another topic, and again with another payload
   CHECK(second.at(audit, 0).event(seen).store(*daemon).duplicates == 1);
   Batch third{inbox};
   CHECK(third.at(audit, 1).event(seen, "other").store(*daemon).conflicts == 1);
@@ -49,22 +51,110 @@ TEST_CASE("the roles ingest and worker can each do their work, and together all 
   inbox::halt_shard(*daemon, *inbox::find_position(*daemon, "orders", 0), "why", std::nullopt);
   inbox::resume_shard(*daemon, orders, "why");
   inbox::record_watermarks(*daemon, {{orders, 10}});
+  inbox::halt_shard(*daemon, *inbox::find_position(*daemon, "audit", 0), "a gap", event::OffsetRange{2, 9});
+  CHECK(operations::accept_gap(*daemon, operations::read_partitions(*daemon, {{"audit"}, true, true}).at(0), "ann")
+            .has_value());
 
   daemon = roles.connect({"worker"});
   backfill_all(*daemon, 100);
   auto claimed = claim_due(*daemon, id, inbox.owner);
   REQUIRE(claimed.runs.size() == 1);
   CHECK(inbox::renew(*daemon, inbox.owner, {claimed.runs[0].key}, 30s) == 1);
-  CHECK(inbox::settle(*daemon, inbox.owner, {all_done(claimed.runs[0])}).empty());
+  for (const char* const step : {"replay", "discard"}) {
+    CAPTURE(step);
+    auto given_up = all_done(claimed.runs.at(0));
+    given_up.done = {};
+    for (const auto* event : claimed.runs[0].events) {
+      given_up.failures.push_back({event->event_id, 1, "timeout", "no answer", milliseconds{12}});
+      given_up.dead.push_back({event->offset, event->event_id});
+    }
+    REQUIRE(inbox::settle(*daemon, inbox.owner, {given_up}).empty());
+    std::vector<std::int64_t> dead_ids;
+    for (const auto& dead_letter : operations::list_dead(*daemon, {}, 100))
+      dead_ids.push_back(dead_letter.dead_letter_id);
+    REQUIRE(dead_ids.size() == given_up.dead.size());
+    if (std::string_view{step} == "discard") {
+      CHECK(operations::discard_dead(*daemon, dead_ids, {"ann", "all"}) == static_cast<std::int64_t>(dead_ids.size()));
+      break;
+    }
+    inbox.database().run("delete from inbox.event where shard_id = " + std::to_string(orders));  // a day was dropped
+    CHECK(operations::replay_dead(*daemon, dead_ids, {"ann", "all"}).restored ==
+          static_cast<std::int64_t>(dead_ids.size()));
+    claimed = claim_due(*daemon, id, inbox.owner);
+  }
   CHECK_FALSE(inbox::drop_partition(*daemon, "event", 24h).has_value());
   inbox::trim_ledger(*daemon, 24h, 100);
   inbox::trim_positions(*daemon, 100);
   inbox::trim_old_rows(*daemon, 24h, 24h, 100);
+  const auto late = operations::find_pending(*daemon, "late", 1min).value();
+  operations::retire_handler(*daemon, late, "ann");
+  operations::drop_pending(*daemon, late.handler_id, 100);
+  CHECK(operations::restore_handler(*daemon, late.handler_id, "ann"));
+
+  daemon = roles.connect({"ingest"});
+  handler.name = "late";
+  const auto known = inbox::register_handlers(*daemon, {handler});
+  inbox.database().run(  // the database loses the restored handler
+      "update inbox.handler set retired_at = now(), changed_under = changed_under - 1 where name = 'late'");
+  CHECK_FALSE(inbox::register_handlers(*daemon, {handler}, "test", known).at(0).is_retired);
 }
 
-TEST_CASE("what one of the daemon's rights is missing of is told by name") {
+TEST_CASE("each role has exactly the rights of its row, table by table") {
   Inbox inbox;
-  Roles roles{inbox};
+  RolesFixture roles{inbox};
+  inbox.database().run("grant update, delete on inbox.audit to " + roles.name("worker") +
+                       "; grant insert on inbox.audit to " + roles.name("reader"));
+  roles.apply();  // revokes other grants
+  const auto rows = inbox.database().rows(
+      "select c.relname || ': ' || string_agg(replace(g.role, $1, '') || ' ' || g.rights, ', ' order by g.role) "
+      "from pg_class c cross join lateral ("
+      "  select pg_get_userbyid(a.grantee) as role, string_agg(a.name, ' ' order by a.name) as rights from ("
+      "    select grantee, lower(privilege_type) as name from aclexplode(c.relacl)"
+      "    union all"
+      "    select x.grantee, lower(x.privilege_type) || '(' || t.attname || ')'"
+      "    from pg_attribute t cross join lateral aclexplode(t.attacl) x where t.attrelid = c.oid) a "
+      "  where a.grantee <> c.relowner group by a.grantee) g "
+      "where c.relnamespace = $2::regnamespace and c.relkind in ('r', 'p', 'S') and not c.relispartition "
+      "group by c.relname order by c.relname",
+      {roles.name(""), inbox.database().schema()});
+  std::string found;
+  for (const auto& row : rows) found += *row[0] + "\n";
+  CHECK(found ==
+        "also_seen: ingest insert select, reader select, worker delete select\n"
+        "audit: ingest insert select, reader select, worker insert select\n"
+        "backfill: ingest delete insert select, reader select, worker delete select update\n"
+        "dead_letter: ingest select, reader select, worker delete insert select update\n"
+        "delivery: ingest delete insert select update(last_error), reader select, worker delete insert select update\n"
+        "delivery_delivery_id_seq: ingest usage\n"
+        "event: ingest insert select, reader select, worker insert select\n"
+        "failure: ingest select, reader select, worker insert select\n"
+        "former_subscription: ingest insert select, reader select, worker delete select\n"
+        "handler: ingest insert select update, reader select, worker select update\n"
+        "instance: ingest insert select update, reader select, worker delete insert select update\n"
+        "ledger: ingest insert select update(received_at), reader select, worker delete select update(received_at)\n"
+        "ledger_trim: ingest select, reader select, worker select update\n"
+        "migration: ingest select, reader select, worker select\n"
+        "outcome: ingest select, reader select, worker insert select\n"
+        "position: ingest insert select, reader select, worker delete select\n"
+        "quarantine: ingest insert select, reader select, worker delete select update(detail) update(event_id) "
+        "update(reason)\n"
+        "repeatable_migration: ingest select, reader select, worker select\n"
+        "routing: ingest select update, reader select, worker select update\n"
+        "shard: ingest insert select update, reader select, worker select\n"
+        "topic_start: ingest insert select, reader select, worker select\n"
+        "unsubscribed: ingest select, reader select, worker delete insert select update\n");
+  Session worker{roles.settings_of({"ingest", "worker"}).url, inbox.database().schema()};
+  for (const char* const change :
+       {"update inbox.audit set actor = 'nobody'", "delete from inbox.audit", "truncate inbox.audit"}) {
+    CHECK_THROWS_WITH(worker.run(change), Catch::Matchers::ContainsSubstring("permission denied"));
+  }
+  // check asks for the rights of both roles together.
+  CHECK(operations::missing_rights(*roles.connect({"ingest", "worker"})).empty());
+}
+
+TEST_CASE("a missing right of the daemon is reported by name") {
+  Inbox inbox;
+  RolesFixture roles{inbox};
   const auto daemon = roles.connect({"ingest", "worker"});
   const std::vector<std::pair<std::string, std::string>> rights{
       {"insert on inbox.audit", "insert on audit"},
@@ -73,25 +163,23 @@ TEST_CASE("what one of the daemon's rights is missing of is told by name") {
       {"update (received_at) on inbox.ledger", "update (received_at) on ledger"},
       {"delete on inbox.former_subscription", "delete on former_subscription"},
       {"select on inbox.migration", "select on migration"},
+      {"select on inbox.repeatable_migration", "select on repeatable_migration"},
       {"execute on function inbox.make_partitions(int)", "execute on make_partitions"}};
   const std::string both = roles.name("ingest") + ", " + roles.name("worker");
-  for (const auto& [right, told] : rights) {
+  for (const auto& [right, reported] : rights) {
     CAPTURE(right);
     inbox.database().run("revoke " + right + " from " + both);
-    // Whoever may update a whole table may update its column.
-    const bool is_column = right.starts_with("update (");
-    if (is_column) inbox.database().run("revoke update on inbox.ledger from " + both);
-    const auto missing = inbox::missing_rights(*daemon);
-    CHECK(std::find(missing.begin(), missing.end(), told) != missing.end());
+    const auto missing = operations::missing_rights(*daemon);
+    CHECK(std::find(missing.begin(), missing.end(), reported) != missing.end());
     roles.apply();
-    CHECK(inbox::missing_rights(*daemon).empty());
+    CHECK(operations::missing_rights(*daemon).empty());
   }
 }
 
-TEST_CASE("who may only read can neither drop nor make a day, nor who ingests drop one") {
+TEST_CASE("a reader can neither create nor drop days, and the ingest role cannot drop them") {
   using namespace std::chrono_literals;
   Inbox inbox;
-  Roles roles{inbox};
+  RolesFixture roles{inbox};
   const auto shard = inbox.add_shard("orders");
   Batch batch{inbox};
   batch.at(shard, 0).events(1).store(inbox.connection());
@@ -108,18 +196,18 @@ TEST_CASE("who may only read can neither drop nor make a day, nor who ingests dr
     CHECK(failure_of([&] { inbox::drop_partition(*ingest, "event", 0ms); }).sqlstate == "42501");
     CHECK(inbox::make_partitions(*ingest, 2) == 0);
   }
-  const auto nobody = roles.connect({});
-  CHECK(failure_of([&] { inbox::drop_partition(*nobody, "event", 0ms); }).sqlstate == "42501");
-  // What runs with its owner's rights is for those who need it; two functions only read what a handler's call is about.
+  const auto stranger = roles.connect({});
+  CHECK(failure_of([&] { inbox::drop_partition(*stranger, "event", 0ms); }).sqlstate == "42501");
+  // Functions with owner rights are for the daemon's roles; one function only reads a handler's call.
   CHECK(inbox.database().text("select string_agg(proname, ' ' order by proname) from pg_proc p, aclexplode(p.proacl) a "
                               "where p.prosecdef and a.grantee = 0 and p.pronamespace = $1::regnamespace",
-                              {inbox.database().schema()}) == "call_events headers_of");
+                              {inbox.database().schema()}) == "call_events");
   CHECK(inbox.database().number("select count(*) from inbox.events") == 1);
 }
 
-TEST_CASE("the daemon's roles see who keeps vacuum from cleaning up, whoever that is") {
+TEST_CASE("the daemon's roles see the sessions that block vacuum, of any login") {
   Inbox inbox;
-  Roles roles{inbox};
+  RolesFixture roles{inbox};
   const auto daemon = roles.connect({"ingest", "worker"});
   Session superuser{inbox.database().url(), inbox.database().schema()};
   superuser.run("begin; update inbox.routing set version = version");

@@ -1,4 +1,3 @@
-// Handlers live in the database: added, changed, renamed, and owed what was stored before them.
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <set>
@@ -9,7 +8,7 @@
 using namespace inboxd;
 using namespace inboxd::support;
 
-TEST_CASE("a handler that is new or changed raises the routing version, the same again does not") {
+TEST_CASE("a new or changed handler raises the routing version; an unchanged one does not") {
   Inbox inbox;
   const auto before = inbox.routing_version();
   auto handler = handler_named("receipt");
@@ -35,12 +34,12 @@ TEST_CASE("a configuration adds and changes handlers and never removes one") {
   CHECK(inbox::read_routing(inbox.connection()).handlers.size() == 3);
 }
 
-TEST_CASE("a handler that is renamed with an alias keeps its id and its deliveries") {
+TEST_CASE("a handler renamed with an alias keeps its id and its deliveries") {
   Inbox inbox;
   const auto id = inbox.add_handler("mail-receipt");
   const auto shard = inbox.add_shard("orders");
   Batch batch{inbox};
-  batch.at(shard, 0).events(5).owe(id);
+  batch.at(shard, 0).events(5).deliver_to(id);
   batch.store(inbox.connection());
   auto renamed = handler_named("send-receipt");
   renamed.aliases = {"mail-receipt"};
@@ -50,36 +49,45 @@ TEST_CASE("a handler that is renamed with an alias keeps its id and its deliveri
   CHECK(inbox.database().text("select handler || ' ' || due from inbox.backlog") == "send-receipt 5");
 }
 
-TEST_CASE("a handler that is renamed onto the name of a retired one keeps its id and its deliveries") {
+TEST_CASE("no configuration that names a retired handler changes it, and its name stays taken") {
   Inbox inbox;
   auto& database = inbox.database();
-  auto gone = handler_named("receipt");
-  gone.aliases = {"old-receipt"};
-  const auto gone_id = inbox::register_handlers(inbox.connection(), {gone}).at(0).handler_id;
-  const auto id = inbox.add_handler("billing");
+  auto retired = handler_named("receipt");
+  retired.aliases = {"old-receipt"};
+  retired.topics = {"orders"};
+  const auto retired_id = inbox::register_handlers(inbox.connection(), {retired}).at(0).handler_id;
+  const auto billing_id = inbox.add_handler("billing");
   database.run("update inbox.handler set retired_at = now() where name = 'receipt'");
-  Batch{inbox}.at(inbox.add_shard("orders"), 0).events(5).owe(id).store(inbox.connection());
-  auto renamed = handler_named("receipt");
-  renamed.aliases = {"billing"};
-  const auto registered = inbox::register_handlers(inbox.connection(), {renamed}, "daemon on pod-1").at(0);
-  CHECK(registered.handler_id == id);
-  CHECK_FALSE(registered.is_new);
-  CHECK(registered.change == "name: billing -> receipt; aliases: none -> billing");
-  CHECK(database.text("select handler || ' ' || due from inbox.backlog") == "receipt 5");
-  const std::string freed = "receipt (retired " + std::to_string(gone_id) + ")";
-  CHECK(database.text("select name from inbox.handler where retired_at is not null") == freed);
-  CHECK(database.number("select count(*) from inbox.audit where actor = 'daemon on pod-1' and target = '" + freed +
-                        "' and detail -> 'old' ->> 'name' = 'receipt'") == 1);
-
-  // The same again changes nothing, an instance with the old configuration finds it, and the retired one is nobody's.
-  CHECK(inbox::register_handlers(inbox.connection(), {renamed}).at(0).change.empty());
-  const auto back = inbox::register_handlers(inbox.connection(), {handler_named("billing")}).at(0);
-  CHECK(back.handler_id == id);
-  CHECK(back.has_former_name);
-  CHECK(inbox::register_handlers(inbox.connection(), {handler_named("old-receipt")}).at(0).handler_id != gone_id);
+  const auto version = inbox.routing_version();
+  config::Handler configured;
+  SECTION("by its name") { configured = handler_named("receipt"); }
+  SECTION("by a former name") { configured = handler_named("old-receipt"); }
+  SECTION("under a new name, with its own as an alias") {
+    configured = handler_named("send-receipt");
+    configured.aliases = {"receipt"};
+  }
+  SECTION("by its name, which another handler is to get") {
+    configured = handler_named("receipt");
+    configured.aliases = {"billing"};
+  }
+  configured.start = Inbox::beginning();
+  CHECK(inbox::find_retired(inbox.connection(), {handler_named("new"), configured}) ==
+        std::map<std::size_t, std::string>{{1, "receipt"}});
+  const auto registered = inbox::register_handlers(inbox.connection(), {configured}).at(0);
+  CHECK(registered.is_retired);
+  CHECK(registered.handler_id == retired_id);
+  CHECK(registered.name == "receipt");
+  CHECK(inbox.routing_version() == version);
+  CHECK(database.text("select name || ' ' || topics::text from inbox.handler where retired_at is not null") ==
+        "receipt {orders}");
+  CHECK(database.number("select count(*) from inbox.backfill") == 0);
+  CHECK(inbox::read_routing(inbox.connection()).handlers.at(0).handler_id == billing_id);
+  // An unused name is a new handler.
+  CHECK(inbox::register_handlers(inbox.connection(), {handler_named("receipt-2")}).at(0).is_new);
 }
 
-TEST_CASE("in a rolling deploy of a rename the old configuration finds the handler under its new name and leaves it") {
+TEST_CASE(
+    "during a rolling rename, the old configuration finds the handler under its new name and does not change it") {
   Inbox inbox;
   auto old_one = handler_named("mail-receipt");
   old_one.topics = {"orders"};
@@ -93,7 +101,7 @@ TEST_CASE("in a rolling deploy of a rename the old configuration finds the handl
         "name: mail-receipt -> send-receipt; aliases: none -> mail-receipt; topics: orders -> orders, refunds");
   const auto version = inbox.routing_version();
 
-  const auto back = inbox::register_handlers(inbox.connection(), {old_one}).at(0);  // an old instance starts again
+  const auto back = inbox::register_handlers(inbox.connection(), {old_one}).at(0);  // an old instance restarts
   CHECK(back.handler_id == id);
   CHECK(back.name == "send-receipt");
   CHECK(back.has_former_name);
@@ -103,17 +111,17 @@ TEST_CASE("in a rolling deploy of a rename the old configuration finds the handl
                               "inbox.handler") == "send-receipt {mail-receipt} {orders,refunds}");
   const auto shard = inbox.add_shard("refunds");
   Batch batch{inbox};
-  batch.at(shard, 0).events(3).owe(id).store(inbox.connection());
-  CHECK(inbox::outstanding(inbox.connection(), {"mail-receipt"}) == 3);
+  batch.at(shard, 0).events(3).deliver_to(id).store(inbox.connection());
+  CHECK(inbox::count_pending(inbox.connection(), {"mail-receipt"}) == 3);
 
-  // One configuration that has both means two.
+  // A configuration with both names means two handlers.
   const auto both = inbox::register_handlers(inbox.connection(), {old_one, new_one});
   CHECK(both.at(0).is_new);
   CHECK(both.at(0).handler_id != id);
   CHECK(both.at(1).handler_id == id);
 }
 
-TEST_CASE("whoever adds a handler or changes one is in audit, with what was before") {
+TEST_CASE("adding or changing a handler is audited, with the actor and the former values") {
   Inbox inbox;
   auto handler = handler_named("receipt");
   handler.topics = {"orders"};
@@ -131,13 +139,13 @@ TEST_CASE("whoever adds a handler or changes one is in audit, with what was befo
         R"(["orders"] ["orders", "refunds"])");
 }
 
-TEST_CASE("a batch routed under an old version is refused and writes nothing: a rolling deploy loses no event") {
+TEST_CASE("a batch routed under an old version is refused and writes nothing, so a rolling deploy loses no event") {
   Inbox inbox;
   const auto old_handler = inbox.add_handler("old");
   const auto shard = inbox.add_shard("orders");
   Batch batch{inbox};
-  batch.at(shard, 0).events(10).owe(old_handler);
-  const auto new_handler = inbox.add_handler("new");  // by the instance that was deployed first
+  batch.at(shard, 0).events(10).deliver_to(old_handler);
+  const auto new_handler = inbox.add_handler("new");  // from the instance that was deployed first
 
   const auto refused = batch.store(inbox.connection());
   CHECK(refused.routing_is_stale);
@@ -145,13 +153,13 @@ TEST_CASE("a batch routed under an old version is refused and writes nothing: a 
   CHECK(inbox.database().number("select count(*) from inbox.ledger") == 0);
 
   batch.get().routing_version = inbox.routing_version();
-  batch.owe(new_handler);
+  batch.deliver_to(new_handler);
   CHECK(batch.store(inbox.connection()).stored == 10);
   CHECK(inbox.database().text("select string_agg(handler || ' ' || due, ', ' order by handler) from inbox.backlog") ==
         "new 10, old 10");
 }
 
-TEST_CASE("a handler added while batches are being stored gets every event, each once, before or after") {
+TEST_CASE("a handler added during ingest gets every event once, from its back-fill or from ingest") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
   const auto writer = inbox.connect();
@@ -202,7 +210,7 @@ TEST_CASE("a handler added while batches are being stored gets every event, each
                                 total) == 5);
 }
 
-TEST_CASE("a new handler is back-filled from the beginning in bites, only with what it subscribes to") {
+TEST_CASE("a new handler is back-filled from the beginning in steps, with the events of its subscription only") {
   Inbox inbox;
   const auto orders = inbox.add_shard("orders", 0);
   const auto more = inbox.add_shard("orders", 1, 500);
@@ -215,7 +223,7 @@ TEST_CASE("a new handler is back-filled from the beginning in bites, only with w
   batch.store(inbox.connection());
 
   const auto handler = inbox.add_handler("late", {"orders"}, {"Pla*"}, Inbox::beginning());
-  CHECK(inbox.outstanding() > 0);
+  CHECK(inbox.pending_events() > 0);
   CHECK(backfill_all(inbox.connection(), 16) > 7);
   CHECK(inbox.database().number("select due from inbox.backlog where handler = 'late'") == 80);
   CHECK(inbox.database().number("select count(*) from inbox.backfill") == 0);
@@ -227,7 +235,7 @@ TEST_CASE("a new handler is back-filled from the beginning in bites, only with w
   }
 }
 
-TEST_CASE("a new handler that starts now is owed nothing of the past, one that starts at a time what came since") {
+TEST_CASE("a new handler gets no stored events with start: now, and those since a time with start: TIME") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
   Batch early{inbox};
@@ -245,7 +253,7 @@ TEST_CASE("a new handler that starts now is owed nothing of the past, one that s
         "from-now 0, since 7");
 }
 
-TEST_CASE("a new handler is back-filled with what came on its topic, too, after it was stored from another, once") {
+TEST_CASE("a back-fill includes events of its topic that were first stored from another, once") {
   Inbox inbox;
   const auto orders = inbox.add_shard("orders");
   const auto audit = inbox.add_shard("audit");
@@ -258,7 +266,7 @@ TEST_CASE("a new handler is back-filled with what came on its topic, too, after 
   CHECK(second.store(inbox.connection()).duplicates == 2);
 
   const auto handler = inbox.add_handler("late", {"audit", "mirror"}, {"Happened"}, Inbox::beginning());
-  // What comes from now on is owed by ingest, while the back-fill has not gone by yet, and not once more by that.
+  // From now on ingest delivers, also ahead of the back-fill, which must not deliver again.
   Batch third{inbox};
   third.at(audit, 2).event(between).event(before);
   third.store(inbox.connection());
@@ -266,7 +274,7 @@ TEST_CASE("a new handler is back-filled with what came on its topic, too, after 
   Batch fourth{inbox};
   fourth.at(mirror, 0).event(before).event(between);
   fourth.store(inbox.connection());
-  inbox.database().run("update inbox.backfill set end_offset = 47");  // as if more had come on the topic before
+  inbox.database().run("update inbox.backfill set end_offset = 47");  // as if the topic had held more records
   backfill_all(inbox.connection(), 7);
 
   std::multiset<std::string> given;
@@ -276,7 +284,7 @@ TEST_CASE("a new handler is back-filled with what came on its topic, too, after 
   CHECK(given == std::multiset<std::string>{before.text(), between.text()});
 }
 
-TEST_CASE("a new handler that starts at a time is owed what came on its topic since, whenever it was stored") {
+TEST_CASE("a start time applies to the arrival on the handler's own topic, whenever the event was stored") {
   Inbox inbox;
   const auto orders = inbox.add_shard("orders");
   const auto audit = inbox.add_shard("audit");
@@ -299,8 +307,7 @@ TEST_CASE("a new handler that starts at a time is owed what came on its topic si
   CHECK(claimed.runs[0].events[0]->event_id == late);
 }
 
-TEST_CASE(
-    "history with wide gaps between its offsets becomes runs of a bounded span, so that views find their outcomes") {
+TEST_CASE("a back-fill over wide gaps creates runs of a bounded span, so that views find their outcomes") {
   Inbox inbox;
   const auto shard = inbox.add_shard("compacted");
   Batch batch{inbox};

@@ -1,18 +1,17 @@
-// Day partitions, retention, and who keeps vacuum from its work.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <thread>
 
 #include "integration/support/inbox.hpp"
+#include "support/fake_standby.hpp"
 #include "support/private_postgres.hpp"
-#include "support/standby.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
 
 namespace {
 
-/// Moves the only event partition's rows to a day long ago.
+/// Moves all events to a day long ago.
 void make_old_day(Inbox& inbox) {
   inbox.database().run(
       "set timezone = 'UTC'; create table inbox.event_20200101 partition of inbox.event for values from "
@@ -26,13 +25,13 @@ void make_old_day(Inbox& inbox) {
       "12:00:00+00'");
 }
 
-/// An event of topic `orders` that nobody is owed, of a day long ago, and a handler of topic `audit` alone.
-struct OnAnotherTopic {
-  OnAnotherTopic() {
+/// An event of topic `orders` without deliveries, of a day long ago, and a handler of topic `audit` alone.
+struct EventOnTwoTopics {
+  EventOnTwoTopics() {
     Batch first{inbox};
     first.at(inbox.add_shard("orders"), 0).event(id, "ten euros").store(inbox.connection());
     make_old_day(inbox);
-    again.at(inbox.add_shard("audit"), 0).event(id, "ten euros", "Paid").owe(handler);
+    again.at(inbox.add_shard("audit"), 0).event(id, "ten euros", "Paid").deliver_to(handler);
     event::Event& event = again.get().events.back();
     event.source_id = "order-7";
     event.source = "shop";
@@ -53,7 +52,7 @@ struct OnAnotherTopic {
 
 }  // namespace
 
-TEST_CASE("day partitions are made ahead, once, whatever the time zone of the session") {
+TEST_CASE("day partitions are created ahead, once, in any time zone of the session") {
   Inbox inbox;
   CHECK(inbox::make_partitions(inbox.connection(), 2) == 0);
   CHECK(inbox::make_partitions(inbox.connection(), 5) == 9);
@@ -63,8 +62,8 @@ TEST_CASE("day partitions are made ahead, once, whatever the time zone of the se
   CHECK(inbox::make_partitions(*elsewhere, 5) == 0);
 }
 
-TEST_CASE("until when there are days is until the first that a table lacks, whatever the time zone of the session") {
-  Inbox inbox;  // with two days beyond today
+TEST_CASE("days reach to the first one that a table lacks, in any time zone of the session") {
+  Inbox inbox;  // two days beyond today exist
   const auto today = inbox.database().number("select extract(epoch from (now() at time zone 'UTC')::date)::bigint");
   constexpr std::int64_t day = 86'400;
   CHECK(inbox::days_made_until(inbox.connection()) == today + 3 * day);
@@ -79,13 +78,13 @@ TEST_CASE("until when there are days is until the first that a table lacks, what
   CHECK(inbox::days_made_until(inbox.connection()) == today + day);
 }
 
-TEST_CASE("a day is dropped when it is past its retention, and not while somebody is owed its events") {
+TEST_CASE("a day past its retention is dropped, but not while its events are pending") {
   using namespace std::chrono_literals;
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
   const auto shard = inbox.add_shard("orders");
   Batch batch{inbox};
-  batch.at(shard, 0).events(5).owe(handler);
+  batch.at(shard, 0).events(5).deliver_to(handler);
   batch.store(inbox.connection());
   make_old_day(inbox);
 
@@ -103,12 +102,12 @@ TEST_CASE("a day is dropped when it is past its retention, and not while somebod
   CHECK_FALSE(inbox::drop_partition(inbox.connection(), "event", 24h).has_value());
   CHECK(inbox.database().number("select count(*) from inbox.event") == 0);
 
-  Batch again{inbox};  // purged, then delivered once more: still absorbed
-  again.at(shard, 5).event(batch.events()[0].event_id).owe(handler);
+  Batch again{inbox};  // the event is purged; its redelivery is still absorbed
+  again.at(shard, 5).event(batch.events()[0].event_id).deliver_to(handler);
   CHECK(again.store(inbox.connection()).duplicates == 1);
 }
 
-TEST_CASE("what another topic brought keeps the day of its event, and no other") {
+TEST_CASE("a delivery from another topic keeps the day of its event, and no other") {
   using namespace std::chrono_literals;
   Inbox inbox;
   const auto handler = inbox.add_handler("of-audit", {"audit"});
@@ -142,8 +141,8 @@ TEST_CASE("what another topic brought keeps the day of its event, and no other")
   CHECK(drop() == "event_20200101");
 }
 
-TEST_CASE("an id whose day was dropped and that comes on another topic is given whole to that topic's handlers, once") {
-  OnAnotherTopic test;
+TEST_CASE("an id whose day was dropped is delivered whole, once, to another topic's handlers") {
+  EventOnTwoTopics test;
   Inbox& inbox = test.inbox;
   const auto of_orders = inbox.add_handler("of-orders", {"orders"});
   test.again.get().routing_version = inbox.routing_version();
@@ -165,14 +164,17 @@ TEST_CASE("an id whose day was dropped and that comes on another topic is given 
   inbox::settle(inbox.connection(), inbox.owner, {all_done(claimed.runs[0])});
 
   Batch third{inbox};
-  third.at(inbox.add_shard("audit", 1), 0).event(test.id, "ten euros").owe(test.handler).store(inbox.connection());
-  CHECK(inbox.outstanding() == 0);
+  third.at(inbox.add_shard("audit", 1), 0)
+      .event(test.id, "ten euros")
+      .deliver_to(test.handler)
+      .store(inbox.connection());
+  CHECK(inbox.pending_events() == 0);
   CHECK(claim_due(inbox.connection(), of_orders, inbox.owner).runs.empty());
   CHECK(inbox.database().number("select count(*) from inbox.event") == 1);
 }
 
-TEST_CASE("a day whose event comes on another topic is not dropped before its delivery can be seen") {
-  OnAnotherTopic test;
+TEST_CASE("a day is not dropped before the delivery of its event from another topic is visible") {
+  EventOnTwoTopics test;
   Inbox& inbox = test.inbox;
   Session holder{inbox.database().url(), inbox.database().schema()};
   holder.run(
@@ -191,8 +193,8 @@ TEST_CASE("a day whose event comes on another topic is not dropped before its de
   CHECK(claimed.empty.empty());
 }
 
-TEST_CASE("an id that comes on another topic while its day is being dropped is given whole, too") {
-  OnAnotherTopic test;
+TEST_CASE("an id that arrives on another topic while its day is dropped is delivered whole, too") {
+  EventOnTwoTopics test;
   Inbox& inbox = test.inbox;
   Session dropping{inbox.database().url(), inbox.database().schema()};
   dropping.run("begin; select inbox.drop_partition('event', '1 day', 'event_20200101')");
@@ -207,13 +209,13 @@ TEST_CASE("an id that comes on another topic while its day is being dropped is g
   CHECK(claimed.empty.empty());
 }
 
-TEST_CASE("a day that is still needed is not locked at all, and one that goes is locked in the order of its readers") {
+TEST_CASE("a needed day is never locked, and a dropped day is locked in its readers' order") {
   using namespace std::chrono_literals;
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
   const auto shard = inbox.add_shard("orders");
   Batch batch{inbox};
-  batch.at(shard, 0).events(1).owe(handler).store(inbox.connection());
+  batch.at(shard, 0).events(1).deliver_to(handler).store(inbox.connection());
   make_old_day(inbox);
   Session reader{inbox.database().url(), inbox.database().schema()};
   reader.run("begin; select count(*) from inbox.event_20200101");
@@ -235,7 +237,7 @@ TEST_CASE("a day that is still needed is not locked at all, and one that goes is
   CHECK(inbox::drop_partition(inbox.connection(), "event", 24h) == "event_20200101");
 }
 
-TEST_CASE("days are made and dropped within reason only") {
+TEST_CASE("creating and dropping days refuses invalid tables, days and retentions") {
   using namespace std::chrono_literals;
   Inbox inbox;
   inbox.add_shard("orders");
@@ -258,7 +260,7 @@ TEST_CASE("days are made and dropped within reason only") {
                                 "to_regclass('inbox.event_20200101')") == 1);
 }
 
-TEST_CASE("a retention of less than a day drops no day that is made again") {
+TEST_CASE("a retention of less than a day drops no day that would be created again") {
   Inbox inbox;
   inbox::make_partitions(inbox.connection(), 2);
   for (const char* const table : {"event", "outcome", "failure"}) {
@@ -266,7 +268,7 @@ TEST_CASE("a retention of less than a day drops no day that is made again") {
   }
 }
 
-TEST_CASE("a drop that has to wait for a long reader gives up soon and lets ingest go on") {
+TEST_CASE("a drop that waits for a long reader gives up soon, and ingest continues") {
   using namespace std::chrono_literals;
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
@@ -281,12 +283,12 @@ TEST_CASE("a drop that has to wait for a long reader gives up soon and lets inge
   CHECK(batch.store(inbox.connection()).stored == 1);
 }
 
-TEST_CASE("a drop for which much is outstanding gives up soon, too, and ingest goes on") {
+TEST_CASE("a drop whose check takes long gives up soon, and ingest continues") {
   using namespace std::chrono_literals;
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
   make_old_day(inbox);
-  inbox.database().run(  // a second look that takes as long as one at many million runs
+  inbox.database().run(  // a second check as slow as with many million runs
       "create or replace function inbox.is_day_needed(p_end timestamptz) returns boolean language plpgsql as $$ begin "
       "if exists (select from pg_locks where pid = pg_backend_pid() and mode = 'AccessExclusiveLock' and relation = "
       "'inbox.event'::regclass) then perform pg_sleep(20); end if; return false; end $$");
@@ -309,19 +311,19 @@ TEST_CASE("a drop for which much is outstanding gives up soon, too, and ingest g
                                 "to_regclass('inbox.event_20200101')") == 1);
 }
 
-TEST_CASE("instances are seen, and told apart from those that have stopped") {
+TEST_CASE("live instances are told apart from stopped ones") {
   Inbox inbox;
   const inbox::InstanceIdentity one{base::random_uuid(), "host-a", 11};
   const inbox::InstanceIdentity two{base::random_uuid(), "host-b", 22};
-  inbox::instance_seen(inbox.connection(), one, false);
-  inbox::instance_seen(inbox.connection(), two, false);
-  inbox::instance_seen(inbox.connection(), two, true);
+  inbox::instance_heartbeat(inbox.connection(), one, false);
+  inbox::instance_heartbeat(inbox.connection(), two, false);
+  inbox::instance_heartbeat(inbox.connection(), two, true);
   CHECK(inbox.database().text(
             "select string_agg(host || ' ' || (stopped_at is null), ', ' order by host) from inbox.instance") ==
         "host-a true, host-b false");
 }
 
-TEST_CASE("who keeps vacuum from cleaning up is found: a session that has written, a prepared transaction") {
+TEST_CASE("sessions that block vacuum are found: one that has written, a prepared transaction") {
   PrivatePostgres postgres{{"max_prepared_transactions = 2"}};
   Inbox inbox{postgres.url()};
   const auto find = [&] { return inbox::find_oldest_transaction(inbox.connection()); };
@@ -329,7 +331,7 @@ TEST_CASE("who keeps vacuum from cleaning up is found: a session that has writte
   CHECK_FALSE(find().has_value());
 
   Session session{postgres.url(), inbox.database().schema()};
-  session.run("begin; " + write);  // its snapshot is gone, and still it is in the way
+  session.run("begin; " + write);  // its snapshot has ended, and it still blocks vacuum
   const auto idle = find();
   REQUIRE(idle.has_value());
   CHECK(idle->holder == "session");
@@ -347,13 +349,13 @@ TEST_CASE("who keeps vacuum from cleaning up is found: a session that has writte
   CHECK_FALSE(find().has_value());
 }
 
-TEST_CASE("a replication slot that keeps vacuum from cleaning up is found, also when its standby has gone") {
+TEST_CASE("a replication slot that blocks vacuum is found, also after its standby has disconnected") {
   PrivatePostgres postgres;
   Inbox inbox{postgres.url()};
   const auto find = [&] { return inbox::find_oldest_transaction(inbox.connection()); };
   Session session{postgres.url(), inbox.database().schema()};
   {
-    Standby standby{postgres.url(), "reports"};
+    FakeStandby standby{postgres.url(), "reports"};
     standby.needs(static_cast<std::uint32_t>(session.number("select txid_current() & 4294967295")));
     wait_until("the slot holds a transaction", [&] { return find().has_value(); });
     CHECK(find()->process_id != 0);

@@ -1,4 +1,3 @@
-// The public face: columns are promises, states are what people see.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
@@ -6,7 +5,7 @@
 
 #include "event/headers.hpp"
 #include "integration/support/inbox.hpp"
-#include "support/environment.hpp"
+#include "support/test_environment.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -22,7 +21,7 @@ std::string missing(Inbox& inbox, const std::string& view, const std::vector<std
   return out;
 }
 
-/// The row of the table of tables that begins with this one, or tells of it among others.
+/// The row of this table in the document's table of tables, or the row that mentions it.
 std::string row_of(const std::string& document, const std::string& table) {
   std::istringstream lines{document};
   for (std::string line; std::getline(lines, line);) {
@@ -44,9 +43,11 @@ TEST_CASE("every promised column of every view is there") {
   CHECK(missing(inbox, "failures",
                 {"event_id", "handler", "attempt", "occurred_at", "error_class", "message", "duration"}) == "");
   CHECK(missing(inbox, "backlog", {"handler", "due", "leased", "retrying", "waiting", "dead", "oldest_due_age"}) == "");
-  CHECK(missing(inbox, "lag", {"topic", "partition", "position", "high_watermark", "lag", "halted_reason"}) == "");
+  CHECK(missing(inbox, "lag",
+                {"topic", "partition", "position", "high_watermark", "lag", "observed_at", "halted_reason"}) == "");
   CHECK(missing(inbox, "dead_letters", {"event_id", "handler"}) == "");
   CHECK(missing(inbox, "quarantined", {"topic", "partition", "offset", "reason"}) == "");
+  CHECK(missing(inbox, "audit_log", {"occurred_at", "actor", "operation", "target", "detail"}) == "");
 }
 
 TEST_CASE("the document of the tables names every index") {
@@ -83,34 +84,34 @@ TEST_CASE("the backlog counts events, not rows") {
   const auto two = inbox.add_handler("two");
   const auto shard = inbox.add_shard("orders");
   Batch batch{inbox};
-  batch.at(shard, 0).events(100).owe(one).owe(two, milliseconds{60'000});
+  batch.at(shard, 0).events(100).deliver_to(one).deliver_to(two, milliseconds{60'000});
   batch.store(inbox.connection());
   CHECK(inbox.database().text(
             "select string_agg(handler || ' ' || due || ' ' || leased || ' ' || retrying || ' ' || dead,"
             " ', ' order by handler) from inbox.backlog") == "one 100 0 0 0, two 0 100 0 0");
   CHECK(inbox.database().number("select count(*) from inbox.backlog where oldest_due_age > interval '0'") == 1);
-  CHECK(inbox.outstanding() == 200);
+  CHECK(inbox.pending_events() == 200);
 }
 
-TEST_CASE("an autoscaler is told what is due to a handler, and nothing while the handler is paused") {
+TEST_CASE("the autoscaler's query returns a handler's due events, and 0 while it is paused") {
   Inbox inbox;
   const std::string document = read_file("sql/README.md");
   const std::string before = "\n      query: \"";
   const auto begin = document.find(before) + before.size();
   REQUIRE(begin > before.size());
   const std::string query = document.substr(begin, document.find("\"\n", begin) - begin);
-  CHECK(inbox.database().number(query) == 0);  // a row also where there is no such handler
+  CHECK(inbox.database().number(query) == 0);  // a row even for an unknown handler
   const auto receipt = inbox.add_handler("receipt");
   const auto other = inbox.add_handler("other");
   Batch batch{inbox};
-  batch.at(inbox.add_shard("orders"), 0).events(7).owe(receipt).owe(other);
+  batch.at(inbox.add_shard("orders"), 0).events(7).deliver_to(receipt).deliver_to(other);
   batch.store(inbox.connection());
   CHECK(inbox.database().number(query) == 7);
   inbox.database().run("update inbox.handler set paused_reason = 'a fuse' where name = 'receipt'");
   CHECK(inbox.database().number(query) == 0);
 }
 
-TEST_CASE("the lag is what the broker last told minus the position") {
+TEST_CASE("the lag is the broker's last end minus the position") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders", 0, 40);
   inbox::record_watermarks(inbox.connection(), {{shard, 100}});
@@ -126,7 +127,7 @@ TEST_CASE("the deliveries of one event are found by its id without reading every
   base::Uuid wanted;
   for (int i = 0; i < 20; ++i) {
     Batch batch{inbox};
-    batch.at(shard, i * 1000).events(1000).owe(handler);
+    batch.at(shard, i * 1000).events(1000).deliver_to(handler);
     batch.store(inbox.connection());
     if (i == 7) wanted = batch.events()[500].event_id;
   }
@@ -142,7 +143,7 @@ TEST_CASE("the deliveries of one event are found by its id without reading every
   CHECK(buffers < 100);
 }
 
-TEST_CASE("hostile headers are shown as far as they can be, in a parallel plan, too") {
+TEST_CASE("hostile headers are shown as far as possible, in a parallel plan, too") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
   using namespace std::string_view_literals;
@@ -154,7 +155,7 @@ TEST_CASE("hostile headers are shown as far as they can be, in a parallel plan, 
     batch.store(inbox.connection());
     return inbox.database().text("select headers from inbox.events order by \"offset\" desc limit 1");
   };
-  // Where a plan is made to be parallel, a function that catches errors would fail.
+  // In a parallel plan, a function that catches errors would fail.
   inbox.database().run(
       "set min_parallel_table_scan_size = 0; set parallel_setup_cost = 0; "
       "set parallel_tuple_cost = 0; do $$ begin execute format('set %I = on', (select name from "
@@ -176,7 +177,7 @@ TEST_CASE("hostile headers are shown as far as they can be, in a parallel plan, 
   CHECK(inbox.database().number("select count(*) from (select jsonb_object_keys(headers) from inbox.events "
                                 "where \"offset\" = (select max(\"offset\") from inbox.events)) x") == 1000);
   CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds{5});
-  // What is cut off, or says that it is longer than it is.
+  // Truncated bytes, and wrong lengths.
   for (const auto* broken :
        {"'\\x0000000161'", "'\\x7fffffff61ffffffff'", "'\\x80000000'", "'\\x000000016100000009'"}) {
     inbox.database().run("select inbox.headers_of(" + std::string{broken} + "::bytea)");

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "inbox/migrations.hpp"
-#include "support/environment.hpp"
+#include "support/test_environment.hpp"
 
 namespace inboxd::support {
 namespace {
@@ -35,14 +35,14 @@ std::unique_ptr<inbox::Connection> Inbox::connect(const config::Database& settin
   return std::make_unique<inbox::Connection>(settings, "test", watchdog_, log_);
 }
 
-std::unique_ptr<inbox::HandlerTransaction> Inbox::transaction() { return transaction(settings_); }
+std::unique_ptr<transaction::HandlerTransaction> Inbox::transaction() { return transaction(settings_); }
 
-std::unique_ptr<inbox::HandlerTransaction> Inbox::transaction(const config::Database& settings) {
-  return inbox::database_transactions(settings, owner, watchdog_, log_)("test");
+std::unique_ptr<transaction::HandlerTransaction> Inbox::transaction(const config::Database& settings) {
+  return transaction::database_transactions(settings, owner, watchdog_, log_)("test");
 }
 
-std::unique_ptr<inbox::SqlDescriber> Inbox::describer(const config::Database& settings) {
-  return inbox::database_describer(settings, watchdog_, log_);
+std::unique_ptr<transaction::SqlDescriber> Inbox::describer(const config::Database& settings) {
+  return transaction::database_describer(settings, watchdog_, log_);
 }
 
 std::int32_t Inbox::add_handler(const std::string& name, const std::vector<std::string>& topics,
@@ -74,10 +74,10 @@ void Inbox::halt(std::int32_t shard_id, const std::string& reason, std::optional
   inbox::halt_shard(*connection_, at, reason, gap);
 }
 
-std::int64_t Inbox::outstanding() {
+std::int64_t Inbox::pending_events() {
   std::vector<std::string> names;
   for (const auto& handler : inbox::read_routing(*connection_).handlers) names.push_back(handler.name);
-  return inbox::outstanding(*connection_, names);
+  return inbox::count_pending(*connection_, names);
 }
 
 Batch::Batch(Inbox& inbox, std::optional<base::Uuid> owner) {
@@ -129,7 +129,7 @@ Batch& Batch::reject(const std::string& reason) {
   return *this;
 }
 
-Batch& Batch::owe(std::int32_t handler, milliseconds lease) {
+Batch& Batch::deliver_to(std::int32_t handler, milliseconds lease) {
   batch_.runs.push_back({handler, batch_.steps.back().shard_id, offsets_, lease});
   return *this;
 }
@@ -176,7 +176,7 @@ std::int64_t Inbox::sessions() {
 }
 
 void wait_for_waiter(Inbox& inbox) {
-  inbox.database().wait_for("somebody waits",
+  inbox.database().wait_for("a session waits",
                             "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%" +
                                 inbox.database().schema() + ".ingest%'",
                             1);
@@ -197,7 +197,7 @@ std::int64_t backfill_all(inbox::Connection& connection, int bite) {
 std::int64_t blocks_read(const std::vector<Session::Row>& plan) {
   const std::regex buffers{"shared (?:hit=(\\d+))? ?(?:read=(\\d+))?"};
   std::smatch found;
-  for (const auto& line : plan) {  // the first is of the whole
+  for (const auto& line : plan) {  // the first line covers the whole plan
     if (!std::regex_search(*line.at(0), found, buffers)) continue;
     return (found[1].matched ? std::stoll(found[1]) : 0) + (found[2].matched ? std::stoll(found[2]) : 0);
   }

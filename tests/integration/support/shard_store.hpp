@@ -2,19 +2,19 @@
 #include <functional>
 #include <memory>
 
-#include "consumer/store.hpp"
+#include "consumer/batch_writer.hpp"
 #include "inbox/registrations.hpp"
 #include "integration/support/inbox.hpp"
 
 namespace inboxd::support {
 
-/// Stores events of one shard (orders, 0) as an ingester does, in a process that takes nothing in hand.
+/// Stores events of one shard (orders, 0) as an ingester does, without handing over any.
 class ShardStore final : private consumer::HandOff {
  public:
   explicit ShardStore(Inbox& inbox) : inbox_{inbox} {}
 
-  /// `behind`: the shard is taken to be that far behind where it is.
-  consumer::Store::Stored store(const Batch& events, const std::function<bool()>& give_up, int behind = 0) {
+  /// `behind`: the expected position is that far behind the stored one.
+  consumer::BatchWriter::Written store(const Batch& events, const std::function<bool()>& give_up, int behind = 0) {
     shard_.position = *inbox::find_position(inbox_.connection(), "orders", 0);
     shard_.position.next_offset -= behind;
     shard_.place = std::make_shared<const inbox::Place>(inbox::Place{"orders", 0});
@@ -23,23 +23,23 @@ class ShardStore final : private consumer::HandOff {
     batch.rejected = events.rejected();
     batch.parts.push_back({&shard_, {}, batch.events.back().offset + 1});
     batch.parts.back().decoded[0][0] = 1;
-    return store_.store(batch, give_up);
+    return writer_.write(batch, give_up);
   }
 
   consumer::IngestCounts counts;
   inbox::Registrations registrations;
 
  private:
-  Room reserve(std::int32_t, std::int64_t, std::size_t) override { return {}; }
+  Reservation reserve(std::int32_t, std::int64_t, std::size_t) override { return {}; }
   void hand_over(inbox::LeasedRun, std::int64_t) override {}
   void release(std::int32_t, std::int64_t) override {}
-  void born_due(std::int32_t) override {}
+  void notify_due(std::int32_t) override {}
 
   Inbox& inbox_;
   const config::Settings settings_{};
   base::Logger log_{base::LogLevel::error, base::LogFormat::text};
   consumer::Shard shard_;
-  consumer::Store store_{settings_, inbox_.owner, inbox_.connection(), registrations, *this, counts, log_};
+  consumer::BatchWriter writer_{settings_, inbox_.owner, inbox_.connection(), registrations, *this, counts, log_};
 };
 
 }  // namespace inboxd::support

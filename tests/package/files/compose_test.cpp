@@ -1,12 +1,12 @@
-// What the compose example is made of, without an engine: the producer's lines, the shop's table, the configuration.
+// The parts of the compose example without an engine: the producer's lines, the shop's table, the configuration.
 #include <catch2/catch_test_macros.hpp>
 #include <sstream>
 
-#include "package/support/made.hpp"
-#include "support/daemon.hpp"
-#include "support/environment.hpp"
+#include "package/support/packages.hpp"
+#include "support/daemon_process.hpp"
 #include "support/kafka.hpp"
 #include "support/private_postgres.hpp"
+#include "support/test_environment.hpp"
 
 using namespace inboxd::support;
 
@@ -18,7 +18,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   return text.replace(at, what.size(), with);
 }
 
-/// A line that the console producer is given: headers, key and payload with tabs between.
+/// A line for the console producer: headers, key and payload, separated by tabs.
 Message message_of(const std::string& topic, const std::string& line) {
   const auto first = line.find('\t'), second = line.find('\t', first + 1);
   REQUIRE(second != std::string::npos);
@@ -31,7 +31,7 @@ Message message_of(const std::string& topic, const std::string& line) {
   return out;
 }
 
-/// The first orders that the script would send, those that it sends twice included.
+/// The first orders that the script sends, repeated ones included.
 std::vector<std::string> lines_of_producer(int orders) {
   const std::string script =
       "set -euo pipefail; eval \"$(sed -n '/^order()/,/^}/p' \"$0\")\"; "
@@ -45,7 +45,7 @@ std::vector<std::string> lines_of_producer(int orders) {
 
 }  // namespace
 
-TEST_CASE("the parts of the compose example work together: each order becomes one receipt, those sent twice, too") {
+TEST_CASE("the parts of the compose example work together: each order has one receipt, even if sent twice") {
   PrivatePostgres postgres;
   must({"psql", "-qX", "-v", "ON_ERROR_STOP=1", "-f", source_file("config/compose/shop.sql"), postgres.url()});
   Kafka kafka;

@@ -1,15 +1,15 @@
-// `cmake --install`: what is where, and that it works from there.
+// `cmake --install`: the installed files, and running from them.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "package/support/made.hpp"
-#include "support/environment.hpp"
+#include "package/support/packages.hpp"
+#include "support/test_environment.hpp"
 
 using namespace inboxd::support;
 using Catch::Matchers::ContainsSubstring;
 namespace fs = std::filesystem;
 
-TEST_CASE("an install has program, handlers, headers, units and documents in their places below any prefix") {
+TEST_CASE("an install puts program, handlers, headers, units and documents in place below any prefix") {
   const TempFolder prefix;
   install_below(prefix.path());
   for (const char* const file : {"bin/inboxd",
@@ -43,13 +43,14 @@ TEST_CASE("an install has program, handlers, headers, units and documents in the
     CAPTURE(file);
     CHECK(fs::is_regular_file(prefix / file));
   }
-  for (const char* const folder : {"etc", "share/doc/inboxd/config/setup", "share/doc/inboxd/sql/migrations"}) {
+  for (const char* const folder : {"etc", "share/doc/inboxd/config/setup", "share/doc/inboxd/sql/migrations",
+                                   "share/doc/inboxd/sql/functions", "share/doc/inboxd/sql/views"}) {
     CAPTURE(folder);
     CHECK_FALSE(fs::exists(prefix / folder));
   }
 }
 
-TEST_CASE("what is installed runs from there: the program, its handlers, the units' paths, the example") {
+TEST_CASE("the installed program, handlers, unit paths and example work") {
   const TempFolder prefix;
   install_below(prefix.path());
   const std::string program = prefix / "bin/inboxd";

@@ -1,10 +1,10 @@
-// The manifests for compose and Kubernetes: of the right form, and with configurations that inboxd accepts.
+// The manifests for compose and Kubernetes are valid, with configurations that inboxd accepts.
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
 
-#include "package/support/made.hpp"
-#include "support/daemon.hpp"
-#include "support/environment.hpp"
+#include "package/support/packages.hpp"
+#include "support/daemon_process.hpp"
+#include "support/test_environment.hpp"
 
 using namespace inboxd::support;
 
@@ -21,22 +21,22 @@ std::string yaml(const std::string& file, const std::string& expression) {
 
 }  // namespace
 
-TEST_CASE("docker-compose reads the compose file, and its configuration is one that inboxd accepts") {
+TEST_CASE("docker-compose accepts the compose file, and inboxd accepts its configuration") {
   must({"docker-compose", "--file", source_file("docker-compose.yml"), "config", "--quiet"});
   must({daemon_program(), "--config", source_file("config/compose/inboxd.yaml"), "check", "--offline"});
   CHECK(yaml("docker-compose.yml", "d['services']['inboxd']['read_only']") == "True\n");
   CHECK(yaml("docker-compose.yml", "d['services']['inboxd']['cap_drop']") == "['ALL']\n");
 }
 
-TEST_CASE("the scripts of the compose example are ones that bash reads") {
+TEST_CASE("bash accepts the scripts of the compose example") {
   for (const char* const script : {"config/compose/orders", "config/compose/app"}) {
     CAPTURE(script);
     CHECK_NOTHROW(must({"bash", "-n", source_file(script)}));
   }
 }
 
-TEST_CASE("the manifests fit Kubernetes' schemas, from the first version with sidecars to the newest known") {
-  constexpr std::chrono::minutes to_fetch{5};  // the first time, from PyPI
+TEST_CASE("the manifests match Kubernetes' schemas, from the first version with sidecars to the newest known") {
+  constexpr std::chrono::minutes to_fetch{5};  // from PyPI, the first time
   std::string validate = must({source_file("config/setup/validators")}, to_fetch);
   validate.pop_back();
   for (const auto& entry : std::filesystem::directory_iterator{source_file("config/kubernetes")}) {
@@ -47,7 +47,7 @@ TEST_CASE("the manifests fit Kubernetes' schemas, from the first version with si
   }
 }
 
-TEST_CASE("sidecar and application are restricted, as the pod's security standards have it") {
+TEST_CASE("sidecar and application meet the restricted pod security standard") {
   const std::string file = "config/kubernetes/deployment.yaml";
   for (const char* const containers : {"initContainers", "containers"}) {
     CAPTURE(containers);
@@ -61,18 +61,20 @@ TEST_CASE("sidecar and application are restricted, as the pod's security standar
   }
 }
 
-TEST_CASE("the sidecar is native, probed for life alone, and its configuration is one that inboxd accepts") {
+TEST_CASE("the sidecar is native, has a liveness probe only, and inboxd accepts its configuration") {
   const std::string sidecar = "d['spec']['template']['spec']['initContainers'][0]";
   const std::string file = "config/kubernetes/deployment.yaml";
   CHECK(yaml(file, sidecar + "['restartPolicy']") == "Always\n");
   CHECK(yaml(file, "'readinessProbe' in " + sidecar) == "False\n");
   CHECK(yaml(file, sidecar + "['livenessProbe']['httpGet']['path']") == "/livez\n");
   const TempFolder folder;
-  write_file(folder / "inboxd.yaml", yaml("config/kubernetes/configmap.yaml", "d['data']['inboxd.yaml']"));
+  const std::string configuration = yaml("config/kubernetes/configmap.yaml", "d['data']['inboxd.yaml']");
+  CHECK(configuration.find("read: token ") != std::string::npos);
+  write_file(folder / "inboxd.yaml", configuration);
   CHECK_NOTHROW(must({daemon_program(), "--config", folder / "inboxd.yaml", "check", "--offline"}));
 }
 
-TEST_CASE("the PodMonitor that config/prometheus/README.md shows finds the sidecar's port, with its token") {
+TEST_CASE("the PodMonitor in config/prometheus/README.md finds the sidecar's port, with its token") {
   const TempFolder folder;
   const std::string text = read_file(source_file("config/prometheus/README.md"));
   const auto begin = text.find("apiVersion: monitoring.coreos.com/v1\nkind: PodMonitor\n");
@@ -87,7 +89,7 @@ TEST_CASE("the PodMonitor that config/prometheus/README.md shows finds the sidec
   CHECK(monitor(endpoint + "['port']") ==
         yaml("config/kubernetes/deployment.yaml", pod + "['spec']['initContainers'][0]['ports'][0]['name']"));
   CHECK(monitor(credentials + "['name']") == yaml("config/kubernetes/secret.yaml", "d['metadata']['name']"));
-  CHECK(monitor(credentials + "['key']") == "admin-token\n");
-  CHECK(yaml("config/kubernetes/secret.yaml", "'admin-token' in d['stringData']") == "True\n");
+  CHECK(monitor(credentials + "['key']") == "admin-read-token\n");
+  CHECK(yaml("config/kubernetes/secret.yaml", "'admin-read-token' in d['stringData']") == "True\n");
   CHECK(monitor(endpoint + "['relabelings'][0]") == "{'targetLabel': 'job', 'replacement': 'inboxd-shop'}\n");
 }

@@ -1,21 +1,21 @@
-// README's first command, as CI runs its second.
+// README's first command.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <csignal>
 #include <filesystem>
 
-#include "package/support/made.hpp"
-#include "support/environment.hpp"
+#include "package/support/packages.hpp"
 #include "support/process.hpp"
+#include "support/test_environment.hpp"
 
 using namespace inboxd::support;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-constexpr milliseconds long_enough{600'000};  // it may have to build
+constexpr milliseconds long_enough{600'000};  // the script may have to build
 
-/// Processes that have this in their command line: everything that the quickstart starts names its folder.
+/// Number of processes with this text in their command line: all processes of the quickstart name its folder.
 int processes_with(const std::string& text) {
   int out = 0;
   for (const auto& entry : std::filesystem::directory_iterator{"/proc"}) {
@@ -34,7 +34,7 @@ Command quickstart(const TempFolder& folder) {
 
 }  // namespace
 
-TEST_CASE("the quickstart shows the main job, says that its counts are right, and leaves nothing behind") {
+TEST_CASE("the quickstart shows the main job, confirms its counts, and leaves nothing behind") {
   const TempFolder folder{"/tmp"};
   Command command = quickstart(folder);
   command.arguments.emplace_back("--once");
@@ -48,20 +48,20 @@ TEST_CASE("the quickstart shows the main job, says that its counts are right, an
   wait_for_end(folder);
 }
 
-TEST_CASE("the quickstart goes on until Ctrl-C, which stops all that it has started") {
+TEST_CASE("the quickstart runs until Ctrl-C, which stops all its processes") {
   const TempFolder folder{"/tmp"};
   const TempFolder output;
   Command command = quickstart(folder);
   command.out = command.err = output / "out";
   Process running{command};
-  const auto said = [&] { return read_file(output / "out"); };
+  const auto shown = [&] { return read_file(output / "out"); };
   wait_until(
       "it says how to stop it",
       [&] {
-        if (!running.is_running()) throw std::runtime_error{"the quickstart has ended: " + said()};
-        return said().find("Ctrl-C stops") != std::string::npos;
+        if (!running.is_running()) throw std::runtime_error{"the quickstart has ended: " + shown()};
+        return shown().find("Ctrl-C stops") != std::string::npos;
       },
-      long_enough, said);
+      long_enough, shown);
   CHECK(processes_with(folder.path().string()) > 0);
   running.signal(SIGINT);
   CHECK(running.wait(milliseconds{60'000}) == ExitStatus{130, 0});

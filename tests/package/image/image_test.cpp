@@ -1,13 +1,13 @@
-// The container image, built from the Dockerfile without an engine, and the program run from it as an engine would:
-// read-only root, no capabilities, not root, first process of its namespace.
+// The container image, built from the Dockerfile without an engine. The program runs from it as in an engine: read-only
+// root, no capabilities, not root, first process of its namespace.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <csignal>
 #include <nlohmann/json.hpp>
 
-#include "package/support/made.hpp"
-#include "process/support/stage.hpp"
-#include "support/environment.hpp"
+#include "package/support/packages.hpp"
+#include "process/support/daemon_fixture.hpp"
+#include "support/test_environment.hpp"
 
 using namespace inboxd::support;
 using Catch::Matchers::ContainsSubstring;
@@ -18,10 +18,10 @@ namespace {
 
 constexpr double limit_mib = 60;
 
-/// An image that was built, and its root.
+/// A built image and its root.
 class Image final {
  public:
-  /// `build`, or `extend` with a Dockerfile and the folder that it sees.
+  /// `build`, or `extend` with a Dockerfile and its context folder.
   explicit Image(const std::string& how, const std::vector<std::string>& from = {}) {
     std::vector<std::string> command{source_file("tests/package/support/image"), how, folder_.path()};
     command.insert(command.end(), from.begin(), from.end());
@@ -58,7 +58,7 @@ const Image& image() {
   return once;
 }
 
-/// The Dockerfile that the documentation shows.
+/// The Dockerfile in the documentation.
 std::string documented_dockerfile() {
   const std::string text = read_file(source_file("config/container/README.md"));
   const std::string opening = "```dockerfile\n";
@@ -66,7 +66,7 @@ std::string documented_dockerfile() {
   return text.substr(begin, text.find("```", begin) - begin);
 }
 
-/// The folder in which this libcrypto looks for certificates unless it is told otherwise, as it stands in there.
+/// The folder in which this libcrypto looks for certificates by default.
 fs::path openssl_folder(const std::string& library) {
   const std::string opening = "OPENSSLDIR: \"";
   const auto begin = library.find(opening);
@@ -74,14 +74,14 @@ fs::path openssl_folder(const std::string& library) {
   return library.substr(begin + opening.size(), library.find('"', begin + opening.size()) - begin - opening.size());
 }
 
-/// The first child: the daemon, whose parent only waits for it.
+/// The first child: the daemon; its parent only waits.
 pid_t child_of(pid_t process) {
   return std::stoi("0" + run_to_end({.arguments = {"pgrep", "--parent", std::to_string(process)}}).out);
 }
 
 }  // namespace
 
-TEST_CASE("the image runs inboxd as nobody in particular, can be asked for its health, and is small") {
+TEST_CASE("the image runs inboxd as an unprivileged user, supports health checks, and is small") {
   const json& config = image().config();
   CHECK(config.at("User") == "65532:65532");
   CHECK(config.at("Entrypoint") == json::array({"/usr/bin/inboxd"}));
@@ -92,8 +92,7 @@ TEST_CASE("the image runs inboxd as nobody in particular, can be asked for its h
   CHECK(image().compressed_mib() <= limit_mib);
 }
 
-TEST_CASE(
-    "the image has no shell, no compiler, no package manager, nothing with a set-uid bit, and says what is in it") {
+TEST_CASE("the image has no shell, compiler, package manager or set-uid file, and lists its contents") {
   for (const char* const program : {"bin/sh", "bin/bash", "usr/bin/apt-get", "usr/bin/dpkg", "usr/bin/g++"}) {
     CAPTURE(program);
     CHECK_FALSE(fs::exists(image() / program));
@@ -112,7 +111,7 @@ TEST_CASE(
   CHECK(fs::exists(image() / "etc/ssl/certs/ca-certificates.crt"));
 }
 
-TEST_CASE("TLS finds whom to trust where the image's OpenSSL looks unless it is told otherwise") {
+TEST_CASE("TLS finds its certificates in the default folder of the image's OpenSSL") {
   std::string library;
   for (const auto& entry : fs::recursive_directory_iterator{image() / "usr/lib"}) {
     if (entry.path().filename().string().starts_with("libcrypto.so")) library = read_file(entry.path());
@@ -123,7 +122,7 @@ TEST_CASE("TLS finds whom to trust where the image's OpenSSL looks unless it is 
   CHECK_THAT(read_file(image() / bundle.relative_path().string()), ContainsSubstring("BEGIN CERTIFICATE"));
 }
 
-TEST_CASE("from the image: version, its handlers, and the check of the compose example's file") {
+TEST_CASE("the image runs version, its handlers, and the check of the compose example") {
   CHECK_THAT(image().run({"version"}).out, ContainsSubstring("librdkafka"));
   CHECK_THAT(image().run({"plugin", "check", "log"}).out, ContainsSubstring("/usr/lib/inboxd/log.so"));
   image().configure(read_file(source_file("config/compose/inboxd.yaml")));
@@ -132,14 +131,14 @@ TEST_CASE("from the image: version, its handlers, and the check of the compose e
   CHECK(checked.status == ExitStatus{0, 0});
 }
 
-TEST_CASE("from the image: events come in and are handled, health is told, SIGTERM ends it cleanly") {
-  Stage stage{2};
+TEST_CASE("the image handles events, reports its health, and exits cleanly on SIGTERM") {
+  DaemonFixture fixture{2};
   const int port = free_port();
-  stage.config.handlers[0].plugin = "log";
-  stage.config.handlers[0].settings.clear();
-  stage.config.sections["log"] = "level: info, format: text";
-  stage.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
-  image().configure(stage.config.text());
+  fixture.config.handlers[0].plugin = "log";
+  fixture.config.handlers[0].settings.clear();
+  fixture.config.sections["log"] = "level: info, format: text";
+  fixture.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
+  image().configure(fixture.config.text());
   Process daemon{image().command({"run", "--migrate"})};
   wait_until(
       "it is ready",
@@ -147,15 +146,15 @@ TEST_CASE("from the image: events come in and are handled, health is told, SIGTE
         return image().run({"health"}).status == ExitStatus{0, 0};
       },
       patience, [&] { return image().log(); });
-  stage.produce(200);
-  CHECK(stage.wait_done().is_perfect());
+  fixture.produce(200);
+  CHECK(fixture.wait_done().is_perfect());
   CHECK(kill(child_of(daemon.id()), SIGTERM) == 0);
   CHECK(daemon.wait() == ExitStatus{0, 0});
-  CHECK_THAT(image().log(), ContainsSubstring("daemon: stopped"));
+  CHECK_THAT(image().log(), ContainsSubstring("kind=daemon.stopped"));
   CHECK(image().run({"health"}).status == ExitStatus{1, 0});
 }
 
-TEST_CASE("a handler of one's own is built in the target dev and put into the image, as the documentation says") {
+TEST_CASE("an own handler is built in the target dev and added to the image as documented") {
   image();
   const TempFolder folder;
   write_file(folder / "Dockerfile", documented_dockerfile());

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "package/support/made.hpp"
+#include "package/support/packages.hpp"
 
 namespace inboxd::support {
 namespace {

@@ -1,8 +1,7 @@
-// Two hosts in database.url, of which one takes writes.
 #include <catch2/catch_test_macros.hpp>
 
-#include "process/support/load.hpp"
-#include "process/support/stage.hpp"
+#include "process/support/background_producer.hpp"
+#include "process/support/daemon_fixture.hpp"
 #include "support/private_postgres.hpp"
 
 using namespace inboxd;
@@ -17,32 +16,32 @@ std::string url_of(const PrivatePostgres& first, const PrivatePostgres& second) 
 
 }  // namespace
 
-TEST_CASE(
-    "the primary dies under load and its standby is promoted: the daemon goes where writes are taken, by itself") {
+TEST_CASE("after the primary crashes under load and its standby is promoted, the daemon continues on the standby") {
   PrivatePostgres primary;
   const auto standby = PrivatePostgres::standby_of(primary);
-  const std::string both = url_of(*standby, primary);  // the one that takes no writes comes first
-  Stage stage{4, both + "?target_session_attrs=read-write"};
-  stage.config.url = both;
-  stage.config.sections["database"] = "deadline: 5s";
-  const auto daemon = stage.start();
-  Load load{stage, 1000};
-  load.wait_for_more(2000);
-  Session copy{standby->url(), stage.database.schema()};
+  const std::string both = url_of(*standby, primary);  // the read-only host comes first
+  DaemonFixture fixture{4, both + "?target_session_attrs=read-write"};
+  fixture.config.url = both;
+  fixture.config.sections["database"] = "deadline: 5s";
+  const auto daemon = fixture.start();
+  BackgroundProducer producer{fixture, 1000};
+  producer.wait_for_more(2000);
+  Session copy{standby->url(), fixture.database.schema()};
   copy.wait_for("the standby follows", "select (count(*) > 500)::int from inbox.events", 1);
 
-  const auto stored = stage.database.number("select count(*) from inbox.events");
+  const auto stored = fixture.database.number("select count(*) from inbox.events");
   primary.stop();
-  load.wait_for_more(500);  // nobody takes writes meanwhile
+  producer.wait_for_more(500);  // no host accepts writes meanwhile
   CHECK(daemon->process().is_running());
   standby->promote();
-  stage.database.session().close();
-  load.wait_for_more(1000);
-  load.finish();
-  const auto kept = stage.database.number("select count(*) from inbox.events");
-  const auto tally = stage.wait_done();
-  WARN("stored before the primary died: " << stored << ", on the standby soon after: " << kept << "; " << tally.text());
-  CHECK(tally.is_perfect());
-  CHECK(stage.offsets_ahead() == 0);
+  fixture.database.session().close();
+  producer.wait_for_more(1000);
+  producer.finish();
+  const auto kept = fixture.database.number("select count(*) from inbox.events");
+  const auto counts = fixture.wait_done();
+  WARN("stored before the primary crashed: " << stored << ", on the standby soon after: " << kept << "; "
+                                             << counts.text());
+  CHECK(counts.is_perfect());
+  CHECK(fixture.offsets_ahead() == 0);
   CHECK(daemon->stop() == ExitStatus{0, 0});
 }

@@ -1,6 +1,4 @@
-// The admin port of a running daemon: who is answered what, and that nobody who is hostile disturbs the daemon.
-#include "process/support/admin.hpp"
-
+// The admin port of a running daemon: permissions, and hostile clients that do not disturb it.
 #include <unistd.h>
 
 #include <array>
@@ -9,8 +7,10 @@
 #include <csignal>
 #include <list>
 #include <nlohmann/json.hpp>
+#include <set>
 
-#include "process/support/load.hpp"
+#include "process/support/admin_fixture.hpp"
+#include "process/support/background_producer.hpp"
 #include "support/http.hpp"
 #include "support/private_postgres.hpp"
 #include "support/proxy.hpp"
@@ -22,19 +22,18 @@ using nlohmann::json;
 
 namespace {
 
-/// That ingest keeps up with what is produced.
-struct Keeping {
-  Keeping(Database& of, Load& with) : database{of}, load{with} { wait_for_all_produced(); }
-  /// While those who disturb are still there: half a second's worth more is produced, and all up to then is stored.
+struct IngestProgress {
+  IngestProgress(Database& of, BackgroundProducer& with) : database{of}, producer{with} { wait_for_all_produced(); }
+  /// Waits for half a second's worth of records, and until all are stored.
   void wait_for_all_produced() {
-    load.wait_for_more(500);
-    const std::int64_t wanted = load.produced();
+    producer.wait_for_more(500);
+    const std::int64_t wanted = producer.produced();
     wait_until("what was produced is stored",
                [&] { return database.number("select count(*) from inbox.event") >= wanted; });
   }
 
   Database& database;
-  Load& load;
+  BackgroundProducer& producer;
 };
 
 std::string host() {
@@ -47,8 +46,8 @@ std::string message_of(const HttpAnswer& answer) { return json::parse(answer.bod
 
 }  // namespace
 
-TEST_CASE("the admin port tells whether the daemon started, is ready and lives; health asks it") {
-  Admin admin;
+TEST_CASE("the admin port shows whether the daemon has started, is ready and lives; health asks it") {
+  AdminFixture admin;
   auto daemon = admin.start();
   for (const char* const path : {"/livez", "/readyz", "/startupz"}) {
     CAPTURE(path);
@@ -63,12 +62,12 @@ TEST_CASE("the admin port tells whether the daemon started, is ready and lives; 
   CHECK(command(admin.config, {"health"}).status == ExitStatus{1, 0});
 }
 
-TEST_CASE("while the daemon waits for its database it lives, has not started and is not ready") {
+TEST_CASE("a daemon that waits for its database is live, but neither started nor ready") {
   PrivatePostgres postgres;
-  Admin admin{1, "", postgres.url()};
+  AdminFixture admin{1, "", postgres.url()};
   postgres.stop();
-  Daemon daemon{admin.config};
-  daemon.wait_log("admin: listening");
+  DaemonProcess daemon{admin.config};
+  daemon.wait_log("kind=admin.listening");
   CHECK(get(admin.port, "/livez").status == 200);
   CHECK(get(admin.port, "/startupz").status == 503);
   CHECK(get(admin.port, "/readyz").status == 503);
@@ -80,9 +79,9 @@ TEST_CASE("while the daemon waits for its database it lives, has not started and
   daemon.kill();
 }
 
-TEST_CASE("without its database the daemon lives and is ready, and operations say what is wrong") {
+TEST_CASE("without its database a running daemon stays live and ready, and operations report the database") {
   PrivatePostgres postgres;
-  Admin admin{1, "", postgres.url()};
+  AdminFixture admin{1, "", postgres.url()};
   auto daemon = admin.start();
   CHECK(get(admin.port, "/v1/status").status == 200);
   postgres.stop();
@@ -96,7 +95,7 @@ TEST_CASE("without its database the daemon lives and is ready, and operations sa
     return gauge(admin.port, "inboxd_database_connections_refused_total") > 0 &&
            gauge(admin.port, "inboxd_database_connections") == 0;
   });
-  // What the daemon alone knows and does needs no database, and is audited when there is one again.
+  // Operations on the daemon alone need no database, and are audited once it is back.
   CHECK(post(admin.port, "/v1/instance/pause", "{}", change).status == 200);
   postgres.start();
   wait_until("operations work again", [&] { return get(admin.port, "/v1/status").status == 200; });
@@ -107,8 +106,8 @@ TEST_CASE("without its database the daemon lives and is ready, and operations sa
   daemon->kill();
 }
 
-TEST_CASE("without its brokers the daemon lives and is ready, and says that nothing is read") {
-  Admin admin;
+TEST_CASE("without its brokers a running daemon stays live and ready, and reports that nothing is read") {
+  AdminFixture admin;
   Proxy proxy{std::stoi(admin.config.brokers.substr(admin.config.brokers.rfind(':') + 1))};
   admin.config.brokers = "127.0.0.1:" + std::to_string(proxy.port());
   proxy.refuse(true);
@@ -122,8 +121,8 @@ TEST_CASE("without its brokers the daemon lives and is ready, and says that noth
   daemon->kill();
 }
 
-TEST_CASE("who may do what: reading from this machine, the rest with the token") {
-  Admin admin;
+TEST_CASE("reading needs this machine, everything else needs the token") {
+  AdminFixture admin;
   auto daemon = admin.start();
   const int port = admin.port;
   CHECK(get(port, "/v1/status").status == 200);
@@ -138,6 +137,7 @@ TEST_CASE("who may do what: reading from this machine, the rest with the token")
   CHECK(post(port, "/v1/instance/pause", "{}", as_json).status == 401);
   CHECK(post(port, "/v1/instance/pause", "{}", {as_json[0], "Authorization: Bearer wrong"}).status == 401);
 
+  CHECK(get(port, "/v1/shards/list").status == 200);  // the former path of /v1/partitions/list
   CHECK(get(port, "/v1/nothing").status == 404);
   CHECK(get(port, "/").status == 404);
   const auto posted = post(port, "/v1/status", "{}", change);
@@ -155,8 +155,92 @@ TEST_CASE("who may do what: reading from this machine, the rest with the token")
   CHECK_THAT(daemon->log(), !ContainsSubstring(token));
 }
 
-TEST_CASE("pages of other sites are answered nothing") {
-  Admin admin{1, ", hosts: [inboxd.internal]"};
+TEST_CASE("with read: token only health needs no token, on loopback and on the socket") {
+  const TempFolder folder;
+  const std::string socket = (folder / "admin.sock").string();
+  AdminFixture admin{1, ", read: token, read_token: " + read_token + ", socket: " + socket};
+  auto daemon = admin.start();
+  // A service mesh delivers other machines' requests from an address such as this.
+  const auto status_from_mesh = [&](const std::string& method, const std::string& path) {
+    RawConnection connection{admin.port, "127.0.0.6"};
+    connection.send(method + " " + path + " HTTP/1.1\r\nHost: localhost\r\n" + as_json[0] + "\r\n\r\n");
+    return connection.receive().status;
+  };
+  const auto status_by_socket = [&](const std::string& path) {
+    RawConnection connection{socket};
+    connection.send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    return connection.receive().status;
+  };
+  const std::set<std::string> health{"/livez", "/readyz", "/startupz"};
+  const auto document = json::parse(get(admin.port, "/openapi.json", with_read_token).body);
+  REQUIRE(document.at("paths").size() > 20);
+  for (const auto& [path, methods] : document.at("paths").items()) {
+    CAPTURE(path);
+    const bool reads = methods.contains("get");
+    const int wanted = health.contains(path) ? 200 : 401;
+    CHECK(status_from_mesh(reads ? "GET" : "POST", path) == wanted);
+    if (reads) CHECK(status_by_socket(path) == wanted);
+    const auto answer =
+        reads ? get(admin.port, path, with_read_token)
+              : post(admin.port, path, R"({"dry-run": true})", {with_read_token[0], as_json[0]});
+    if (reads) CHECK((answer.status == 200 || answer.status == 400));  // 400: an id is missing
+    if (!reads) CHECK(answer.status == 403);
+  }
+  CHECK(command(admin.config, {"health"}).status == ExitStatus{0, 0});
+  CHECK(command(admin.config, {"instance", "show"}).status == ExitStatus{0, 0});
+  CHECK(command(admin.config, {"instance", "pause", "--yes"}).status == ExitStatus{0, 0});
+  CHECK_THAT(daemon->log(), !ContainsSubstring(token) && !ContainsSubstring(read_token));
+}
+
+TEST_CASE("with only the read token the command line reads the daemon's state and cannot change it") {
+  AdminFixture admin;
+  admin.config.sections["admin"] =
+      "listen: '127.0.0.1:" + std::to_string(admin.port) + "', read: token, read_token: " + read_token;
+  auto daemon = admin.start();
+  CHECK(command(admin.config, {"instance", "show"}).status == ExitStatus{0, 0});
+  const auto refused = command(admin.config, {"instance", "pause", "--yes"});
+  CHECK(refused.status == ExitStatus{77, 0});
+  CHECK_THAT(refused.err, ContainsSubstring("admin.read_token allows no change"));
+}
+
+TEST_CASE("twenty thousand slow searches that disconnect at once leave queue and memory bounded") {
+  AdminFixture admin{1, ", connections: 64, queue: 16"};
+  auto daemon = admin.start();
+  CHECK(get(admin.port, "/v1/dead/list").status == 401);  // refused at once without the token
+  Session holder{admin.database.url(), admin.database.schema()};
+  holder.run("begin; lock table inbox.dead_letter in access exclusive mode");
+  const std::string request = "GET /v1/dead/list?message=" + std::string(8'000, 'x') +
+                              " HTTP/1.1\r\nHost: localhost\r\n" + with_token[0] + "\r\n\r\n";
+  RawConnection first{admin.port};  // the search that delays the others
+  first.send(request);
+  const std::size_t before = resident_bytes(daemon->process().id());
+  std::size_t most_memory = before;
+  double most_waiting = 0;
+  std::int64_t longest = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    // From many addresses: a closed connection keeps its port for a minute.
+    RawConnection{admin.port, "127.0.1." + std::to_string(1 + i % 200)}.send(request);
+    if (i % 200 != 199) continue;
+    const auto began = monotonic_ms();
+    REQUIRE(get(admin.port, "/livez").status == 200);
+    longest = std::max(longest, monotonic_ms() - began);
+    most_waiting = std::max(most_waiting, gauge(admin.port, "inboxd_admin_requests_waiting"));
+    most_memory = std::max(most_memory, resident_bytes(daemon->process().id()));
+  }
+  WARN("at most " << most_waiting << " requests waited, memory grew by " << (most_memory - before) / 1024
+                  << " KiB, a health check took at most " << longest << " ms");
+  CHECK(most_waiting <= 16);
+  CHECK(most_memory - before < 32u << 20);
+  CHECK(longest < 10'000);
+  wait_until("the queue is empty", [&] { return gauge(admin.port, "inboxd_admin_requests_waiting") == 0; });
+  holder.run("rollback");
+  wait_until("searches are answered again",
+             [&] { return get(admin.port, "/v1/dead/list", with_token).status == 200; });
+  CHECK(daemon->stop() == ExitStatus{0, 0});
+}
+
+TEST_CASE("requests from pages of other sites are refused") {
+  AdminFixture admin{1, ", hosts: [inboxd.internal]"};
   auto daemon = admin.start();
   const auto status_for = [&](const std::vector<std::string>& headers) {
     return get(admin.port, "/v1/status", headers).status;
@@ -174,9 +258,9 @@ TEST_CASE("pages of other sites are answered nothing") {
   CHECK(status_for({"Sec-Fetch-Site: same-site"}) == 403);
   CHECK(status_for({"Sec-Fetch-Site: same-origin"}) == 200);
   CHECK(get(admin.port, "/metrics", {"Host: evil.example"}).status == 403);
-  CHECK(get(admin.port, "/livez", {"Host: 10.0.0.7.nip.example"}).status == 200);  // a probe knows no better
+  CHECK(get(admin.port, "/livez", {"Host: 10.0.0.7.nip.example"}).status == 200);  // a probe may use any host name
 
-  // A form, with a token that a browser would never send by itself: still no JSON, still another site.
+  // A form, with a token that no browser sends by itself: still not JSON, still another site.
   const auto form = std::vector<std::string>{with_token[0], "Content-Type: application/x-www-form-urlencoded"};
   CHECK(post(admin.port, "/v1/instance/pause", "a=b", form).status == 415);
   CHECK(post(admin.port, "/v1/instance/pause", "{}", {with_token[0], "Content-Type: text/plain"}).status == 415);
@@ -186,11 +270,11 @@ TEST_CASE("pages of other sites are answered nothing") {
   CHECK(json::parse(get(admin.port, "/v1/instance/show").body).at("paused") == false);
 }
 
-TEST_CASE("hostile requests are refused, each for its reason, and ingest goes on") {
-  Admin admin{2, ", receive_timeout: 300ms, body_limit: 1KiB, header_limit: 2KiB"};
+TEST_CASE("hostile requests are refused, each with its reason, and ingest continues") {
+  AdminFixture admin{2, ", receive_timeout: 300ms, body_limit: 1KiB, header_limit: 2KiB"};
   auto daemon = admin.start();
-  Load load{admin.stage, 500};
-  Keeping keeping{admin.database, load};
+  BackgroundProducer producer{admin.fixture, 500};
+  IngestProgress progress{admin.database, producer};
   const int port = admin.port;
   const auto raw = [&](const std::string& bytes) {
     RawConnection connection{port};
@@ -223,7 +307,7 @@ TEST_CASE("hostile requests are refused, each for its reason, and ingest goes on
   CHECK(raw("GET / HTTP/1.1\r\nHost: loc") == 408);
   CHECK(raw("POST /v1/instance/pause HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{") == 408);
   {
-    // One byte at a time wins no time.
+    // One byte at a time extends no timeout.
     RawConnection slow{port};
     const auto began = monotonic_ms();
     for (const char c : std::string(200, 'a')) {
@@ -231,8 +315,8 @@ TEST_CASE("hostile requests are refused, each for its reason, and ingest goes on
     }
     CHECK(monotonic_ms() - began < 3'000);
   }
-  CHECK(RawConnection{port}.ends(milliseconds{5'000}));  // says nothing at all
-  // Two requests at once on one connection are answered in turn.
+  CHECK(RawConnection{port}.ends(milliseconds{5'000}));  // sends nothing
+  // Two pipelined requests are answered in order.
   RawConnection both{port};
   both.send("GET /livez HTTP/1.1\r\nHost: a\r\n\r\nGET /v1/nothing HTTP/1.1\r\nHost: localhost\r\n\r\n");
   CHECK(both.receive().status == 200);
@@ -244,24 +328,24 @@ TEST_CASE("hostile requests are refused, each for its reason, and ingest goes on
   CHECK(post(port, "/v1/dead/replay", "[]", change).status == 400);
   CHECK(post(port, "/v1/dead/replay", "{\"all\": \"yes\"}", change).status == 400);
   CHECK(post(port, "/v1/dead/replay", std::string(900, '['), change).status == 400);
-  CHECK(get(port, "/v1/events/show").status == 400);
-  CHECK(get(port, "/v1/events/show?id=%zz").status == 400);
-  CHECK(get(port, "/v1/events/list?limit=0").status == 400);
-  CHECK(get(port, "/v1/events/list?limit=1&limit=2").status == 400);
-  keeping.wait_for_all_produced();
-  load.finish();
-  CHECK(admin.stage.wait_done().is_perfect());
+  CHECK(get(port, "/v1/events/show", with_token).status == 400);
+  CHECK(get(port, "/v1/events/show?id=%zz", with_token).status == 400);
+  CHECK(get(port, "/v1/events/list?limit=0", with_token).status == 400);
+  CHECK(get(port, "/v1/events/list?limit=1&limit=2", with_token).status == 400);
+  progress.wait_for_all_produced();
+  producer.finish();
+  CHECK(admin.fixture.wait_done().is_perfect());
 }
 
-TEST_CASE("a thousand connections that say little keep nobody out, and ingest does not notice") {
-  Admin admin{2};
+TEST_CASE("a thousand slow connections block no other client, and ingest does not notice") {
+  AdminFixture admin{2};
   auto daemon = admin.start();
-  Load load{admin.stage, 1'000};
-  Keeping keeping{admin.database, load};
-  std::list<RawConnection> crowd;
+  BackgroundProducer producer{admin.fixture, 1'000};
+  IngestProgress progress{admin.database, producer};
+  std::list<RawConnection> connections;
   std::int64_t longest = 0;
   for (int i = 0; i < 1'000; ++i) {
-    auto& one = crowd.emplace_back(admin.port);
+    auto& one = connections.emplace_back(admin.port);
     if (i % 3 == 1) one.send("GET /v1/status HTTP/1.1\r\nHost: loc");
     if (i % 3 == 2) one.send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
     if (i % 100 != 0) continue;
@@ -270,32 +354,32 @@ TEST_CASE("a thousand connections that say little keep nobody out, and ingest do
     longest = std::max(longest, monotonic_ms() - began);
   }
   CHECK(get(admin.port, "/v1/status").status == 200);
-  keeping.wait_for_all_produced();
-  load.finish();
-  const auto tally = admin.stage.wait_done();
-  WARN("a health check waited at most " << longest << " ms; " << tally.text());
+  progress.wait_for_all_produced();
+  producer.finish();
+  const auto counts = admin.fixture.wait_done();
+  WARN("a health check waited at most " << longest << " ms; " << counts.text());
   CHECK(longest < 3'000);
-  CHECK(tally.is_perfect());
+  CHECK(counts.is_perfect());
 }
 
-TEST_CASE("operations over HTTP answer what the command line says, and changes are audited with who asked") {
-  Admin admin;
-  admin.stage.set("fail_type", "Bad");
+TEST_CASE("operations over HTTP answer like the command line, and changes are audited with their actor") {
+  AdminFixture admin;
+  admin.fixture.set("fail_type", "Bad");
   admin.config.handlers[0].more = {"retry: {max_attempts: 1}"};
   auto daemon = admin.start();
-  admin.stage.kafka.produce({event_message(admin.topic, "bad00000-0000-4000-8000-000000000001", "{}", "Bad")});
+  admin.fixture.kafka.produce({event_message(admin.topic, "bad00000-0000-4000-8000-000000000001", "{}", "Bad")});
   admin.database.wait_for("it is dead", "select count(*) from inbox.dead_letter", 1);
 
-  const auto list = json::parse(get(admin.port, "/v1/dead/list?handler=recorder").body);
+  const auto list = json::parse(get(admin.port, "/v1/dead/list?handler=recorder", with_token).body);
   CHECK(list.at("total") == 1);
   const auto typed = json::parse(command(admin.config, {"dead", "list", "--handler", "recorder", "--json"}).out);
   CHECK(list == typed);
-  CHECK(get(admin.port, "/v1/dead/list?handler=nobody").status == 200);
-  CHECK(get(admin.port, "/v1/dead/show?id=9999").status == 404);
-  const auto event = json::parse(get(admin.port, "/v1/events/show?id=" + admin.topic + "%2F0%2F0").body);
+  CHECK(get(admin.port, "/v1/dead/list?handler=nobody", with_token).status == 200);
+  CHECK(get(admin.port, "/v1/dead/show?id=9999", with_token).status == 404);
+  const auto event = json::parse(get(admin.port, "/v1/events/show?id=" + admin.topic + "%2F0%2F0", with_token).body);
   CHECK(event.at("event").at("event_id") == "bad00000-0000-4000-8000-000000000001");
 
-  CHECK(post(admin.port, "/v1/dead/replay", "{}", change).status == 400);  // which ones?
+  CHECK(post(admin.port, "/v1/dead/replay", "{}", change).status == 400);  // a filter is missing
   const auto plan = post(admin.port, "/v1/dead/replay", R"({"all": true, "dry-run": true})", change);
   CHECK(json::parse(plan.body).at("matched") == 1);
   CHECK(admin.database.number("select count(*) from inbox.audit where operation like 'dead %'") == 0);
@@ -308,35 +392,35 @@ TEST_CASE("operations over HTTP answer what the command line says, and changes a
   CHECK(post(admin.port, "/v1/dead/discard", R"({"all": true})", change).status == 409);
 }
 
-TEST_CASE("who changes something at a terminal is in audit: behind sudo whoever typed it") {
-  Stage stage{1};
-  stage.set("fail_type", "Bad");
-  stage.config.handlers[0].more = {"retry: {max_attempts: 1}"};
-  const auto daemon = stage.start();
-  stage.produce(1, "Bad");
-  stage.database.wait_for("it is dead", "select count(*) from inbox.dead_letter", 1);
+TEST_CASE("changes at a terminal are audited with the user who typed them, also behind sudo") {
+  DaemonFixture fixture{1};
+  fixture.set("fail_type", "Bad");
+  fixture.config.handlers[0].more = {"retry: {max_attempts: 1}"};
+  const auto daemon = fixture.start();
+  fixture.produce(1, "Bad");
+  fixture.database.wait_for("it is dead", "select count(*) from inbox.dead_letter", 1);
   const std::map<std::string, std::string> alice{{"SUDO_USER", "alice"}};
-  const auto discarded = command(stage.config, {"dead", "discard", "--all", "--yes"}, alice);
+  const auto discarded = command(fixture.config, {"dead", "discard", "--all", "--yes"}, alice);
   INFO(discarded.out << discarded.err);
   CHECK(discarded.status == ExitStatus{0, 0});
-  CHECK(stage.database.text("select actor from inbox.audit where operation = 'dead discard'") == "alice@" + host());
+  CHECK(fixture.database.text("select actor from inbox.audit where operation = 'dead discard'") == "alice@" + host());
 }
 
-TEST_CASE("one instance is paused and goes on over its admin port; the pause outlives a reload") {
-  Admin admin;
+TEST_CASE("an instance can be paused and resumed over its admin port; the pause outlives a reload") {
+  AdminFixture admin;
   const TempFolder folder;
   admin.config.sections["admin"] += ", socket: " + (folder / "admin.sock").string();
   auto daemon = admin.start();
   const auto asked = command(admin.config, {"instance", "pause"});
-  CHECK(asked.status == ExitStatus{64, 0});  // nobody is there to ask
+  CHECK(asked.status == ExitStatus{64, 0});  // not a terminal
   const std::map<std::string, std::string> alice{{"SUDO_USER", "alice"}};
   CHECK(command(admin.config, {"instance", "pause", "--yes"}, alice).status == ExitStatus{0, 0});
   CHECK(command(admin.config, {"instance", "pause", "--yes"}).status == ExitStatus{1, 0});
   daemon->process().signal(SIGHUP);
-  daemon->wait_log("daemon: reloaded");
-  admin.stage.produce(10);
-  admin.stage.wait_stored(10);
-  holds_for("nothing is handled", milliseconds{300}, [&] { return admin.stage.recording.count() == 0; });
+  daemon->wait_log("kind=daemon.reloaded");
+  admin.fixture.produce(10);
+  admin.fixture.wait_stored(10);
+  holds_for("nothing is handled", milliseconds{300}, [&] { return admin.fixture.recording.count() == 0; });
   CHECK(gauge(admin.port, "inboxd_paused") == 1);
   wait_until("metrics tell of what waits", [&] {
     return gauge(admin.port, "inboxd_backlog_events{handler=\"recorder\",state=\"due\"}") == 10 &&
@@ -345,7 +429,7 @@ TEST_CASE("one instance is paused and goes on over its admin port; the pause out
   const auto shown = command(admin.config, {"instance", "show"});
   CHECK_THAT(shown.out, ContainsSubstring("all handlers paused") && ContainsSubstring(admin.topic));
   CHECK(command(admin.config, {"instance", "resume", "--yes"}).status == ExitStatus{0, 0});
-  CHECK(admin.stage.wait_done().is_perfect());
+  CHECK(admin.fixture.wait_done().is_perfect());
   CHECK(gauge(admin.port, "inboxd_paused") == 0);
   admin.database.wait_for("the audit knows of all three",
                           "select count(*) from inbox.audit where operation like 'instance %'", 3);
@@ -356,7 +440,7 @@ TEST_CASE("one instance is paused and goes on over its admin port; the pause out
   CHECK(actor_of("reload") == "uid " + std::to_string(getuid()) + ", SIGHUP");
   CHECK_THAT(actor_of("resume"), ContainsSubstring("admin port, "));
 
-  // The socket tells who is there; without a token it only shows.
+  // The socket identifies the user; without a token it only reads.
   RawConnection local{folder / "admin.sock"};
   local.send("GET /v1/instance/show HTTP/1.1\r\nHost: localhost\r\n\r\n");
   CHECK(local.receive().status == 200);
@@ -366,16 +450,16 @@ TEST_CASE("one instance is paused and goes on over its admin port; the pause out
   CHECK_FALSE(std::filesystem::exists(folder / "admin.sock"));
 }
 
-TEST_CASE("a port that somebody else has is said so, and worth another try") {
-  Admin admin;
+TEST_CASE("a port in use is reported, with exit status 75") {
+  AdminFixture admin;
   auto daemon = admin.start();
-  Daemon other{admin.config};
+  DaemonProcess other{admin.config};
   CHECK(other.process().wait() == ExitStatus{75, 0});
   CHECK_THAT(other.log(), ContainsSubstring("admin.listen"));
 }
 
-TEST_CASE("the OpenAPI document is what the running daemon serves, and every path in it answers as it says") {
-  Admin admin{1, ", receive_timeout: 1s"};
+TEST_CASE("the daemon serves its OpenAPI document, and every path in it answers as described") {
+  AdminFixture admin{1, ", receive_timeout: 1s"};
   auto daemon = admin.start();
   const auto served = get(admin.port, "/openapi.json");
   REQUIRE(served.status == 200);
@@ -383,9 +467,9 @@ TEST_CASE("the OpenAPI document is what the running daemon serves, and every pat
   const auto document = json::parse(served.body);
   const auto& refusal = document.at("components").at("schemas").at("Refusal").at("required");
   const auto check_refusal = [&](const HttpAnswer& answer) {
-    const auto told = json::parse(answer.body);
-    for (const std::string name : refusal) CHECK(told.contains(name));
-    CHECK(told.at("status") == answer.status);
+    const auto body = json::parse(answer.body);
+    for (const std::string name : refusal) CHECK(body.contains(name));
+    CHECK(body.at("status") == answer.status);
   };
   for (const auto& [path, methods] : document.at("paths").items()) {
     for (const auto& [method, operation] : methods.items()) {

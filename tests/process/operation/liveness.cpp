@@ -1,4 +1,3 @@
-// A wedged loop is told: /livez says no, and systemd's watchdog hears nothing more.
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
@@ -10,11 +9,11 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "process/support/load.hpp"
-#include "process/support/stage.hpp"
-#include "support/environment.hpp"
+#include "process/support/background_producer.hpp"
+#include "process/support/daemon_fixture.hpp"
 #include "support/http.hpp"
 #include "support/proxy.hpp"
+#include "support/test_environment.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -30,18 +29,18 @@ std::vector<pid_t> threads_of(pid_t process, const std::string& name) {
   return out;
 }
 
-/// The threads of a child that have this name stand still as long as this object lives. One thread makes and ends it.
-class Frozen final {
+/// Stalls the threads of a child with this name while it lives. Construct and destroy it in one thread.
+class FrozenThreads final {
  public:
-  Frozen(pid_t process, const std::string& name) : threads_{threads_of(process, name)} {
+  FrozenThreads(pid_t process, const std::string& name) : threads_{threads_of(process, name)} {
     if (threads_.empty()) throw std::runtime_error{"no thread has the name " + name};
     for (const pid_t thread : threads_) freeze(thread);
   }
-  ~Frozen() {
+  ~FrozenThreads() {
     for (const pid_t thread : threads_) ptrace(PTRACE_DETACH, thread, nullptr, nullptr);
   }
-  Frozen(const Frozen&) = delete;
-  Frozen& operator=(const Frozen&) = delete;
+  FrozenThreads(const FrozenThreads&) = delete;
+  FrozenThreads& operator=(const FrozenThreads&) = delete;
 
  private:
   static void freeze(pid_t thread) {
@@ -56,73 +55,73 @@ class Frozen final {
 
 }  // namespace
 
-TEST_CASE("whichever loop stands still, /livez and the watchdog tell it for as long as it does") {
-  Stage stage{1};
-  stage.migrate();  // which may take longer than the deadline below
+TEST_CASE("a stalled loop of any kind fails /livez and the watchdog as long as it lasts") {
+  DaemonFixture fixture{1};
+  fixture.migrate();  // this may take longer than the deadline below
   const int port = free_port();
-  stage.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
-  stage.config.sections["ingest"] = "connections: 2";
-  stage.config.sections["database"] = "deadline: 500ms";
-  stage.config.sections["liveness"] = "grace: 1s";
-  Daemon daemon{stage.config, {"run"}, {{"WATCHDOG_USEC", "400000"}}};
+  fixture.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
+  fixture.config.sections["ingest"] = "connections: 2";
+  fixture.config.sections["database"] = "deadline: 1s";
+  fixture.config.sections["liveness"] = "grace: 1s";
+  DaemonProcess daemon{fixture.config, {"run"}, {{"WATCHDOG_USEC", "400000"}}};
   daemon.wait_ready();
-  const auto signs_of_life = [&] { return daemon.notified().count("WATCHDOG=1"); };
+  const auto heartbeats = [&] { return daemon.notified().count("WATCHDOG=1"); };
   const auto wait_alive = [&](const std::string& what) {
-    const int before = signs_of_life();
-    wait_until(what, [&] { return signs_of_life() > before && get(port, "/livez").status == 200; });
+    const int before = heartbeats();
+    wait_until(what, [&] { return heartbeats() > before && get(port, "/livez").status == 200; });
   };
   for (const std::string loop :
        {"inboxd", "poller", "ingest 0", "ingest 1", "claimer", "overseer", "settler", "maintenance", "watchdog"}) {
     CAPTURE(loop);
-    wait_alive("all is well");
-    const Frozen frozen{daemon.process().id(), loop};
+    wait_alive("no loop is stalled");
+    const FrozenThreads frozen{daemon.process().id(), loop};
     wait_until(loop + " is missed", [&] { return get(port, "/livez").status == 503; });
-    const int before = signs_of_life();
-    holds_for("the watchdog hears nothing", milliseconds{500}, [&] { return signs_of_life() == before; });
+    const int before = heartbeats();
+    holds_for("the watchdog gets no notification", milliseconds{500}, [&] { return heartbeats() == before; });
     const auto answer = get(port, "/livez");
     CHECK(answer.status == 503);
-    CHECK_THAT(answer.body, ContainsSubstring("stood still for more than 1500ms: "));
+    CHECK_THAT(answer.body, ContainsSubstring("stalled for more than 2s: "));
     CHECK_THAT(answer.body, ContainsSubstring(loop));
-    if (loop == "inboxd") continue;  // it writes the line itself
-    const std::regex line{"error daemon: a loop stands still[^\n]*" + loop};
+    if (loop == "inboxd") continue;  // this loop writes the line itself
+    const std::regex line{" error [^\n]*" + loop + "[^\n]* kind=daemon.loop_stalled\n"};
     wait_until("the log names it", [&] { return std::regex_search(daemon.log(), line); });
   }
   wait_alive("all is well again");
   CHECK(daemon.stop() == ExitStatus{0, 0});
 }
 
-TEST_CASE("a database that is gone, silent or slow is no wedge: /livez and the watchdog go on as long as it lasts") {
-  Stage stage{2};
-  stage.migrate();
-  Proxy proxy{port_of(stage.database.url())};
+TEST_CASE("a database that is gone, unresponsive or slow fails neither /livez nor the watchdog") {
+  DaemonFixture fixture{2};
+  fixture.migrate();
+  Proxy proxy{port_of(fixture.database.url())};
   const int port = free_port();
-  stage.config.url = url_with_port(stage.config.url, proxy.port());
-  stage.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
-  stage.config.sections["database"] = "deadline: 1s";
-  stage.config.sections["liveness"] = "grace: 4s";
-  Daemon daemon{stage.config, {"run"}, {{"WATCHDOG_USEC", "1000000"}}};
+  fixture.config.url = url_with_port(fixture.config.url, proxy.port());
+  fixture.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
+  fixture.config.sections["database"] = "deadline: 1s";
+  fixture.config.sections["liveness"] = "grace: 4s";
+  DaemonProcess daemon{fixture.config, {"run"}, {{"WATCHDOG_USEC", "1000000"}}};
   daemon.wait_ready();
-  Load load{stage, 200};
-  load.wait_for_more(200);
-  const auto lives = [&](const std::string& what) {
+  BackgroundProducer producer{fixture, 200};
+  producer.wait_for_more(200);
+  const auto check_live = [&](const std::string& what) {
     const int before = daemon.notified().count("WATCHDOG=1");
-    // Longer than a loop may stand still, and than a new daemon is trusted.
+    // Longer than a loop may stall, and longer than the grace period of a new daemon.
     holds_for(what, milliseconds{7'000}, [&] { return get(port, "/livez").status == 200; });
     CHECK(daemon.notified().count("WATCHDOG=1") >= before + 5);
-    CHECK(daemon.count_in_log("daemon: a loop stands still") == 0);
+    CHECK(daemon.count_in_log("kind=daemon.loop_stalled") == 0);
   };
-  lives("all is well");
+  check_live("the database answers");
   proxy.refuse(true);
   proxy.cut();
-  lives("the database is gone");
+  check_live("the database is gone");
   proxy.refuse(false);
   proxy.freeze(true);
-  lives("it is silent");
+  check_live("it does not answer");
   proxy.freeze(false);
   proxy.delay(milliseconds{200});
-  lives("it is slow");
+  check_live("it is slow");
   proxy.delay(milliseconds{0});
-  load.finish();
-  CHECK(stage.wait_done().is_perfect());
+  producer.finish();
+  CHECK(fixture.wait_done().is_perfect());
   CHECK(daemon.stop() == ExitStatus{0, 0});
 }

@@ -1,20 +1,19 @@
-// What the metrics of a running daemon say, and when.
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <csignal>
 #include <ctime>
 
-#include "process/support/admin.hpp"
+#include "process/support/admin_fixture.hpp"
 #include "support/http.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
 
-TEST_CASE("what waits in memory, fails or is paused is in the metrics while it is so") {
-  Admin admin;
+TEST_CASE("metrics show waiting, failing and paused work while it lasts") {
+  AdminFixture admin;
   const TempFolder folder;
-  admin.stage.set("gate", folder / "gate");
-  admin.stage.set("fail_type", "Bad");
+  admin.fixture.set("gate", folder / "gate");
+  admin.fixture.set("fail_type", "Bad");
   admin.config.handlers[0].more = {"retry: {base: 1m}", "concurrency: 1"};
   auto daemon = admin.start();
   const auto seen = [&](const std::string& metric, const std::string& more = "") {
@@ -23,10 +22,10 @@ TEST_CASE("what waits in memory, fails or is paused is in the metrics while it i
   const auto wait_for = [&](const std::string& metric, const auto& fits, const std::string& more = "") {
     wait_until(metric + more + " tells it", [&] { return fits(seen(metric, more)); });
   };
-  admin.stage.produce(1, "Bad");
-  wait_until("the first call is held", [&] { return admin.stage.recording.count() == 1; });
+  admin.fixture.produce(1, "Bad");
+  wait_until("the first call is held", [&] { return admin.fixture.recording.count() == 1; });
   CHECK(seen("in_hand_events") == 1);
-  admin.stage.produce(5);
+  admin.fixture.produce(5);
   wait_for("queued_events", [](double events) { return events >= 1; });
   CHECK(seen("failures_total", ",error_class=\"test.failure\"") == -1);
 
@@ -43,14 +42,14 @@ TEST_CASE("what waits in memory, fails or is paused is in the metrics while it i
   wait_for("handler_paused", [](double paused) { return paused == 1; });
 }
 
-TEST_CASE("metrics tell what became of records, events, handlers and the configuration") {
-  Admin admin{2};
-  admin.stage.set("fail_type", "Bad");
+TEST_CASE("metrics count records, events, handlers and configurations by result") {
+  AdminFixture admin{2};
+  admin.fixture.set("fail_type", "Bad");
   admin.config.handlers[0].more = {"retry: {max_attempts: 2, base: 10ms}"};
   auto daemon = admin.start();
-  admin.stage.produce(50);
-  admin.stage.produce(1, "Bad");
-  admin.stage.kafka.produce({{.topic = admin.topic, .payload = "no id"}});
+  admin.fixture.produce(50);
+  admin.fixture.produce(1, "Bad");
+  admin.fixture.kafka.produce({{.topic = admin.topic, .payload = "no id"}});
   admin.database.wait_for("one is dead", "select count(*) from inbox.dead_letter", 1);
   const int port = admin.port;
   const std::string handler = "handler=\"recorder\"";
@@ -76,22 +75,20 @@ TEST_CASE("metrics tell what became of records, events, handlers and the configu
     const double moved = gauge(port, "inboxd_last_" + loop + "_timestamp_seconds");
     CHECK(std::abs(moved - static_cast<double>(std::time(nullptr))) < 30);
   }
-  const auto ends = admin.stage.kafka.ends(admin.topic);
+  const auto ends = admin.fixture.kafka.ends(admin.topic);
   for (const int partition : {0, 1}) {
     const std::string labels = "{topic=\"" + admin.topic + "\",partition=\"" + std::to_string(partition) + "\"}";
     CHECK(gauge(port, "inboxd_partition_position" + labels) == static_cast<double>(ends.at(partition)));
     CHECK(gauge(port, "inboxd_partition_halted" + labels) == 0);
   }
   wait_until("the database is counted", [&] { return gauge(port, "inboxd_dead_letters{" + handler + "}") == 1; });
-  CHECK(gauge(port, "inboxd_quarantined_records") == 1);
+  CHECK(gauge(port, "inboxd_quarantined_records{topic=\"" + admin.topic + "\",reason=\"no_id\"}") == 1);
 
   CHECK(gauge(port, "inboxd_config_last_reload_successful") == 1);
   daemon->write_config("no: configuration");
   daemon->process().signal(SIGHUP);
-  wait_until("the bad reload is told", [&] { return gauge(port, "inboxd_config_last_reload_successful") == 0; });
-  CHECK(gauge(port,
-              "inboxd_log_lines_total{level=\"error\",kind=\"daemon: reload refused, the old configuration "
-              "stays\"}") >= 1);
+  wait_until("the failed reload is counted", [&] { return gauge(port, "inboxd_config_last_reload_successful") == 0; });
+  CHECK(gauge(port, "inboxd_log_lines_total{level=\"error\",kind=\"daemon.reload_refused\"}") >= 1);
   const TempFolder folder;
   write_file(folder / "metrics", get(port, "/metrics").body);
   const auto checked =

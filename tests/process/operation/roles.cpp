@@ -1,65 +1,67 @@
-// sql/roles.sql from the first migration on, as somebody would who separates roles.
+// Separate roles by sql/roles.sql from the first migration on.
 #include <catch2/catch_test_macros.hpp>
 
-#include "process/support/stage.hpp"
-#include "support/environment.hpp"
+#include "process/support/daemon_fixture.hpp"
+#include "support/test_environment.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
 
 namespace {
 
-/// The roles of one schema, and a login for migrations and one for the daemon; dropped at the end.
-class Separated final {
+/// A login for migrations and one for the daemon, with the roles of one schema.
+class SeparateRoles final {
  public:
-  explicit Separated(Stage& stage) : stage_{stage} {
+  explicit SeparateRoles(DaemonFixture& fixture) : fixture_{fixture} {
     apply();
-    stage_.database.run("create role " + name("migrator") + " login; grant " + name("owner") + " to " +
-                        name("migrator") + "; alter role " + name("migrator") + " set role = '" + name("owner") + "'");
-    stage_.database.run("create role " + name("daemon") + " login; grant " + name("ingest") + ", " + name("worker") +
-                        " to " + name("daemon"));
+    fixture_.database.run("create role " + name("migrator") + " login; grant " + name("owner") + " to " +
+                          name("migrator") + "; alter role " + name("migrator") + " set role = '" + name("owner") +
+                          "'");
+    fixture_.database.run("create role " + name("daemon") + " login; grant " + name("ingest") + ", " + name("worker") +
+                          " to " + name("daemon"));
   }
-  ~Separated() {
+  ~SeparateRoles() {
     for (const char* const role : {"migrator", "daemon", "owner", "ingest", "worker", "reader"}) {
-      stage_.database.run("drop owned by " + name(role) + " cascade; drop role " + name(role));
+      fixture_.database.run("drop owned by " + name(role) + " cascade; drop role " + name(role));
     }
   }
-  Separated(const Separated&) = delete;
-  Separated& operator=(const Separated&) = delete;
+  SeparateRoles(const SeparateRoles&) = delete;
+  SeparateRoles& operator=(const SeparateRoles&) = delete;
 
   std::string name(const std::string& role) const { return prefix_ + "_" + role; }
   std::string url_of(const std::string& role) const {
-    std::string url = stage_.database.url();
+    std::string url = fixture_.database.url();
     return url.replace(url.find("postgres@"), 8, name(role));
   }
-  void apply() { apply_roles(stage_.database, prefix_); }
+  void apply() { apply_roles(fixture_.database, prefix_); }
 
  private:
-  Stage& stage_;
+  DaemonFixture& fixture_;
   const std::string prefix_ = random_name("role");
 };
 
 }  // namespace
 
-TEST_CASE("an owner without rights on the database migrates and owns all that is made; the daemon works without it") {
-  Stage stage{1};
-  Separated roles{stage};
-  stage.config.url = roles.url_of("migrator");
-  const auto migrated = command(stage.config, {"migrate"});
+TEST_CASE(
+    "an owner without rights on the database migrates and owns every object; the daemon works without these rights") {
+  DaemonFixture fixture{1};
+  SeparateRoles roles{fixture};
+  fixture.config.url = roles.url_of("migrator");
+  const auto migrated = command(fixture.config, {"migrate"});
   INFO(migrated.err);
   CHECK(migrated.status == ExitStatus{0, 0});
-  CHECK(stage.database.text("select string_agg(distinct pg_get_userbyid(relowner), ' ') from pg_class "
-                            "where relnamespace = $1::regnamespace",
-                            {stage.database.schema()}) == roles.name("owner"));
-  CHECK(stage.database.text("select string_agg(distinct pg_get_userbyid(proowner), ' ') from pg_proc "
-                            "where pronamespace = $1::regnamespace",
-                            {stage.database.schema()}) == roles.name("owner"));
+  CHECK(fixture.database.text("select string_agg(distinct pg_get_userbyid(relowner), ' ') from pg_class "
+                              "where relnamespace = $1::regnamespace",
+                              {fixture.database.schema()}) == roles.name("owner"));
+  CHECK(fixture.database.text("select string_agg(distinct pg_get_userbyid(proowner), ' ') from pg_proc "
+                              "where pronamespace = $1::regnamespace",
+                              {fixture.database.schema()}) == roles.name("owner"));
   roles.apply();
-  stage.config.url = roles.url_of("daemon");
-  CHECK(command(stage.config, {"check"}).status == ExitStatus{0, 0});
-  Daemon daemon{stage.config, {"run"}};
+  fixture.config.url = roles.url_of("daemon");
+  CHECK(command(fixture.config, {"check"}).status == ExitStatus{0, 0});
+  DaemonProcess daemon{fixture.config, {"run"}};
   daemon.wait_ready();
-  stage.produce(100);
-  CHECK(stage.wait_done().is_perfect());
+  fixture.produce(100);
+  CHECK(fixture.wait_done().is_perfect());
   CHECK(daemon.stop() == ExitStatus{0, 0});
 }

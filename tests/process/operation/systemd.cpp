@@ -1,12 +1,12 @@
-// What the unit of systemd relies on, beside the notifications: credentials, and a check before a reload.
+// Behaviour that the systemd unit needs.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <csignal>
 
-#include "process/support/stage.hpp"
-#include "support/environment.hpp"
+#include "process/support/daemon_fixture.hpp"
 #include "support/http.hpp"
 #include "support/private_postgres.hpp"
+#include "support/test_environment.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -14,7 +14,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// Asks for a change that only the bearer of the token may make.
+/// The HTTP status of a change that needs the token.
 int status_of_change(int port, const std::string& token) {
   return post(port, "/v1/instance/pause", "{}", {"Content-Type: application/json", "Authorization: Bearer " + token})
       .status;
@@ -22,50 +22,52 @@ int status_of_change(int port, const std::string& token) {
 
 }  // namespace
 
-TEST_CASE("a credential is read from the folder that systemd names, and one that is missing is told by its name") {
-  Stage stage{1};
+TEST_CASE("a credential is read from the folder that systemd names, and a missing one is named") {
+  DaemonFixture fixture{1};
   const int port = free_port();
   const TempFolder credentials;
-  stage.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "', token: {credential: admin-token}";
+  fixture.config.sections["admin"] =
+      "listen: '127.0.0.1:" + std::to_string(port) + "', token: {credential: admin-token}";
   write_file(credentials / "admin-token", "from-systemd\n");
   {
-    Daemon daemon{stage.config, {"run", "--migrate"}, {{"CREDENTIALS_DIRECTORY", credentials.path().string()}}};
+    DaemonProcess daemon{
+        fixture.config, {"run", "--migrate"}, {{"CREDENTIALS_DIRECTORY", credentials.path().string()}}};
     daemon.wait_ready();
     CHECK(status_of_change(port, "something-else") == 401);
     CHECK(status_of_change(port, "from-systemd") == 200);
     wait_until("health, which is given no credentials, finds it ready", [&] {
-      return command(stage.config, {"health"}).status == ExitStatus{0, 0};
+      return command(fixture.config, {"health"}).status == ExitStatus{0, 0};
     });
     CHECK(daemon.stop() == ExitStatus{0, 0});
     CHECK(daemon.count_in_log("from-systemd") == 0);
   }
   std::filesystem::remove(credentials / "admin-token");
-  Daemon without{stage.config, {"run"}, {{"CREDENTIALS_DIRECTORY", credentials.path().string()}}};
+  DaemonProcess without{fixture.config, {"run"}, {{"CREDENTIALS_DIRECTORY", credentials.path().string()}}};
   CHECK(without.process().wait() == ExitStatus{78, 0});
   CHECK_THAT(without.log(), ContainsSubstring("admin.token") && ContainsSubstring("admin-token"));
-  Daemon by_hand{stage.config, {"run"}};
+  DaemonProcess by_hand{fixture.config, {"run"}};
   CHECK(by_hand.process().wait() == ExitStatus{78, 0});
   CHECK_THAT(by_hand.log(), ContainsSubstring("LoadCredential="));
 }
 
-TEST_CASE("the check before a reload needs no credentials, and refuses what the daemon would refuse") {
-  Stage stage{1};
-  stage.config.sections["admin"] = "listen: off, token: {credential: admin-token}";
-  CHECK(command(stage.config, {"check", "--offline"}).status == ExitStatus{0, 0});
-  stage.config.sections["shutdown"] = "drain: soon";
-  const auto refused = command(stage.config, {"check", "--offline"});
+TEST_CASE("the check before a reload needs no credentials, and refuses whatever the daemon would refuse") {
+  DaemonFixture fixture{1};
+  fixture.config.sections["admin"] = "listen: off, token: {credential: admin-token}";
+  CHECK(command(fixture.config, {"check", "--offline"}).status == ExitStatus{0, 0});
+  fixture.config.sections["shutdown"] = "drain: soon";
+  const auto refused = command(fixture.config, {"check", "--offline"});
   CHECK(refused.status == ExitStatus{78, 0});
   CHECK_THAT(refused.out + refused.err, ContainsSubstring("shutdown.drain"));
 }
 
-TEST_CASE("systemctl status tells what a start waits for and does, how the daemon fares, and that it stops") {
+TEST_CASE("systemctl status shows the progress of a start, the state of the daemon and its stop") {
   PrivatePostgres server;
-  Stage stage{1, server.url()};
-  stage.config.sections["shutdown"] = "drain: 7s";
+  DaemonFixture fixture{1, server.url()};
+  fixture.config.sections["shutdown"] = "drain: 7s";
   server.stop();
-  Daemon daemon{stage.config};
+  DaemonProcess daemon{fixture.config};
   const auto wait_status = [&](const std::string& text) {
-    wait_until(text, [&] { return daemon.notified().has_begun_with("STATUS=" + text); });
+    wait_until(text, [&] { return daemon.notified().has_line_starting_with("STATUS=" + text); });
   };
   wait_status("waiting for the database: ");
   server.start();
@@ -79,9 +81,31 @@ TEST_CASE("systemctl status tells what a start waits for and does, how the daemo
   }
 }
 
-TEST_CASE("the watchdog of another process is not ours to feed") {
-  Stage stage{1};
-  Daemon daemon{stage.config, {"run", "--migrate"}, {{"WATCHDOG_USEC", "200000"}, {"WATCHDOG_PID", "1"}}};
+TEST_CASE("a notify socket that is not read delays no start, SIGHUP or SIGTERM; READY=1 arrives once it is read") {
+  DaemonFixture fixture{1};
+  NotifySocket socket;
+  socket.stop_reading();
+  DaemonProcess daemon{
+      fixture.config, {"run", "--migrate"}, {{"NOTIFY_SOCKET", socket.path()}, {"WATCHDOG_USEC", "1000000"}}};
+  daemon.wait_log("kind=daemon.started");
+  daemon.process().signal(SIGHUP);
+  daemon.wait_log("kind=daemon.reloaded");
+  socket.resume_reading();
+  wait_until("start and reload are notified", [&] { return socket.count("READY=1") == 2; });
+  auto lines = socket.lines();
+  std::erase_if(lines, [](const std::string& line) {
+    return line == "FILL=1" || line == "WATCHDOG=1" || line.starts_with("STATUS=") || line.starts_with("MONOTONIC_");
+  });
+  CHECK(lines == std::vector<std::string>{"READY=1", "RELOADING=1", "READY=1"});
+  wait_until("heartbeats arrive again", [&] { return socket.count("WATCHDOG=1") >= 2; });
+
+  socket.stop_reading();
+  CHECK(daemon.stop() == ExitStatus{0, 0});
+}
+
+TEST_CASE("a watchdog meant for another process gets no notifications") {
+  DaemonFixture fixture{1};
+  DaemonProcess daemon{fixture.config, {"run", "--migrate"}, {{"WATCHDOG_USEC", "200000"}, {"WATCHDOG_PID", "1"}}};
   daemon.wait_ready();
   holds_for("nothing is said", milliseconds{600}, [&] { return daemon.notified().count("WATCHDOG=1") == 0; });
   CHECK(daemon.stop() == ExitStatus{0, 0});

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <exception>
 
-#include "support/environment.hpp"
+#include "support/test_environment.hpp"
 
 namespace inboxd::support {
 namespace {
@@ -34,7 +34,7 @@ std::string Application::named(std::string_view sql) const {
   return replaced(replaced(sql, "app.", schema_ + "."), "inbox.", database_.schema() + ".");
 }
 
-void Application::create_book() { run("create table app.booked (event_id uuid not null, n bigint)"); }
+void Application::create_table() { run("create table app.applied (event_id uuid not null, n bigint)"); }
 
 HandlerText Application::statement(const std::string& name, std::string_view sql, std::vector<std::string> more) const {
   HandlerText handler;

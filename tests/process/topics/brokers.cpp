@@ -1,13 +1,13 @@
-// Brokers that go and come back, topics that may not be read, records with odd times.
+// Brokers that stop and return, unreadable topics, records with absurd times.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <limits>
 
-#include "process/support/load.hpp"
-#include "process/support/stage.hpp"
-#include "support/environment.hpp"
+#include "process/support/background_producer.hpp"
+#include "process/support/daemon_fixture.hpp"
 #include "support/http.hpp"
 #include "support/proxy.hpp"
+#include "support/test_environment.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -15,13 +15,12 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// Denies the topic, or the group, for as long as it lives.
-struct Denied {
+struct DeniedAccess {
   using Deny = void (Kafka::*)(const std::string&, bool);
-  Denied(Kafka& brokers, Deny how, std::string what) : kafka{brokers}, deny{how}, name{std::move(what)} {
+  DeniedAccess(Kafka& brokers, Deny how, std::string what) : kafka{brokers}, deny{how}, name{std::move(what)} {
     (kafka.*deny)(name, true);
   }
-  ~Denied() { (kafka.*deny)(name, false); }
+  ~DeniedAccess() { (kafka.*deny)(name, false); }
   Kafka& kafka;
   const Deny deny;
   const std::string name;
@@ -29,101 +28,115 @@ struct Denied {
 
 }  // namespace
 
-TEST_CASE("a topic that may not be read and one that does not exist: others go on, the reason stays until it may") {
-  Stage stage{2};
-  const auto denied = stage.kafka.create_topic(1);
-  stage.config.topics.push_back("{name: " + denied + "}");
+TEST_CASE("a topic that is unreadable or missing delays no other, and its reason is shown until it can be read") {
+  DaemonFixture fixture{2};
+  const auto denied = fixture.kafka.create_topic(1);
+  fixture.config.topics.push_back("{name: " + denied + "}");
   const auto absent = random_name("absent");
-  stage.config.topics.push_back("{name: " + absent + "}");
+  fixture.config.topics.push_back("{name: " + absent + "}");
   const int port = free_port();
-  stage.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
+  fixture.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
   const std::string id = "3c000000-0000-4000-8000-000000000001";
-  stage.kafka.produce({event_message(denied, id)});
+  fixture.kafka.produce({event_message(denied, id)});
   const auto reason = [&] {
-    return stage.database.number("select count(*) from inbox.lag where topic = '" + denied +
-                                 "' and halted_reason like 'not readable%authorization%'");
+    return fixture.database.number("select count(*) from inbox.lag where topic = '" + denied +
+                                   "' and halted_reason like 'not readable%authorization%'");
   };
   const auto halted = [&] { return gauge(port, "inboxd_partition_halted{topic=\"" + denied + "\",partition=\"0\"}"); };
-  std::unique_ptr<Daemon> daemon;
+  std::unique_ptr<DaemonProcess> daemon;
   {
-    const Denied rule{stage.kafka, &Kafka::deny_reading, denied};
-    daemon = stage.start();
-    stage.produce(100);
-    CHECK(stage.wait_done().is_perfect());
-    wait_until("the topic stands still with the reason", [&] { return reason() == 1; });
+    const DeniedAccess rule{fixture.kafka, &Kafka::deny_reading, denied};
+    daemon = fixture.start();
+    fixture.produce(100);
+    CHECK(fixture.wait_done().is_perfect());
+    wait_until("the topic is halted with the reason", [&] { return reason() == 1; });
     wait_until("metrics say so", [&] { return halted() == 1; });
     holds_for("it is tried again, and the reason stays", milliseconds{12'000},
               [&] { return reason() == 1 && halted() == 1; });
-    CHECK_THAT(command(stage.config, {"status"}).out, ContainsSubstring("not readable"));
-    stage.produce(20);
-    CHECK(stage.wait_done().is_perfect());
+    CHECK_THAT(command(fixture.config, {"status"}).out, ContainsSubstring("not readable"));
+    fixture.produce(20);
+    CHECK(fixture.wait_done().is_perfect());
   }
-  stage.note({id});
-  CHECK(stage.wait_done().is_perfect());
+  fixture.note({id});
+  CHECK(fixture.wait_done().is_perfect());
   wait_until("the reason is gone", [&] { return reason() == 0; });
   wait_until("metrics say so, too", [&] { return halted() == 0; });
   wait_until("status names the topic that does not exist", [&] {
-    return command(stage.config, {"status"}).out.find("the brokers know no topic " + absent) != std::string::npos;
+    return command(fixture.config, {"status"}).out.find("the brokers know no topic " + absent) != std::string::npos;
   });
+  daemon->wait_log("kind=consumer.unknown_topic");
   wait_until("metrics count it",
              [&] { return get(port, "/metrics").body.find("\ninboxd_topics_unknown 1\n") != std::string::npos; });
 }
 
-TEST_CASE("a topic that may not be seen at the first start has it once it may; others do not wait for that") {
-  Stage stage{1};
-  const auto hidden = stage.kafka.create_topic(1);
-  stage.kafka.produce({event_message(hidden, "4c000000-0000-4000-8000-000000000001")});
+TEST_CASE("for a misspelt topic, log and status suggest the nearest name") {
+  DaemonFixture fixture{1};
+  const auto misspelt = fixture.topic + "s";
+  fixture.config.topics.push_back("{name: " + misspelt + "}");
+  const auto daemon = fixture.start();
+  daemon->wait_log("did you mean " + fixture.topic + "?");
+  wait_until("status does", [&] {
+    return command(fixture.config, {"status"}).out.find(misspelt + " (did you mean " + fixture.topic + "?)") !=
+           std::string::npos;
+  });
+}
+
+TEST_CASE("a topic that is invisible at the first start starts once it is visible; others do not wait") {
+  DaemonFixture fixture{1};
+  const auto hidden = fixture.kafka.create_topic(1);
+  fixture.kafka.produce({event_message(hidden, "4c000000-0000-4000-8000-000000000001")});
   const auto later = random_name("later");
-  stage.config.topics = {"{name: " + hidden + ", start: end}", "{name: " + stage.topic + "}", "{name: " + later + "}"};
+  fixture.config.topics = {"{name: " + hidden + ", start: end}", "{name: " + fixture.topic + "}",
+                           "{name: " + later + "}"};
   const auto started = [&](const std::string& topic) {
-    return stage.database.number("select count(*) from inbox.topic_start where entry = '" + topic + "'");
+    return fixture.database.number("select count(*) from inbox.topic_start where entry = '" + topic + "'");
   };
-  std::unique_ptr<Daemon> daemon;
+  std::unique_ptr<DaemonProcess> daemon;
   {
-    const Denied rule{stage.kafka, &Kafka::deny_seeing, hidden};
-    daemon = stage.start();
-    stage.produce(20);
-    CHECK(stage.wait_done().is_perfect());
+    const DeniedAccess rule{fixture.kafka, &Kafka::deny_seeing, hidden};
+    daemon = fixture.start();
+    fixture.produce(20);
+    CHECK(fixture.wait_done().is_perfect());
     wait_until("the others have had their first start", [&] { return started(later) == 1; });
     holds_for("it has not", milliseconds{2'500}, [&] { return started(hidden) == 0; });
   }
   wait_until("it has its first start", [&] { return started(hidden) == 1; });
   const std::string id = "4c000000-0000-4000-8000-000000000002";
-  stage.kafka.produce({event_message(hidden, id)});
-  stage.note({id});
-  CHECK(stage.wait_done().is_perfect());
-  CHECK(stage.database.number("select count(*) from inbox.event") == 21);
+  fixture.kafka.produce({event_message(hidden, id)});
+  fixture.note({id});
+  CHECK(fixture.wait_done().is_perfect());
+  CHECK(fixture.database.number("select count(*) from inbox.event") == 21);
 }
 
-TEST_CASE("a group that the user may not use: status names it and what the brokers say, until it may") {
-  Stage stage{1};
-  const std::string reason = "the brokers refuse group " + stage.config.group;
-  const auto is_told = [&] {
-    const auto status = command(stage.config, {"status"}).out;
+TEST_CASE("status names a group that the user may not use, with the brokers' error, until it is allowed") {
+  DaemonFixture fixture{1};
+  const std::string reason = "the brokers refuse group " + fixture.config.group;
+  const auto is_reported = [&] {
+    const auto status = command(fixture.config, {"status"}).out;
     return status.find(reason) != status.npos && status.find("Group authorization failed") != status.npos;
   };
-  std::unique_ptr<Daemon> daemon;
+  std::unique_ptr<DaemonProcess> daemon;
   {
-    const Denied rule{stage.kafka, &Kafka::deny_group, stage.config.group};
-    daemon = stage.start();
-    wait_until("status names the group", is_told);
+    const DeniedAccess rule{fixture.kafka, &Kafka::deny_group, fixture.config.group};
+    daemon = fixture.start();
+    wait_until("status names the group", is_reported);
   }
-  stage.produce(20);
-  CHECK(stage.wait_done().is_perfect());
-  wait_until("the reason is gone", [&] { return !is_told(); });
+  fixture.produce(20);
+  CHECK(fixture.wait_done().is_perfect());
+  wait_until("the reason is gone", [&] { return !is_reported(); });
 }
 
-TEST_CASE("brokers that stay away are no wedge and no reason to be unready, and metrics tell for as long as they do") {
+TEST_CASE("unreachable brokers fail neither liveness nor readiness, and show in metrics as long as they last") {
   Proxy proxy{std::stoi(needed("INBOXD_TEST_KAFKA_BEHIND_PROXY")), std::stoi(needed("INBOXD_TEST_KAFKA_PROXY_PORT"))};
-  Stage stage{2};
+  DaemonFixture fixture{2};
   const int port = free_port();
-  stage.config.brokers = "127.0.0.1:" + std::to_string(proxy.port());
-  stage.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
-  stage.config.sections["database"] = "deadline: 1s";
-  stage.config.sections["liveness"] = "grace: 1s";
-  const auto daemon = stage.start();
-  stage.produce(100);
-  CHECK(stage.wait_done().is_perfect());
+  fixture.config.brokers = "127.0.0.1:" + std::to_string(proxy.port());
+  fixture.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
+  fixture.config.sections["database"] = "deadline: 3s";
+  fixture.config.sections["liveness"] = "grace: 1s";
+  const auto daemon = fixture.start();
+  fixture.produce(100);
+  CHECK(fixture.wait_done().is_perfect());
   const auto errors = [&] {
     double out = 0;
     for (const std::string error : {"_ALL_BROKERS_DOWN", "_TRANSPORT", "_RESOLVE", "_TIMED_OUT", "unanswered"}) {
@@ -135,60 +148,59 @@ TEST_CASE("brokers that stay away are no wedge and no reason to be unready, and 
   proxy.cut();
   for (int i = 0; i < 2; ++i) {
     const double before = errors();
-    wait_until("errors go on being counted", [&] { return errors() > before; });
-    holds_for("it lives and is ready", milliseconds{2'500},
+    wait_until("errors are still counted", [&] { return errors() > before; });
+    holds_for("it is live and ready", milliseconds{2'500},
               [&] { return get(port, "/livez").status == 200 && get(port, "/readyz").status == 200; });
   }
   proxy.refuse(false);
-  stage.produce(100);
-  CHECK(stage.wait_done().is_perfect());
+  fixture.produce(100);
+  CHECK(fixture.wait_done().is_perfect());
 }
 
-TEST_CASE(
-    "all brokers go in the middle of it and come back: it goes on by itself, and ends in time while they are away") {
+TEST_CASE("when all brokers stop and return, the daemon continues by itself, and exits in time without them") {
   Proxy proxy{std::stoi(needed("INBOXD_TEST_KAFKA_BEHIND_PROXY")), std::stoi(needed("INBOXD_TEST_KAFKA_PROXY_PORT"))};
-  Stage stage{4};
-  stage.config.brokers = "127.0.0.1:" + std::to_string(proxy.port());
-  auto daemon = stage.start();
-  Load load{stage, 1000};
-  load.wait_for_more(500);
-  wait_until("it reads", [&] { return stage.recording.count() > 0; });
+  DaemonFixture fixture{4};
+  fixture.config.brokers = "127.0.0.1:" + std::to_string(proxy.port());
+  auto daemon = fixture.start();
+  BackgroundProducer producer{fixture, 1000};
+  producer.wait_for_more(500);
+  wait_until("it reads", [&] { return fixture.recording.count() > 0; });
   const auto vanish = [&](bool on) {
     proxy.refuse(on);
     if (on) proxy.cut();
   };
   for (int i = 0; i < 2; ++i) {
     vanish(true);
-    const auto before = stage.recording.count();
-    load.wait_for_more(300);
+    const auto before = fixture.recording.count();
+    producer.wait_for_more(300);
     CHECK(daemon->process().is_running());
     vanish(false);
-    wait_until("it reads on", [&] { return stage.recording.count() > before + 300; });
+    wait_until("it reads on", [&] { return fixture.recording.count() > before + 300; });
   }
-  load.finish();
-  auto tally = stage.wait_done();
-  CHECK(tally.is_perfect());
-  CHECK(stage.offsets_ahead() == 0);
+  producer.finish();
+  auto counts = fixture.wait_done();
+  CHECK(counts.is_perfect());
+  CHECK(fixture.offsets_ahead() == 0);
 
   vanish(true);
   const auto began = monotonic_ms();
   CHECK(daemon->stop() == ExitStatus{0, 0});
   const auto took = monotonic_ms() - began;
-  WARN("stopped within " << took << " ms without brokers: " << tally.text());
+  WARN("stopped within " << took << " ms without brokers: " << counts.text());
   CHECK(took < 12'000);
   vanish(false);
-  stage.produce(50);
-  daemon = stage.start();
-  tally = stage.wait_done();
-  CHECK(tally.is_perfect());
+  fixture.produce(50);
+  daemon = fixture.start();
+  counts = fixture.wait_done();
+  CHECK(counts.is_perfect());
 }
 
-TEST_CASE("records with absurd times are stored with them, handled, shown, and drive no error loop") {
-  Stage stage{1};
-  const auto odd = stage.kafka.create_topic(1, "",
-                                            {{"message.timestamp.after.max.ms", "9223372036854775807"},
-                                             {"message.timestamp.before.max.ms", "9223372036854775807"}});
-  stage.config.topics = {"{name: " + odd + "}"};
+TEST_CASE("records with absurd times are stored, handled and shown with them, without an error loop") {
+  DaemonFixture fixture{1};
+  const auto odd = fixture.kafka.create_topic(1, "",
+                                              {{"message.timestamp.after.max.ms", "9223372036854775807"},
+                                               {"message.timestamp.before.max.ms", "9223372036854775807"}});
+  fixture.config.topics = {"{name: " + odd + "}"};
   const std::vector<std::int64_t> times{1, 253'402'300'800'000, 9'224'318'016'000'000,
                                         std::numeric_limits<std::int64_t>::max() / 1000,
                                         std::numeric_limits<std::int64_t>::max()};
@@ -197,43 +209,84 @@ TEST_CASE("records with absurd times are stored with them, handled, shown, and d
     const std::string id = "4d000000-0000-4000-8000-00000000000" + std::to_string(i);
     messages.push_back(event_message(odd, id));
     messages.back().timestamp_ms = times[i];
-    stage.note({id});
+    fixture.note({id});
   }
-  stage.kafka.produce(messages);
-  const auto daemon = stage.start();
-  const auto tally = stage.wait_done();
-  CHECK(tally.is_perfect());
-  CHECK(tally.calls == static_cast<std::int64_t>(times.size()));
-  CHECK(daemon->count_in_log("tried again") == 0);
+  fixture.kafka.produce(messages);
+  const auto daemon = fixture.start();
+  const auto counts = fixture.wait_done();
+  CHECK(counts.is_perfect());
+  CHECK(counts.calls == static_cast<std::int64_t>(times.size()));
+  for (const std::string kind : {"consumer.commit_failed", "consumer.first_start_postponed", "dispatcher.no_thread",
+                                 "ingest.batch_failed", "ingest.batch_refused", "ingest.poison_not_found",
+                                 "maintenance.chore_failed", "settler.event_retried", "settler.events_retried"}) {
+    CAPTURE(kind);
+    CHECK(daemon->count_in_log("kind=" + kind) == 0);
+  }
+  // A timestamp that PostgreSQL cannot hold goes into a header, in Kafka's form.
+  const auto raw_time = [&](const std::string& from, std::size_t i) {
+    return fixture.database.text(
+        "select coalesce(max(headers->>'inboxd-kafka-timestamp'), '') from " + from + " where event_id = $1::uuid",
+        {fixture.ids()[i]});
+  };
   for (std::size_t i = 0; i < times.size(); ++i) {
-    const auto shown = command(stage.config, {"events", "show", stage.ids()[i], "--json"});
+    const auto shown = command(fixture.config, {"events", "show", fixture.ids()[i], "--json"});
     INFO(shown.out << shown.err);
     CHECK(shown.status == ExitStatus{0, 0});
+    const bool fits = times[i] >= 0 && times[i] < 9'000'000'000'000'000;
+    CHECK((shown.out.find("inboxd-kafka-timestamp") == std::string::npos) == fits);
+    CHECK(raw_time("inbox.events", i) == (fits ? "" : std::to_string(times[i])));
+    CHECK(fixture.database.number("select count(kafka_timestamp) from inbox.event where event_id = $1::uuid",
+                                  {fixture.ids()[i]}) == (fits ? 1 : 0));
   }
-  const auto listed = command(stage.config, {"events", "list"});
+  const auto listed = command(fixture.config, {"events", "list"});
   INFO(listed.out << listed.err);
   CHECK(listed.status == ExitStatus{0, 0});
 }
 
-TEST_CASE("brokers that fall silent do not hold up the end") {
+TEST_CASE("a timestamp that PostgreSQL cannot hold is kept in dead letters and in quarantine") {
+  DaemonFixture fixture{1};
+  const auto odd = fixture.kafka.create_topic(1, "",
+                                              {{"message.timestamp.after.max.ms", "9223372036854775807"},
+                                               {"message.timestamp.before.max.ms", "9223372036854775807"}});
+  fixture.config.topics = {"{name: " + odd + "}"};
+  fixture.set("dead_type", "Deadly");
+  const std::string time = std::to_string(std::numeric_limits<std::int64_t>::max());
+  Message dead = event_message(odd, "4e000000-0000-4000-8000-000000000000", "{}", "Deadly");
+  Message without_id{.topic = odd};
+  without_id.headers.emplace_back("trace", "abc");
+  dead.timestamp_ms = without_id.timestamp_ms = std::numeric_limits<std::int64_t>::max();
+  fixture.kafka.produce({dead, without_id});
+  const auto daemon = fixture.start();
+  const std::string has_time = " where headers->>'inboxd-kafka-timestamp' = '" + time + "'";
+  fixture.database.wait_for("the dead letter has it", "select count(*) from inbox.dead_letters" + has_time, 1);
+  fixture.database.wait_for("the record in quarantine has it",
+                            "select count(*) from inbox.quarantined" + has_time +
+                                " and headers->>'trace' = 'abc' and kafka_timestamp is null",
+                            1);
+  const auto shown = command(fixture.config, {"quarantine", "show", "1"});
+  INFO(shown.out << shown.err);
+  CHECK(shown.out.find(time) != std::string::npos);
+}
+
+TEST_CASE("unresponsive brokers do not delay the stop") {
   Proxy proxy{std::stoi(needed("INBOXD_TEST_KAFKA_BEHIND_PROXY")), std::stoi(needed("INBOXD_TEST_KAFKA_PROXY_PORT"))};
-  Stage stage{1};
-  stage.config.brokers = "127.0.0.1:" + std::to_string(proxy.port());
-  auto daemon = stage.start();
-  stage.produce(50);
-  CHECK(stage.wait_done().is_perfect());
-  stage.produce(50);
-  stage.wait_stored(100);
-  proxy.freeze(true);  // with offsets to commit
+  DaemonFixture fixture{1};
+  fixture.config.brokers = "127.0.0.1:" + std::to_string(proxy.port());
+  auto daemon = fixture.start();
+  fixture.produce(50);
+  CHECK(fixture.wait_done().is_perfect());
+  fixture.produce(50);
+  fixture.wait_stored(100);
+  proxy.freeze(true);
   const auto began = monotonic_ms();
   CHECK(daemon->stop(milliseconds{100'000}) == ExitStatus{0, 0});
   const auto took = monotonic_ms() - began;
   WARN("stopped within " << took << " ms while the brokers were silent");
   CHECK(took < 8'000);
-  CHECK(daemon->count_in_log("left the group without a word") == 1);
+  CHECK(daemon->count_in_log("kind=consumer.leave_unconfirmed") == 1);
   proxy.cut();
   proxy.freeze(false);
-  daemon = stage.start();
-  stage.produce(10);
-  CHECK(stage.wait_done().is_perfect());
+  daemon = fixture.start();
+  fixture.produce(10);
+  CHECK(fixture.wait_done().is_perfect());
 }

@@ -1,4 +1,4 @@
-/* Preloaded into a server: its wall clock is off by so many seconds (INBOXD_TEST_CLOCK_OFF). Others are left alone. */
+/* Preloaded into a server: shifts its wall clock by INBOXD_TEST_CLOCK_OFF seconds, and no other clock. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/syscall.h>

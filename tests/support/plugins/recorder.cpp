@@ -1,5 +1,5 @@
-// Notes each event that it is given in a file, one line with one write, so that several processes can share it; then
-// behaves as its settings say. A test counts the lines.
+// Appends each event to a file, one line per write, so that several processes can share it. Then behaves as its
+// settings say.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -10,6 +10,10 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+
+#ifndef RECORDED_AS
+#define RECORDED_AS ""  // prefix of the handler's name
+#endif
 
 namespace {
 
@@ -22,7 +26,7 @@ std::int64_t monotonic_ms() {
 class Recorder : public inboxd::Handler {
  public:
   explicit Recorder(const inboxd::Settings& settings)
-      : handler_{settings.handler()},
+      : handler_{std::string{RECORDED_AS}.append(settings.handler())},
         file_{open(settings.text("file").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)},
         fail_first_{settings.number("fail_first", 0)},
         fail_type_{settings.text("fail_type", "")},
@@ -63,14 +67,14 @@ class Recorder : public inboxd::Handler {
   }
 
  private:
-  /// Is not made before that file is there; `FILE.reached` says that it waits.
+  /// Delays creation until that file exists; `FILE.reached` shows that it waits.
   static void wait_at(const std::string& gate) {
     if (gate.empty()) return;
     close(creat((gate + ".reached").c_str(), 0666));
     while (access(gate.c_str(), F_OK) != 0) std::this_thread::sleep_for(std::chrono::milliseconds{5});
   }
 
-  /// The recording stands for the queue: what is noted is what would have gone with the message.
+  /// The recording stands for the queue: a line stands for a published message.
   void publish(inboxd::Call& call, const inboxd::Event& event) const {
     inboxd::PublishSpan span = call.publish_span(event, "kafka", publishes_);
     note(event, span.traceparent().value_or("-"));
@@ -98,7 +102,7 @@ class Recorder : public inboxd::Handler {
   std::string dead_type_;
   std::string crash_type_;
   std::string slow_type_;  ///< until it is cancelled
-  std::string hang_type_;  ///< for ever
+  std::string hang_type_;  ///< forever
   inboxd::Milliseconds takes_;
   std::string gate_;
   std::string publishes_;

@@ -1,5 +1,5 @@
-// Inserts a row for each event into `table`; before that, for events of the type `Bad`, it runs the statement `bad`,
-// and with `swallow: true` goes on as if nothing had happened. To see what a handler cannot do.
+// Inserts a row for each event into `table`. For events of type `Bad` it first runs the statement `bad`. With `swallow:
+// true` it ignores errors. Shows what a handler cannot do.
 #include <inboxd/handler.hpp>
 #include <string>
 

@@ -12,20 +12,18 @@ using namespace inboxd::admin;
 
 namespace {
 
-Operation operation(const std::string& verb) {
-  for (auto& one : operations()) {
+operations::Operation operation(const std::string& verb) {
+  for (auto& one : operations::operations()) {
     if (one.verb == verb) return one;
   }
   throw std::logic_error{"no operation " + verb};
 }
 
-std::filesystem::path openapi_file() {
-  return "config/openapi.json";
-}
+std::filesystem::path openapi_file() { return "config/openapi.json"; }
 
 }  // namespace
 
-TEST_CASE("config/openapi.json is what the operations table says", "[generated]") {
+TEST_CASE("config/openapi.json matches the operations table", "[generated]") {
   if (std::getenv("UPDATE_GENERATED") != nullptr) std::ofstream{openapi_file(), std::ios::binary} << openapi_text();
   std::ifstream file{openapi_file(), std::ios::binary};
   std::ostringstream text;
@@ -36,12 +34,12 @@ TEST_CASE("config/openapi.json is what the operations table says", "[generated]"
 
 TEST_CASE("every operation is in the OpenAPI document, with every parameter but yes") {
   const auto document = openapi();
-  for (const Operation& one : operations()) {
+  for (const operations::Operation& one : operations::operations()) {
     CAPTURE(one.verb);
-    const bool changes = one.permission == Permission::change;
+    const bool changes = one.permission == operations::Permission::change;
     const auto& entry = document.at("paths").at(path_of(one)).at(changes ? "post" : "get");
     std::size_t wanted = 0;
-    for (const Parameter& parameter : one.parameters) wanted += is_asked_over_http(parameter) ? 1 : 0;
+    for (const operations::Parameter& parameter : one.parameters) wanted += is_asked_over_http(parameter) ? 1 : 0;
     if (changes) {
       const auto& schema = entry.at("requestBody").at("content").at("application/json").at("schema");
       CHECK(schema.at("properties").size() == wanted);
@@ -53,38 +51,38 @@ TEST_CASE("every operation is in the OpenAPI document, with every parameter but 
   }
 }
 
-TEST_CASE("an answer survives the way over HTTP and back") {
+TEST_CASE("an answer is the same after the way over HTTP and back") {
   const auto list = operation("dead list");
-  const Answer answer{base::ExitCode::no, {{"total", 0}}, "no dead letter matches"};
+  const operations::Answer answer{base::ExitCode::no, {{"total", 0}}, "no dead letter matches"};
   HttpResponse response = response_of(list, answer);
   CHECK(response.status == 200);
   for (auto& [name, value] : response.headers) CHECK(name == exit_status_header);
-  const Answer back = answer_of(response);
+  const operations::Answer back = answer_of(response);
   CHECK(back.code == answer.code);
   CHECK(back.document == answer.document);
   CHECK(back.message == answer.message);
   CHECK(answer_of(refusal(401, "no")).code == base::ExitCode::not_allowed);
   CHECK(answer_of(refusal(401, "no")).document.is_null());
   CHECK(answer_of(refusal(401, "no")).message == "no");
+  CHECK(answer_of(refusal(503, "ask again later")).code == base::ExitCode::try_again);
 }
 
-TEST_CASE("what another service answers on the daemon's port is taken for nothing else") {
+TEST_CASE("an answer of another service on the daemon's port is recognised as foreign") {
   for (const char* const body : {R"({"timestamp":"2026-01-01","status":404,"error":"Not Found","path":"/v1/status"})",
                                  R"({"message":"hello"})", R"({"message":"no","code":5})", "<html></html>", "[]", ""}) {
     for (const int status : {200, 401, 404}) {
       HttpResponse response;
       response.status = status;
       response.body = body;
-      const Answer answer = answer_of(response);
+      const operations::Answer answer = answer_of(response);
       CHECK(answer.code == base::ExitCode::unavailable);
       CHECK(answer.document.is_null());
-      CHECK(answer.message ==
-            "what answers at admin.listen is not an inboxd (status " + std::to_string(status) + ")");
+      CHECK(answer.message == "the process at admin.listen is not an inboxd (status " + std::to_string(status) + ")");
     }
   }
 }
 
-TEST_CASE("an exit status is told as an HTTP status") {
+TEST_CASE("every exit status has an HTTP status") {
   const auto status = [](const std::string& verb, base::ExitCode code) {
     return response_of(operation(verb), {code, nullptr, ""}).status;
   };
@@ -98,7 +96,7 @@ TEST_CASE("an exit status is told as an HTTP status") {
   CHECK(status("dead list", base::ExitCode::bug) == 500);
 }
 
-TEST_CASE("a change's body says what a command line would") {
+TEST_CASE("a change's body has the arguments of the command line") {
   HttpRequest request;
   request.body = R"({"handler": "billing", "type": ["a", "b*"], "rate": 50, "all": false, "dry-run": true})";
   const auto given = std::get<Given>(given_of(request, operation("dead replay")));
@@ -111,7 +109,7 @@ TEST_CASE("a change's body says what a command line would") {
   }
 }
 
-TEST_CASE("a body that is nested deeper than a thread's stack is refused as any other that is no string") {
+TEST_CASE("a body that is nested deeper than a thread's stack is refused") {
   constexpr std::size_t deep = 500'000;
   HttpRequest request;
   request.body = R"({"type": )" + std::string(deep, '[') + std::string(deep, ']') + "}";

@@ -1,4 +1,4 @@
-// Requests as bytes, whole and in pieces, and what is refused.
+// Requests as bytes, whole and in pieces, and refused ones.
 #include "admin/http_message.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -19,7 +19,7 @@ int refused_with(const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("a request is read however it is cut into pieces") {
+TEST_CASE("a request is read from pieces of any size") {
   const std::string bytes =
       "POST /v1/dead/replay?a=%2F&b HTTP/1.1\r\nHost: localhost\r\nContent-Type:\t application/json \r\n"
       "Content-Length: 4\r\n\r\n{  }GET /livez HTTP/1.0\r\n\r\n";
@@ -48,7 +48,7 @@ TEST_CASE("a request is read however it is cut into pieces") {
   }
 }
 
-TEST_CASE("what could be read in two ways is refused") {
+TEST_CASE("an ambiguous request is refused") {
   CHECK(refused_with("GET /\r\n\r\n") == 400);
   CHECK(refused_with("GET  / HTTP/1.1\r\nHost: a\r\n\r\n") == 400);
   CHECK(refused_with("GET / x HTTP/1.1\r\nHost: a\r\n\r\n") == 400);
@@ -64,7 +64,7 @@ TEST_CASE("what could be read in two ways is refused") {
   CHECK(refused_with("GET / HTTP/1.1\r\nHost: a\r\nExpect: wonders\r\n\r\n") == 417);
 }
 
-TEST_CASE("limits are refused as soon as they are passed") {
+TEST_CASE("a request over a limit is refused at once") {
   CHECK(refused_with(std::string(1'001, 'a')) == 431);
   CHECK(refused_with("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 101\r\n\r\n") == 413);
   CHECK(refused_with("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n") == 0);
@@ -73,7 +73,7 @@ TEST_CASE("limits are refused as soon as they are passed") {
   CHECK(refused_with(many + "\r\n") == 431);
 }
 
-TEST_CASE("a client that waits for 100 Continue is told once") {
+TEST_CASE("a client that waits for 100 Continue gets it once") {
   auto one = reader();
   CHECK(one.take("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n") ==
         State::wants_continue);
@@ -82,7 +82,7 @@ TEST_CASE("a client that waits for 100 Continue is told once") {
   CHECK(one.next().body == "{}");
 }
 
-TEST_CASE("a query is decoded, or refused") {
+TEST_CASE("a query is decoded or refused") {
   using Pairs = std::vector<std::pair<std::string, std::string>>;
   CHECK(query_of("a=1&a=x%2Fy+z&&b") == Pairs{{"a", "1"}, {"a", "x/y z"}, {"b", ""}});
   CHECK(query_of("") == Pairs{});
@@ -90,7 +90,7 @@ TEST_CASE("a query is decoded, or refused") {
   CHECK_FALSE(query_of("a=%zz"));
 }
 
-TEST_CASE("a response to HEAD has no body but its length, and headers that keep pages away") {
+TEST_CASE("a response to HEAD has the length of its body without the body, and headers against other sites") {
   const std::string bytes = bytes_of({200, "{}\n"}, true, true);
   CHECK(bytes.starts_with("HTTP/1.1 200 OK\r\n"));
   CHECK(bytes.ends_with("\r\n\r\n"));

@@ -5,8 +5,8 @@
 #include <future>
 #include <list>
 
-#include "support/environment.hpp"
 #include "support/http.hpp"
+#include "support/test_environment.hpp"
 
 using namespace inboxd;
 using namespace inboxd::admin;
@@ -20,9 +20,11 @@ constexpr std::string_view ask_slow = "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n";
 constexpr std::string_view ask_large = "GET /large HTTP/1.1\r\nHost: a\r\n\r\n";
 constexpr std::string_view ask_unwanted = "GET /unwanted HTTP/1.1\r\nHost: a\r\n\r\n";
 constexpr std::string_view ask_small = "GET /small HTTP/1.1\r\nHost: a\r\n\r\n";
+constexpr std::string_view ask_health = "GET /health HTTP/1.1\r\nHost: a\r\n\r\n";
+constexpr std::string_view ask_with_token = "GET /token HTTP/1.1\r\nHost: a\r\n\r\n";
 constexpr std::string_view ask_quick = "GET /quick HTTP/1.1\r\nHost: a\r\n\r\n";
 
-/// A server with a lane of which `/slow` is answered when `let_go` is called, and everything else at once.
+/// A server with one lane. `/slow` is answered after let_go(), everything else at once, `/health` without the lane.
 class Served final {
  public:
   explicit Served(HttpServer::Limits limits)
@@ -31,19 +33,24 @@ class Served final {
   }
   ~Served() { let_go(); }
 
-  /// More than the kernel keeps of it for a client that does not read.
+  /// More than the kernel buffers for a client that does not read.
   static std::string large_answer() { return std::string(32 << 20, 'x'); }
 
   const int port = support::free_port();
+  const HttpServer::Counts& counts() const { return server_.counts(); }
   std::atomic<bool> begun{false};
-  std::atomic<bool> was_told{false};  ///< the work of `/unwanted` has seen that nobody waits
+  std::atomic<bool> was_told{false};  ///< the work of `/unwanted` has seen that its client has gone
   void let_go() {
     if (!let_go_.exchange(true)) gate_.set_value();
   }
 
  private:
   std::variant<HttpResponse, LaneWork> respond(const HttpRequest& request) {
+    if (request.path == "/health") return HttpResponse{200, "health"};
     if (request.path == "/quick") return LaneWork{0, [](const auto&) { return HttpResponse{200, "quick"}; }};
+    if (request.path == "/token") {
+      return LaneWork{0, [](const auto&) { return HttpResponse{200, "token"}; }, true, true};
+    }
     if (request.path == "/small") return LaneWork{0, [](const auto&) { return HttpResponse{200, "small"}; }, true};
     if (request.path == "/large") return LaneWork{0, [](const auto&) { return HttpResponse{200, large_answer()}; }};
     if (request.path == "/unwanted") {
@@ -54,7 +61,8 @@ class Served final {
                         return HttpResponse{200, "unwanted"};
                       }};
     }
-    return LaneWork{0, [open = opened_](const auto&) {
+    return LaneWork{0, [this, open = opened_](const auto&) {
+                      begun = true;
                       open.wait();
                       return HttpResponse{200, "slow"};
                     }};
@@ -67,9 +75,19 @@ class Served final {
   HttpServer server_;
 };
 
+/// Occupies the lane with `slow`, and the two places of the queue.
+void fill_queue(const Served& served, RawConnection& slow, std::list<RawConnection>& waiting) {
+  slow.send(ask_slow);
+  wait_until("the lane runs it", [&] { return served.begun.load(); });
+  for (int i = 0; i < 2; ++i) {
+    waiting.emplace_back(served.port).send(ask_quick);
+    wait_until("it waits", [&] { return served.counts().waiting == i + 1; });
+  }
+}
+
 }  // namespace
 
-TEST_CASE("an answer that came too late is nobody else's, and its connection ends") {
+TEST_CASE("a late answer goes to no other request, and its connection ends") {
   HttpServer::Limits limits;
   limits.answer = milliseconds{200};
   Served served{limits};
@@ -83,7 +101,7 @@ TEST_CASE("an answer that came too late is nobody else's, and its connection end
   CHECK(next.status == 0);
 }
 
-TEST_CASE("empty lines before a request win it no time") {
+TEST_CASE("empty lines before a request do not extend its time") {
   HttpServer::Limits limits;
   limits.receive = milliseconds{300};
   Served served{limits};
@@ -95,7 +113,7 @@ TEST_CASE("empty lines before a request win it no time") {
   CHECK(support::monotonic_ms() - began < 3'000);
 }
 
-TEST_CASE("a connection that is kept has its time anew for each request") {
+TEST_CASE("each request of a kept connection has the full time") {
   HttpServer::Limits limits;
   limits.receive = milliseconds{400};
   Served served{limits};
@@ -108,7 +126,7 @@ TEST_CASE("a connection that is kept has its time anew for each request") {
   }
 }
 
-TEST_CASE("where clients do not take their answers the next are refused until they have gone") {
+TEST_CASE("unread answers above the limit refuse further work until their clients have gone") {
   HttpServer::Limits limits;
   limits.unsent = 40 << 20;
   Served served{limits};
@@ -116,8 +134,8 @@ TEST_CASE("where clients do not take their answers the next are refused until th
   for (int i = 0; i < 8; ++i) silent.emplace_back(served.port).send(ask_large);
   RawConnection connection{served.port};
   connection.send(ask_quick);
-  CHECK(connection.receive().status == 503);  // the one lane has been at the others by now
-  connection.send(ask_small);                 // as a scrape is, or a change
+  CHECK(connection.receive().status == 503);  // the lane has answered the others by now
+  connection.send(ask_small);                 // like a scrape or a change
   CHECK(connection.receive().status == 200);
 
   silent.clear();
@@ -127,7 +145,7 @@ TEST_CASE("where clients do not take their answers the next are refused until th
   });
 }
 
-TEST_CASE("work is told when its client has gone") {
+TEST_CASE("work is notified when its client has gone") {
   Served served{HttpServer::Limits{}};
   {
     RawConnection connection{served.port};
@@ -135,4 +153,72 @@ TEST_CASE("work is told when its client has gone") {
     wait_until("it is at it", [&] { return served.begun.load(); });
   }
   wait_until("it is told", [&] { return served.was_told.load(); });
+}
+
+TEST_CASE("with a full queue a request gets 503 with Retry-After, and health is answered") {
+  HttpServer::Limits limits;
+  limits.queue = 2;
+  Served served{limits};
+  RawConnection slow{served.port};
+  std::list<RawConnection> waiting;
+  fill_queue(served, slow, waiting);
+  RawConnection next{served.port};
+  next.send(ask_quick);
+  const auto refused = next.receive();
+  CHECK(refused.status == 503);
+  CHECK(refused.headers.at("retry-after") == "1");
+  CHECK(served.counts().queue_full == 1);
+  next.send(ask_health);
+  CHECK(next.receive().body == "health");
+
+  served.let_go();
+  CHECK(slow.receive().body == "slow");
+  for (RawConnection& one : waiting) CHECK(one.receive().body == "quick");
+  next.send(ask_quick);
+  CHECK(next.receive().body == "quick");
+}
+
+TEST_CASE("requests without a token take no place from requests with one") {
+  HttpServer::Limits limits;
+  limits.queue = 2;
+  Served served{limits};
+  RawConnection slow{served.port};
+  std::list<RawConnection> without;
+  fill_queue(served, slow, without);
+  RawConnection operator_{served.port};
+  operator_.send(ask_with_token);
+  wait_until("it waits, too", [&] { return served.counts().waiting == 3; });
+  served.let_go();
+  CHECK(operator_.receive().body == "token");
+}
+
+TEST_CASE("a request leaves the queue when its connection ends") {
+  HttpServer::Limits limits;
+  limits.queue = 2;
+  Served served{limits};
+  RawConnection slow{served.port};
+  slow.send(ask_slow);
+  wait_until("the lane runs it", [&] { return served.begun.load(); });
+  for (int i = 0; i < 5; ++i) {
+    {
+      RawConnection one{served.port};
+      one.send(ask_quick);
+      wait_until("it waits", [&] { return served.counts().waiting == 1; });
+    }
+    wait_until("the queue is empty", [&] { return served.counts().waiting == 0; });
+  }
+  CHECK(served.counts().queue_full == 0);
+}
+
+TEST_CASE("a request leaves the queue when its time is over") {
+  HttpServer::Limits limits;
+  limits.answer = milliseconds{200};
+  Served served{limits};
+  RawConnection slow{served.port};
+  slow.send(ask_slow);
+  wait_until("the lane runs it", [&] { return served.begun.load(); });
+  RawConnection late{served.port};
+  late.send(ask_quick);
+  CHECK(late.receive().status == 503);
+  wait_until("the queue is empty", [&] { return served.counts().waiting == 0; });
 }

@@ -8,7 +8,7 @@
 
 using inboxd::base::Arena;
 
-TEST_CASE("copies stay where they are while the arena grows") {
+TEST_CASE("copies keep their place while the arena grows") {
   Arena arena{64};
   std::vector<std::pair<std::string_view, std::string>> copies;
   for (int i = 0; i < 1000; ++i) {

@@ -6,7 +6,7 @@
 using namespace std::chrono_literals;
 using inboxd::base::Repeats;
 
-TEST_CASE("what repeats is news the first time and then now and then, whatever else happens") {
+TEST_CASE("a repeated text is news once, and again after the quiet time") {
   Repeats repeats{30s};
   const Repeats::Clock::time_point begin{};
   CHECK(repeats.is_news("the database is away", begin));
@@ -16,9 +16,9 @@ TEST_CASE("what repeats is news the first time and then now and then, whatever e
   CHECK(!repeats.is_news("the database is away", begin + 59s));
 }
 
-TEST_CASE("endless kinds of news take no endless memory, and none is kept back") {
+TEST_CASE("endless kinds of news use bounded memory, and none is suppressed") {
   Repeats repeats{30s};
   const Repeats::Clock::time_point begin{};
   for (int kind = 0; kind < 5'000; ++kind) CHECK(repeats.is_news(std::to_string(kind), begin));
-  CHECK(repeats.is_news("0", begin));  // forgotten, to have room
+  CHECK(repeats.is_news("0", begin));  // dropped to make room
 }

@@ -11,7 +11,7 @@ using namespace std::string_view_literals;
 
 namespace {
 
-/// Bytes that are no UTF-8, each for another reason.
+/// Bytes that are not UTF-8, for different reasons.
 const std::vector<std::string_view> malformed{
     "\x80"sv,              // a continuation alone
     "\xC3"sv,              // cut off
@@ -30,7 +30,7 @@ const std::vector<std::string_view> malformed{
 
 }  // namespace
 
-TEST_CASE("well-formed UTF-8 is known at every length and place") {
+TEST_CASE("well-formed UTF-8 is accepted at every length and place") {
   for (const std::string_view character : {"a"sv, "\0"sv, "\x7F"sv, "é"sv, "€"sv, "😀"sv, "\xED\x9F\xBF"sv,
                                            "\xEE\x80\x80"sv, "\xF4\x8F\xBF\xBF"sv, "\xC2\x80"sv}) {
     for (std::size_t before = 0; before < 20; ++before) {
@@ -41,7 +41,7 @@ TEST_CASE("well-formed UTF-8 is known at every length and place") {
   CHECK(is_utf8(""));
 }
 
-TEST_CASE("malformed UTF-8 is known at every length and place") {
+TEST_CASE("malformed UTF-8 is refused at every length and place") {
   for (const std::string_view bad : malformed) {
     for (std::size_t before = 0; before < 20; ++before) {
       CHECK_FALSE(is_utf8(std::string(before, 'x').append(bad)));
@@ -50,7 +50,7 @@ TEST_CASE("malformed UTF-8 is known at every length and place") {
   }
 }
 
-TEST_CASE("the database takes UTF-8 without NUL") {
+TEST_CASE("the database accepts UTF-8 without NUL") {
   CHECK(is_database_text(""));
   CHECK(is_database_text("Grüße"));
   CHECK(is_database_text("line\nline\x01"));
@@ -59,7 +59,7 @@ TEST_CASE("the database takes UTF-8 without NUL") {
   for (const std::string_view bad : malformed) CHECK_FALSE(is_database_text(bad));
 }
 
-TEST_CASE("nothing that a terminal obeys gets past the escapes") {
+TEST_CASE("all terminal control sequences are escaped") {
   CHECK(escape_controls("plain text, Grüße €😀") == "plain text, Grüße €😀");
   CHECK(escape_controls("a\nb\r\tc\x1b[31m\x7F") == "a\\nb\\x0d\\x09c\\x1b[31m\\x7f");
   CHECK(escape_controls("a\0b"sv) == "a\\x00b");
@@ -69,7 +69,7 @@ TEST_CASE("nothing that a terminal obeys gets past the escapes") {
   CHECK(escape_controls("\xE2\x82") == "\\xe2\\x82");
 }
 
-TEST_CASE("a value with room for doubt stands in quotes") {
+TEST_CASE("an ambiguous value is quoted") {
   CHECK(quote_if_needed("orders") == "orders");
   CHECK(quote_if_needed("") == "\"\"");
   CHECK(quote_if_needed("two words") == "\"two words\"");
@@ -79,7 +79,7 @@ TEST_CASE("a value with room for doubt stands in quotes") {
 }
 
 TEST_CASE("a value cannot close its quotes and forge a fact") {
-  // If the backslash were left single, it would end up escaping the backslash that should escape the quote.
+  // A single backslash would escape the backslash that should escape the quote.
   CHECK(quote_if_needed("\\\" level=error") == "\"\\\\\\\" level=error\"");
   CHECK(quote_if_needed("C:\\temp") == "\"C:\\\\temp\"");
   CHECK(quote_if_needed("\\") == "\"\\\\\"");
@@ -97,7 +97,7 @@ TEST_CASE("a value cannot close its quotes and forge a fact") {
   }
 }
 
-TEST_CASE("a JSON string is one whatever the bytes") {
+TEST_CASE("any bytes become a valid JSON string") {
   CHECK(json_quote("say \"no\" \\ Grüße") == R"("say \"no\" \\ Grüße")");
   CHECK(json_quote("a\n\x01\x7F") == R"("a\u000a\u0001\u007f")");
   CHECK(json_quote("a\0b"sv) == R"("a\u0000b")");
@@ -115,12 +115,12 @@ TEST_CASE("a long text is cut between characters") {
   CHECK(shorten("abc", 0) == "…");
 }
 
-TEST_CASE("bytes are shown as hexadecimal digits") {
+TEST_CASE("bytes are written as hexadecimal digits") {
   CHECK(hex("\x00\x7F\xFF"sv) == "007fff");
   CHECK(hex("") == "");
 }
 
-TEST_CASE("lower case is ASCII's alone") {
+TEST_CASE("only ASCII letters change to lower case") {
   CHECK(lower("@AZ[`az{ Content-TYPE ÄÉ") == "@az[`az{ content-type ÄÉ");
   CHECK(lower("") == "");
 }

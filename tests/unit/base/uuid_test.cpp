@@ -14,7 +14,7 @@ const Uuid dns = *parse_uuid("6ba7b810-9dad-11d1-80b4-00c04fd430c8");
 const Uuid url = *parse_uuid("6ba7b811-9dad-11d1-80b4-00c04fd430c8");
 }  // namespace
 
-TEST_CASE("a UUID's text is read and written the same") {
+TEST_CASE("a UUID's text survives a round trip") {
   for (const std::string text : {"00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff",
                                  "01234567-89ab-cdef-0123-456789abcdef", "550e8400-e29b-41d4-a716-446655440000"}) {
     const auto uuid = parse_uuid(text);
@@ -33,7 +33,7 @@ TEST_CASE("a UUID is read in either case and written in lower case") {
   CHECK(upper->text() == "550e8400-e29b-41d4-a716-446655440000");
 }
 
-TEST_CASE("what only resembles a UUID is none") {
+TEST_CASE("a text that only resembles a UUID is refused") {
   for (const std::string_view text :
        {"", "550e8400", "550e8400-e29b-41d4-a716-44665544000", "550e8400-e29b-41d4-a716-4466554400000",
         "{550e8400-e29b-41d4-a716-446655440000}", "550e8400e29b41d4a716446655440000",
@@ -77,7 +77,7 @@ TEST_CASE("random UUIDs are of version 4 and differ") {
   CHECK(seen.size() == 1000);
 }
 
-TEST_CASE("a fence is never 0 and none is drawn twice") {
+TEST_CASE("fences are never 0 and never repeat") {
   std::set<std::int64_t> seen;
   for (int i = 0; i < 1000; ++i) seen.insert(random_fence());
   CHECK(seen.size() == 1000);

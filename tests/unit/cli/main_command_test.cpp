@@ -1,9 +1,8 @@
-// Commands as a whole, without servers: what goes to stdout and stderr, and the exit status.
+// Whole commands without servers: stdout, stderr and exit status.
 #include "cli/main_command.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -29,7 +28,7 @@ Ended run(const std::vector<std::string>& words) {
   return {code, out.str(), messages.str()};
 }
 
-/// A configuration file that goes away with the test.
+/// A configuration file, removed after the test.
 class File {
  public:
   explicit File(const std::string& text) {
@@ -47,7 +46,7 @@ class File {
   std::string folder_;
 };
 
-/// Nobody listens on port 1.
+/// No process listens on port 1.
 const std::string unreachable =
     "database: {url: 'postgresql://app@127.0.0.1:1/app', deadline: 2s}\n"
     "kafka: {brokers: '127.0.0.1:1', group: test}\n"
@@ -56,14 +55,14 @@ const std::string unreachable =
 
 }  // namespace
 
-TEST_CASE("a configuration that is not there ends with status 78 and nothing on stdout") {
+TEST_CASE("a missing configuration ends with status 78 and nothing on stdout") {
   const auto ended = run({"status", "--config", "/nowhere/inboxd.yaml"});
   CHECK(ended.code == ExitCode::configuration);
   CHECK(ended.out.empty());
   CHECK_THAT(ended.messages, ContainsSubstring("inboxd: /nowhere/inboxd.yaml: "));
 }
 
-TEST_CASE("all problems of a configuration are told at once, with their places") {
+TEST_CASE("all problems of a configuration are reported at once, with their places") {
   const File file{"databse: {}\nkafka: {brokers: 'x', group: g, broker: y}\n"};
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"status"}, {"run"}, {"migrate"}, {"dead", "list"}}) {
@@ -76,17 +75,17 @@ TEST_CASE("all problems of a configuration are told at once, with their places")
   }
 }
 
-TEST_CASE("check --offline judges the file and nothing else") {
+TEST_CASE("check --offline checks the file alone") {
   const File file{unreachable};
   const auto ended = run({"check", "--offline", "--config", file.path()});
   CHECK(ended.code == ExitCode::done);
   CHECK_THAT(ended.out, ContainsSubstring("ok  configuration: "));
   const auto json = run({"check", "--offline", "--json", "--config", file.path()});
-  CHECK(admin::Document::parse(json.out).at("ok") == true);
+  CHECK(operations::Document::parse(json.out).at("ok") == true);
   const File wrong{"databse: {}\n"};
   const auto refused = run({"check", "--offline", "--json", "--config", wrong.path()});
   CHECK(refused.code == ExitCode::configuration);
-  CHECK(admin::Document::parse(refused.out).at("ok") == false);
+  CHECK(operations::Document::parse(refused.out).at("ok") == false);
 }
 
 TEST_CASE("a database that is not reached ends with status 69, named without its password") {
@@ -105,10 +104,11 @@ TEST_CASE("a database that is not reached ends with status 69, named without its
   }
 }
 
-TEST_CASE("arguments that make no sense are refused before anything is opened") {
-  for (const std::vector<std::string>& words :
-       {std::vector<std::string>{"events", "list", "--limit", "0"}, {"dead", "list", "--since", "soon"},
-        {"shards", "accept-gap", "orders", "x"}}) {
+TEST_CASE("wrong arguments are refused before any file or connection is opened") {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"events", "list", "--limit", "0"},
+                                                {"dead", "list", "--since", "soon"},
+                                                {"partitions", "accept-gap", "orders", "x"},
+                                                {"shards", "accept-gap", "orders", "x"}}) {
     const auto ended = run(words);
     CHECK(ended.code == ExitCode::usage);
     CHECK(ended.out.empty());
@@ -118,21 +118,21 @@ TEST_CASE("arguments that make no sense are refused before anything is opened") 
   CHECK(run({"status", "--watch", "--json"}).code == ExitCode::usage);
 }
 
-TEST_CASE("a plugin that is not there is a no, with a sentence") {
+TEST_CASE("a missing plugin ends with status 1 and a message") {
   const auto ended = run({"plugin", "check", "/nowhere/handler.so"});
   CHECK(ended.code == ExitCode::no);
   CHECK(ended.out.empty());
   CHECK_THAT(ended.messages, ContainsSubstring("/nowhere/handler.so"));
   const auto json = run({"plugin", "check", "/nowhere/handler.so", "--json"});
-  CHECK(admin::Document::parse(json.out).at("ok") == false);
+  CHECK(operations::Document::parse(json.out).at("ok") == false);
 }
 
-TEST_CASE("what a plugin says while it is loaded is shown with it") {
+TEST_CASE("plugin check shows the messages of a plugin while it is loaded") {
   const std::string file = std::string{TEST_PLUGINS} + "/newer_minor.so";
   const std::string said = "newer-minor: works without what is new";
   CHECK_THAT(run({"plugin", "check", file}).out, ContainsSubstring(said));
-  const auto json = admin::Document::parse(run({"plugin", "check", file, "--json"}).out);
-  CHECK(json.at("remarks") == admin::Document::array({{{"level", "info"}, {"text", said}}}));
+  const auto json = operations::Document::parse(run({"plugin", "check", file, "--json"}).out);
+  CHECK(json.at("remarks") == operations::Document::array({{{"level", "info"}, {"text", said}}}));
 }
 
 TEST_CASE("every --json is one document") {
@@ -146,17 +146,17 @@ TEST_CASE("every --json is one document") {
     const auto ended = run(words);
     CHECK(ended.code == ExitCode::done);
     CHECK(ended.messages.empty());
-    CHECK(admin::Document::accept(ended.out));
+    CHECK(operations::Document::accept(ended.out));
   }
 }
 
-TEST_CASE("what the reference prints can be loaded") {
+TEST_CASE("the minimal reference is a valid configuration") {
   const auto printed = run({"config", "reference", "--minimal"});
   const File file{printed.out};
   CHECK(run({"check", "--offline", "--config", file.path()}).code == ExitCode::done);
 }
 
-TEST_CASE("output that could not be written is no success") {
+TEST_CASE("output that could not be written ends with status 1") {
   std::ostringstream out;
   out.setstate(std::ios::badbit);
   std::ostringstream messages;

@@ -1,48 +1,52 @@
-// What people read of documents.
+// Documents as text for people.
 #include "cli/present.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "admin/documents.hpp"
-#include "admin/status.hpp"
+#include "operations/documents.hpp"
+#include "operations/status_operation.hpp"
 
 using namespace inboxd;
 using namespace inboxd::cli;
-using admin::Document;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
+using operations::Document;
 
 namespace {
 
-admin::Situation situation(std::size_t partitions) {
-  admin::Situation out;
+operations::Situation situation(std::size_t partitions) {
+  operations::Situation out;
   for (std::size_t i = 0; i < partitions; ++i) {
-    inbox::ShardState shard;
-    shard.topic = "orders";
-    shard.partition = static_cast<std::int32_t>(i);
-    shard.position = 1000;
-    shard.high_watermark = 1010;
-    out.shards.push_back(shard);
+    operations::PartitionState partition;
+    partition.topic = "orders";
+    partition.partition = static_cast<std::int32_t>(i);
+    partition.position = 1000;
+    partition.high_watermark = 1010;
+    partition.observed_age = std::chrono::seconds{1};
+    partition.any_live = true;
+    out.partitions.push_back(partition);
   }
-  inbox::HandlerState handler;
+  operations::HandlerState handler;
+  handler.handler_id = 7;
   handler.name = "billing";
   handler.due = {12'345, false};
   out.handlers.push_back(handler);
-  inbox::InstanceState instance;
+  operations::InstanceState instance;
   instance.worker = {"host-a", 42};
   instance.version = "1.2.3";
+  instance.handlers = {7};
   out.instances.push_back(instance);
   return out;
 }
 
 Document event_document(const std::string& payload) {
-  inbox::StoredEvent event;
+  operations::StoredEvent event;
   event.topic = "orders";
   event.event_type = "OrderPlaced";
   event.payload = payload;
   event.payload_size = static_cast<std::int64_t>(payload.size());
-  Document out = admin::whole_of(event);
+  Document out = operations::whole_of(event);
   out["is_purged"] = false;
   return {{"event", out}, {"handlers", Document::array()}, {"failures", Document::array()}};
 }
@@ -50,28 +54,58 @@ Document event_document(const std::string& payload) {
 }  // namespace
 
 TEST_CASE("status begins with its verdict") {
-  CHECK_THAT(present_status(admin::document_of(situation(2)), {}), StartsWith("all is well\n"));
+  CHECK_THAT(present_status(operations::document_of(situation(2)), {}), StartsWith("all is well\n"));
 }
 
 TEST_CASE("status shows a line for each partition, and one for each topic where there are many") {
-  const auto few = present_status(admin::document_of(situation(2)), {});
+  const auto few = present_status(operations::document_of(situation(2)), {});
   CHECK_THAT(few, ContainsSubstring("orders          1     1,000  1,010   10\n"));
-  const auto many = present_status(admin::document_of(situation(100)), {});
+  const auto many = present_status(operations::document_of(situation(100)), {});
   CHECK_THAT(many, ContainsSubstring("orders         100    100,000  101,000  1,000       0\n"));
 }
 
-TEST_CASE("a halted partition is shouted with its reason and what to do, however many partitions there are") {
-  auto it = situation(100);
-  it.shards[3].halted_reason = "records 7 to 9 are gone\x1b[2J";
-  it.shards[3].halted_at = 0;
-  it.shards[3].gap = event::OffsetRange{7, 9};
-  const auto text = present_status(admin::document_of(it), {});
-  CHECK_THAT(text, StartsWith("1 partition is halted\n"
-                              "HALTED orders/3 since 1970-01-01 00:00:00Z: records 7 to 9 are gone\\x1b[2J\n"
-                              "       what to do: inboxd shards accept-gap orders 3\n"));
+TEST_CASE("an unknown lag is a question mark with the age of the last observation, never 0") {
+  auto it = situation(2);
+  it.partitions[0].position = 1010;
+  it.partitions[0].observed_age = std::chrono::minutes{12};
+  it.partitions[1].high_watermark.reset();
+  it.partitions[1].observed_age.reset();
+  const auto few = present_status(operations::document_of(it), {});
+  CHECK_THAT(few, ContainsSubstring("orders          0     1,010     ?  ? (12 min)\n"));
+  CHECK_THAT(few, ContainsSubstring("orders          1     1,000     ?           ?\n"));
+  auto many = situation(100);
+  many.partitions[7].observed_age = std::chrono::hours{5};
+  CHECK_THAT(present_status(operations::document_of(many), {}),
+             ContainsSubstring("orders         100    100,000     ?  ? (5 h)       0\n"));
 }
 
-TEST_CASE("a payload is shown by lines, escaped, and no more of it than a person reads") {
+TEST_CASE("a halted partition is shown with reason and remedy, also among many partitions") {
+  auto it = situation(100);
+  it.partitions[3].halted_reason = "records 7 to 9 are gone\x1b[2J";
+  it.partitions[3].halted_at = 0;
+  it.partitions[3].gap = event::OffsetRange{7, 9};
+  const auto text = present_status(operations::document_of(it), {});
+  CHECK_THAT(text, StartsWith("PROBLEM 1 partition is halted\n"
+                              "HALTED  orders/3 since 1970-01-01 00:00:00Z: records 7 to 9 are gone\\x1b[2J\n"
+                              "        remedy: inboxd partitions accept-gap orders 3\n"));
+}
+
+TEST_CASE("status shows each problem and remark on a line, with its remedy") {
+  auto it = situation(1);
+  it.handlers[0].dead = {2, false};
+  it.quarantine = {{{"orders", "no_id", 3}}, {3, false}};
+  CHECK_THAT(present_status(operations::document_of(it), {}),
+             StartsWith("no problems\n"
+                        "remark  handler billing has 2 dead letters\n"
+                        "        remedy: inboxd dead list --handler billing\n"
+                        "remark  3 in quarantine, all of topic orders, reason no_id\n"
+                        "        remedy: set topics[].on_missing_id or envelope: custom, restart the daemon, then "
+                        "inboxd quarantine retry\n\n"));
+  it.instances.clear();
+  CHECK_THAT(present_status(operations::document_of(it), {}), StartsWith("PROBLEM no daemon is running\n"));
+}
+
+TEST_CASE("a payload is shown line by line, escaped, and cut to a readable length") {
   const auto text = present_event(event_document("{\n  \"a\": \"\x1b[31m\"\n}"), {});
   CHECK_THAT(text, ContainsSubstring("payload, 18 B\n  {\n    \"a\": \"\\x1b[31m\"\n  }\n"));
   const auto long_text = present_event(event_document(std::string(100'000, 'x')), {});
@@ -79,7 +113,7 @@ TEST_CASE("a payload is shown by lines, escaped, and no more of it than a person
   CHECK_THAT(long_text, ContainsSubstring("(--json shows all of it)"));
 }
 
-TEST_CASE("a payload that is no text is shown as base64, a tombstone as none") {
+TEST_CASE("a payload that is not UTF-8 is shown as base64, a tombstone as none") {
   CHECK_THAT(present_event(event_document("\xff"), {}), ContainsSubstring("  base64:/w==\n"));
   Document tombstone = event_document("");
   tombstone["event"]["payload"] = nullptr;
@@ -87,7 +121,7 @@ TEST_CASE("a payload that is no text is shown as base64, a tombstone as none") {
   CHECK_THAT(present_event(tombstone, {}), ContainsSubstring("no payload (a tombstone)"));
 }
 
-TEST_CASE("what would be done is told apart from what was done") {
+TEST_CASE("a dry run and a change of dead letters differ in their text") {
   Document document = {{"dry_run", true}, {"matched", 1200}, {"handlers", {{"billing", 1200}}}};
   CHECK(present_dead_change(document, {}) == "1,200 dead letters (billing 1,200)\n");
   document["more"] = true;
@@ -97,21 +131,40 @@ TEST_CASE("what would be done is told apart from what was done") {
   document["replayed"] = 1199;
   document["restored"] = 3;
   CHECK(present_dead_change(document, {}) ==
-        "1,200 dead letters (billing 1,200): 1,199 replayed, 3 of them restored after they had been purged\n");
+        "1,200 dead letters (billing 1,200): 1,199 replayed, 3 of them restored after a purge\n");
 }
 
-TEST_CASE("of a handler that is not retired nothing is said that sounds as if it were") {
-  Document document{{"dry_run", false},
-                    {"refused", false},
-                    {"handler", "leaving"},
-                    {"was_retired", false},
-                    {"run_by", {"host-a (process 42)"}},
-                    {"events", 7},
-                    {"dropped", 7},
-                    {"backfill", 0}};
-  CHECK(present_retired(document, {}) == "leaving is retired; 7 events that it was owed are dropped\n");
-  document["refused"] = true;
-  CHECK(present_retired(document, {}).empty());
-  document["dry_run"] = true;
-  CHECK(present_retired(document, {}).empty());
+TEST_CASE("a retry shows how many records became events, and why the others stay") {
+  Document document = {{"dry_run", true}, {"matched", 3},    {"more", false}, {"topics", {{"orders", 3}}},
+                       {"events", 2},     {"duplicates", 0}, {"skipped", 0},  {"still", {{"no_id", 1}}}};
+  CHECK(present_quarantine_change(document, {}) ==
+        "3 records (orders 3): 2 would become events, 0 would be duplicates; would stay: no_id 1\n");
+  document["dry_run"] = false;
+  document["skipped"] = 1;
+  document["still"] = Document::object();
+  document["not_kept"] = 4;
+  CHECK(present_quarantine_change(document, {}) ==
+        "3 records (orders 3): 2 became events, 0 were duplicates, 1 skipped; 4 more were too large to keep and cannot "
+        "be retried\n");
+  CHECK(present_quarantine_change({{"dry_run", false}, {"matched", 1}, {"topics", {{"orders", 1}}}, {"discarded", 1}},
+                                  {}) == "1 record (orders 1): 1 discarded\n");
+}
+
+TEST_CASE("retiring and restoring a handler show the fate of its events and the daemons that configure it") {
+  Document document{
+      {"dry_run", false}, {"handler", "leaving"}, {"was_retired", false}, {"configured_by", {"host-a (process 42)"}},
+      {"events", 7},      {"dropped", 7},         {"backfill", 0}};
+  CHECK(present_retired(document, {}) ==
+        "leaving is retired; 7 pending events are dropped\n"
+        "these daemons configure it, and stop running it: host-a (process 42)\n");
+  CHECK(present_restored(document, {}) == "leaving is not retired; nothing to do\n");
+  document["was_retired"] = true;
+  CHECK(present_restored(document, {}) ==
+        "leaving is restored; it gets events stored from now on\n"
+        "these daemons configure it, and run it within seconds: host-a (process 42)\n");
+  document["configured_by"] = Document::array();
+  CHECK(present_restored(document, {}) ==
+        "leaving is restored; it gets events stored from now on\n"
+        "no running daemon configures it\n");
+  CHECK(present_retired({{"did_you_mean", "leaving"}}, {}).empty());
 }

@@ -1,4 +1,4 @@
-// What several keys must have in common.
+// Keys checked against each other.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstring>
@@ -19,10 +19,9 @@ std::string handler(const std::string& name, const std::string& more = "") {
 
 }  // namespace
 
-TEST_CASE("handler names and aliases must all differ") {
+TEST_CASE("handler names and aliases are unique") {
   CHECK_THAT(problems(load(needed + handler("first"))),
-             Equals("inboxd.yaml:9:6: handlers[1].name: 'first' is taken by handlers[0].name; handlers need different "
-                    "names\n"));
+             Equals("inboxd.yaml:9:6: handlers[1].name: 'first' is taken by handlers[0].name; choose another name\n"));
   CHECK_THAT(problems(load(needed + handler("second", ", aliases: [old, first]"))),
              ContainsSubstring("handlers[1].aliases[1]: 'first' is taken by handlers[0].name"));
   CHECK_THAT(problems(load(needed + handler("second", ", aliases: [x]") + handler("third", ", aliases: [x]"))),
@@ -39,7 +38,7 @@ TEST_CASE("a name is lower-case letters, digits, _ and -, at most 63") {
   CHECK_FALSE(load(needed + handler(std::string(64, 'a'))).ok());
 }
 
-TEST_CASE("the schema is a plain lower-case SQL identifier of the user's own") {
+TEST_CASE("the schema is a plain lower-case SQL identifier that PostgreSQL does not reserve") {
   for (const std::string schema : {"Inbox", "1box", "in-box", "in box", "pg_inbox", "information_schema", "a\\\"b"}) {
     CAPTURE(schema);
     const auto text = replaced(needed, "url:", "schema: \"" + schema + "\", url:");
@@ -48,25 +47,26 @@ TEST_CASE("the schema is a plain lower-case SQL identifier of the user's own") {
   }
 }
 
-TEST_CASE("no batch and no record is configured larger than PostgreSQL takes in one message") {
+TEST_CASE("a batch and a record fit into one PostgreSQL message") {
   CHECK(load(needed + "ingest: {batch_bytes: 256MiB}\n").ok());
   CHECK_THAT(problems(load(needed + "ingest: {batch_bytes: 257MiB}\n")), ContainsSubstring("from 1KiB to 256MiB"));
   CHECK(load(with_topic("{name: a, payload_limit: 128MiB}")).ok());
   CHECK_THAT(problems(load(with_topic("{name: a, payload_limit: 129MiB}"))), ContainsSubstring("from 1B to 128MiB"));
 }
 
-TEST_CASE("a delivery holds no more events than the views look for") {
+TEST_CASE("a delivery holds at most the 10,000 events that the views search") {
   CHECK(load(needed + "ingest: {run_events: 10000}\n").ok());
   CHECK_THAT(problems(load(needed + "ingest: {run_events: 10001}\n")),
              ContainsSubstring("ingest.run_events: '10001' is not a whole number from 1 to 10000"));
 }
 
-TEST_CASE("a topic has a name or a pattern, not both") {
-  CHECK_THAT(problems(load(with_topic("{name: a, pattern: ^b}"))), ContainsSubstring("a name or a pattern, not both"));
-  CHECK_THAT(problems(load(with_topic("{start: end}"))), ContainsSubstring("a topic needs a name or a pattern"));
-  CHECK_THAT(problems(load(with_topic("{name: ..}"))), ContainsSubstring("Kafka allows no topic of this name"));
+TEST_CASE("a topic has either a name or a pattern") {
+  CHECK_THAT(problems(load(with_topic("{name: a, pattern: ^b}"))),
+             ContainsSubstring("set a name or a pattern, not both"));
+  CHECK_THAT(problems(load(with_topic("{start: end}"))), ContainsSubstring("set a name or a pattern"));
+  CHECK_THAT(problems(load(with_topic("{name: ..}"))), ContainsSubstring("Kafka allows no topic with this name"));
   CHECK_THAT(problems(load(with_topic("{name: __consumer_offsets}"))),
-             ContainsSubstring("topics[0].name: Kafka keeps records of its own in this topic"));
+             ContainsSubstring("topics[0].name: an internal topic of Kafka"));
   CHECK_THAT(problems(load(with_topic("name: a\n  - name: a"))), ContainsSubstring("'a' is topics[0] already"));
 }
 
@@ -74,16 +74,16 @@ TEST_CASE("a pattern begins with ^ and is a POSIX extended regular expression") 
   CHECK(load(with_topic("pattern: \"^orders\\\\.(a|b)$\"")).ok());
   CHECK_THAT(problems(load(with_topic("pattern: orders"))), ContainsSubstring("that begins with ^"));
   CHECK_THAT(problems(load(with_topic("pattern: \"^orders(\""))),
-             ContainsSubstring("topics[0].pattern: the pattern is no POSIX extended regular expression: "));
+             ContainsSubstring("topics[0].pattern: not a POSIX extended regular expression: "));
 }
 
-TEST_CASE("custom rules and the custom envelope need each other") {
+TEST_CASE("custom rules and the custom envelope require each other") {
   CHECK_THAT(problems(load(with_topic("{name: orders, envelope: custom}"))),
-             ContainsSubstring("topics[0].envelope: envelope: custom needs it; write where the id is"));
+             ContainsSubstring("topics[0].envelope: envelope: custom requires custom.id; set it to header:NAME"));
   CHECK_THAT(problems(load(with_topic("{name: orders, envelope: custom, custom: {type: key}}"))),
-             ContainsSubstring("write where the id is"));
+             ContainsSubstring("requires custom.id; set it to"));
   CHECK_THAT(problems(load(with_topic("{name: orders, custom: {id: key}}"))),
-             ContainsSubstring("topics[0].custom: these rules are used with envelope: custom only"));
+             ContainsSubstring("topics[0].custom: no effect without envelope: custom"));
   for (const char* const rule : {"id", "header:", "json:", "json:id", "json:/a~2", "Key"}) {
     CAPTURE(rule);
     CHECK_THAT(
@@ -99,14 +99,14 @@ TEST_CASE("custom rules and the custom envelope need each other") {
   }
 }
 
-TEST_CASE("the connections of ingest and five more fit into the database's") {
+TEST_CASE("database.connections has room for those of ingest and five more") {
   const auto with = [](const std::string& database, const std::string& ingest) {
     return problems(load(replaced(needed, "{url:", "{connections: " + database + ", url:") +
                          "ingest: {connections: " + ingest + "}\n"));
   };
   CHECK_THAT(with("7", "2"), Equals(""));
   CHECK_THAT(with("7", "3"),
-             ContainsSubstring("1:12: database.connections: ingest.connections (3) and 5 more must fit"));
+             ContainsSubstring("1:12: database.connections: ingest.connections (3) and 5 more exceed"));
   CHECK_THAT(with("6", "2"), ContainsSubstring("5 more"));
   CHECK_THAT(problems(load(needed + "ingest: {connections: 28}\nadmin: {listen: off}")), Equals(""));
   CHECK_THAT(problems(load(needed + "ingest: {connections: 28}")), ContainsSubstring("9:10: ingest.connections: "));
@@ -114,10 +114,22 @@ TEST_CASE("the connections of ingest and five more fit into the database's") {
                                        "1000\n"));
 }
 
-TEST_CASE("the longest delay is not shorter than the first") {
-  CHECK_THAT(problems(load(needed + "    retry: {base: 10m}\n")),
-             ContainsSubstring("handlers[0].retry.base: the longest delay, retry.cap (5m), is shorter than the first"));
-  CHECK_THAT(problems(load(needed + "    retry: {base: 10m, cap: 10m}\n")), Equals(""));
+TEST_CASE("an unset retry.cap rises to retry.base; a written one below retry.base is refused") {
+  const auto cap_of = [](const std::string& retry, const std::string& common = "") {
+    const auto loaded = load(needed + "    retry: {" + retry + "}\nhandler_defaults: {retry: {" + common + "}}\n");
+    CHECK_THAT(problems(loaded), Equals(""));
+    return loaded.settings.handlers.at(0).retry.cap;
+  };
+  CHECK(cap_of("base: 1h") == std::chrono::hours{1});
+  CHECK(cap_of("base: 1s") == std::chrono::minutes{5});
+  CHECK(cap_of("", "base: 1h") == std::chrono::hours{1});
+  CHECK(cap_of("base: 10m, cap: 10m") == std::chrono::minutes{10});
+  CHECK(cap_of("base: 10m", "cap: 20m") == std::chrono::minutes{20});
+  CHECK_THAT(problems(load(needed + "    retry: {base: 10m, cap: 5m}\n")),
+             ContainsSubstring("handlers[0].retry.cap: retry.cap (5m) is shorter than retry.base (10m); raise "
+                               "retry.cap, or remove it"));
+  CHECK_THAT(problems(load(needed + "    retry: {base: 10m}\nhandler_defaults: {retry: {cap: 5m}}\n")),
+             ContainsSubstring("handlers[0].retry.base: retry.cap (5m) is shorter than retry.base (10m)"));
 }
 
 TEST_CASE("leases may be as short as a second") {
@@ -125,7 +137,7 @@ TEST_CASE("leases may be as short as a second") {
   CHECK_FALSE(load(needed + "    lease: 999ms\n").ok());
 }
 
-TEST_CASE("a subscription has its star at the end alone") {
+TEST_CASE("a subscription has a star only at its end") {
   const auto with = [](const std::string& types) {
     return problems(load(replaced(needed, "{topics: [orders]}", "{types: [" + types + "]}")));
   };
@@ -133,27 +145,28 @@ TEST_CASE("a subscription has its star at the end alone") {
   CHECK_THAT(with("\"*.created\""), ContainsSubstring("handlers[0].subscribe.types[0]: '*.created' is not a name, or"));
   CHECK_THAT(with("\"a**\""), ContainsSubstring("'a**' is not"));
   CHECK_THAT(with("\"\""), ContainsSubstring("'' is not"));
-  CHECK_THAT(with("a, a"), ContainsSubstring("types[1]: 'a' is there twice"));
+  CHECK_THAT(with("a, a"), ContainsSubstring("types[1]: 'a' is listed twice"));
 }
 
-TEST_CASE("a subscription to a topic that nobody reads is warned about") {
+TEST_CASE("a subscription to a topic that this file does not read is a warning") {
   const auto with = [](const std::string& topic) {
     return warnings(load(replaced(needed, "[orders]", "[" + topic + "]")));
   };
   CHECK_THAT(with("orders"), Equals(""));
   CHECK_THAT(with("\"ord*\""), Equals(""));
-  CHECK_THAT(with("order"), ContainsSubstring("handlers[0].subscribe.topics[0]: this file reads no topic 'order'"));
-  CHECK_THAT(with("\"x*\""), ContainsSubstring("this file reads no topic 'x*'"));
+  CHECK_THAT(with("order"), ContainsSubstring("handlers[0].subscribe.topics[0]: this file reads no topic 'order'; "
+                                              "did you mean orders?"));
+  CHECK_THAT(with("\"x*\""), ContainsSubstring("this file reads no topic 'x*'; add it to topics, unless another"));
   CHECK_THAT(warnings(load(replaced(needed, "name: orders", "pattern: ^o"))), Equals(""));
 }
 
-TEST_CASE("ids that are forgotten before their events are warned about") {
+TEST_CASE("a ledger kept shorter than events is a warning") {
   CHECK_THAT(warnings(load(needed + "retention: {ledger: 7d}\n")),
-             ContainsSubstring("9:13: retention.ledger: ids are"));
+             ContainsSubstring("9:13: retention.ledger: shorter than retention.events"));
   CHECK_THAT(warnings(load(needed + "retention: {ledger: forever, events: forever}\n")), Equals(""));
 }
 
-TEST_CASE("an endpoint of traces is a plain address, and what is said to it one line that nobody is shown") {
+TEST_CASE("tracing.endpoint is a plain address; its authorization is one line and never shown") {
   const auto tracing = [](const std::string& text) { return load(needed + "tracing: {" + text + "}\n"); };
   for (const char* fine : {"http://127.0.0.1:4318/v1/traces", "http://[::1]:4318", "http://collector"}) {
     CHECK_THAT(problems(tracing("endpoint: '" + std::string{fine} + "'")), Equals(""));
@@ -169,7 +182,35 @@ TEST_CASE("an endpoint of traces is a plain address, and what is said to it one 
   CHECK_THAT(problems(tracing("authorization: Bearer x")), ContainsSubstring("without tracing.endpoint"));
 }
 
-TEST_CASE("an admin port that other machines reach wants a token") {
+TEST_CASE("admin tokens differ, are not empty, and exist if every read needs one") {
+  CHECK_THAT(problems(load(needed + "admin: {token: abc, read_token: abc}\n")),
+             Equals("inboxd.yaml:9:21: admin.read_token: equals admin.token, so that readers could make changes; "
+                    "use another token\n"));
+  CHECK_THAT(problems(load(needed + "admin: {read: token}\n")),
+             Equals("inboxd.yaml:9:9: admin.read: every read needs a token, but none is configured; set "
+                    "admin.read_token or admin.token, or use loopback\n"));
+  CHECK(load(needed + "admin: {read: token, read_token: abc}\n").ok());
+  CHECK(load(needed + "admin: {read: token, token: abc}\n").ok());
+  CHECK_THAT(problems(load(needed + "admin: {read: nobody}\n")), ContainsSubstring("admin.read"));
+  for (const std::string key : {"token", "read_token"}) {
+    CAPTURE(key);
+    CHECK_THAT(problems(load(needed + "admin: {read: token, " + key + ": ''}\n")),
+               ContainsSubstring("admin." + key + ": the secret is empty; fill it in, or remove the key"));
+    for (const char* const text : {"'a b'", "' ab'", "\"a\\r\\nb\"", "\"\\u00e9\""}) {
+      CHECK_THAT(problems(load(needed + "admin: {" + key + ": " + text + "}\n")),
+                 ContainsSubstring("admin." + key + ": a token must be printable ASCII without spaces"));
+    }
+  }
+  FakeEnvironment offline;
+  offline.offline = true;  // unknown tokens count as neither equal nor empty
+  CHECK(load(needed + "admin: {read: token, token: {file: /a}, read_token: {file: /b}}\n", offline).ok());
+}
+
+TEST_CASE("an admin port that other machines reach needs a token") {
+  FakeEnvironment environment;
+  environment.variables["T"] = "abc";
+  CHECK_THAT(warnings(load(needed + "admin: {listen: '0.0.0.0:9470', read_token: {env: T}}\n", environment)),
+             Equals(""));
   CHECK_THAT(warnings(load(needed + "admin: {listen: '0.0.0.0:9470'}\n")), ContainsSubstring("admin.listen: other"));
   CHECK_THAT(warnings(load(needed + "admin: {listen: '[::1]:9470'}\n")), Equals(""));
   CHECK_THAT(problems(load(needed + "admin: {listen: '127.0.0.1:0'}\n")), ContainsSubstring("from 1 to 65535"));
@@ -177,17 +218,16 @@ TEST_CASE("an admin port that other machines reach wants a token") {
   CHECK_THAT(problems(load(needed + "admin: {listen: off, socket: run.sock}\n")), ContainsSubstring("absolute path"));
 }
 
-TEST_CASE("reasons that are removed sooner than a handler gives up are warned about") {
+TEST_CASE("failures kept shorter than the retries of a handler are a warning") {
   const auto with = [](const std::string& keep, const std::string& retry) {
     return load(needed + handler("patient", ", retry: {" + retry + "}") + "retention: {failures: " + keep + "}\n");
   };
   const std::string slow = "max_attempts: 25, backoff: fixed, base: 2h, cap: 2h, jitter: 0";
   CHECK_THAT(warnings(with("47h", slow)),
-             ContainsSubstring("retention.failures: the reasons of attempts are removed sooner than handler patient "
-                               "gives up (its retries may take 2d)"));
+             ContainsSubstring("retention.failures: shorter than the retries of handler patient, which may take 2d: "));
   CHECK(with("47h", slow).ok());
   CHECK_THAT(warnings(with("48h", slow)), Equals(""));
   CHECK_THAT(warnings(with("forever", slow)), Equals(""));
   CHECK_THAT(warnings(with("48h", "max_attempts: 25, backoff: fixed, base: 2h, cap: 2h, jitter: 0.1")),
-             ContainsSubstring("its retries may take 53h"));
+             ContainsSubstring("which may take 53h"));
 }

@@ -7,12 +7,12 @@
 
 namespace inboxd::tests {
 
-/// An environment of maps: nothing of the machine's own gets into a test.
+/// An environment of maps, independent of the machine.
 struct FakeEnvironment {
   std::map<std::string, std::string> variables;
   std::map<std::string, std::string> files;
   bool offline = false;
-  config::KafkaLibrary kafka_library = {};  ///< unset: it takes every property
+  config::KafkaLibrary kafka_library = {};  ///< unset: accepts every property
 
   config::Environment get() const {
     const auto variable = [*this](const std::string& name) -> std::optional<std::string> {
@@ -28,7 +28,7 @@ struct FakeEnvironment {
   }
 };
 
-/// What every configuration needs; a test puts its own keys behind it, from line 9 on.
+/// The required keys. Tests append their own keys, from line 9 on.
 inline const std::string needed = R"(database: {url: "postgresql://app@localhost/app"}
 kafka: {brokers: "localhost:9092", group: inboxd}
 topics:
@@ -43,7 +43,7 @@ inline config::Loaded load(const std::string& text, const FakeEnvironment& envir
   return config::load_text(text, "inboxd.yaml", environment.get());
 }
 
-/// All problems, a line each.
+/// All problems, one a line.
 inline std::string problems(const config::Loaded& loaded) {
   std::string out;
   for (const config::Finding& finding : loaded.problems) out += finding.text() + "\n";
@@ -55,7 +55,7 @@ inline std::string warnings(const config::Loaded& loaded) {
   return out;
 }
 
-/// Everything that a person may see of a configuration.
+/// All problems and warnings.
 inline std::string everything_said(const config::Loaded& loaded) { return problems(loaded) + warnings(loaded); }
 
 inline std::string replaced(std::string text, const std::string& from, const std::string& to) {

@@ -1,4 +1,4 @@
-// The files that are made from the settings table: they are true, and the ones in config/ are not stale.
+// The files generated from the settings table are correct, and those in config/ are not stale.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstdlib>
@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "config/reference.hpp"
-#include "config/table.hpp"
+#include "config/settings_table.hpp"
 #include "config/tree.hpp"
 #include "unit/config/files.hpp"
 
@@ -19,7 +19,7 @@ using Catch::Matchers::Equals;
 
 namespace {
 
-/// The top of the source tree, where tests are started.
+/// The top of the source tree, the working directory of tests.
 std::filesystem::path root() {
   return std::filesystem::current_path();
 }
@@ -64,19 +64,19 @@ std::vector<std::string> all_keys() {
 
 }  // namespace
 
-TEST_CASE("the generated files in config/ are what the settings table says", "[generated]") {
+TEST_CASE("the generated files in config/ match the settings table", "[generated]") {
   check_file("inboxd.yaml", commented_yaml());
   check_file("inboxd.minimal.yaml", minimal_yaml());
   check_file("README.md", reference());
 }
 
-TEST_CASE("the minimal file loads, and everything it leaves out has its default") {
+TEST_CASE("the minimal file loads, with defaults for all other keys") {
   const auto loaded = load(minimal_yaml());
   CHECK_THAT(everything_said(loaded), Equals(""));
   CHECK(loaded.settings.database.schema == "inbox");
 }
 
-TEST_CASE("the file of all keys is a file of comments, and with them removed it loads with the defaults") {
+TEST_CASE("the file of all keys holds comments only; uncommented, it loads with the defaults") {
   const std::string text = commented_yaml();
   std::istringstream lines{text};
   for (std::string line; std::getline(lines, line);) CHECK((line.empty() || line.starts_with('#')));
@@ -85,6 +85,7 @@ TEST_CASE("the file of all keys is a file of comments, and with them removed it 
   environment.variables["HOSTNAME"] = "here";
   environment.files["/run/secrets/pg"] = "secret";
   environment.files["/run/secrets/inboxd-admin"] = "secret";
+  environment.files["/run/secrets/inboxd-admin-read"] = "another";
   environment.files["/run/secrets/collector"] = "Bearer secret";
   const auto loaded = load(uncommented(text), environment);
   REQUIRE_THAT(problems(loaded), Equals(""));
@@ -105,7 +106,7 @@ TEST_CASE("the file of all keys is a file of comments, and with them removed it 
   CHECK(settings.topics[0] == topic);
 }
 
-TEST_CASE("the file of all keys has every key of the table, and the reference names it") {
+TEST_CASE("the file of all keys and the reference have every key of the table") {
   Findings findings{"inboxd.yaml"};
   const auto tree = parse_tree(uncommented(commented_yaml()), findings);
   REQUIRE(tree.has_value());
@@ -114,14 +115,14 @@ TEST_CASE("the file of all keys has every key of the table, and the reference na
   const std::string text = reference();
   for (const std::string& key : all_keys()) {
     CAPTURE(key);
-    const bool is_secret = key == "database.password" || key == "admin.token" || key == "tracing.authorization";
+    const bool is_secret = key == "database.password" || key.ends_with("token") || key == "tracing.authorization";
     CHECK(std::ranges::find(keys, is_secret ? key + ".file" : key) != keys.end());
     const std::string name = key.starts_with("handler_defaults.") ? key.substr(17) : key;
     CHECK_THAT(text, ContainsSubstring("`" + name + "`"));
   }
 }
 
-TEST_CASE("generated lines fit into 120 columns, and every key has a sentence") {
+TEST_CASE("generated lines fit into 120 columns, and every key has a help sentence") {
   std::istringstream lines{commented_yaml() + minimal_yaml() + reference()};
   for (std::string line; std::getline(lines, line);) {
     CAPTURE(line);

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::Equals;
 
-TEST_CASE("the six things that are needed are enough") {
+TEST_CASE("the six required things are enough") {
   const auto loaded = load(needed);
   REQUIRE_THAT(everything_said(loaded), Equals(""));
   const Settings& settings = loaded.settings;
@@ -30,22 +30,23 @@ TEST_CASE("the six things that are needed are enough") {
   CHECK(settings.retention == Retention{});
 }
 
-TEST_CASE("each of the six is missed where it is not there") {
+TEST_CASE("each of the six is reported if missing") {
   const auto missing = [](const std::string& from, const std::string& to) {
     return problems(load(replaced(needed, from, to)));
   };
   CHECK_THAT(missing("url: \"postgresql://app@localhost/app\"", ""),
-             Equals("inboxd.yaml:1:1: database.url: it is missing; write for example 'url: "
+             Equals("inboxd.yaml:1:1: database.url: missing; add for example 'url: "
                     "postgresql://app@localhost/app'\n"));
-  CHECK_THAT(missing("brokers: \"localhost:9092\", ", ""), ContainsSubstring("inboxd.yaml:2:1: kafka.brokers: it is"));
-  CHECK_THAT(missing(", group: inboxd", ""), ContainsSubstring("kafka.group: it is missing"));
-  CHECK_THAT(missing("name: orders", "start: end"), ContainsSubstring("topics[0].name: a topic needs a name or a"));
-  CHECK_THAT(missing("  - name: orders\n", ""), ContainsSubstring("inboxd.yaml:3:1: topics: there is none"));
+  CHECK_THAT(missing("brokers: \"localhost:9092\", ", ""),
+             ContainsSubstring("inboxd.yaml:2:1: kafka.brokers: missing;"));
+  CHECK_THAT(missing(", group: inboxd", ""), ContainsSubstring("kafka.group: missing;"));
+  CHECK_THAT(missing("name: orders", "start: end"), ContainsSubstring("topics[0].name: set a name or a pattern"));
+  CHECK_THAT(missing("  - name: orders\n", ""), ContainsSubstring("inboxd.yaml:3:1: topics: none configured;"));
   CHECK_THAT(missing("- name: first\n    plugin", "- plugin"),
-             ContainsSubstring("6:5: handlers[0].name: it is missing"));
-  CHECK_THAT(missing("    plugin: log\n", ""), ContainsSubstring("handlers[0].plugin: it is missing"));
+             ContainsSubstring("6:5: handlers[0].name: missing;"));
+  CHECK_THAT(missing("    plugin: log\n", ""), ContainsSubstring("handlers[0].plugin: missing;"));
   CHECK_THAT(missing("    subscribe: {topics: [orders]}\n", ""),
-             ContainsSubstring("handlers[0].subscribe: it is miss"));
+             ContainsSubstring("handlers[0].subscribe: missing;"));
 }
 
 TEST_CASE("every problem of a file is reported at once, in the order of the file") {
@@ -62,19 +63,19 @@ unknown: 1
              Equals(
                  R"(inboxd.yaml:1:64: database.connections: 'many' is not a whole number from 4 to 1000
 inboxd.yaml:1:79: database.prepare: 'yes' is not true or false
-inboxd.yaml:2:18: kafka.brokers: this is a list; it must be brokers such as kafka-1:9092,kafka-2:9092
-inboxd.yaml:2:45: kafka.propertys: there is no such key; did you mean properties?
+inboxd.yaml:2:18: kafka.brokers: must be brokers such as kafka-1:9092,kafka-2:9092, not a list
+inboxd.yaml:2:45: kafka.propertys: unknown key; did you mean properties?
 inboxd.yaml:3:17: topics[0].name: 'or ders' is not a topic's name: letters, digits, '.', '_' and '-', at most 249
 inboxd.yaml:3:43: topics[0].payload_limit: '1MB' is not a size (512B, 64KiB, 8MiB) from 1B to 128MiB
 inboxd.yaml:3:55: topics[0].start: 'tomorrow' is not beginning, end, committed, or a time such as 2024-01-31T12:00:00Z
 inboxd.yaml:4:24: ingest.batch_events: '0' is not a whole number from 1 to 100000
 inboxd.yaml:4:39: ingest.batch_wait: '5' is not a duration (250ms, 30s, 5m, 12h, 7d) from 0ms to 10s
 inboxd.yaml:6:12: handlers[0].name: 'First' is not a name of lower-case letters, digits, _ and -, at most 63
-inboxd.yaml:6:52: handlers[0].subscribe.topics: this must be a list such as [one, two]
+inboxd.yaml:6:52: handlers[0].subscribe.topics: must be a list such as [one, two]
 inboxd.yaml:6:67: handlers[0].mode: 'sequential' is not single, the only choice
 inboxd.yaml:6:95: handlers[0].retry.jitter: '2' is not a number from 0 to 1
 inboxd.yaml:7:14: log.level: 'trace' is not one of debug, info, warn, error
-inboxd.yaml:8:1: unknown: there is no such key; known here: )"
+inboxd.yaml:8:1: unknown: unknown key; known keys: )"
                  "database, kafka, ingest, dispatch, admin, tracing, retention, log, shutdown, liveness, topics, "
                  "handlers, handler_defaults\n"));
 }
@@ -192,7 +193,7 @@ TEST_CASE("each choice arrives as its own value") {
   CHECK(settings("    start: now").handlers.at(0).start == StartAt{StartAt::Kind::end, 0});
 }
 
-TEST_CASE("handler_defaults hold for each handler that does not say otherwise") {
+TEST_CASE("handler_defaults apply to each handler without a value of its own") {
   const auto loaded = load(needed + R"(
   - name: second
     plugin: log
@@ -217,31 +218,32 @@ handler_defaults:
   CHECK_THAT(problems(load(needed + "handler_defaults: {plugin: log}")), ContainsSubstring("handler_defaults.plugin:"));
 }
 
-TEST_CASE("a group whose keys are all commented out is empty") {
+TEST_CASE("a group with every key commented out is empty") {
   CHECK_THAT(problems(load(needed + "ingest:\n#  batch_events: 5\nhandler_defaults:\n")), Equals(""));
 }
 
 TEST_CASE("a key without a value is refused") {
   CHECK_THAT(problems(load(needed + "ingest:\n  batch_events:\n  run_events: 5\n")),
-             Equals("inboxd.yaml:10:3: ingest.batch_events: the key has no value; leave it out, or give it a whole "
+             Equals("inboxd.yaml:10:3: ingest.batch_events: no value; remove the key, or set it to a whole "
                     "number from 1 to 100000\n"));
 }
 
 TEST_CASE("a problem in one entry of a list does not shift the others") {
   const auto loaded = load(replaced(needed, "  - name: orders\n", "  - 5\n  - name: orders\n    start: soon\n"));
-  CHECK_THAT(problems(loaded), ContainsSubstring("inboxd.yaml:4:5: topics[0]: this must hold keys of its own"));
+  CHECK_THAT(problems(loaded), ContainsSubstring("inboxd.yaml:4:5: topics[0]: must hold keys: name, "));
   CHECK_THAT(problems(loaded), ContainsSubstring("inboxd.yaml:6:12: topics[1].start: 'soon' is not"));
   CHECK(loaded.problems.size() == 2);
 }
 
-TEST_CASE("a file is read from disk, and one that cannot be is a problem") {
+TEST_CASE("a file is read from disk; an unreadable one is a problem") {
   const auto folder = std::filesystem::temp_directory_path() / ("inboxd-config-" + std::to_string(getpid()));
   std::filesystem::create_directory(folder);
   const std::string path = folder / "inboxd.yaml";
   std::ofstream{path} << needed;
   CHECK(load_file(path, FakeEnvironment{}.get()).settings == load(needed).settings);
   std::ofstream{path} << std::string((1 << 20) + 1, ' ');
-  CHECK_THAT(problems(load_file(path, FakeEnvironment{}.get())), ContainsSubstring("it is larger than 1048576 bytes"));
+  CHECK_THAT(problems(load_file(path, FakeEnvironment{}.get())),
+             ContainsSubstring("the file cannot be read: larger than 1048576 bytes"));
   std::filesystem::remove_all(folder);
   CHECK_THAT(problems(load_file(path, FakeEnvironment{}.get())),
              Equals(path + ": the file cannot be read: No such file or directory\n"));

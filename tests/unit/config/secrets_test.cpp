@@ -1,4 +1,4 @@
-// What comes from outside the file, and what must never be shown.
+// Values from outside the file, and values that must never be shown.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
@@ -26,7 +26,7 @@ std::string with_group(const std::string& group) {
 
 }  // namespace
 
-TEST_CASE("variables are replaced in values, once and without recursion") {
+TEST_CASE("variables in values are replaced once, without recursion") {
   const FakeEnvironment environment{{{"A", "one"}, {"EMPTY", ""}, {"NESTED", "${A}"}, {"N", "7"}}, {}, false};
   const auto group = [&](const std::string& text) { return load(with_group(text), environment).settings.kafka.group; };
   CHECK(group("${A}") == "one");
@@ -47,23 +47,23 @@ TEST_CASE("variables are replaced in values, once and without recursion") {
 
 TEST_CASE("a variable without quotes inside braces is refused with a hint") {
   CHECK_THAT(problems(load(needed + "log: {level: ${LEVEL}}\n")),
-             ContainsSubstring("or a ${NAME} without quotes inside"));
+             ContainsSubstring("quote each ${NAME} inside { } or [ ]"));
 }
 
 TEST_CASE("a variable holds a value, never keys") {
   const FakeEnvironment environment{{{"X", "{level: debug}"}, {"KEY", "level"}}, {}, false};
-  CHECK_THAT(problems(load(needed + "log: ${X}\n", environment)), ContainsSubstring("log: this must hold keys"));
+  CHECK_THAT(problems(load(needed + "log: ${X}\n", environment)), ContainsSubstring("log: must hold keys"));
   CHECK_THAT(problems(load(needed + "log: {\"${KEY}\": info}\n", environment)),
-             ContainsSubstring("there is no such key"));
+             ContainsSubstring("unknown key"));
 }
 
-TEST_CASE("a variable that is missing or malformed is a problem") {
+TEST_CASE("a missing or malformed variable is a problem") {
   CHECK_THAT(problems(load(with_group("${NONE}"))),
              Equals("inboxd.yaml:2:43: kafka.group: the environment variable NONE is not set; set it, or write "
                     "${NONE:-default}\n"));
   CHECK_THAT(problems(load(with_group("${NONE"))), ContainsSubstring("'${' has no '}'"));
   CHECK_THAT(problems(load(with_group("${1}"))), ContainsSubstring("not followed by a variable's name"));
-  CHECK_THAT(problems(load(with_group("$HOME"))), ContainsSubstring("a '$' stands before a name; write ${NAME}"));
+  CHECK_THAT(problems(load(with_group("$HOME"))), ContainsSubstring("'$' before a name; write ${NAME}"));
   const FakeEnvironment latin{{{"A", "\xe9"}}, {}, false};
   CHECK_THAT(problems(load(with_group("${A}"), latin)), ContainsSubstring("variable A is not UTF-8 text"));
 }
@@ -89,11 +89,11 @@ TEST_CASE("a secret in the file itself works, with a warning") {
   CHECK(loaded.ok());
   CHECK(loaded.settings.database.password.reveal() == "hunter2");
   CHECK_THAT(warnings(loaded),
-             Equals("inboxd.yaml:1:22: database.password: the secret stands in the file itself; better "
-                    "write {file: /path}, {credential: name} or {env: NAME}\n"));
+             Equals("inboxd.yaml:1:22: database.password: the secret is in the file itself; use "
+                    "{file: /path}, {credential: name} or {env: NAME}\n"));
 }
 
-TEST_CASE("a secret that cannot be had is a problem, but not offline") {
+TEST_CASE("an unreadable secret is a problem, but not offline") {
   FakeEnvironment environment;
   environment.files["/empty"] = "\n";
   const auto said = [&](const std::string& text) { return problems(load(with_password(text), environment)); };
@@ -104,22 +104,23 @@ TEST_CASE("a secret that cannot be had is a problem, but not offline") {
   CHECK_THAT(said("{credential: pg}"),
              ContainsSubstring("needs $CREDENTIALS_DIRECTORY") &&
                  ContainsSubstring("systemd-run --pipe --wait -p LoadCredential=pg:/etc/credstore/inboxd.pg inboxd"));
-  CHECK_THAT(said("{credential: ../pg}"), ContainsSubstring("named by its file's name alone"));
+  CHECK_THAT(said("{credential: ../pg}"), ContainsSubstring("a plain file name"));
   CHECK_THAT(said("{env: NONE}"), ContainsSubstring("the environment variable NONE is not set"));
   environment.offline = true;
   for (const char* const form : {"{file: /none}", "{credential: pg}", "{env: NONE}"})
     CHECK_THAT(said(form), Equals(""));
-  CHECK_THAT(said("{path: /none}"), ContainsSubstring("this is no secret; write {file: /path}"));
+  CHECK_THAT(said("{path: /none}"), ContainsSubstring("not a secret; write {file: /path}"));
 }
 
-TEST_CASE("a password in the URL is taken out of it, with a warning") {
+TEST_CASE("a password is removed from the URL, with a warning") {
   const auto check = [](const std::string& url, const std::string& rest, const std::string& password) {
     CAPTURE(url);
     const auto loaded = load(with_url(url));
     CHECK_THAT(problems(loaded), Equals(""));
     CHECK(loaded.settings.database.url == rest);
     CHECK(loaded.settings.database.password.reveal() == password);
-    CHECK((warnings(loaded).find("the password stands in the URL itself") != std::string::npos) == !password.empty());
+    const bool is_warned = warnings(loaded).find("the URL holds the password in plain text") != std::string::npos;
+    CHECK(is_warned == !password.empty());
   };
   check("postgresql://app:hunter2@db/app", "postgresql://app@db/app", "hunter2");
   check("postgres://app:h%40u%2Fn@db:5432/app?sslmode=require", "postgres://app@db:5432/app?sslmode=require", "h@u/n");
@@ -133,7 +134,7 @@ TEST_CASE("a password in the URL is taken out of it, with a warning") {
   check("password=hunter2", "", "hunter2");
 }
 
-TEST_CASE("a URL that is none, or holds two passwords, is refused without repeating it") {
+TEST_CASE("an invalid URL, or one with two passwords, is refused without repeating it") {
   for (const std::string url : {"hunter2", "mysql://app:hunter2@db/app", "host=db hunter2", "host=db password='hunter2",
                                 "postgresql://app:hunter2%@db", "postgresql://app:hunter2@db?password=hunter2",
                                 "password=hunter2 password=hunter2", "postgresql://app:hunter2/hunter2@db/app",
@@ -145,13 +146,13 @@ TEST_CASE("a URL that is none, or holds two passwords, is refused without repeat
   }
   const auto two_lines = load(with_url("postgresql://app:hunter2@db/\\n"));
   CHECK_THAT(problems(two_lines),
-             ContainsSubstring("inboxd.yaml:1:17: database.url: this is not a libpq URL of one line"));
+             ContainsSubstring("inboxd.yaml:1:17: database.url: not a libpq URL of one line"));
   CHECK(everything_said(two_lines).find("hunter2") == std::string::npos);
   CHECK_THAT(problems(load(replaced(with_url("postgresql://app:hunter2@db/app"), "{url:", "{password: hunter2, url:"))),
-             ContainsSubstring("there is a password in it and in database.password"));
+             ContainsSubstring("the URL holds a password beside database.password"));
 }
 
-TEST_CASE("librdkafka's secrets come from outside as well") {
+TEST_CASE("librdkafka's secrets come from outside the file, too") {
   FakeEnvironment environment;
   environment.files["/s"] = "hunter2\n";
   const auto loaded = load(
@@ -159,10 +160,10 @@ TEST_CASE("librdkafka's secrets come from outside as well") {
   CHECK_THAT(everything_said(loaded), Equals(""));
   CHECK(loaded.settings.kafka.properties.at("sasl.password") == "hunter2");
   CHECK_THAT(problems(load(replaced(needed, "group:", "properties: {sasl.username: {file: /s}}, group:"), environment)),
-             ContainsSubstring("kafka.properties.sasl.username: a property has one plain value"));
+             ContainsSubstring("kafka.properties.sasl.username: a property is one value under a dotted name"));
 }
 
-TEST_CASE("a secret is in no message and no listing, wherever it stands and however it is misspelt") {
+TEST_CASE("no message or listing shows a secret, whatever its place and spelling") {
   FakeEnvironment environment;
   environment.variables["SECRET"] = "hunter2";
   environment.files["/s"] = "hunter2";

@@ -4,7 +4,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 
-#include "config/table.hpp"
+#include "config/settings_table.hpp"
 #include "unit/config/files.hpp"
 
 using namespace inboxd::config;
@@ -24,7 +24,7 @@ ingest:
 
 }  // namespace
 
-TEST_CASE("config show has a line for each key, with its value and where it came from") {
+TEST_CASE("config show has a line for each key, with its value and origin") {
   const std::string text = show_text(example());
   const auto line = [&](const std::string& begin) {
     const std::size_t at = text.find("\n" + begin + ": ");
@@ -45,6 +45,10 @@ TEST_CASE("config show has a line for each key, with its value and where it came
   CHECK_THAT(line("log.format"), ContainsSubstring(": auto "));
 }
 
+TEST_CASE("config show has the effective retry.cap if only retry.base is written") {
+  CHECK_THAT(show_text(load(needed + "    retry: {base: 1h}\n")), ContainsSubstring("handlers[0].retry.cap: 1h "));
+}
+
 TEST_CASE("config show has the same as JSON, with types") {
   const auto document = nlohmann::json::parse(show_json(example()));
   CHECK(document.at("file") == "inboxd.yaml");
@@ -63,7 +67,7 @@ TEST_CASE("config show has the same as JSON, with types") {
   CHECK(rows.size() == table.settings.size() + table.topics.size() + table.handlers.size());
 }
 
-TEST_CASE("what looks like a secret within a handler's settings is hidden; the rest is shown as it was written") {
+TEST_CASE("likely secrets in a handler's settings are hidden; the rest is shown as written") {
   const auto loaded = load(needed + R"(    settings:
       auth: {user: me, password: hush-1, headers: [{Authorization: hush-2}, {from: "https://me:hush-3@host/"}]}
       dsn: hush-4

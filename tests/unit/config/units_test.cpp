@@ -47,7 +47,7 @@ TEST_CASE("a time is RFC 3339 with its offset") {
   }
 }
 
-TEST_CASE("what is written for people reads back as the same value") {
+TEST_CASE("written values parse to the same value") {
   CHECK(duration_text(30s) == "30s");
   CHECK(duration_text(90s) == "90s");
   CHECK(duration_text(5min) == "5m");

@@ -1,4 +1,4 @@
-// Where a partition begins of which the database knows nothing.
+// The first position of a partition that the database does not know.
 #include "consumer/first_positions.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -16,7 +16,7 @@ FirstOffset begin(Kind start, std::int64_t wanted, std::optional<std::int64_t> g
 
 }  // namespace
 
-TEST_CASE("without an offset of the group a partition begins where its start says") {
+TEST_CASE("without a committed offset a partition starts as configured") {
   CHECK(begin(Kind::beginning, 10, std::nullopt).offset == 10);
   CHECK(begin(Kind::end, 100, std::nullopt).offset == 100);
   CHECK(begin(Kind::time, 42, std::nullopt).offset == 42);
@@ -26,21 +26,21 @@ TEST_CASE("without an offset of the group a partition begins where its start say
   }
 }
 
-TEST_CASE("neither the end nor a time passes over what the group has not read") {
+TEST_CASE("with `end` or a time, reading never starts after the committed offset") {
   CHECK(begin(Kind::end, 100, 60).offset == 60);
   CHECK(begin(Kind::end, 100, 60).was_read_before);
   CHECK(begin(Kind::end, 100, 100).offset == 100);
   CHECK(begin(Kind::end, 100, 100).was_read_before);
   CHECK(begin(Kind::time, 80, 60).offset == 60);
   CHECK(begin(Kind::time, 80, 60).was_read_before);
-  // What came since that time is wanted, whoever has read it.
+  // Records since that time are wanted, even if they were read before.
   CHECK(begin(Kind::time, 42, 60).offset == 42);
   CHECK_FALSE(begin(Kind::time, 42, 60).was_read_before);
-  CHECK_FALSE(begin(Kind::end, 100, 10).was_read_before);  // it had read nothing
+  CHECK_FALSE(begin(Kind::end, 100, 10).was_read_before);  // the group had read nothing
   CHECK(begin(Kind::end, 100, 10).offset == 10);
 }
 
-TEST_CASE("an offset of the group that is not in the log any more means the log's beginning") {
+TEST_CASE("a committed offset that is not in the log any more means the log's beginning") {
   for (const std::int64_t gone : {0, 9, 101, 5000}) {
     CHECK(begin(Kind::end, 100, gone).offset == 10);
     CHECK(begin(Kind::end, 100, gone).was_read_before);
@@ -48,23 +48,23 @@ TEST_CASE("an offset of the group that is not in the log any more means the log'
   }
 }
 
-TEST_CASE("the beginning and the group's own offset need nobody else's say") {
+TEST_CASE("`beginning` ignores the committed offset, and `committed` uses it as it is") {
   CHECK(begin(Kind::beginning, 10, 60).offset == 10);
   CHECK(begin(Kind::committed, 10, 60).offset == 60);
   CHECK_FALSE(begin(Kind::beginning, 10, 60).was_read_before);
   CHECK_FALSE(begin(Kind::committed, 10, 60).was_read_before);
 }
 
-TEST_CASE("a partition put off at the first start begins early enough for what producers could not send meanwhile") {
+TEST_CASE("a partition postponed at the first start includes records that producers had to hold back") {
   constexpr event::Microseconds first_start = 1'700'000'000'000'000;
-  constexpr event::Microseconds held_back = 120'000'000;  // as long as a producer tries, unless it is told otherwise
-  const auto put_off = start_of_put_off({Kind::end, 0}, first_start);
-  CHECK(put_off.kind == Kind::time);
-  CHECK(put_off.time_us < first_start - held_back);
-  CHECK(put_off.time_us > first_start - 3'600'000'000);
-  CHECK(start_of_put_off({Kind::beginning, 0}, first_start).kind == Kind::beginning);
-  CHECK(start_of_put_off({Kind::time, 42}, first_start).time_us == 42);
-  CHECK(start_of_put_off({Kind::end, 0}, std::nullopt).kind == Kind::end);
+  constexpr event::Microseconds held_back = 120'000'000;  // a producer's default
+  const auto postponed = start_for_postponed({Kind::end, 0}, first_start);
+  CHECK(postponed.kind == Kind::time);
+  CHECK(postponed.time_us < first_start - held_back);
+  CHECK(postponed.time_us > first_start - 3'600'000'000);
+  CHECK(start_for_postponed({Kind::beginning, 0}, first_start).kind == Kind::beginning);
+  CHECK(start_for_postponed({Kind::time, 42}, first_start).time_us == 42);
+  CHECK(start_for_postponed({Kind::end, 0}, std::nullopt).kind == Kind::end);
 }
 
 }  // namespace inboxd::consumer

@@ -13,16 +13,16 @@ namespace inboxd::consumer {
 
 class NoHandOff final : public HandOff {
  public:
-  Room reserve(std::int32_t, std::int64_t, std::size_t) override { return {}; }
+  Reservation reserve(std::int32_t, std::int64_t, std::size_t) override { return {}; }
   void hand_over(inbox::LeasedRun, std::int64_t) override {}
   void release(std::int32_t, std::int64_t) override {}
-  void born_due(std::int32_t) override {}
+  void notify_due(std::int32_t) override {}
 };
 
-/// A member of a group whose poll thread runs, and whose one ingester never does: the test answers for it.
+/// A group member with a running poll thread. Its one ingester never runs: the test answers in its place.
 struct Member {
   Member(std::string topic_name, std::string group_name, std::chrono::seconds commit_every = std::chrono::seconds{1})
-      : topic{std::move(topic_name)}, group{std::move(group_name)}, poller{board, log, commit_every} {}
+      : topic{std::move(topic_name)}, group{std::move(group_name)}, poller{status, log, commit_every} {}
   ~Member() {
     poller.request_stop();
     poller.join();
@@ -44,8 +44,8 @@ struct Member {
     rd_kafka_poll_set_consumer(client.get());
   }
   void start(const std::string& brokers) {
-    asker = kafka::client_of(brokers);
-    const Clients clients{client.get(), asker.get()};
+    query_client = kafka::client_of(brokers);
+    const kafka::Clients clients{client.get(), query_client.get()};
     ingester = std::make_unique<Ingester>(IngesterContext{settings,
                                                           {},
                                                           clients,
@@ -53,7 +53,7 @@ struct Member {
                                                           registrations,
                                                           hand_off,
                                                           counts,
-                                                          board,
+                                                          status,
                                                           poller.mailbox(),
                                                           poller.revocations(),
                                                           poller.recreated(),
@@ -63,21 +63,23 @@ struct Member {
     poller.start(clients, {topic}, {ingester.get()});
   }
 
-  Assignment assignment(std::uint64_t generation, std::uint64_t ask) const { return {{topic, 0}, generation, ask}; }
-  /// The answer to a look-up.
-  void find(const Assignment& where, std::int64_t offset) { poller.mailbox().send(Found{where, offset, -1}); }
+  Assignment assignment(std::uint64_t generation, std::uint64_t lookup) const {
+    return {{topic, 0}, generation, lookup};
+  }
+  /// Answers a look-up.
+  void answer(const Assignment& where, std::int64_t offset) { poller.mailbox().send(PositionFound{where, offset, -1}); }
 
   std::string topic, group;
   base::Logger log{base::LogLevel::error, base::LogFormat::text};
   config::Settings settings;
-  const Topics topics{{}};
+  const config::Topics topics{{}};
   inbox::Registrations registrations;
   NoHandOff hand_off;
   IngestCounts counts;
-  Board board;
+  PartitionStatus status;
   inbox::Watchdog watchdog;
   Poller poller;
-  kafka::Client client, asker;
+  kafka::Client client, query_client;
   std::unique_ptr<Ingester> ingester;
 };
 

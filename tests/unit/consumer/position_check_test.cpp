@@ -1,7 +1,7 @@
-// What an ingester takes for lost when it compares its positions with the database's.
-#include "consumer/position_check.hpp"
-
+// An ingester compares its positions with the database.
 #include <catch2/catch_test_macros.hpp>
+
+#include "consumer/shard.hpp"
 
 namespace inboxd::consumer {
 namespace {
@@ -17,9 +17,9 @@ Shard shard_at(std::int32_t id, const std::string& topic, std::int32_t epoch, st
 
 }  // namespace
 
-TEST_CASE("a position is lost that the database has further back, under an older epoch, as another's or not at all") {
+TEST_CASE("a position is behind at a lower offset, in an older epoch, for another partition or missing") {
   Shard orders = shard_at(7, "orders", 1, 100);
-  const auto found = [&](std::vector<inbox::ShardPlace> places) { return displaced({&orders}, places); };
+  const auto found = [&](std::vector<inbox::ShardPlace> places) { return position_mismatches({&orders}, places); };
   CHECK(found({{7, "orders", 0, 1, 100}, {8, "payments", 0, 0, 5}}).empty());
   for (const auto& places : std::vector<std::vector<inbox::ShardPlace>>{{{7, "orders", 0, 1, 99}},
                                                                         {{7, "orders", 0, 0, 200}},
@@ -36,16 +36,16 @@ TEST_CASE("a position is lost that the database has further back, under an older
   CHECK_FALSE(found({})[0].next_offset);
 }
 
-TEST_CASE("a position that somebody else has moved on is out of place but not lost") {
+TEST_CASE("a position that was moved forward is a mismatch, but not behind") {
   Shard orders = shard_at(7, "orders", 1, 100);
   for (const auto& place : {inbox::ShardPlace{7, "orders", 0, 1, 101}, inbox::ShardPlace{7, "orders", 0, 2, 50}}) {
-    const auto found = displaced({&orders}, {place});
+    const auto found = position_mismatches({&orders}, {place});
     REQUIRE(found.size() == 1);
     CHECK_FALSE(found[0].is_behind);
   }
 }
 
-TEST_CASE("positions are compared at once on another session, and at intervals") {
+TEST_CASE("positions are compared at intervals, and at once in a new session") {
   const PositionCheck check;
   const auto now = PositionCheck::Clock::now();
   CHECK(check.is_due(0, now));

@@ -1,10 +1,9 @@
-// Which configured topic a name belongs to.
-#include "consumer/topics.hpp"
+// The configured topic of a name, and the topics that patterns never match.
+#include "config/topics.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <regex>
 
-#include "config/internal_topics.hpp"
 #include "kafka/properties.hpp"
 
 namespace inboxd::consumer {
@@ -27,8 +26,8 @@ std::string blacklist_with(const std::map<std::string, std::string>& properties)
 
 }  // namespace
 
-TEST_CASE("no pattern matches Kafka's own topics, but whatever else begins like them") {
-  const Topics topics{{of_pattern("^.*")}};
+TEST_CASE("a pattern never matches Kafka's own topics, but matches similar names") {
+  const config::Topics topics{{of_pattern("^.*")}};
   for (const auto name : config::internal_topics) {
     INFO(name);
     CHECK(topics.find(std::string{name}) == nullptr);
@@ -37,7 +36,7 @@ TEST_CASE("no pattern matches Kafka's own topics, but whatever else begins like 
   CHECK(topics.find("orders") == &topics.entries()[0]);
 }
 
-TEST_CASE("the client is shown none of them, whatever else the user hides") {
+TEST_CASE("the client hides Kafka's own topics, and those that the user hides") {
   for (const std::string theirs : {"", "^secret\\."}) {
     std::map<std::string, std::string> properties;
     if (!theirs.empty()) properties["topic.blacklist"] = theirs;

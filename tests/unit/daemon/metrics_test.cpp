@@ -1,4 +1,4 @@
-// The list of metrics: well formed, and what config/metrics.md says.
+// The metrics table is well formed, and config/metrics.md is not stale.
 #include "daemon/metrics.hpp"
 
 #include <unistd.h>
@@ -37,21 +37,21 @@ Figures large_figures(const consumer::IngestCounts& ingest, const settler::Settl
   Figures out;
   for (int i = 0; i < 200; ++i) {
     out.partitions.push_back(
-        {{"orders." + std::to_string(i / 20), i % 20}, consumer::Board::State::reading, i, 2 * i, 7});
+        {{"orders." + std::to_string(i / 20), i % 20}, consumer::PartitionStatus::State::reading, i, 2 * i, 7});
   }
   const base::Histogram histogram{0.001, 0.01, 0.1, 1, 10, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8};
   for (int i = 0; i < 50; ++i) {
     HandlerFigures handler;
     handler.name = "handler-" + std::to_string(i);
     handler.stats.calls = histogram.snapshot();
-    handler.tally.end_to_end = histogram.snapshot();
-    for (int j = 0; j < 20; ++j) handler.tally.failures["class." + std::to_string(j)] = 3;
-    inbox::HandlerState state;
+    handler.outcomes.end_to_end = histogram.snapshot();
+    for (int j = 0; j < 20; ++j) handler.outcomes.failures["class." + std::to_string(j)] = 3;
+    operations::HandlerState state;
     state.name = handler.name;
-    out.seen.handlers.push_back(state);
+    out.observed.handlers.push_back(state);
     out.handlers.push_back(std::move(handler));
   }
-  out.seen.at_us = 1;
+  out.observed.at_us = 1;
   out.kafka_errors["_ALL_BROKERS_DOWN"] = 1;
   out.log_kinds.push_back({base::LogLevel::warn, "ingest: a \"quoted\" \\ kind", 1});
   out.ingest = &ingest;
@@ -63,16 +63,17 @@ Figures large_figures(const consumer::IngestCounts& ingest, const settler::Settl
 
 }  // namespace
 
-TEST_CASE("config/metrics.md is what the list of metrics says", "[generated]") {
+TEST_CASE("config/metrics.md matches the metrics table", "[generated]") {
   const auto path = config_folder() / "metrics.md";
   if (std::getenv("UPDATE_GENERATED") != nullptr) std::ofstream{path, std::ios::binary} << metrics_reference();
   INFO("config/metrics.md is stale; run UPDATE_GENERATED=1 build/release/tests/unit/unit_daemon '[generated]'");
   CHECK((content_of(path) == metrics_reference()));
 }
 
-TEST_CASE("every metric has the prefix, a name by the book, a sentence, and bounded labels") {
+TEST_CASE("every metric has the prefix, a conventional name, a help sentence, and bounded labels") {
   const std::set<std::string> bounded{"topic", "partition",   "handler", "outcome", "state",   "result",     "envelope",
-                                      "error", "error_class", "level",   "kind",    "version", "librdkafka", "status"};
+                                      "error", "error_class", "level",   "kind",    "version", "librdkafka", "status",
+                                      "reason"};
   std::set<std::string> names;
   for (const MetricRow& row : metrics_table()) {
     const auto& about = row.about;
@@ -85,7 +86,7 @@ TEST_CASE("every metric has the prefix, a name by the book, a sentence, and boun
   }
 }
 
-TEST_CASE("metrics of 200 partitions and 50 handlers: a line for each, kinds of log lines escaped") {
+TEST_CASE("metrics of 200 partitions and 50 handlers have a line for each, with escaped label values") {
   const consumer::IngestCounts ingest;
   const settler::Settler::Counters settled;
   const inbox::ConnectionCounts connections;
@@ -96,7 +97,7 @@ TEST_CASE("metrics of 200 partitions and 50 handlers: a line for each, kinds of 
   CHECK(text.find("kind=\"ingest: a \\\"quoted\\\" \\\\ kind\"") != std::string::npos);
 }
 
-TEST_CASE("before the daemon is there, and with everything in it, promtool finds nothing to complain of") {
+TEST_CASE("promtool accepts the metrics before the daemon exists, and with all values") {
   support::require_promtool();
   const consumer::IngestCounts ingest;
   const settler::Settler::Counters settled;
@@ -110,12 +111,12 @@ TEST_CASE("before the daemon is there, and with everything in it, promtool finds
   files::remove(file);
 }
 
-TEST_CASE("a histogram counts what several threads tally, and shows it as sums") {
+TEST_CASE("a histogram adds tallies, and the exposition has cumulative buckets") {
   base::Histogram histogram{1, 10};
   base::Histogram::Tally tally;
   for (const double value : {0.5, 1.0, 2.0, 100.0}) histogram.observe(value, tally);
   histogram.add(tally);
-  histogram.add(tally);  // empty by now
+  histogram.add(tally);  // empty now
   histogram.observe(10, 3);
   const auto snapshot = histogram.snapshot();
   CHECK(snapshot.counts == std::vector<std::uint64_t>{2, 4, 1});

@@ -1,6 +1,6 @@
-#include "dispatcher/low_water.hpp"
-
 #include <catch2/catch_test_macros.hpp>
+
+#include "dispatcher/deliveries.hpp"
 
 namespace inboxd::dispatcher {
 namespace {
@@ -20,7 +20,7 @@ inbox::DueReading reading(std::optional<event::Microseconds> earliest, event::Mi
 
 }  // namespace
 
-TEST_CASE("nothing is known after a single reading") {
+TEST_CASE("a single reading gives no mark") {
   LowWater low;
   const Clock::time_point t{};
   CHECK_FALSE(low.not_before());
@@ -28,7 +28,7 @@ TEST_CASE("nothing is known after a single reading") {
   CHECK_FALSE(low.not_before());
 }
 
-TEST_CASE("the mark moves to what was due earliest once older transactions have ended") {
+TEST_CASE("the mark moves to the earliest due time once older transactions have ended") {
   LowWater low;
   const Clock::time_point t{};
   low.observe(reading(50 * second, 100 * second, 10, 20), t, t);
@@ -36,7 +36,7 @@ TEST_CASE("the mark moves to what was due earliest once older transactions have 
   CHECK(low.not_before() == 60 * second);
 }
 
-TEST_CASE("the mark never passes the earlier reading: rows made after it are due after it") {
+TEST_CASE("the mark never passes the earlier reading, as rows made later are due later") {
   LowWater low;
   const Clock::time_point t{};
   low.observe(reading(std::nullopt, 100 * second, 10, 20), t, t);
@@ -46,7 +46,7 @@ TEST_CASE("the mark never passes the earlier reading: rows made after it are due
   CHECK(low.not_before() == 101 * second - margin);
 }
 
-TEST_CASE("a transaction that stays open holds the mark where it is") {
+TEST_CASE("an open transaction holds the mark") {
   LowWater low;
   const Clock::time_point t{};
   low.observe(reading(std::nullopt, 100 * second, 15, 20), t, t);
@@ -59,7 +59,7 @@ TEST_CASE("a transaction that stays open holds the mark where it is") {
   CHECK(low.not_before() == 100 * second - margin);
 }
 
-TEST_CASE("a stranger's transaction that stays open holds the mark for seconds, one that makes deliveries to its end") {
+TEST_CASE("an open transaction holds the mark for seconds, or to its end if it inserts deliveries") {
   LowWater low;
   const Clock::time_point t{};
   const auto observe = [&](int at, std::optional<event::Microseconds> earliest, std::uint64_t writers) {
@@ -70,10 +70,10 @@ TEST_CASE("a stranger's transaction that stays open holds the mark for seconds, 
   observe(0, std::nullopt, 0);
   CHECK_FALSE(low.asks_writers(t + LowWater::standstill - milliseconds{1}));
   REQUIRE(low.asks_writers(t + LowWater::standstill));
-  observe(2, std::nullopt, 19);  // open since before the first reading, and makes deliveries
-  observe(3, std::nullopt, 20);  // it has ended by now, unseen by this reading
+  observe(2, std::nullopt, 19);  // open since before the first reading, and inserts deliveries
+  observe(3, std::nullopt, 20);  // it has ended, unseen by this reading
   CHECK_FALSE(low.not_before());
-  observe(4, 70 * second, 24);  // sees what it made
+  observe(4, 70 * second, 24);  // sees its rows
   CHECK(low.not_before() == 70 * second);
   observe(5, std::nullopt, 25);
   CHECK_FALSE(low.asks_writers(t + seconds{5}));
@@ -82,20 +82,20 @@ TEST_CASE("a stranger's transaction that stays open holds the mark for seconds, 
   CHECK(low.not_before() == 104 * second - margin);
 }
 
-TEST_CASE("what was told behind one reading is no news behind the next but one") {
+TEST_CASE("open transactions reported after one reading do not count two readings later") {
   LowWater low;
   const Clock::time_point t{};
   low.observe(reading(std::nullopt, 100 * second, 15, 20), t, t);
-  auto told = reading(std::nullopt, 102 * second, 15, 22);
-  told.writers = 50;
-  low.observe(told, t + seconds{2}, t + seconds{2});
+  auto with_writers = reading(std::nullopt, 102 * second, 15, 22);
+  with_writers.writers = 50;
+  low.observe(with_writers, t + seconds{2}, t + seconds{2});
   low.observe(reading(std::nullopt, 103 * second, 15, 23), t + seconds{3}, t + seconds{3});
   REQUIRE(low.not_before() == 100 * second - margin);
   low.observe(reading(std::nullopt, 104 * second, 15, 24), t + seconds{4}, t + seconds{4});
   CHECK(low.not_before() == 100 * second - margin);
 }
 
-TEST_CASE("a reading that took long is dated from before it was asked for") {
+TEST_CASE("a slow reading is dated by the time at which it was asked for") {
   LowWater low;
   const Clock::time_point t{};
   low.observe(reading(std::nullopt, 100 * second, 10, 20), t, t + seconds{3});
@@ -103,7 +103,7 @@ TEST_CASE("a reading that took long is dated from before it was asked for") {
   CHECK(low.not_before() == 97 * second - margin);
 }
 
-TEST_CASE("once a minute the reading goes without the mark and brings it back where something older is found") {
+TEST_CASE("once a minute a reading ignores the mark, and an older row moves the mark back") {
   LowWater low;
   const Clock::time_point t{};
   low.observe(reading(std::nullopt, 100 * second, 10, 20), t, t);
@@ -118,7 +118,7 @@ TEST_CASE("once a minute the reading goes without the mark and brings it back wh
   CHECK(low.reading_from(later + seconds{1}) == 5 * second);
 }
 
-TEST_CASE("a reading without the mark that takes long, because vacuum is held up, comes the more seldom") {
+TEST_CASE("the longer a reading without the mark takes, the rarer it is") {
   LowWater low;
   const Clock::time_point t{};
   low.observe(reading(std::nullopt, 100 * second, 10, 20), t, t + seconds{1});
@@ -130,7 +130,7 @@ TEST_CASE("a reading without the mark that takes long, because vacuum is held up
   CHECK_FALSE(low.reading_from(t + seconds{503} + minutes{10}));
 }
 
-TEST_CASE("once the database's clock was set back nothing is known, until two readings have been made by it") {
+TEST_CASE("after the database's clock was set back, the mark is unknown until two readings later") {
   LowWater low;
   const Clock::time_point t{};
   low.observe(reading(std::nullopt, 100 * second, 10, 20), t, t);

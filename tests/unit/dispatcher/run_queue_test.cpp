@@ -25,22 +25,22 @@ std::shared_ptr<settler::Run> add(RunQueue& queue, std::size_t events, std::int6
 
 }  // namespace
 
-TEST_CASE("events are taken in order, across runs where one is not enough") {
+TEST_CASE("events are taken in order, from several runs if one has too few") {
   RunQueue queue;
   const auto first = add(queue, 3, 1);
   const auto second = add(queue, 3, 2);
-  const auto pieces = queue.take(4, now);
-  REQUIRE(pieces.size() == 2);
-  CHECK(pieces[0].run == first);
-  CHECK(pieces[0].size() == 3);
-  CHECK(pieces[1].run == second);
-  CHECK(pieces[1].first == 0);
-  CHECK(pieces[1].end == 1);
+  const auto slices = queue.take(4, now);
+  REQUIRE(slices.size() == 2);
+  CHECK(slices[0].run == first);
+  CHECK(slices[0].size() == 3);
+  CHECK(slices[1].run == second);
+  CHECK(slices[1].first == 0);
+  CHECK(slices[1].end == 1);
   CHECK(queue.queued() == 2);
   CHECK(queue.events() == 6);
 }
 
-TEST_CASE("room is free when events are settled, not when they are taken") {
+TEST_CASE("settled events free room, taken ones do not") {
   RunQueue queue;
   const auto run = add(queue, 10, 1);
   queue.take(10, now);
@@ -53,33 +53,33 @@ TEST_CASE("room is free when events are settled, not when they are taken") {
   CHECK(queue.events() == 0);
   CHECK(queue.bytes() == 0);
   CHECK(queue.runs() == 0);
-  CHECK_FALSE(queue.any_left());
+  CHECK_FALSE(queue.any_released());
 }
 
-TEST_CASE("what a worker puts back comes first") {
+TEST_CASE("events that a worker puts back come first") {
   RunQueue queue;
   const auto run = add(queue, 10, 1);
-  auto pieces = queue.take(6, now);
-  pieces[0].first = 2;
-  queue.put_back(std::move(pieces));
+  auto slices = queue.take(6, now);
+  slices[0].first = 2;
+  queue.put_back(std::move(slices));
   CHECK(queue.queued() == 8);
   const auto again = queue.take(1, now);
   CHECK(again[0].first == 2);
 }
 
-TEST_CASE("events whose lease has certainly run out are dropped before their call, counted and given back") {
+TEST_CASE("events with an expired lease are dropped before their call, counted and released") {
   RunQueue queue;
   add(queue, 5, 1, now - seconds{1});
   const auto fresh = add(queue, 2, 2);
-  const auto pieces = queue.take(10, now);
-  REQUIRE(pieces.size() == 1);
-  CHECK(pieces[0].run == fresh);
+  const auto slices = queue.take(10, now);
+  REQUIRE(slices.size() == 1);
+  CHECK(slices[0].run == fresh);
   CHECK(queue.expired() == 5);
   CHECK(queue.events() == 2);
-  CHECK(queue.take_left() == std::vector<inbox::LeaseKey>{{1, 1'001}});
+  CHECK(queue.take_released() == std::vector<inbox::LeaseKey>{{1, 1'001}});
 }
 
-TEST_CASE("a lost run's events are taken no more") {
+TEST_CASE("the events of a lost run are not taken") {
   RunQueue queue;
   const auto run = add(queue, 5, 1);
   auto taken = queue.take(2, now);
@@ -93,78 +93,78 @@ TEST_CASE("a lost run's events are taken no more") {
   CHECK(queue.events() == 0);
 }
 
-TEST_CASE("runs that nobody has begun are given back at once, the youngest first") {
+TEST_CASE("untouched runs are released at once, youngest first") {
   RunQueue queue;
   add(queue, 5, 1);
   add(queue, 5, 2);
   add(queue, 5, 3);
-  queue.leave(10);
+  queue.release(10);
   CHECK(queue.queued() == 10);
   CHECK(queue.events() == 10);
-  const auto left = queue.take_left();
+  const auto left = queue.take_released();
   REQUIRE(left.size() == 1);
   CHECK(left[0].delivery_id == 3);
-  CHECK(queue.given_back() == 5);
-  CHECK(queue.take_left().empty());
+  CHECK(queue.released() == 5);
+  CHECK(queue.take_released().empty());
 }
 
-TEST_CASE("a run is kept where giving it back would leave too little") {
+TEST_CASE("a run is kept if its release would leave the queue too short") {
   RunQueue queue;
   add(queue, 8, 1);
-  queue.leave(5);
+  queue.release(5);
   CHECK(queue.queued() == 8);
-  CHECK_FALSE(queue.any_left());
+  CHECK_FALSE(queue.any_released());
 }
 
-TEST_CASE("a run far longer than wanted is given back all the same") {
+TEST_CASE("a run far longer than the wanted queue is released nevertheless") {
   RunQueue queue;
   add(queue, 1'000, 1);
   queue.take(8, now);
-  queue.leave(8);
+  queue.release(8);
   CHECK(queue.queued() == 0);
   CHECK(queue.events() == 8);
 }
 
-TEST_CASE("a run that workers have begun is given back when what they have is settled") {
+TEST_CASE("a run with taken events is released once those are settled or put back") {
   RunQueue queue;
   const auto run = add(queue, 10, 1);
   auto taken = queue.take(4, now);
-  queue.leave(0);
+  queue.release(0);
   CHECK(queue.queued() == 0);
   CHECK(queue.events() == 4);
-  CHECK_FALSE(queue.any_left());
+  CHECK_FALSE(queue.any_released());
   queue.settled(*run, 3);
-  CHECK_FALSE(queue.any_left());
-  taken[0].first = 3;  // the fourth comes back unworked
+  CHECK_FALSE(queue.any_released());
+  taken[0].first = 3;  // the fourth was not called
   queue.put_back(std::move(taken));
   CHECK(queue.events() == 0);
   CHECK(queue.bytes() == 0);
-  REQUIRE(queue.any_left());
-  CHECK(queue.take_left()[0] == run->lease.key);
+  REQUIRE(queue.any_released());
+  CHECK(queue.take_released()[0] == run->lease.key);
 }
 
-TEST_CASE("a run that was settled in full is not given back, though it was to leave") {
+TEST_CASE("a run that was to be released but is settled in full needs no release") {
   RunQueue queue;
   const auto run = add(queue, 4, 1);
   queue.take(4, now);
-  queue.leave(0);
+  queue.release(0);
   queue.settled(*run, 4);
-  CHECK_FALSE(queue.any_left());
+  CHECK_FALSE(queue.any_released());
   CHECK(queue.runs() == 0);
 }
 
-TEST_CASE("leases near their end are named, and renewed by name") {
+TEST_CASE("leases near their end are listed and renewed one by one") {
   RunQueue queue;
   const auto old = add(queue, 1, 1, now + seconds{5});
   add(queue, 1, 2, now + seconds{25});
-  auto ending = queue.ending_before(now + seconds{20});
+  auto ending = queue.leases_ending_before(now + seconds{20});
   REQUIRE(ending.size() == 1);
   CHECK(ending[0] == old);
   queue.renewed(*old, now + seconds{30});
-  CHECK(queue.ending_before(now + seconds{20}).empty());
+  CHECK(queue.leases_ending_before(now + seconds{20}).empty());
 }
 
-TEST_CASE("runs without payloads are given back where payloads are wanted, and only those") {
+TEST_CASE("if payloads are wanted, exactly the runs without them are released") {
   RunQueue queue;
   const auto without = [&queue](std::int64_t id) {
     auto lease = lease_of(offsets_from(0, 4), id);
@@ -177,22 +177,43 @@ TEST_CASE("runs without payloads are given back where payloads are wanted, and o
   auto begun = queue.take(2, now);
   queue.want_content(true);
   CHECK(queue.queued() == 3);
-  CHECK(queue.take_left() == std::vector<inbox::LeaseKey>{{2, 1'002}});
-  without(4);  // its claim was under way
-  CHECK(queue.take_left() == std::vector<inbox::LeaseKey>{{4, 1'004}});
+  CHECK(queue.take_released() == std::vector<inbox::LeaseKey>{{2, 1'002}});
+  without(4);  // claimed before the change
+  CHECK(queue.take_released() == std::vector<inbox::LeaseKey>{{4, 1'004}});
   queue.put_back(std::move(begun));
-  CHECK(queue.take_left() == std::vector<inbox::LeaseKey>{{1, 1'001}});
-  const auto pieces = queue.take(10, now);
-  REQUIRE(pieces.size() == 1);
-  CHECK(pieces[0].run->lease.key.delivery_id == 3);
+  CHECK(queue.take_released() == std::vector<inbox::LeaseKey>{{1, 1'001}});
+  const auto slices = queue.take(10, now);
+  REQUIRE(slices.size() == 1);
+  CHECK(slices[0].run->lease.key.delivery_id == 3);
 }
 
-TEST_CASE("events given back do not stay in memory") {
+TEST_CASE("released events do not stay in memory") {
   RunQueue queue;
   std::weak_ptr<settler::Run> run = add(queue, 5, 1);
   add(queue, 5, 2);
-  queue.leave(0);
+  queue.release(0);
   CHECK(run.expired());
+}
+
+TEST_CASE("a run that is a small part of its batch gets exact copies of its events") {
+  auto lease = lease_of(offsets_from(0, 2'000));
+  lease.events = {lease.events[7], lease.events[9]};
+  auto batch = std::weak_ptr{lease.block};
+  detach_events(lease, bytes_of(lease));
+  CHECK(batch.expired());
+  REQUIRE(lease.events.size() == 2);
+  CHECK(lease.events[0]->offset == 7);
+  CHECK(lease.events[0]->payload == "payload 7");
+  CHECK(lease.events[0]->key == std::nullopt);
+  CHECK(lease.events[1]->event_type == "Made");
+  CHECK(lease.events[1]->event_id.bytes[15] == 9);
+}
+
+TEST_CASE("a run that is most of its batch is not copied") {
+  auto lease = lease_of(offsets_from(0, 2'000));
+  const auto block = lease.block;
+  detach_events(lease, bytes_of(lease));
+  CHECK(lease.block == block);
 }
 
 }  // namespace inboxd::dispatcher

@@ -90,7 +90,7 @@ TEST_CASE("a JSON pointer is followed through objects, arrays and escapes") {
   CHECK(found(std::string("\0\0\0\0\7{\"a\":\"x\"}", 14), "/a") == "x");
 }
 
-TEST_CASE("a pointer that leads nowhere finds no id") {
+TEST_CASE("a pointer without a target finds no id") {
   for (const std::string pointer : {"/b", "/a/b", "/a/0", "/c/00", "/c/01", "/c/2", "/c/-", "/c/x", "/c/+1", "/A", "/",
                                     "a", "", "/c/18446744073709551616"}) {
     INFO(pointer);
@@ -122,7 +122,7 @@ TEST_CASE("a number is an id as it is written") {
   }
 }
 
-TEST_CASE("true, an object and an array are no ids, null is none at all") {
+TEST_CASE("true, an object and an array are bad ids; null is a missing id") {
   CHECK(found(R"({"a":true})", "/a") == "bad_id");
   CHECK(found(R"({"a":{"b":1}})", "/a") == "bad_id");
   CHECK(found(R"({"a":[]})", "/a") == "bad_id");
@@ -139,14 +139,14 @@ TEST_CASE("one pointer may lead through what another one finds") {
   CHECK(outcome.event().event_type == "t");
   CHECK(Outcome{record(R"({"a":{"b":"x"}})"),
                 custom_rules({.id = "json:/a/b", .type = "json:/a", .source = {}, .subject = {}, .time = {}})}
-            .rejection() == "undecodable: type is no string");
+            .rejection() == "undecodable: type is not a string");
 }
 
-TEST_CASE("a value that is no JSON has no id, and the reason says so") {
-  CHECK(by_json("plain text", "/a").rejection().starts_with("no_id: nothing at the place of the id, json:/a: "));
+TEST_CASE("a value that is not JSON has no id, and the reason says so") {
+  CHECK(by_json("plain text", "/a").rejection().starts_with("no_id: no id at json:/a: "));
   CHECK(Outcome{record(std::nullopt), id_at("json:/a")}
-            .rejection() == "no_id: nothing at the place of the id, json:/a: the value is null");
-  CHECK(Outcome{record(), custom_rules({})}.rejection() == "no_id: the topic's custom rules name no place for the id");
+            .rejection() == "no_id: no id at json:/a: the value is null");
+  CHECK(Outcome{record(), custom_rules({})}.rejection() == "no_id: the topic's custom rules set no place for the id");
   TopicRules by = id_at("json:/a");
   by.topic.on_missing_id = config::OnMissingId::position;
   CHECK(Outcome{record("plain text"), by}.is_event());
@@ -160,7 +160,7 @@ TEST_CASE("the key as an id must be text") {
   CHECK(by_key(R"("550e8400-e29b-41d4-a716-446655440000")").id() == a_uuid);
 }
 
-TEST_CASE("a header that is not there or null leaves its part out") {
+TEST_CASE("a header that is missing or null leaves its part out") {
   const auto by = custom_rules({.id = "header:id", .type = "header:t", .source = "header:s", .subject = "header:u",
                                 .time = "header:w"});
   const Outcome outcome{with_headers({{"id", "1"}, {"t", std::nullopt}}), by};
@@ -171,7 +171,7 @@ TEST_CASE("a header that is not there or null leaves its part out") {
   CHECK(Outcome{with_headers({{"ID", "1"}}), by}.reason() == "no_id");
 }
 
-TEST_CASE("a custom time is RFC 3339 or milliseconds, and absurd ones are left out") {
+TEST_CASE("a custom time is RFC 3339 or milliseconds; impossible times are left out") {
   const auto time = [](std::string_view json) {
     const Outcome outcome{record(std::string{R"({"id":"1","at":)"}.append(json) + "}"),
                           id_and_time_in_value()};

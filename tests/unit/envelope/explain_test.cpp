@@ -8,7 +8,7 @@ using config::OnMissingId;
 
 namespace {
 
-/// The steps as lines: `+ rule: why` for what matched, `- rule: why` for what did not.
+/// The steps as lines: `+ rule: why` if it matched, `- rule: why` if not.
 std::string explained(const event::Record& record, const TopicRules& by = rules()) {
   std::string out;
   for (const Step& step : explain(record, by)) {
@@ -19,7 +19,7 @@ std::string explained(const event::Record& record, const TopicRules& by = rules(
 
 }  // namespace
 
-TEST_CASE("explain says which rules were tried in order, which matched and why") {
+TEST_CASE("explain lists the rules in the order tried, with the match and the reason") {
   CHECK(explained(with_headers({{"id", a_uuid}, {"content-type", "application/json"}})) ==
         "- cloudevents structured: header content-type is \"application/json\"\n"
         "- cloudevents binary: there is no header ce_id or ce_specversion\n"
@@ -33,7 +33,7 @@ TEST_CASE("explain says which rules were tried in order, which matched and why")
         "\"A234-1234-1234\"\n");
 }
 
-TEST_CASE("explain tells a topic's policy and what ends in quarantine") {
+TEST_CASE("explain names the topic's policy and the reason for quarantine") {
   CHECK(explained(record(), rules(EnvelopeKind::outbox_router)) ==
         "- outbox router: there is no header id\n"
         "+ quarantine: no_id: there is no header id\n");
@@ -46,17 +46,17 @@ TEST_CASE("explain tells a topic's policy and what ends in quarantine") {
   by.topic.payload_limit = 3;
   by.topic.tombstones = config::Tombstones::skip;
   CHECK(explained(record("four"), by).starts_with("+ quarantine: too_large: the payload has 4 bytes"));
-  CHECK(explained(record(std::nullopt), by) == "+ tombstones: skip: the value is null: left out\n");
+  CHECK(explained(record(std::nullopt), by) == "+ tombstones: skip: the value is null: skipped\n");
 }
 
-TEST_CASE("explain escapes and shortens what is foreign") {
+TEST_CASE("explain escapes and shortens untrusted text") {
   const std::string out =
       explained(with_headers({{"content-type", "a\nb\x1b[31m" + std::string(1000, 'x')}, {"id", "1"}}));
   CHECK(out.starts_with("- cloudevents structured: header content-type is \"a\\nb\\x1b[31mxxx"));
   CHECK(out.size() < 600);
 }
 
-TEST_CASE("explain agrees with what decode does") {
+TEST_CASE("explain agrees with decode") {
   for (const event::Record& one :
        {record(), with_headers({{"id", a_uuid}}), with_headers({{"id", "a\0b"sv}}), record(std::nullopt),
         with_headers({{"content-type", "application/cloudevents+json"}}, "{")}) {

@@ -1,4 +1,4 @@
-// What is read for every record must not allocate: a counting operator new shows it.
+// Reading a record must not allocate: a counting operator new shows it.
 #include <atomic>
 #include <cstdlib>
 #include <new>

@@ -25,7 +25,7 @@ TEST_CASE("an id has 1 to 256 bytes of UTF-8 without control characters") {
     CHECK_FALSE(problem_with_id(id));
   }
   CHECK(problem_with_id("") == "is empty");
-  CHECK(problem_with_id(std::string(257, 'x')) == "has 257 bytes, the most is 256");
+  CHECK(problem_with_id(std::string(257, 'x')) == "has 257 bytes; the limit is 256");
   CHECK(problem_with_id("a\xFF") == "is not UTF-8");
   CHECK(problem_with_id("\xED\xA0\x80") == "is not UTF-8");
   CHECK(problem_with_id("\xC2") == "is not UTF-8");
@@ -46,7 +46,7 @@ TEST_CASE("each control character is found at every place of an id") {
 }
 
 TEST_CASE("different parts never make the same name") {
-  // The concatenations of the parts are alike; the events are not.
+  // The same concatenation, but different parts.
   std::set<std::string> ids;
   for (const auto& [source, id] : {std::pair{"a", "bc"}, {"ab", "c"}, {"a,2:bc", "d"}, {"a", "2:bc,d"}, {"a", "b,c"}}) {
     ids.insert(Outcome{with_headers({{"ce_id", id}, {"ce_source", source}})}.id());
@@ -78,7 +78,7 @@ TEST_CASE("a position id tells partitions, offsets, topics, incarnations and nam
   CHECK(ids.size() == 7);
 }
 
-TEST_CASE("a position id is the same when the record is read again, whatever it holds") {
+TEST_CASE("a position id is the same when the record is read again, with any content") {
   event::Record again = record("other", "key");
   again.timestamp = 5;
   CHECK(id_by(OnMissingId::position, record()) == id_by(OnMissingId::position, again));

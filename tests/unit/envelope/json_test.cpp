@@ -48,7 +48,7 @@ TEST_CASE("hostile data inside a CloudEvent is kept and does not hide its id") {
   }
 }
 
-TEST_CASE("what is no JSON is refused without a crash, at every depth") {
+TEST_CASE("bytes that are not JSON are refused without a crash, at every depth") {
   for (const std::string& json :
        {std::string{}, std::string{" "}, std::string{"{"}, std::string{"}"}, std::string{"{]"}, std::string{"{\"id\""},
         std::string{"{\"id\":"}, std::string{"{\"id\":\"x\""}, std::string{"{\"id\":\"x\",}"},
@@ -74,7 +74,7 @@ TEST_CASE("an id deep down in a hostile value is found by a custom rule") {
   CHECK(Outcome{record(nested(100'000, "{\"a\":", "}", "1")), custom_rules(custom)}.reason() == "bad_id");
 }
 
-TEST_CASE("a text stays what it is after the next one is read") {
+TEST_CASE("a text stays valid after the next one is read") {
   base::Arena arena;
   const JsonValue first = find_one(R"({"a":"first\n"})", "/a", arena);
   const JsonValue second = find_one(R"({"a":"second"})", "/a", arena);
@@ -82,7 +82,7 @@ TEST_CASE("a text stays what it is after the next one is read") {
   CHECK(second.text == "second");
 }
 
-TEST_CASE("nothing of one text is found in the next") {
+TEST_CASE("no value of one text is found in the next") {
   base::Arena arena;
   CHECK(find_one(R"({"a":"x","b":"y"})", "/b", arena).kind == JsonValue::Kind::string);
   CHECK(find_one(R"({"a":"x")", "/b", arena).kind == JsonValue::Kind::none);
@@ -90,7 +90,7 @@ TEST_CASE("nothing of one text is found in the next") {
   CHECK(find_one("", "/b", arena).kind == JsonValue::Kind::none);
 }
 
-TEST_CASE("a broken text leaves nothing half found") {
+TEST_CASE("a broken text yields no values") {
   base::Arena arena;
   CHECK(find_one(R"({"a":"x","b":)", "/a", arena).kind == JsonValue::Kind::none);
   CHECK(find_one(R"({"a":"x"} trailing)", "/a", arena).kind == JsonValue::Kind::none);
@@ -132,7 +132,7 @@ TEST_CASE("every thread reads its own texts") {
   CHECK(right == std::vector<int>(4, 2000));
 }
 
-TEST_CASE("a producer's text is unwrapped only where it is wholly JSON") {
+TEST_CASE("a producer's text is unwrapped only if all of it is JSON") {
   base::Arena arena;
   const auto text = [&](event::MaybeBytes bytes) { return producer_text(bytes, arena); };
   CHECK(text("abc") == "abc"sv);

@@ -40,7 +40,7 @@ TEST_CASE("the header id of a JSON converter is the same id") {
   }
 }
 
-TEST_CASE("what only looks like JSON is taken as it is") {
+TEST_CASE("an id that only looks like JSON is taken unchanged") {
   for (const std::string_view id : {R"("abc)", R"({550e8400-e29b-41d4-a716-446655440000})", R"("a" or "b")", R"({})",
                                     R"("\x")", R"({"payload":"x"})", R"(")", R"({"schema":1,"payload":{}})"}) {
     INFO(id);
@@ -52,7 +52,7 @@ TEST_CASE("an id with a schema and the payload null is missing") {
   CHECK(outcome({{"id", R"({"schema":{"type":"string","optional":true},"payload":null})"}}).reason() == "no_id");
 }
 
-TEST_CASE("an id that is no UUID counts within its topic and namespace") {
+TEST_CASE("an id that is no UUID is unique within its topic and namespace") {
   const auto id = [](std::string_view topic, std::string name_space, std::string_view text) {
     event::Record record = with_headers({{"id", text}});
     record.topic = topic;
@@ -68,7 +68,7 @@ TEST_CASE("an id that is no UUID counts within its topic and namespace") {
   CHECK(outcome({{"id", "42"}}).event().source_id == "42"sv);
 }
 
-TEST_CASE("the event type is in the header that the router was told to use, else the topic") {
+TEST_CASE("the event type is in the header configured for the router, else it is the topic") {
   CHECK(outcome({{"id", a_uuid}, {"type", "A"}}).event().event_type == "A");
   CHECK(outcome({{"id", a_uuid}, {"type", "A"}, {"eventType", "B"}}).event().event_type == "B");
   CHECK(outcome({{"id", a_uuid}, {"type", "A"}, {"eventType", std::nullopt}}).event().event_type == "A");
@@ -87,7 +87,7 @@ TEST_CASE("an empty id is bad, a null one is missing") {
   CHECK(outcome({{"id", std::nullopt}}).reason() == "no_id");
 }
 
-TEST_CASE("the value is kept as it is, JSON in a JSON string or with its schema") {
+TEST_CASE("the value is kept unchanged, JSON in a JSON string or with its schema") {
   for (const std::string_view payload :
        {R"("{\"orderId\": 1}")", R"({"schema":{"type":"struct"},"payload":{"orderId":1}})", ""}) {
     const Outcome event{with_headers({{"id", a_uuid}}, payload)};
@@ -95,7 +95,7 @@ TEST_CASE("the value is kept as it is, JSON in a JSON string or with its schema"
   }
 }
 
-TEST_CASE("the aggregate's id is the key's text, if it is one") {
+TEST_CASE("the aggregate's id is the key, if that is text") {
   const auto subject = [](event::MaybeBytes key) {
     event::Record record = with_headers({{"id", a_uuid}});
     record.key = key;
@@ -121,7 +121,7 @@ TEST_CASE("a topic that names the outbox router needs its header") {
         a_uuid);
 }
 
-TEST_CASE("what says plainly that it is a CloudEvent is none of the outbox router's") {
+TEST_CASE("a record with an explicit CloudEvents mark does not match the outbox router") {
   const Outcome event = outcome({{"id", a_uuid}, {"ce_id", "1"}, {"ce_source", "/a"}});
   CHECK(event.id() != a_uuid);
   CHECK(event.event().source == "/a"sv);

@@ -9,7 +9,7 @@ using config::OnMissingId;
 using config::Tombstones;
 
 TEST_CASE("a record without an id follows the topic's policy and is never dropped") {
-  CHECK(Outcome{record()}.rejection().starts_with("no_id: neither a CloudEvent (in headers or value) nor a header id"));
+  CHECK(Outcome{record()}.rejection().starts_with("no_id: no CloudEvent (in headers or value) and no header id"));
   for (const OnMissingId policy : {OnMissingId::position, OnMissingId::digest}) {
     const Outcome outcome{record(), rules(EnvelopeKind::automatic, policy)};
     CHECK(outcome.event().event_type == "orders");
@@ -18,7 +18,7 @@ TEST_CASE("a record without an id follows the topic's policy and is never droppe
   }
 }
 
-TEST_CASE("a bad id is quarantined whatever the topic does without an id") {
+TEST_CASE("a bad id is quarantined, even with on_missing_id") {
   for (const OnMissingId policy : {OnMissingId::quarantine, OnMissingId::position, OnMissingId::digest}) {
     const TopicRules by = rules(EnvelopeKind::automatic, policy);
     for (const std::string_view id : {"a\0b"sv, "\0"sv, "\xFF"sv, ""sv, "a\nb"sv, "\xED\xA0\x80"sv}) {
@@ -26,7 +26,7 @@ TEST_CASE("a bad id is quarantined whatever the topic does without an id") {
       CHECK(Outcome{with_headers({{"ce_id", id}, {"ce_source", "/a"}}), by}.reason() == "bad_id");
     }
     CHECK(Outcome{with_headers({{"id", std::string(257, 'x')}}), by}.rejection() ==
-          "bad_id: the id has 257 bytes, the most is 256");
+          "bad_id: the id has 257 bytes; the limit is 256");
     CHECK(Outcome{with_headers({{"id", std::string(100'000, '"')}}), by}.reason() == "bad_id");
   }
 }
@@ -36,7 +36,7 @@ TEST_CASE("two ids that differ after a NUL do not collapse: both are refused") {
   CHECK(Outcome{with_headers({{"id", "order\0B"sv}})}.reason() == "bad_id");
 }
 
-TEST_CASE("null and empty, key and payload, are stored as what they are") {
+TEST_CASE("null and empty keys and payloads are stored unchanged") {
   for (const event::MaybeBytes payload : {event::MaybeBytes{}, event::MaybeBytes{""sv}}) {
     for (const event::MaybeBytes key : {event::MaybeBytes{}, event::MaybeBytes{""sv}}) {
       event::Record record = with_headers({{"id", a_uuid}}, payload);
@@ -48,7 +48,7 @@ TEST_CASE("null and empty, key and payload, are stored as what they are") {
   }
 }
 
-TEST_CASE("tombstones are left out where the topic says so, empty values are not") {
+TEST_CASE("`tombstones: skip` skips tombstones but not empty values") {
   TopicRules by = rules();
   by.topic.tombstones = Tombstones::skip;
   CHECK(Outcome{with_headers({{"id", a_uuid}}, std::nullopt), by}.is_skipped());
@@ -57,7 +57,7 @@ TEST_CASE("tombstones are left out where the topic says so, empty values are not
   CHECK(Outcome{with_headers({{"id", a_uuid}}, std::nullopt)}.is_event());
 }
 
-TEST_CASE("headers are kept with repetition, null, NUL and bytes that are no text") {
+TEST_CASE("headers keep repetition, null, NUL and bytes that are not text") {
   const Headers headers{{"id", a_uuid}, {"x", std::nullopt}, {"x", ""}, {"x", "\0\xFF"sv}, {"\xFFname\0"sv, "v"}};
   const Outcome outcome{with_headers(headers)};
   REQUIRE(outcome.event().headers);
@@ -80,7 +80,7 @@ TEST_CASE("a payload over the limit is refused with its size and digest") {
   CHECK(rejection.size() == before.size() + 16);
 }
 
-TEST_CASE("a key over the limit is refused, too") {
+TEST_CASE("a key over the limit is refused") {
   TopicRules by = rules();
   by.topic.payload_limit = 10;
   event::Record record = with_headers({{"id", a_uuid}}, "x");
@@ -95,12 +95,12 @@ TEST_CASE("headers over the limit are refused, all of them together") {
   const auto with = [&](std::size_t size) {
     return with_headers({{"id", a_uuid}, {"a", std::string_view{bytes}.substr(0, size)}, {"b", bytes}});
   };
-  // Each takes eight bytes beside its name and its value.
+  // Each header takes eight bytes beside its name and value.
   CHECK(Outcome{with(436), by}.is_event());
   CHECK(Outcome{with(437), by}.rejection().starts_with("too_large: the headers have 1001 bytes"));
 }
 
-TEST_CASE("an absurd timestamp of the record is left out and the event kept") {
+TEST_CASE("an impossible timestamp of the record is left out and the event kept") {
   for (const std::int64_t absurd : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::min()}) {
     event::Record record = with_headers({{"id", a_uuid}});
     record.timestamp = absurd;
@@ -114,7 +114,7 @@ TEST_CASE("an absurd timestamp of the record is left out and the event kept") {
   CHECK_FALSE(Outcome{record}.event().kafka_timestamp);
 }
 
-TEST_CASE("Avro, plain text or broken JSON is an event if its headers say who it is") {
+TEST_CASE("Avro, plain text or broken JSON is an event if its headers give an id") {
   for (const std::string_view payload : {"\0\0\0\0\7\x02\x06"sv, "plain"sv, "\xFF\xFE"sv, "{\"specversion\""sv}) {
     const Outcome outcome{with_headers({{"id", a_uuid}}, payload)};
     CHECK(outcome.id() == a_uuid);

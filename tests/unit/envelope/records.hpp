@@ -48,7 +48,7 @@ inline TopicRules custom_rules(config::CustomRules custom) {
   return out;
 }
 
-/// What came of a record, with the memory that its views point into.
+/// The result for a record, with the memory that its views point into.
 class Outcome final {
  public:
   explicit Outcome(event::Record record, const TopicRules& by = rules()) : record_{std::move(record)} {
@@ -58,7 +58,7 @@ class Outcome final {
   bool is_event() const { return std::holds_alternative<event::Event>(decoded_); }
   bool is_skipped() const { return std::holds_alternative<Skipped>(decoded_); }
 
-  /// Fails the test with the reason where the record became no event.
+  /// Fails the test with the reason if the record became no event.
   const event::Event& event() const {
     if (const auto* rejected = std::get_if<Rejected>(&decoded_)) {
       INFO(name_of(rejected->reason) << ": " << rejected->detail);
@@ -69,7 +69,7 @@ class Outcome final {
   }
   std::string id() const { return event().event_id.text(); }
 
-  /// `reason: detail`, or nothing where it was not rejected.
+  /// `reason: detail`, or empty if it was not rejected.
   std::string rejection() const {
     const auto* rejected = std::get_if<Rejected>(&decoded_);
     return rejected == nullptr ? "" : std::string{name_of(rejected->reason)} + ": " + rejected->detail;

@@ -5,7 +5,7 @@
 
 using namespace inboxd;
 
-TEST_CASE("a copy of an event has all its bytes in the arena, and what is absent stays absent") {
+TEST_CASE("a copy of an event has all its bytes in the arena, and null fields stay null") {
   const std::string bytes = "0123456";
   const std::string_view all = bytes;
   event::Event event;

@@ -31,7 +31,7 @@ TEST_CASE("packing into an arena makes the same bytes") {
   CHECK(pack_headers(headers, arena) == pack_headers(headers));
 }
 
-TEST_CASE("headers that are cut off are read as far as they go") {
+TEST_CASE("truncated headers are read as far as they go") {
   const std::string packed = pack_headers({{"id", "abc"}, {"type", "order"}});
   for (std::size_t length = 0; length <= packed.size(); ++length) {
     const auto headers = unpack_headers(std::string_view{packed}.substr(0, length));
@@ -39,7 +39,7 @@ TEST_CASE("headers that are cut off are read as far as they go") {
   }
 }
 
-TEST_CASE("hostile lengths in packed headers are no danger") {
+TEST_CASE("hostile lengths in packed headers do no harm") {
   CHECK(unpack_headers("\x7F\xFF\xFF\xFFid"sv).empty());
   CHECK(unpack_headers("\xFF\xFF\xFF\xFF\0\0\0\0"sv).empty());
   CHECK(unpack_headers("\0\0\0\1a\x80\0\0\0"sv).empty());
@@ -51,7 +51,7 @@ TEST_CASE("hostile lengths in packed headers are no danger") {
   }
 }
 
-TEST_CASE("of repeated headers the last one is found") {
+TEST_CASE("the last of repeated headers is found") {
   const std::vector<Header> headers{{"id", "1"}, {"id", "2"}, {"ID", "3"}, {"n", "x"}, {"n", std::nullopt}};
   REQUIRE(find_header(headers, "id") != nullptr);
   CHECK(find_header(headers, "id")->value == "2"sv);

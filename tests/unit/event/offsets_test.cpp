@@ -28,7 +28,7 @@ TEST_CASE("ranges that touch or overlap become one") {
   CHECK(set_of({{3, 3}, {4, 1}}).empty());
 }
 
-TEST_CASE("offsets are taken out of the middle, the ends and across ranges") {
+TEST_CASE("offsets are removed from the middle, from the ends and across ranges") {
   OffsetSet set = set_of({{0, 10}, {20, 30}});
   set.remove(set_of({{3, 5}, {8, 22}, {29, 40}}));
   CHECK(set.text() == "{[0,3),[5,8),[22,29)}");
@@ -38,7 +38,7 @@ TEST_CASE("offsets are taken out of the middle, the ends and across ranges") {
   CHECK(set.text() == "{}");
 }
 
-TEST_CASE("a set of offsets does what a set of numbers does") {
+TEST_CASE("a set of offsets behaves like a set of numbers") {
   std::mt19937 random{Catch::getSeed()};
   for (int round = 0; round < 300; ++round) {
     OffsetSet set;
@@ -62,7 +62,7 @@ TEST_CASE("a set of offsets does what a set of numbers does") {
   }
 }
 
-TEST_CASE("PostgreSQL's text is read back and nothing else") {
+TEST_CASE("PostgreSQL's text is read back, and no other text") {
   CHECK(OffsetSet::parse("{}") == OffsetSet{});
   CHECK(OffsetSet::parse("{[1,5),[7,9)}") == set_of({{1, 5}, {7, 9}}));
   CHECK(OffsetSet::parse("{[-5,9223372036854775807)}") == set_of({{-5, 9223372036854775807}}));

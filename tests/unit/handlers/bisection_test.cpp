@@ -9,7 +9,7 @@ using namespace sql_handler;
 
 namespace {
 
-/// A database that fails where a poisonous event is among those of a statement; it counts what it is asked.
+/// A database on which a statement fails if one of its events is poison. Counts the requests.
 struct FakeDatabase : inboxd_call {
   explicit FakeDatabase(std::size_t size) : inboxd_call{}, said(size), wrote(size) {
     verdict = [](inboxd_call* call, std::size_t index, const inboxd_verdict* its) {
@@ -69,7 +69,7 @@ struct FakeDatabase : inboxd_call {
 
 }  // namespace
 
-TEST_CASE("a call without trouble is one statement") {
+TEST_CASE("a call without a failure is one statement") {
   FakeDatabase database{500};
   database.run();
   CHECK(database.statements == 1);
@@ -85,8 +85,7 @@ TEST_CASE("a call of one event sets no savepoint") {
   CHECK(database.said[0] == INBOXD_RETRY);
 }
 
-TEST_CASE(
-    "one culprit is found at the cost of a logarithm, wherever it is, and nobody else is charged or written twice") {
+TEST_CASE("one culprit costs a logarithmic number of statements; the others are written once and not charged") {
   for (std::size_t culprit = 0; culprit < 500; ++culprit) {
     FakeDatabase database{500};
     database.poison = {culprit};
@@ -124,7 +123,7 @@ TEST_CASE("events that fail only together are both done") {
   CHECK(database.said == std::vector<int>{INBOXD_DONE, INBOXD_DONE});
 }
 
-TEST_CASE("a statement that does not fit the database is not tried again for each event") {
+TEST_CASE("a statement that does not fit the database is not bisected") {
   FakeDatabase database{500};
   database.poison = {3};
   database.sqlstate = "42P01";
@@ -147,7 +146,7 @@ TEST_CASE("an event whose data looks like a wrong statement is charged alone") {
   }
 }
 
-TEST_CASE("where the transaction is repeated or over, nothing more is run and the rest gets no verdict") {
+TEST_CASE("once the transaction repeats or is over, nothing more runs and the rest gets no verdict") {
   FakeDatabase repeated{500};
   repeated.poison = {400};
   repeated.repeat_at = 3;
@@ -162,7 +161,7 @@ TEST_CASE("where the transaction is repeated or over, nothing more is run and th
   CHECK(over.said == std::vector<int>(500, 0));
 }
 
-TEST_CASE("past the deadline the next part is asked for all the same: the answer tells the daemon what to do") {
+TEST_CASE("past the deadline the next half still runs: its failure makes the daemon call the events one by one") {
   FakeDatabase database{500};
   database.poison = {400};
   database.cancelled = true;
@@ -171,7 +170,7 @@ TEST_CASE("past the deadline the next part is asked for all the same: the answer
   CHECK(database.statements > 2);
 }
 
-TEST_CASE("a cancelled call stops between two parts") {
+TEST_CASE("a cancelled call stops between two halves") {
   FakeDatabase database{500};
   database.poison = {400};
   database.cancelled = true;

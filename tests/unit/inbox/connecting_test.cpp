@@ -1,3 +1,5 @@
+#include "inbox/connecting.hpp"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -8,7 +10,7 @@
 #include <chrono>
 #include <string>
 
-#include "inbox/connecting_times.hpp"
+#include "inbox/answer.hpp"
 #include "inbox/connection.hpp"
 #include "inbox/database_error.hpp"
 #include "support/no_threads.hpp"
@@ -18,7 +20,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Takes connections and never says a word.
+/// Accepts connections and never answers.
 class SilentHost final {
  public:
   SilentHost() : socket_{::socket(AF_INET, SOCK_STREAM, 0)} {
@@ -43,7 +45,7 @@ class SilentHost final {
 
 }  // namespace
 
-TEST_CASE("connecting has time for each host, and less in all than a loop may stand still") {
+TEST_CASE("connecting divides its time among the hosts and stays below the heartbeat limit") {
   const auto times = [](std::chrono::milliseconds deadline, long hosts) {
     return inbox::connecting_times(deadline, 45s, hosts);
   };
@@ -57,7 +59,7 @@ TEST_CASE("connecting has time for each host, and less in all than a loop may st
   CHECK(inbox::connecting_times(1s, 3s, 5).all == 4s);
 }
 
-TEST_CASE("a host that is silent is given up in time, whatever the URL says") {
+TEST_CASE("connecting to a silent host ends at the deadline, despite connect_timeout in the URL") {
   const SilentHost host;
   config::Database settings;
   settings.url = "postgresql://127.0.0.1:" + host.port() + "/app?connect_timeout=30";
@@ -70,7 +72,7 @@ TEST_CASE("a host that is silent is given up in time, whatever the URL says") {
   CHECK(std::chrono::steady_clock::now() - began < 10s);
 }
 
-TEST_CASE("where no thread is to be had connecting has failed, to be tried again, and the process goes on") {
+TEST_CASE("without a thread to connect, opening fails with fault reconnect") {
   const SilentHost host;
   config::Database settings;
   settings.url = "postgresql://127.0.0.1:" + host.port() + "/app";
@@ -80,12 +82,8 @@ TEST_CASE("where no thread is to be had connecting has failed, to be tried again
   inbox::DatabaseFailure failure;
   {
     const support::NoThreads none;
-    try {
-      connection.open();
-    } catch (...) {
-      failure = inbox::describe(std::current_exception());
-    }
+    failure = inbox::database_failure_of([&] { connection.open(); }).value_or(failure);
   }
   CHECK(failure.fault == inbox::Fault::reconnect);
-  CHECK_THAT(failure.message, Catch::Matchers::StartsWith("no thread to connect with: "));
+  CHECK_THAT(failure.message, Catch::Matchers::StartsWith("cannot start a thread to connect: "));
 }

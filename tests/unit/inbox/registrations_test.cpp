@@ -5,14 +5,14 @@
 
 using namespace inboxd::inbox;
 
-TEST_CASE("a database knows what is known where it has each handler, as old as that or newer") {
+TEST_CASE("a database knows handler versions if it has each handler at that version or a later one") {
   CHECK(knows({{1, 7}, {2, 9}}, {{1, 7}, {2, 8}}));
   CHECK(knows({{1, 7}}, {}));
   CHECK_FALSE(knows({{1, 6}}, {{1, 7}}));
   CHECK_FALSE(knows({{2, 9}}, {{1, 7}}));
 }
 
-TEST_CASE("the newest version of each handler is kept until what the database says now is accepted") {
+TEST_CASE("the newest version of each handler is kept until the database's versions are accepted") {
   Registrations registrations;
   registrations.note({{1, 7}, {2, 9}});
   registrations.note({{1, 6}});
@@ -21,7 +21,7 @@ TEST_CASE("the newest version of each handler is kept until what the database sa
   CHECK(registrations.newest() == HandlerVersions{{1, 6}});
 }
 
-TEST_CASE("the revision is another one wherever more is known") {
+TEST_CASE("the revision changes whenever a registration or a newer version is added") {
   Registrations registrations;
   auto revision = registrations.revision();
   const auto is_another = [&] {

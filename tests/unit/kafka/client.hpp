@@ -7,7 +7,7 @@
 
 namespace inboxd::kafka {
 
-/// For questions, in no group; what it says goes nowhere.
+/// A client for queries, in no group, without log lines.
 inline Client client_of(const std::string& brokers) {
   auto conf = make_conf({brokers, "", "", {}, 0});
   REQUIRE(conf);
@@ -17,7 +17,7 @@ inline Client client_of(const std::string& brokers) {
   return std::move(made).value();
 }
 
-/// Whose brokers are not there.
+/// A client without brokers.
 inline Client lonely_client() { return client_of("127.0.0.1:1"); }
 
 }  // namespace inboxd::kafka

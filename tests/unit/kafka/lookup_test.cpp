@@ -17,7 +17,7 @@ std::vector<std::string> many_names() {
 
 }  // namespace
 
-TEST_CASE("brokers that are away cost one question's time, however many topics it is about") {
+TEST_CASE("brokers that are away cost one timeout, for any number of topics") {
   const Client client = lonely_client();
   const auto began = std::chrono::steady_clock::now();
   CHECK_FALSE(describe_topics(client.get(), many_names(), milliseconds{200}));

@@ -20,7 +20,7 @@ TEST_CASE("a client can be made with either group protocol") {
   }
 }
 
-TEST_CASE("what one queue may hold of events and bytes is what the client library is told") {
+TEST_CASE("the limits of one queue are passed to the client library") {
   const auto conf = make_conf({"127.0.0.1:1", "group", "", {}, 8 << 20, 5'000});
   REQUIRE(conf);
   const auto value = [&](const char* name) {
@@ -33,7 +33,7 @@ TEST_CASE("what one queue may hold of events and bytes is what the client librar
   CHECK(value("queued.min.messages") == "5000");
 }
 
-TEST_CASE("the newer group protocol is refused where the library is too old to be trusted with it") {
+TEST_CASE("the newer group protocol is refused with a library that is too old for it") {
   CHECK(assignment_problem({}).empty());
   CHECK(assignment_problem({{"group.protocol", "classic"}}).empty());
   const auto problem = assignment_problem({{"group.protocol", "consumer"}});

@@ -8,7 +8,7 @@ namespace inboxd::kafka {
 
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("the client library knows its properties, aliases and those of topics, and no others") {
+TEST_CASE("properties, aliases and topic properties are known, and no other names") {
   for (const char* const name : {"session.timeout.ms", "debug", "sasl.mechanism", "sasl.mechanisms", "sasl.password",
                                  "acks", "topic.blacklist", "ssl.truststore.location", "security.protocol"}) {
     INFO(name);
@@ -20,7 +20,7 @@ TEST_CASE("the client library knows its properties, aliases and those of topics,
   }
 }
 
-TEST_CASE("a value that the client library does not take is told with what it takes") {
+TEST_CASE("a refused value is reported with the accepted ones") {
   const auto refusal = [](const char* name, const char* value) {
     return refusal_of_value(name, value).value_or("none");
   };
@@ -38,14 +38,14 @@ TEST_CASE("a value that the client library does not take is told with what it ta
   }
 }
 
-TEST_CASE("values that the client library takes pass, files that are not there among them") {
+TEST_CASE("accepted values pass, names of missing files included") {
   CHECK_FALSE(refusal_of_value("session.timeout.ms", "6000").has_value());
   CHECK_FALSE(refusal_of_value("debug", "cgrp,fetch").has_value());
   CHECK_FALSE(refusal_of_value("ssl.ca.location", "/nonexistent/ca.pem").has_value());
   CHECK_FALSE(refusal_of_value("acks", "all").has_value());
 }
 
-TEST_CASE("the names of properties are those that the client library documents, no lines beside them") {
+TEST_CASE("the listed names are the documented properties and nothing else") {
   const auto names = property_names();
   CHECK(names.size() > 150);
   CHECK(std::all_of(names.begin(), names.end(), knows_property));

@@ -4,7 +4,7 @@
 
 namespace inboxd::kafka {
 
-TEST_CASE("where a log was cut off is read from what the client library says, in its two wordings") {
+TEST_CASE("the offset of a truncation is read from the client library's error, in both wordings") {
   const auto known = read_truncation(
       "Partition log truncation detected at offset 1000 (leader epoch 1): broker end offset is 900 (offset leader "
       "epoch "
@@ -18,7 +18,7 @@ TEST_CASE("where a log was cut off is read from what the client library says, in
   CHECK_FALSE(unknown->end);
 }
 
-TEST_CASE("a truncation that is worded otherwise is one without a known end, and another error is none") {
+TEST_CASE("a truncation in another wording has no known end, and other errors are none") {
   const auto other = read_truncation("something new: Local: Partition log truncation detected");
   REQUIRE(other);
   CHECK_FALSE(other->end);

@@ -8,16 +8,16 @@
 #include "plugin/host.hpp"
 
 using namespace std::chrono_literals;
+using inboxd::event::Verdict;
 using inboxd::plugin::Call;
 using inboxd::plugin::Cancellation;
 using inboxd::plugin::Delivered;
-using inboxd::plugin::Verdict;
 using inboxd::plugin::verdict_of;
 using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// A call of some events that nobody handles.
+/// A call of some events, without a handler.
 struct Fixture {
   explicit Fixture(std::size_t count) : events(count) {
     for (auto& event : events) delivered.push_back({&event, "orders", 0, 1});
@@ -29,7 +29,7 @@ struct Fixture {
   Call make() const { return Call{delivered, cancellation, deadline}; }
 };
 
-/// What the daemon makes of a verdict.
+/// A handler's verdict, as the daemon reads it.
 Verdict taken(std::int32_t outcome, std::int64_t delay_ms, const std::string& error_class = "",
               const std::string& message = "") {
   const inboxd_verdict said = {sizeof(inboxd_verdict),
@@ -48,7 +48,7 @@ TEST_CASE("a verdict's texts are cut to their limits") {
   CHECK(verdict.message == std::string(INBOXD_MESSAGE_LIMIT, 'm') + "…");
 }
 
-TEST_CASE("an error class keeps letters, digits, dots, lines and underlines") {
+TEST_CASE("an error class keeps letters, digits, dots, hyphens and underscores") {
   CHECK(taken(INBOXD_RETRY, 0, "Some.class_1-a b\n\xC3\xA4").error_class == "Some.class_1-a_b___");
 }
 
@@ -66,19 +66,19 @@ TEST_CASE("a done verdict carries no texts") {
   CHECK(verdict.message.empty());
 }
 
-TEST_CASE("the rest are the events that have no verdict yet") {
+TEST_CASE("INBOXD_THE_REST means the events without a verdict") {
   const Fixture fixture{3};
   Call call = fixture.make();
   inboxd_dead(call.face(), 1, "x", "first");
   inboxd_done(call.face(), INBOXD_THE_REST);
-  inboxd_dead(call.face(), INBOXD_THE_REST, "x", "there is no rest any more");
+  inboxd_dead(call.face(), INBOXD_THE_REST, "x", "no event is left");
   const auto verdicts = call.take_verdicts();
   CHECK(verdicts.at(0).kind == Verdict::Kind::done);
   CHECK(verdicts.at(1).message == "first");
   CHECK(verdicts.at(2).kind == Verdict::Kind::done);
 }
 
-TEST_CASE("headers are there when asked for, with null and empty values told apart") {
+TEST_CASE("headers are unpacked on request, and a null value differs from an empty one") {
   Fixture fixture{2};
   const std::string packed = inboxd::event::pack_headers({{"a", "1"}, {"a", std::nullopt}, {"b", ""}});
   fixture.events[1].headers = packed;
@@ -113,7 +113,7 @@ TEST_CASE("a call is cancelled by request or by its deadline") {
   CHECK(past.face()->deadline_ms_left(past.face()) == 0);
 }
 
-TEST_CASE("an extension that is not there is null, on the call and on the host") {
+TEST_CASE("an unknown extension is null, on the call and on the host") {
   const Fixture fixture{1};
   Call call = fixture.make();
   CHECK(call.face()->extension(call.face(), "inboxd.sql/1") == nullptr);
@@ -123,7 +123,7 @@ TEST_CASE("an extension that is not there is null, on the call and on the host")
   CHECK(host.extension(&host, nullptr) == nullptr);
 }
 
-TEST_CASE("a host of version 1.0 is known to have its fields and no more") {
+TEST_CASE("INBOXD_HAS finds the fields that a host has, and no others") {
   std::vector<inboxd::plugin::Remark> remarks;
   const inboxd::plugin::EntryHost host{remarks};
   const inboxd_host* const seen = &host;

@@ -2,11 +2,12 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <limits>
 
-#include "settler/policy.hpp"
+#include "settler/settlement.hpp"
 
 namespace inboxd::settler {
 namespace {
 
+using event::Verdict;
 using std::chrono::milliseconds;
 
 config::Retry policy(config::Backoff backoff, milliseconds base, milliseconds cap, double jitter = 0) {
@@ -19,7 +20,9 @@ config::Retry policy(config::Backoff backoff, milliseconds base, milliseconds ca
   return retry;
 }
 
-Verdict said(Verdict::Kind kind, std::optional<milliseconds> delay = std::nullopt) { return {kind, delay, "c", "m"}; }
+Verdict verdict(Verdict::Kind kind, std::optional<milliseconds> delay = std::nullopt) {
+  return {kind, delay, "c", "m"};
+}
 
 }  // namespace
 
@@ -43,7 +46,7 @@ TEST_CASE("an exponential backoff doubles up to its cap") {
   CHECK(backoff_for(retry, 5, 0.5) == milliseconds{300'000});
 }
 
-TEST_CASE("no attempt, however late, makes a backoff overflow") {
+TEST_CASE("a backoff never overflows, however high the attempt number") {
   const auto backoff = GENERATE(config::Backoff::fixed, config::Backoff::linear, config::Backoff::exponential);
   const auto century = std::chrono::duration_cast<milliseconds>(std::chrono::hours{24 * 36'525});
   const auto retry = policy(backoff, century, century, 1.0);
@@ -62,32 +65,32 @@ TEST_CASE("jitter spreads a delay evenly around itself, also at the cap") {
   CHECK(backoff_for(retry, 20, 0.0) == milliseconds{8'000});
 }
 
-TEST_CASE("done is done, whatever the attempt") {
+TEST_CASE("a done event is done at any attempt") {
   const config::Retry retry;
-  CHECK(transition_for(said(Verdict::Kind::done), 0, retry, 0.5) == Transition{Done{}});
-  CHECK(transition_for(said(Verdict::Kind::done), 1'000, retry, 0.5) == Transition{Done{}});
+  CHECK(transition_for(verdict(Verdict::Kind::done), 0, retry, 0.5) == Transition{Done{}});
+  CHECK(transition_for(verdict(Verdict::Kind::done), 1'000, retry, 0.5) == Transition{Done{}});
 }
 
-TEST_CASE("a failure is tried again until the last attempt, then it is dead") {
+TEST_CASE("a failing event is retried until the last attempt, then it is dead") {
   const auto retry = policy(config::Backoff::fixed, milliseconds{100}, milliseconds{1'000});
-  CHECK(transition_for(said(Verdict::Kind::retry), 0, retry, 0.5) == Transition{RetryIn{milliseconds{100}}});
-  CHECK(transition_for(said(Verdict::Kind::retry), 3, retry, 0.5) == Transition{RetryIn{milliseconds{100}}});
-  CHECK(transition_for(said(Verdict::Kind::retry), 4, retry, 0.5) == Transition{Dead{}});
-  CHECK(transition_for(said(Verdict::Kind::retry), std::numeric_limits<std::int32_t>::max(), retry, 0.5) ==
+  CHECK(transition_for(verdict(Verdict::Kind::retry), 0, retry, 0.5) == Transition{RetryIn{milliseconds{100}}});
+  CHECK(transition_for(verdict(Verdict::Kind::retry), 3, retry, 0.5) == Transition{RetryIn{milliseconds{100}}});
+  CHECK(transition_for(verdict(Verdict::Kind::retry), 4, retry, 0.5) == Transition{Dead{}});
+  CHECK(transition_for(verdict(Verdict::Kind::retry), std::numeric_limits<std::int32_t>::max(), retry, 0.5) ==
         Transition{Dead{}});
 }
 
-TEST_CASE("what a handler calls dead is dead at once") {
-  CHECK(transition_for(said(Verdict::Kind::dead), 0, {}, 0.5) == Transition{Dead{}});
+TEST_CASE("a handler's verdict dead takes effect at once") {
+  CHECK(transition_for(verdict(Verdict::Kind::dead), 0, {}, 0.5) == Transition{Dead{}});
 }
 
-TEST_CASE("a delay that the handler asked for is kept, without jitter and above the cap") {
+TEST_CASE("a delay that the handler asks for is kept, without jitter and above the cap") {
   const auto retry = policy(config::Backoff::exponential, milliseconds{100}, milliseconds{1'000}, 0.5);
-  CHECK(transition_for(said(Verdict::Kind::retry, milliseconds{7'777}), 2, retry, 0.9) ==
+  CHECK(transition_for(verdict(Verdict::Kind::retry, milliseconds{7'777}), 2, retry, 0.9) ==
         Transition{RetryIn{milliseconds{7'777}}});
-  CHECK(transition_for(said(Verdict::Kind::retry, milliseconds{-5}), 2, retry, 0.9) ==
+  CHECK(transition_for(verdict(Verdict::Kind::retry, milliseconds{-5}), 2, retry, 0.9) ==
         Transition{RetryIn{milliseconds{0}}});
-  CHECK(transition_for(said(Verdict::Kind::retry, milliseconds{10}), 4, retry, 0.9) == Transition{Dead{}});
+  CHECK(transition_for(verdict(Verdict::Kind::retry, milliseconds{10}), 4, retry, 0.9) == Transition{Dead{}});
 }
 
 }  // namespace inboxd::settler

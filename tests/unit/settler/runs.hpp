@@ -11,10 +11,10 @@
 #include "inbox/claim.hpp"
 #include "settler/run.hpp"
 
-/// Runs and their surroundings for tests that have no database.
+/// Runs and their owner for tests without a database.
 namespace inboxd::test {
 
-/// A delivery of events at these offsets, with made-up ids and a small payload.
+/// A leased delivery of events at these offsets, with made-up ids and small payloads.
 inline inbox::LeasedRun lease_of(const std::vector<std::int64_t>& offsets, std::int64_t delivery_id = 1,
                                  std::int32_t attempts = 0, std::int32_t handler_id = 7) {
   auto block = std::make_shared<inbox::EventBlock>();
@@ -47,8 +47,8 @@ inline std::vector<std::int64_t> offsets_from(std::int64_t first, std::size_t co
   return out;
 }
 
-/// Remembers what the settler told it.
-class RememberingHolder final : public settler::Holder {
+/// Records its calls.
+class RecordingOwner final : public settler::RunOwner {
  public:
   void settled(const settler::Run& run, std::int64_t events) override {
     const std::lock_guard lock{mutex_};
@@ -85,9 +85,9 @@ class RememberingHolder final : public settler::Holder {
 };
 
 inline std::shared_ptr<settler::Run> run_of(inbox::LeasedRun lease, config::Retry retry = {},
-                                            std::shared_ptr<settler::Holder> holder = nullptr) {
-  if (!holder) holder = std::make_shared<RememberingHolder>();
-  return std::make_shared<settler::Run>(std::move(lease), std::move(retry), std::move(holder), "receipt");
+                                            std::shared_ptr<settler::RunOwner> owner = nullptr) {
+  if (!owner) owner = std::make_shared<RecordingOwner>();
+  return std::make_shared<settler::Run>(std::move(lease), std::move(retry), std::move(owner), "receipt");
 }
 
 inline std::vector<settler::Report> one(settler::Report report) {
@@ -96,9 +96,10 @@ inline std::vector<settler::Report> one(settler::Report report) {
   return out;
 }
 
-inline settler::Failed failed_at(std::size_t index, std::string error_class = "timeout", std::string message = "late") {
+inline settler::FailedEvent failed_at(std::size_t index, std::string error_class = "timeout",
+                                      std::string message = "late") {
   return {index,
-          {settler::Verdict::Kind::retry, std::nullopt, std::move(error_class), std::move(message)},
+          {event::Verdict::Kind::retry, std::nullopt, std::move(error_class), std::move(message)},
           std::chrono::milliseconds{5}};
 }
 

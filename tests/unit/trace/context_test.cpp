@@ -12,7 +12,7 @@ const std::string valid = "00-" + trace_text + "-" + span_text + "-01";
 
 }  // namespace
 
-TEST_CASE("a traceparent is read and written as the W3C says") {
+TEST_CASE("a traceparent is read and written as the W3C specifies") {
   const auto context = parse_traceparent(valid);
   REQUIRE(context);
   CHECK(hex_of(context->trace) == trace_text);
@@ -21,12 +21,12 @@ TEST_CASE("a traceparent is read and written as the W3C says") {
   CHECK(traceparent_of(*context) == valid);
   CHECK_FALSE(parse_traceparent("00-" + trace_text + "-" + span_text + "-00")->is_sampled);
   CHECK_FALSE(parse_traceparent("00-" + trace_text + "-" + span_text + "-02")->is_sampled);
-  // A later version may have more to say; what is known of it is read.
+  // A later version may append fields; the known part is read.
   CHECK(parse_traceparent("cc-" + trace_text + "-" + span_text + "-01-what-will-be")->is_sampled);
   CHECK(parse_traceparent("cc-" + trace_text + "-" + span_text + "-01"));
 }
 
-TEST_CASE("what is no traceparent is none, whatever its bytes") {
+TEST_CASE("an invalid traceparent is rejected, whatever its bytes") {
   for (const std::string& text :
        {std::string{}, std::string{"00"}, valid.substr(1), valid.substr(0, 54), valid + "-more", valid + "x",
         "ff-" + trace_text + "-" + span_text + "-01", "cc-" + trace_text + "-" + span_text + "-01.x",
@@ -38,7 +38,7 @@ TEST_CASE("what is no traceparent is none, whatever its bytes") {
   }
 }
 
-TEST_CASE("span ids are new each time") {
+TEST_CASE("each span id is new") {
   CHECK(random_span_id() != random_span_id());
   CHECK(random_span_id() != SpanId{});
 }

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "support/collector.hpp"
-#include "support/environment.hpp"
 #include "support/notify_socket.hpp"
+#include "support/test_environment.hpp"
 #include "support/wait.hpp"
 
 using namespace inboxd;
@@ -48,7 +48,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE("spans reach the collector in loads, each once, and what is queued at the end, too") {
+TEST_CASE("spans reach the collector in batches, each once, including those queued at the stop") {
   const Collector collector;
   Fixture fixture;
   Tracer tracer{settings_for(collector.endpoint()), fixture.instance, fixture.log, quick};
@@ -69,7 +69,7 @@ TEST_CASE("spans reach the collector in loads, each once, and what is queued at 
   CHECK(tracer.counts().dropped == 0);
 }
 
-TEST_CASE("a collector that is away costs spans, never time or memory, and gets the next ones when it is back") {
+TEST_CASE("a collector that is away costs spans, but neither time nor memory") {
   Fixture fixture;
   const int port = support::free_port();
   Tracer tracer{settings_for("http://127.0.0.1:" + std::to_string(port)), fixture.instance, fixture.log, quick};
@@ -84,7 +84,7 @@ TEST_CASE("a collector that is away costs spans, never time or memory, and gets 
   CHECK(tracer.counts().dropped == 10'000);
 }
 
-TEST_CASE("a collector that is busy gets the same spans again, one that refuses them does not") {
+TEST_CASE("a busy collector gets the same spans again, one that refuses them does not") {
   Collector collector;
   collector.answer(503);
   Fixture fixture;
@@ -105,7 +105,7 @@ TEST_CASE("a collector that is busy gets the same spans again, one that refuses 
   wait_until("the next one is taken", [&] { return tracer.counts().exported == 4; });
 }
 
-TEST_CASE("a collector that takes a part is believed, but never more than there was") {
+TEST_CASE("a collector may refuse a part of the spans, but never more than it got") {
   Collector collector;
   Fixture fixture;
   Tracer tracer{settings_for(collector.endpoint()), fixture.instance, fixture.log, quick};
@@ -132,7 +132,7 @@ TEST_CASE("a collector that takes a part is believed, but never more than there 
   CHECK(tracer.counts().dropped == 0);
 }
 
-TEST_CASE("an answer that says its length counts when it is there, though the connection stays open") {
+TEST_CASE("an answer with a length is complete although the connection stays open") {
   Collector collector;
   collector.leave_open();
   Fixture fixture;
@@ -146,7 +146,7 @@ TEST_CASE("an answer that says its length counts when it is there, though the co
   }
 }
 
-TEST_CASE("what is no HTTP, or without an end, is waited for no longer than a request may take") {
+TEST_CASE("an answer that is not HTTP, or has no end, is awaited for one request timeout at most") {
   Fixture fixture;
   for (const std::string& said : {std::string{"SSH-2.0-OpenSSH\r\n"}, std::string{}, std::string(3 << 20, 'x'),
                                   std::string{"HTTP/1.1 999999 \r\n\r\n"}}) {
@@ -163,7 +163,7 @@ TEST_CASE("what is no HTTP, or without an end, is waited for no longer than a re
   }
 }
 
-TEST_CASE("there is room for what the queue takes; the rest counts as dropped without being made") {
+TEST_CASE("the queue's free places are the room; spans beyond it count as dropped and are not made") {
   Fixture fixture;
   Tracer tracer{settings_for("http://127.0.0.1:9", 64), fixture.instance, fixture.log, quick};  // not started
   CHECK(tracer.room(0) == 0);
@@ -176,7 +176,7 @@ TEST_CASE("there is room for what the queue takes; the rest counts as dropped wi
   CHECK(tracer.counts().dropped == 13);
 }
 
-TEST_CASE("the collector is told the secret, the log is not, nor what stands in the endpoint's path") {
+TEST_CASE("the collector gets the secret; the log shows neither the secret nor the endpoint's path") {
   Fixture fixture;
   const Collector collector;
   auto settings = settings_for(collector.endpoint() + "?key=abracadabra");
@@ -200,14 +200,14 @@ TEST_CASE("the collector is told the secret, the log is not, nor what stands in 
     for (const std::string& line : journal.lines()) out += line + "\n";
     return out;
   };
-  wait_until("it is told", [&] { return told().find("the collector is not reached") != std::string::npos; });
+  wait_until("it is told", [&] { return told().find("kind=trace.collector_unreachable") != std::string::npos; });
   failing.request_stop();
   failing.join();
   CHECK(told().find("abracadabra") == std::string::npos);
   CHECK(told().find("sesame") == std::string::npos);
 }
 
-TEST_CASE("a collector that never answers holds nobody up, not even the end") {
+TEST_CASE("a collector that never answers delays neither senders nor the stop") {
   Collector collector;
   collector.answer(0);
   Fixture fixture;
@@ -222,7 +222,7 @@ TEST_CASE("a collector that never answers holds nobody up, not even the end") {
   CHECK(tracer.counts().dropped == 300);
 }
 
-TEST_CASE("a collector that takes its time gets what it can before the end, and no more") {
+TEST_CASE("a slow collector gets only the spans that it accepts before the stop ends") {
   Collector collector;
   collector.answer(200, 200ms);
   Fixture fixture;
@@ -238,7 +238,7 @@ TEST_CASE("a collector that takes its time gets what it can before the end, and 
   CHECK(tracer.counts().dropped + tracer.counts().exported == 256);
 }
 
-TEST_CASE("no request goes on beyond the daemon's end") {
+TEST_CASE("no request lasts beyond the daemon's end") {
   Collector collector;
   collector.answer(0);
   Fixture fixture;
@@ -264,7 +264,7 @@ TEST_CASE("without an endpoint there is no thread and nothing is kept") {
   CHECK(tracer.settings().is_off());
 }
 
-TEST_CASE("the path is the usual one where the endpoint names none") {
+TEST_CASE("the path is /v1/traces if the endpoint has none") {
   const Collector collector;
   Fixture fixture;
   for (const char* const end : {"", "/", "/custom/path"}) {

@@ -12,7 +12,7 @@ using nlohmann::json;
 
 namespace {
 
-/// An event with a context of its producer, or without.
+/// An event with or without a trace context of its producer.
 struct Fixture {
   explicit Fixture(const std::string& traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01") {
     if (!traceparent.empty()) headers = event::pack_headers({{"traceparent", traceparent}});
@@ -32,7 +32,7 @@ const Origin origin{"orders", 5, "billing"};
 
 }  // namespace
 
-TEST_CASE("linked: the event's id is its trace's, and the span of ingest points to the producer's") {
+TEST_CASE("relation link: the event id is the trace id, and the ingest span links to the producer's") {
   Fixture fixture;
   const auto trail = trail_of(fixture.event, fixture.settings);
   REQUIRE(trail);
@@ -45,7 +45,7 @@ TEST_CASE("linked: the event's id is its trace's, and the span of ingest points 
   CHECK(name_of(span) == "ingest orders");
 }
 
-TEST_CASE("as a child: spans go on in the producer's trace") {
+TEST_CASE("relation parent: spans continue the producer's trace") {
   Fixture fixture;
   fixture.settings.relation = config::TraceRelation::parent;
   const auto trail = trail_of(fixture.event, fixture.settings);
@@ -60,7 +60,7 @@ TEST_CASE("as a child: spans go on in the producer's trace") {
   CHECK(name_of(handle) == "handle receipt");
 }
 
-TEST_CASE("an attempt in another process finds the same span to hang on, another record does not") {
+TEST_CASE("an attempt in another process has the same parent span, another record has its own") {
   const Fixture here;
   Fixture there;
   CHECK(trail_of(here.event, here.settings)->ingest == trail_of(there.event, there.settings)->ingest);
@@ -68,7 +68,7 @@ TEST_CASE("an attempt in another process finds the same span to hang on, another
   CHECK(trail_of(here.event, here.settings)->ingest != trail_of(there.event, there.settings)->ingest);
 }
 
-TEST_CASE("the producer's flag decides, and without one the share that is configured") {
+TEST_CASE("the producer's flag decides on sampling; without one, the configured share does") {
   Fixture not_sampled{"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"};
   not_sampled.settings.sample = 1;
   CHECK_FALSE(trail_of(not_sampled.event, not_sampled.settings));
@@ -91,7 +91,7 @@ TEST_CASE("the producer's flag decides, and without one the share that is config
   CHECK(drawn < 1'200);
 }
 
-TEST_CASE("what is sent is what OTLP calls JSON") {
+TEST_CASE("spans are sent as OTLP's JSON") {
   Fixture fixture;
   const auto trail = trail_of(fixture.event, fixture.settings);
   Span ingest = ingest_span(*trail, fixture.event, origin, fixture.settings);

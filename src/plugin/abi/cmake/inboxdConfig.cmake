@@ -1,5 +1,5 @@
-# find_package(inboxd): what it takes to build a handler. Gives the target inboxd::handler (the headers) and the
-# function inboxd_add_handler. The folder can be moved as a whole.
+# find_package(inboxd), to build handlers: the target inboxd::handler (the headers) and the function
+# inboxd_add_handler. The installed folder can be moved as a whole.
 get_filename_component(INBOXD_PREFIX "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 if(NOT TARGET inboxd::handler)
   add_library(inboxd::handler INTERFACE IMPORTED)

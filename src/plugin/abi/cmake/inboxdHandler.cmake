@@ -1,5 +1,5 @@
-# inboxd_add_handler(NAME sources...): a shared object NAME.so that inboxd loads as a plugin. Its sources see
-# <inboxd/handler.h> and <inboxd/handler.hpp>; only the plugin's entry function is visible from outside.
+# inboxd_add_handler(NAME sources...) builds NAME.so, a plugin for inboxd. Its sources include <inboxd/handler.h> or
+# <inboxd/handler.hpp>. Only the entry function is visible from outside.
 function(inboxd_add_handler NAME)
   add_library(${NAME} MODULE ${ARGN})
   target_link_libraries(${NAME} PRIVATE inboxd::handler)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all parts of the C++ veneer stand on. Include <inboxd/handler.hpp>.
+// Common parts of the C++ veneer. Include <inboxd/handler.hpp>.
 #pragma once
 
 #include <inboxd/handler.h>
@@ -10,9 +10,8 @@
 #include <optional>
 #include <string_view>
 
-// For what is of one shared object alone. Where names are visible, as they are without -fvisibility=hidden, a process
-// has one copy of what a function template keeps (STB_GNU_UNIQUE): of two plugins with classes of the same name the
-// second would be taken for the first.
+// Keeps a template's statics private to its shared object. Without -fvisibility=hidden a process has one copy of them
+// (STB_GNU_UNIQUE): of two plugins with classes of the same name, the second would get the table of the first.
 #if defined(__GNUC__)
 #define INBOXD_HIDDEN __attribute__((visibility("hidden")))
 #else
@@ -23,7 +22,7 @@ namespace inboxd {
 
 using Milliseconds = std::chrono::milliseconds;
 using Time = std::chrono::time_point<std::chrono::system_clock, std::chrono::microseconds>;
-using MaybeText = std::optional<std::string_view>;  // null is not the same as empty
+using MaybeText = std::optional<std::string_view>;  // null differs from empty
 
 namespace detail {
 

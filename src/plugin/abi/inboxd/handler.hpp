@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Handlers in C++17 or newer, on top of the contract in <inboxd/handler.h>: read there what a handler may rely on. What
-// this adds: a class instead of a table, optional views instead of pointers, outcomes as values, and exceptions that
-// end at the boundary.
+// Handlers in C++17 or newer. <inboxd/handler.h> has the contract. This veneer adds a class instead of a table,
+// optional views instead of pointers, outcomes as values, and exceptions that end at the boundary.
 //
 //     #include <inboxd/handler.hpp>
 //     using namespace std::chrono_literals;
@@ -11,7 +10,7 @@
 //       explicit Receipt(const inboxd::Settings& settings) : folder{settings.text("folder")} {}
 //
 //       inboxd::Outcome handle(inboxd::Call&, const inboxd::Event& event) override {
-//         if (!event.payload()) return inboxd::dead("a tombstone is no order", "validation.payload");
+//         if (!event.payload()) return inboxd::dead("no payload", "validation.payload");
 //         if (!write_receipt(event)) return inboxd::retry(30s, "the disk is full", "disk.full");
 //         return inboxd::done();
 //       }
@@ -19,8 +18,8 @@
 //     };
 //     INBOXD_HANDLER(Receipt, "receipt", "1.0")
 //
-// One object per handler of the configuration, and `handle` runs on several threads at once on it: state that calls
-// share needs a lock or an atomic.
+// Each configured handler is one object; several threads call its `handle` at once. Shared state needs a lock or an
+// atomic.
 #pragma once
 
 #include <inboxd/basics.hpp>
@@ -46,34 +45,34 @@ namespace inboxd {
 
 // ---- Outcomes -------------------------------------------------------------------------------------------------------
 
-// What became of one event. Made by done, retry and dead.
+// The outcome of one event. Made by done, retry and dead.
 struct Outcome {
   std::int32_t kind = INBOXD_DONE;
-  std::optional<Milliseconds> delay;  // of a retry; none: the backoff that is configured
+  std::optional<Milliseconds> delay;  // of a retry; none: the configured backoff
   std::string message;                // for people; no secrets
   std::string error_class;            // short and dotted, for rules and dashboards: `timeout`, `validation.amount`
 };
 
 inline Outcome done() { return {}; }
 
-// Worth another try, after the backoff that is configured.
+// Failed; try again after the configured backoff.
 inline Outcome retry(std::string message, std::string error_class = {}) {
   return {INBOXD_RETRY, std::nullopt, std::move(message), std::move(error_class)};
 }
 
-// The same, when the handler knows better how long to wait. A negative delay is none.
+// Failed; try again after this delay. A negative delay is 0.
 inline Outcome retry(Milliseconds delay, std::string message, std::string error_class = {}) {
   return {INBOXD_RETRY, std::max(delay, Milliseconds{0}), std::move(message), std::move(error_class)};
 }
 
-// No retry will mend it: to the dead letters.
+// Failed, and no retry can help: dead-letter it.
 inline Outcome dead(std::string message, std::string error_class = {}) {
   return {INBOXD_DEAD, std::nullopt, std::move(message), std::move(error_class)};
 }
 
 // ---- Log ------------------------------------------------------------------------------------------------------------
 
-// Lines in the daemon's log, with the handler's name. Any thread; as long as the handler lives.
+// Lines in the daemon's log, with the handler's name. Any thread, as long as the handler lives.
 class Log {
  public:
   explicit Log(const inboxd_host* host) : host_{host} {}
@@ -89,13 +88,13 @@ class Log {
 
 // ---- Settings -------------------------------------------------------------------------------------------------------
 
-// What is wrong with the settings, in a sentence for the person who writes the configuration.
+// A mistake in the settings, with the remedy.
 struct SettingsError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The handler's `settings`, during its constructor only. Without a default a setting has to be there. A setting that
-// is given but never asked for is refused after the constructor, so that a misspelt one is not ignored.
+// The handler's `settings`, in its constructor only. A setting without a default is required; one that the constructor
+// never reads is refused, as misspelt.
 class Settings {
  public:
   Settings(const inboxd_host* host, const inboxd_config* config) : host_{host}, config_{config} {}
@@ -133,7 +132,7 @@ class Settings {
     return found ? to_duration(name, *found) : otherwise;
   }
 
-  // Throws SettingsError where a setting was given that nobody asked for. Called after the constructor.
+  // Throws SettingsError for a configured setting that was never read. Called after the constructor.
   void finish() const {
     for (std::size_t i = 0; i < config_->setting_count; ++i) {
       const std::string_view name = detail::view(config_->settings[i].name);
@@ -167,7 +166,7 @@ class Settings {
     throw SettingsError{"setting '" + std::string{name} + "' is '" + std::string{value} + "'; it must be " + right};
   }
 
-  // A whole number at the beginning of `text`, which is taken off; nothing where there is none or it is too large.
+  // Removes a whole number from the beginning of `text`; nullopt if there is none or it is too large.
   static std::optional<std::int64_t> take_number(std::string_view& text) {
     const bool negative = !text.empty() && text.front() == '-';
     if (negative) text.remove_prefix(1);
@@ -222,7 +221,7 @@ struct Header {
   MaybeText value;
 };
 
-// One event of a call: a view, good until `handle` returns.
+// One event of a call: a view, valid until `handle` returns.
 class Event {
  public:
   Event(inboxd_call* call, std::size_t index, const inboxd_event* event) : call_{call}, index_{index}, event_{event} {}
@@ -233,13 +232,13 @@ class Event {
     inboxd_format_id(event_->event_id, text);
     return text;
   }
-  // The same as 16 bytes: for a parameter of type uuid.
+  // The same as 16 bytes, for a parameter of type uuid.
   Uuid uuid() const {
     Uuid out;
     std::copy(std::begin(event_->event_id), std::end(event_->event_id), out.bytes.begin());
     return out;
   }
-  // The producer's own text of the id.
+  // The producer's text of the id.
   std::string source_id() const {
     return event_->source_id.data == nullptr ? id() : std::string{detail::view(event_->source_id)};
   }
@@ -248,18 +247,18 @@ class Event {
   MaybeText source() const { return detail::maybe(event_->source); }
   MaybeText subject() const { return detail::maybe(event_->subject); }
   MaybeText key() const { return detail::maybe(event_->key); }
-  MaybeText payload() const { return detail::maybe(event_->payload); }  // nothing: a tombstone
+  MaybeText payload() const { return detail::maybe(event_->payload); }  // nullopt: a tombstone
 
   std::string_view topic() const { return detail::view(event_->topic); }
   std::int32_t partition() const { return event_->partition; }
   std::int64_t offset() const { return event_->offset; }
-  std::int32_t attempt() const { return event_->attempt; }  // 1 on the first try
+  std::int32_t attempt() const { return event_->attempt; }  // 1 is the first
 
   std::optional<Time> occurred_at() const { return detail::time(event_->occurred_at); }
   std::optional<Time> kafka_timestamp() const { return detail::time(event_->kafka_timestamp); }
   std::optional<Time> received_at() const { return detail::time(event_->received_at); }
 
-  // In their order, repeated names included. Only on the thread of the call, as `header` below.
+  // In their order, repeated names included. Like `header`, only on the thread of the call.
   std::vector<Header> headers() const {
     std::size_t count = 0;
     const inboxd_header* const all = call_->headers(call_, index_, &count);
@@ -268,7 +267,7 @@ class Event {
     for (std::size_t i = 0; i < count; ++i) out.push_back({detail::view(all[i].name), detail::maybe(all[i].value)});
     return out;
   }
-  // The value of the last header of that name; nothing where there is none or it is null.
+  // The value of the last header of this name; nullopt: none, or null.
   MaybeText header(std::string_view name) const {
     std::size_t count = 0;
     const inboxd_header* const all = call_->headers(call_, index_, &count);
@@ -334,27 +333,27 @@ class Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  // Whether nobody waits for the outcomes any more. A handler that works or waits for long asks now and then.
+  // True if the outcomes are no longer wanted. A slow handler checks now and then.
   bool is_cancelled() const { return call_->is_cancelled(call_); }
-  // Until the call's deadline; 0 when it is past.
+  // Until the call's deadline; 0 once it has passed.
   Milliseconds time_left() const { return Milliseconds{call_->deadline_ms_left(call_)}; }
   Log log() const { return Log{host_}; }
 
-  // Says what became of an event. For `handle_batch`; `handle` returns it.
+  // Sets the outcome of an event. For `handle_batch`; `handle` returns it.
   void settle(const Event& event, const Outcome& outcome) { say(event.index(), outcome); }
-  // The same of every event of which nothing has been said yet.
+  // Sets the outcome of all events without one.
   void settle_rest(const Outcome& outcome) { say(INBOXD_THE_REST, outcome); }
 
-  // SQL in the transaction that also records the outcomes; for plugins with INBOXD_SQL among their needs.
+  // SQL in the transaction that also records the outcomes, for plugins that name INBOXD_SQL in INBOXD_HANDLER.
   Sql sql() {
     const auto* const found = static_cast<const inboxd_sql*>(extension(INBOXD_SQL));
     if (found == nullptr) {
-      throw std::logic_error{"the plugin has no SQL: write INBOXD_HANDLER(Type, \"name\", \"version\", INBOXD_SQL)"};
+      throw std::logic_error{"the plugin has no SQL; write INBOXD_HANDLER(Type, \"name\", \"version\", INBOXD_SQL)"};
     }
     return Sql{found, call_};
   }
 
-  // The W3C trace context that work on the event belongs to: a `traceparent` header for what is asked of others.
+  // The event's W3C trace context, for the `traceparent` header of the handler's own requests.
   MaybeText traceparent(const Event& event) {
     const inboxd_trace* const part = trace();
     return part == nullptr ? std::nullopt : detail::maybe(part->traceparent(call_, event.index()));
@@ -363,13 +362,12 @@ class Call {
     const inboxd_trace* const part = trace();
     return part == nullptr ? std::nullopt : detail::maybe(part->tracestate(call_, event.index()));
   }
-  // The span of a message that is published because of the event: through what (`kafka`, `rabbitmq`) and where to, a
-  // topic or queue.
+  // The span of a message published for the event. `system`: `kafka`, `rabbitmq`; `destination`: a topic or queue.
   PublishSpan publish_span(const Event& event, std::string_view system, std::string_view destination) {
     return PublishSpan{call_, trace(), event.index(), system, destination};
   }
 
-  // The call's part of a named extension, or null where this daemon does not have it.
+  // The call's part of a named extension; null if this daemon lacks it.
   const void* extension(const char* name) { return call_->extension(call_, name); }
   inboxd_call* raw() { return call_; }
 
@@ -386,8 +384,8 @@ class Call {
 
 // ---- The handler ----------------------------------------------------------------------------------------------------
 
-// Override `handle`, or `handle_batch` where events are better worked through together. Exceptions become retries of
-// the class `exception` with their text.
+// Override `handle`, or `handle_batch` for the events of a call together. An exception becomes a retry of class
+// `exception` with its text.
 class Handler {
  public:
   Handler() = default;
@@ -396,20 +394,20 @@ class Handler {
   virtual ~Handler() = default;
 
   virtual Outcome handle(Call&, const Event&) {
-    throw std::logic_error{"the handler overrides neither handle nor handle_batch"};
+    throw std::logic_error{"the handler overrides neither handle nor handle_batch; override one of them"};
   }
 
-  // By itself calls `handle` for each event: one that throws does not keep the others from their turn, and what an
-  // event that is not done wrote with SQL is undone alone. Stops when the call is cancelled.
+  // By default calls `handle` for each event until the call is cancelled. An exception does not stop the rest. Only the
+  // SQL writes of events that are not done are undone.
   virtual void handle_batch(Call& call, const Events& events) {
     const auto* const sql = static_cast<const inboxd_sql*>(call.extension(INBOXD_SQL));
     for (const Event event : events) {
       if (event.index() > 0 && call.is_cancelled()) return;
-      std::optional<Savepoint> before;  // a single event's writes are the daemon's to undo
+      std::optional<Savepoint> before;  // the daemon undoes the writes of a single event
       if (sql != nullptr && events.size() > 1) before.emplace(call.sql().savepoint());
       Outcome outcome = guarded(call, event);
       if (before && outcome.kind == INBOXD_DONE && sql->state(call.raw()) == INBOXD_SQL_FAILED) {
-        outcome = retry("the handler said that it is done although a statement had failed", "sql.25P02");
+        outcome = retry("the handler returned done although a statement had failed", "sql.25P02");
       }
       if (before && outcome.kind == INBOXD_DONE) before->keep();
       call.settle(event, outcome);
@@ -425,14 +423,14 @@ class Handler {
     } catch (const std::exception& thrown) {
       return retry(thrown.what(), "exception");
     } catch (...) {
-      return retry("something that is no std::exception was thrown", "exception");
+      return retry("the handler threw an exception that is not a std::exception", "exception");
     }
   }
 };
 
 namespace detail {
 
-// The functions of the table for a class derived from Handler. Nothing is thrown across them.
+// The table's functions for a class derived from Handler. They never throw.
 template <class Type>
 struct INBOXD_HIDDEN Adapter {
   struct Instance {
@@ -451,7 +449,7 @@ struct INBOXD_HIDDEN Adapter {
     } catch (const std::exception& thrown) {
       std::snprintf(error, error_size, "%s", thrown.what());
     } catch (...) {
-      std::snprintf(error, error_size, "something that is no std::exception was thrown by the constructor");
+      std::snprintf(error, error_size, "the constructor threw an exception that is not a std::exception");
     }
     delete instance;
     return nullptr;
@@ -467,7 +465,7 @@ struct INBOXD_HIDDEN Adapter {
     } catch (const std::exception& thrown) {
       settle_rest(raw, thrown.what());
     } catch (...) {
-      settle_rest(raw, "something that is no std::exception was thrown");
+      settle_rest(raw, "the handler threw an exception that is not a std::exception");
     }
   }
 
@@ -491,8 +489,8 @@ INBOXD_HIDDEN const inboxd_plugin* table(const char* name, const char* version, 
 }  // namespace detail
 }  // namespace inboxd
 
-// Makes the class the plugin of this shared object: INBOXD_HANDLER(Type, "name", "version"), then the names of the
-// extensions it cannot do without, if any. Once, at namespace scope.
+// Makes the class the plugin of this shared object: INBOXD_HANDLER(Type, "name", "version"), followed by the names of
+// the extensions that it requires. Once, at namespace scope.
 #define INBOXD_HANDLER(Type, ...)                                                              \
   extern "C" INBOXD_EXPORT const inboxd_plugin* inboxd_plugin_entry(const inboxd_host* /*host*/) { \
     return inboxd::detail::table<Type>(__VA_ARGS__);                                           \

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The extension `inboxd.sql/1`: SQL in the transaction that also records what became of the events. What a handler
- * writes through it and the mark that its events are done are one commit: both are there, or neither is, whoever dies
- * when. A plugin names INBOXD_SQL in the `needs` of its table; one that does not costs no transaction and no
- * connection.
+ * The extension `inboxd.sql/1`: SQL in the transaction that also records the outcomes. The handler's writes and the
+ * mark "done" are one commit: a crash at any point leaves both or neither. A plugin names INBOXD_SQL in `needs`;
+ * without it, calls cost no transaction and no connection.
  *
  *     static void handle(void* instance, inboxd_call* call, const inboxd_event* const* events, size_t count) {
  *       const inboxd_sql* const sql = (const inboxd_sql*)call->extension(call, INBOXD_SQL);
@@ -14,30 +13,25 @@
  *       else inboxd_done(call, 0);
  *     }
  *
- * What a handler may rely on
- *   - The transaction begins with the first statement and ends after the call (or after several calls: `group`). Before
- *     it is committed, the verdicts are recorded in it, guarded by the lease: where others have the events by now,
- *     nothing of it is kept.
- *   - An event that is not done leaves nothing behind. For a call of one event the daemon sees to that. In a call of
- *     several, the handler does: a savepoint before each event's statements, rollback_to where it failed (the C++
- *     veneer does so by itself). Where all events of a call failed, all that the call wrote is undone.
- *   - A statement that fails makes the ones after it fail, too (25P02), until a savepoint from before is rolled back
- *     to. Where that has not happened when the call ends, all it wrote is undone, and its events that were said to be
- *     done become failures of the class `sql.SQLSTATE`.
- *   - Where calls share a transaction (`group`) and one of them has to be undone, those before it may be made again,
- *     too: that is no attempt either. A call that ran SET LOCAL, DECLARE, CREATE, DO or anything with set_config is
- *     the last of its transaction, so that no other meets what it set; what a function sets by itself they do meet.
- *   - After 40001, 40P01, 55P03 or a lost connection the daemon runs the whole transaction again, so `handle` is called
- *     again with the same events; that is no attempt. `will_repeat` says so; what the verdicts say is not looked at.
- *   - The handler cannot end the transaction nor change the session: BEGIN, COMMIT, ROLLBACK, SAVEPOINT, PREPARE, SET
- *     without LOCAL, RESET, LISTEN, COPY, cursors WITH HOLD, temporary tables without ON COMMIT DROP are refused with
- *     SQLSTATE 0A000; session advisory locks fail the event where they are found, and are given back in any case. One
- *     statement at a time.
- *   - Rows of more than `database.result_bytes` are not handed over: such a statement fails with SQLSTATE 54000.
- *   - Statements run under `database.handler_role`, with `database.handler_search_path`, and no longer than the call's
- *     deadline.
- *
- * Statements are prepared once a connection and kept by their text: put what varies into parameters, not into the text.
+ * Contract
+ *   - The transaction begins with the first statement and ends after the call, or after several (`group`). The verdicts
+ *     are recorded in it before COMMIT, fenced: if another instance has claimed the events, all of it is rolled back.
+ *   - An event that is not done leaves no writes. In a call of one event the daemon undoes them. In a call of several,
+ *     the handler sets a savepoint before each event and rolls back to it (the C++ veneer does). If all events of a
+ *     call fail, the daemon undoes the whole call.
+ *   - After a failed statement all others fail (25P02), until rollback_to an earlier savepoint. If the call ends so,
+ *     its writes are undone, and its "done" events fail with class `sql.SQLSTATE`.
+ *   - If a call of a group is undone, the calls before it may run again, without counting an attempt. A call that ran
+ *     SET LOCAL, DECLARE, CREATE, DO or set_config is the last of its group, so that no other sees its settings.
+ *     Settings made inside functions do reach the next call.
+ *   - After 40001, 40P01, 55P03 or a lost connection (`will_repeat`) the whole transaction runs again: the verdicts are
+ *     ignored, and `handle` is called again with the same events, without counting an attempt.
+ *   - The handler cannot end the transaction or change the session. BEGIN, COMMIT, ROLLBACK, SAVEPOINT, PREPARE, SET
+ *     without LOCAL, RESET, LISTEN, COPY, cursors WITH HOLD, and temporary tables without ON COMMIT DROP fail with
+ *     0A000. Session advisory locks are released in any case, and fail the event if noticed.
+ *   - One statement at a time. A result larger than `database.result_bytes` fails with 54000.
+ *   - Statements run under `database.handler_role` and `database.handler_search_path`, until the call's deadline.
+ *   - Statements are prepared once per connection and cached by text: pass values as parameters.
  */
 #ifndef INBOXD_SQL_H
 #define INBOXD_SQL_H
@@ -51,9 +45,9 @@ extern "C" {
 /* For `needs`, and the name of the call's part (inboxd_sql) and the host's part (inboxd_sql_host). */
 #define INBOXD_SQL "inboxd.sql/1"
 
-/* For `needs`, beside INBOXD_SQL: the handler does not look at payloads and headers itself (its statements read them
- * from relation `events`). Then the daemon need not fetch them: `payload` may be NULL and `has_headers` 0 for an event
- * that has both. It has neither a call's nor a host's part. */
+/* For `needs`, beside INBOXD_SQL: only the handler's statements read payloads and headers, from relation `events`. So
+ * the daemon need not fetch them, and `payload` may be NULL and `has_headers` 0 in any case. Has no call's or host's
+ * part. */
 #define INBOXD_SQL_WITHOUT_PAYLOADS "inboxd.sql.without-payloads/1"
 
 /* ---- Values ----------------------------------------------------------------------------------------------------- */
@@ -72,10 +66,9 @@ enum {
 
 /* A parameter or a field of a row. This struct never changes.
  *
- * A parameter gets the type that the statement gives it (write `$1::numeric` where it gives none); the value is
- * converted: a text to anything that its text form fits, bytes and texts to each other as they are, an integer to
- * every number. What a field's column is decides how it comes: integers of every width as INT64, both floats as
- * DOUBLE, json and jsonb as JSON, and what is not in the list above in its text form, as TEXT. */
+ * The statement determines a parameter's type (`$1::numeric` if it does not), and the value is converted: text to any
+ * type by its text form, bytes and text to each other unchanged, an integer to any number. A field's type follows its
+ * column: all integers are INT64, both floats DOUBLE, json and jsonb JSON; types not in this list are TEXT. */
 typedef struct inboxd_sql_value {
   int32_t type;
   uint32_t reserved; /* 0 */
@@ -86,34 +79,39 @@ typedef struct inboxd_sql_value {
 
 /* ---- Statements ------------------------------------------------------------------------------------------------- */
 
-/* The statement sees the events [first, first + count) of the call as a relation `events`, in order, with the columns
- * of type `inbox.message`: event_id uuid, source_id text, topic text, partition int, "offset" bigint, event_type text,
- * source text, subject text, key text (null where it is no text), payload bytea, body jsonb (the payload, null where it
- * is no JSON that PostgreSQL takes), headers jsonb, occurred_at timestamptz, received_at timestamptz, attempt int.
- * The database reads them from the inbox: they do not travel. For INSERT, UPDATE, DELETE, MERGE, SELECT, VALUES, with
- * or without a WITH of their own. */
+/* The statement sees the events [first, first + count) of the call as relation `events`, in order, read from the inbox
+ * by the database. For INSERT, UPDATE, DELETE, MERGE, SELECT, VALUES, also with WITH. Columns (type `inbox.message`):
+ *   event_id uuid, source_id text, topic text, partition int, "offset" bigint, event_type text, source text,
+ *   subject text, key text (null if it is not text), payload bytea,
+ *   body jsonb (the payload; null if PostgreSQL does not accept it as JSON),
+ *   headers jsonb, occurred_at timestamptz, received_at timestamptz, attempt int */
 #define INBOXD_SQL_WITH_EVENTS 1u
+
+/* Beside INBOXD_SQL_WITH_EVENTS: a statement that reads the `body` of a payload that is not JSON fails with IJ001 and
+ * the reason. A tombstone's body is null. */
+#define INBOXD_SQL_JSON_REQUIRED 2u
+#define INBOXD_SQL_NOT_JSON "IJ001"
 
 /* One statement and its parameters. Borrowed until `execute` returns. */
 typedef struct inboxd_sql_statement {
   uint32_t struct_size;
-  uint32_t flags; /* 0 or INBOXD_SQL_WITH_EVENTS */
+  uint32_t flags; /* 0, or INBOXD_SQL_WITH_EVENTS, or that and INBOXD_SQL_JSON_REQUIRED */
   inboxd_bytes text;
   const inboxd_sql_value* values; /* of $1, $2, … */
   size_t value_count;
-  size_t first; /* with events: the index of the first one in the call */
-  size_t count; /* and how many; INBOXD_THE_REST: to the last */
+  size_t first; /* with events: the index of the first event in the call */
+  size_t count; /* with events: their number; INBOXD_THE_REST: to the last event */
 } inboxd_sql_statement;
 
 /* ---- Results ---------------------------------------------------------------------------------------------------- */
 
-/* What the server said of a statement that failed. What it did not name is null. */
+/* The server's report on a failed statement. Fields that it did not give are null. */
 typedef struct inboxd_sql_error {
   uint32_t struct_size;
-  uint32_t position;    /* in the statement's text, in characters, the first is 1; 0: nowhere in it */
-  int32_t will_repeat;  /* not 0: the daemon runs the whole transaction again, whatever the verdicts are: return soon */
-  int32_t not_run;      /* not 0: the statement itself is wrong, whatever its events: it could not even be read */
-  inboxd_bytes sqlstate; /* five characters, followed by a 0 byte; 08006 where the connection is lost */
+  uint32_t position;    /* in the statement's text, in characters from 1; 0: none */
+  int32_t will_repeat;  /* not 0: the transaction runs again and the verdicts are ignored: return soon */
+  int32_t not_run;      /* not 0: rejected before it ran, so it fails for all events */
+  inboxd_bytes sqlstate; /* five characters and a 0 byte; 08006 if the connection is lost */
   inboxd_bytes message;
   inboxd_bytes detail;
   inboxd_bytes hint;
@@ -128,14 +126,14 @@ typedef struct inboxd_sql_error {
 typedef struct inboxd_sql_column {
   inboxd_bytes name;
   uint32_t type_id; /* the type's oid in the server */
-  int32_t type;     /* as what its values come, INBOXD_SQL_BOOL and so on */
+  int32_t type;     /* of its values: INBOXD_SQL_BOOL and so on */
 } inboxd_sql_column;
 
-/* What became of a statement. Borrowed until `release`, or until `handle` returns. */
+/* The result of a statement. Borrowed until `release`, or until `handle` returns. */
 typedef struct inboxd_sql_result {
   uint32_t struct_size;
   uint32_t reserved;              /* 0 */
-  const inboxd_sql_error* error;  /* NULL where the statement went well */
+  const inboxd_sql_error* error;  /* NULL if the statement succeeded */
   uint64_t affected;              /* rows inserted, updated, deleted, merged or selected */
   size_t row_count;
   size_t column_count;
@@ -144,36 +142,34 @@ typedef struct inboxd_sql_result {
 
 enum {
   INBOXD_SQL_READY = 0,  /* statements can be run */
-  INBOXD_SQL_FAILED = 1, /* one failed: roll back to a savepoint from before it, or return */
-  INBOXD_SQL_OVER = 2    /* nothing can be run any more in this call (repeated, lost, past the deadline): return */
+  INBOXD_SQL_FAILED = 1, /* a statement failed: roll back to an earlier savepoint, or return */
+  INBOXD_SQL_OVER = 2    /* nothing more can run in this call (repeated, lost, past the deadline): return */
 };
 
 /* ---- The call's part -------------------------------------------------------------------------------------------- */
 
-/* `call->extension(call, INBOXD_SQL)`. All functions: [call], with the call that it was asked of. */
+/* `call->extension(call, INBOXD_SQL)`. All functions are [call] and take that call. */
 typedef struct inboxd_sql {
   uint32_t struct_size;
   uint32_t reserved; /* 0 */
 
-  /* Runs one statement and waits for it. Never NULL. All its rows are in memory. */
+  /* Runs one statement and waits for it. Returns all its rows, in memory; never NULL. */
   const inboxd_sql_result* (*execute)(inboxd_call* call, const inboxd_sql_statement* statement);
 
-  /* The field of a row (both from 0); a null value where there is no such field. Its bytes live as long as
-   * the result. */
+  /* The field at row and column, from 0; a null value if there is none. Its bytes live as long as the result. */
   void (*value)(const inboxd_sql_result* result, size_t row, size_t column, inboxd_sql_value* value);
 
-  /* Frees a result before the call ends. NULL is nothing. */
+  /* Frees a result before the call ends. NULL is ignored. */
   void (*release)(inboxd_call* call, const inboxd_sql_result* result);
 
-  /* Sets a savepoint and returns its number, which is more than 0. It travels with the next statement, so that it costs
-   * no round trip, and nothing where none follows. They nest. */
+  /* Sets a savepoint and returns its number, above 0. It travels with the next statement, without a round trip of its
+   * own. Savepoints nest. */
   int32_t (*savepoint)(inboxd_call* call);
 
-  /* Ends a savepoint (and those set after it) and keeps what was done since. One that is not there changes nothing. */
+  /* Ends a savepoint and those set after it, and keeps the writes since. An unknown number changes nothing. */
   void (*release_savepoint)(inboxd_call* call, int32_t savepoint);
 
-  /* Ends a savepoint (and those set after it) and undoes all that was done since; a failed transaction is ready
-   * again. */
+  /* Ends a savepoint and those set after it, and undoes the writes since. A failed transaction is ready again. */
   void (*rollback_to)(inboxd_call* call, int32_t savepoint);
 
   /* INBOXD_SQL_READY, INBOXD_SQL_FAILED or INBOXD_SQL_OVER. */
@@ -187,11 +183,10 @@ typedef struct inboxd_sql_host {
   uint32_t struct_size;
   uint32_t reserved; /* 0 */
 
-  /* [main], during `create` only. Has the database read and plan a statement without running it, under the role and the
-   * search path that it will have: syntax, tables, columns, functions, rights. `values` may be NULL: then `value_count`
-   * says how many parameters it has. The result has the columns and no rows, or the error with its position. It is
-   * borrowed until the next `describe`, or until `create` returns. NULL where no database is at hand (an offline
-   * check): then nothing can be said. */
+  /* [main], during `create` only. The database parses and plans a statement without running it, under its later role
+   * and search path. `values` may be NULL: `value_count` parameters. The result has the columns and no rows, or the
+   * error with its position. Borrowed until the next `describe`, or until `create` returns. NULL: no database (an
+   * offline check). */
   const inboxd_sql_result* (*describe)(const inboxd_host* host, const inboxd_sql_statement* statement);
 } inboxd_sql_host;
 
@@ -269,7 +264,7 @@ static inline void inboxd_sql_class(const inboxd_sql_error* error, char text[INB
   text[4 + size] = '\0';
 }
 
-/* Says that the event failed because of this error, of class `sql.SQLSTATE`, after the backoff that is configured. */
+/* Retry because of this error: class `sql.SQLSTATE`, the configured backoff. */
 static inline void inboxd_sql_retry(inboxd_call* call, size_t index, const inboxd_sql_error* error) {
   char error_class[INBOXD_SQL_CLASS_SIZE];
   inboxd_sql_class(error, error_class);

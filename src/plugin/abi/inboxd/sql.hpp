@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SQL in the transaction that also records what became of the events, in C++17 or newer, on top of <inboxd/sql.h>: read
-// there what a handler may rely on. Comes with <inboxd/handler.hpp>.
+// SQL in the transaction that also records the outcomes, in C++17 or newer. <inboxd/sql.h> has the contract. Include
+// <inboxd/handler.hpp>.
 //
 //     struct Book : inboxd::Handler {
 //       explicit Book(const inboxd::Settings&) {}
@@ -15,8 +15,8 @@
 //     };
 //     INBOXD_HANDLER(Book, "book", "1.0", INBOXD_SQL)
 //
-// A statement that fails throws SqlError. Not caught, it makes its event a retry of the class `sql.SQLSTATE` and undoes
-// what that event wrote, and nothing else. To go on after one, set a savepoint before it:
+// A failed statement throws SqlError. Uncaught, it makes the event a retry of class `sql.SQLSTATE` and undoes only that
+// event's writes. To continue after a failure, set a savepoint first:
 //
 //     inboxd::Savepoint before = call.sql().savepoint();
 //     try { call.sql().execute(…); } catch (const inboxd::SqlError& error) { before.roll_back(); }
@@ -57,7 +57,7 @@ class SqlError : public std::runtime_error {
   const std::string& column() const { return column_; }
   const std::string& constraint() const { return constraint_; }
   std::uint32_t position() const { return position_; }  // in characters from 1; 0: none
-  // The daemon runs the whole transaction again: nothing that is done or said now counts.
+  // The daemon runs the whole transaction again: neither further statements nor the outcomes count.
   bool will_repeat() const { return will_repeat_; }
   std::string error_class() const { return "sql." + sqlstate_; }
 
@@ -82,7 +82,7 @@ struct Uuid {
   bool operator!=(const Uuid& other) const { return bytes != other.bytes; }
 };
 
-// Bytes and JSON as parameters; a plain text fits both, too, where the statement says what it is.
+// Bytes and JSON as parameters. A plain text fits both, too, if the statement determines the type.
 struct Bytea {
   std::string_view bytes;
 };
@@ -119,14 +119,15 @@ inboxd_sql_value sql_value(const std::optional<Type>& maybe) {
 }
 
 [[noreturn]] inline void wrong_type(const char* wanted) {
-  throw std::runtime_error{std::string{"a column of the result is no "} + wanted + ", or null: ask for std::optional"};
+  throw std::runtime_error{std::string{"a column of the result is null or not of type "} + wanted +
+                           "; read columns that may be null as std::optional"};
 }
 
 inline bool is_bytes(const inboxd_sql_value& value) {
   return value.type == INBOXD_SQL_TEXT || value.type == INBOXD_SQL_JSON || value.type == INBOXD_SQL_BYTEA;
 }
 
-// A field as the type that was asked for.
+// Reads a field as the requested type.
 template <class Type>
 struct Field {
   static Type read(const inboxd_sql_value& value) {
@@ -143,7 +144,7 @@ struct Field {
       if (value.type != INBOXD_SQL_INT64) wrong_type("integer");
       if (value.integer < static_cast<std::int64_t>(std::numeric_limits<Type>::min()) ||
           (sizeof(Type) < 8 && value.integer > static_cast<std::int64_t>(std::numeric_limits<Type>::max()))) {
-        throw std::runtime_error{"a number of the result does not fit the type it was asked for as"};
+        throw std::runtime_error{"a number in the result is out of range for the requested type; ask for a wider one"};
       }
       return static_cast<Type>(value.integer);
     }
@@ -196,7 +197,7 @@ struct Field<std::optional<Type>> {
 
 // ---- Rows -----------------------------------------------------------------------------------------------------------
 
-// The result of a statement; freed with this object. std::string_view fields live as long as it does.
+// The result of a statement, freed with this object. std::string_view fields live as long.
 class SqlResult {
  public:
   SqlResult(const inboxd_sql* sql, inboxd_call* call, const inboxd_sql_result* result)
@@ -231,8 +232,8 @@ class Rows {
  public:
   explicit Rows(SqlResult result) : result_{std::move(result)} {
     if (result_.columns() != sizeof...(Types)) {
-      throw std::logic_error{"the query has " + std::to_string(result_.columns()) + " columns, " +
-                             std::to_string(sizeof...(Types)) + " were asked for"};
+      throw std::logic_error{"the query has " + std::to_string(result_.columns()) + " columns, but the code asks for " +
+                             std::to_string(sizeof...(Types))};
     }
   }
 
@@ -268,7 +269,7 @@ class Rows {
 
 // ---- Savepoints -----------------------------------------------------------------------------------------------------
 
-// What is done while it stands can be undone. Undone when it ends, unless `keep` was called; costs no round trip.
+// Undoes the writes since its creation when it is destroyed, unless `keep` was called. Costs no round trip.
 class Savepoint {
  public:
   Savepoint(const inboxd_sql* sql, inboxd_call* call) : sql_{sql}, call_{call}, number_{sql->savepoint(call)} {}
@@ -294,28 +295,28 @@ class Savepoint {
 
 // ---- The call's SQL -------------------------------------------------------------------------------------------------
 
-// Some of a call's events, by their index.
+// A range of a call's events, by index.
 struct EventRange {
   std::size_t first = 0;
   std::size_t count = INBOXD_THE_REST;
 };
 
-// SQL during a call; only on the call's thread. Cheap to make and to copy.
+// SQL during a call. Only on the call's thread. Cheap to create and copy.
 class Sql {
  public:
   Sql(const inboxd_sql* sql, inboxd_call* call) : sql_{sql}, call_{call} {}
 
-  // Runs a statement; returns how many rows it changed or selected.
+  // Runs a statement; returns the number of rows that it changed or selected.
   template <class... Values>
   std::uint64_t execute(std::string_view text, const Values&... values) {
     return run(text, 0, {}, values...).affected();
   }
-  // Runs a statement and reads its rows.
+  // Runs a statement and returns its rows.
   template <class... Types, class... Values>
   Rows<Types...> query(std::string_view text, const Values&... values) {
     return Rows<Types...>{run(text, 0, {}, values...)};
   }
-  // Runs a statement that sees events of the call as relation `events`.
+  // Runs a statement that sees the events of the call as relation `events`.
   template <class... Values>
   std::uint64_t execute_with_events(std::string_view text, const Values&... values) {
     return run(text, INBOXD_SQL_WITH_EVENTS, {}, values...).affected();

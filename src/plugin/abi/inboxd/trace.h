@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The extension `inboxd.trace/1`: the W3C trace context of each event of a call, for whatever the handler asks of
- * others on its behalf (an HTTP request's `traceparent` header). Every plugin may ask for the call's part; one that
- * names INBOXD_TRACE in its `needs` is refused by a daemon that has none.
+ * The extension `inboxd.trace/1`: each event's W3C trace context, for the handler's own requests. It works without
+ * INBOXD_TRACE in `needs`; with it, a daemon that lacks the extension refuses the plugin.
  *
  *     const inboxd_trace* const trace = (const inboxd_trace*)call->extension(call, INBOXD_TRACE);
  *     inboxd_bytes parent = trace == NULL ? inboxd_text(NULL) : trace->traceparent(call, 0);
  *     if (parent.data != NULL) add_header(request, "traceparent", parent);
  *
- * What is published because of an event can have a span of its own in the same trace, where the daemon sends spans
- * (`tracing.endpoint`), and its reader goes on from there:
+ * If the daemon sends spans (`tracing.endpoint`), a published message can have its own span in the event's trace, from
+ * which the message's consumer continues:
  *
  *     const inboxd_publish_span* span = NULL;
  *     if (trace != NULL && INBOXD_HAS(trace, end_publish)) {
@@ -29,45 +28,41 @@
 extern "C" {
 #endif
 
-/* The name of the call's part (inboxd_trace), and for `needs`. The host has no part. */
+/* For `needs`, and the name of the call's part (inboxd_trace). The host has no part. */
 #define INBOXD_TRACE "inboxd.trace/1"
 
-#define INBOXD_PUBLISH_SPANS 1000 /* in one call; more messages go without */
+#define INBOXD_PUBLISH_SPANS 1000 /* in one call; further messages get none */
 
-/* The span of one message that a handler publishes, from just before it is sent until it is known what became of it.
- * Borrowed until `handle` returns, also after it has ended; what has not ended by then ends with the error type
- * `abandoned`. */
+/* The span of one published message, from just before sending until the result is known. Borrowed until `handle`
+ * returns, even if ended. A span still open by then ends with error type `abandoned`. */
 typedef struct inboxd_publish_span {
   uint32_t struct_size;
   uint32_t reserved;        /* 0 */
-  inboxd_bytes traceparent; /* the context of this span, to go with the message: 55 characters */
+  inboxd_bytes traceparent; /* this span's context, for the message: 55 characters */
 } inboxd_publish_span;
 
 typedef struct inboxd_trace {
   uint32_t struct_size;
   uint32_t reserved; /* 0 */
 
-  /* [call] The context that work on the event at `index` belongs to: where the daemon sends spans itself, that of its
-   * span of this attempt; else what the producer wrote, into a header (`traceparent`, `ce_traceparent`) or the
-   * CloudEvent. Always a valid one of 55 characters, fit for a header; null where there is none. Borrowed until
-   * `handle` returns. */
+  /* [call] The trace context of the event at `index`: of the daemon's span of this attempt, if it traces the event, or
+   * the producer's (header `traceparent` or `ce_traceparent`, or the CloudEvent). 55 valid characters, or null.
+   * Borrowed until `handle` returns. */
   inboxd_bytes (*traceparent)(inboxd_call* call, size_t index);
 
-  /* [call] The producer's `tracestate`, to be handed on beside it as it is: printable ASCII. Null where there is none,
-   * and where the daemon's span belongs to another trace than the producer's. Borrowed until `handle` returns. */
+  /* [call] The producer's `tracestate`, to send unchanged beside `traceparent`: printable ASCII. Null: none, or the
+   * daemon's span belongs to another trace. Borrowed until `handle` returns. */
   inboxd_bytes (*tracestate)(inboxd_call* call, size_t index);
 
-  /* [call] Begins the span of a message that is published because of the event at `index`. `system` is what carries it,
-   * as OpenTelemetry names it (`kafka`, `rabbitmq`), `destination` where to: a topic or queue, one of few, no id. Null
-   * where one has no name; of each 255 bytes are kept. NULL where the event is not traced by the daemon, and where
-   * spans have no room (`tracing.queue`, INBOXD_PUBLISH_SPANS): the message goes without, or with `traceparent` above.
-   */
+  /* [call] Begins the span of a message published for the event at `index`. `system`: OpenTelemetry's name (`kafka`,
+   * `rabbitmq`). `destination`: a topic or queue, one of few names. Both may be null and are cut at 255 bytes. NULL if
+   * the daemon does not trace the event or has no room (`tracing.queue`, INBOXD_PUBLISH_SPANS): then send `traceparent`
+   * above, or none. */
   const inboxd_publish_span* (*begin_publish)(inboxd_call* call, size_t index, inboxd_bytes system,
                                               inboxd_bytes destination);
 
-  /* [call] Ends it, once: it goes to the collector. Where it was not sent, or that is not known, `error_class` says
-   * why, short and dotted as in a verdict; null where there is no word for it. NULL, a span that has ended, or one that
-   * this call does not have changes nothing. */
+  /* [call] Ends a span, once; the collector gets it. `is_sent` false: not sent, or unknown, for the reason
+   * `error_class` (as in a verdict; may be null). Ignores NULL, ended spans and spans of other calls. */
   void (*end_publish)(inboxd_call* call, const inboxd_publish_span* span, bool is_sent, inboxd_bytes error_class);
 } inboxd_trace;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Spans of what a handler publishes, on top of <inboxd/trace.h>. Include <inboxd/handler.hpp>.
+// Spans of the messages that a handler publishes, on top of <inboxd/trace.h>. Include <inboxd/handler.hpp>.
 #pragma once
 
 #include <inboxd/basics.hpp>
@@ -12,15 +12,15 @@
 
 namespace inboxd {
 
-// The span of one message that a handler publishes, on the thread of the call and not beyond it. Destroyed without a
-// word, as by an exception, it ends as `abandoned`. It does nothing where the event is not traced by the daemon.
+// The span of one published message, on the call's thread, during the call. Destroyed without `sent` or `failed`, as by
+// an exception, it ends as `abandoned`. Does nothing if the daemon does not trace the event.
 //
 //     inboxd::PublishSpan span = call.publish_span(event, "kafka", "receipts");
 //     send(message, span.traceparent());
 //     span.sent();
 class [[nodiscard]] PublishSpan {
  public:
-  // `part` is the call's, or null where the daemon has none.
+  // `part`: the call's part of the extension; null if the daemon lacks it.
   PublishSpan(inboxd_call* call, const inboxd_trace* part, std::size_t index, std::string_view system,
               std::string_view destination)
       : call_{call}, part_{part} {
@@ -38,12 +38,11 @@ class [[nodiscard]] PublishSpan {
   PublishSpan& operator=(PublishSpan&&) = delete;
   ~PublishSpan() { end(false, "abandoned"); }
 
-  // To go with the message: the span's own or, where there is none, that of the event; nothing where that has none.
-  // Good until `handle` returns.
+  // For the message: the span's context, or else the event's, or nullopt. Valid until `handle` returns.
   MaybeText traceparent() const { return traceparent_; }
-  // Whoever carries the message has taken it.
+  // The messaging system has accepted the message.
   void sent() { end(true, {}); }
-  // It has not, or that is not known: short and dotted, as in a verdict.
+  // It has not, or that is unknown. `error_class` is short and dotted, as in a verdict.
   void failed(std::string_view error_class) { end(false, error_class); }
 
  private:

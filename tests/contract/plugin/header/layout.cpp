@@ -1,2 +1,2 @@
-// The same text, read as C++.
+// The same source, compiled as C++.
 #include "layout.c"

@@ -16,7 +16,7 @@ typedef struct layout_entry {
   size_t size;
 } layout_entry;
 
-/* All entries, ended by one whose type is NULL. */
+/* All entries; the last has a NULL type. */
 const layout_entry* layout_c99(void);
 const layout_entry* layout_c11(void);
 const layout_entry* layout_cxx17(void);

@@ -1,4 +1,4 @@
-// All of the SQL veneer, compiled and not run.
+// The whole SQL veneer, compiled but not run.
 #include <inboxd/handler.hpp>
 
 namespace {

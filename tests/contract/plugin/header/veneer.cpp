@@ -1,4 +1,4 @@
-// The veneer compiles in C++17 and in C++20 without a warning, all that is inline included.
+// The veneer compiles without warnings in C++17 and C++20, inline functions included.
 #include <inboxd/handler.hpp>
 
 namespace {

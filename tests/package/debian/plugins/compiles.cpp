@@ -1,5 +1,5 @@
-// A handler that does what one with a just-in-time compiler does when it is made: writes code into memory, and asks
-// that it may run.
+// A handler that behaves like a just-in-time compiler when it is created: writes code into memory and makes it
+// executable.
 #include <sys/mman.h>
 
 #include <cerrno>

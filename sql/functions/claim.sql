@@ -1,0 +1,61 @@
+-- Claims due deliveries of one handler, oldest first: at most p_rows rows and p_events events. Each gets a new owner,
+-- fence and lease; claims rises by one. The last one is split if it has too many events.
+--
+-- A delivery found after a crash is claimed in halves, then singly, so that the next crash is charged to the event that
+-- caused it. After the third it is a suspect and claimed alone, so that events near a culprit get a turn of their own.
+-- p_from and p_to bound the number of earlier claims; other rows are passed over and not counted as locked. An owner
+-- that has a suspect in flight, of any handler, passes p_to = 2. p_low: a time before which nothing is due.
+--
+-- Locks: the rows it claims, SKIP LOCKED. Index: delivery_due. Without bitmap and sequential scans the planner walks
+-- the index and stops at p_rows. With statistics or a plan from before a backlog it would fetch and sort all of it.
+create or replace function inbox.claim(
+  p_handler int, p_owner uuid, p_fence bigint, p_lease interval, p_events bigint, p_rows int, p_low timestamptz,
+  p_from int default 0, p_to int default 2147483647)
+returns table (delivery_id bigint, shard_id int, pending text, events int, attempts int, claims int,
+               received_from bigint, received_to bigint, locked int)
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' set enable_bitmapscan = off
+set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+  v_now timestamptz := clock_timestamp();
+begin
+  return query
+  with due as materialized (
+    select d.* from inbox.delivery d
+    where d.handler_id = p_handler and d.due_at <= v_now and d.due_at >= p_low
+      and d.claims >= p_from and d.claims <= p_to
+    order by d.due_at limit p_rows for update skip locked),
+  first_due as (
+    select delivery_id, claims from due order by due_at, delivery_id limit 1),
+  alone as (
+    select f.delivery_id from first_due f where f.claims >= 3),
+  counted as (
+    select due.*, share, sum(share) over (order by due_at, delivery_id) - share as before
+    from due cross join lateral (
+      select greatest(1, (events + (1 << least(claims, 20)) - 1) >> least(claims, 20))::bigint as share) s
+    where case when exists (select from alone) then due.delivery_id = (select a.delivery_id from alone a)
+               else claims < 3 end),
+  taken as (
+    select counted.*, least(share, p_events - before)::bigint as n, (select count(*) from due) as locked
+    from counted where before < p_events),
+  rest as (
+    insert into inbox.delivery (handler_id, shard_id, pending, events, lane, attempts, claims, due_at, expires_at,
+                                received_from, received_to, last_error)
+    select handler_id, shard_id, pending - inbox.first_of(pending, n), events - n, lane, attempts, claims, due_at,
+           expires_at, received_from, received_to, last_error
+    from taken where n < events and n < inbox.count_of(pending))
+  update inbox.delivery d
+  set owner = p_owner, fence = p_fence, claims = t.claims + 1, due_at = clock_timestamp() + p_lease,
+      pending = case when t.n < t.events then inbox.first_of(t.pending, t.n) else t.pending end,
+      events = least(t.n, t.events)
+  from taken t
+  where d.delivery_id = t.delivery_id
+    -- Repeats the join, so that rows are looked up by id: if vacuum has seen only dead rows, the planner would scan the
+    -- table otherwise.
+    and d.delivery_id = any (array(select taken.delivery_id from taken))
+  returning d.delivery_id, d.shard_id, d.pending::text, d.events, d.attempts, d.claims,
+            case when isfinite(d.received_from) then (extract(epoch from d.received_from) * 1000000)::bigint end,
+            case when isfinite(d.received_to) then (extract(epoch from d.received_to) * 1000000)::bigint end,
+            t.locked::int;
+end
+$$;

@@ -1,0 +1,10 @@
+-- Deletes the pending deliveries and backfills of handler $1. Called behind lock_routing, so that no new ones come.
+-- Rows that a concurrent claim splits or a settle makes due are visible only to the next call's snapshot. So it returns
+-- whether it saw any row, and is called until it sees none. Locks: the rows; waits for their lockers. Indexes: primary
+-- key of backfill; delivery_due.
+with history as (
+  delete from inbox.backfill where handler_id = $1::int),
+deliveries as (
+  delete from inbox.delivery where handler_id = $1::int)
+select exists (select from inbox.backfill where handler_id = $1::int)
+    or exists (select from inbox.delivery where handler_id = $1::int)

@@ -1,0 +1,23 @@
+#pragma once
+#include <span>
+#include <string_view>
+
+#include "base/log.hpp"
+
+namespace inboxd::base {
+
+/// One kind of log line. The slug is a promise to scripts and dashboards; the text may be improved.
+struct LogMessage {
+  std::string_view slug;         ///< `consumer.halted`: the room that writes the line, and the event
+  LogLevel level;                ///< the level of its calls
+  std::string_view text;         ///< the fixed phrase of the line, without its facts
+  std::string_view help;         ///< one sentence: the meaning of the line
+  std::string_view remedy = {};  ///< one sentence: the operator's action; empty if none is needed
+};
+
+/// All kinds, sorted by slug. `config/messages.md` lists them for operators.
+std::span<const LogMessage> log_messages();
+/// Null if no kind has this slug.
+const LogMessage* find_log_message(std::string_view slug);
+
+}  // namespace inboxd::base

@@ -1,0 +1,242 @@
+#include "cli/operation_command.hpp"
+
+#include <chrono>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <ostream>
+
+#include "cli/ask_daemon.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/value_text.hpp"
+#include "inbox/connection.hpp"
+#include "operations/operation.hpp"
+
+namespace inboxd::cli {
+namespace {
+
+using base::ExitCode;
+using operations::Answer;
+
+constexpr auto refresh_every = std::chrono::seconds{2};
+constexpr auto progress_every = std::chrono::seconds{10};
+
+/// Shows progress: on one line of a terminal, else a line every ten seconds.
+class ProgressLine final {
+ public:
+  explicit ProgressLine(const Output& output) : output_{output} {}
+  ~ProgressLine() {
+    if (is_open_) output_.messages << '\n' << std::flush;
+  }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void show(const operations::Progress& progress) {
+    const auto now = std::chrono::steady_clock::now();
+    const bool is_over = progress.done == progress.of;
+    if (!output_.messages_are_seen && now < next_ && !is_over) return;
+    next_ = now + progress_every;
+    std::string line = progress.what + " " + number_text(progress.done);
+    if (progress.of > 0) line += " of " + number_text(progress.of);
+    if (output_.messages_are_seen) {
+      output_.messages << '\r' << line << "\x1b[K" << std::flush;
+      is_open_ = true;
+    } else {
+      output_.messages << line << '\n' << std::flush;
+    }
+  }
+
+ private:
+  const Output& output_;
+  bool is_open_ = false;
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + progress_every;
+};
+
+/// Runs one command's operations, with a connection of its own.
+class Operator final {
+ public:
+  Operator(const Session& session, const operations::Operation& operation, const config::Settings& settings,
+           Interrupt* interrupt)
+      : session_{session}, operation_{operation}, settings_{settings}, log_{command_log()} {
+    context_.name_space = settings.kafka.name_space;
+    context_.topics = settings.topics;
+    context_.actor = actor();
+    if (interrupt != nullptr) {
+      context_.pause = [interrupt](std::chrono::milliseconds most) { return interrupt->wait(most); };
+    }
+    if (operation.needs == operations::Needs::database) {
+      if (interrupt == nullptr) watchdog_ = std::make_unique<inbox::Watchdog>();
+      connection_ = std::make_unique<inbox::Connection>(
+          settings.database, operation.verb, interrupt == nullptr ? *watchdog_ : interrupt->watchdog(), log_);
+      context_.connection = connection_.get();
+    }
+  }
+
+  /// Limits the next operation to the confirmed plan.
+  void agree(operations::Document plan) { context_.agreed = std::move(plan); }
+
+  Answer ask(const operations::Arguments& arguments) {
+    if (operation_.needs == operations::Needs::daemon) return ask_daemon(settings_, operation_, arguments);
+    ProgressLine line{session_.output};
+    context_.progress = [&](const operations::Progress& progress) { line.show(progress); };
+    try {
+      return operation_.function(context_, arguments);
+    } catch (...) {
+      const auto failure = inbox::describe(std::current_exception());  // rethrows a bug
+      return operations::answer_for(failure, connection_ ? connection_->where() : "");
+    }
+  }
+
+ private:
+  const Session& session_;
+  const operations::Operation& operation_;
+  const config::Settings& settings_;
+  base::Logger log_;
+  std::unique_ptr<inbox::Watchdog> watchdog_;  ///< null: that of the interrupt
+  std::unique_ptr<inbox::Connection> connection_;
+  operations::Context context_;
+};
+
+ExitCode show(const Session& session, const Answer& answer, Presenter presenter) {
+  if (!answer.document.is_null()) {
+    if (session.json)
+      session.print(answer.document);
+    else
+      session.output.out << presenter(answer.document, session.output.look) << std::flush;
+  }
+  if (!answer.message.empty()) session.say(answer.message);
+  return answer.code;
+}
+
+/// Shows the plan and asks for confirmation.
+bool agrees(const Session& session, const std::string& plan, Interrupt& interrupt) {
+  interrupt.lift();
+  session.output.messages << plan << "Continue? [y/N] " << std::flush;
+  std::string line;
+  std::getline(std::cin, line);
+  interrupt.restore();
+  return line == "y" || line == "Y" || line == "yes";
+}
+
+/// A change: a dry run, a question, then the change.
+ExitCode change(const Session& session, const operations::Operation& operation, const config::Settings& settings,
+                operations::Arguments arguments, Presenter presenter) {
+  Interrupt interrupt;
+  Operator worker{session, operation, settings, &interrupt};
+  if (!arguments.flag("yes") && !arguments.flag("dry-run")) {
+    arguments.set_flag("dry-run", true);
+    Answer plan = worker.ask(arguments);
+    if (plan.code != ExitCode::done) return show(session, plan, presenter);
+    const std::string text = presenter(plan.document, session.output.message_look);
+    if (!session.output.can_ask) {
+      session.output.messages << text;
+      session.say("Not a terminal: pass --yes to confirm.");
+      return ExitCode::usage;
+    }
+    if (!agrees(session, operation.verb + ": " + text, interrupt)) {
+      session.say(operation.verb + ": cancelled, nothing was changed");
+      return ExitCode::no;
+    }
+    arguments.set_flag("dry-run", false);
+    worker.agree(std::move(plan.plan));
+  }
+  return show(session, worker.ask(arguments), presenter);
+}
+
+ExitCode operate(const Session& session, const operations::Operation& operation, const operations::Arguments& arguments,
+                 Presenter presenter) {
+  config::Settings settings;
+  if (operation.needs != operations::Needs::nothing) {
+    const auto loaded = session.load();
+    if (!loaded) return ExitCode::configuration;
+    settings = loaded->settings;
+  }
+  if (operation.permission == operations::Permission::change) {
+    return change(session, operation, settings, arguments, presenter);
+  }
+  Operator worker{session, operation, settings, nullptr};
+  return show(session, worker.ask(arguments), presenter);
+}
+
+/// Whether `--watch` continues after this status: after problems, and while the database is away or busy.
+bool is_worth_watching(ExitCode code) {
+  return code == ExitCode::done || code == ExitCode::no || code == ExitCode::unavailable || code == ExitCode::try_again;
+}
+
+/// Repeats `status` until Ctrl-C, also while the database is unreachable.
+ExitCode watch(const Session& session, const operations::Operation& operation, const operations::Arguments& arguments) {
+  if (session.json) {
+    session.say("status: pass --watch or --json, not both");
+    return ExitCode::usage;
+  }
+  const auto loaded = session.load();
+  if (!loaded) return ExitCode::configuration;
+  Interrupt interrupt;
+  Operator worker{session, operation, loaded->settings, &interrupt};
+  const bool clears = session.output.look.width > 0;
+  do {
+    const Answer answer = worker.ask(arguments);
+    if (interrupt.wait(std::chrono::milliseconds{0})) break;  // the answer may have been cut off
+    std::string text = answer.document.is_null() ? "" : present_status(answer.document, session.output.look);
+    if (!answer.message.empty()) text += in_tone(one_line(answer.message), Tone::bad, session.output.look) + "\n";
+    session.output.out << (clears ? "\x1b[H\x1b[2J" : "") << text << (clears ? "" : "\n") << std::flush;
+    if (!is_worth_watching(answer.code)) return answer.code;
+  } while (session.output.out.good() && !interrupt.wait(refresh_every));
+  return ExitCode::done;
+}
+
+}  // namespace
+
+Command command_of(operations::Operation operation, Presenter presenter) {
+  Command out{operation.verb, operation.help, operation.examples, operation.parameters, {}, operation.aliases};
+  out.run = [row = std::move(operation), presenter](Session& session, const operations::Arguments& arguments) {
+    return operate(session, row, arguments, presenter);
+  };
+  return out;
+}
+
+Command status_command(const operations::Operation& operation) {
+  Command out = command_of(operation, present_status);
+  out.parameters.push_back({"watch", operations::Parameter::Kind::flag, "repeat every two seconds, until Ctrl-C"});
+  out.run = [row = operation](Session& session, const operations::Arguments& arguments) {
+    return arguments.flag("watch") ? watch(session, row, arguments) : operate(session, row, arguments, present_status);
+  };
+  return out;
+}
+
+std::vector<Command> operation_commands() {
+  const std::map<std::string, Presenter> presenters{{"events list", present_events},
+                                                    {"events show", present_event},
+                                                    {"events trace", present_trace},
+                                                    {"dead list", present_dead_list},
+                                                    {"dead show", present_dead},
+                                                    {"dead replay", present_dead_change},
+                                                    {"dead discard", present_dead_change},
+                                                    {"quarantine list", present_quarantine_list},
+                                                    {"quarantine show", present_quarantine},
+                                                    {"quarantine retry", present_quarantine_change},
+                                                    {"quarantine discard", present_quarantine_change},
+                                                    {"handlers list", present_handlers},
+                                                    {"handlers retire", present_retired},
+                                                    {"handlers restore", present_restored},
+                                                    {"partitions list", present_partitions},
+                                                    {"partitions accept-gap", present_accepted},
+                                                    {"partitions accept-recreated", present_accepted},
+                                                    {"instance show", present_instance},
+                                                    {"instance pause", present_instance_change},
+                                                    {"instance resume", present_instance_change},
+                                                    {"config reference", present_reference},
+                                                    {"config schema", present_schema},
+                                                    {"version", present_version}};
+  std::vector<Command> out;
+  for (auto& operation : operations::operations()) {
+    if (operation.has_own_command) continue;
+    if (operation.verb == "status")
+      out.push_back(status_command(operation));
+    else
+      out.push_back(command_of(operation, presenters.at(operation.verb)));
+  }
+  return out;
+}
+
+}  // namespace inboxd::cli

@@ -1,0 +1,70 @@
+#include <algorithm>
+
+#include "config/load.hpp"
+#include "config/settings_table.hpp"
+
+namespace inboxd::config {
+namespace {
+
+template <class Owner>
+void compare(const std::vector<Row<Owner>>& rows, const Owner& before, const Owner& after, const std::string& path,
+             std::vector<std::string>& out) {
+  for (const Row<Owner>& row : rows) {
+    if (row.about.needs_restart && row.get(before) != row.get(after)) out.push_back(path + row.about.key);
+  }
+}
+
+/// Identifies an entry of a list across reloads.
+std::string identity(const Topic& topic) { return topic.name + "\n" + topic.pattern; }
+const std::string& identity(const Handler& handler) { return handler.name; }
+
+template <class Owner>
+bool are_same_entries(const std::vector<Owner>& before, const std::vector<Owner>& after) {
+  if (before.size() != after.size()) return false;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (identity(before[i]) != identity(after[i])) return false;
+  }
+  return true;
+}
+
+/// Whether `key` is `whole` or below it.
+bool is_in(const std::string& key, const std::string& whole) {
+  return key.starts_with(whole) && (key.size() == whole.size() || key[whole.size()] == '.' || key[whole.size()] == '[');
+}
+
+}  // namespace
+
+void keep_origins(const std::vector<std::string>& kept, const std::map<std::string, Origin>& before,
+                  std::map<std::string, Origin>& after) {
+  const auto stays = [&](const auto& entry) {
+    return std::any_of(kept.begin(), kept.end(), [&](const auto& whole) { return is_in(entry.first, whole); });
+  };
+  std::erase_if(after, stays);
+  for (const auto& entry : before) {
+    if (stays(entry)) after.insert(entry);
+  }
+}
+
+std::vector<std::string> restart_needed(const Settings& before, const Settings& after) {
+  const Table table = settings_table();
+  std::vector<std::string> out;
+  compare(table.settings, before, after, "", out);
+  if (!are_same_entries(before.topics, after.topics)) {
+    out.push_back("topics");
+  } else {
+    for (std::size_t i = 0; i < before.topics.size(); ++i) {
+      compare(table.topics, before.topics[i], after.topics[i], "topics[" + std::to_string(i) + "].", out);
+    }
+  }
+  // A reload may add and remove handlers; the others are matched by name.
+  for (std::size_t i = 0; i < after.handlers.size(); ++i) {
+    for (const Handler& old : before.handlers) {
+      if (identity(old) == identity(after.handlers[i])) {
+        compare(table.handlers, old, after.handlers[i], "handlers[" + std::to_string(i) + "].", out);
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace inboxd::config

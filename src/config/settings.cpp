@@ -1,0 +1,39 @@
+#include "config/settings.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace inboxd::config {
+namespace {
+
+/// Beyond any cap; keeps the exponent finite.
+constexpr std::int32_t most_doublings = 62;
+
+/// In milliseconds; a double, because a large attempt would overflow an integer.
+double growth(const Retry& retry, std::int32_t attempt) {
+  const auto base = static_cast<double>(retry.base.count());
+  switch (retry.backoff) {
+    case Backoff::fixed:
+      return base;
+    case Backoff::linear:
+      return base * attempt;
+    case Backoff::exponential:
+      return std::ldexp(base, std::min(attempt - 1, most_doublings));
+  }
+  return base;
+}
+
+}  // namespace
+
+std::chrono::milliseconds delay_after(const Retry& retry, std::int32_t attempt) {
+  const double grown = growth(retry, std::max(attempt, 1));
+  return std::chrono::milliseconds{std::llround(std::min(grown, static_cast<double>(retry.cap.count())))};
+}
+
+std::chrono::milliseconds longest_span(const Retry& retry) {
+  std::chrono::milliseconds sum{0};
+  for (std::int32_t attempt = 1; attempt < retry.max_attempts; ++attempt) sum += delay_after(retry, attempt);
+  return std::chrono::milliseconds{std::llround(static_cast<double>(sum.count()) * (1.0 + retry.jitter))};
+}
+
+}  // namespace inboxd::config

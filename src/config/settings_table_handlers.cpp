@@ -1,0 +1,93 @@
+// The settings of dispatch, handlers and handler_defaults.
+#include "config/settings_table_rows.hpp"
+
+namespace inboxd::config {
+namespace {
+
+using namespace rows;
+
+void add_dispatch(std::vector<Row<Settings>>& rows) {
+  const auto add = [&](Description about, auto member) {
+    rows.push_back(row<Settings>(restart(std::move(about)), &Settings::dispatch, member));
+  };
+  add(duration("dispatch.poll", 10, minute, "How often the daemon asks the database for due deliveries."),
+      &Dispatch::poll);
+  add(number("dispatch.in_hand_events", 1, 10'000'000, "The most events in memory for handlers."),
+      &Dispatch::in_hand_events);
+  add(size("dispatch.in_hand_bytes", mebibyte, 64 * gibibyte, "The most bytes of events in memory for handlers."),
+      &Dispatch::in_hand_bytes);
+}
+
+Description handler_name(Description about) {
+  return shaped(std::move(about), "^[a-z0-9][a-z0-9_-]{0,62}$",
+                "a name of lower-case letters, digits, _ and -, at most 63");
+}
+
+Description subscription(Description about) {
+  return shaped(std::move(about), "^[^*]*([^*]|\\*)$", "a name, or a prefix that ends with *");
+}
+
+/// A key with only one value, so that a file can name it; it has no field.
+Row<Handler> only_choice(Description about) {
+  return {std::move(about), [](const Handler&) { return Value{std::int64_t{0}}; }, [](Handler&, const Value&) {}};
+}
+
+std::vector<Row<Handler>> handler_rows() {
+  std::vector<Row<Handler>> rows;
+  const auto add = [&](Description about, auto... members) {
+    rows.push_back(row<Handler>(std::move(about), members...));
+  };
+  add(required("first", handler_name(text("name", "The handler's durable name in the database."))), &Handler::name);
+  add(handler_name(texts("aliases", "Former names, so that a renamed handler keeps its deliveries.")),
+      &Handler::aliases);
+  add(required("log", text("plugin",
+                           "The plugin that handles the events: sql or log, or the path of a .so file (relative to "
+                           "the daemon's working directory).")),
+      &Handler::plugin);
+  add(minimal("[orders]",
+              subscription(texts("subscribe.topics", "Topics to receive, exact or as a prefix (order.*); none: all."))),
+      &Handler::topics);
+  add(subscription(texts("subscribe.types", "Event types to receive, exact or as a prefix; none: all.")),
+      &Handler::types);
+  add(common(start({"beginning", "now"},
+                   "Which stored events a new handler receives. Ignored once the handler is registered.")),
+      &Handler::start);
+  rows.push_back(only_choice(
+      common(choice("mode", {"single"}, "How events are delivered: each with its own verdict, in no fixed order."))));
+  add(common(number("concurrency", 1, 1'024, "Parallel calls in this instance.")), &Handler::concurrency);
+  add(common(number("events_per_call", 1, 100'000, "The most events of one call.")), &Handler::events_per_call);
+  add(common(number("group", 1, 10'000,
+                    "The most calls that share one transaction, for handlers that write in the settling one. Waiting "
+                    "calls share one transaction of about 25 ms; if one fails, it alone is undone.")),
+      &Handler::group);
+  add(common(duration("deadline", 10, day, "The longest one call may take.")), &Handler::deadline);
+  add(common(duration("lease", second, hour,
+                      "After so long without a heartbeat from an instance, others take over its events.")),
+      &Handler::lease);
+  // Three crashes beside other events, then at least one alone: fewer would dead-letter innocent neighbours.
+  add(common(number("max_crashes", 4, 1'000,
+                    "An event in flight at so many crashes or kills of an instance is dead-lettered without another "
+                    "call. From the third on, it runs apart from other suspects; its last calls run alone.")),
+      &Handler::max_crashes);
+  add(common(number("retry.max_attempts", 1, 10'000, "Attempts before an event is dead-lettered.")), &Handler::retry,
+      &Retry::max_attempts);
+  add(common(choice("retry.backoff", {"fixed", "linear", "exponential"}, "How the delay grows with the attempts.")),
+      &Handler::retry, &Retry::backoff);
+  add(common(duration("retry.base", 1, 7 * day, "The delay after the first failure.")), &Handler::retry, &Retry::base);
+  add(common(duration("retry.cap", 1, 365 * day, "The longest delay; if not set, at least retry.base.")),
+      &Handler::retry, &Retry::cap);
+  add(common(ranged(Type::fraction, "retry.jitter", 0, 1,
+                    "The random share of a delay: 0.2 makes it 0.8 to 1.2 times as long.")),
+      &Handler::retry, &Retry::jitter);
+  add(plain("settings", Type::plugin_settings, "The plugin's own settings."), &Handler::settings);
+  return rows;
+}
+
+}  // namespace
+
+void add_handler_rows(Table& table) {
+  add_dispatch(table.settings);
+  table.handlers = handler_rows();
+}
+
+}  // namespace inboxd::config

@@ -1,0 +1,162 @@
+// The settings of database, kafka, topics and ingest.
+#include "config/settings_table_rows.hpp"
+
+namespace inboxd::config {
+namespace {
+
+using namespace rows;
+
+/// A PostgreSQL message ends at 1 GiB. A batch may exceed its limit by one record, whose payload, key and headers may
+/// each reach the topic's limit.
+constexpr std::int64_t most_batch = 256 * mebibyte;
+constexpr std::int64_t most_payload = 128 * mebibyte;
+/// No run spans more offsets (sql/README.md), so no run holds more events.
+constexpr std::int64_t most_run_events = 10'000;
+
+void add_database(std::vector<Row<Settings>>& rows) {
+  const auto add = [&](Description about, auto member) {
+    rows.push_back(row<Settings>(restart(std::move(about)), &Settings::database, member));
+  };
+  add(required("postgresql://app@localhost/app",
+               text("database.url", "A libpq URL or key=value pairs; PG* environment variables fill in the rest.")),
+      &Database::url);
+  add(example("{file: /run/secrets/pg}",
+              plain("database.password", Type::secret, "The password, kept out of this file.")),
+      &Database::password);
+  add(shaped(text("database.schema", "The schema that holds the inbox."), "^[a-z_][a-z0-9_]{0,62}$",
+             "a lower-case SQL name: letters, digits and _, at most 63"),
+      &Database::schema);
+  add(number("database.connections", 4, 1'000,
+             "The most connections the daemon opens: ingest.connections, 5 more, and `concurrency` of each handler "
+             "that writes in the settling transaction. After a reload, calls still running keep theirs in addition."),
+      &Database::connections);
+  add(flag("database.prepare", "Prepare statements; false behind a pooler without support for prepared statements."),
+      &Database::prepare);
+  add(example("app_handlers",
+              shaped(text("database.handler_role",
+                          "The role for handlers' SQL (SET LOCAL ROLE). The daemon's role must be a member of it; it "
+                          "needs no right on the inbox. It prevents accidents only: a malicious function can switch "
+                          "back to the daemon's role."),
+                     "^[^[:cntrl:]]{1,63}$", "the name of a role")),
+      &Database::handler_role);
+  add(example("app, public", text("database.handler_search_path",
+                                  "The search_path of handlers' SQL; none: the default of the role or database.")),
+      &Database::handler_search_path);
+  add(duration("database.deadline", 100, hour,
+               "The longest that one of the daemon's own statements may take, COMMIT included."),
+      &Database::deadline);
+  add(size("database.result_bytes", kibibyte, gibibyte,
+           "The most bytes of rows that one statement of a handler may return, counting 17 more for each field; "
+           "beyond that it fails with SQLSTATE 54000."),
+      &Database::result_bytes);
+}
+
+void add_kafka(std::vector<Row<Settings>>& rows) {
+  const auto add = [&](Description about, auto member) {
+    rows.push_back(row<Settings>(restart(std::move(about)), &Settings::kafka, member));
+  };
+  add(required("localhost:9092", shaped(text("kafka.brokers", "The bootstrap brokers, separated by commas."),
+                                        "^[^, ]+( *, *[^, ]+)*$", "brokers such as kafka-1:9092,kafka-2:9092")),
+      &Kafka::brokers);
+  add(required("inboxd", shaped(text("kafka.group", "The consumer group that all instances share."), "^.{1,249}$",
+                                "a name of at most 249 bytes")),
+      &Kafka::group);
+  add(example("${HOSTNAME}", shaped(text("kafka.instance_id",
+                                         "A fixed member name (static membership), so that a restart causes no "
+                                         "rebalance; none: a new name at each start."),
+                                    "^[a-zA-Z0-9._-]{1,249}$", "a name of letters, digits, '.', '_' and '-'")),
+      &Kafka::instance_id);
+  add(example("prod", shaped(text("kafka.namespace",
+                                  "The cluster's name in ids made from positions; it distinguishes clusters with "
+                                  "the same topics."),
+                             "^[a-zA-Z0-9._-]{1,64}$", "a name of letters, digits, '.', '_' and '-', at most 64")),
+      &Kafka::name_space);
+  add(plain("kafka.properties", Type::properties,
+            "librdkafka's own properties, such as security.protocol: sasl_ssl; secrets as in database.password. "
+            "Properties that the daemon sets itself are refused."),
+      &Kafka::properties);
+}
+
+std::vector<Row<Topic>> topic_rows() {
+  std::vector<Row<Topic>> rows;
+  const auto add = [&](Description about, auto... members) {
+    rows.push_back(row<Topic>(restart(std::move(about)), members...));
+  };
+  const auto rule = [](std::string yaml, std::string key, std::string help) {
+    return example(std::move(yaml),
+                   shaped(text(std::move(key), std::move(help)), "^(key|header:.{1,200}|json:(/([^~/]|~[01])*)+)$",
+                          "header:NAME, json:/pointer or key"));
+  };
+  add(minimal("orders", shaped(text("name", "The topic's name; or use pattern."), "^[a-zA-Z0-9._-]{1,249}$",
+                               "a topic's name: letters, digits, '.', '_' and '-', at most 249")),
+      &Topic::name);
+  add(example(R"("^audit\\.")", shaped(text("pattern",
+                                            "A POSIX extended regular expression for topic names, beginning with ^; "
+                                            "or use name. It never matches Kafka's internal topics, such as "
+                                            "__consumer_offsets."),
+                                       "^\\^.{0,999}$", "a regular expression that begins with ^, such as ^orders\\.")),
+      &Topic::pattern);
+  add(start({"beginning", "end", "committed"},
+            "Where to read a partition from. Ignored once a position is stored. With end or a time, reading never "
+            "starts after the group's committed offset."),
+      &Topic::start);
+  add(choice("envelope", {"auto", "cloudevents", "outbox-router", "custom"},
+             "How to find a record's id, type and source; auto tries the known formats in turn."),
+      &Topic::envelope);
+  add(rule("json:/id", "custom.id", "Where to find the event's id; required with envelope: custom."), &Topic::custom,
+      &CustomRules::id);
+  add(rule("header:type", "custom.type", "Where to find the type; none: the topic's name."), &Topic::custom,
+      &CustomRules::type);
+  add(rule("header:source", "custom.source",
+           "Where to find the source; if set, source and id together identify the event, unless the id is a UUID."),
+      &Topic::custom, &CustomRules::source);
+  add(rule("key", "custom.subject", "Where to find the subject."), &Topic::custom, &CustomRules::subject);
+  add(rule("json:/occurredAt", "custom.time", "Where to find the time at which the event occurred."), &Topic::custom,
+      &CustomRules::time);
+  add(choice("on_missing_id", {"quarantine", "position", "digest"},
+             "A record without an id goes to quarantine, or gets an id made from its position or its content (digest: "
+             "records of equal content are one event)."),
+      &Topic::on_missing_id);
+  add(size("payload_limit", 1, most_payload,
+           "The largest payload, key, or all headers together; larger records go to quarantine."),
+      &Topic::payload_limit);
+  add(choice("tombstones", {"store", "skip"}, "Whether records without a value become events."), &Topic::tombstones);
+  return rows;
+}
+
+void add_ingest(std::vector<Row<Settings>>& rows) {
+  const auto add = [&](Description about, auto member) {
+    rows.push_back(row<Settings>(restart(std::move(about)), &Settings::ingest, member));
+  };
+  add(number("ingest.connections", 1, 64, "Database connections that store batches in parallel."),
+      &Ingest::connections);
+  add(number("ingest.batch_events", 1, 100'000, "The most events of one transaction."), &Ingest::batch_events);
+  add(size("ingest.batch_bytes", kibibyte, most_batch, "The most bytes of one transaction; one event always fits."),
+      &Ingest::batch_bytes);
+  add(size("ingest.queued_bytes", mebibyte, gibibyte,
+           "The most bytes of fetched payloads in the Kafka client, divided among the connections; keys and headers "
+           "do not count. Each connection may hold 1MiB, and may exceed its share by one fetch."),
+      &Ingest::queued_bytes);
+  add(number("ingest.queued_events", 100, 10'000'000,
+             "The most fetched records in the Kafka client, divided among the connections; each may exceed its share "
+             "by one fetch. Lower it if keys and headers are large."),
+      &Ingest::queued_events);
+  add(duration("ingest.batch_wait", 0, 10 * second,
+               "How long a batch waits for more records; at 0ms, the records that arrive during a commit form the next "
+               "batch."),
+      &Ingest::batch_wait);
+  add(number("ingest.run_events", 1, most_run_events,
+             "The most events of one delivery; 1 writes a row for each event."),
+      &Ingest::run_events);
+}
+
+}  // namespace
+
+void add_intake_rows(Table& table) {
+  add_database(table.settings);
+  add_kafka(table.settings);
+  add_ingest(table.settings);
+  table.topics = topic_rows();
+}
+
+}  // namespace inboxd::config

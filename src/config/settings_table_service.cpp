@@ -1,0 +1,140 @@
+// The settings of admin, tracing, retention, log, shutdown and liveness.
+#include "config/settings_table_rows.hpp"
+
+namespace inboxd::config {
+namespace {
+
+using namespace rows;
+
+void add_admin(std::vector<Row<Settings>>& rows) {
+  const auto add = [&](Description about, auto member) {
+    rows.push_back(row<Settings>(restart(std::move(about)), &Settings::admin, member));
+  };
+  add(shaped(text("admin.listen",
+                  "The HTTP address of health checks, metrics and operations; off: none. Health checks (/livez, "
+                  "/readyz, /startupz) need no token; for the rest see admin.read."),
+             R"(^(off|[^][/: ]+:[0-9]{1,5}|\[[0-9a-fA-F:.]+\]:[0-9]{1,5})$)",
+             "HOST:PORT such as 127.0.0.1:9470, or off"),
+      &Admin::listen);
+  add(example("/run/inboxd/admin.sock",
+              shaped(text("admin.socket",
+                          "A Unix socket that serves the same, open to its file's user and group; none: no socket. The "
+                          "command line uses it instead of admin.listen."),
+                     "^/.{1,106}$", "an absolute path of at most 107 bytes")),
+      &Admin::socket);
+  add(choice("admin.read", {"loopback", "token"},
+             "Access to metrics and reads. loopback: this machine needs no token, except for the configuration, "
+             "payloads and slow searches (check, events, dead, quarantine). token: every read needs a token; use this "
+             "behind a service mesh, or a proxy on this machine that sends no Forwarded, X-Forwarded-For or Via: its "
+             "requests come from a loopback address."),
+      &Admin::read);
+  add(example("{file: /run/secrets/inboxd-admin}",
+              plain("admin.token", Type::secret,
+                    "The bearer token for every operation, from any machine; none: no changes over this port. The "
+                    "command line sends it only to addresses of this machine.")),
+      &Admin::token);
+  add(example("{file: /run/secrets/inboxd-admin-read}",
+              plain("admin.read_token", Type::secret,
+                    "The bearer token for metrics and reads from any machine, such as for Prometheus; it allows no "
+                    "changes and must differ from admin.token.")),
+      &Admin::read_token);
+  add(example("[inboxd.internal]",
+              shaped(texts("admin.hosts",
+                           "Host names under which the port answers, beside localhost and addresses; requests for "
+                           "other names are refused, against DNS rebinding by web pages."),
+                     "^[a-zA-Z0-9.-]{1,253}$", "a host name, without a port")),
+      &Admin::hosts);
+  add(number("admin.connections", 4, 1'000,
+             "The most connections to the port; one more closes the one that has been idle longest."),
+      &Admin::connections);
+  add(number("admin.queue", 1, 1'000,
+             "The most requests with a token, and as many without, that wait for each of the two worker threads; one "
+             "more gets 503 and Retry-After. A request leaves the queue when its connection closes."),
+      &Admin::queue);
+  add(size("admin.header_limit", kibibyte, mebibyte, "The most bytes of a request before its body."),
+      &Admin::header_limit);
+  add(size("admin.body_limit", kibibyte, 64 * mebibyte, "The most bytes of a request's body."), &Admin::body_limit);
+  add(duration("admin.receive_timeout", 100, minute, "How long a request may take to arrive."),
+      &Admin::receive_timeout);
+  add(duration("admin.answer_timeout", second, hour,
+               "How long an operation may take, and then the client to read the answer."),
+      &Admin::answer_timeout);
+  add(duration("admin.idle_timeout", second, hour, "How long a connection stays open between two requests."),
+      &Admin::idle_timeout);
+}
+
+void add_tracing(std::vector<Row<Settings>>& rows) {
+  const auto add = [&](Description about, auto member) {
+    rows.push_back(row<Settings>(restart(std::move(about)), &Settings::tracing, member));
+  };
+  add(example("http://127.0.0.1:4318/v1/traces",
+              shaped(text("tracing.endpoint",
+                          "Where to send spans (OTLP, JSON over HTTP), best a collector beside the daemon; none: no "
+                          "traces, at no cost."),
+                     R"(^http://([^][/: ]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?(/[^ ]*)?$)",
+                     "an http:// address such as http://127.0.0.1:4318/v1/traces; for https, run a collector beside "
+                     "the daemon")),
+      &Tracing::endpoint);
+  add(example("{file: /run/secrets/collector}",
+              plain("tracing.authorization", Type::secret,
+                    "The Authorization header for the collector, such as Bearer TOKEN; sent unencrypted, without "
+                    "TLS.")),
+      &Tracing::authorization);
+  add(choice("tracing.relation", {"link", "parent"},
+             "How spans relate to the producer's trace. link: each event has a trace of its own, with the event's id "
+             "as trace id and a link to the producer's; parent: spans join the producer's trace."),
+      &Tracing::relation);
+  add(ranged(Type::fraction, "tracing.sample", 0, 1,
+             "The share of events without a trace context that get a trace; other events follow their sampled flag."),
+      &Tracing::sample);
+  add(number("tracing.queue", 64, 1'000'000, "The most spans that wait for the collector; more are dropped."),
+      &Tracing::queue);
+  add(text("tracing.service", "The service name in traces."), &Tracing::service);
+}
+
+void add_retention(std::vector<Row<Settings>>& rows) {
+  const auto add = [&](Description about, auto member) {
+    rows.push_back(row<Settings>(std::move(about), &Settings::retention, member));
+  };
+  add(keep("retention.events", "How long events are kept; pending events stay until they are settled."),
+      &Retention::events);
+  add(keep("retention.ledger", "How long an event's id is remembered, to absorb resends."), &Retention::ledger);
+  add(keep("retention.outcomes", "How long the outcomes of deliveries are kept."), &Retention::outcomes);
+  add(keep("retention.failures", "How long failed attempts are kept."), &Retention::failures);
+  add(keep("retention.dead_letters", "How long dead letters are kept."), &Retention::dead_letters);
+  add(keep("retention.quarantine", "How long quarantined records are kept."), &Retention::quarantine);
+}
+
+void add_process(std::vector<Row<Settings>>& rows) {
+  rows.push_back(
+      row<Settings>(choice("log.level", {"debug", "info", "warn", "error"}, "The lowest level that is written."),
+                    &Settings::log, &Log::level));
+  rows.push_back(
+      row<Settings>(choice("log.format", {"auto", "text", "json", "journal"},
+                           "The format of lines. journal: journald entries with a field for each fact (EVENT_ID=, "
+                           "HANDLER=, TOPIC=) and a MESSAGE_ID= for each kind; auto: journal under systemd, text on a "
+                           "terminal, else json."),
+                    &Settings::log, &Log::format));
+  rows.push_back(row<Settings>(
+      duration("shutdown.drain", 0, hour,
+               "How long running calls may take to finish at a stop; the daemon ends about three seconds later at the "
+               "latest."),
+      &Settings::drain));
+  rows.push_back(row<Settings>(
+      restart(duration("liveness.grace", second, hour,
+                       "How long beyond database.deadline a loop may stall before /livez fails and systemd's watchdog "
+                       "gets no heartbeat, so that the process is killed. Reconnecting to the database counts towards "
+                       "it.")),
+      &Settings::liveness_grace));
+}
+
+}  // namespace
+
+void add_service_rows(Table& table) {
+  add_admin(table.settings);
+  add_tracing(table.settings);
+  add_retention(table.settings);
+  add_process(table.settings);
+}
+
+}  // namespace inboxd::config

@@ -1,0 +1,56 @@
+#include "config/topics.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace inboxd::config {
+
+std::optional<std::string> Expression::problem() const {
+  if (error_ == 0) return std::nullopt;
+  std::string reason(200, '\0');
+  reason.resize(regerror(error_, &compiled_, reason.data(), reason.size()) - 1);
+  return reason;
+}
+
+bool is_internal_topic(std::string_view name) {
+  return std::find(internal_topics.begin(), internal_topics.end(), name) != internal_topics.end();
+}
+
+Topics::Topics(const std::vector<Topic>& topics) : topics_{topics} {
+  for (const Topic& topic : topics_) {
+    if (topic.pattern.empty()) continue;
+    auto expression = std::make_unique<Expression>(topic.pattern);
+    if (expression->problem()) {
+      throw std::invalid_argument{"topics: pattern " + topic.pattern + " passed the configuration's check"};
+    }
+    patterns_.push_back({std::move(expression), &topic});
+  }
+}
+
+const Topic* Topics::find(const std::string& name) const {
+  for (const Topic& topic : topics_) {
+    if (!topic.name.empty() && topic.name == name) return &topic;
+  }
+  if (is_internal_topic(name)) return nullptr;
+  for (const Pattern& pattern : patterns_) {
+    if (pattern.expression->matches(name)) return pattern.topic;
+  }
+  return nullptr;
+}
+
+std::set<std::string> Topics::names() const {
+  std::set<std::string> out;
+  for (const Topic& topic : topics_) {
+    if (!topic.name.empty()) out.insert(topic.name);
+  }
+  return out;
+}
+
+std::vector<std::string> Topics::subscription() const {
+  std::vector<std::string> out;
+  for (const Topic& topic : topics_) out.push_back(topic.name.empty() ? topic.pattern : topic.name);
+  return out;
+}
+
+}  // namespace inboxd::config

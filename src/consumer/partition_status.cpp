@@ -1,0 +1,131 @@
+#include "consumer/partition_status.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace inboxd::consumer {
+namespace {
+
+/// A single lost request is no problem yet.
+constexpr std::chrono::seconds long_unanswered{5};
+
+}  // namespace
+
+PartitionStatus::PartitionStatus() {
+  for (const char* const error : unreachable_errors) errors_[error] = 0;
+}
+
+void PartitionStatus::assigned(const kafka::TopicPartition& partition) {
+  const std::lock_guard lock{mutex_};
+  Known& known = known_[partition];
+  const std::uint64_t received = known.entry.received;
+  known = {{partition, State::looking_up, -1, -1, received, {}}, true};
+}
+
+void PartitionStatus::revoked(const kafka::TopicPartition& partition) {
+  const std::lock_guard lock{mutex_};
+  known_[partition].is_assigned = false;
+}
+
+void PartitionStatus::set_state(const kafka::TopicPartition& partition, State state) {
+  const std::lock_guard lock{mutex_};
+  known_[partition].entry.state = state;
+}
+
+void PartitionStatus::set_high_watermark(const kafka::TopicPartition& partition, std::int64_t high,
+                                         Clock::time_point observed_at) {
+  const std::lock_guard lock{mutex_};
+  Entry& entry = known_[partition].entry;
+  entry.high_watermark = high;
+  entry.observed_at = observed_at;
+}
+
+bool PartitionStatus::is_behind(const kafka::TopicPartition& partition, std::int64_t end) const {
+  const std::lock_guard lock{mutex_};
+  const auto found = known_.find(partition);
+  return found != known_.end() && found->second.entry.position >= 0 && found->second.entry.position < end;
+}
+
+std::optional<std::int64_t> PartitionStatus::Entry::lag(Clock::time_point now) const {
+  if (position < 0 || high_watermark < 0 || now - observed_at > fresh) return std::nullopt;
+  return std::max<std::int64_t>(high_watermark - position, 0);
+}
+
+void PartitionStatus::advanced(const kafka::TopicPartition& partition, std::int64_t position, std::uint64_t received) {
+  const std::lock_guard lock{mutex_};
+  Entry& entry = known_[partition].entry;
+  entry.position = position;
+  entry.received += received;
+}
+
+void PartitionStatus::count_error(const std::string& error) {
+  const std::lock_guard lock{mutex_};
+  errors_[error] += 1;
+}
+
+void PartitionStatus::unanswered(Clock::time_point now) {
+  count_error("unanswered");
+  const std::lock_guard lock{mutex_};
+  if (!unanswered_since_) unanswered_since_ = now;
+}
+
+void PartitionStatus::answered(std::map<std::string, std::string> unknown_topics) {
+  const std::lock_guard lock{mutex_};
+  unanswered_since_.reset();
+  unknown_topics_ = std::move(unknown_topics);
+}
+
+void PartitionStatus::group_refused(std::string reason) {
+  const std::lock_guard lock{mutex_};
+  group_refused_ = std::move(reason);
+}
+
+void PartitionStatus::group_joined() {
+  const std::lock_guard lock{mutex_};
+  group_refused_.reset();
+}
+
+std::int64_t PartitionStatus::unknown_topics() const {
+  const std::lock_guard lock{mutex_};
+  return static_cast<std::int64_t>(unknown_topics_.size());
+}
+
+std::optional<std::string> PartitionStatus::problem(Clock::time_point now) const {
+  const std::lock_guard lock{mutex_};
+  if (unanswered_since_ && now - *unanswered_since_ >= long_unanswered) return "the brokers do not answer";
+  if (group_refused_) return group_refused_;
+  if (unknown_topics_.empty()) return std::nullopt;
+  std::vector<std::string> unknown;
+  for (const auto& [topic, remedy] : unknown_topics_) unknown.push_back(topic + " (" + remedy + ")");
+  return "the brokers know no topic " + base::joined(unknown);
+}
+
+std::map<std::string, std::uint64_t> PartitionStatus::errors() const {
+  const std::lock_guard lock{mutex_};
+  return errors_;
+}
+
+std::vector<PartitionStatus::Entry> PartitionStatus::entries() const {
+  const std::lock_guard lock{mutex_};
+  std::vector<Entry> out;
+  for (const auto& [partition, known] : known_) {
+    if (known.is_assigned) out.push_back(known.entry);
+  }
+  return out;
+}
+
+const char* name_of(PartitionStatus::State state) {
+  switch (state) {
+    case PartitionStatus::State::looking_up:
+      return "looking_up";
+    case PartitionStatus::State::reading:
+      return "reading";
+    case PartitionStatus::State::halted:
+      return "halted";
+  }
+  return "looking_up";
+}
+
+}  // namespace inboxd::consumer

@@ -1,0 +1,89 @@
+#pragma once
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kafka/handle.hpp"
+
+namespace inboxd::consumer {
+
+/// The state of each assigned partition, and the problems with the brokers. Written by the poll thread and the
+/// ingesters once a batch or a second; any thread reads.
+class PartitionStatus final {
+ public:
+  using Clock = std::chrono::steady_clock;
+  enum class State { looking_up, reading, halted };
+  struct Entry {
+    kafka::TopicPartition partition;
+    State state = State::looking_up;
+    std::int64_t position = -1;        ///< the next offset; -1: not known
+    std::int64_t high_watermark = -1;  ///< as last reported by the brokers; -1: not yet
+    std::uint64_t received = 0;        ///< records since the start of this process
+    Clock::time_point observed_at{};   ///< when the brokers reported high_watermark
+
+    /// Nothing if the position is unknown, or the high watermark is unknown or too old.
+    std::optional<std::int64_t> lag(Clock::time_point now) const;
+  };
+  /// A high watermark of a greater age may have moved.
+  static constexpr std::chrono::seconds fresh{10};
+  /// Errors that mean that brokers are not reached. They are counted from 0, so that a rate over the counter sees the
+  /// first one.
+  static constexpr std::array<const char*, 6> unreachable_errors{
+      "unanswered", "_ALL_BROKERS_DOWN", "_TRANSPORT", "_RESOLVE", "_SSL", "_AUTHENTICATION"};
+
+  PartitionStatus();
+
+  /// From the poll thread.
+  void assigned(const kafka::TopicPartition& partition);
+  void revoked(const kafka::TopicPartition& partition);
+  void set_state(const kafka::TopicPartition& partition, State state);
+  void set_high_watermark(const kafka::TopicPartition& partition, std::int64_t high, Clock::time_point observed_at);
+  /// Whether the partition's position is known and before that offset.
+  bool is_behind(const kafka::TopicPartition& partition, std::int64_t end) const;
+  /// The client or a broker reports an error, by the library's own name (`_ALL_BROKERS_DOWN`), of which there are only
+  /// so many.
+  void count_error(const std::string& error);
+  /// A query for topics or offsets got no answer in time. The library itself reports little while it cannot connect.
+  void unanswered(Clock::time_point now = Clock::now());
+  /// A query for all configured topics got one. `unknown_topics`: those that the brokers do not know, and the remedies.
+  void answered(std::map<std::string, std::string> unknown_topics);
+
+  /// The brokers refuse this process as a member of its group until an operator changes something; a sentence.
+  void group_refused(std::string reason);
+  /// The group gave this process its share of the partitions, which may be none, or took its offsets.
+  void group_joined();
+
+  /// From an ingester, after COMMIT.
+  void advanced(const kafka::TopicPartition& partition, std::int64_t position, std::uint64_t received);
+
+  /// The partitions that are assigned now.
+  std::vector<Entry> entries() const;
+  std::map<std::string, std::uint64_t> errors() const;
+  /// The number of topics that the brokers did not know when they last answered.
+  std::int64_t unknown_topics() const;
+  /// The problem that keeps records from arriving, as a sentence for `status`.
+  std::optional<std::string> problem(Clock::time_point now) const;
+
+ private:
+  struct Known {
+    Entry entry;
+    bool is_assigned = false;
+  };
+  mutable std::mutex mutex_;  // guards the following
+  /// Kept after a revoke, so that counts never fall; as many as the group has partitions.
+  std::map<kafka::TopicPartition, Known> known_;
+  std::map<std::string, std::uint64_t> errors_;
+  std::optional<Clock::time_point> unanswered_since_;
+  std::map<std::string, std::string> unknown_topics_;
+  std::optional<std::string> group_refused_;
+};
+
+/// `reading`.
+const char* name_of(PartitionStatus::State state);
+
+}  // namespace inboxd::consumer

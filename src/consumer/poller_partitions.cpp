@@ -1,0 +1,185 @@
+// The poll thread's partitions: assigned, looked up, sought, resumed, revoked.
+#include <algorithm>
+#include <functional>
+#include <string_view>
+
+#include "consumer/poller.hpp"
+
+namespace inboxd::consumer {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int seek_wait_ms = 1'000;
+constexpr int commit_wait_ms = 3'000;
+/// The library refuses to seek a partition for a moment after its assignment, and for ever once it has ended reading
+/// it.
+constexpr int most_refused_seeks = 3;
+/// A rejoin disturbs the whole group, so it never repeats at shorter intervals.
+constexpr auto rejoin_after = 30s;
+constexpr auto retry_after = 500ms;
+
+bool is_cooperative(rd_kafka_t* client) {
+  return std::string_view{rd_kafka_rebalance_protocol(client)} == "COOPERATIVE";
+}
+
+}  // namespace
+
+void Poller::on_rebalance(rd_kafka_t* client, rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t* partitions,
+                          void* self) {
+  auto* const poller = static_cast<Poller*>(self);
+  poller->client_ = client;
+  if (what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
+    poller->assign(partitions);
+  } else {
+    poller->revoke(partitions);
+  }
+}
+
+void Poller::assign(rd_kafka_topic_partition_list_t* partitions) {
+  status_.group_joined();
+  for (int i = 0; i < partitions->cnt; ++i) {
+    // A definite offset, so that the library neither fetches the group's nor resets. It is sought before it is read.
+    partitions->elems[i].offset = 0;
+  }
+  // Paused before and after. While the library still ends an earlier assignment, it starts this one later, on another
+  // thread, and that drops the later pause. Before the first assignment it may not know the partition yet.
+  rd_kafka_pause_partitions(client_, partitions);
+  if (is_cooperative(client_)) {
+    const kafka::Error error{rd_kafka_incremental_assign(client_, partitions)};
+    if (error != nullptr) complain("consumer.assignment_failed", rd_kafka_error_string(error.get()));
+  } else if (const auto error = rd_kafka_assign(client_, partitions); error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    complain("consumer.assignment_failed", rd_kafka_err2str(error));
+  }
+  rd_kafka_pause_partitions(client_, partitions);
+  for (int i = 0; i < partitions->cnt; ++i) add({partitions->elems[i].topic, partitions->elems[i].partition});
+  log_.info("consumer.partitions_assigned", {{"new", partitions->cnt}, {"all", partitions_.size()}});
+  publish_states();
+}
+
+void Poller::add(const kafka::TopicPartition& name) {
+  Partition partition;
+  partition.assignment = {name, next_generation_++};
+  partition.high_watermark.observed_at = partition.assigned_at = Clock::now();
+  next_watermarks_ = {};
+  partition.queue.reset(rd_kafka_queue_get_partition(client_, name.topic.c_str(), name.partition));
+  const std::size_t share = std::hash<std::string>{}(name.topic) + static_cast<std::size_t>(name.partition);
+  partition.ingester = ingesters_[share % ingesters_.size()];
+  if (partition.queue != nullptr) rd_kafka_queue_forward(partition.queue.get(), partition.ingester->queue());
+  status_.assigned(name);
+  partition.ingester->send(LookUp{partition.assignment});
+  partitions_[name] = std::move(partition);
+}
+
+void Poller::revoke(rd_kafka_topic_partition_list_t* partitions) {
+  revocations_ += 1;
+  const bool lost = rd_kafka_assignment_lost(client_) != 0;
+  if (!lost && !leaving_) commit_and_wait(commit_wait_ms);
+  for (int i = 0; i < partitions->cnt; ++i) {
+    const auto found = partitions_.find({partitions->elems[i].topic, partitions->elems[i].partition});
+    if (found == partitions_.end()) continue;
+    found->second.ingester->send(Forget{found->second.assignment});
+    status_.revoked(found->first);
+    partitions_.erase(found);
+  }
+  if (is_cooperative(client_)) {
+    const kafka::Error error{rd_kafka_incremental_unassign(client_, partitions)};
+    if (error != nullptr) complain("consumer.unassignment_failed", rd_kafka_error_string(error.get()));
+  } else {
+    rd_kafka_assign(client_, nullptr);
+  }
+  log_.info("consumer.partitions_revoked", {{"gone", partitions->cnt}, {"left", partitions_.size()}, {"lost", lost}});
+  publish_states();
+}
+
+Poller::Partition* Poller::current(const Assignment& assignment) {
+  const auto found = partitions_.find(assignment.partition);
+  if (found == partitions_.end() || found->second.assignment.generation != assignment.generation) return nullptr;
+  if (found->second.assignment.lookup != assignment.lookup) return nullptr;
+  return &found->second;
+}
+
+void Poller::pause(Partition& partition) {
+  const kafka::PartitionList list = kafka::make_list(1);
+  kafka::add(list, partition.assignment.partition, RD_KAFKA_OFFSET_INVALID);
+  rd_kafka_pause_partitions(client_, list.get());
+  partition.reading = false;
+}
+
+void Poller::request_look_up(Partition& partition) {
+  // Paused before the message is sent: records read after the message belong to the position that is looked up.
+  pause(partition);
+  partition.look_up_at = Clock::time_point::max();
+  partition.assignment.lookup += 1;
+  partition.ingester->send(LookUp{partition.assignment});
+}
+
+void Poller::request_due_look_ups() {
+  const auto now = Clock::now();
+  for (auto& [name, partition] : partitions_) {
+    if (partition.look_up_at <= now) request_look_up(partition);
+  }
+}
+
+void Poller::seek_and_resume(const std::vector<PositionFound>& found) {
+  const kafka::PartitionList seek = kafka::make_list(found.size());
+  for (const PositionFound& answer : found) {
+    kafka::add(seek, answer.assignment.partition, answer.offset, answer.leader_epoch);
+  }
+  const kafka::Error error{rd_kafka_seek_partitions(client_, seek.get(), seek_wait_ms)};
+  const kafka::PartitionList resume = kafka::make_list(found.size());
+  // The group's offset follows the position at once, even if no record comes for long: an earlier commit may have been
+  // refused, and an operator or a restored database may have moved the position.
+  const kafka::PartitionList offsets = kafka::make_list(found.size());
+  const kafka::PartitionList lower = kafka::make_list(found.size());
+  bool has_ended = false;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    Partition& partition = partitions_.at(found[i].assignment.partition);
+    const auto code = seek->elems[i].err;
+    if (error != nullptr || code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      log_.debug("consumer.seek_failed", {{"topic", found[i].assignment.partition.topic},
+                                          {"partition", found[i].assignment.partition.partition},
+                                          {"error", rd_kafka_err2str(code)}});
+      partition.look_up_at = Clock::now() + retry_after;
+      partition.refused_seeks = code == RD_KAFKA_RESP_ERR__STATE ? partition.refused_seeks + 1 : 0;
+      if (partition.refused_seeks < (partition.halted ? 1 : most_refused_seeks) || Clock::now() < next_rejoin_)
+        continue;
+      has_ended = true;
+      if (partition.halted) continue;
+      log_.warn("consumer.fetch_ended", {{"topic", found[i].assignment.partition.topic},
+                                         {"partition", found[i].assignment.partition.partition},
+                                         {"offset", found[i].offset}});
+      continue;
+    }
+    partition.reading = true;
+    partition.halted = found[i].was_halted;
+    partition.has_lag = true;
+    partition.watermark_sent_at = {};
+    partition.refused_seeks = 0;
+    kafka::add(resume, found[i].assignment.partition, RD_KAFKA_OFFSET_INVALID);
+    kafka::add(offsets, found[i].assignment.partition, found[i].offset, found[i].leader_epoch);
+    if (found[i].is_behind_group) {
+      kafka::add(lower, found[i].assignment.partition, found[i].offset, found[i].leader_epoch);
+    }
+    log_.debug("consumer.reading", {{"topic", found[i].assignment.partition.topic},
+                                    {"partition", found[i].assignment.partition.partition},
+                                    {"offset", found[i].offset}});
+  }
+  if (offsets->cnt > 0) rd_kafka_offsets_store(client_, offsets.get());  // before an ingester stores later ones
+  // Committed explicitly: of the stored offsets the library commits only those above its last commit.
+  if (lower->cnt > 0) rd_kafka_commit(client_, lower.get(), 1);
+  if (resume->cnt > 0) rd_kafka_resume_partitions(client_, resume.get());
+  if (has_ended) rejoin_group();
+}
+
+void Poller::rejoin_group() {
+  // After an offset out of range the library ends the fetching of that partition for good: a new assignment restarts
+  // it, a seek does not. It reports this once, and an ingester that does not read the partition at that moment drops
+  // the report. This is rare, so it may cost a rebalance.
+  next_rejoin_ = Clock::now() + rejoin_after;
+  log_.info("consumer.rejoining");
+  rd_kafka_unsubscribe(client_);
+  subscribe();
+}
+
+}  // namespace inboxd::consumer

@@ -1,0 +1,239 @@
+#include "daemon/prepare_handlers.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <map>
+#include <thread>
+
+#include "base/repeats.hpp"
+#include "inbox/answer.hpp"
+#include "inbox/database_error.hpp"
+#include "inbox/handler_registration.hpp"
+#include "transaction/handler_transaction.hpp"
+
+namespace inboxd::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+using base::ExitCode;
+
+constexpr auto retry_after = 500ms;
+
+/// Handlers with loaded plugins, by their index in the configuration.
+using LoadedHandlers = std::map<std::size_t, dispatcher::HandlerSetup>;
+
+/// The byte offset of a server's position, which counts characters from 1.
+std::size_t byte_at(std::string_view text, std::uint32_t position) {
+  std::size_t at = 0;
+  for (std::uint32_t character = 1; character < position && at < text.size(); ++character) {
+    ++at;
+    while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) ++at;
+  }
+  return at;
+}
+
+std::optional<Refusal> load_plugins(const config::Settings& settings, const config::Loaded& file,
+                                    const std::map<std::size_t, std::string>& retired, plugin::Loader& plugins,
+                                    inbox::Watchdog& watchdog, base::Logger& log, LoadedHandlers& out) {
+  const auto database = transaction::database_describer(settings.database, watchdog, log);
+  for (std::size_t i = 0; i < settings.handlers.size(); ++i) {
+    if (retired.contains(i)) continue;
+    const config::Handler& handler = settings.handlers[i];
+    RecordingDescriber describer{database.get()};
+    auto loaded = plugins.load(handler, log, &describer);
+    if (!loaded) {
+      return Refusal{describer.is_missing() ? ExitCode::try_again : ExitCode::configuration,
+                     "handler " + handler.name + ": " + place_of_refusal(file, i, describer) + ": " +
+                         loaded.problem().message};
+    }
+    out[i].settings = handler;
+    out[i].instance = std::move(loaded).value();
+  }
+  return std::nullopt;
+}
+
+/// `before`: the registration that this process had, if any.
+void log_registration(const inbox::Registered& registered, const inbox::Registered* before,
+                      const config::Handler& handler, base::Logger& log) {
+  if (registered.is_retired) {
+    log.warn("daemon.handler_retired", {{"handler", registered.name},
+                                        {"configured", handler.name},
+                                        {"remedy", "inboxd handlers restore " + registered.name}});
+    return;
+  }
+  if (registered.has_former_name) {
+    log.warn("daemon.former_handler_name", {{"handler", registered.name}, {"configured", handler.name}});
+  }
+  if (before != nullptr && registered.handler_id != before->handler_id) {
+    log.error("daemon.handler_readded", {{"handler", registered.name}});
+  } else if (before != nullptr && registered.is_new && registered.since == before->since) {
+    log.error("daemon.handler_restored", {{"handler", registered.name}});
+  } else if (registered.is_new) {
+    log.info("daemon.handler_added", {{"handler", registered.name}});
+  }
+  if (!registered.change.empty()) {
+    log.warn("daemon.handler_changed", {{"handler", registered.name}, {"change", registered.change}});
+  }
+}
+
+/// Registers the handlers, and reads their ids and pauses.
+void register_all(inbox::Connection& connection, const std::vector<config::Handler>& handlers,
+                  const inbox::InstanceIdentity& instance, const std::vector<inbox::Registered>& before,
+                  base::Logger& log, bool& is_done, LoadedHandlers& loaded, PreparedHandlers& out) {
+  const auto registered =
+      inbox::register_handlers(connection, handlers, "daemon on " + instance.host, before, instance);
+  is_done = true;
+  std::set<std::int32_t> paused;
+  for (const auto& known : inbox::read_routing(connection).handlers) {
+    if (known.paused_reason) paused.insert(known.handler_id);
+  }
+  for (std::size_t i = 0; i < registered.size(); ++i) {
+    log_registration(registered[i], inbox::find_registered(before, handlers[i]), handlers[i], log);
+    const auto setup = loaded.find(i);
+    // Without a setup it was restored just now: maintenance reports that, and handlers are prepared again.
+    if (registered[i].is_retired || setup == loaded.end()) {
+      out.retired.insert(registered[i].handler_id);
+      continue;
+    }
+    setup->second.handler_id = registered[i].handler_id;
+    setup->second.registered = registered[i];
+    // Metrics and commands use the database's name for the handler.
+    setup->second.settings.name = registered[i].name;
+    setup->second.paused = paused.contains(registered[i].handler_id);
+    out.handlers.push_back(std::move(setup->second));
+  }
+}
+
+/// Registers the handlers, and retries while the COMMIT is in doubt. A second registration changes nothing, and a
+/// reload must not be refused if all instances already route by it.
+void register_until_certain(inbox::Connection& connection, const config::Settings& settings,
+                            const inbox::InstanceIdentity& instance, const std::vector<inbox::Registered>& before,
+                            const inbox::Watchdog& watchdog, base::Logger& log, LoadedHandlers& loaded,
+                            PreparedHandlers& out) {
+  std::optional<std::chrono::steady_clock::time_point> end;
+  bool may_be_done = false;
+  while (true) {
+    const auto failure = inbox::database_failure_of(
+        [&] { register_all(connection, settings.handlers, instance, before, log, may_be_done, loaded, out); });
+    if (!failure) return;
+    may_be_done = may_be_done || failure->fault == inbox::Fault::in_doubt;
+    const auto now = std::chrono::steady_clock::now();
+    // From the first doubt on. A COMMIT without an answer took one deadline, and the next attempt may take another.
+    if (may_be_done && !end) end = now + 2 * settings.database.deadline;
+    if (!may_be_done || failure->fault == inbox::Fault::stop || now >= *end || watchdog.must_end(now)) {
+      out.refusal = refusal_of(*failure, "handlers could not be registered");
+      return;
+    }
+    log.warn("daemon.registration_in_doubt", {{"error", failure->message}});
+    std::this_thread::sleep_for(retry_after);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<transaction::SqlResult> RecordingDescriber::describe(const transaction::SqlStatement& statement) {
+  if (describer_ == nullptr) return nullptr;
+  auto out = describer_->describe(statement);
+  wrong_.reset();
+  if (out != nullptr && out->error) wrong_ = Wrong{std::string{statement.text}, *out->error};
+  return out;
+}
+
+bool RecordingDescriber::is_missing() const { return wrong_ && inbox::is_missing(wrong_->error.sqlstate); }
+
+std::string place_of_refusal(const config::Loaded& file, std::size_t handler, const RecordingDescriber& asked) {
+  const auto& settings = file.settings.handlers.at(handler).settings;
+  if (!asked.wrong()) return config::place_of_setting(file, handler, "", 1, 1);
+  const std::string& text = asked.wrong()->text;
+  const auto setting =
+      std::find_if(settings.begin(), settings.end(), [&](const auto& each) { return each.second == text; });
+  if (setting == settings.end()) return config::place_of_setting(file, handler, "", 1, 1);
+  const std::string_view before = std::string_view{text}.substr(0, byte_at(text, asked.wrong()->error.position));
+  const auto lines = std::count(before.begin(), before.end(), '\n');
+  const std::size_t line_begin = lines == 0 ? 0 : before.rfind('\n') + 1;
+  return config::place_of_setting(file, handler, setting->first, static_cast<int>(lines) + 1,
+                                  static_cast<int>(before.size() - line_begin) + 1);
+}
+
+inbox::InstanceIdentity identity_of(const base::Uuid& instance_id, const config::Settings& settings) {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  inbox::InstanceIdentity out{instance_id, host.data(), static_cast<int>(getpid())};
+  for (const config::Topic& topic : settings.topics) {
+    out.topics.push_back(topic.name.empty() ? topic.pattern : topic.name);
+  }
+  return out;
+}
+
+std::optional<base::Problem> connections_problem(const std::vector<Writer>& writers, const config::Settings& settings) {
+  int needed = settings.ingest.connections + settings.other_connections();
+  std::string list;
+  for (const Writer& writer : writers) {
+    needed += writer.concurrency;
+    list += (list.empty() ? "" : ", ") + writer.handler + ": " + std::to_string(writer.concurrency);
+  }
+  if (list.empty() || needed <= settings.database.connections) return std::nullopt;
+  return base::Problem{"database.connections is " + std::to_string(settings.database.connections) + ", but " +
+                       std::to_string(needed) +
+                       " are needed: `concurrency` of each handler that writes in transactions (" + list +
+                       "), ingest.connections (" + std::to_string(settings.ingest.connections) + ") and " +
+                       std::to_string(settings.other_connections()) + " more; raise it, or lower concurrency"};
+}
+
+PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::Settings& settings,
+                                  const config::Loaded& file, const inbox::InstanceIdentity& instance,
+                                  plugin::Loader& plugins, inbox::Watchdog& watchdog, base::Logger& log,
+                                  const std::vector<inbox::Registered>& before) {
+  PreparedHandlers out;
+  std::map<std::size_t, std::string> retired;
+  const auto failure =
+      inbox::database_failure_of([&] { retired = inbox::find_retired(connection, settings.handlers); });
+  if (failure) {
+    out.refusal = refusal_of(*failure, "handlers could not be looked up");
+    return out;
+  }
+  connection.close();  // makes room for the describer's connection
+  LoadedHandlers loaded;
+  out.refusal = load_plugins(settings, file, retired, plugins, watchdog, log, loaded);
+  std::vector<Writer> writers;
+  for (const auto& [place, setup] : loaded) {
+    if (setup.instance->needs().sql) writers.push_back({setup.settings.name, setup.settings.concurrency});
+  }
+  if (const auto problem = connections_problem(writers, settings); problem && !out.refusal) {
+    out.refusal = Refusal{ExitCode::configuration, problem->message};
+  }
+  if (!out.refusal) register_until_certain(connection, settings, instance, before, watchdog, log, loaded, out);
+  for (auto& [place, setup] : loaded) {
+    if (out.refusal && setup.instance) out.handlers.push_back(std::move(setup));  // the caller ends them
+  }
+  connection.close();  // makes room for the connection of --until-idle
+  return out;
+}
+
+PreparedHandlers prepare(inbox::Connection& connection, const config::Loaded& file,
+                         const inbox::InstanceIdentity& instance, plugin::Loader& plugins, bool migrate,
+                         inbox::Watchdog& watchdog, const Notify& notify, base::Logger& log) {
+  const config::Settings& settings = file.settings;
+  if (auto refusal = prepare_database(connection, settings, migrate, watchdog, notify, log)) {
+    return {.refusal = std::move(refusal)};
+  }
+  notify.status("preparing handlers");
+  const auto end = std::chrono::steady_clock::now() + settings.database.deadline;
+  base::Repeats repeats;
+  while (true) {
+    auto prepared = prepare_handlers(connection, settings, file, instance, plugins, watchdog, log);
+    const auto now = std::chrono::steady_clock::now();
+    const bool may_appear = prepared.refusal && prepared.refusal->code == ExitCode::try_again;
+    if (!may_appear || now >= end || watchdog.must_end(now)) return prepared;
+    notify.status("waiting for names in a handler's statement: " + prepared.refusal->message);
+    if (repeats.is_news(prepared.refusal->message)) {
+      log.warn("daemon.waiting_for_statement", {{"reason", prepared.refusal->message}});
+    }
+    std::this_thread::sleep_for(retry_after);
+  }
+}
+
+}  // namespace inboxd::daemon

@@ -1,0 +1,82 @@
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/wake_signal.hpp"
+#include "inbox/claim.hpp"
+#include "settler/run.hpp"
+
+namespace inboxd::dispatcher {
+
+/// Signals from the handlers to the claimer. Any thread.
+struct ClaimerSignals {
+  base::WakeSignal wake;                  ///< a handler may claim, or has leases to release
+  std::atomic<std::int64_t> suspects{0};  ///< suspect runs in flight, of all handlers (inbox::is_suspect)
+};
+
+/// A claim for which a handler has room.
+struct Claim {
+  inbox::ClaimRequest request;  ///< the claimer adds the fence, the number of rows, the scan's start and suspects
+  std::int32_t max_crashes = 0;
+};
+
+/// A handler as the claimer sees it; InFlight implements it. Called by the claimer's thread.
+class ClaimingHandler {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  virtual ~ClaimingHandler() = default;
+
+  virtual std::int32_t handler_id() const = 0;
+  virtual std::string handler() const = 0;  ///< its name
+
+  /// False: paused, retired, stopped or isolated. The handler then claims nothing and releases its queued runs.
+  virtual bool is_open() const = 0;
+  /// Whether runs were added since the last call.
+  virtual bool was_active() = 0;
+  /// Closes the handler, or opens it again, while a suspect runs alone.
+  virtual void set_isolated(bool isolated) = 0;
+
+  // One claim at a time.
+
+  /// When to call `begin_claim`, unless the claimer is woken before.
+  virtual Clock::time_point next_claim(Clock::time_point now) = 0;
+  /// A claim, if it is time for one and there is room; the room stays reserved until `end_claim` or `claim_failed`.
+  virtual std::optional<Claim> begin_claim(Clock::time_point now) = 0;
+  /// `asked`: when the database was asked; the leases count from then. `more`: further deliveries may be due.
+  virtual void end_claim(std::vector<inbox::LeasedRun> runs, Clock::time_point asked, bool more) = 0;
+  virtual void claim_failed() = 0;
+  /// The last claim passed over deliveries that it may take now.
+  virtual void claim_again() = 0;
+  /// A run for the settler that is never in flight.
+  virtual std::shared_ptr<settler::Run> make_run(inbox::LeasedRun lease) = 0;
+
+  // Leases.
+
+  struct LeaseState {
+    std::chrono::milliseconds length{0};  ///< as configured now
+    bool is_at_stake = false;             ///< runs are in flight, which a late renewal would lose
+  };
+  virtual LeaseState lease() const = 0;
+  struct Renewal {
+    std::vector<std::shared_ptr<settler::Run>> runs;
+    std::chrono::milliseconds lease{0};
+  };
+  /// The runs that have used a third of their lease.
+  virtual Renewal to_renew(Clock::time_point now) const = 0;
+  virtual void renewed(const std::vector<std::shared_ptr<settler::Run>>& runs, Clock::time_point lease_end) = 0;
+  /// The leases released since the last call; the claimer releases them in the database.
+  virtual std::vector<inbox::LeaseKey> take_released() = 0;
+};
+
+using ClaimingHandlers = std::vector<std::shared_ptr<ClaimingHandler>>;
+/// Lists all handlers, the retired ones included: they may have leases to release.
+using ListHandlers = std::function<ClaimingHandlers()>;
+
+}  // namespace inboxd::dispatcher

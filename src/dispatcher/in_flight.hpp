@@ -1,0 +1,203 @@
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/histogram.hpp"
+#include "config/settings.hpp"
+#include "consumer/hand_off.hpp"
+#include "dispatcher/capacity.hpp"
+#include "dispatcher/claiming_handler.hpp"
+#include "dispatcher/run_queue.hpp"
+#include "plugin/instance.hpp"
+#include "settler/run.hpp"
+
+namespace inboxd::dispatcher {
+
+/// One handler's figures for metrics, status and tests.
+struct Stats {
+  std::int64_t queued = 0;     ///< events in flight that no worker has taken
+  std::int64_t in_flight = 0;  ///< events, those not settled yet included
+  std::int64_t in_flight_bytes = 0;
+  std::int64_t reserved = 0;    ///< events that running ingest transactions may add
+  std::int64_t target = 0;      ///< about a second of the handler's work
+  double per_second = 0;        ///< with all workers busy; 0 while unknown
+  std::int64_t expired = 0;     ///< events dropped before their call because the lease had expired
+  std::int64_t released = 0;    ///< events released uncharged
+  std::uint64_t repeated = 0;   ///< transactions repeated, uncharged
+  std::uint64_t deadlines = 0;  ///< calls given up after their deadline
+  int abandoned = 0;            ///< threads still in such a call
+  bool backlog = false;         ///< more deliveries are due in the database
+  bool paused = false;
+  bool stopped = false;             ///< too many abandoned threads
+  base::Histogram::Snapshot calls;  ///< seconds
+};
+
+/// Counts of a handler's calls. They outlive a worker pool, so a reload does not reset them. Any thread.
+struct CallCounts {
+  std::atomic<std::uint64_t> repeated{0};   ///< transactions repeated, uncharged
+  std::atomic<std::uint64_t> deadlines{0};  ///< calls given up after their deadline
+  std::atomic<int> abandoned{0};            ///< threads in calls that were given up
+};
+
+/// The times at which retries of this instance are due, so that it claims them in time. Times close together are one.
+/// Beyond the limit the latest are dropped: polling finds those. Pure.
+class DueTimes {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds together{20};
+  static constexpr std::size_t limit = 1024;
+
+  void add(Clock::time_point due) {
+    const auto step = std::chrono::duration_cast<Clock::duration>(together).count();
+    const auto rounded = (due.time_since_epoch().count() / step + 1) * step;
+    times_.insert(Clock::time_point{Clock::duration{rounded}});
+    if (times_.size() > limit) times_.erase(std::prev(times_.end()));
+  }
+
+  std::optional<Clock::time_point> next() const {
+    return times_.empty() ? std::nullopt : std::optional{*times_.begin()};
+  }
+
+  /// Whether any time has come; removes those.
+  bool take_due(Clock::time_point now) {
+    const auto after = times_.upper_bound(now);
+    const bool any = after != times_.begin();
+    times_.erase(times_.begin(), after);
+    return any;
+  }
+
+ private:
+  std::set<Clock::time_point> times_;
+};
+
+/// One handler's events in flight. Ingest threads hand runs over, the claimer adds claimed ones, workers take events,
+/// and the settler reports them settled. Any thread; only `take` blocks. Each of its runs keeps it alive, even beyond
+/// the dispatcher.
+class InFlight final : public ClaimingHandler, public settler::RunOwner, public std::enable_shared_from_this<InFlight> {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  InFlight(std::int32_t handler_id, const config::Handler& settings, std::chrono::milliseconds poll,
+           std::shared_ptr<Budgets> budgets, std::shared_ptr<ClaimerSignals> claimer);
+
+  std::int32_t handler_id() const override { return handler_id_; }
+  std::string handler() const override;
+
+  /// The reasons for which a handler takes nothing and releases its queued runs.
+  enum class Closed : unsigned { paused = 1, retired = 2, stopped = 4, shutdown = 8, isolation = 16 };
+  void close(Closed reason);
+  void reopen(Closed reason);
+  /// Applies settings after a reload.
+  void configure(const config::Handler& settings, plugin::Instance::Needs needs = {});
+  /// Reports its use of the budgets after their division changed.
+  void recount();
+
+  // Ingest: see consumer::HandOff.
+  consumer::HandOff::Reservation reserve(std::int64_t events, std::size_t bytes);
+  void hand_over(inbox::LeasedRun run, std::int64_t reserved);
+  void release(std::int64_t events);
+  void notify_due();
+
+  // The claimer (claiming_handler.cpp).
+  bool is_open() const override;
+  bool was_active() override { return active_.exchange(false); }
+  void set_isolated(bool isolated) override;
+  Clock::time_point next_claim(Clock::time_point now) override;
+  std::optional<Claim> begin_claim(Clock::time_point now) override;
+  void end_claim(std::vector<inbox::LeasedRun> runs, Clock::time_point asked, bool more) override;
+  void claim_failed() override;
+  void claim_again() override;
+  std::shared_ptr<settler::Run> make_run(inbox::LeasedRun lease) override;
+  LeaseState lease() const override;
+  Renewal to_renew(Clock::time_point now) const override;
+  void renewed(const std::vector<std::shared_ptr<settler::Run>>& runs, Clock::time_point lease_end) override;
+  std::vector<inbox::LeaseKey> take_released() override;
+
+  // Workers and their pool.
+
+  /// A worker's calls since its last `take`.
+  struct Work {
+    std::int64_t events = 0;
+    Clock::duration busy{0};
+  };
+  /// The next events for one worker; waits for some. Empty once `stop` is set and `wake` was called.
+  std::vector<RunSlice> take(const std::atomic<bool>& stop, Work done);
+  void put_back(std::vector<RunSlice> slices);
+  void wake();
+  /// Releases queued events far beyond a second of work.
+  void review(Pace::Running running);
+  /// The duration of calls in seconds. Workers add their own tallies.
+  base::Histogram& calls() { return calls_; }
+  const base::Histogram& calls() const { return calls_; }
+  CallCounts& call_counts() { return call_counts_; }
+
+  // The settler.
+  void settled(const settler::Run& run, std::int64_t events) override;
+  void lost(const settler::Run& run) override;
+  void retry_at(Clock::time_point due) override;
+
+  /// Nothing is in flight or reserved, and no backlog is known.
+  bool idle() const;
+  Stats stats() const;
+
+ private:
+  bool takes() const { return closed_ == 0; }
+  std::int64_t held() const;
+  std::int64_t held_bytes() const;
+  std::int64_t room() const;
+  bool room_is_enough() const;
+  std::int64_t run_events_of(std::int64_t events) const;
+  void count();
+  void note_size(std::int64_t events, std::int64_t bytes);
+  void add(inbox::LeasedRun run, std::int64_t bytes, Clock::time_point lease_end);
+  bool wake_claimer_to_release();
+  void wake_claimer_for_room();
+
+  const std::int32_t handler_id_;
+  const std::chrono::milliseconds poll_;
+  const std::shared_ptr<Budgets> budgets_;
+  const std::shared_ptr<ClaimerSignals> claimer_;
+  std::atomic<bool> active_{false};
+  base::Histogram calls_{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300};
+  CallCounts call_counts_;
+
+  mutable std::mutex mutex_;  // guards the following
+  std::condition_variable work_;
+  int idle_workers_ = 0;
+  unsigned closed_ = 0;
+  std::string handler_;  ///< its name
+  config::Retry retry_;
+  std::chrono::milliseconds lease_;
+  std::int32_t max_crashes_;
+  plugin::Instance::Needs needs_;
+  std::int64_t events_per_call_ = 1;
+  std::int64_t transaction_events_ = 1;  ///< the most of one transaction: events_per_call * group
+  RunQueue queue_;
+  Reservations reservations_;
+  Pace pace_;
+  std::int64_t bytes_per_event_;
+  std::int64_t common_events_ = 0;  ///< its use of the budgets' common halves, as reported
+  std::int64_t common_bytes_ = 0;
+  std::int64_t suspects_ = 0;  ///< its suspect runs, as reported
+  bool backlog_ = true;        ///< until a claim has found less than it asked for
+  bool no_room_ = false;       ///< a reservation got less than it asked for
+  bool wants_room_ = false;    ///< the claimer would claim if there were room
+  std::uint64_t due_notices_ = 0;
+  DueTimes retries_;
+  Clock::time_point next_poll_{};
+  // The claim in progress.
+  std::int64_t claiming_ = 0;  ///< events
+  std::chrono::milliseconds claimed_lease_{0};
+  std::uint64_t due_notices_before_ = 0;
+};
+
+}  // namespace inboxd::dispatcher

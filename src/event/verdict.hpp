@@ -1,0 +1,18 @@
+#pragma once
+#include <chrono>
+#include <optional>
+#include <string>
+
+namespace inboxd::event {
+
+/// The verdict of one call on one event. The handler returns it, or another part of the daemon does in its place: the
+/// plugin room (`no-verdict`, `bad-verdict`, `exception`, `cancelled`) or the dispatcher (a deadline, a crash).
+struct Verdict {
+  enum class Kind { done, retry, dead };
+  Kind kind = Kind::done;
+  std::optional<std::chrono::milliseconds> delay;  ///< retry: the delay the handler asks for; else the policy's backoff
+  std::string error_class;                         ///< short, dotted (`timeout`, `validation.amount`); may be empty
+  std::string message;
+};
+
+}  // namespace inboxd::event

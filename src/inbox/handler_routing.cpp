@@ -1,0 +1,58 @@
+#include "inbox/handler_routing.hpp"
+
+#include <algorithm>
+
+#include "inbox/array_parameter.hpp"
+#include "inbox/connection_access.hpp"
+#include "inbox/row_reader.hpp"
+#include "statements.hpp"
+
+namespace inboxd::inbox {
+namespace {
+
+using Effect = Connection::Access::Effect;
+
+bool matches_one(std::string_view name, std::string_view pattern) {
+  if (!pattern.empty() && pattern.back() == '*') return name.starts_with(pattern.substr(0, pattern.size() - 1));
+  return name == pattern;
+}
+
+}  // namespace
+
+Routing read_routing(Connection& connection) {
+  Routing out;
+  for (const auto& row : connection.access().run(statements::read_routing, {}, Effect::reads)) {
+    out.version = row[0].as<std::int64_t>();
+    if (row[1].is_null()) continue;
+    out.handlers.push_back({row[1].as<std::int32_t>(), row[2].as<std::string>(), texts_of(row[3]), texts_of(row[4]),
+                            row[5].as<std::optional<std::string>>()});
+  }
+  return out;
+}
+
+HandlerVersions read_handler_versions(Connection& connection) {
+  HandlerVersions out;
+  for (const auto& row : connection.access().run(statements::handler_versions, {}, Effect::reads)) {
+    out[row[0].as<std::int32_t>()] = row[1].as<std::int64_t>();
+  }
+  return out;
+}
+
+bool matches(std::string_view name, const std::vector<std::string>& patterns) {
+  return patterns.empty() || std::any_of(patterns.begin(), patterns.end(),
+                                         [&](const std::string& pattern) { return matches_one(name, pattern); });
+}
+
+std::set<std::int32_t> retired_handlers(Connection& connection, const std::set<std::int32_t>& handler_ids) {
+  std::set<std::int32_t> out;
+  if (handler_ids.empty()) return out;
+  ArrayParameter ids{ArrayParameter::Type::int4};
+  for (const std::int32_t id : handler_ids) ids.add(id);
+  for (const auto& row :
+       connection.access().run(statements::retired_handlers, pqxx::params{ids.finish()}, Effect::reads)) {
+    out.insert(row[0].as<std::int32_t>());
+  }
+  return out;
+}
+
+}  // namespace inboxd::inbox

@@ -1,0 +1,42 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "inbox/connection.hpp"
+
+namespace inboxd::inbox {
+
+/// A registered handler, as ingest routes to it. Any instance may have configured it.
+struct Subscription {
+  std::int32_t handler_id = 0;
+  std::string name;
+  std::vector<std::string> topics;  ///< exact, or a prefix with * at the end; empty: all
+  std::vector<std::string> types;
+  std::optional<std::string> paused_reason;
+};
+
+/// All registered handlers, under one version.
+struct Routing {
+  std::int64_t version = 0;
+  std::vector<Subscription> handlers;
+};
+
+Routing read_routing(Connection& connection);
+
+/// By handler id, retired ones included: the routing version under which the handler was last changed.
+using HandlerVersions = std::map<std::int32_t, std::int64_t>;
+
+HandlerVersions read_handler_versions(Connection& connection);
+
+/// Whether a list of exact names and prefixes contains the name. The same rule as SQL's inbox.matches.
+bool matches(std::string_view name, const std::vector<std::string>& patterns);
+
+/// The ids among these that are retired.
+std::set<std::int32_t> retired_handlers(Connection& connection, const std::set<std::int32_t>& handler_ids);
+
+}  // namespace inboxd::inbox

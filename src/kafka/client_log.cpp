@@ -1,0 +1,38 @@
+#include "kafka/client_log.hpp"
+
+#include <string_view>
+
+namespace inboxd::kafka {
+namespace {
+
+/// Syslog levels: 0 to 4 are warnings and worse.
+constexpr int warning_level = 4;
+
+/// `[thrd:localhost:9092/bootstrap]: localhost:9092/bootstrap: Connect to …` without the part in brackets.
+std::string_view without_thread(std::string_view text) {
+  if (!text.starts_with("[thrd:")) return text;
+  const auto end = text.find("]: ");
+  return end == std::string_view::npos ? text : text.substr(end + 3);
+}
+
+}  // namespace
+
+void ClientLog::attach(rd_kafka_conf_t* conf) {
+  rd_kafka_conf_set_opaque(conf, this);
+  rd_kafka_conf_set_log_cb(conf, on_log);
+}
+
+std::string ClientLog::last_warning() const {
+  const std::lock_guard lock{mutex_};
+  return last_warning_;
+}
+
+void ClientLog::on_log(const rd_kafka_t* client, int level, const char*, const char* text) {
+  auto* const self = client == nullptr ? nullptr : static_cast<ClientLog*>(rd_kafka_opaque(client));
+  // "3/3 brokers are down" follows each reason and explains nothing.
+  if (self == nullptr || level > warning_level || std::string_view{text}.ends_with("brokers are down")) return;
+  const std::lock_guard lock{self->mutex_};
+  self->last_warning_ = without_thread(text);
+}
+
+}  // namespace inboxd::kafka

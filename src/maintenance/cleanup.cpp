@@ -1,0 +1,103 @@
+#include "maintenance/cleanup.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "inbox/answer.hpp"
+#include "inbox/database_error.hpp"
+#include "inbox/unsubscribed.hpp"
+#include "inbox/upkeep.hpp"
+
+namespace inboxd::maintenance {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int batch_rows = 5'000;
+constexpr int most_blocks = 512;  // of the ledger: about 58,000 ids; usually one in thirty is old
+constexpr auto long_batch = 1s;
+constexpr auto short_batch = 250ms;
+constexpr auto kept_day_warning_every = 1h;
+constexpr const char* event_table = "event";
+
+}  // namespace
+
+int next_blocks(int blocks, std::chrono::nanoseconds took) {
+  if (took > long_batch) return std::max(blocks / 2, 1);
+  return took < short_batch ? std::min(blocks * 2, most_blocks) : blocks;
+}
+
+void Cleanup::set_retention(const config::Retention& retention) {
+  const std::lock_guard lock{mutex_};
+  retention_ = retention;
+}
+
+config::Retention Cleanup::retention() const {
+  const std::lock_guard lock{mutex_};
+  return retention_;
+}
+
+void Cleanup::purge() {
+  const auto keep = retention();
+  const std::array<std::pair<const char*, config::Retention::Keep>, 3> tables{
+      {{event_table, keep.events}, {"outcome", keep.outcomes}, {"failure", keep.failures}}};
+  for (const auto& [table, time] : tables) {
+    if (time) drop_days(table, *time);
+  }
+  inbox::trim_unsubscribed(connection_, keep.events);
+  turn_.run_batches(
+      [&] { return inbox::trim_old_rows(connection_, keep.dead_letters, keep.quarantine, batch_rows) >= batch_rows; });
+}
+
+void Cleanup::drop_days(const char* table, std::chrono::milliseconds keep) {
+  turn_.beat();
+  const auto failure = inbox::failure_of([&] {
+    while (const auto dropped = inbox::drop_partition(connection_, table, keep)) {
+      log_.info("maintenance.day_dropped", {{"partition", *dropped}});
+      if (!turn_.should_continue()) return;
+    }
+    if (std::string_view{table} == event_table) warn_of_kept_day(keep);
+  });
+  if (!failure) return;
+  // Other tables would fail as slowly if the database does not respond.
+  if (failure->fault == inbox::Fault::reconnect || failure->fault == inbox::Fault::in_doubt) {
+    throw inbox::DatabaseError{*failure};
+  }
+  // A long query may lock this table; the others can still be purged.
+  log_.warn("maintenance.drop_postponed",
+            {{"table", table}, {"fault", name_of(failure->fault)}, {"error", failure->message}});
+}
+
+void Cleanup::warn_of_kept_day(std::chrono::milliseconds keep) {
+  const auto now = Clock::now();
+  if (now < next_kept_day_warning_) return;
+  const auto kept = inbox::find_kept_day(connection_, keep);
+  if (!kept) return;
+  next_kept_day_warning_ = now + kept_day_warning_every;
+  log_.warn("maintenance.day_kept", {{"partition", kept->partition}, {"handlers", kept->handlers}});
+}
+
+void Cleanup::trim_ledger() {
+  const auto keep = retention().ledger;
+  if (!keep) return;
+  turn_.run_batches([&] {
+    const auto began = Clock::now();
+    const int blocks = blocks_;
+    blocks_ = std::max(blocks / 2, 1);  // used if the statement fails
+    const auto batch = inbox::trim_ledger(connection_, *keep, blocks);
+    blocks_ = batch.is_bite ? next_blocks(blocks, Clock::now() - began) : blocks;
+    trimmed_ids_ += batch.rows;
+    return batch.has_more;
+  });
+  if (turn_.has_more() || trimmed_ids_ == 0) return;
+  log_.info("maintenance.ids_trimmed", {{"ids", trimmed_ids_}});
+  trimmed_ids_ = 0;
+}
+
+void Cleanup::trim_positions() {
+  turn_.run_batches([&] { return inbox::trim_positions(connection_, batch_rows) >= batch_rows; });
+}
+
+}  // namespace inboxd::maintenance

@@ -1,0 +1,50 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+
+#include "base/log.hpp"
+#include "config/settings.hpp"
+#include "inbox/connection.hpp"
+#include "maintenance/turn.hpp"
+
+namespace inboxd::maintenance {
+
+/// The number of ledger blocks for the next batch, given the last batch's number and duration. Shrinks before a batch
+/// comes near a statement's deadline.
+int next_blocks(int blocks, std::chrono::nanoseconds took);
+
+/// Deletes data past its retention, in batches. Each task is one turn on the maintenance thread.
+class Cleanup final {
+ public:
+  Cleanup(const config::Retention& retention, inbox::Connection& connection, Turn& turn, base::Logger& log)
+      : connection_{connection}, turn_{turn}, log_{log}, retention_{retention} {}
+
+  /// Old days of events, outcomes and failures; old dead letters and quarantined records.
+  void purge();
+  /// Old event ids.
+  void trim_ledger();
+  /// Superseded positions.
+  void trim_positions();
+
+  /// From a reload. Any thread.
+  void set_retention(const config::Retention& retention);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void drop_days(const char* table, std::chrono::milliseconds keep);
+  void warn_of_kept_day(std::chrono::milliseconds keep);
+  config::Retention retention() const;
+
+  inbox::Connection& connection_;
+  Turn& turn_;
+  base::Logger& log_;
+  Clock::time_point next_kept_day_warning_{};
+  std::int64_t trimmed_ids_ = 0;  ///< not logged yet
+  int blocks_ = 64;               ///< of the ledger's next batch
+  mutable std::mutex mutex_;      // guards the following
+  config::Retention retention_;
+};
+
+}  // namespace inboxd::maintenance

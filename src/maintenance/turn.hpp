@@ -1,0 +1,51 @@
+#pragma once
+#include <chrono>
+#include <functional>
+
+#include "base/heartbeat.hpp"
+#include "base/stop_signal.hpp"
+
+namespace inboxd::maintenance {
+
+/// The turn of one periodic task. A long task works in batches and ends its turn early, so that other tasks run. One
+/// thread.
+class Turn final {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  Turn(base::Heartbeat& heartbeat, const base::StopSignal& stop) : heartbeat_{heartbeat}, stop_{stop} {}
+
+  void begin(Clock::time_point end) {
+    heartbeat_.beat();
+    end_ = end;
+    has_more_ = false;
+  }
+  void fail() { has_more_ = false; }
+  /// The turn ended before the work: the task runs again after the others.
+  bool has_more() const { return has_more_; }
+
+  /// Call between two batches. False at a stop, and when the turn is over.
+  bool should_continue() {
+    heartbeat_.beat();
+    if (stop_.is_requested()) return false;
+    has_more_ = has_more_ || Clock::now() >= end_;
+    return !has_more_;
+  }
+
+  /// Repeats the batch while it returns true (there is more) and the turn lasts.
+  void run_batches(const std::function<bool()>& batch) {
+    heartbeat_.beat();
+    while (batch() && should_continue()) {
+    }
+  }
+
+  void beat() { heartbeat_.beat(); }
+
+ private:
+  base::Heartbeat& heartbeat_;
+  const base::StopSignal& stop_;
+  Clock::time_point end_{};
+  bool has_more_ = false;
+};
+
+}  // namespace inboxd::maintenance

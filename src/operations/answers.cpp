@@ -1,0 +1,431 @@
+#include "operations/answers.hpp"
+
+#include "operations/documents.hpp"
+
+namespace inboxd::operations::answers {
+namespace {
+
+using namespace schema;
+
+Document bytes_component() {
+  Document out = any_of({text(), object({{"base64", text()}})});
+  out["description"] = "Text if the bytes are UTF-8, else base64.";
+  return out;
+}
+
+/// A producer can write any time.
+Document producers_time(const std::string& whose) { return text(whose + "; RFC 3339 for years from 1 to 9999"); }
+
+Document event_summary() {
+  return object({{"event_id", uuid()},
+                 {"source_id", text("the producer's id; event_id as text if the producer's id is a UUID")},
+                 {"topic", text()},
+                 {"partition", integer()},
+                 {"offset", integer()},
+                 {"event_type", text("empty: none")},
+                 {"source", or_null(text())},
+                 {"subject", or_null(text())},
+                 {"key", or_null(bytes())},
+                 {"key_is_cut", flag("the key is longer than shown"), false},
+                 {"payload_size", or_null(integer("bytes; null: a tombstone"))},
+                 {"occurred_at", or_null(producers_time("by the producer's clock"))},
+                 {"kafka_timestamp", or_null(producers_time("the record's"))},
+                 {"received_at", time("when it was stored, by the database's clock")}});
+}
+
+Document headers() { return list(object({{"name", bytes()}, {"value", or_null(bytes())}})); }
+
+Document whole_event() { return extended(event_summary(), {{"headers", headers()}, {"payload", or_null(bytes())}}); }
+
+/// An event as far as it is known: place and id alone, if it is purged and not dead.
+Document event_on_record() {
+  Document out = whole_event();
+  out["properties"]["partition_id"] = integer("of a purged event");
+  out["required"] = {"event_id", "offset"};
+  return extended(out, {{"is_purged", flag("no longer in the inbox; a dead letter may still have its content")}});
+}
+
+Document worker() { return object({{"host", text()}, {"process_id", integer()}}); }
+
+Document handler_result() {
+  return object(
+      {{"handler", text()},
+       {"state", word({"due", "leased", "retrying", "done", "dead", "expired", "parked", "skipped", "discarded"})},
+       {"attempts", integer()},
+       {"due_at", or_null(time("of a leased delivery: the end of the lease"))},
+       {"finished_at", or_null(time())},
+       {"last_error", or_null(text())},
+       {"worker", or_null(reference("Worker"))},
+       {"paused_reason", or_null(text()), false},
+       {"dead_letter_id", integer(), false}});
+}
+
+Document failure() {
+  return object({{"handler", text()},
+                 {"attempt", integer("from 1")},
+                 {"occurred_at", time()},
+                 {"error_class", text()},
+                 {"message", text()},
+                 {"duration_seconds", or_null(number())}});
+}
+
+Document moment() {
+  return object({{"at", producers_time("by the producer's, Kafka's or the database's clock")},
+                 {"what", text()},
+                 {"handler", or_null(text())},
+                 {"detail", text()}});
+}
+
+Document dead_letter(const std::string& event) {
+  return object({{"dead_letter_id", integer()},
+                 {"handler", text()},
+                 {"state", word({"dead", "expired", "parked"})},
+                 {"attempts", integer()},
+                 {"died_at", time()},
+                 {"error_class", text("of the last failure")},
+                 {"last_error", text()},
+                 {"notes", or_null(text())},
+                 {"event", reference(event)}});
+}
+
+Document reason() {
+  return object({{"attempt", integer()}, {"occurred_at", time()}, {"error_class", text()}, {"message", text()}});
+}
+
+Document quarantined_record() {
+  return object({{"quarantine_id", integer()},
+                 {"reason", text()},
+                 {"detail", text()},
+                 {"event_id", or_null(uuid())},
+                 {"topic", text()},
+                 {"partition", integer()},
+                 {"offset", integer()},
+                 {"key", or_null(bytes())},
+                 {"key_is_cut", flag("the key is longer than shown"), false},
+                 {"payload_size", or_null(integer("bytes"))},
+                 {"kafka_timestamp", or_null(producers_time("the record's"))},
+                 {"received_at", time()}});
+}
+
+Document range() { return object({{"from", integer()}, {"to", integer("exclusive")}}); }
+
+Document partition() {
+  return object({{"partition_id", integer()},
+                 {"source", text()},
+                 {"topic", text()},
+                 {"partition", integer()},
+                 {"incarnation", text("the topic's id")},
+                 {"is_newest", flag("no later incarnation is known")},
+                 {"epoch", or_null(integer())},
+                 {"position", or_null(integer("the next offset to store"))},
+                 {"high_watermark", or_null(integer("the broker's, including open transactions, as of observed_at"))},
+                 {"lag", or_null(integer("records; null: not observed for 10 s, or no daemon runs"))},
+                 {"observed_at", or_null(time("when a daemon last observed the high watermark"))},
+                 {"observed_age_seconds", or_null(number())},
+                 {"last_stable_offset", or_null(integer("the first offset of the oldest open transaction, if any"))},
+                 {"transaction_open_since", or_null(time("if an open transaction holds the partition back"))},
+                 {"halted_reason", or_null(text())},
+                 {"halted_at", or_null(time())},
+                 {"what_to_do", or_null(text("the command or condition that ends a halt"))},
+                 {"gap", or_null(reference("OffsetRange"))},
+                 {"new_incarnation", or_null(text("waits for `partitions accept-recreated`"))},
+                 {"accepted_gaps", list(reference("OffsetRange"))}});
+}
+
+/// A number, with `at_least_NAME: true` if counting stopped at a limit.
+Document with_count(Document object, const std::string& name, const std::string& about) {
+  return extended(std::move(object),
+                  {{name, integer(about)}, {"at_least_" + name, flag("counting stopped at a limit"), false}});
+}
+
+Document handler() {
+  Document out = object({{"handler", text()},
+                         {"mode", text()},
+                         {"topics", list(text("a name, or a prefix with *"))},
+                         {"types", list(text())},
+                         {"started_from", text()},
+                         {"paused_reason", or_null(text())},
+                         {"retired_at", or_null(time())}});
+  out = with_count(std::move(out), "due", "events that any instance may claim now");
+  out = with_count(std::move(out), "leased", "claimed by an instance");
+  out = with_count(std::move(out), "retrying", "failed, due later");
+  out = with_count(std::move(out), "waiting", "behind another event of their key");
+  out = with_count(std::move(out), "dead", "dead letters");
+  return extended(std::move(out), {{"oldest_due_age_seconds", or_null(number())},
+                                   {"backfill", integer("offsets that its back-fill has yet to pass")}});
+}
+
+Document instance() {
+  return object({{"instance_id", uuid()},
+                 {"host", text()},
+                 {"process_id", integer()},
+                 {"version", text()},
+                 {"started_at", time()},
+                 {"last_seen_at", time()},
+                 {"unseen_seconds", number("by the database's clock")},
+                 {"is_gone", flag("not seen within 15 s")},
+                 {"trouble", or_null(text("its failure when it was last seen"))}});
+}
+
+Document status_finding() {
+  return object({{"severity", word({"problem", "remark"})},
+                 {"kind", text("stable: `partition_halted`")},
+                 {"message", text("the fact")},
+                 {"remedy", or_null(text("the next step"))}});
+}
+
+Field did_you_mean() { return {"did_you_mean", text("the nearest known name"), false}; }
+
+Field dry_run() { return {"dry_run", flag("nothing was changed")}; }
+
+Field refused_partitions() { return {"partitions", list(reference("Partition")), false}; }
+
+Document dead_task(const std::string& past) {
+  return object({dry_run(),
+                 {"matched", integer()},
+                 {"more", flag("more match than one command changes")},
+                 {"handlers", map(integer("dead letters that match"))},
+                 {"of_retired_handlers", integer("matches that are left alone"), false},
+                 {"awaited_by_backfill", integer("matches that are left alone"), false},
+                 {"dead_letters", list(reference("DeadLetter")), false},
+                 {"events", list(reference("EventSummary")), false},
+                 did_you_mean(),
+                 {past, integer("dead letters"), false},
+                 {"interrupted", flag("with 503: repeat the request for the rest"), false}});
+}
+
+Document quarantine_task() {
+  return object({dry_run(),
+                 {"matched", integer()},
+                 {"more", flag("more match than one command changes")},
+                 {"topics", map(integer("records that match"))},
+                 {"interrupted", flag("with 503: repeat the request for the rest"), false}});
+}
+
+Document partition_here() {
+  return object({{"topic", text()},
+                 {"partition", integer()},
+                 {"state", text()},
+                 {"position", or_null(integer())},
+                 {"high_watermark", or_null(integer())},
+                 {"lag", or_null(integer())},
+                 {"received", integer("records since the start")}});
+}
+
+Document handler_here() {
+  return object({{"handler", text()},
+                 {"in_flight", integer("events")},
+                 {"in_flight_bytes", integer()},
+                 {"queued", integer("of them waiting for a worker")},
+                 {"per_second", number("recent rate of events")},
+                 {"has_backlog", flag("more events are due in the database")},
+                 {"paused", flag()},
+                 {"stopped", flag("too many of its calls never returned")},
+                 {"abandoned_calls", integer("past their deadline and not yet returned")},
+                 {"deadlines_passed", integer()},
+                 {"repeated_transactions", integer()},
+                 {"released", integer()}});
+}
+
+Document since_start() {
+  return object({{"stored", integer()},
+                 {"duplicates", integer()},
+                 {"quarantined", integer()},
+                 {"conflicts", integer()},
+                 {"done", integer()},
+                 {"retried", integer()},
+                 {"dead", integer()},
+                 {"leases_lost", integer()}});
+}
+
+}  // namespace
+
+Document components() {
+  return {{"Bytes", bytes_component()},
+          {"EventSummary", event_summary()},
+          {"Event", whole_event()},
+          {"EventOnRecord", event_on_record()},
+          {"Worker", worker()},
+          {"HandlerResult", handler_result()},
+          {"Failure", failure()},
+          {"Moment", moment()},
+          {"DeadLetterSummary", dead_letter("EventSummary")},
+          {"DeadLetter", extended(dead_letter("Event"), {{"reasons", list(reason())}})},
+          {"QuarantinedRecord", quarantined_record()},
+          {"WholeQuarantinedRecord",
+           extended(quarantined_record(), {{"headers", headers()}, {"payload", or_null(bytes())}})},
+          {"OffsetRange", range()},
+          {"Partition", partition()},
+          {"Handler", handler()},
+          {"Instance", instance()},
+          {"StatusFinding", status_finding()}};
+}
+
+Document status() {
+  const Document unsubscribed = object({{"topic", text()}, {"event_type", text()}, {"events", integer()}});
+  return with_count(object({{"is_well", flag()},
+                            {"verdict", text("one sentence")},
+                            {"problems", list(text())},
+                            {"remarks", list(text())},
+                            {"findings", list(reference("StatusFinding"))},
+                            {"topics", list(reference("Partition"))},
+                            {"handlers", list(reference("Handler"))},
+                            {"instances", list(reference("Instance"))},
+                            {"unsubscribed", list(unsubscribed)}}),
+                    "quarantined", "records of all topics");
+}
+
+Document events_list() {
+  return object({{"events", list(reference("EventSummary"))},
+                 {"looked_at", integer("events"), false},
+                 {"back_to", or_null(time("of the oldest event searched")), false},
+                 {"complete", flag("false: the search reached its limit, there may be more"), false},
+                 did_you_mean()});
+}
+
+Document events_show() {
+  return object({{"event", reference("EventOnRecord")},
+                 {"handlers", list(reference("HandlerResult"))},
+                 {"failures", list(reference("Failure"))}});
+}
+
+Document events_trace() {
+  return object({{"event", reference("EventOnRecord")},
+                 {"timeline", list(reference("Moment"))},
+                 {"handlers", list(reference("HandlerResult"))}});
+}
+
+Document events_not_one() {
+  const Document event = any_of({reference("EventSummary"), object({{"event_id", uuid()}})});
+  return object({{"events", list(event)}});
+}
+
+Document dead_list() {
+  return object({{"total", integer()},
+                 {"groups", list(object({{"handler", text()},
+                                         {"error_class", text()},
+                                         {"dead", integer()},
+                                         {"first_died_at", time()},
+                                         {"last_died_at", time()}}))},
+                 {"dead_letters", list(reference("DeadLetterSummary"))},
+                 did_you_mean()});
+}
+
+Document dead_show() { return object({{"dead_letters", list(reference("DeadLetter"))}}); }
+
+Document dead_not_one() {
+  return object(
+      {{"dead_letters", list(reference("DeadLetter")), false}, {"events", list(reference("EventSummary")), false}});
+}
+
+Document dead_replay() {
+  return extended(dead_task("replayed"), {{"restored", integer("events that had been purged"), false}});
+}
+
+Document dead_discard() { return dead_task("discarded"); }
+
+Document quarantine_list() { return object({{"records", list(reference("QuarantinedRecord"))}, did_you_mean()}); }
+
+Document quarantine_show() { return object({{"records", list(reference("WholeQuarantinedRecord"))}}); }
+
+Document quarantine_retry() {
+  return extended(quarantine_task(),
+                  {{"not_kept", integer("matches that were too large to keep; left alone"), false},
+                   {"events", integer("stored; in a dry run: to be stored"), false},
+                   {"duplicates", integer("of stored events; dropped"), false},
+                   {"skipped", integer("tombstones of a topic that skips them; dropped"), false},
+                   {"unsubscribed", integer("events that no handler subscribes to"), false},
+                   {"still", map(integer("records that stay, by reason; `not_configured`: their topic")), false}});
+}
+
+Document quarantine_discard() { return extended(quarantine_task(), {{"discarded", integer("records"), false}}); }
+
+Document handlers_list() { return object({{"handlers", list(reference("Handler"))}}); }
+
+Document handlers_retire() {
+  return object({dry_run(),
+                 {"handler", text()},
+                 {"was_retired", flag()},
+                 {"configured_by", list(text("a daemon: `host (process 42)`"))},
+                 {"events", integer("pending")},
+                 {"backfill", integer("offsets that its back-fill had yet to pass")},
+                 {"dropped", integer("events"), false},
+                 {"interrupted", flag("with 503: repeat the request for the rest"), false}});
+}
+
+Document handlers_restore() {
+  return object({dry_run(),
+                 {"handler", text()},
+                 {"was_retired", flag("false: nothing to do")},
+                 {"configured_by", list(text("a daemon: `host (process 42)`"))}});
+}
+
+Document partitions_list() { return object({{"partitions", list(reference("Partition"))}, did_you_mean()}); }
+
+Document partitions_accept_gap() {
+  return object({dry_run(),
+                 {"accepted", list(object({{"topic", text()},
+                                           {"partition", integer()},
+                                           {"from", integer()},
+                                           {"to", integer("exclusive")},
+                                           {"lost", integer("offsets")},
+                                           {"position", integer("the next offset to read")}}))},
+                 refused_partitions()});
+}
+
+Document partitions_accept_recreated() {
+  return object({dry_run(),
+                 {"accepted", list(object({{"topic", text()},
+                                           {"partition", integer()},
+                                           {"old_incarnation", text()},
+                                           {"new_incarnation", text()},
+                                           {"position", integer()}}))},
+                 refused_partitions()});
+}
+
+Document instance_show() {
+  return object({{"instance_id", uuid()},
+                 {"version", text()},
+                 {"started_at", time()},
+                 {"group", text()},
+                 {"state", word({"starting", "running", "stopping"})},
+                 {"paused", flag(), false},
+                 {"partitions", list(partition_here()), false},
+                 {"handlers", list(handler_here()), false},
+                 {"since_start", since_start(), false}});
+}
+
+Document instance_paused() { return object({dry_run(), {"paused", flag()}}); }
+
+Document check() {
+  return object({{"ok", flag("no problem")},
+                 {"findings", list(object({{"result", word({"ok", "warning", "problem", "unreachable"})},
+                                           {"subject", text("`database`, `topic orders`")},
+                                           {"message", text("the fact, then the remedy")}}))}});
+}
+
+Document config_show() {
+  return object({{"file", text()},
+                 {"settings", list(object({{"key", text("`handlers[0].retry.base`")},
+                                           {"value", anything("secrets are ********")},
+                                           {"text", text("the value as YAML")},
+                                           {"origin", word({"default", "file", "handler_defaults"})},
+                                           {"line", integer("in the file as read; none for a default"), false},
+                                           {"column", integer(), false}}))}});
+}
+
+Document config_reference() { return object({{"reference", text("Markdown, or YAML")}}); }
+
+Document config_schema() { return map(anything("of JSON Schema")); }
+
+Document migrate() {
+  return object({{"applied", integer("the last migration of the database")},
+                 {"known", integer("the last migration of this program")},
+                 {"due", list(text("a migration's name"))},
+                 {"changed", list(text("a migration that was applied with another text"))},
+                 {"sql", list(text("of each due migration, with `plan`")), false}});
+}
+
+Document version() { return object({{"inboxd", text()}, {"libraries", map(text("its version"))}}); }
+
+}  // namespace inboxd::operations::answers

@@ -1,0 +1,214 @@
+#include "operations/check.hpp"
+
+#include <algorithm>
+
+#include "config/suggest.hpp"
+#include "config/topics.hpp"
+#include "inbox/connection.hpp"
+#include "inbox/database_error.hpp"
+#include "inbox/handler_registration.hpp"
+#include "inbox/migrations.hpp"
+#include "kafka/client_log.hpp"
+#include "kafka/lookup.hpp"
+#include "kafka/properties.hpp"
+#include "operations/server_queries.hpp"
+
+namespace inboxd::operations {
+namespace {
+
+using Kind = Finding::Kind;
+
+constexpr int oldest_server = 140'000;
+constexpr const char* database = "database";
+
+Finding version_of(const ServerState& server) {
+  if (server.version_number < oldest_server) {
+    return {Kind::problem, database, "PostgreSQL " + server.version + " is too old; 14 or newer is needed"};
+  }
+  return {Kind::good, database, "PostgreSQL " + server.version + ", as " + server.user};
+}
+
+Finding pooler_of(const ServerState& server, bool prepares) {
+  if (server.pooler == Pooler::none) return {Kind::good, database, "no connection pooler"};
+  const std::string mode = server.pooler == Pooler::session ? "session" : "transaction";
+  if (server.loses_prepared_statements && prepares) {
+    return {Kind::problem, database,
+            "behind a pooler in " + mode +
+                " mode that loses prepared statements: set database.prepare: false, or use PgBouncer 1.21 or newer "
+                "with max_prepared_statements"};
+  }
+  return {Kind::good, database, "behind a connection pooler in " + mode + " mode"};
+}
+
+void check_handlers(inbox::Connection& connection, const std::vector<config::Handler>& handlers, FoundList& out) {
+  for (const auto& [place, name] : inbox::find_retired(connection, handlers)) {
+    out.push_back({Kind::warning, "handler " + handlers[place].name,
+                   "it is retired" + (name == handlers[place].name ? "" : " as " + name) +
+                       " and does not run: `inboxd handlers restore " + name +
+                       "`, or remove it from the configuration"});
+  }
+}
+
+void check_schema(inbox::Connection& connection, const config::Settings& settings, FoundList& out) {
+  const std::string& schema = settings.database.schema;
+  const auto state = inbox::migration_state(connection, schema);
+  const std::string at = "schema " + schema + " is at migration " + std::to_string(state.applied);
+  if (state.newer()) {
+    out.push_back({Kind::problem, database,
+                   at + ", this inboxd knows only " + std::to_string(state.known) + ": run the newer inboxd"});
+  } else if (state.due()) {
+    out.push_back({Kind::problem, database, inbox::migrations_due(state, schema).message});
+  } else {
+    out.push_back({Kind::good, database, at});
+    for (const auto& name : inbox::changed_migrations(connection, schema)) {
+      out.push_back({Kind::warning, database,
+                     "migration " + name + " was applied with another text: another build of inboxd made this schema; "
+                     "ignore it during a rolling deploy"});
+    }
+    const auto missing = missing_rights(connection);
+    for (const auto& right : missing) {
+      out.push_back({Kind::problem, database,
+                     "the role may not " + right + " in schema " + schema + "; sql/roles.sql grants the rights"});
+    }
+    if (missing.empty()) check_handlers(connection, settings.handlers, out);
+  }
+}
+
+Finding check_topic(const std::string& name, const std::vector<std::string>& topics,
+                    const std::vector<kafka::TopicDescription>& described) {
+  const std::string subject = "topic " + name;
+  if (std::find(topics.begin(), topics.end(), name) == topics.end()) {
+    return {Kind::problem, subject, "the brokers know no such topic; " + config::remedy_for_topic(name, topics)};
+  }
+  const auto found =
+      std::find_if(described.begin(), described.end(), [&](const auto& one) { return one.name == name; });
+  if (found == described.end()) {
+    return {Kind::problem, subject,
+            "the brokers list it but do not describe it; grant the user the right to describe it"};
+  }
+  return {Kind::good, subject, std::to_string(found->partitions) + " partitions"};
+}
+
+Finding check_pattern(const std::string& pattern, const std::vector<std::string>& topics) {
+  const std::string subject = "topics " + pattern;
+  const config::Expression expression{pattern};
+  const auto matching = std::count_if(topics.begin(), topics.end(), [&](const auto& topic) {
+    return !config::is_internal_topic(topic) && expression.matches(topic);
+  });
+  if (matching > 0) return {Kind::good, subject, "matches " + std::to_string(matching) + " topics now"};
+  return {Kind::warning, subject, "matches no topic yet; a topic that appears later is read from its beginning"};
+}
+
+}  // namespace
+
+FoundList check_database(const config::Settings& settings, inbox::Connection& first, inbox::Connection* second) {
+  FoundList out;
+  try {
+    const auto server = inspect_server(first, second);
+    out.push_back(version_of(server));
+    if (second != nullptr) out.push_back(pooler_of(server, settings.database.prepare));
+    if (server.compiles_statements) {
+      out.push_back(
+          {Kind::warning, database,
+           "the server compiles statements (jit), which costs about 0.1 s each with many day partitions, and the "
+           "pooler ignores our setting: alter role " +
+               server.user + " set jit = off"});
+    }
+    if (server.waits_without_limit) {
+      out.push_back(
+          {Kind::warning, database,
+           "its sessions have no limit on waiting for locks, for a client that is gone, or for an idle client that "
+           "holds locks, and the pooler ignores our settings: alter role " +
+               server.user + " set lock_timeout = '10s'; alter role " + server.user +
+               " set client_connection_check_interval = '5s'; alter role " + server.user +
+               " set idle_in_transaction_session_timeout = '10s'"});
+    }
+    if (server.isolation != "read committed") {
+      out.push_back({Kind::problem, database,
+                     "transactions begin as " + server.isolation +
+                         ", so they miss what others commit meanwhile, and the pooler ignores our setting: alter "
+                         "role " +
+                         server.user + " set default_transaction_isolation = 'read committed'"});
+    }
+    check_schema(first, settings, out);
+  } catch (...) {
+    const auto answer = answer_for(inbox::describe(std::current_exception()), first.where());
+    const Kind kind = answer.code == base::ExitCode::unavailable ? Kind::unreachable : Kind::problem;
+    out.push_back({kind, database, answer.message.substr(std::string_view{"database "}.size())});
+  }
+  return out;
+}
+
+FoundList check_brokers(const config::Settings& settings, std::chrono::milliseconds patience) {
+  const auto& configured = settings.kafka;
+  kafka::ClientSettings wanted;
+  wanted.brokers = configured.brokers;
+  wanted.properties = configured.properties;
+  FoundList out;
+  auto conf = kafka::make_conf(wanted);
+  if (!conf) {
+    out.push_back({Kind::problem, "kafka.properties", conf.problem().message});
+    return out;
+  }
+  kafka::ClientLog client_log;
+  client_log.attach(conf.value().get());
+  const auto client = kafka::make_consumer(std::move(conf).value());
+  if (!client) {
+    out.push_back({Kind::problem, "kafka.properties", client.problem().message});
+    return out;
+  }
+  const auto topics = kafka::list_topics(client.value().get(), patience);
+  if (!topics) {
+    const std::string said = client_log.last_warning();
+    out.push_back({Kind::unreachable, "brokers " + configured.brokers,
+                   "not reached within " + std::to_string(patience.count() / 1000) + " s: " + topics.problem().message +
+                       (said.empty() ? "" : " (" + said + ")") + "; correct kafka.brokers or open the network"});
+    return out;
+  }
+  out.push_back({Kind::good, "brokers " + configured.brokers, std::to_string(topics.value().size()) + " topics"});
+  std::vector<std::string> names;
+  for (const auto& topic : settings.topics) {
+    if (!topic.name.empty()) names.push_back(topic.name);
+  }
+  const auto described = kafka::describe_topics(client.value().get(), names, patience);
+  if (!described) {
+    out.push_back({Kind::unreachable, "brokers " + configured.brokers, described.problem().message});
+    return out;
+  }
+  for (const auto& topic : settings.topics) {
+    out.push_back(topic.name.empty() ? check_pattern(topic.pattern, topics.value())
+                                     : check_topic(topic.name, topics.value(), described.value()));
+  }
+  return out;
+}
+
+const char* name_of(Finding::Kind kind) {
+  switch (kind) {
+    case Finding::Kind::good:
+      return "ok";
+    case Finding::Kind::warning:
+      return "warning";
+    case Finding::Kind::problem:
+      return "problem";
+    case Finding::Kind::unreachable:
+      return "unreachable";
+  }
+  return "problem";
+}
+
+Document document_of(const FoundList& findings) {
+  Document list = Document::array();
+  for (const Finding& finding : findings) {
+    list.push_back({{"result", name_of(finding.kind)}, {"subject", finding.subject}, {"message", finding.message}});
+  }
+  return {{"ok", verdict_on(findings) == base::ExitCode::done}, {"findings", std::move(list)}};
+}
+
+base::ExitCode verdict_on(const FoundList& findings) {
+  auto worst = Finding::Kind::good;
+  for (const Finding& finding : findings) worst = std::max(worst, finding.kind);
+  if (worst < Finding::Kind::problem) return base::ExitCode::done;
+  return worst == Finding::Kind::unreachable ? base::ExitCode::unavailable : base::ExitCode::no;
+}
+
+}  // namespace inboxd::operations

@@ -1,0 +1,299 @@
+#include <map>
+
+#include "base/text.hpp"
+#include "operations/dead_queries.hpp"
+#include "operations/documents.hpp"
+#include "operations/find_event.hpp"
+#include "operations/operation_table.hpp"
+#include "operations/unknown_name.hpp"
+
+namespace inboxd::operations {
+namespace {
+
+Document letter_document(const DeadLetter& letter, bool whole) {
+  Document out = {{"dead_letter_id", letter.dead_letter_id},
+                  {"handler", letter.handler},
+                  {"state", letter.state},
+                  {"attempts", letter.attempts},
+                  {"died_at", time_of(letter.died_at)},
+                  {"error_class", letter.error_class},
+                  {"last_error", letter.message},
+                  {"notes", text_of(letter.notes)}};
+  if (whole) {
+    out["reasons"] = Document::parse(letter.reasons.value_or("[]"), nullptr, false);
+    out["event"] = whole_of(letter.event);
+  } else {
+    out["event"] = summary_of(letter.event);
+  }
+  return out;
+}
+
+DeadFilter filter_of(const Arguments& arguments) {
+  DeadFilter out;
+  out.handler = arguments.text("handler");
+  out.types = arguments.texts("type");
+  out.error_classes = arguments.texts("error");
+  out.message = arguments.text("message");
+  out.died = {arguments.time("since"), arguments.time("until")};
+  return out;
+}
+
+bool is_empty(const DeadFilter& filter) {
+  return !filter.handler && filter.types.empty() && filter.error_classes.empty() && !filter.message &&
+         !filter.died.since && !filter.died.until && filter.dead_letter_ids.empty() && filter.event_ids.empty();
+}
+
+struct FoundLetters {
+  std::vector<std::int64_t> dead_letter_ids;
+  std::vector<base::Uuid> event_ids;
+  std::vector<std::string> missing;  ///< IDs without a dead letter
+  std::optional<Answer> refusal;     ///< no ID has one, or an ID belongs to several events, which it lists
+};
+
+/// Whether digits may also be a producer's id. Not for changes: once the dead letter with that number is gone, the same
+/// command would hit another event.
+enum class Digits { number, number_or_producers_id };
+
+constexpr std::size_t longest_name = 100;
+
+bool has_digits_only(const std::string& id) { return id.find_first_not_of("0123456789") == std::string::npos; }
+
+bool is_number_of_one(inbox::Connection& connection, std::int64_t number) {
+  DeadFilter filter;
+  filter.dead_letter_ids.push_back(number);
+  return !pick_dead(connection, filter, true, 1).empty();
+}
+
+std::vector<StoredEvent> events_with_id(inbox::Connection& connection, const std::string& id) {
+  DeadIdentity identity;
+  identity.event_id = base::parse_uuid(id);
+  identity.source_id = id;
+  if (const auto place = parse_place(id)) {
+    identity.topic = place->topic;
+    identity.partition = place->partition;
+    identity.offset = place->offset;
+  }
+  return identify_dead(connection, identity);
+}
+
+Answer several(const std::string& verb, const std::string& id, const std::vector<StoredEvent>& events) {
+  Document candidates = Document::array();
+  for (const auto& event : events) candidates.push_back(summary_of(event));
+  return {base::ExitCode::no,
+          {{"events", std::move(candidates)}},
+          verb + ": dead letters of " + std::to_string(events.size()) + " events have the id " +
+              base::json_quote(base::shorten(id, longest_name)) + "; pass an event_id"};
+}
+
+bool is_one_event(const std::vector<StoredEvent>& events) {
+  for (const auto& event : events) {
+    if (event.event_id != events.front().event_id) return false;
+  }
+  return true;
+}
+
+std::string about_missing(const std::string& verb, const std::vector<std::string>& missing) {
+  std::vector<std::string> names;
+  for (const std::string& id : missing) names.push_back(base::json_quote(base::shorten(id, longest_name)));
+  return verb + ": no dead letter " + base::joined(names);
+}
+
+/// An ID is a dead letter's number, an event_id, a producer's id, or TOPIC/PARTITION/OFFSET. Numbers come first.
+FoundLetters find_letters(Context& context, const std::string& verb, const std::vector<std::string>& ids,
+                          Digits digits) {
+  FoundLetters out;
+  for (const std::string& id : ids) {
+    const auto number = parse_number(id);
+    if (number && is_number_of_one(*context.connection, *number)) {
+      out.dead_letter_ids.push_back(*number);
+      continue;
+    }
+    const bool is_number_only = digits == Digits::number && has_digits_only(id);
+    const auto events = is_number_only ? std::vector<StoredEvent>{} : events_with_id(*context.connection, id);
+    if (events.empty()) {
+      out.missing.push_back(id);
+    } else if (is_one_event(events)) {
+      out.event_ids.push_back(events.front().event_id);
+    } else {
+      out.refusal = several(verb, id, events);
+      return out;
+    }
+  }
+  if (out.missing.empty() || !out.dead_letter_ids.empty() || !out.event_ids.empty()) return out;
+  const std::string help = digits == Digits::number
+                               ? "; digits alone are a number from `dead list`; for an event pass its event_id or "
+                                 "TOPIC/PARTITION/OFFSET"
+                               : "; an ID is a number from `dead list`, an event_id, the producer's id, or "
+                                 "TOPIC/PARTITION/OFFSET";
+  out.refusal =
+      Answer{base::ExitCode::no, {{"dead_letters", Document::array()}}, about_missing(verb, out.missing) + help};
+  return out;
+}
+
+struct Task {
+  std::string verb;             ///< `dead replay`
+  std::string past;             ///< `replayed`
+  bool any_too = false;         ///< includes those that cannot be replayed (now)
+  std::int64_t per_second = 0;  ///< 0: unlimited
+};
+
+struct Done {
+  std::int64_t letters = 0;
+  std::int64_t restored = 0;
+  bool interrupted = false;
+};
+
+template <class Batch>
+Done work_off(Context& context, const Task& task, const std::vector<std::int64_t>& ids, Batch batch) {
+  Done done;
+  const auto total = static_cast<std::int64_t>(ids.size());
+  done.interrupted =
+      in_batches(context, {task.past, task.per_second}, total, [&](std::int64_t begin, std::int64_t end) {
+        const Replayed some = batch(std::vector<std::int64_t>(ids.begin() + begin, ids.begin() + end));
+        done.letters += some.letters;
+        done.restored += some.restored;
+        return end;
+      });
+  return done;
+}
+
+struct Picked {
+  std::vector<std::int64_t> ids;
+  std::map<std::string, std::int64_t> handlers;
+  bool more = false;  ///< more match
+  NotNow left_out;    ///< matches that are left alone
+};
+
+/// Lists every id: a later dead letter can have a lower id, from a transaction that was still open.
+Document plan_of(const Picked& picked) { return {{"dead_letter_ids", picked.ids}, {"more", picked.more}}; }
+
+Picked pick(Context& context, const DeadFilter& filter, const Task& task) {
+  Picked out;
+  auto wanted = filter;
+  if (!context.agreed.is_null()) {
+    wanted.dead_letter_ids = context.agreed.at("dead_letter_ids").get<std::vector<std::int64_t>>();
+    wanted.event_ids.clear();
+    out.more = context.agreed.at("more").get<bool>();
+  }
+  auto letters = pick_dead(*context.connection, wanted, task.any_too, context.most_rows + 1);
+  if (static_cast<std::int64_t>(letters.size()) > context.most_rows) {
+    out.more = true;
+    letters.pop_back();
+  }
+  for (const auto& letter : letters) {
+    out.ids.push_back(letter.dead_letter_id);
+    ++out.handlers[letter.handler];
+  }
+  if (!task.any_too) out.left_out = count_dead_not_now(*context.connection, filter);
+  return out;
+}
+
+std::string why_none(const NotNow& left_out) {
+  if (left_out.awaited > 0) {
+    return "a back-fill of the handler has yet to pass the matching dead letters and may deliver their events; replay "
+           "the rest after it";
+  }
+  return left_out.retired > 0 ? "only dead letters of retired handlers match; discard them, or restore the handler"
+                              : "no dead letter matches";
+}
+
+std::string about_more(const Task& task, const Picked& picked) {
+  if (!picked.more) return "";
+  return task.verb + ": limited to the first " + std::to_string(picked.ids.size()) +
+         "; repeat the command for the rest";
+}
+
+/// The common part of replay and discard, once the filter is complete.
+template <class Batch>
+Answer work_on(Context& context, const Arguments& arguments, const Task& task, const DeadFilter& filter, Batch batch) {
+  const Picked picked = pick(context, filter, task);
+  const auto& ids = picked.ids;
+  const bool dry_run = arguments.flag("dry-run");
+  Document document = {
+      {"dry_run", dry_run}, {"matched", ids.size()}, {"more", picked.more}, {"handlers", picked.handlers}};
+  if (picked.left_out.retired > 0) document["of_retired_handlers"] = picked.left_out.retired;
+  if (picked.left_out.awaited > 0) document["awaited_by_backfill"] = picked.left_out.awaited;
+  if (ids.empty()) {
+    return nothing_matches(context, arguments, document, why_none(picked.left_out));
+  }
+  if (dry_run) return {base::ExitCode::done, document, about_more(task, picked), plan_of(picked)};
+  const Done done = work_off(context, task, ids, batch);
+  document[task.past] = done.letters;
+  if (task.past == "replayed") document["restored"] = done.restored;
+  document["interrupted"] = done.interrupted;
+  if (!done.interrupted) return {base::ExitCode::done, document, about_more(task, picked)};
+  return {base::ExitCode::try_again, document,
+          task.verb + ": stopped after " + std::to_string(done.letters) + " of " + std::to_string(ids.size()) +
+              "; repeat the command for the rest"};
+}
+
+template <class Batch>
+Answer work_through(Context& context, const Arguments& arguments, const Task& task, Batch batch) {
+  auto filter = filter_of(arguments);
+  auto found = find_letters(context, task.verb, arguments.texts("id"), Digits::number);
+  if (found.refusal) {
+    found.refusal->document.update(Document{
+        {"dry_run", arguments.flag("dry-run")}, {"matched", 0}, {"more", false}, {"handlers", Document::object()}});
+    return *found.refusal;
+  }
+  filter.dead_letter_ids = std::move(found.dead_letter_ids);
+  filter.event_ids = std::move(found.event_ids);
+  if (is_empty(filter) && !arguments.flag("all")) {
+    return {base::ExitCode::usage, nullptr, task.verb + ": pass IDs, filters or --all"};
+  }
+  Answer out = work_on(context, arguments, task, filter, batch);
+  if (!found.missing.empty()) {
+    out.message += (out.message.empty() ? "" : "; ") + about_missing(task.verb, found.missing);
+  }
+  return out;
+}
+
+}  // namespace
+
+Answer functions::dead_list(Context& context, const Arguments& arguments) {
+  const auto filter = filter_of(arguments);
+  Document groups = Document::array();
+  std::int64_t total = 0;
+  for (const auto& group : group_dead(*context.connection, filter)) {
+    total += group.letters;
+    groups.push_back({{"handler", group.handler},
+                      {"error_class", group.error_class},
+                      {"dead", group.letters},
+                      {"first_died_at", time_of(group.first_died_at)},
+                      {"last_died_at", time_of(group.last_died_at)}});
+  }
+  Document letters = Document::array();
+  for (const auto& letter : list_dead(*context.connection, filter, *arguments.number("limit"))) {
+    letters.push_back(letter_document(letter, false));
+  }
+  const bool is_empty = letters.empty();
+  Document document{{"total", total}, {"groups", std::move(groups)}, {"dead_letters", std::move(letters)}};
+  if (!is_empty) return {base::ExitCode::done, std::move(document), ""};
+  return nothing_matches(context, arguments, std::move(document), "no dead letter matches");
+}
+
+Answer functions::dead_show(Context& context, const Arguments& arguments) {
+  const auto found = find_letters(context, "dead show", {*arguments.text("id")}, Digits::number_or_producers_id);
+  if (found.refusal) return *found.refusal;
+  Document letters = Document::array();
+  for (const auto& letter : find_dead(*context.connection, found.dead_letter_ids, found.event_ids)) {
+    letters.push_back(letter_document(letter, true));
+  }
+  return {base::ExitCode::done, {{"dead_letters", std::move(letters)}}, ""};
+}
+
+Answer functions::dead_replay(Context& context, const Arguments& arguments) {
+  const Task task{"dead replay", "replayed", false, arguments.number("rate").value_or(0)};
+  return work_through(context, arguments, task, [&](const std::vector<std::int64_t>& ids) {
+    return replay_dead(*context.connection, ids, {context.actor, arguments.asked()});
+  });
+}
+
+Answer functions::dead_discard(Context& context, const Arguments& arguments) {
+  const Task task{"dead discard", "discarded", true, 0};
+  return work_through(context, arguments, task, [&](const std::vector<std::int64_t>& ids) {
+    return Replayed{discard_dead(*context.connection, ids, {context.actor, arguments.asked()}), 0};
+  });
+}
+
+}  // namespace inboxd::operations

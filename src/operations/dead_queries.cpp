@@ -1,0 +1,164 @@
+#include "operations/dead_queries.hpp"
+
+#include "inbox/connection_access.hpp"
+#include "inbox/routing_lock.hpp"
+#include "operations/stored_event_rows.hpp"
+#include "statements.hpp"
+
+namespace inboxd::operations {
+namespace {
+
+using Effect = inbox::Connection::Access::Effect;
+using Type = inbox::ArrayParameter::Type;
+
+/// A filter's arrays, which must outlive the parameters that point to them.
+struct FilterParameters {
+  explicit FilterParameters(const DeadFilter& filter)
+      : types{like_patterns(filter.types)}, classes{like_patterns(filter.error_classes)} {
+    values.append(filter.handler);
+    values.append(types.finish());
+    values.append(classes.finish());
+    values.append(filter.message);
+    values.append(filter.died.since);
+    values.append(filter.died.until);
+  }
+
+  inbox::ArrayParameter types;
+  inbox::ArrayParameter classes;
+  pqxx::params values;
+};
+
+/// The same with ids.
+struct WithIds : FilterParameters {
+  explicit WithIds(const DeadFilter& filter)
+      : FilterParameters{filter},
+        letters{inbox::array_of(Type::int8, filter.dead_letter_ids)},
+        events{inbox::array_of(Type::uuid, filter.event_ids)} {
+    if (filter.dead_letter_ids.empty() && filter.event_ids.empty()) {
+      values.append();
+      values.append();
+    } else {
+      values.append(letters.finish());
+      values.append(events.finish());
+    }
+  }
+
+  inbox::ArrayParameter letters;
+  inbox::ArrayParameter events;
+};
+
+DeadLetter read_letter(inbox::RowReader row, bool whole) {
+  DeadLetter out;
+  out.dead_letter_id = row.int8();
+  out.handler = row.text();
+  out.state = row.text();
+  out.attempts = row.int4();
+  out.died_at = row.int8();
+  out.error_class = row.text();
+  out.message = row.text();
+  out.reasons = row.maybe_text();
+  out.notes = row.maybe_text();
+  out.event = read_stored_event(row, whole);
+  return out;
+}
+
+}  // namespace
+
+std::vector<DeadLetter> list_dead(inbox::Connection& connection, const DeadFilter& filter, std::int64_t limit) {
+  FilterParameters parameters{filter};
+  parameters.values.append(limit);
+  std::vector<DeadLetter> out;
+  for (const auto& row : inbox::run_read(connection, inbox::statements::op_dead_list, parameters.values)) {
+    out.push_back(read_letter(inbox::RowReader{row}, false));
+  }
+  return out;
+}
+
+std::vector<DeadLetter> find_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
+                                  const std::vector<base::Uuid>& event_ids) {
+  auto letters = inbox::array_of(Type::int8, dead_letter_ids);
+  auto events = inbox::array_of(Type::uuid, event_ids);
+  std::vector<DeadLetter> out;
+  for (const auto& row :
+       inbox::run_read(connection, inbox::statements::op_dead_find, pqxx::params{letters.finish(), events.finish()})) {
+    out.push_back(read_letter(inbox::RowReader{row}, true));
+  }
+  return out;
+}
+
+std::vector<StoredEvent> identify_dead(inbox::Connection& connection, const DeadIdentity& identity) {
+  const auto event_id = identity.event_id ? std::optional{identity.event_id->text()} : std::nullopt;
+  std::vector<StoredEvent> out;
+  for (const auto& found : inbox::run_read(
+           connection, inbox::statements::op_dead_identify,
+           pqxx::params{event_id, identity.source_id, identity.topic, identity.partition, identity.offset})) {
+    inbox::RowReader row{found};
+    out.push_back(read_stored_event(row, false));
+  }
+  return out;
+}
+
+std::vector<DeadGroup> group_dead(inbox::Connection& connection, const DeadFilter& filter) {
+  FilterParameters parameters{filter};
+  std::vector<DeadGroup> out;
+  for (const auto& found : inbox::run_read(connection, inbox::statements::op_dead_groups, parameters.values)) {
+    inbox::RowReader row{found};
+    DeadGroup group;
+    group.handler = row.text();
+    group.error_class = row.text();
+    group.letters = row.int8();
+    group.first_died_at = row.int8();
+    group.last_died_at = row.int8();
+    out.push_back(std::move(group));
+  }
+  return out;
+}
+
+std::vector<PickedLetter> pick_dead(inbox::Connection& connection, const DeadFilter& filter, bool any_too,
+                                    std::int64_t limit) {
+  WithIds parameters{filter};
+  parameters.values.append(limit);
+  parameters.values.append(any_too);
+  std::vector<PickedLetter> out;
+  for (const auto& found : inbox::run_read(connection, inbox::statements::op_dead_pick, parameters.values)) {
+    inbox::RowReader row{found};
+    PickedLetter letter;
+    letter.dead_letter_id = row.int8();
+    letter.handler = row.text();
+    letter.error_class = row.text();
+    out.push_back(std::move(letter));
+  }
+  return out;
+}
+
+NotNow count_dead_not_now(inbox::Connection& connection, const DeadFilter& filter) {
+  const auto found = inbox::run_read(connection, inbox::statements::op_dead_not_replayable, WithIds{filter}.values);
+  return {found[0][0].as<std::int64_t>(), found[0][1].as<std::int64_t>()};
+}
+
+Replayed replay_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
+                     const Deed& deed) {
+  auto letters = inbox::array_of(Type::int8, dead_letter_ids);
+  const auto bytes = letters.finish();
+  auto& access = connection.access();
+  Replayed out;
+  access.transaction([&](pqxx::work& tx) {
+    inbox::share_routing(access, tx);  // no handler may be retired meanwhile: its events would stay pending for ever
+    access.run_in(tx, inbox::statements::op_dead_lock, pqxx::params{});
+    const auto rows = access.run_in(tx, inbox::statements::op_dead_replay, pqxx::params{bytes, deed.actor, deed.asked});
+    out.letters = rows[0][0].as<std::int64_t>();
+    out.restored = rows[0][1].as<std::int64_t>();
+    return true;
+  });
+  return out;
+}
+
+std::int64_t discard_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
+                          const Deed& deed) {
+  auto letters = inbox::array_of(Type::int8, dead_letter_ids);
+  const auto rows = connection.access().run(inbox::statements::op_dead_discard,
+                                            pqxx::params{letters.finish(), deed.actor, deed.asked}, Effect::writes);
+  return rows[0][0].as<std::int64_t>();
+}
+
+}  // namespace inboxd::operations

@@ -1,0 +1,92 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "inbox/connection.hpp"
+#include "operations/stored_event.hpp"
+
+namespace inboxd::operations {
+
+struct DeadLetter {
+  std::int64_t dead_letter_id = 0;
+  std::string handler;
+  std::string state;  ///< dead, expired, parked
+  std::int32_t attempts = 0;
+  event::Microseconds died_at = 0;
+  std::string error_class;  ///< of the last attempt
+  std::string message;
+  std::optional<std::string> reasons;  ///< JSON, every attempt; only if the whole was requested
+  std::optional<std::string> notes;
+  StoredEvent event;
+};
+
+/// Selects dead letters. Every given field must match.
+struct DeadFilter {
+  std::optional<std::string> handler;      ///< name or alias
+  std::vector<std::string> types;          ///< exact or prefix*; empty = all
+  std::vector<std::string> error_classes;  ///< of the last attempt; likewise
+  std::optional<std::string> message;      ///< part of the last attempt's message, in any case
+  Period died;
+  std::vector<std::int64_t> dead_letter_ids;  ///< these or those of event_ids; both empty: any
+  std::vector<base::Uuid> event_ids;
+};
+
+/// The newest dead letters, without payloads. Ignores the ids.
+std::vector<DeadLetter> list_dead(inbox::Connection& connection, const DeadFilter& filter, std::int64_t limit);
+
+/// Whole dead letters.
+std::vector<DeadLetter> find_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
+                                  const std::vector<base::Uuid>& event_ids);
+
+struct DeadIdentity {
+  std::optional<base::Uuid> event_id;
+  std::optional<std::string> source_id;
+  std::optional<std::string> topic;
+  std::int32_t partition = 0;
+  std::int64_t offset = 0;
+};
+/// Events of dead letters with that ID, without payloads; at most ten.
+std::vector<StoredEvent> identify_dead(inbox::Connection& connection, const DeadIdentity& identity);
+
+struct DeadGroup {
+  std::string handler;
+  std::string error_class;
+  std::int64_t letters = 0;
+  event::Microseconds first_died_at = 0;
+  event::Microseconds last_died_at = 0;
+};
+std::vector<DeadGroup> group_dead(inbox::Connection& connection, const DeadFilter& filter);
+
+struct PickedLetter {
+  std::int64_t dead_letter_id = 0;
+  std::string handler;
+  std::string error_class;
+};
+
+/// The dead letters to replay or discard, in the order of their partitions. `any_too` includes those that cannot be
+/// replayed (now).
+std::vector<PickedLetter> pick_dead(inbox::Connection& connection, const DeadFilter& filter, bool any_too,
+                                    std::int64_t limit);
+
+struct NotNow {
+  std::int64_t retired = 0;
+  std::int64_t awaited = 0;  ///< a back-fill has yet to pass them and may deliver the events
+};
+NotNow count_dead_not_now(inbox::Connection& connection, const DeadFilter& filter);
+
+struct Replayed {
+  std::int64_t letters = 0;   ///< replayed, without those that another operator changed meanwhile
+  std::int64_t restored = 0;  ///< events that had been purged
+};
+
+/// Delivers a batch of a few hundred dead letters to their handlers again, in one transaction. May be repeated after
+/// any error.
+Replayed replay_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids, const Deed& deed);
+
+/// Returns how many existed.
+std::int64_t discard_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
+                          const Deed& deed);
+
+}  // namespace inboxd::operations

@@ -1,0 +1,160 @@
+#include "operations/documents.hpp"
+
+#include <utility>
+
+#include "base/text.hpp"
+#include "config/units.hpp"
+#include "event/headers.hpp"
+
+namespace inboxd::operations {
+namespace {
+
+Document bytes_of_view(const event::MaybeBytes& bytes) {
+  if (!bytes) return nullptr;
+  if (base::is_utf8(*bytes)) return std::string{*bytes};
+  return {{"base64", base64(*bytes)}};
+}
+
+}  // namespace
+
+Document time_of(event::Microseconds time) { return config::time_text(time); }
+
+Document time_of(const std::optional<event::Microseconds>& time) { return time ? time_of(*time) : Document(nullptr); }
+
+Document bytes_of(const std::optional<std::string>& bytes) {
+  return bytes ? bytes_of_view(std::string_view{*bytes}) : Document(nullptr);
+}
+
+Document text_of(const std::optional<std::string>& text) { return text ? Document(*text) : Document(nullptr); }
+
+Document seconds_of(const std::optional<std::chrono::microseconds>& duration) {
+  if (!duration) return nullptr;
+  return static_cast<double>(duration->count()) / 1e6;
+}
+
+void put_count(Document& into, const std::string& key, const Count& count) {
+  into[key] = count.number;
+  if (count.at_least) into["at_least_" + key] = true;
+}
+
+Document range_of(const event::OffsetRange& range) { return {{"from", range.first}, {"to", range.end}}; }
+
+Document headers_of(const std::optional<std::string>& packed) {
+  Document out = Document::array();
+  if (!packed) return out;
+  for (const event::Header& header : event::unpack_headers(*packed)) {
+    out.push_back({{"name", bytes_of_view(header.name)}, {"value", bytes_of_view(header.value)}});
+  }
+  return out;
+}
+
+Document worker_of(const std::optional<Worker>& worker) {
+  if (!worker) return nullptr;
+  return {{"host", worker->host}, {"process_id", worker->process_id}};
+}
+
+Document summary_of(const StoredEvent& event) {
+  Document out{{"event_id", event.event_id.text()},
+               {"source_id", event.source_id.value_or(event.event_id.text())},
+               {"topic", event.topic},
+               {"partition", event.partition},
+               {"offset", event.offset},
+               {"event_type", event.event_type},
+               {"source", text_of(event.source)},
+               {"subject", text_of(event.subject)},
+               {"key", bytes_of(event.key)},
+               {"payload_size", event.payload_size ? Document(*event.payload_size) : Document(nullptr)},
+               {"occurred_at", time_of(event.occurred_at)},
+               {"kafka_timestamp", time_of(event.kafka_timestamp)},
+               {"received_at", time_of(event.received_at)}};
+  if (event.key_is_cut) out["key_is_cut"] = true;
+  return out;
+}
+
+Document whole_of(const StoredEvent& event) {
+  Document out = summary_of(event);
+  out["headers"] = headers_of(event.headers);
+  out["payload"] = bytes_of(event.payload);
+  return out;
+}
+
+std::string base64(std::string_view bytes) {
+  static constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const auto byte = [&](std::size_t at) {
+      return at < bytes.size() ? static_cast<unsigned>(static_cast<unsigned char>(bytes[at])) : 0U;
+    };
+    const unsigned bits = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
+    out += digits[bits >> 18 & 63];
+    out += digits[bits >> 12 & 63];
+    out += i + 1 < bytes.size() ? digits[bits >> 6 & 63] : '=';
+    out += i + 2 < bytes.size() ? digits[bits & 63] : '=';
+  }
+  return out;
+}
+
+}  // namespace inboxd::operations
+
+namespace inboxd::operations::schema {
+namespace {
+
+Document typed(const char* type, const std::string& about) {
+  Document out{{"type", type}};
+  if (!about.empty()) out["description"] = about;
+  return out;
+}
+
+Document formatted(const char* format, const std::string& about) {
+  Document out = typed("string", about);
+  out["format"] = format;
+  return out;
+}
+
+}  // namespace
+
+Document text(const std::string& about) { return typed("string", about); }
+Document integer(const std::string& about) { return typed("integer", about); }
+Document number(const std::string& about) { return typed("number", about); }
+Document flag(const std::string& about) { return typed("boolean", about); }
+Document time(const std::string& about) { return formatted("date-time", about); }
+Document uuid(const std::string& about) { return formatted("uuid", about); }
+
+Document bytes() { return reference("Bytes"); }
+
+Document word(std::initializer_list<const char*> words) {
+  Document out{{"type", "string"}, {"enum", Document::array()}};
+  for (const char* const word : words) out["enum"].push_back(word);
+  return out;
+}
+
+Document list(Document items) { return {{"type", "array"}, {"items", std::move(items)}}; }
+
+Document anything(const std::string& about) { return {{"description", about}}; }
+
+Document map(Document values) { return {{"type", "object"}, {"additionalProperties", std::move(values)}}; }
+
+Document reference(const std::string& component) { return {{"$ref", "#/components/schemas/" + component}}; }
+
+Document or_null(Document schema) { return any_of({std::move(schema), {{"type", "null"}}}); }
+
+Document any_of(std::initializer_list<Document> schemas) {
+  Document out{{"anyOf", Document::array()}};
+  for (const Document& schema : schemas) out["anyOf"].push_back(schema);
+  return out;
+}
+
+Document object(std::initializer_list<Field> fields) {
+  return extended({{"type", "object"}, {"required", Document::array()}, {"properties", Document::object()}}, fields);
+}
+
+Document extended(Document object, std::initializer_list<Field> fields) {
+  for (const Field& field : fields) {
+    object["properties"][field.name] = field.schema;
+    if (field.is_always) object["required"].push_back(field.name);
+  }
+  return object;
+}
+
+}  // namespace inboxd::operations::schema

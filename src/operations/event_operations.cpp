@@ -1,0 +1,248 @@
+#include "operations/event_operations.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "operations/documents.hpp"
+#include "operations/find_event.hpp"
+#include "operations/operation_table.hpp"
+#include "operations/partition_queries.hpp"
+#include "operations/unknown_name.hpp"
+
+namespace inboxd::operations {
+namespace {
+
+constexpr event::Microseconds day_us = 86'400'000'000;
+
+EventFile open_file(Context& context, const EventPlace& place) {
+  auto& connection = *context.connection;
+  EventFile out;
+  out.place = place;
+  out.event = read_event(connection, place);
+  // After a restore of the database two records can claim one place: the id decides.
+  if (out.event && out.event->event_id != place.event_id) out.event.reset();
+  out.dead = find_dead(connection, {}, {place.event_id});
+  if (!out.event) {
+    out.is_purged = true;
+    if (!out.dead.empty()) out.event = out.dead.front().event;
+  }
+  HistoryRequest request{place.event_id, place.shard_id, place.offset, std::nullopt, std::nullopt};
+  if (out.event) request.received_at = request.since = out.event->received_at;
+  // A replay restores a purged event with a later received_at: the ledger has the first. One day for differing clocks.
+  if (request.since && place.received_from) request.since = std::min(*request.since, *place.received_from - day_us);
+  out.history = read_history(connection, request);
+  return out;
+}
+
+Document event_document(const EventFile& file) {
+  Document out = file.event ? whole_of(*file.event)
+                            : Document{{"event_id", file.place.event_id.text()},
+                                       {"partition_id", file.place.shard_id},
+                                       {"offset", file.place.offset}};
+  out["is_purged"] = file.is_purged;
+  return out;
+}
+
+template <class Describe>
+Answer tell(Context& context, const Arguments& arguments, Describe describe) {
+  const std::string id = *arguments.text("id");
+  const auto found = find_events(context, id);
+  if (found.places.empty()) {
+    return {base::ExitCode::no,
+            {{"events", Document::array()}},
+            "no event with the id \"" + id + "\"" + (found.hint.empty() ? "" : ": " + found.hint)};
+  }
+  if (found.places.size() == 1) return {base::ExitCode::done, describe(open_file(context, found.places.front())), ""};
+  Document events = Document::array();
+  for (const auto& place : found.places) {
+    const auto event = read_event(*context.connection, place);
+    events.push_back(event ? summary_of(*event) : Document{{"event_id", place.event_id.text()}});
+  }
+  return {base::ExitCode::no,
+          {{"events", std::move(events)}},
+          std::to_string(found.places.size()) + " events have the id \"" + id + "\"; pass an event_id"};
+}
+
+Document state_of(const OpenDelivery& delivery) {
+  const char* const state = delivery.is_leased                          ? "leased"
+                            : delivery.attempts > 0 && !delivery.is_due ? "retrying"
+                                                                        : "due";
+  return {{"handler", delivery.handler},
+          {"state", state},
+          {"attempts", delivery.attempts},
+          {"due_at", time_of(delivery.due_at)},
+          {"finished_at", nullptr},
+          {"last_error", text_of(delivery.last_error)},
+          {"worker", delivery.is_leased ? worker_of(delivery.owner) : Document(nullptr)},
+          {"paused_reason", text_of(delivery.paused_reason)}};
+}
+
+Document state_of(const DeadLetter& letter) {
+  return {{"handler", letter.handler},
+          {"state", letter.state},
+          {"attempts", letter.attempts},
+          {"due_at", nullptr},
+          {"finished_at", time_of(letter.died_at)},
+          {"last_error", letter.message},
+          {"worker", nullptr},
+          {"dead_letter_id", letter.dead_letter_id}};
+}
+
+Document state_of(const RecordedOutcome& outcome) {
+  return {{"handler", outcome.handler},
+          {"state", outcome.outcome},
+          {"attempts", outcome.attempts},
+          {"due_at", nullptr},
+          {"finished_at", time_of(outcome.finished_at)},
+          {"last_error", nullptr},
+          {"worker", worker_of(outcome.owner)}};
+}
+
+struct Moment {
+  event::Microseconds at = 0;
+  std::string what;
+  std::string handler;
+  std::string detail;
+};
+
+std::string by(const std::optional<Worker>& worker) {
+  return worker ? " by " + worker->host + " (process " + std::to_string(worker->process_id) + ")" : "";
+}
+
+void add_beginning(const EventFile& file, std::vector<Moment>& out) {
+  if (!file.event) return;
+  const auto& event = *file.event;
+  if (event.occurred_at) out.push_back({*event.occurred_at, "occurred", "", "by the producer's clock"});
+  if (event.kafka_timestamp) {
+    out.push_back({*event.kafka_timestamp, "written to Kafka", "",
+                   event.topic + "/" + std::to_string(event.partition) + "/" + std::to_string(event.offset)});
+  }
+  out.push_back({event.received_at, "received", "", "stored in the inbox"});
+}
+
+void add_attempts(const EventFile& file, std::vector<Moment>& out) {
+  for (const auto& failure : file.history.failures) {
+    const auto begun = failure.occurred_at - failure.duration.count();
+    const std::string error =
+        failure.error_class.empty() ? failure.message : failure.error_class + ": " + failure.message;
+    out.push_back({begun, "attempt " + std::to_string(failure.attempt), failure.handler, "begins"});
+    out.push_back(
+        {failure.occurred_at, "attempt " + std::to_string(failure.attempt) + " failed", failure.handler, error});
+  }
+}
+
+void add_endings(const EventFile& file, std::vector<Moment>& out) {
+  for (const auto& outcome : file.history.outcomes) {
+    out.push_back({outcome.finished_at, outcome.outcome, outcome.handler,
+                   "after " + std::to_string(outcome.attempts) + (outcome.attempts == 1 ? " attempt" : " attempts") +
+                       by(outcome.owner)});
+  }
+  for (const auto& letter : file.dead) {
+    // An outcome may be purged before its dead letter.
+    const bool is_told = std::any_of(file.history.outcomes.begin(), file.history.outcomes.end(),
+                                     [&](const auto& o) { return o.outcome == "dead" && o.handler == letter.handler; });
+    if (!is_told) out.push_back({letter.died_at, letter.state, letter.handler, letter.message});
+  }
+  for (const auto& note : file.history.notes) out.push_back({note.at, note.what, "", note.who});
+  for (const auto& delivery : file.history.deliveries) {
+    const bool fails = !delivery.is_leased && delivery.attempts > 0;
+    out.push_back({delivery.due_at,
+                   delivery.is_leased ? "lease ends"
+                   : fails            ? "attempt " + std::to_string(delivery.attempts + 1) + " due"
+                                      : "due",
+                   delivery.handler, delivery.is_leased ? "leased" + by(delivery.owner) : ""});
+  }
+}
+
+}  // namespace
+
+Answer functions::events_list(Context& context, const Arguments& arguments) {
+  auto& connection = *context.connection;
+  EventsFilter filter;
+  for (const auto& partition : read_partitions(connection, {arguments.texts("topic"), false, false})) {
+    filter.shards.push_back(partition.shard_id);
+  }
+  if (filter.shards.empty()) {
+    return nothing_matches(context, arguments, {{"events", Document::array()}}, "no topic is ingested yet");
+  }
+  filter.types = arguments.texts("type");
+  filter.received = {arguments.time("since"), arguments.time("until")};
+  const auto found = newest_events(connection, filter, *arguments.number("limit"), *arguments.number("search"));
+  Document events = Document::array();
+  for (const auto& event : found.events) events.push_back(summary_of(event));
+  Answer out;
+  if (events.empty()) {
+    out = nothing_matches(context, arguments, Document::object(), "no event matches");
+  }
+  if (!found.complete) {
+    out.message += (out.message.empty() ? "" : "; ");
+    out.message += "only the newest " + std::to_string(found.looked_at) +
+                   " events were searched; --search or --topic searches further";
+  }
+  Document document = {{"events", std::move(events)},
+                       {"looked_at", found.looked_at},
+                       {"back_to", time_of(found.back_to)},
+                       {"complete", found.complete}};
+  if (!out.document.is_null()) document.update(out.document);
+  out.document = std::move(document);
+  return out;
+}
+
+Answer functions::events_show(Context& context, const Arguments& arguments) {
+  return tell(context, arguments, [](const EventFile& file) {
+    return Document{
+        {"event", event_document(file)}, {"handlers", handler_states(file)}, {"failures", failures_of(file)}};
+  });
+}
+
+Answer functions::events_trace(Context& context, const Arguments& arguments) {
+  return tell(context, arguments, [](const EventFile& file) {
+    Document event = event_document(file);
+    event.erase("payload");
+    event.erase("headers");
+    return Document{{"event", std::move(event)}, {"timeline", timeline_of(file)}, {"handlers", handler_states(file)}};
+  });
+}
+
+Document handler_states(const EventFile& file) {
+  std::map<std::string, Document> states;
+  for (const auto& delivery : file.history.deliveries) states.emplace(delivery.handler, state_of(delivery));
+  for (const auto& letter : file.dead) states.emplace(letter.handler, state_of(letter));
+  for (auto outcome = file.history.outcomes.rbegin(); outcome != file.history.outcomes.rend(); ++outcome) {
+    states.emplace(outcome->handler, state_of(*outcome));
+  }
+  Document out = Document::array();
+  for (auto& [handler, state] : states) out.push_back(std::move(state));
+  return out;
+}
+
+Document failures_of(const EventFile& file) {
+  Document out = Document::array();
+  for (const auto& failure : file.history.failures) {
+    out.push_back({{"handler", failure.handler},
+                   {"attempt", failure.attempt},
+                   {"occurred_at", time_of(failure.occurred_at)},
+                   {"error_class", failure.error_class},
+                   {"message", failure.message},
+                   {"duration_seconds", seconds_of(failure.duration)}});
+  }
+  return out;
+}
+
+Document timeline_of(const EventFile& file) {
+  std::vector<Moment> moments;
+  add_beginning(file, moments);
+  add_attempts(file, moments);
+  add_endings(file, moments);
+  std::stable_sort(moments.begin(), moments.end(), [](const Moment& a, const Moment& b) { return a.at < b.at; });
+  Document out = Document::array();
+  for (const Moment& moment : moments) {
+    out.push_back({{"at", time_of(moment.at)},
+                   {"what", moment.what},
+                   {"handler", moment.handler.empty() ? Document(nullptr) : Document(moment.handler)},
+                   {"detail", moment.detail}});
+  }
+  return out;
+}
+
+}  // namespace inboxd::operations

@@ -1,0 +1,28 @@
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "operations/dead_queries.hpp"
+#include "operations/event_queries.hpp"
+#include "operations/operation.hpp"
+
+namespace inboxd::operations {
+
+struct EventFile {
+  EventPlace place;
+  std::optional<StoredEvent> event;  ///< as stored, or a dead letter's copy
+  bool is_purged = false;            ///< no longer in the inbox
+  std::vector<DeadLetter> dead;
+  EventHistory history;
+};
+
+/// The state for each handler that ever got the event: [{handler, state, attempts, …}]. A pending delivery counts
+/// before a dead letter, a dead letter before the last outcome.
+Document handler_states(const EventFile& file);
+
+/// The event's history in the order of time: [{at, what, handler, detail}].
+Document timeline_of(const EventFile& file);
+
+Document failures_of(const EventFile& file);
+
+}  // namespace inboxd::operations

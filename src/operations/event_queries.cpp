@@ -1,0 +1,298 @@
+#include "operations/event_queries.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "inbox/connection_access.hpp"
+#include "operations/stored_event_rows.hpp"
+#include "statements.hpp"
+
+namespace inboxd::operations {
+namespace {
+
+using Type = inbox::ArrayParameter::Type;
+
+constexpr event::Microseconds day_us = 86'400'000'000;
+/// Of each shard, to find the sources and types in use.
+constexpr std::int64_t newest_events_asked = 20;
+
+/// The start of yesterday, or of the only day.
+event::Microseconds second_day(const std::vector<event::Microseconds>& days) {
+  return days.empty() ? 0 : days[std::min<std::size_t>(days.size() - 1, 1)];
+}
+
+/// A stretch of days, [from, until).
+struct Window {
+  event::Microseconds from = 0;
+  event::Microseconds until = 0;
+};
+
+/// Groups days into stretches of doubling length: new events are wanted most, and each stretch costs a statement.
+std::vector<Window> windows_of(const std::vector<event::Microseconds>& days, const Period& received) {
+  std::vector<Window> out;
+  const auto since = received.since.value_or(std::numeric_limits<event::Microseconds>::min());
+  // The end of the newest day, to include events received during the search.
+  auto until = days.empty() ? 0 : days.front() + day_us;
+  until = std::min(until, received.until.value_or(until));
+  for (std::size_t i = 0, length = 1; i < days.size() && until > since;) {
+    i += length;
+    length *= 2;
+    const auto from = std::max(days[std::min(i, days.size()) - 1], since);
+    if (from >= until) continue;
+    out.push_back({from, until});
+    until = from;
+  }
+  return out;
+}
+
+event::Microseconds end_of_day(event::Microseconds until) { return (until + day_us - 1) / day_us * day_us; }
+
+/// The result of one statement.
+struct Found {
+  std::vector<StoredEvent> events;
+  std::int64_t looked_at = 0;
+  std::optional<event::Microseconds> oldest;
+  /// No event received since then is missing; null: none is missing at all.
+  std::optional<event::Microseconds> sure_from;
+};
+
+Found read_found(const pqxx::result& rows) {
+  Found out;
+  for (const auto& found : rows) {
+    inbox::RowReader row{found};
+    out.looked_at = row.int8();
+    out.oldest = row.maybe_int8();
+    out.sure_from = row.maybe_int8();
+    if (!found[3].is_null()) out.events.push_back(read_stored_event(row, false));
+  }
+  return out;
+}
+
+/// Searches stretch by stretch. In each it reads a few events of every shard, then more, until the newest are certain:
+/// with many shards, `limit` events of each would be far too many.
+class Search final {
+ public:
+  Search(inbox::Connection& connection, const EventsFilter& filter, std::int64_t limit, std::int64_t most)
+      : connection_{connection},
+        filter_{filter},
+        limit_{limit},
+        most_{most},
+        shards_{inbox::array_of(Type::int4, filter.shards)},
+        types_{like_patterns(filter.types)},
+        shard_bytes_{shards_.finish()},
+        type_bytes_{types_.finish()} {}
+
+  NewestEvents run() {
+    for (const Window& window : windows_of(event_days(connection_), filter_.received)) {
+      if (wanted() <= 0 || !found_.complete) break;
+      look_through(window);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  std::int64_t wanted() const { return limit_ - static_cast<std::int64_t>(found_.events.size()); }
+
+  /// The most events to read of each shard now.
+  std::int64_t most_of_each() const {
+    if (filter_.types.empty()) return wanted();  // each event matches
+    return std::max(few, (most_ - found_.looked_at) / static_cast<std::int64_t>(filter_.shards.size()));
+  }
+
+  void look_through(const Window& window) {
+    for (std::int64_t of_each = few;; of_each *= 4) {
+      const auto most = most_of_each();
+      of_each = std::min(of_each, most);
+      Found answer = read_found(
+          inbox::run_read(connection_, inbox::statements::op_events_newest,
+                          pqxx::params{shard_bytes_, window.from, window.until, type_bytes_, of_each, wanted(),
+                                       window.from - window.from % day_us, end_of_day(window.until)}));
+      if (filter_.types.empty() && of_each == most) answer.sure_from.reset();  // `wanted` of each suffice
+      const auto sure = std::ranges::partition_point(
+          answer.events, [&](const StoredEvent& e) { return !answer.sure_from || e.received_at >= *answer.sure_from; });
+      const bool is_enough = !answer.sure_from || sure - answer.events.begin() >= wanted();
+      if (!is_enough && of_each < most) continue;
+      take(answer, sure);
+      if (!is_enough) found_.complete = false;
+      return;
+    }
+  }
+
+  void take(Found& answer, std::vector<StoredEvent>::iterator end) {
+    std::move(answer.events.begin(), end, std::back_inserter(found_.events));
+    found_.looked_at += answer.looked_at;
+    if (answer.oldest) found_.back_to = answer.oldest;
+  }
+
+  static constexpr std::int64_t few = 16;
+
+  inbox::Connection& connection_;
+  const EventsFilter& filter_;
+  const std::int64_t limit_;
+  const std::int64_t most_;
+  inbox::ArrayParameter shards_;
+  inbox::ArrayParameter types_;
+  const pqxx::bytes_view shard_bytes_;
+  const pqxx::bytes_view type_bytes_;
+  NewestEvents found_;
+};
+
+std::optional<Worker> read_worker(inbox::RowReader& row) {
+  const auto host = row.maybe_text();
+  const auto process_id = row.maybe_int4();
+  if (!host) return std::nullopt;
+  return Worker{*host, process_id.value_or(0)};
+}
+
+OpenDelivery read_delivery(inbox::RowReader row) {
+  OpenDelivery out;
+  out.handler = row.text();
+  out.attempts = row.int4();
+  out.claims = row.int4();
+  out.is_leased = row.flag();
+  out.due_at = row.int8();
+  out.is_due = row.flag();
+  out.owner = read_worker(row);
+  out.last_error = row.maybe_text();
+  out.events = row.int4();
+  out.paused_reason = row.maybe_text();
+  return out;
+}
+
+RecordedOutcome read_outcome(inbox::RowReader row) {
+  RecordedOutcome out;
+  out.handler = row.text();
+  out.outcome = row.text();
+  out.attempts = row.int4();
+  out.finished_at = row.int8();
+  out.owner = read_worker(row);
+  return out;
+}
+
+RecordedFailure read_failure(inbox::RowReader row) {
+  RecordedFailure out;
+  out.handler = row.text();
+  out.attempt = row.int4();
+  out.occurred_at = row.int8();
+  out.error_class = row.text();
+  out.message = row.text();
+  out.duration = std::chrono::microseconds{row.int8()};
+  return out;
+}
+
+Note read_note(inbox::RowReader row) {
+  Note out;
+  out.what = row.text();
+  out.who = row.text();
+  out.at = row.int8();
+  return out;
+}
+
+template <class Read>
+auto read_all(inbox::Connection& connection, const inbox::Statement& statement, const pqxx::params& parameters,
+              Read read) {
+  std::vector<decltype(read(inbox::RowReader{pqxx::row{}}))> out;
+  for (const auto& row : inbox::run_read(connection, statement, parameters)) {
+    out.push_back(read(inbox::RowReader{row}));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<event::Microseconds> event_days(inbox::Connection& connection) {
+  std::vector<event::Microseconds> out;
+  for (const auto& row : inbox::run_read(connection, inbox::statements::op_event_days, pqxx::params{})) {
+    out.push_back(row[0].as<std::int64_t>());
+  }
+  return out;
+}
+
+NewestEvents newest_events(inbox::Connection& connection, const EventsFilter& filter, std::int64_t limit,
+                           std::int64_t search) {
+  if (filter.shards.empty()) return {};
+  return Search{connection, filter, limit, search}.run();
+}
+
+std::vector<EventPlace> find_in_ledger(inbox::Connection& connection, const std::vector<base::Uuid>& event_ids) {
+  auto ids = inbox::array_of(Type::uuid, event_ids);
+  std::vector<EventPlace> out;
+  for (const auto& found : inbox::run_read(connection, inbox::statements::op_ledger_find, pqxx::params{ids.finish()})) {
+    inbox::RowReader row{found};
+    EventPlace place;
+    place.event_id = row.uuid();
+    place.shard_id = row.int4();
+    place.offset = row.int8();
+    place.received_from = row.int8();
+    place.received_until = *place.received_from + 1;
+    out.push_back(place);
+  }
+  return out;
+}
+
+std::vector<std::string> sources_in_use(inbox::Connection& connection) {
+  const auto days = event_days(connection);
+  if (days.empty()) return {};
+  std::vector<std::string> out;
+  for (const auto& row : inbox::run_read(connection, inbox::statements::op_sources,
+                                         pqxx::params{newest_events_asked, second_day(days)})) {
+    out.push_back(row[0].as<std::string>());
+  }
+  return out;
+}
+
+std::map<std::string, std::vector<std::string>> names_in_use(inbox::Connection& connection) {
+  std::map<std::string, std::vector<std::string>> out;
+  const auto days = event_days(connection);
+  for (const auto& row :
+       inbox::run_read(connection, inbox::statements::op_names, pqxx::params{newest_events_asked, second_day(days)})) {
+    out[row[0].as<std::string>()].push_back(row[1].as<std::string>());
+  }
+  return out;
+}
+
+std::vector<EventPlace> search_day(inbox::Connection& connection, const std::vector<base::Uuid>& event_ids,
+                                   const std::string& source_id, event::Microseconds day) {
+  auto ids = inbox::array_of(Type::uuid, event_ids);
+  std::vector<EventPlace> out;
+  for (const auto& found : inbox::run_read(connection, inbox::statements::op_event_search,
+                                           pqxx::params{ids.finish(), source_id, day, day + day_us})) {
+    inbox::RowReader row{found};
+    EventPlace place;
+    place.event_id = row.uuid();
+    place.shard_id = row.int4();
+    place.offset = row.int8();
+    place.received_from = day;
+    place.received_until = day + day_us;
+    out.push_back(place);
+  }
+  return out;
+}
+
+std::optional<StoredEvent> read_event(inbox::Connection& connection, const EventPlace& place) {
+  const auto read = [&](std::optional<event::Microseconds> from,
+                        std::optional<event::Microseconds> until) -> std::optional<StoredEvent> {
+    const auto rows = inbox::run_read(connection, inbox::statements::op_event,
+                                      pqxx::params{place.shard_id, place.offset, from, until});
+    if (rows.empty()) return std::nullopt;
+    inbox::RowReader row{rows[0]};
+    return read_stored_event(row, true);
+  };
+  if (place.received_from) {
+    if (auto found = read(place.received_from, place.received_until)) return found;
+  }
+  return read(std::nullopt, std::nullopt);
+}
+
+EventHistory read_history(inbox::Connection& connection, const HistoryRequest& request) {
+  const std::string id = request.event_id.text();
+  const pqxx::params of_run{request.shard_id, request.offset, request.received_at, id};
+  const pqxx::params of_place{request.shard_id, request.offset, request.since};
+  const pqxx::params of_event{id, request.since};
+  return {read_all(connection, inbox::statements::op_event_deliveries, of_run, read_delivery),
+          read_all(connection, inbox::statements::op_event_outcomes, of_place, read_outcome),
+          read_all(connection, inbox::statements::op_event_failures, of_event, read_failure),
+          read_all(connection, inbox::statements::op_event_notes, of_event, read_note)};
+}
+
+}  // namespace inboxd::operations

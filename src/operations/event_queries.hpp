@@ -1,0 +1,117 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/uuid.hpp"
+#include "inbox/connection.hpp"
+#include "operations/stored_event.hpp"
+
+namespace inboxd::operations {
+
+/// The starts of the days (UTC) with events, newest first.
+std::vector<event::Microseconds> event_days(inbox::Connection& connection);
+
+struct EventsFilter {
+  std::vector<std::int32_t> shards;
+  std::vector<std::string> types;  ///< exact or prefix*; empty = all
+  Period received;
+};
+
+/// The newest events, found by reading each shard backwards.
+struct NewestEvents {
+  std::vector<StoredEvent> events;  ///< newest first, without payload and headers
+  std::int64_t looked_at = 0;
+  std::optional<event::Microseconds> back_to;  ///< the oldest event looked at
+  bool complete = true;                        ///< false: stopped by `search`, there may be more
+};
+
+/// At most `limit` events. A filter by type looks at about `search` events at most, shared among the shards.
+NewestEvents newest_events(inbox::Connection& connection, const EventsFilter& filter, std::int64_t limit,
+                           std::int64_t search);
+
+struct EventPlace {
+  base::Uuid event_id;
+  std::int32_t shard_id = 0;
+  std::int64_t offset = 0;
+  /// When it was received: from, until (exclusive); null: unknown.
+  std::optional<event::Microseconds> received_from, received_until;
+};
+
+std::vector<EventPlace> find_in_ledger(inbox::Connection& connection, const std::vector<base::Uuid>& event_ids);
+
+/// The sources of the newest events, to derive event ids from.
+std::vector<std::string> sources_in_use(inbox::Connection& connection);
+
+/// Known names by kind: `handler`, `topic`, `type` and `error`. Types are those of the newest events and of dead
+/// letters.
+std::map<std::string, std::vector<std::string>> names_in_use(inbox::Connection& connection);
+
+/// Reads all events of one day (`day` is its start), for ids that the ledger lacks and for producers' ids. Slow;
+/// returns at most ten.
+std::vector<EventPlace> search_day(inbox::Connection& connection, const std::vector<base::Uuid>& event_ids,
+                                   const std::string& source_id, event::Microseconds day);
+
+/// The whole event; nullopt: purged.
+std::optional<StoredEvent> read_event(inbox::Connection& connection, const EventPlace& place);
+
+/// A pending delivery that contains the event.
+struct OpenDelivery {
+  std::string handler;
+  std::int32_t attempts = 0;
+  std::int32_t claims = 0;
+  bool is_leased = false;
+  bool is_due = false;
+  event::Microseconds due_at = 0;  ///< leased: the end of the lease
+  std::optional<Worker> owner;
+  std::optional<std::string> last_error;
+  std::int32_t events = 0;  ///< of the run, including this one
+  std::optional<std::string> paused_reason;
+};
+
+struct RecordedOutcome {
+  std::string handler;
+  std::string outcome;
+  std::int32_t attempts = 0;
+  event::Microseconds finished_at = 0;
+  std::optional<Worker> owner;
+};
+
+struct RecordedFailure {
+  std::string handler;
+  std::int32_t attempt = 0;
+  event::Microseconds occurred_at = 0;
+  std::string error_class;
+  std::string message;
+  std::chrono::microseconds duration{0};
+};
+
+/// Another fact about an event: `dead replay` by an operator, `also seen` on a topic.
+struct Note {
+  std::string what;
+  std::string who;
+  event::Microseconds at = 0;
+};
+
+/// All records of one event, each list in the order of time.
+struct EventHistory {
+  std::vector<OpenDelivery> deliveries;
+  std::vector<RecordedOutcome> outcomes;
+  std::vector<RecordedFailure> failures;
+  std::vector<Note> notes;
+};
+
+/// An event: its place, when it was received (nullopt: unknown), and the age limit of its records (nullopt: none).
+struct HistoryRequest {
+  base::Uuid event_id;
+  std::int32_t shard_id = 0;
+  std::int64_t offset = 0;
+  std::optional<event::Microseconds> received_at;
+  std::optional<event::Microseconds> since;
+};
+EventHistory read_history(inbox::Connection& connection, const HistoryRequest& request);
+
+}  // namespace inboxd::operations

@@ -1,0 +1,363 @@
+#include "operations/operation_table.hpp"
+
+#include <utility>
+
+#include "operations/answers.hpp"
+
+namespace inboxd::operations {
+namespace {
+
+using Kind = Parameter::Kind;
+using Place = Parameter::Place;
+using Parameters = std::vector<Parameter>;
+
+Parameters joined(Parameters first, const Parameters& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
+Parameters event_filter() {
+  Parameter search{"search", Kind::number, "with --type: search only the N newest events", "N"};
+  search.default_number = 20'000;
+  search.least = 1;
+  search.most = 1'000'000'000;
+  return {{"topic", Kind::texts, "of this topic; NAME* for a prefix", "NAME"},
+          {"type", Kind::texts, "of this type; NAME* for a prefix", "TYPE"},
+          since_parameter("received"),
+          until_parameter("received"),
+          limit_parameter(20),
+          search};
+}
+
+Parameters dead_filter() {
+  return {{"handler", Kind::text, "of this handler", "NAME"},
+          {"type", Kind::texts, "events of this type; NAME* for a prefix", "TYPE"},
+          {"error", Kind::texts, "with this class of last error; NAME* for a prefix", "CLASS"},
+          {"message", Kind::text, "with this text in the last error's message", "TEXT"},
+          since_parameter("died"),
+          until_parameter("died")};
+}
+
+Parameters quarantine_filter() {
+  return {{"topic", Kind::texts, "of this topic; NAME* for a prefix", "NAME"},
+          {"reason", Kind::texts, "no_id, bad_id, too_large, undecodable, conflict or poison", "REASON"},
+          since_parameter("received"),
+          until_parameter("received")};
+}
+
+Parameters partition_filter() {
+  return {{"topic", Kind::texts, "of this topic; NAME* for a prefix", "NAME"},
+          {"halted", Kind::flag, "only halted partitions"},
+          {"all", Kind::flag, "include former incarnations"}};
+}
+
+Parameters confirmation() { return {dry_run_parameter(), yes_parameter()}; }
+
+Parameters dead_selection() {
+  const Parameter ids{"id", Kind::texts, "numbers, event_ids, producers' ids or TOPIC/PARTITION/OFFSET", "ID",
+                      Place::optional_word};
+  return joined(joined({ids}, dead_filter()), joined({{"all", Kind::flag, "every dead letter"}}, confirmation()));
+}
+
+Parameters quarantine_selection() {
+  const Parameter ids{"id", Kind::texts, "numbers of records", "NUMBER", Place::optional_word};
+  return joined(joined({ids}, quarantine_filter()), joined({{"all", Kind::flag, "every record"}}, confirmation()));
+}
+
+Parameters event_id() {
+  return {{"id", Kind::text, "event_id, the producer's id, or TOPIC/PARTITION/OFFSET", "ID", Place::word}};
+}
+
+Parameters handler_name() {
+  return joined({{"handler", Kind::text, "the handler's name", "NAME", Place::word}}, confirmation());
+}
+
+Parameters topic_and_partition(Place place_of_partition) {
+  Parameter partition{"partition", Kind::number, "the partition's number", "PARTITION", place_of_partition};
+  partition.most = 1'000'000;
+  return joined({{"topic", Kind::text, "the topic", "TOPIC", Place::word}, partition}, confirmation());
+}
+
+}  // namespace
+
+std::vector<Operation> operations() {
+  constexpr auto read = Permission::read;
+  constexpr auto read_with_token = Permission::read_with_token;
+  constexpr auto change = Permission::change;
+  return {
+      {"status",
+       "Topics, handlers and daemons at a glance. Lag `? (4 s)`: unknown, the last figure is 4 s old.",
+       read,
+       Needs::database,
+       functions::status,
+       answers::status,
+       {},
+       {{"status", "once; exits with 1 if an operator has to act"},
+        {"status --watch", "again every two seconds, until Ctrl-C"},
+        {"status --json", "for a program"}}},
+
+      {"events list",
+       "Stored events, newest first.",
+       read_with_token,
+       Needs::database,
+       functions::events_list,
+       answers::events_list,
+       event_filter(),
+       {{"events list", "the newest of all topics"},
+        {"events list --topic orders --since 30m", "of one topic, of the last half hour"},
+        {"events list --type \"order.*\" --limit 100 --json", "by type, for a program"}}},
+      {"events show",
+       "One event and its state for each handler.",
+       read_with_token,
+       Needs::database,
+       functions::events_show,
+       answers::events_show,
+       event_id(),
+       {{"events show 0190d3f5-8f2a-7000-8000-1a2b3c4d5e6f", "by event_id"},
+        {"events show ORDER-4711", "by the producer's id"},
+        {"events show orders/3/81723", "by topic, partition and offset"}},
+       answers::events_not_one},
+      {"events trace",
+       "The history of one event in the order of time.",
+       read_with_token,
+       Needs::database,
+       functions::events_trace,
+       answers::events_trace,
+       event_id(),
+       {{"events trace orders/3/81723", "from Kafka to the last outcome"}},
+       answers::events_not_one},
+
+      {"dead list",
+       "Dead letters, newest first, and their number by handler and error class.",
+       read_with_token,
+       Needs::database,
+       functions::dead_list,
+       answers::dead_list,
+       joined(dead_filter(), {limit_parameter(50)}),
+       {{"dead list", "the newest of all handlers"},
+        {"dead list --handler billing --since 2h", "of one handler, of the last two hours"},
+        {"dead list --error \"timeout*\" --json", "by class of the last error, for a program"}}},
+      {"dead show",
+       "One dead letter: the whole event and the error of every attempt.",
+       read_with_token,
+       Needs::database,
+       functions::dead_show,
+       answers::dead_show,
+       {{"id", Kind::text, "number, event_id, the producer's id, or TOPIC/PARTITION/OFFSET", "ID", Place::word}},
+       {{"dead show 12", "by the number in the list"},
+        {"dead show 0190d3f5-8f2a-7000-8000-1a2b3c4d5e6f", "by event_id, of every handler"},
+        {"dead show ORDER-4711", "by the producer's id"},
+        {"dead show orders/3/81723", "by topic, partition and offset"}},
+       answers::dead_not_one},
+      {"dead replay",
+       "Delivers dead letters to their handlers again: from the first attempt, in the order of their partitions.",
+       change,
+       Needs::database,
+       functions::dead_replay,
+       answers::dead_replay,
+       joined(dead_selection(), {rate_parameter()}),
+       {{"dead replay --handler billing --error \"timeout*\" --dry-run", "shows how many"},
+        {"dead replay --handler billing --error \"timeout*\" --rate 50", "50 a second, after confirmation"},
+        {"dead replay 12 13 --yes", "two of them, without confirmation"}}},
+      {"dead discard",
+       "Removes dead letters for good; outcomes and audit keep a record of them.",
+       change,
+       Needs::database,
+       functions::dead_discard,
+       answers::dead_discard,
+       dead_selection(),
+       {{"dead discard --handler billing --until 90d --dry-run", "shows how many"},
+        {"dead discard 12 --yes", "one of them, without confirmation"}}},
+
+      {"quarantine list",
+       "Records that could not become events, newest first.",
+       read_with_token,
+       Needs::database,
+       functions::quarantine_list,
+       answers::quarantine_list,
+       joined(quarantine_filter(), {limit_parameter(50)}),
+       {{"quarantine list", "the newest"},
+        {"quarantine list --topic orders --since 2h", "of one topic, of the last two hours"},
+        {"quarantine list --reason conflict --json", "records that reuse an id for other content, for a program"}}},
+      {"quarantine show",
+       "One record as it came from Kafka, and why it is no event.",
+       read_with_token,
+       Needs::database,
+       functions::quarantine_show,
+       answers::quarantine_show,
+       {{"id", Kind::text, "number, or TOPIC/PARTITION/OFFSET", "ID", Place::word}},
+       {{"quarantine show 12", "by the number in the list"},
+        {"quarantine show orders/3/81723", "by topic, partition and offset"}}},
+      {"quarantine retry",
+       "Decodes records by today's configuration; stores and delivers those that are events now.",
+       change,
+       Needs::database,
+       functions::quarantine_retry,
+       answers::quarantine_retry,
+       joined(quarantine_selection(), {rate_parameter()}),
+       {{"quarantine retry --topic orders --dry-run", "shows how many become events, and why others stay"},
+        {"quarantine retry --topic orders --rate 100", "the records of one topic, 100 a second"},
+        {"quarantine retry 12 13 --yes", "two of them, without confirmation"}}},
+      {"quarantine discard",
+       "Removes records from quarantine for good; the audit lists them.",
+       change,
+       Needs::database,
+       functions::quarantine_discard,
+       answers::quarantine_discard,
+       quarantine_selection(),
+       {{"quarantine discard --topic orders --until 90d --dry-run", "shows how many"},
+        {"quarantine discard 12 --yes", "one of them, without confirmation"}}},
+
+      {"handlers list",
+       "Registered handlers with their subscriptions and pending events.",
+       read,
+       Needs::database,
+       functions::handlers_list,
+       answers::handlers_list,
+       {},
+       {{"handlers list", "all, including those that no configuration names any more"}}},
+      {"handlers retire",
+       "Stops delivering to a handler and drops its pending events; outcomes and dead letters stay.",
+       change,
+       Needs::database,
+       functions::handlers_retire,
+       answers::handlers_retire,
+       handler_name(),
+       {{"handlers retire receipt --dry-run", "shows how many events would be dropped"},
+        {"handlers retire receipt", "after confirmation; holds although a configuration still names the handler"}}},
+      {"handlers restore",
+       "Delivers new events to a retired handler again, none of those stored meanwhile.",
+       change,
+       Needs::database,
+       functions::handlers_restore,
+       answers::handlers_restore,
+       handler_name(),
+       {{"handlers restore receipt", "daemons that configure it run it again within seconds"}}},
+
+      {"partitions list",
+       "Partitions with their positions, lag, gaps and halts.",
+       read,
+       Needs::database,
+       functions::partitions_list,
+       answers::partitions_list,
+       partition_filter(),
+       {{"partitions list", "the newest incarnation of each partition"},
+        {"partitions list --halted", "halted partitions and the command that resumes them"},
+        {"partitions list --topic orders --all", "including former incarnations"}},
+       nullptr,
+       {"shards list"}},
+      {"partitions accept-gap",
+       "Resumes a halted partition behind records that Kafka has lost.",
+       change,
+       Needs::database,
+       functions::partitions_accept_gap,
+       answers::partitions_accept_gap,
+       topic_and_partition(Place::word),
+       {{"partitions accept-gap orders 3 --dry-run", "shows the offsets that would be skipped"},
+        {"partitions accept-gap orders 3", "skips them, after confirmation"}},
+       nullptr,
+       {"shards accept-gap"}},
+      {"partitions accept-recreated",
+       "Starts a topic that was deleted and created again at its beginning.",
+       change,
+       Needs::database,
+       functions::partitions_accept_recreated,
+       answers::partitions_accept_recreated,
+       topic_and_partition(Place::optional_word),
+       {{"partitions accept-recreated orders", "all its halted partitions, after confirmation"},
+        {"partitions accept-recreated orders 3 --yes", "one of them, without confirmation"}},
+       nullptr,
+       {"partitions accept-incarnation", "shards accept-recreated", "shards accept-incarnation"}},
+
+      {"instance show",
+       "State that only the running daemon knows: partitions, events in flight, pauses.",
+       read,
+       Needs::daemon,
+       functions::instance_show,
+       answers::instance_show,
+       {},
+       {{"instance show", "asks the daemon of this configuration over its admin port"}}},
+      {"instance pause",
+       "Pauses all handlers of this instance until it is resumed or restarted.",
+       change,
+       Needs::daemon,
+       functions::instance_pause,
+       answers::instance_paused,
+       confirmation(),
+       {{"instance pause --yes", "without confirmation; needs admin.token"}}},
+      {"instance resume",
+       "Resumes all handlers of this instance.",
+       change,
+       Needs::daemon,
+       functions::instance_resume,
+       answers::instance_paused,
+       confirmation(),
+       {{"instance resume --yes", "without confirmation; needs admin.token"}}},
+
+      {"check",
+       "Checks database, brokers and topics from where the running daemon runs; exit status 1 on a problem.",
+       read_with_token,
+       Needs::daemon,
+       functions::check,
+       answers::check,
+       {},
+       {{"check --running", "asks the daemon of this configuration over its admin port; needs a token"}},
+       nullptr,
+       {},
+       true},
+      {"config show",
+       "Every key in force in the running daemon, with its value and origin; secrets as stars.",
+       read_with_token,
+       Needs::daemon,
+       functions::config_show,
+       answers::config_show,
+       {},
+       {{"config show --running", "asks the daemon of this configuration over its admin port; needs a token"}},
+       nullptr,
+       {},
+       true},
+      {"config reference",
+       "Every key: its effect, its values, its default.",
+       read,
+       Needs::nothing,
+       functions::config_reference,
+       answers::config_reference,
+       {{"yaml", Kind::flag, "as a configuration with every key commented out"},
+        {"minimal", Kind::flag, "as the smallest configuration"}},
+       {{"config reference", "to read"},
+        {"config reference --yaml > inboxd.yaml", "a file to start with: all keys, commented out"},
+        {"config reference --minimal > inboxd.yaml", "the required keys only"}}},
+      {"config schema",
+       "JSON Schema of the configuration, for editors.",
+       read,
+       Needs::nothing,
+       functions::config_schema,
+       answers::config_schema,
+       {},
+       {{"config schema > inboxd.schema.json", "for `# yaml-language-server: $schema=inboxd.schema.json`"}}},
+
+      {"migrate",
+       "Shows applied and due migrations. Changes nothing: applying them takes the owner's rights, which a daemon "
+       "should not have.",
+       read,
+       Needs::database,
+       functions::migrate,
+       answers::migrate,
+       {{"plan", Kind::flag, "with the SQL that is due"}},
+       {{"migrate --check", "exit status 1 if something is due"}},
+       nullptr,
+       {},
+       true},
+
+      {"version",
+       "The versions of inboxd and of its libraries.",
+       read,
+       Needs::nothing,
+       functions::version,
+       answers::version,
+       {},
+       {{"version", "prints them"}}},
+  };
+}
+
+}  // namespace inboxd::operations

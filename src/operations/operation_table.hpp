@@ -1,0 +1,25 @@
+#pragma once
+#include "operations/operation.hpp"
+
+/// The functions behind the rows of the table, named after their verbs. Private to this room: others call operations().
+namespace inboxd::operations::functions {
+
+// status_operation.cpp
+OperationFunction status;
+// event_operations.cpp
+OperationFunction events_list, events_show, events_trace;
+// dead_operations.cpp
+OperationFunction dead_list, dead_show, dead_replay, dead_discard;
+// quarantine_operations.cpp
+OperationFunction quarantine_list, quarantine_show, quarantine_retry, quarantine_discard;
+// handler_operations.cpp
+OperationFunction handlers_list, handlers_retire, handlers_restore;
+// partition_operations.cpp
+OperationFunction partitions_list, partitions_accept_gap, partitions_accept_recreated;
+// daemon_operations.cpp
+OperationFunction instance_show, instance_pause, instance_resume;
+OperationFunction check, config_show, config_reference, config_schema, version;
+// migration_report.cpp
+OperationFunction migrate;
+
+}  // namespace inboxd::operations::functions

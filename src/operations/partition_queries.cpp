@@ -1,0 +1,110 @@
+#include "operations/partition_queries.hpp"
+
+#include <algorithm>
+
+#include "inbox/connection_access.hpp"
+#include "operations/status_queries.hpp"
+#include "operations/stored_event_rows.hpp"
+#include "statements.hpp"
+
+namespace inboxd::operations {
+namespace {
+
+using Effect = inbox::Connection::Access::Effect;
+
+std::optional<std::chrono::microseconds> maybe_duration(std::optional<std::int64_t> microseconds) {
+  return microseconds ? std::optional{std::chrono::microseconds{*microseconds}} : std::nullopt;
+}
+
+PartitionState read_partition(inbox::RowReader row) {
+  PartitionState out;
+  out.shard_id = row.int4();
+  out.source = row.text();
+  out.topic = row.text();
+  out.partition = row.int4();
+  out.incarnation = row.text();
+  out.is_newest = row.flag();
+  out.epoch = row.maybe_int4();
+  out.position = row.maybe_int8();
+  out.high_watermark = row.maybe_int8();
+  out.last_stable_offset = row.maybe_int8();
+  out.observed_at = row.maybe_int8();
+  out.observed_age = maybe_duration(row.maybe_int8());
+  out.held_since = row.maybe_int8();
+  out.held_for = maybe_duration(row.maybe_int8());
+  out.any_live = row.flag();
+  out.halted_reason = row.maybe_text();
+  out.halted_at = row.maybe_int8();
+  const auto from = row.maybe_int8();
+  const auto to = row.maybe_int8();
+  if (from && to) out.gap = event::OffsetRange{*from, *to};
+  out.new_incarnation = row.maybe_text();
+  out.gaps = event::OffsetSet::parse(row.text()).value_or(event::OffsetSet{});
+  return out;
+}
+
+}  // namespace
+
+bool PartitionState::is_end_known() const {
+  return any_live && high_watermark && observed_age && *observed_age <= fresh_within;
+}
+
+std::optional<std::int64_t> PartitionState::lag() const {
+  if (!position || !is_end_known()) return std::nullopt;
+  return std::max<std::int64_t>(*high_watermark - *position, 0);
+}
+
+bool PartitionState::is_held() const {
+  return is_end_known() && held_since && position && last_stable_offset && *position >= *last_stable_offset &&
+         *position < *high_watermark;
+}
+
+std::vector<PartitionState> read_partitions(inbox::Connection& connection, const PartitionFilter& filter) {
+  auto topics = like_patterns(filter.topics);
+  const pqxx::params parameters{topics.finish(), filter.only_newest, filter.only_halted,
+                                static_cast<int>(live_within.count())};
+  std::vector<PartitionState> out;
+  for (const auto& row : inbox::run_read(connection, inbox::statements::op_shards, parameters)) {
+    out.push_back(read_partition(inbox::RowReader{row}));
+  }
+  return out;
+}
+
+std::optional<AcceptedGap> accept_gap(inbox::Connection& connection, const PartitionState& seen,
+                                      const std::string& actor) {
+  if (!seen.gap || !seen.position) return std::nullopt;
+  const auto rows = connection.access().run(
+      inbox::statements::op_shard_accept_gap,
+      pqxx::params{seen.shard_id, seen.gap->first, seen.gap->end, *seen.position, actor}, Effect::writes);
+  if (rows.empty()) return std::nullopt;
+  inbox::RowReader row{rows[0]};
+  AcceptedGap out;
+  out.gap.first = row.int8();
+  out.gap.end = row.int8();
+  out.position = row.int8();
+  return out;
+}
+
+std::vector<AcceptedRecreation> accept_recreated(inbox::Connection& connection, const std::vector<PartitionState>& seen,
+                                                 const std::string& actor) {
+  inbox::ArrayParameter shards{inbox::ArrayParameter::Type::int4};
+  inbox::ArrayParameter incarnations{inbox::ArrayParameter::Type::text};
+  for (const auto& partition : seen) {
+    shards.add(partition.shard_id);
+    incarnations.add(partition.new_incarnation.value_or(""));
+  }
+  std::vector<AcceptedRecreation> out;
+  for (const auto& found :
+       connection.access().run(inbox::statements::op_shard_accept_incarnation,
+                               pqxx::params{shards.finish(), incarnations.finish(), actor}, Effect::writes)) {
+    inbox::RowReader row{found};
+    AcceptedRecreation accepted;
+    accepted.partition = row.int4();
+    accepted.old_incarnation = row.text();
+    accepted.new_incarnation = row.text();
+    out.push_back(std::move(accepted));
+  }
+  return out;
+}
+
+}  // namespace inboxd::operations

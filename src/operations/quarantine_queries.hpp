@@ -1,0 +1,112 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "event/event.hpp"
+#include "inbox/connection.hpp"
+#include "operations/stored_event.hpp"
+
+namespace inboxd::operations {
+
+/// A record that could not become an event.
+struct QuarantinedEntry {
+  std::int64_t quarantine_id = 0;
+  std::string reason;  ///< no_id, bad_id, too_large, undecodable, conflict, poison
+  std::string detail;
+  std::optional<base::Uuid> event_id;  ///< conflict: the event that came before
+  std::int64_t payload_size = 0;
+  std::int64_t digest = 0;
+  std::string topic;
+  std::int32_t partition = 0;
+  std::int64_t offset = 0;
+  std::optional<std::string> key;
+  bool key_is_cut = false;  ///< in a list: the key is longer
+  std::optional<event::Microseconds> kafka_timestamp;
+  event::Microseconds received_at = 0;
+  std::optional<std::string> payload;  ///< only if the whole record was requested
+  std::optional<std::string> headers;  ///< packed; likewise
+};
+
+/// Selects quarantined records. Every given field must match.
+struct QuarantineFilter {
+  std::vector<std::string> topics;  ///< exact or prefix*; empty = all
+  std::vector<std::string> reasons;
+  Period received;
+  std::vector<std::int64_t> quarantine_ids;  ///< empty: any
+};
+
+/// The newest records, without payloads. Ignores the ids.
+std::vector<QuarantinedEntry> list_quarantined(inbox::Connection& connection, const QuarantineFilter& filter,
+                                               std::int64_t limit);
+
+/// Whole records.
+std::vector<QuarantinedEntry> find_quarantined(inbox::Connection& connection, std::int64_t quarantine_id);
+
+std::vector<QuarantinedEntry> find_quarantined(inbox::Connection& connection, const std::string& topic,
+                                               std::int32_t partition, std::int64_t offset);
+
+struct PickedRecord {
+  std::int64_t quarantine_id = 0;
+  std::string topic;
+  std::int64_t bytes = 0;  ///< key, payload and headers
+  bool was_kept = true;    ///< false: too large; only size and digest are known
+};
+
+/// The records to retry or discard, in the order of their offsets; those that were not kept come last.
+std::vector<PickedRecord> pick_quarantined(inbox::Connection& connection, const QuarantineFilter& filter,
+                                           std::int64_t limit);
+
+/// A record as it came from Kafka, to be decoded again.
+struct RawRecord {
+  std::int64_t quarantine_id = 0;
+  std::int32_t shard_id = 0;
+  std::string topic;
+  std::int32_t partition = 0;
+  std::int64_t offset = 0;
+  std::string log_id;  ///< as ShardPosition::log_id
+  std::optional<std::string> key;
+  std::optional<std::string> payload;
+  std::optional<std::string> headers;  ///< packed
+  std::optional<event::Microseconds> kafka_timestamp;
+};
+
+/// In the order of their offsets.
+std::vector<RawRecord> read_quarantined(inbox::Connection& connection, const std::vector<std::int64_t>& quarantine_ids);
+
+struct KnownId {
+  base::Uuid event_id;
+  std::int64_t digest = 0;
+};
+std::vector<KnownId> find_known(inbox::Connection& connection, const std::vector<base::Uuid>& event_ids);
+
+struct StillQuarantined {
+  std::int64_t quarantine_id = 0;
+  std::string reason;
+  std::string detail;
+};
+
+/// A batch of decoded records. Views into memory that must outlive the call.
+struct RereadRecords {
+  std::vector<std::int64_t> quarantine_ids;  ///< all; those in neither of the next two are dropped
+  std::vector<event::Event> events;
+  std::vector<StillQuarantined> still;
+};
+
+struct Retried {
+  std::int64_t events = 0;
+  std::int64_t duplicates = 0;
+  std::int64_t conflicts = 0;  ///< stay in quarantine
+};
+
+/// Stores the events of a batch, pending for all handlers that subscribe to them, and deletes their records from
+/// quarantine, in one transaction. nullopt: a record has left quarantine meanwhile, nothing was written. May be
+/// repeated after any error.
+std::optional<Retried> retry_quarantined(inbox::Connection& connection, const RereadRecords& records, const Deed& deed);
+
+/// Returns how many existed.
+std::int64_t discard_quarantined(inbox::Connection& connection, const std::vector<std::int64_t>& quarantine_ids,
+                                 const Deed& deed);
+
+}  // namespace inboxd::operations

@@ -1,0 +1,146 @@
+#include "operations/status_queries.hpp"
+
+#include <algorithm>
+
+#include "config/topics.hpp"
+#include "inbox/connection_access.hpp"
+#include "operations/stored_event_rows.hpp"
+#include "statements.hpp"
+
+namespace inboxd::operations {
+namespace {
+
+// Limits of counting: `status` stays quick with any backlog.
+constexpr std::int64_t most_runs = 12'000;
+constexpr std::int64_t most_letters = 100'000;
+constexpr std::int64_t most_quarantined = 100'000;
+
+HandlerState read_handler(inbox::RowReader row) {
+  HandlerState out;
+  out.handler_id = row.int4();
+  out.name = row.text();
+  out.mode = row.text();
+  out.topics = row.texts();
+  out.types = row.texts();
+  out.started_from = row.text();
+  out.paused_reason = row.maybe_text();
+  out.retired_at = row.maybe_int8();
+  out.due.number = row.int8();
+  out.due.at_least = row.flag();
+  out.leased.number = row.int8();
+  out.retrying.number = row.int8();
+  out.waiting.number = row.int8();
+  const bool later_cut = row.flag();
+  out.leased.at_least = out.retrying.at_least = later_cut;
+  out.waiting.at_least = later_cut && out.waiting.number > 0;
+  out.dead.number = row.int8();
+  out.dead.at_least = row.flag();
+  if (const auto age = row.maybe_int8()) out.oldest_due_age = std::chrono::microseconds{*age};
+  if (const auto age = row.maybe_int8()) out.oldest_retrying_age = std::chrono::microseconds{*age};
+  out.backfill = row.int8();
+  return out;
+}
+
+bool runs(const InstanceState& instance, std::int32_t handler_id) {
+  return std::find(instance.handlers.begin(), instance.handlers.end(), handler_id) != instance.handlers.end();
+}
+
+/// Whether an entry of `topics` may cover a subscription. For a prefix and a pattern only the brokers know: yes.
+bool may_read(const std::string& entry, const std::string& wanted) {
+  const bool is_prefix = wanted.ends_with('*');
+  if (entry.starts_with('^')) return is_prefix || config::Expression{entry}.matches(wanted);
+  return is_prefix ? entry.starts_with(wanted.substr(0, wanted.size() - 1)) : entry == wanted;
+}
+
+}  // namespace
+
+std::vector<HandlerState> read_handlers(inbox::Connection& connection) {
+  std::vector<HandlerState> out;
+  for (const auto& row :
+       inbox::run_read(connection, inbox::statements::op_backlog, pqxx::params{most_runs, most_letters})) {
+    out.push_back(read_handler(inbox::RowReader{row}));
+  }
+  return out;
+}
+
+Count HandlerState::pending() const {
+  Count out{backfill, false};
+  for (const Count& count : {due, leased, retrying, waiting}) {
+    out.number += count.number;
+    out.at_least = out.at_least || count.at_least;
+  }
+  return out;
+}
+
+QuarantineState count_quarantined(inbox::Connection& connection) {
+  QuarantineState out;
+  for (const auto& found :
+       inbox::run_read(connection, inbox::statements::op_quarantine_count, pqxx::params{most_quarantined})) {
+    inbox::RowReader row{found};
+    QuarantineGroup group;
+    group.topic = row.text();
+    group.reason = row.text();
+    group.records = row.int8();
+    out.total.number += group.records;
+    out.groups.push_back(std::move(group));
+  }
+  out.total.at_least = out.total.number == most_quarantined;
+  return out;
+}
+
+std::vector<InstanceState> read_instances(inbox::Connection& connection) {
+  std::vector<InstanceState> out;
+  for (const auto& found : inbox::run_read(connection, inbox::statements::op_instances, pqxx::params{})) {
+    inbox::RowReader row{found};
+    InstanceState instance;
+    instance.instance_id = row.uuid();
+    instance.worker.host = row.text();
+    instance.version = row.text();
+    instance.worker.process_id = row.int4();
+    instance.started_at = row.int8();
+    instance.last_seen_at = row.int8();
+    instance.unseen = std::chrono::microseconds{row.int8()};
+    instance.trouble = row.maybe_text();
+    for (const std::string& id : row.texts()) instance.handlers.push_back(std::stoi(id));
+    instance.topics = row.texts();
+    out.push_back(std::move(instance));
+  }
+  return out;
+}
+
+std::vector<HandlerState> handlers_without_instance(const std::vector<HandlerState>& handlers,
+                                                    const std::vector<InstanceState>& instances) {
+  std::vector<HandlerState> out;
+  const auto is_live = [](const InstanceState& instance) { return instance.is_live(); };
+  if (std::none_of(instances.begin(), instances.end(), is_live)) return out;
+  for (const HandlerState& handler : handlers) {
+    if (handler.retired_at || handler.pending().number == 0) continue;
+    const bool is_run = std::any_of(instances.begin(), instances.end(), [&](const InstanceState& instance) {
+      return instance.is_live() && runs(instance, handler.handler_id);
+    });
+    if (!is_run) out.push_back(handler);
+  }
+  return out;
+}
+
+std::vector<UnreadSubscription> unread_subscriptions(const std::vector<HandlerState>& handlers,
+                                                     const std::vector<InstanceState>& instances) {
+  std::vector<std::string> entries;
+  for (const InstanceState& instance : instances) {
+    if (!instance.is_live()) continue;
+    if (instance.topics.empty()) return {};
+    entries.insert(entries.end(), instance.topics.begin(), instance.topics.end());
+  }
+  std::vector<UnreadSubscription> out;
+  if (entries.empty()) return out;
+  for (const HandlerState& handler : handlers) {
+    if (handler.retired_at) continue;
+    for (const std::string& topic : handler.topics) {
+      const auto reads = [&](const std::string& entry) { return may_read(entry, topic); };
+      if (std::none_of(entries.begin(), entries.end(), reads)) out.push_back({handler.name, topic});
+    }
+  }
+  return out;
+}
+
+}  // namespace inboxd::operations

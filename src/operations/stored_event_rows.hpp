@@ -1,0 +1,31 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <pqxx/pqxx>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "event/record.hpp"
+#include "inbox/array_parameter.hpp"
+#include "inbox/connection_access.hpp"
+#include "inbox/row_reader.hpp"
+#include "operations/stored_event.hpp"
+
+/// How the statements of this room send and read values; defined in stored_event.cpp. Private to the room.
+namespace inboxd::operations {
+
+/// Lists show that many bytes of a key, which may be as large as a record. Their statements select one byte more.
+inline constexpr std::size_t shown_key = 256;
+/// Cuts a longer key, text at a character's beginning. True: it was longer.
+bool cut_key(std::optional<std::string>& key);
+
+/// Reads the 14 columns `shard_id … received_at`, which all statements on events share, then payload and headers.
+StoredEvent read_stored_event(inbox::RowReader& row, bool with_payload);
+
+/// Exact names and prefixes (ending in *) as LIKE patterns with the meaning of inbox.matches, for statements that read
+/// many rows: a function call for each row would dominate their cost.
+inbox::ArrayParameter like_patterns(const std::vector<std::string>& names);
+
+}  // namespace inboxd::operations

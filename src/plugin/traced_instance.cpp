@@ -1,0 +1,162 @@
+#include "plugin/traced_instance.hpp"
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "plugin/publish_spans.hpp"
+#include "trace/trail.hpp"
+
+namespace inboxd::plugin {
+namespace {
+
+using trace::Span;
+
+/// A traced event of a call.
+struct Marked {
+  std::size_t index = 0;
+  trace::Trail trail;
+  trace::SpanId span{};
+  std::string traceparent;
+};
+
+std::string_view name_of(event::Verdict::Kind kind) {
+  switch (kind) {
+    case event::Verdict::Kind::done:
+      return "done";
+    case event::Verdict::Kind::retry:
+      return "retry";
+    case event::Verdict::Kind::dead:
+      return "dead";
+  }
+  return "done";
+}
+
+void describe(const event::Verdict& verdict, Span& span) {
+  span.outcome = name_of(verdict.kind);
+  if (verdict.kind == event::Verdict::Kind::done) return;
+  span.error_type = verdict.error_class.empty() ? "_OTHER" : verdict.error_class;
+  span.failure = verdict.message;
+}
+
+/// The spans of a call's events until their outcome is known.
+class Spans final : public PendingSpans {
+ public:
+  explicit Spans(std::shared_ptr<trace::Tracer> tracer) : tracer_{std::move(tracer)} {}
+  ~Spans() override {
+    for (Made& one : made_) one.span.outcome = "undone";
+    send();
+  }
+
+  void add(std::size_t index, Span span) { made_.push_back({index, std::move(span)}); }
+  void settled(std::span<const event::Verdict> verdicts) override {
+    for (Made& one : made_) {
+      if (one.index < verdicts.size()) describe(verdicts[one.index], one.span);
+    }
+    send();
+  }
+
+ private:
+  struct Made {
+    std::size_t index = 0;  ///< into the call's events
+    Span span;
+  };
+  void send() {
+    std::vector<Span> spans;
+    spans.reserve(made_.size());
+    for (Made& one : std::exchange(made_, {})) spans.push_back(std::move(one.span));
+    tracer_->add(std::move(spans));
+  }
+
+  const std::shared_ptr<trace::Tracer> tracer_;
+  std::vector<Made> made_;
+};
+
+class TracedInstance final : public Instance {
+ public:
+  TracedInstance(std::unique_ptr<Instance> instance, TracedHandler handler, std::shared_ptr<trace::Tracer> tracer)
+      : instance_{std::move(instance)}, handler_{std::move(handler)}, tracer_{std::move(tracer)} {}
+
+  /// The trace context is in the headers, so they are needed even if the handler does without.
+  Needs needs() const override { return {instance_->needs().sql, false}; }
+
+  std::vector<event::Verdict> handle(std::span<const Delivered> events, const Cancellation& cancellation,
+                                     std::chrono::steady_clock::time_point deadline) override {
+    std::unique_ptr<PendingSpans> spans;
+    auto verdicts = with_spans(
+        events, [&](std::span<const Delivered> told) { return instance_->handle(told, cancellation, deadline); },
+        spans);
+    if (spans) spans->settled(verdicts);
+    return verdicts;
+  }
+  /// Verdicts inside a transaction count once it is committed: the spans wait for that.
+  std::vector<event::Verdict> handle_in(transaction::HandlerSql& sql, std::span<const Delivered> events,
+                                        const Cancellation& cancellation,
+                                        std::chrono::steady_clock::time_point deadline,
+                                        std::unique_ptr<PendingSpans>& pending_spans) override {
+    std::unique_ptr<PendingSpans> inner;
+    return with_spans(
+        events,
+        [&](std::span<const Delivered> told) { return instance_->handle_in(sql, told, cancellation, deadline, inner); },
+        pending_spans);
+  }
+
+ private:
+  template <class Handle>
+  std::vector<event::Verdict> with_spans(std::span<const Delivered> events, Handle handle,
+                                         std::unique_ptr<PendingSpans>& pending_spans) {
+    const std::vector<Marked> marked = mark(events);
+    if (marked.empty()) return handle(events);
+    const auto begin = std::chrono::system_clock::now();
+    auto verdicts = handle_told(events, marked, handle);
+    const auto end = std::chrono::system_clock::now();
+    auto spans = std::make_unique<Spans>(tracer_);
+    for (const Marked& one : std::span{marked}.first(tracer_->room(marked.size()))) {
+      const Delivered& from = events[one.index];
+      Span span = trace::handle_span(one.trail, one.span, *from.event, {from.topic, from.partition, handler_.group},
+                                     handler_.name, from.attempt);
+      span.begin = begin;
+      span.end = end;
+      spans->add(one.index, std::move(span));
+    }
+    pending_spans = std::move(spans);
+    return verdicts;
+  }
+
+  template <class Handle>
+  std::vector<event::Verdict> handle_told(std::span<const Delivered> events, std::span<const Marked> marked,
+                                          Handle handle) {
+    PublishSpans publishing{*tracer_, handler_.name};
+    std::vector<Delivered> told{events.begin(), events.end()};
+    for (const Marked& one : marked) {
+      told[one.index].traceparent = one.traceparent;
+      told[one.index].publishing = &publishing;
+    }
+    return handle(told);
+  }
+
+  std::vector<Marked> mark(std::span<const Delivered> events) const {
+    std::vector<Marked> out;
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      auto trail = trace::trail_of(*events[i].event, tracer_->settings());
+      if (!trail) continue;
+      const trace::SpanId id = trace::random_span_id();
+      const std::string text = trace::traceparent_of({trail->trace, id, true});
+      out.push_back({i, std::move(*trail), id, text});
+    }
+    return out;
+  }
+
+  const std::unique_ptr<Instance> instance_;
+  const TracedHandler handler_;
+  const std::shared_ptr<trace::Tracer> tracer_;
+};
+
+}  // namespace
+
+std::unique_ptr<Instance> traced(std::unique_ptr<Instance> instance, TracedHandler handler,
+                                 std::shared_ptr<trace::Tracer> tracer) {
+  return std::make_unique<TracedInstance>(std::move(instance), std::move(handler), std::move(tracer));
+}
+
+}  // namespace inboxd::plugin

@@ -1,0 +1,75 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/histogram.hpp"
+#include "base/log.hpp"
+#include "inbox/settle.hpp"
+#include "settler/run.hpp"
+#include "settler/settlement.hpp"
+
+/// Recorded outcomes as operators see them: metrics and log lines.
+namespace inboxd::settler {
+
+/// Outcomes by handler since the start, for metrics. Written once for each settlement. Any thread.
+class OutcomeCounts final {
+ public:
+  struct Handler {
+    std::uint64_t done = 0;
+    std::uint64_t retried = 0;
+    std::uint64_t dead = 0;
+    std::uint64_t leases_lost = 0;
+    std::map<std::string, std::uint64_t> failures;  ///< by error class; `other` beyond the first hundred classes
+    base::Histogram::Snapshot end_to_end;           ///< seconds from the record's time in Kafka to `done` recorded
+  };
+
+  void recorded(const Run& run, const inbox::Settlement& settlement, const EventCounts& counts);
+  void lease_lost(std::int32_t handler_id);
+
+  std::map<std::int32_t, Handler> all() const;
+
+ private:
+  struct Entry {
+    Handler counts;
+    base::Histogram end_to_end{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1'800, 14'400, 86'400};
+  };
+  Entry& entry(std::int32_t handler_id);
+
+  mutable std::mutex mutex_;  // guards the following
+  std::map<std::int32_t, std::unique_ptr<Entry>> entries_;
+};
+
+/// Logs each dead event (a warning) and each retry (debug) with its id, handler and place. Bounded by `most_lines`; the
+/// number of lines left out follows a second later. Never logs a handler's message, which may repeat a payload. Any
+/// thread.
+class FailureLog final {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::uint64_t most_lines = 20;  ///< a second, for dead events and for retries each
+
+  explicit FailureLog(base::Logger& log) : log_{log} {}
+
+  void recorded(const Run& run, const inbox::Settlement& settlement, Clock::time_point now);
+
+ private:
+  /// Lines of one kind within the current second.
+  struct Second {
+    std::uint64_t lines = 0;
+    std::uint64_t left_out = 0;
+    /// Whether one more line is allowed; counts the line either way.
+    bool take();
+  };
+  void begin_second(Clock::time_point now);
+
+  base::Logger& log_;
+
+  std::mutex mutex_;  // guards the following
+  Clock::time_point since_{};
+  Second dead_, retried_;
+};
+
+}  // namespace inboxd::settler

@@ -1,0 +1,81 @@
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "config/settings.hpp"
+#include "event/offsets.hpp"
+#include "event/verdict.hpp"
+#include "inbox/settle.hpp"
+#include "settler/run.hpp"
+
+/// From verdicts to a settlement: values and pure functions, no clock, no lock, no database.
+namespace inboxd::settler {
+
+struct Done {
+  bool operator==(const Done&) const = default;
+};
+struct RetryIn {
+  std::chrono::milliseconds delay{0};
+  bool operator==(const RetryIn&) const = default;
+};
+struct Dead {
+  bool operator==(const Dead&) const = default;
+};
+using Transition = std::variant<Done, RetryIn, Dead>;
+
+/// The transition of an event after a verdict. `attempts` counts the failures settled before: this was attempt
+/// `attempts + 1`. A delay that the handler asked for gets no jitter and no cap.
+Transition transition_for(const event::Verdict& verdict, std::int32_t attempts, const config::Retry& retry,
+                          double random01);
+
+/// The wait after failed attempt number `attempt` (1 = the first): the policy's growth, its cap, then its jitter, so
+/// at most cap * (1 + jitter). `random01` is in [0, 1).
+std::chrono::milliseconds backoff_for(const config::Retry& retry, std::int32_t attempt, double random01);
+
+/// A random number for the jitter of retries; need not be hard to guess. Any thread.
+double random01();
+
+/// The events of a settlement by outcome.
+struct EventCounts {
+  std::int64_t done = 0;
+  std::int64_t retried = 0;
+  std::int64_t dead = 0;
+  std::int64_t events() const { return done + retried + dead; }
+};
+
+struct RunSettlement {
+  inbox::Settlement settlement;
+  EventCounts counts;
+};
+
+/// Collects the reports of one run and makes a settlement of them. A report of done events costs the same for one event
+/// as for a thousand. Used by the settler, and by workers that settle inside a transaction.
+class SettlementBuilder {
+ public:
+  explicit SettlementBuilder(std::shared_ptr<Run> run) : run_{std::move(run)} {}
+
+  void add(Report report);
+
+  std::size_t events() const { return events_; }
+  /// Every event of the run has been reported.
+  bool complete() const { return run_->recorded + events_ == run_->size(); }
+  const std::shared_ptr<Run>& run() const { return run_; }
+
+  /// The settlement of all reports added so far; the builder is empty afterwards. Events that failed alike form one
+  /// group with one random number, and so one due time.
+  RunSettlement take(double random01);
+
+ private:
+  std::shared_ptr<Run> run_;
+  event::OffsetSet done_;  ///< indexes into the run's events, not offsets
+  std::vector<FailedEvent> failed_;
+  std::size_t events_ = 0;
+};
+
+}  // namespace inboxd::settler

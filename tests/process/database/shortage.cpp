@@ -1,0 +1,173 @@
+// Servers out of connections or disk space, differing clocks, and deliveries without an instance.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "process/support/daemon_fixture.hpp"
+#include "support/http.hpp"
+#include "support/pgbouncer.hpp"
+#include "support/private_postgres.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+
+namespace {
+
+int serve_health(DaemonFixture& fixture) {
+  const int port = free_port();
+  fixture.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
+  return port;
+}
+
+class AllConnections final {
+ public:
+  explicit AllConnections(DaemonFixture& fixture) : fixture_{fixture} {}
+
+  void open_all() {
+    while (true) {
+      auto next = std::make_unique<Session>(fixture_.database.url(), fixture_.database.schema());
+      if (!next->is_up()) return;
+      sessions_.push_back(std::move(next));
+    }
+  }
+  void close_all() { sessions_.clear(); }
+
+ private:
+  DaemonFixture& fixture_;
+  std::vector<std::unique_ptr<Session>> sessions_;
+};
+
+}  // namespace
+
+TEST_CASE("with the server's clock an hour off, nothing is early or late") {
+  const std::string by = GENERATE("3600", "-3600");
+  const TempFolder folder;  // the server's user cannot read the build folder
+  const auto clock = folder / "clock_off.so";
+  std::filesystem::copy_file(plugin_file("clock_off"), clock);
+  PrivatePostgres server{{}, {{"LD_PRELOAD", clock}, {"INBOXD_TEST_CLOCK_OFF", by}}};
+  DaemonFixture fixture{2, server.url()};
+  REQUIRE(fixture.database.number(
+              "select abs(extract(epoch from clock_timestamp()) - $1::bigint)::bigint",
+              {std::to_string(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()))}) > 3500);
+  fixture.set("fail_first", "1");
+  fixture.config.handlers[0].more = {"retry: {max_attempts: 3, backoff: fixed, base: 500ms, jitter: 0}"};
+  const auto daemon = fixture.start();
+  fixture.produce(100);
+  const auto counts = fixture.wait_done();
+  CHECK(counts.is_perfect());
+  CHECK(counts.calls == 200);
+  std::map<std::string, std::int64_t> first;
+  std::int64_t soonest = 60'000, latest = 0;
+  for (const auto& call : fixture.recording.all()) {
+    if (const auto [at, is_first] = first.try_emplace(call.event_id, call.monotonic_ms); !is_first) {
+      soonest = std::min(soonest, call.monotonic_ms - at->second);
+      latest = std::max(latest, call.monotonic_ms - at->second);
+    }
+  }
+  WARN("clocks " << by << " s apart: retries of 500 ms came after " << soonest << " to " << latest << " ms");
+  CHECK(soonest >= 500);
+  CHECK(latest < 5000);
+}
+
+TEST_CASE("with no connection left, the daemon keeps running, loses nothing, and continues once there is one") {
+  PrivatePostgres server{{"max_connections = 20", "superuser_reserved_connections = 0"}};
+  DaemonFixture fixture{2, server.url()};
+  const int port = serve_health(fixture);
+  const auto daemon = fixture.start();
+  fixture.produce(100);
+  CHECK(fixture.wait_done().is_perfect());
+  AllConnections connections{fixture};
+  wait_until("no connection is left", [&] {
+    fixture.database.run(
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'inboxd%'");
+    connections.open_all();
+    return fixture.database.number("select count(*) from pg_stat_activity where application_name like 'inboxd%'") == 0;
+  });
+  fixture.produce(100);
+  holds_for("the daemon runs and stores nothing", milliseconds{2000}, [&] {
+    return daemon->process().is_running() && get(port, "/livez").status == 200 &&
+           fixture.database.number("select count(*) from inbox.event") == 100;
+  });
+  connections.close_all();
+  CHECK(fixture.wait_done().is_perfect());
+}
+
+TEST_CASE("with a full disk, the daemon keeps running, quarantines nothing, and continues once there is space") {
+  DaemonFixture fixture{2};
+  const int port = serve_health(fixture);
+  const auto daemon = fixture.start();
+  fixture.produce(100);
+  CHECK(fixture.wait_done().is_perfect());
+  fixture.database.run(
+      "create function inbox.full() returns trigger language plpgsql as $$ begin raise exception 'could not extend "
+      "file: no space left on device' using errcode = 'disk_full'; end $$; "
+      "create trigger full_disk before insert on inbox.event for each row execute function inbox.full(); "
+      "create trigger full_disk before insert on inbox.outcome for each row execute function inbox.full()");
+  fixture.produce(100);
+  daemon->wait_log("kind=ingest.batch_failed", 2);
+  CHECK(get(port, "/livez").status == 200);
+  CHECK(fixture.database.number("select count(*) from inbox.event") == 100);
+  fixture.database.run("drop trigger full_disk on inbox.event");  // events stored now cannot be settled yet
+  fixture.wait_stored(200);
+  holds_for("the daemon runs", milliseconds{500},
+            [&] { return daemon->process().is_running() && fixture.counts().done == 100; });
+  fixture.database.run("drop trigger full_disk on inbox.outcome");
+  CHECK(fixture.wait_done().is_perfect());
+  CHECK(fixture.database.number("select count(*) from inbox.quarantine") == 0);
+}
+
+TEST_CASE("deliveries of a paused handler and of one that no instance runs do not delay others") {
+  DaemonFixture fixture{2};
+  auto wider = fixture.config;
+  for (const char* name : {"paused", "gone"}) {
+    wider.handlers.push_back(wider.handlers.at(0));
+    wider.handlers.back().name = name;
+  }
+  {
+    DaemonProcess once{wider};
+    once.wait_ready();
+    CHECK(once.stop() == ExitStatus{0, 0});
+  }
+  fixture.database.run("update inbox.handler set paused_reason = 'a test' where name = 'paused'");
+  wider.handlers.pop_back();
+  DaemonProcess daemon{wider};
+  daemon.wait_ready();
+  fixture.produce(5000);
+  const auto counts = fixture.wait_done();
+  CHECK(counts.is_perfect());
+  for (const char* name : {"paused", "gone"}) {
+    const auto other = fixture.counts(name);
+    CHECK(other.pending == 5000);
+    CHECK(other.calls == 0);
+  }
+}
+
+TEST_CASE("a migration that times out on a lock is retried, and no daemon runs on the old schema") {
+  DaemonFixture fixture{1};
+  std::optional<PgBouncer> pooler;
+  SECTION("for the URL's lock_timeout") {
+    fixture.config.url += fixture.config.url.find('?') == std::string::npos ? "?" : "&";
+    fixture.config.url += "options=-clock_timeout%3D200ms";
+  }
+  SECTION("through PgBouncer, for ten seconds") {
+    pooler.emplace(fixture.config.url);
+    fixture.config.url = pooler->url();
+    fixture.config.sections["database"] = "prepare: false, deadline: 25s";
+  }
+  Session other{fixture.database.url(), fixture.database.schema()};
+  other.run("select pg_advisory_lock(1768841850, hashtext($1))", {fixture.database.schema()});
+  {
+    DaemonProcess daemon{fixture.config};
+    CHECK(daemon.process().wait() == ExitStatus{75, 0});
+    CHECK(daemon.count_in_log("not migrated, another session holds a lock") == 1);
+  }
+  other.close();
+  const auto daemon = fixture.start();
+  fixture.produce(10);
+  CHECK(fixture.wait_done().is_perfect());
+}

@@ -1,0 +1,112 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "process/support/application.hpp"
+#include "process/support/daemon_fixture.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+const std::string null_row = "select count(*) from app.applied where n is null";
+
+/// A payload that PostgreSQL refuses as JSON, and the expected error.
+struct InvalidPayload {
+  std::string payload;
+  std::string reason;
+};
+std::vector<InvalidPayload> invalid_payloads() {
+  return {{"not json", "its syntax is wrong"},
+          {"", "its syntax is wrong"},
+          {R"({"n": "\u0000"})", "holds the character \\u0000"},
+          {R"({"n": "\ud800"})", "lone surrogate"},
+          {R"({"n": 1e131072})", "a number in it is out of range"},
+          {"{\"n\": \"\xff\"}", "it is not UTF-8 text"},
+          {std::string(100'000, '['), "it is nested too deeply"}};
+}
+
+void produce(DaemonFixture& fixture, const std::vector<std::optional<std::string>>& payloads) {
+  std::vector<Message> messages;
+  std::vector<std::string> ids;
+  for (const auto& payload : payloads) {
+    ids.push_back(fixture.database.text("select gen_random_uuid()"));
+    Message message = event_message(fixture.topic, ids.back());
+    message.payload = payload;
+    messages.push_back(std::move(message));
+  }
+  fixture.kafka.produce(messages);
+  fixture.note(ids);
+}
+
+}  // namespace
+
+TEST_CASE("a payload that is not JSON is dead at once with the reason, and delays no other event") {
+  const int events_per_call = GENERATE(1, 40, 500);
+  CAPTURE(events_per_call);
+  DaemonFixture fixture{1};
+  Application app{fixture.database};
+  app.create_table();
+  fixture.config.handlers = {
+      app.statement("set", insert_each, {"concurrency: 1", "events_per_call: " + std::to_string(events_per_call)})};
+  std::vector<std::optional<std::string>> payloads;
+  for (const InvalidPayload& invalid : invalid_payloads()) {
+    for (int i = 0; i < 20; ++i) payloads.emplace_back("{\"n\": 1}");
+    payloads.emplace_back(invalid.payload);
+  }
+  for (int i = 0; i < 300; ++i) payloads.emplace_back("{\"n\": 1}");
+  payloads.emplace_back(std::nullopt);
+  const auto invalid = static_cast<std::int64_t>(invalid_payloads().size());
+  const auto all = static_cast<std::int64_t>(payloads.size());
+  produce(fixture, payloads);
+  const auto daemon = fixture.start();
+  app.wait_for("the others are applied", "select count(*) from app.applied", all - invalid);
+  fixture.database.wait_for("these are dead", "select count(*) from inbox.dead_letters", invalid);
+  CHECK(app.applied_events() == all - invalid);
+  CHECK(app.number(null_row) == 1);  // the tombstone's row
+  CHECK(fixture.database.text("select distinct error_class || ' ' || attempts from inbox.dead_letters") ==
+        "sql.not_json 1");
+  CHECK(fixture.database.number("select count(*) from inbox.failures") == invalid);
+  const std::string reasons = fixture.database.text("select string_agg(last_error, ' | ') from inbox.dead_letters");
+  for (const InvalidPayload& each : invalid_payloads()) CHECK_THAT(reasons, ContainsSubstring(each.reason));
+}
+
+TEST_CASE("with body: optional, or a statement without body, any payload is accepted") {
+  DaemonFixture fixture{1};
+  Application app{fixture.database};
+  app.create_table();
+  HandlerText optional = app.statement("optional", insert_each);
+  optional.settings["body"] = "optional";
+  fixture.config.handlers = {
+      optional, app.statement("bytes",
+                              "insert into app.applied (event_id, n) select event_id, length(payload) from "
+                              "events")};
+  produce(fixture, {"not json", "{\"n\": 5}"});
+  const auto daemon = fixture.start();
+  CHECK(fixture.wait_done("optional").done == 2);
+  CHECK(fixture.wait_done("bytes").done == 2);
+  CHECK(app.text("select string_agg(coalesce(n::text, 'null'), ' ' order by n) from app.applied") == "5 8 8 null");
+  CHECK(fixture.database.number("select count(*) from inbox.failures") == 0);
+}
+
+TEST_CASE("a function's message must be JSON, too, unless body is optional") {
+  DaemonFixture fixture{1};
+  Application app{fixture.database};
+  app.create_table();
+  fixture.migrate();
+  app.run(
+      "create function app.on_order(m inbox.message) returns void language sql as "
+      "$$ insert into app.applied values (m.event_id, (m.body->>'n')::bigint) $$");
+  HandlerText optional = app.function("optional", "app.on_order");
+  optional.settings["body"] = "optional";
+  fixture.config.handlers = {app.function("strict", "app.on_order"), optional};
+  produce(fixture, {"not json", "{\"n\": 5}"});
+  const auto daemon = fixture.start();
+  CHECK(fixture.wait_done("optional").done == 2);
+  fixture.database.wait_for("it is dead", "select count(*) from inbox.dead_letters", 1);
+  CHECK(fixture.database.text("select handler || ' ' || error_class from inbox.dead_letters") == "strict sql.not_json");
+  app.wait_for("the other is applied by both", "select count(*) from app.applied where n = 5", 2);
+  CHECK(app.number(null_row) == 1);
+}

@@ -1,0 +1,91 @@
+#include "support/test_environment.hpp"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <stdexcept>
+#include <system_error>
+
+namespace inboxd::support {
+namespace {
+
+std::mt19937_64& random_source() {
+  thread_local std::mt19937_64 source{std::random_device{}()};  // names must differ between runs with the same seed
+  return source;
+}
+
+bool can_listen(int port) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool free = fd >= 0 && bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  if (fd >= 0) close(fd);
+  return free;
+}
+
+}  // namespace
+
+std::string needed(const char* variable) {
+  const char* const value = std::getenv(variable);
+  if (value == nullptr || *value == '\0') {
+    throw std::runtime_error{std::string{variable} +
+                             " is not set: run the tests with tests/run, or start servers with "
+                             "config/setup/servers and export what its env file says"};
+  }
+  return value;
+}
+
+bool is_long() {
+  const char* const value = std::getenv("INBOXD_TEST_LONG");
+  return value != nullptr && *value != '\0' && std::string_view{value} != "0";
+}
+
+std::string random_name(std::string_view prefix) {
+  std::array<char, 11> digits{};
+  std::snprintf(digits.data(), digits.size(), "%010llx",
+                static_cast<unsigned long long>(random_source()() & 0xff'ffff'ffffULL));
+  return std::string{prefix} + "_" + digits.data();
+}
+
+int free_port() {
+  std::uniform_int_distribution<int> ports{15'000, 31'999};
+  for (int attempt = 0; attempt < 200; ++attempt) {
+    const int port = ports(random_source());
+    if (can_listen(port)) return port;
+  }
+  throw std::runtime_error{"no free port between 15000 and 31999"};
+}
+
+TempFolder::TempFolder(const std::filesystem::path& parent) {
+  std::string path = (parent / "inboxd-test-XXXXXX").string();
+  if (mkdtemp(path.data()) == nullptr) throw std::system_error{errno, std::generic_category(), path};
+  path_ = path;
+  std::filesystem::permissions(path_, std::filesystem::perms{0711});
+}
+
+TempFolder::~TempFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream in{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+void write_file(const std::filesystem::path& path, std::string_view text) {
+  std::ofstream out{path, std::ios::binary | std::ios::trunc};
+  out << text << std::flush;
+  if (!out) throw std::runtime_error{"cannot write " + path.string()};
+}
+
+}  // namespace inboxd::support

@@ -1,0 +1,58 @@
+#include <catch2/catch_test_macros.hpp>
+
+#include "unit/config/files.hpp"
+
+using namespace inboxd::config;
+using namespace inboxd::tests;
+using Keys = std::vector<std::string>;
+
+TEST_CASE("a key that a reload can change needs no restart") {
+  const Settings before = load(needed).settings;
+  Settings after = before;
+  CHECK(restart_needed(before, after).empty());
+  after.log.level = inboxd::base::LogLevel::debug;
+  after.drain = std::chrono::seconds{1};
+  after.retention.events = std::nullopt;
+  after.handlers[0].concurrency = 3;
+  after.handlers[0].plugin = "other";
+  after.handlers.push_back(after.handlers[0]);
+  after.handlers[1].name = "second";
+  CHECK(restart_needed(before, after).empty());
+}
+
+TEST_CASE("each key that needs a restart is named") {
+  Settings before = load(needed).settings;
+  before.topics.push_back(before.topics[0]);
+  before.topics[1].name = "second";
+  Settings after = before;
+  after.kafka.group = "other";
+  after.kafka.properties["debug"] = "all";
+  after.database.password = Secret{"x"};
+  after.topics[1].payload_limit = 5;
+  after.topics[1].custom.id = "key";
+  CHECK(restart_needed(before, after) ==
+        Keys{"database.password", "kafka.group", "kafka.properties", "topics[1].custom.id", "topics[1].payload_limit"});
+}
+
+TEST_CASE("topics that are added, removed or reordered need a restart") {
+  const Settings before = load(needed).settings;
+  Settings after = before;
+  after.topics.push_back(after.topics[0]);
+  after.topics[1].name = "second";
+  CHECK(restart_needed(before, after) == Keys{"topics"});
+  CHECK(restart_needed(after, before) == Keys{"topics"});
+}
+
+TEST_CASE("a kept key keeps its origin, with all keys below it; other keys get the new origin") {
+  const auto at = [](int line) { return Origin{Origin::From::file, {line, 1}}; };
+  const std::map<std::string, Origin> before{
+      {"kafka.group", at(5)}, {"kafka.properties.debug", at(6)}, {"topics[0].name", at(8)}, {"log.level", at(9)}};
+  std::map<std::string, Origin> after{
+      {"kafka.group", at(15)}, {"kafka.groups", at(16)}, {"topics[1].name", at(18)}, {"log.level", at(19)}};
+  keep_origins({"kafka.group", "kafka.properties", "topics"}, before, after);
+  CHECK(after == std::map<std::string, Origin>{{"kafka.group", at(5)},
+                                               {"kafka.groups", at(16)},
+                                               {"kafka.properties.debug", at(6)},
+                                               {"topics[0].name", at(8)},
+                                               {"log.level", at(19)}});
+}

@@ -1,0 +1,82 @@
+// When the high watermark of a partition is queried, and which value counts.
+#include <catch2/catch_test_macros.hpp>
+
+#include "consumer/watermarks.hpp"
+
+namespace inboxd::consumer {
+namespace {
+
+using namespace std::chrono_literals;
+
+const HighWatermark::Clock::time_point assigned_at{1h};
+
+/// A partition that was fetched up to 100 when it was assigned.
+HighWatermark fetched_once() {
+  HighWatermark out;
+  out.observed_at = assigned_at;
+  out.note_fetch(100, assigned_at);
+  return out;
+}
+
+/// The same, and queried three seconds later.
+HighWatermark queried() {
+  HighWatermark out = fetched_once();
+  out.queried_at = assigned_at + 3s;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a partition whose fetches bring news is not queried") {
+  HighWatermark watermark = fetched_once();
+  for (auto after = 1s; after < 100s; ++after) {
+    watermark.note_fetch(100 + after.count(), assigned_at + after);
+    CHECK_FALSE(watermark.is_query_due(assigned_at + after));
+  }
+}
+
+TEST_CASE("a partition without news is queried every three seconds") {
+  HighWatermark watermark = fetched_once();
+  watermark.note_fetch(100, assigned_at + 2s);  // repeated by the library
+  CHECK_FALSE(watermark.is_query_due(assigned_at + 2s));
+  CHECK(watermark.is_query_due(assigned_at + 3s));
+  watermark.queried_at = assigned_at + 3s;  // no answer
+  CHECK_FALSE(watermark.is_query_due(assigned_at + 5s));
+  CHECK(watermark.is_query_due(assigned_at + 6s));
+}
+
+TEST_CASE("a newly assigned partition is queried at once, so that its lag is known soon") {
+  HighWatermark watermark;
+  watermark.observed_at = assigned_at;
+  CHECK(watermark.is_query_due(assigned_at));
+  watermark.note_fetch(-1001, assigned_at);
+  CHECK_FALSE(watermark.is_known());
+  watermark.queried_at = assigned_at;
+  CHECK_FALSE(watermark.is_query_due(assigned_at + 2s));
+  CHECK(watermark.is_query_due(assigned_at + 3s));
+}
+
+TEST_CASE("an answer counts until a fetch brings news") {
+  HighWatermark watermark = queried();
+  watermark.note_answer(200);
+  CHECK(watermark.offset == 200);
+  CHECK(watermark.observed_at == assigned_at + 3s);
+  watermark.note_fetch(100, assigned_at + 6s);
+  CHECK(watermark.offset == 200);
+  watermark.note_fetch(205, assigned_at + 7s);
+  CHECK(watermark.offset == 205);
+}
+
+TEST_CASE("an answer is dropped if a fetch, or a new assignment, came after the query") {
+  HighWatermark watermark = queried();
+  watermark.note_fetch(205, assigned_at + 6s);
+  watermark.note_answer(200);
+  CHECK(watermark.offset == 205);
+  HighWatermark again;
+  again.observed_at = assigned_at + 6s;
+  again.queried_at = assigned_at + 3s;
+  again.note_answer(200);
+  CHECK_FALSE(again.is_known());
+}
+
+}  // namespace inboxd::consumer

@@ -1,0 +1,120 @@
+// Routing a batch into runs, and leasing the first of them.
+#include <catch2/catch_test_macros.hpp>
+
+#include "consumer/routing.hpp"
+
+namespace inboxd::consumer {
+namespace {
+
+constexpr std::int32_t shard = 3;
+
+/// `count` events, the first at offset `first`, the others `apart` from each other.
+std::vector<event::Event> events_of(std::int32_t of_shard, std::int64_t first, int count, std::int64_t apart = 1) {
+  std::vector<event::Event> out;
+  for (int i = 0; i < count; ++i) {
+    event::Event event;
+    event.shard_id = of_shard;
+    event.offset = first + i * apart;
+    out.push_back(event);
+  }
+  return out;
+}
+
+/// The runs of one handler that subscribes to everything.
+HandlerRuns planned_of(const std::vector<event::Event>& events, int run_events = 1'000) {
+  const inbox::Routing routing{1, {{7, "receipt", {}, {}, std::nullopt}}};
+  std::vector<bool> has_handler;
+  auto all = route(
+      events, routing, [](std::int32_t) { return "orders"; }, run_events, has_handler);
+  CHECK(has_handler == std::vector<bool>(events.size(), true));
+  REQUIRE(all.size() == 1);
+  CHECK(all.front().handler_id == 7);
+  CHECK(all.front().events == static_cast<std::int64_t>(events.size()));
+  return std::move(all.front());
+}
+
+std::vector<std::string> texts_of(const std::vector<inbox::PlannedRun>& runs) {
+  std::vector<std::string> out;
+  for (const auto& run : runs) out.push_back(run.pending.text());
+  return out;
+}
+
+using Texts = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a batch is cut into runs of `run_events` events, the last one shorter") {
+  const auto planned = planned_of(events_of(shard, 0, 2'500));
+  CHECK(texts_of(planned.runs) == Texts{"{[0,1000)}", "{[1000,2000)}", "{[2000,2500)}"});
+}
+
+TEST_CASE("events without a handler are reported: of another topic, or of another type") {
+  auto events = events_of(shard, 0, 3);
+  events[0].event_type = "OrderPlaced";
+  events[1].event_type = "order.placed";
+  events[2].shard_id = shard + 1;
+  events[2].event_type = "OrderPlaced";
+  const inbox::Routing routing{
+      1,
+      {{7, "receipt", {"orders"}, {"OrderPlaced"}, std::nullopt}, {8, "audit", {"orders"}, {"Audit*"}, std::nullopt}}};
+  std::vector<bool> has_handler;
+  const auto planned = route(
+      events, routing, [](std::int32_t of) { return of == shard ? "orders" : "returns"; }, 1'000, has_handler);
+  CHECK(planned.size() == 1);
+  CHECK(has_handler == std::vector<bool>{true, false, false});
+}
+
+TEST_CASE("runs of one event are one row each") {
+  CHECK(texts_of(planned_of(events_of(shard, 5, 3), 1).runs) == Texts{"{[5,6)}", "{[6,7)}", "{[7,8)}"});
+}
+
+TEST_CASE("no run spans more offsets than view deliveries looks back, however far apart its events are") {
+  constexpr std::int64_t looks_back = 10'000;  // sql/views/deliveries.sql
+  const auto far = planned_of(events_of(shard, 0, 7, 4'000));
+  CHECK(texts_of(far.runs) ==
+        Texts{"{[0,1),[4000,4001),[8000,8001)}", "{[12000,12001),[16000,16001),[20000,20001)}", "{[24000,24001)}"});
+  CHECK(planned_of(events_of(shard, 0, 2, looks_back - 1)).runs.size() == 1);
+  CHECK(planned_of(events_of(shard, 0, 2, looks_back)).runs.size() == 2);
+}
+
+TEST_CASE("two shards share no run, even with consecutive offsets") {
+  auto events = events_of(shard, 0, 2);
+  const auto of_another = events_of(shard + 1, 2, 2);
+  events.insert(events.end(), of_another.begin(), of_another.end());
+  const auto runs = planned_of(events).runs;
+  REQUIRE(texts_of(runs) == Texts{"{[0,2)}", "{[2,4)}"});
+  CHECK(runs[0].shard_id == shard);
+  CHECK(runs[1].shard_id == shard + 1);
+}
+
+TEST_CASE("a run that fits only in part is split, and no offset is lost or repeated") {
+  auto events = events_of(shard, 0, 200);
+  const auto after_a_gap = events_of(shard, 1'000, 200);
+  events.insert(events.end(), after_a_gap.begin(), after_a_gap.end());
+  constexpr std::chrono::milliseconds lease{5'000}, none{0};
+
+  auto within = planned_of(events);
+  lease_reserved(within, {300, lease, 0});
+  REQUIRE(texts_of(within.runs) == Texts{"{[0,200),[1000,1100)}", "{[1100,1200)}"});
+  CHECK(within.runs[0].lease == lease);
+  CHECK(within.runs[1].lease == none);
+  CHECK(within.runs[1].handler_id == within.runs[0].handler_id);
+  CHECK(within.runs[1].shard_id == shard);
+
+  auto at_the_gap = planned_of(events);
+  lease_reserved(at_the_gap, {200, lease, 0});
+  CHECK(texts_of(at_the_gap.runs) == Texts{"{[0,200)}", "{[1000,1200)}"});
+
+  auto in_runs = planned_of(events);
+  lease_reserved(in_runs, {300, lease, 150});
+  REQUIRE(texts_of(in_runs.runs) == Texts{"{[0,150)}", "{[150,200),[1000,1100)}", "{[1100,1200)}"});
+  CHECK(in_runs.runs[1].lease == lease);
+  CHECK(in_runs.runs[2].lease == none);
+
+  auto whole = planned_of(events);
+  lease_reserved(whole, {0, lease, 0});
+  REQUIRE(whole.runs.size() == 1);
+  CHECK(whole.runs[0].lease == none);
+}
+
+}  // namespace inboxd::consumer

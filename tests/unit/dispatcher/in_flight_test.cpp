@@ -1,0 +1,103 @@
+#include "dispatcher/in_flight.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "unit/settler/runs.hpp"
+
+namespace inboxd::dispatcher {
+namespace {
+
+using Clock = DueTimes::Clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::lease_of;
+using test::offsets_from;
+
+config::Handler handler(int concurrency, int events_per_call) {
+  config::Handler out;
+  out.name = "test";
+  out.concurrency = concurrency;
+  out.events_per_call = events_per_call;
+  return out;
+}
+
+std::shared_ptr<InFlight> in_flight_of(const config::Handler& settings) {
+  return std::make_shared<InFlight>(7, settings, seconds{1}, std::make_shared<Budgets>(10'000, 10'000'000),
+                                    std::make_shared<ClaimerSignals>());
+}
+
+}  // namespace
+
+TEST_CASE("a run stored during a reload that lengthens the lease is renewed within its own, shorter lease") {
+  auto settings = handler(2, 1);
+  settings.lease = seconds{5};
+  const auto in_flight = in_flight_of(settings);
+  const auto now = InFlight::Clock::now();
+  REQUIRE(in_flight->begin_claim(now));
+  in_flight->end_claim({}, now, false);
+  const auto room = in_flight->reserve(1, 100);
+  REQUIRE(room.events == 1);
+  settings.lease *= 60;
+  in_flight->configure(settings);
+  in_flight->hand_over(lease_of({1}, 41), 1);
+  const auto renewal = in_flight->to_renew(now + room.lease / 2);
+  REQUIRE(renewal.runs.size() == 1);
+  CHECK(renewal.lease == settings.lease);
+  in_flight->lost(*renewal.runs[0]);  // a run keeps its owner alive, and the owner the run
+}
+
+TEST_CASE("a handler that now wants payloads gets no events that were claimed without them") {
+  auto settings = handler(1, 100);
+  const auto in_flight = in_flight_of(settings);
+  const auto claim = [&](std::int64_t id, const auto& meanwhile) {
+    const auto begun = in_flight->begin_claim(InFlight::Clock::now());
+    REQUIRE(begun);
+    auto lease = lease_of(offsets_from(id * 100, 3), id);
+    lease.has_content = begun->request.payloads;
+    std::vector<inbox::LeasedRun> runs;
+    runs.push_back(std::move(lease));
+    meanwhile();
+    in_flight->end_claim(std::move(runs), InFlight::Clock::now(), false);
+  };
+  in_flight->configure(settings, {false, true});
+  claim(1, [&] { in_flight->reopen(InFlight::Closed::paused); });
+  in_flight->reopen(InFlight::Closed::paused);  // a backlog
+  claim(2, [&] {
+    in_flight->configure(settings, {});
+    CHECK(in_flight->take_released() == std::vector<inbox::LeaseKey>{{1, 1'001}});
+  });
+  CHECK(in_flight->take_released() == std::vector<inbox::LeaseKey>{{2, 1'002}});
+  CHECK(in_flight->stats().backlog);
+  CHECK(in_flight->stats().queued == 0);
+  claim(2, [] {});
+  CHECK(in_flight->stats().queued == 3);
+  const std::atomic<bool> stop{false};
+  for (const RunSlice& slice : in_flight->take(stop, {}))
+    in_flight->lost(*slice.run);  // a run keeps its owner alive, and the owner the run
+}
+
+TEST_CASE("due times close together become one, and none becomes earlier") {
+  DueTimes times;
+  const Clock::time_point t{seconds{1'000}};
+  times.add(t + milliseconds{1});
+  times.add(t + milliseconds{2});
+  times.add(t + milliseconds{200});
+  REQUIRE(times.next());
+  CHECK(*times.next() > t + milliseconds{2});
+  CHECK(*times.next() <= t + milliseconds{22});
+  CHECK_FALSE(times.take_due(t));
+  CHECK(times.take_due(t + milliseconds{30}));
+  CHECK(*times.next() > t + milliseconds{200});
+}
+
+TEST_CASE("due times are bounded, and the nearest are kept") {
+  DueTimes times;
+  const Clock::time_point t{seconds{1'000}};
+  for (int i = 3'000; i > 0; --i) times.add(t + seconds{i});
+  CHECK(*times.next() <= t + seconds{1} + DueTimes::together);
+  std::size_t left = 0;
+  for (; times.next(); ++left) times.take_due(*times.next());
+  CHECK(left == DueTimes::limit);
+}
+
+}  // namespace inboxd::dispatcher

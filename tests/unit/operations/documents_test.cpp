@@ -1,0 +1,56 @@
+// Values as JSON.
+#include "operations/documents.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "event/headers.hpp"
+
+using namespace inboxd;
+using namespace inboxd::operations;
+
+TEST_CASE("bytes are text if they are UTF-8, else base64, and null is not empty") {
+  CHECK(bytes_of(std::string{"größer"}) == Document("größer"));
+  CHECK(bytes_of(std::string{}) == Document(""));
+  CHECK(bytes_of(std::nullopt).is_null());
+  CHECK(bytes_of(std::string{"\xff\x00\x01", 3}).dump() == R"({"base64":"/wAB"})");
+}
+
+TEST_CASE("base64 pads to fours") {
+  CHECK(base64("") == "");
+  CHECK(base64("f") == "Zg==");
+  CHECK(base64("fo") == "Zm8=");
+  CHECK(base64("foo") == "Zm9v");
+  CHECK(base64("foobar") == "Zm9vYmFy");
+}
+
+TEST_CASE("headers keep their order, their repetition and their nulls") {
+  const std::string packed = event::pack_headers({{"b", "1"}, {"a", std::nullopt}, {"b", "2"}});
+  CHECK(headers_of(packed).dump() ==
+        R"([{"name":"b","value":"1"},{"name":"a","value":null},{"name":"b","value":"2"}])");
+  CHECK(headers_of(std::nullopt).dump() == "[]");
+}
+
+TEST_CASE("a count that stopped at a limit says so beside the number") {
+  Document document;
+  put_count(document, "due", {7, false});
+  put_count(document, "dead", {100'000, true});
+  CHECK(document.dump() == R"({"due":7,"dead":100000,"at_least_dead":true})");
+}
+
+TEST_CASE("an event's document has the names of the view, and event_id as source_id without an id of the producer") {
+  StoredEvent event;
+  event.event_id = *base::parse_uuid("0190d3f5-8f2a-7000-8000-1a2b3c4d5e6f");
+  event.topic = "orders";
+  event.offset = 7;
+  event.event_type = "OrderPlaced";
+  const auto document = whole_of(event);
+  CHECK(document.at("source_id") == "0190d3f5-8f2a-7000-8000-1a2b3c4d5e6f");
+  CHECK(document.at("payload").is_null());
+  CHECK(document.at("received_at") == "1970-01-01T00:00:00Z");
+  for (const char* name : {"event_id", "source_id", "topic", "partition", "offset", "event_type", "source", "subject",
+                           "key", "payload", "headers", "occurred_at", "received_at"}) {
+    CAPTURE(name);
+    CHECK(document.contains(name));
+  }
+  CHECK_FALSE(summary_of(event).contains("payload"));
+}
