@@ -1,5 +1,6 @@
 -- One chunk of a backfill: the next p_events events (about p_bytes of payload) of one range become deliveries, due now.
--- No delivery spans more than 10,000 offsets, the bound by which views find a run.
+-- No delivery spans more than 10,000 offsets, the bound by which views find a run. In a sequence history comes first
+-- (ordinal 0), and its owner waits for it.
 --
 -- An event of another topic or type is delivered if it also came on one of the handler's topics and types before the
 -- handler was routed to; later ones are delivered by inbox.handle_duplicates. The handler's first subscription counts:
@@ -17,7 +18,8 @@ declare
   v_seen bigint;
   v_last bigint;
 begin
-  select f.*, coalesce(s.topics, h.topics) as topics, coalesce(s.types, h.types) as types, h.routing_version into b
+  select f.*, coalesce(s.topics, h.topics) as topics, coalesce(s.types, h.types) as types, h.routing_version,
+         inbox.sequence_of(h.mode, h.order_scope, f.shard_id) as sequence into b
   from inbox.backfill f join inbox.handler h using (handler_id)
   left join lateral (
     select x.topics, x.types from inbox.former_subscription x
@@ -35,6 +37,7 @@ begin
     select * from (
       select near.*, sum(size) over (order by "offset") - size as before, min("offset") over () as first from near) x
     where before < p_bytes and "offset" < first + 10000),
+  -- Order across shards is that of storing: then each row has the events of one batch.
   delivered as (
     select range_agg(int8range("offset", "offset" + 1)) as pending, min(received_at) as received_from,
            max(received_at) as received_to
@@ -44,17 +47,21 @@ begin
             where s.event_id = bite.event_id and s.routing_version < b.routing_version
               and inbox.matches(s.topic, b.topics) and inbox.matches(s.event_type, b.types)
               and (b.from_time is null or s.seen_at >= b.from_time))
-          else b.from_time is null or received_at >= b.from_time end),
+          else b.from_time is null or received_at >= b.from_time end
+    group by case when b.sequence = 0 then received_at end),
   born as (
-    insert into inbox.delivery (handler_id, shard_id, pending, events, due_at, received_from, received_to)
-    select b.handler_id, b.shard_id, pending, inbox.count_of(pending), clock_timestamp(), received_from, received_to
+    insert into inbox.delivery (handler_id, shard_id, sequence, ordinal, pending, events, due_at, received_from,
+                                received_to)
+    select b.handler_id, b.shard_id, b.sequence, case when b.sequence is not null then 0 end, pending,
+           inbox.count_of(pending), case when b.sequence is null then clock_timestamp() else 'infinity' end,
+           received_from, received_to
     from delivered where pending is not null),
   deleted as (
     delete from inbox.dead_letter x using delivered o
     where x.handler_id = b.handler_id and x.shard_id = b.shard_id and x."offset" >= lower(o.pending)
       and x."offset" < upper(o.pending) and o.pending @> x."offset"
     returning 1)
-  select count(*), max("offset"), coalesce((select inbox.count_of(pending) from delivered), 0),
+  select count(*), max("offset"), coalesce((select sum(inbox.count_of(pending)) from delivered), 0),
          (select count(*) from deleted)
   into v_seen, v_last, delivered_events, deleted_letters
   from bite;

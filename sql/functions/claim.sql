@@ -4,7 +4,8 @@
 -- A delivery found after a crash is claimed in halves, then singly, so that the next crash is charged to the event that
 -- caused it. After the third it is a suspect and claimed alone, so that events near a culprit get a turn of their own.
 -- p_from and p_to bound the number of earlier claims; other rows are passed over and not counted as locked. An owner
--- that has a suspect in flight, of any handler, passes p_to = 2. p_low: a time before which nothing is due.
+-- that has a suspect in flight, of any handler, passes p_to = 2. p_low: a time before which nothing is due. Rows of
+-- sequences are claimed by inbox.claim_in_order alone.
 --
 -- Locks: the rows it claims, SKIP LOCKED. Index: delivery_due. Without bitmap and sequential scans the planner walks
 -- the index and stops at p_rows. With statistics or a plan from before a backlog it would fetch and sort all of it.
@@ -23,7 +24,7 @@ begin
   with due as materialized (
     select d.* from inbox.delivery d
     where d.handler_id = p_handler and d.due_at <= v_now and d.due_at >= p_low
-      and d.claims >= p_from and d.claims <= p_to
+      and d.claims >= p_from and d.claims <= p_to and d.sequence is null
     order by d.due_at limit p_rows for update skip locked),
   first_due as (
     select delivery_id, claims from due order by due_at, delivery_id limit 1),
@@ -39,9 +40,9 @@ begin
     select counted.*, least(share, p_events - before)::bigint as n, (select count(*) from due) as locked
     from counted where before < p_events),
   rest as (
-    insert into inbox.delivery (handler_id, shard_id, pending, events, lane, attempts, claims, due_at, expires_at,
+    insert into inbox.delivery (handler_id, shard_id, pending, events, attempts, claims, due_at, expires_at,
                                 received_from, received_to, last_error)
-    select handler_id, shard_id, pending - inbox.first_of(pending, n), events - n, lane, attempts, claims, due_at,
+    select handler_id, shard_id, pending - inbox.first_of(pending, n), events - n, attempts, claims, due_at,
            expires_at, received_from, received_to, last_error
     from taken where n < events and n < inbox.count_of(pending))
   update inbox.delivery d

@@ -94,7 +94,8 @@ begin
     select id, topic, type, shard_id, "offset", p_routing_version from elsewhere
     on conflict do nothing returning event_id, topic),
   missing as materialized (
-    select distinct on (h.handler_id, x.id) h.handler_id, x.*
+    select distinct on (h.handler_id, x.id) h.handler_id,
+           inbox.sequence_of(h.mode, h.order_scope, x.shard_id) as sequence, x.*
     from noted n
     join elsewhere x on x.id = n.event_id and x.topic = n.topic
     join inbox.handler h on h.retired_at is null and inbox.matches(x.topic, h.topics) and inbox.matches(x.type, h.types)
@@ -124,9 +125,9 @@ begin
       on e.shard = s.here_shard and e."offset" = s.here_offset
     cross join moment m
     where s.received_at is null)
-  insert into inbox.delivery (handler_id, shard_id, pending, events, due_at, received_from, received_to)
-  select o.handler_id, o.shard_id, int8multirange(int8range(o."offset", o."offset" + 1)), 1, clock_timestamp(),
-         stored_at, stored_at
+  insert into inbox.delivery (handler_id, shard_id, sequence, pending, events, due_at, received_from, received_to)
+  select o.handler_id, o.shard_id, o.sequence, int8multirange(int8range(o."offset", o."offset" + 1)), 1,
+         case when o.sequence is null then clock_timestamp() else 'infinity' end, stored_at, stored_at
   from missing o left join stored s using (id) cross join moment m
   cross join lateral (
     select case when s.id is null then o.first_at else coalesce(s.received_at, m.now) end as stored_at) t;

@@ -4,10 +4,12 @@
 -- Parameters are arrays, one for each column. An empty array stands for a column of nulls.
 -- * s_ shards, sorted by id; l_ ledger rows, sorted by event id: instances wait for each other in one order.
 -- * e_ events and r_ runs, in log order; r_lease in milliseconds, 0: due now. q_ records for quarantine.
+-- * r_sequence: of a sequential handler's run; r_sequence_fence: of its owner, the caller, if the run is leased.
 -- * p_careful: duplicates are likely. p_repeats: an event id occurs twice in the batch.
 --
 -- Results:
--- * status: stored, or routing: handlers have changed since the caller read them, and nothing is written.
+-- * status: stored; or nothing is written: routing, if handlers have changed since the caller read them; sequence, if
+--   the caller does not own the sequence of a leased run.
 -- * moved: the shards whose position matched. received_at: microseconds since 1970.
 -- * born: a delivery id for each run, null if no event of the run is new. born_pending: the offsets of each run that
 --   are left, as text joined by ';', null if no run lost any.
@@ -24,7 +26,8 @@ create or replace function inbox.ingest(
   p_careful boolean, p_repeats boolean, l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],
   e_shard int[], e_offset bigint[], e_id uuid[], e_source_id text[], e_type text[], e_source text[], e_subject text[],
   e_key bytea[], e_payload bytea[], e_headers bytea[], e_occurred_at timestamptz[], e_kafka_timestamp timestamptz[],
-  r_handler int[], r_shard int[], r_pending text[], r_events int[], r_lease int[],
+  r_handler int[], r_shard int[], r_pending text[], r_events int[], r_lease int[], r_sequence int[],
+  r_sequence_fence bigint[],
   q_shard int[], q_offset bigint[], q_reason text[], q_detail text[], q_key bytea[], q_payload bytea[],
   q_size bigint[], q_digest bigint[], q_headers bytea[], q_kafka_timestamp timestamptz[],
   out status text, out moved int[], out born bigint[], out born_pending text, out stored int, out duplicates int,
@@ -46,6 +49,15 @@ begin
   perform pg_advisory_xact_lock_shared(1768841848, 'inbox.routing'::regclass::oid::int);
   if (select version from inbox.routing where only_row) <> p_routing_version then
     status := 'routing';
+    return;
+  end if;
+  if cardinality(r_sequence_fence) > 0 and exists (
+    select from unnest(r_handler, r_lease, r_sequence, r_sequence_fence) r(handler, lease, sequence, fence)
+    where r.sequence is not null and r.lease > 0 and not exists (
+      select from inbox.sequence s
+      where s.handler_id = r.handler and s.sequence = r.sequence and s.owner = p_owner and s.fence = r.fence))
+  then
+    status := 'sequence';
     return;
   end if;
   status := 'stored';
@@ -124,30 +136,33 @@ begin
   if cardinality(r_handler) > 0 and stored > 0 and v_gone is null then
     select array_agg(nextval('inbox.delivery_delivery_id_seq')) into born
     from generate_series(1, cardinality(r_handler));
-    insert into inbox.delivery (delivery_id, handler_id, shard_id, pending, events, claims, fence, owner, due_at,
-                                received_from, received_to)
-    select born[i], r_handler[i], r_shard[i], r_pending[i]::int8multirange, r_events[i], (r_lease[i] > 0)::int,
-           case when r_lease[i] > 0 then p_fence else 0 end, case when r_lease[i] > 0 then p_owner end,
-           clock_timestamp() + r_lease[i]::float8 * interval '1 ms', v_now, v_now
+    insert into inbox.delivery (delivery_id, handler_id, shard_id, sequence, pending, events, claims, fence, owner,
+                                due_at, received_from, received_to)
+    select born[i], r_handler[i], r_shard[i], r_sequence[i], r_pending[i]::int8multirange, r_events[i],
+           (r_lease[i] > 0)::int, case when r_lease[i] > 0 then p_fence else 0 end,
+           case when r_lease[i] > 0 then p_owner end,
+           case when r_sequence[i] is null then clock_timestamp() + r_lease[i]::float8 * interval '1 ms'
+                else 'infinity' end, v_now, v_now
     from generate_series(1, cardinality(r_handler)) i;
   elsif cardinality(r_handler) > 0 and stored > 0 then
     with run as (
       select r.*, r.pending_text::int8multirange - lost.offsets as pending
-      from unnest(r_handler, r_shard, r_pending, r_lease)
-           with ordinality r(handler, shard, pending_text, lease, ordinal)
+      from unnest(r_handler, r_shard, r_pending, r_lease, r_sequence)
+           with ordinality r(handler, shard, pending_text, lease, sequence, ordinal)
       left join lateral (
         select coalesce(range_agg(int8range(x."offset", x."offset" + 1)), '{}') as offsets
         from unnest(v_lost_shard, v_lost_offset) x(shard, "offset") where x.shard = r.shard) lost on true
       where r.shard = any (moved)),
     kept as materialized (
       select run.*, nextval('inbox.delivery_delivery_id_seq') as id
-      from run where not isempty(run.pending)),
+      from (select * from run where not isempty(run.pending) order by ordinal) run),
     inserted as (
-      insert into inbox.delivery (delivery_id, handler_id, shard_id, pending, events, claims, fence, owner, due_at,
-                                  received_from, received_to)
-      select id, handler, shard, pending, inbox.count_of(pending), (lease > 0)::int,
+      insert into inbox.delivery (delivery_id, handler_id, shard_id, sequence, pending, events, claims, fence, owner,
+                                  due_at, received_from, received_to)
+      select id, handler, shard, sequence, pending, inbox.count_of(pending), (lease > 0)::int,
              case when lease > 0 then p_fence else 0 end, case when lease > 0 then p_owner end,
-             clock_timestamp() + lease::float8 * interval '1 ms', v_now, v_now
+             case when sequence is null then clock_timestamp() + lease::float8 * interval '1 ms' else 'infinity' end,
+             v_now, v_now
       from kept)
     select array_agg(k.id order by o.ordinal),
            case when duplicates > 0 then string_agg(coalesce(k.pending::text, ''), ';' order by o.ordinal) end

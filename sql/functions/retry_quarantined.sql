@@ -69,9 +69,10 @@ begin
          e_payload[i], e_headers[i], e_occurred_at[i], e_kafka_timestamp[i], v_now
   from unnest(v_new) i;
 
-  insert into inbox.delivery (handler_id, shard_id, pending, events, due_at, received_from, received_to)
-  select h.handler_id, e.shard, range_agg(int8range(e."offset", e."offset" + 1)), count(*), clock_timestamp(), v_now,
-         v_now
+  insert into inbox.delivery (handler_id, shard_id, sequence, pending, events, due_at, received_from, received_to)
+  select h.handler_id, e.shard, inbox.sequence_of(h.mode, h.order_scope, e.shard),
+         range_agg(int8range(e."offset", e."offset" + 1)), count(*),
+         case when h.mode = 'sequential' then 'infinity' else clock_timestamp() end, v_now, v_now
   from (select e_shard[i] as shard, e_offset[i] as "offset", e_type[i] as type from unnest(v_new) i) e
   join inbox.shard s on s.shard_id = e.shard
   join inbox.handler h on h.retired_at is null and inbox.matches(s.topic, h.topics) and inbox.matches(e.type, h.types)
@@ -80,7 +81,7 @@ begin
     where f.handler_id = h.handler_id and f.shard_id = e.shard and f.next_offset <= e."offset"
       and e."offset" < f.end_offset and not f.elsewhere and (f.from_time is null or f.from_time <= v_now)
       and inbox.was_subscribed(h, h.routing_version, s.topic, e.type))
-  group by h.handler_id, e.shard, e."offset" / 10000
+  group by h.handler_id, h.mode, h.order_scope, e.shard, e."offset" / 10000
   order by h.handler_id, e.shard, min(e."offset");
 
   update inbox.quarantine q set reason = k.reason, detail = k.detail, event_id = null

@@ -4,24 +4,44 @@
 --   fences, but only once under each, because an update applies one of two joined rows.
 -- * g_ offsets that failed alike and are retried together, after g_delay ms. f_ one row for each failed attempt;
 --   duration in ms. x_ dead offsets. Each names its delivery by a subscript of d_ (of).
+-- * For sequences: g_lane, the lane that a failed event begins or continues, with its order key. w_ offsets that wait
+--   behind the first row of their lane. x_state: dead, parks (later events of its key are parked behind it) or parked.
+--   Without a dead letter that parks its key, a parked event waits in its lane instead: an operator has released it.
 --
--- Locks: the deliveries, in order of id. Indexes: primary key of delivery; for dead letters as inbox.dead_letter. `=
--- any (ids)` beside a join on the same id, and no sequential scans: a plan made while the table is small is kept.
+-- Locks: the sequences, if lanes change; the deliveries, in order of id. Indexes: primary key of delivery; for dead
+-- letters as inbox.dead_letter; dead_letter_parks. `= any (ids)` beside a join on the same id, and no sequential scans:
+-- a plan made while the table is small is kept.
 create or replace function inbox.settle(
   p_owner uuid, d_id bigint[], d_fence bigint[], d_settled text[], d_done text[],
-  g_of int[], g_offsets text[], g_delay bigint[], g_error text[],
+  g_of int[], g_offsets text[], g_delay bigint[], g_error text[], g_lane bigint[], g_key bytea[],
   f_of int[], f_event uuid[], f_attempt int[], f_class text[], f_message text[], f_duration bigint[],
-  x_of int[], x_offset bigint[], x_event uuid[])
+  x_of int[], x_offset bigint[], x_event uuid[], x_state text[], x_lane bigint[], x_key bytea[],
+  w_of int[], w_offsets text[], w_lane bigint[])
 returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' set enable_seqscan = off as $$
 declare
   v_of int[];
   v_ids bigint[];
+  v_keeps_lanes boolean;
+  v_lane_handler int[] := '{}';
+  v_lane_sequence int[] := '{}';
+  v_lanes bigint[] := '{}';
 begin
   if (select count(*) from (select distinct id, fence from unnest(d_id, d_fence) s(id, fence)) t) <> cardinality(d_id)
   then
     raise exception 'd_id and d_fence name a delivery twice' using errcode = 'invalid_parameter_value';
   end if;
+  -- Before the deliveries: one settlement at a time adds to a lane or ends its first row, so that none is forgotten.
+  v_keeps_lanes := cardinality(w_of) > 0 or exists (select from unnest(g_lane) l where l is not null)
+    or exists (select from unnest(x_state) x where x <> 'dead')
+    or exists (select from inbox.delivery d where d.delivery_id = any (d_id) and d.lane is not null);
+  if v_keeps_lanes then
+    perform from inbox.sequence s
+    where (s.handler_id, s.sequence) in (
+      select d.handler_id, d.sequence from inbox.delivery d where d.delivery_id = any (d_id) and d.sequence is not null)
+    order by s.handler_id, s.sequence for no key update;
+  end if;
+
   select coalesce(array_agg(t.i), '{}'), coalesce(array_agg(t.delivery_id), '{}') into v_of, v_ids from (
     select s.i, d.delivery_id
     from unnest(d_id, d_fence, d_settled) with ordinality s(id, fence, settled, i)
@@ -36,12 +56,13 @@ begin
   join inbox.delivery d on d.delivery_id = s.id and d.fence = s.fence
   where d.delivery_id = any (v_ids) and s.done <> '{}';
 
-  insert into inbox.delivery (handler_id, shard_id, pending, events, lane, attempts, due_at, expires_at, received_from,
-                              received_to, last_error)
-  select d.handler_id, d.shard_id, g.offsets::int8multirange, inbox.count_of(g.offsets::int8multirange), d.lane,
-         d.attempts + 1, clock_timestamp() + g.delay::float8 * interval '1 ms', d.expires_at, d.received_from,
-         d.received_to, g.error
-  from unnest(g_of, g_offsets, g_delay, g_error) g(i, offsets, delay, error)
+  insert into inbox.delivery (handler_id, shard_id, sequence, ordinal, lane, order_key, pending, events, attempts,
+                              due_at, expires_at, received_from, received_to, last_error)
+  select d.handler_id, d.shard_id, case when g.lane is not null then d.sequence end,
+         case when g.lane is not null then coalesce(d.ordinal, d.delivery_id) end, g.lane, g.key,
+         g.offsets::int8multirange, inbox.count_of(g.offsets::int8multirange), d.attempts + 1,
+         clock_timestamp() + g.delay::float8 * interval '1 ms', d.expires_at, d.received_from, d.received_to, g.error
+  from unnest(g_of, g_offsets, g_delay, g_error, g_lane, g_key) g(i, offsets, delay, error, lane, key)
   join inbox.delivery d on d.delivery_id = d_id[g.i] and d.fence = d_fence[g.i]
   where d.delivery_id = any (v_ids);
 
@@ -51,11 +72,45 @@ begin
   join inbox.delivery d on d.delivery_id = d_id[f.i] and d.fence = d_fence[f.i]
   where d.delivery_id = any (v_ids);
 
+  -- First the dead events, which may park their key, then the events parked behind them.
   if cardinality(x_of) > 0 then
-    perform inbox.dead_letter(v_ids, array_agg(d.delivery_id), array_agg(x."offset"), array_agg(x.event))
-    from unnest(x_of, x_offset, x_event) x(i, "offset", event)
+    perform inbox.dead_letter(v_ids, array_agg(d.delivery_id), array_agg(x."offset"), array_agg(x.event),
+                              array_agg(x.state), array_agg(x.lane), array_agg(x.key))
+    from unnest(x_of, x_offset, x_event, x_state, x_lane, x_key) x(i, "offset", event, state, lane, key)
     join inbox.delivery d on d.delivery_id = d_id[x.i] and d.fence = d_fence[x.i]
-    where d.delivery_id = any (v_ids);
+    where d.delivery_id = any (v_ids) and x.state <> 'parked';
+    if 'parked' = any (x_state) then
+      perform inbox.dead_letter(v_ids, array_agg(d.delivery_id), array_agg(x."offset"), array_agg(x.event),
+                                array_agg(x.state), array_agg(x.lane), array_agg(x.key))
+      from unnest(x_of, x_offset, x_event, x_state, x_lane, x_key) x(i, "offset", event, state, lane, key)
+      join inbox.delivery d on d.delivery_id = d_id[x.i] and d.fence = d_fence[x.i]
+      where d.delivery_id = any (v_ids) and x.state = 'parked' and inbox.is_parked(d.handler_id, d.sequence, x.lane);
+    end if;
+  end if;
+
+  if v_keeps_lanes then
+    with waiting as (
+      select w.i, w.offsets::int8multirange as offsets, w.lane
+      from unnest(w_of, w_offsets, w_lane) w(i, offsets, lane)
+      union all
+      select x.i, int8multirange(int8range(x."offset", x."offset" + 1)), x.lane
+      from unnest(x_of, x_offset, x_state, x_lane) x(i, "offset", state, lane)
+      join inbox.delivery d on d.delivery_id = d_id[x.i] and d.fence = d_fence[x.i]
+      where x.state = 'parked' and not inbox.is_parked(d.handler_id, d.sequence, x.lane)),
+    added as (
+      insert into inbox.delivery (handler_id, shard_id, sequence, ordinal, lane, pending, events, due_at, expires_at,
+                                  received_from, received_to)
+      select d.handler_id, d.shard_id, d.sequence, coalesce(d.ordinal, d.delivery_id), w.lane, w.offsets,
+             inbox.count_of(w.offsets), 'infinity', d.expires_at, d.received_from, d.received_to
+      from waiting w join inbox.delivery d on d.delivery_id = d_id[w.i] and d.fence = d_fence[w.i]
+      where d.delivery_id = any (v_ids)
+      returning handler_id, sequence, lane),
+    touched as (
+      select handler_id, sequence, lane from added
+      union select d.handler_id, d.sequence, d.lane from inbox.delivery d
+      where d.delivery_id = any (v_ids) and d.lane is not null)
+    select coalesce(array_agg(handler_id), '{}'), coalesce(array_agg(sequence), '{}'), coalesce(array_agg(lane), '{}')
+    into v_lane_handler, v_lane_sequence, v_lanes from touched;
   end if;
 
   delete from inbox.delivery d using unnest(d_id, d_fence, d_settled) s(id, fence, settled)
@@ -65,6 +120,9 @@ begin
   set pending = d.pending - s.settled::int8multirange, events = inbox.count_of(d.pending - s.settled::int8multirange)
   from unnest(d_id, d_fence, d_settled) s(id, fence, settled)
   where d.delivery_id = s.id and d.fence = s.fence and d.delivery_id = any (v_ids);
+  if cardinality(v_lanes) > 0 then
+    perform inbox.advance_lanes(v_lane_handler, v_lane_sequence, v_lanes);
+  end if;
   return v_of;
 end
 $$;

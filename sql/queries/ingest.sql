@@ -10,5 +10,6 @@ from inbox.ingest(
   $20::pg_catalog.text[], $21::pg_catalog.text[], $22::pg_catalog.bytea[], $23::pg_catalog.bytea[],
   $24::pg_catalog.bytea[], $25::pg_catalog.timestamptz[], $26::pg_catalog.timestamptz[],
   $27::int[], $28::int[], $29::pg_catalog.text[], $30::int[], $31::int[],
-  $32::int[], $33::bigint[], $34::pg_catalog.text[], $35::pg_catalog.text[], $36::pg_catalog.bytea[],
-  $37::pg_catalog.bytea[], $38::bigint[], $39::bigint[], $40::pg_catalog.bytea[], $41::pg_catalog.timestamptz[])
+  $32::int[], $33::bigint[],
+  $34::int[], $35::bigint[], $36::pg_catalog.text[], $37::pg_catalog.text[], $38::pg_catalog.bytea[],
+  $39::pg_catalog.bytea[], $40::bigint[], $41::bigint[], $42::pg_catalog.bytea[], $43::pg_catalog.timestamptz[])

@@ -4,28 +4,31 @@
 -- asked by statement_timestamp, not by clock_timestamp), dead_letter_handler.
 select h.handler_id, h.name, h.mode, h.topics, h.types, h.started_from, h.paused_reason,
        (extract(epoch from h.retired_at) * 1000000)::bigint as retired_at,
-       coalesce(due.events, 0), due.runs = $1::bigint as due_cut, coalesce(later.leased, 0),
-       coalesce(later.retrying, 0), coalesce(due.waiting, 0) + coalesce(later.waiting, 0),
+       coalesce(due.events, 0) + coalesce(later.in_order, 0),
+       due.runs = $1::bigint or later.in_order is not null and later.runs = $1::bigint as due_cut,
+       coalesce(later.leased, 0), coalesce(later.retrying, 0), coalesce(later.waiting, 0),
        later.runs = $1::bigint as later_cut, dead.letters, dead.letters = $2::bigint as dead_cut,
-       (extract(epoch from due.oldest) * 1000000)::bigint as oldest_due_age_us,
+       (extract(epoch from greatest(due.oldest, clock_timestamp() - later.oldest_in_order)) * 1000000)::bigint
+         as oldest_due_age_us,
        (extract(epoch from clock_timestamp() - least(due.failed_from, later.failed_from)) * 1000000)::bigint
          as oldest_retrying_age_us,
        coalesce(history.events, 0) as backfill
 from inbox.handler h
 cross join lateral (
-  select sum(d.events) filter (where d.lane is null) as events,
-         sum(d.events) filter (where d.lane is not null) as waiting,
-         count(*) as runs, clock_timestamp() - min(d.due_at) as oldest,
+  select sum(d.events) as events, count(*) as runs, clock_timestamp() - min(d.due_at) as oldest,
          min(d.received_from) filter (where d.attempts > 0) as failed_from
-  from (select d.events, d.lane, d.due_at, d.attempts, d.received_from from inbox.delivery d
+  from (select d.events, d.due_at, d.attempts, d.received_from from inbox.delivery d
         where d.handler_id = h.handler_id and d.due_at <= statement_timestamp()
         order by d.due_at limit $1::bigint) d) due
 cross join lateral (
   select sum(d.events) filter (where d.owner is not null) as leased,
-         sum(d.events) filter (where d.owner is null and d.lane is null) as retrying,
-         sum(d.events) filter (where d.owner is null and d.lane is not null) as waiting, count(*) as runs,
-         min(d.received_from) filter (where d.attempts > 0) as failed_from
-  from (select d.events, d.lane, d.owner, d.attempts, d.received_from from inbox.delivery d
+         sum(d.events) filter (where d.owner is null and d.due_at < 'infinity') as retrying,
+         sum(d.events) filter (where d.owner is null and d.due_at = 'infinity' and d.lane is not null) as waiting,
+         sum(d.events) filter (where d.owner is null and d.due_at = 'infinity' and d.lane is null) as in_order,
+         min(d.received_from) filter (where d.owner is null and d.due_at = 'infinity' and d.lane is null)
+           as oldest_in_order,
+         count(*) as runs, min(d.received_from) filter (where d.attempts > 0) as failed_from
+  from (select d.events, d.lane, d.owner, d.due_at, d.attempts, d.received_from from inbox.delivery d
         where d.handler_id = h.handler_id and d.due_at > statement_timestamp()
         order by d.due_at limit $1::bigint) d) later
 cross join lateral (

@@ -1,7 +1,10 @@
 -- Pending deliveries of event $4: shard $1, offset $2, received at $3 (null: any time). No locks. Reads all of
 -- delivery, which has pending work only; index failure_event if other events of its delivery failed for another reason.
-select h.name, d.attempts, d.claims, d.owner is not null and d.due_at > clock_timestamp() as is_leased,
-       (extract(epoch from d.due_at) * 1000000)::bigint, d.due_at <= clock_timestamp() as is_due, i.host, i.process_id,
+select h.name, d.attempts, d.claims,
+       d.owner is not null and (d.sequence is not null or d.due_at > clock_timestamp()) as is_leased,
+       case when d.due_at < 'infinity' then (extract(epoch from d.due_at) * 1000000)::bigint end,
+       d.due_at <= clock_timestamp() or d.sequence is not null and d.lane is null as is_due,
+       d.owner is null and d.lane is not null and d.due_at = 'infinity' as is_waiting, i.host, i.process_id,
        case when d.attempts > 0 then coalesce(d.last_error, (
          select f.error_class || ': ' || f.message from inbox.failure f
          where f.event_id = $4::uuid and f.handler_id = d.handler_id order by f.occurred_at desc limit 1)) end,

@@ -7,5 +7,6 @@ with mine as materialized (
     and d.fence = any ($2::bigint[])
   order by d.delivery_id for update of d)
 update inbox.delivery d
-set owner = null, fence = 0, claims = greatest(d.claims - 1, 0), due_at = clock_timestamp()
+set owner = null, fence = 0, claims = greatest(d.claims - 1, 0),
+    due_at = case when d.sequence is null or d.lane is not null then clock_timestamp() else 'infinity' end
 from mine where d.delivery_id = mine.delivery_id and d.delivery_id = any (array(select mine.delivery_id from mine))

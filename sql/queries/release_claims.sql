@@ -7,6 +7,7 @@ with mine as materialized (
     and d.owner = $1::uuid and d.fence = any ($3::bigint[])
   for update of d skip locked)
 update inbox.delivery d
-set owner = null, fence = 0, claims = greatest(d.claims - 1, 0), due_at = clock_timestamp()
+set owner = null, fence = 0, claims = greatest(d.claims - 1, 0),
+    due_at = case when d.sequence is null or d.lane is not null then clock_timestamp() else 'infinity' end
 from mine where d.delivery_id = mine.delivery_id
   and d.delivery_id = any (array(select mine.delivery_id from mine))

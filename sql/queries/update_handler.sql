@@ -6,9 +6,10 @@ noted as (
   insert into inbox.audit (actor, operation, target, detail)
   select $6::text, 'handlers change', $2::text,
          jsonb_build_object(
-           'old', jsonb_build_object('name', o.name, 'aliases', o.aliases, 'topics', o.topics, 'types', o.types),
+           'old', jsonb_build_object('name', o.name, 'aliases', o.aliases, 'topics', o.topics, 'types', o.types,
+                                     'mode', o.mode, 'order_scope', o.order_scope),
            'new', jsonb_build_object('name', $2::text, 'aliases', $3::text[], 'topics', $4::text[],
-                                     'types', $5::text[]))
+                                     'types', $5::text[], 'mode', $8::text, 'order_scope', $9::text))
   from old o),
 former as (
   insert into inbox.former_subscription (handler_id, until, topics, types)
@@ -16,5 +17,6 @@ former as (
   from old o cross join inbox.routing r
   where o.topics <> $4::text[] or o.types <> $5::text[])
 update inbox.handler
-set name = $2::text, aliases = $3::text[], topics = $4::text[], types = $5::text[], changed_under = $7::bigint
+set name = $2::text, aliases = $3::text[], topics = $4::text[], types = $5::text[], changed_under = $7::bigint,
+    mode = $8::text, order_scope = $9::text
 where handler_id = $1::int

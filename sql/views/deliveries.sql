@@ -4,10 +4,11 @@
 -- by its dead letter. Once that is deleted and nothing later is known, its outcome shows it.
 create or replace view inbox.deliveries as
 select l.event_id, h.name as handler,
-       case when d.owner is not null and d.due_at > clock_timestamp() then 'leased'
+       case when d.owner is not null and (d.sequence is not null or d.due_at > clock_timestamp()) then 'leased'
+            when d.lane is not null and d.due_at = 'infinity' then 'waiting'
             when d.attempts > 0 and d.due_at > clock_timestamp() then 'retrying'
             else 'due' end as state,
-       d.attempts, d.due_at,
+       d.attempts, nullif(d.due_at, 'infinity') as due_at,
        case when d.attempts > 0 then coalesce(d.last_error, (
          select f.error_class || ': ' || f.message from inbox.failure f
          where f.event_id = l.event_id and f.handler_id = d.handler_id order by f.occurred_at desc limit 1)) end

@@ -234,6 +234,8 @@ constexpr LogMessage messages[] = {
      "A plugin's destroy function did not return before the stop.", "Correct the plugin."},
     {"dispatcher.plugin_destroy_slow", warn, "dispatcher: plugin takes long to end an instance",
      "A plugin's destroy function runs for long after a reload; nothing waits for it.", "Correct the plugin."},
+    {"dispatcher.sequences_taken", debug, "dispatcher: sequences taken",
+     "This instance runs the events of these partitions in order from now on."},
     {"dispatcher.shared_lock_timeout", warn, "dispatcher: grouped calls waited for a lock, most commit alone",
      "A transaction of several calls waited 200 ms for a lock, so most calls of the handler commit alone for 5 s.",
      "Lock rows in one order (ORDER BY), set `group: 1` or `concurrency: 1`, or shorten the other session's "

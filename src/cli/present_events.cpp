@@ -55,7 +55,9 @@ std::string states_table(const Document& handlers, const Look& look) {
     const std::string finished = time_at(handler, "finished_at");
     const Document& worker = handler.at("worker");
     std::string when = finished;
-    if (finished.empty()) when = (state == "leased" ? "lease to " : "due ") + time_at(handler, "due_at");
+    if (finished.empty() && !handler.at("due_at").is_null()) {
+      when = (state == "leased" ? "lease to " : "due ") + time_at(handler, "due_at");
+    }
     table.add({{text_at(handler, "handler")},
                {state, tone_of_state(state)},
                {text_at(handler, "attempts")},

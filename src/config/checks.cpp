@@ -188,6 +188,37 @@ void check_subscription(const Settings& settings, std::size_t index, Reading& re
   }
 }
 
+/// Keys of mode sequential without it, and an order that cannot hold.
+void check_order(const Settings& settings, std::size_t index, Reading& reading) {
+  const Handler& handler = settings.handlers[index];
+  const std::string key = item_key("handlers", index);
+  if (handler.mode == Mode::single) {
+    const Handler defaults;
+    const auto refuse = [&](const char* name, bool is_default) {
+      if (is_default) return;
+      complain(reading, {key + name}, "no effect without mode: sequential; set that, or remove this key");
+    };
+    refuse(".order_by", handler.order_by == defaults.order_by);
+    refuse(".order_scope", handler.order_scope == defaults.order_scope);
+    refuse(".missing_key", handler.missing_key == defaults.missing_key);
+    refuse(".on_failure", handler.on_failure == defaults.on_failure);
+    return;
+  }
+  if (handler.order_by != "key" && handler.order_scope == OrderScope::partition &&
+      reading.mentioned.has(key + ".order_scope")) {
+    complain(reading, {key + ".order_scope"},
+             "order_by: " + handler.order_by +
+                 " may arrive on several partitions; set order_scope: handler, or remove it");
+  }
+  const bool is_one_topic = handler.topics.size() == 1 && !handler.topics[0].ends_with('*');
+  if (order_scope_of(handler) == OrderScope::partition && !is_one_topic && settings.topics.size() > 1) {
+    reading.findings.warning(reading.mentioned.nearest(key + ".subscribe"), key + ".subscribe.topics",
+                             "handler " + handler.name +
+                                 " keeps order within each topic, not between topics; if that matters, set "
+                                 "order_scope: handler");
+  }
+}
+
 void check_handler(const Settings& settings, std::size_t index, Reading& reading) {
   const Handler& handler = settings.handlers[index];
   const std::string key = item_key("handlers", index);
@@ -205,6 +236,7 @@ void check_handler(const Settings& settings, std::size_t index, Reading& reading
                                  ": its dead letters lose the reasons of the first attempts");
   }
   check_subscription(settings, index, reading);
+  check_order(settings, index, reading);
 }
 
 }  // namespace

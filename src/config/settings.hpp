@@ -118,6 +118,15 @@ milliseconds delay_after(const Retry& retry, std::int32_t attempt);
 /// The longest time from the first attempt to the last, jitter included. Pure.
 milliseconds longest_span(const Retry& retry);
 
+/// sequential: events of one order key one after the other. single: in no order.
+enum class Mode { sequential, single };
+enum class OrderScope { partition, handler };
+/// Events without an order key: in no order, or as if they had one key in common.
+enum class MissingKey { unordered, shared };
+/// A failed event's key: blocked until the event has its outcome; the same, and parked behind it if it is dead; or not
+/// blocked.
+enum class OnFailure { block, park, skip };
+
 /// A plugin's own settings: scalars as text, lists and maps as compact JSON.
 using PluginSettings = std::map<std::string, std::string>;
 
@@ -128,6 +137,11 @@ struct Handler {
   std::vector<std::string> topics;             ///< exact, or a prefix that ends with *; empty = all
   std::vector<std::string> types;              ///< the same; empty = all
   StartAt start{StartAt::Kind::end, 0};
+  Mode mode = Mode::single;
+  std::string order_by = "key";                ///< key, subject, header:NAME or json:/pointer
+  OrderScope order_scope = OrderScope::partition;
+  MissingKey missing_key = MissingKey::unordered;
+  OnFailure on_failure = OnFailure::block;
   int concurrency = 8;
   int events_per_call = 1;
   int group = 50;                              ///< calls that share one transaction
@@ -138,6 +152,11 @@ struct Handler {
   PluginSettings settings;
   bool operator==(const Handler&) const = default;
 };
+
+/// The scope in force: a key that is not the record's may arrive on several partitions, so one instance runs them all.
+inline OrderScope order_scope_of(const Handler& handler) {
+  return handler.order_by == "key" ? handler.order_scope : OrderScope::handler;
+}
 
 /// nullopt = forever.
 struct Retention {

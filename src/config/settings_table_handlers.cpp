@@ -27,11 +27,6 @@ Description subscription(Description about) {
   return shaped(std::move(about), "^[^*]*([^*]|\\*)$", "a name, or a prefix that ends with *");
 }
 
-/// A key with only one value, so that a file can name it; it has no field.
-Row<Handler> only_choice(Description about) {
-  return {std::move(about), [](const Handler&) { return Value{std::int64_t{0}}; }, [](Handler&, const Value&) {}};
-}
-
 std::vector<Row<Handler>> handler_rows() {
   std::vector<Row<Handler>> rows;
   const auto add = [&](Description about, auto... members) {
@@ -52,8 +47,29 @@ std::vector<Row<Handler>> handler_rows() {
   add(common(start({"beginning", "now"},
                    "Which stored events a new handler receives. Ignored once the handler is registered.")),
       &Handler::start);
-  rows.push_back(only_choice(
-      common(choice("mode", {"single"}, "How events are delivered: each with its own verdict, in no fixed order."))));
+  add(common(choice("mode", {"sequential", "single"},
+                    "The order of events. sequential: events of one order key run one after the other, in log order, "
+                    "each after the outcome of the one before; other keys run in parallel. single: no order.")),
+      &Handler::mode);
+  add(common(shaped(text("order_by",
+                         "The order key (mode: sequential). Anything but key may arrive on several partitions and so "
+                         "implies order_scope: handler."),
+                    "^(key|subject|header:.{1,200}|json:(/([^~/]|~[01])*)+)$",
+                    "key, subject, header:NAME or json:/pointer")),
+      &Handler::order_by);
+  add(common(choice("order_scope", {"partition", "handler"},
+                    "Where order holds (mode: sequential): within a partition, whose owner runs it; or across all "
+                    "partitions and topics of the handler, in the order of storing, on one instance.")),
+      &Handler::order_scope);
+  add(common(choice("missing_key", {"unordered", "shared"},
+                    "How events without the order key run (mode: sequential): in no order, or as if they shared one "
+                    "key.")),
+      &Handler::missing_key);
+  add(common(choice("on_failure", {"block", "park", "skip"},
+                    "What a failed event means for later ones of its key (mode: sequential). block: they wait until it "
+                    "is done or dead-lettered. park: the same, and once it is dead-lettered they are parked until an "
+                    "operator acts. skip: they do not wait.")),
+      &Handler::on_failure);
   add(common(number("concurrency", 1, 1'024, "Parallel calls in this instance.")), &Handler::concurrency);
   add(common(number("events_per_call", 1, 100'000, "The most events of one call.")), &Handler::events_per_call);
   add(common(number("group", 1, 10'000,

@@ -110,6 +110,7 @@ BatchWriter::Written BatchWriter::write(Batch& batch, const std::function<bool()
   const auto began = std::chrono::steady_clock::now();
   TriesInDoubt in_doubt;
   std::optional<ScopedCount> held;
+  bool may_lease_in_order = true;
   while (true) {
     Plan plan;
     // nullopt: try again at once.
@@ -121,9 +122,9 @@ BatchWriter::Written BatchWriter::write(Batch& batch, const std::function<bool()
       }
       held.reset();
       plan.ingest = without_runs(batch);
-      route_and_reserve(plan, batch);
+      route_and_reserve(plan, batch, may_lease_in_order);
       const auto result = inbox::ingest(connection_, plan.ingest);
-      if (!result.routing_is_stale) {
+      if (!result.routing_is_stale && !result.sequence_is_lost) {
         hand_over(batch, plan, result);
         counts_.batch_seconds.observe(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
         report(batch, result);
@@ -132,7 +133,8 @@ BatchWriter::Written BatchWriter::write(Batch& batch, const std::function<bool()
         return Written{false, result.mismatched};
       }
       release_reservations(plan);
-      routing_.invalidate();
+      if (result.routing_is_stale) routing_.invalidate();
+      may_lease_in_order = false;  // another process owns a sequence; this one finds out at its next renewal
       if (give_up()) return Written{true, {}};
       return std::nullopt;
     });
@@ -169,28 +171,50 @@ inbox::IngestBatch BatchWriter::without_runs(const Batch& batch) {
 }
 
 /// Each reservation is in the plan at once, so that release_reservations() finds it after an exception.
-void BatchWriter::route_and_reserve(Plan& plan, const Batch& batch) {
+void BatchWriter::route_and_reserve(Plan& plan, const Batch& batch, bool may_lease_in_order) {
   const auto topic_of = [&](std::int32_t shard_id) -> std::string_view {
     const Part* const part = part_of(batch, shard_id);
     return part == nullptr ? std::string_view{} : part->shard->place->topic;
   };
-  plan.handlers = route(batch.events, routing_.get(), topic_of, settings_.ingest.run_events, plan.has_handler);
+  std::vector<std::int32_t> shards;
+  for (const Part& part : batch.parts) shards.push_back(part.shard->position.shard_id);
+  plan.handlers = route(batch.events, shards, routing_.get(), topic_of, settings_.ingest.run_events, plan.has_handler);
   plan.reservations.reserve(plan.handlers.size());
   const std::size_t bytes_per_event =
       sizeof(event::Event) + batch.bytes / std::max<std::size_t>(batch.messages.size(), 1);
   for (HandlerRuns& planned : plan.handlers) {
-    plan.reservations.push_back(hand_off_.reserve(planned.handler_id, planned.events,
-                                                  bytes_per_event * static_cast<std::size_t>(planned.events)));
+    const std::size_t bytes = bytes_per_event * static_cast<std::size_t>(planned.events);
+    if (!planned.ordered_shard) {
+      plan.reservations.push_back(hand_off_.reserve(planned.handler_id, planned.events, bytes));
+    } else if (may_lease_in_order) {
+      const HandOff::InOrder part = in_order(batch, planned);
+      plan.parts_in_order[plan.reservations.size()] = part;
+      plan.reservations.push_back(hand_off_.reserve_in_order(planned.handler_id, part, planned.events, bytes));
+    } else {
+      plan.reservations.emplace_back();
+    }
     lease_reserved(planned, plan.reservations.back());
     plan.ingest.runs.insert(plan.ingest.runs.end(), planned.runs.begin(), planned.runs.end());
   }
 }
 
-void BatchWriter::release_reservations(const Plan& plan) {
+void BatchWriter::release_reservations(Plan& plan) {
   for (std::size_t i = 0; i < plan.reservations.size(); ++i) {
     const std::int64_t events = plan.reservations[i].events;
     if (events > 0) hand_off_.release(plan.handlers[i].handler_id, events);
+    end_in_order(plan, i, false);
   }
+}
+
+HandOff::InOrder BatchWriter::in_order(const Batch& batch, const HandlerRuns& planned) {
+  const Part& part = *part_of(batch, *planned.ordered_shard);
+  return {*planned.ordered_shard, part.shard->position.epoch, part.shard->position.next_offset, part.next_offset};
+}
+
+/// Ends a reservation for a handler that keeps order, once.
+void BatchWriter::end_in_order(Plan& plan, std::size_t number, bool is_in_memory) {
+  if (!std::exchange(plan.reservations[number].is_open, false)) return;
+  hand_off_.end_in_order(plan.handlers[number].handler_id, plan.parts_in_order.at(number), is_in_memory);
 }
 
 void BatchWriter::TriesInDoubt::add(const Plan& plan) {
@@ -222,7 +246,7 @@ void BatchWriter::hand_over(const Batch& batch, Plan& plan, const inbox::IngestR
     std::int64_t& reserved = plan.reservations[i].events;
     bool left_due = false;
     std::vector<inbox::LeaseKey> not_handed_over;
-    std::size_t from = 0;
+    std::size_t from = plan.handlers[i].first_event;
     for (const inbox::PlannedRun& planned : plan.handlers[i].runs) {
       const inbox::BornRun& born = result.born[index++];
       if (born.delivery_id == 0) continue;
@@ -235,6 +259,8 @@ void BatchWriter::hand_over(const Batch& batch, Plan& plan, const inbox::IngestR
       run.shard_id = planned.shard_id;
       run.key = {born.delivery_id, plan.ingest.fence};
       run.pending = born.pending.value_or(planned.pending);
+      run.sequence = planned.sequence;
+      run.ordinal = born.delivery_id;
       run.place = part_of(batch, planned.shard_id)->shard->place;
       try {
         copier.fill(run, from);
@@ -249,7 +275,10 @@ void BatchWriter::hand_over(const Batch& batch, Plan& plan, const inbox::IngestR
     if (reserved > 0) hand_off_.release(plan.handlers[i].handler_id, reserved);
     reserved = 0;
     release_leases(not_handed_over);
-    if (left_due || !not_handed_over.empty()) hand_off_.notify_due(plan.handlers[i].handler_id);
+    const bool all_in_memory = !left_due && not_handed_over.empty();
+    const auto shard = plan.handlers[i].ordered_shard;
+    end_in_order(plan, i, all_in_memory && (!shard || is_stored(result, *shard)));
+    if (!all_in_memory) hand_off_.notify_due(plan.handlers[i].handler_id);
   }
 }
 

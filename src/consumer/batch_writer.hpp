@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "base/histogram.hpp"
@@ -48,8 +49,9 @@ class BatchWriter final {
   /// One try: the batch's runs by handler, and the room reserved for them.
   struct Plan {
     std::vector<HandlerRuns> handlers;
-    std::vector<HandOff::Reservation> reservations;  ///< one for each of `handlers`
-    std::vector<bool> has_handler;                   ///< for each event: some handler subscribes to it
+    std::vector<HandOff::Reservation> reservations;          ///< one for each of `handlers`
+    std::map<std::size_t, HandOff::InOrder> parts_in_order;  ///< of `handlers` that keep order, by index
+    std::vector<bool> has_handler;                           ///< for each event: some handler subscribes to it
     inbox::IngestBatch ingest;
   };
   /// Tries whose COMMIT was in doubt: the leases that one of them may have written.
@@ -59,8 +61,10 @@ class BatchWriter final {
     void add(const Plan& plan);
   };
   inbox::IngestBatch without_runs(const Batch& batch);
-  void route_and_reserve(Plan& plan, const Batch& batch);
-  void release_reservations(const Plan& plan);
+  void route_and_reserve(Plan& plan, const Batch& batch, bool may_lease_in_order);
+  void release_reservations(Plan& plan);
+  static HandOff::InOrder in_order(const Batch& batch, const HandlerRuns& planned);
+  void end_in_order(Plan& plan, std::size_t number, bool is_in_memory);
   void hand_over(const Batch& batch, Plan& plan, const inbox::IngestResult& result);
   void release_leases(const std::vector<inbox::LeaseKey>& not_taken);
   void release_leases_in_doubt(const TriesInDoubt& tries);

@@ -104,6 +104,7 @@ class Ingester final {
   void handle(const LookUp& message);
   void handle(const Forget& message);
   void handle(const PartitionError& error);
+  void hand_off_assignment(Shard& shard, std::int32_t shard_id);
   bool passes_first_fetch_check(Shard& shard, std::int64_t offset);
   void drop_recreated(Batch& batch);
   void look_up_again(Shard& shard);

@@ -25,6 +25,7 @@ void Ingester::handle(const LookUp& message) {
         connection_, context_.clients, context_.topics, partition, context_.recreated.id_of(partition.topic),
         [this] { beat(); }, context_.log);
     if (const auto* ready = std::get_if<Ready>(&result)) {
+      hand_off_assignment(shard, ready->position.shard_id);
       shard.position = ready->position;
       shard.halted_reason = ready->position.halted_reason;
       shard.has_read = false;
@@ -73,7 +74,16 @@ void Ingester::handle(const Forget& message) {
   const auto found = shards_.find(message.assignment.partition);
   if (found == shards_.end() || found->second.assignment.generation != message.assignment.generation) return;
   by_source_.clear();
+  hand_off_assignment(found->second, 0);
   shards_.erase(found);
+}
+
+/// Tells the dispatcher which shard is read for a partition from now on; 0: none.
+void Ingester::hand_off_assignment(Shard& shard, std::int32_t shard_id) {
+  const std::int32_t before = std::exchange(shard.assigned_shard, shard_id);
+  if (before == shard_id) return;
+  if (before != 0) context_.hand_off.revoked(before);
+  if (shard_id != 0) context_.hand_off.assigned(shard_id);
 }
 
 void Ingester::look_up_all_again() {

@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "inbox/sequence.hpp"
+
 namespace inboxd::consumer {
 namespace {
 
@@ -47,6 +49,31 @@ std::pair<event::OffsetSet, event::OffsetSet> cut(const event::OffsetSet& set, s
     n -= taken;
   }
   return {std::move(first), std::move(rest)};
+}
+
+/// The same for a handler that keeps order: an entry for each shard of its topics.
+void route_in_order(const std::vector<event::Event>& events, const std::vector<std::int32_t>& shards,
+                    const inbox::Subscription& handler, const std::function<std::string_view(std::int32_t)>& topic_of,
+                    int run_events, std::vector<bool>& has_handler, std::vector<HandlerRuns>& out) {
+  const bool is_whole = handler.order == inbox::Subscription::Order::of_handler;
+  for (const std::int32_t shard : shards) {
+    if (!inbox::matches(topic_of(shard), handler.topics)) continue;
+    const auto first = std::partition_point(events.begin(), events.end(),
+                                            [&](const event::Event& event) { return event.shard_id < shard; });
+    HandlerRuns planned;
+    planned.handler_id = handler.handler_id;
+    planned.ordered_shard = shard;
+    planned.sequence = is_whole ? inbox::whole_handler : shard;
+    RunBuilder runs{planned, run_events};
+    planned.first_event = static_cast<std::size_t>(first - events.begin());
+    for (std::size_t i = planned.first_event; i < events.size() && events[i].shard_id == shard; ++i) {
+      if (!handler.types.empty() && !inbox::matches(events[i].event_type, handler.types)) continue;
+      runs.add(events[i]);
+      has_handler[i] = true;
+    }
+    for (inbox::PlannedRun& run : planned.runs) run.sequence = planned.sequence;
+    out.push_back(std::move(planned));
+  }
 }
 
 /// After a longer pause the wait starts again: the batch of the earlier calls was abandoned.
@@ -102,12 +129,17 @@ void KnownRouting::log_change(RollbackDetector::Finding finding) {
   }
 }
 
-std::vector<HandlerRuns> route(const std::vector<event::Event>& events, const inbox::Routing& routing,
+std::vector<HandlerRuns> route(const std::vector<event::Event>& events, const std::vector<std::int32_t>& shards,
+                               const inbox::Routing& routing,
                                const std::function<std::string_view(std::int32_t)>& topic_of, int run_events,
                                std::vector<bool>& has_handler) {
   std::vector<HandlerRuns> out;
   has_handler.assign(events.size(), false);
   for (const inbox::Subscription& handler : routing.handlers) {
+    if (handler.order != inbox::Subscription::Order::none) {
+      route_in_order(events, shards, handler, topic_of, run_events, has_handler, out);
+      continue;
+    }
     HandlerRuns planned;
     planned.handler_id = handler.handler_id;
     RunBuilder runs{planned, run_events};
@@ -139,6 +171,7 @@ void lease_reserved(HandlerRuns& planned, const HandOff::Reservation& reservatio
       planned.runs.insert(planned.runs.begin() + static_cast<std::ptrdiff_t>(i) + 1, std::move(rest));
     }
     planned.runs[i].lease = reservation.lease;
+    planned.runs[i].sequence_fence = reservation.sequence_fence;
     left -= std::min(count, most);
   }
 }

@@ -78,17 +78,22 @@ class KnownRouting final {
 /// The most offsets that a run spans: views find outcomes by it (sql/README.md). `ingest.run_events` may reach it.
 inline constexpr std::int64_t run_span = 10'000;
 
-/// The runs of one handler in a batch.
+/// The runs of one handler in a batch; of one shard, if the handler keeps order.
 struct HandlerRuns {
   std::int32_t handler_id = 0;
+  std::optional<std::int32_t> ordered_shard{};
+  std::optional<std::int32_t> sequence{};
+  std::size_t first_event = 0;          ///< no event of the batch before it is in the runs
   std::vector<inbox::PlannedRun> runs;  ///< all due (lease 0) until `lease_reserved`
   std::int64_t events = 0;
 };
 
-/// Routes the events of a batch (by shard, then offset) to every handler in the database that subscribes to their topic
-/// and type. A run has at most `run_events` events and `run_span` offsets. `topic_of` names a shard's topic.
-/// `has_handler` is filled for each event: whether any handler subscribes to it.
-std::vector<HandlerRuns> route(const std::vector<event::Event>& events, const inbox::Routing& routing,
+/// Routes the events of a batch (by shard, then offset; `shards`: all of the batch) to every handler in the database
+/// that subscribes to their topic and type. A run has at most `run_events` events and `run_span` offsets. `topic_of`
+/// names a shard's topic. `has_handler` is filled for each event: whether any handler subscribes to it. A handler that
+/// keeps order has an entry for each shard, with or without events.
+std::vector<HandlerRuns> route(const std::vector<event::Event>& events, const std::vector<std::int32_t>& shards,
+                               const inbox::Routing& routing,
                                const std::function<std::string_view(std::int32_t)>& topic_of, int run_events,
                                std::vector<bool>& has_handler);
 

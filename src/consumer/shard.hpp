@@ -96,6 +96,7 @@ struct Shard {
   bool has_read = false;  ///< while `halted_reason` is set: a record or the end was read
   FirstFetchCheck first_fetch_check = {};
   StallDetector stall_detector = {};
+  std::int32_t assigned_shard = 0;  ///< as told to the dispatcher; 0: none
 };
 
 /// A shard whose position in the database differs from the one its ingester stored last.

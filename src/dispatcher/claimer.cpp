@@ -80,7 +80,9 @@ void Claimer::run() {
   for (const auto& handler : list_handlers_()) {
     // If one handler's release is refused, another's may work.
     HandlerState& state = state_of(*handler);
-    if (!(release_leases(*handler, state) && release_claims(*handler, state)) && is_blocked()) return;
+    const bool released =
+        release_leases(*handler, state) && release_claims(*handler, state) && maintain_sequences(*handler, state);
+    if (!released && is_blocked()) return;
   }
 }
 
@@ -96,7 +98,9 @@ void Claimer::serve(ClaimingHandlers handlers) {
     if (is_blocked() || stopping_ || suspects_.isolation().is_on()) return;
     HandlerState& state = state_of(*handler);
     limit_statements(handlers);
-    attempt(state.claims, [&] { return read_low_water(*handler, state) && claim(*handler, state); });
+    attempt(state.claims, [&] {
+      return read_low_water(*handler, state) && claim_in_order(*handler, state) && claim(*handler, state);
+    });
   }
 }
 
@@ -105,7 +109,7 @@ void Claimer::serve_isolated(const ClaimingHandlers& handlers) {
   if (const auto handler = suspects_.isolation().turn(handlers, Clock::now())) {
     HandlerState& state = state_of(*handler);
     limit_statements(handlers);
-    attempt(state.claims, [&] { return claim(*handler, state); });
+    attempt(state.claims, [&] { return claim_in_order(*handler, state) && claim(*handler, state); });
   }
   suspects_.isolation().review(handlers, suspects_.any_in_flight(), Clock::now());
 }
@@ -133,7 +137,7 @@ Claimer::HandlerState& Claimer::state_of(const ClaimingHandler& handler) {
                                                about + ", its claims"};
   return states_
       .emplace(handler.handler_id(),
-               HandlerState{{lease_backoff, {}}, {claim_backoff, {}}, 0, {}, {}, {}, {}, {}, {}, {}})
+               HandlerState{{lease_backoff, {}}, {claim_backoff, {}}, 0, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}})
       .first->second;
 }
 
@@ -194,7 +198,8 @@ void Claimer::maintain_all_leases(const ClaimingHandlers& handlers) {
 bool Claimer::maintain_leases(ClaimingHandler& handler, HandlerState& state) {
   // Renewals first: a late release is only late, a late renewal loses the lease.
   const bool renewed = renew(handler, state);
-  return !is_blocked() && release_leases(handler, state) && release_claims(handler, state) && skip(state) && renewed;
+  return !is_blocked() && release_leases(handler, state) && release_claims(handler, state) && skip(state) &&
+         maintain_sequences(handler, state) && renewed;
 }
 
 /// By the lease as configured now: a reload may have shortened it.

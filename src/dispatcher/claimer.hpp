@@ -29,6 +29,9 @@ class Claimer final {
     int rows_first = 16;  ///< rows that a claim looks at; doubled while that is too few
     int rows_most = 2'000;
     std::size_t keys_at_once = 500;  ///< of one renewal or release
+    int rows_in_order = 64;          ///< of each sequence
+    int lanes_at_once = 10'000;      ///< of one reading
+    int checked_lanes = 500;         ///< blocked keys compared with the database at once
     std::size_t lost_claims = 100;   ///< remembered for each handler; the rows of any further ones count as crashed
     Suspects::Limits suspects;
     std::chrono::milliseconds reading{1'000};  ///< between readings of the low-water mark of an active handler
@@ -69,6 +72,9 @@ class Claimer final {
     LowWater low_water;
     Clock::time_point next_reading{};
     Clock::time_point last_renewal{};
+    Clock::time_point next_take{};  ///< of sequences
+    Clock::time_point last_sequence_renewal{};
+    std::vector<inbox::SequenceKey> drained;  ///< to release
     std::vector<inbox::LeaseKey> to_release;
     std::vector<inbox::LeaseKey> to_skip;
     std::vector<std::int64_t> lost_claims;  ///< fences of claims without an answer
@@ -103,6 +109,14 @@ class Claimer final {
   bool read_low_water(ClaimingHandler& handler, HandlerState& state);
   bool claim(ClaimingHandler& handler, HandlerState& state);
   void complete(Claim& claim, HandlerState& state, Clock::time_point now);
+
+  // sequence_claims.cpp: handlers that keep order.
+  bool maintain_sequences(ClaimingHandler& handler, HandlerState& state);
+  bool renew_sequences(OrderedHandler& ordered, ClaimingHandler& handler, HandlerState& state);
+  bool take_sequences(OrderedHandler& ordered, ClaimingHandler& handler, HandlerState& state);
+  bool read_lanes(OrderedHandler& ordered, ClaimingHandler& handler);
+  bool check_lanes(OrderedHandler& ordered, ClaimingHandler& handler);
+  bool claim_in_order(ClaimingHandler& handler, HandlerState& state);
   void note_lost_claim(HandlerState& state, std::int64_t fence, Clock::time_point asked);
   void adapt_rows(HandlerState& state, int asked, int locked, bool events_reached);
 

@@ -35,7 +35,10 @@ InFlight::Clock::time_point InFlight::next_claim(Clock::time_point now) {
   if (backlog_ && room_is_enough()) return now;
   wants_room_ = backlog_;
   const auto retry = retries_.next();
-  return retry ? std::min(*retry, next_poll_) : next_poll_;
+  auto next = retry ? std::min(*retry, next_poll_) : next_poll_;
+  if (order_ && (sequences_.lanes_to_read() || keys_.must_check())) return now;
+  if (order_ && sequences_.any_to_read(now) && room_is_enough()) next = std::min(next, next_read_);
+  return next;
 }
 
 std::optional<Claim> InFlight::begin_claim(Clock::time_point now) {
@@ -72,14 +75,10 @@ std::optional<Claim> InFlight::begin_claim(Clock::time_point now) {
 }
 
 void InFlight::end_claim(std::vector<inbox::LeasedRun> runs, Clock::time_point asked, bool more) {
-  std::vector<std::int64_t> bytes;
-  for (inbox::LeasedRun& run : runs) {
-    bytes.push_back(bytes_of(run));
-    detach_events(run, bytes.back());
-  }
+  const auto loaded = load(std::move(runs));
   const std::lock_guard lock{mutex_};
   claiming_ = 0;
-  for (std::size_t i = 0; i < runs.size(); ++i) add(std::move(runs[i]), bytes[i], asked + claimed_lease_);
+  for (const Loaded& each : loaded) add(each.run, each.bytes, asked + claimed_lease_);
   if (!takes()) queue_.release(0);
   // Events stored as due during the claim are few: the next poll takes them, while ingest hands over again. If they
   // counted as a backlog, a busy topic would never leave it.
@@ -100,9 +99,18 @@ void InFlight::claim_again() {
   next_poll_ = Clock::now();
 }
 
-std::shared_ptr<settler::Run> InFlight::make_run(inbox::LeasedRun lease) {
-  const std::lock_guard lock{mutex_};
-  return std::make_shared<settler::Run>(std::move(lease), retry_, shared_from_this(), handler_);
+std::shared_ptr<settler::Run> InFlight::make_run(inbox::LeasedRun lease) { return run_of(std::move(lease)); }
+
+/// Without the lock.
+std::vector<InFlight::Loaded> InFlight::load(std::vector<inbox::LeasedRun> runs) {
+  std::vector<Loaded> out;
+  out.reserve(runs.size());
+  for (inbox::LeasedRun& run : runs) {
+    const std::int64_t bytes = bytes_of(run);
+    detach_events(run, bytes);
+    out.push_back({run_of(std::move(run)), bytes});
+  }
+  return out;
 }
 
 // ---- leases

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/wake_signal.hpp"
+#include "dispatcher/ordered_handler.hpp"
 #include "inbox/claim.hpp"
 #include "settler/run.hpp"
 
@@ -73,6 +74,9 @@ class ClaimingHandler {
   virtual void renewed(const std::vector<std::shared_ptr<settler::Run>>& runs, Clock::time_point lease_end) = 0;
   /// The leases released since the last call; the claimer releases them in the database.
   virtual std::vector<inbox::LeaseKey> take_released() = 0;
+
+  /// The handler's sequences; null: it keeps no order, and owns none any more.
+  virtual OrderedHandler* ordered() { return nullptr; }
 };
 
 using ClaimingHandlers = std::vector<std::shared_ptr<ClaimingHandler>>;

@@ -48,6 +48,42 @@ class DatabaseDeliveries final : public Deliveries {
     });
   }
 
+  Answer<std::vector<std::int32_t>> take_sequences(std::int32_t handler_id, std::int64_t fence,
+                                                   std::chrono::milliseconds lease,
+                                                   const std::vector<std::int32_t>& wanted, bool orphans) override {
+    return ask([&] { return inbox::take_sequences(connection_, owner_, handler_id, fence, lease, wanted, orphans); });
+  }
+
+  Answer<std::vector<inbox::RenewedSequence>> renew_sequences(std::int32_t handler_id,
+                                                              const std::vector<inbox::SequenceKey>& keys,
+                                                              std::chrono::milliseconds lease) override {
+    return ask([&] { return inbox::renew_sequences(connection_, owner_, handler_id, keys, lease); });
+  }
+
+  Answer<std::monostate> release_sequences(std::int32_t handler_id,
+                                           const std::vector<inbox::SequenceKey>& keys) override {
+    return ask([&] {
+      inbox::release_sequences(connection_, owner_, handler_id, keys);
+      return std::monostate{};
+    });
+  }
+
+  Answer<inbox::ClaimedInOrder> claim_in_order(const inbox::ClaimInOrderRequest& request) override {
+    inbox::ClaimInOrderRequest ours = request;
+    ours.claim.owner = owner_;
+    return ask([&] { return inbox::claim_in_order(connection_, ours); });
+  }
+
+  Answer<std::vector<inbox::Lane>> read_lanes(std::int32_t handler_id, std::int32_t sequence, std::int64_t after,
+                                              int limit) override {
+    return ask([&] { return inbox::read_lanes(connection_, handler_id, sequence, after, limit); });
+  }
+
+  Answer<std::vector<inbox::Lane>> check_lanes(std::int32_t handler_id,
+                                               const std::vector<inbox::Lane>& lanes) override {
+    return ask([&] { return inbox::check_lanes(connection_, handler_id, lanes); });
+  }
+
   void limit_statements(std::optional<std::chrono::milliseconds> longest) override {
     using Clock = std::chrono::steady_clock;
     connection_.set_deadline(std::min(longest.value_or(deadline_), deadline_));

@@ -11,6 +11,7 @@
 #include "config/settings.hpp"
 #include "inbox/answer.hpp"
 #include "inbox/claim.hpp"
+#include "inbox/sequence.hpp"
 #include "inbox/watchdog.hpp"
 
 /// Pending deliveries in the database: how they are claimed, and where a claim's scan starts.
@@ -31,6 +32,36 @@ class Deliveries {
   virtual Answer<std::int64_t> release_claims(std::int32_t handler_id, const std::vector<std::int64_t>& fences,
                                               std::chrono::milliseconds since) = 0;
   virtual Answer<std::monostate> settle_skipped(const std::vector<inbox::LeaseKey>& keys) = 0;
+
+  // Handlers that keep order; see inbox/sequence.hpp. A fake without them needs none of these.
+
+  virtual Answer<std::vector<std::int32_t>> take_sequences(std::int32_t /*handler_id*/, std::int64_t /*fence*/,
+                                                           std::chrono::milliseconds /*lease*/,
+                                                           const std::vector<std::int32_t>& /*wanted*/,
+                                                           bool /*orphans*/) {
+    return std::vector<std::int32_t>{};
+  }
+  virtual Answer<std::vector<inbox::RenewedSequence>> renew_sequences(std::int32_t /*handler_id*/,
+                                                                      const std::vector<inbox::SequenceKey>& /*keys*/,
+                                                                      std::chrono::milliseconds /*lease*/) {
+    return std::vector<inbox::RenewedSequence>{};
+  }
+  virtual Answer<std::monostate> release_sequences(std::int32_t /*handler_id*/,
+                                                   const std::vector<inbox::SequenceKey>& /*keys*/) {
+    return std::monostate{};
+  }
+  virtual Answer<inbox::ClaimedInOrder> claim_in_order(const inbox::ClaimInOrderRequest& /*request*/) {
+    return inbox::ClaimedInOrder{};
+  }
+  virtual Answer<std::vector<inbox::Lane>> read_lanes(std::int32_t /*handler_id*/, std::int32_t /*sequence*/,
+                                                      std::int64_t /*after*/, int /*limit*/) {
+    return std::vector<inbox::Lane>{};
+  }
+  virtual Answer<std::vector<inbox::Lane>> check_lanes(std::int32_t /*handler_id*/,
+                                                       const std::vector<inbox::Lane>& lanes) {
+    return lanes;
+  }
+
   /// The time limit of all following statements together, at most the configured deadline each; nullopt: only that.
   virtual void limit_statements(std::optional<std::chrono::milliseconds> longest) = 0;
   /// A new number marks a new session: readings made in the old one are stale.

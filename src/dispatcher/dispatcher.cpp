@@ -66,6 +66,7 @@ std::shared_ptr<InFlight> Dispatcher::prepare(const HandlerSetup& handler) {
     if (!kept) {
       kept =
           std::make_shared<InFlight>(handler.handler_id, handler.settings, settings_.poll, budgets_, claimer_signals_);
+      for (const std::int32_t shard : assigned_) kept->assigned(shard);
     }
     in_flight = kept;
   }
@@ -249,6 +250,28 @@ void Dispatcher::release(std::int32_t handler_id, std::int64_t events) {
 
 void Dispatcher::notify_due(std::int32_t handler_id) {
   if (const auto in_flight = find(handler_id)) in_flight->notify_due();
+}
+
+consumer::HandOff::Reservation Dispatcher::reserve_in_order(std::int32_t handler_id, const InOrder& part,
+                                                            std::int64_t events, std::size_t bytes) {
+  const auto in_flight = find(handler_id);
+  return in_flight ? in_flight->reserve_in_order(part, events, bytes) : Reservation{};
+}
+
+void Dispatcher::end_in_order(std::int32_t handler_id, const InOrder& part, bool is_in_memory) {
+  if (const auto in_flight = find(handler_id)) in_flight->end_in_order(part, is_in_memory);
+}
+
+void Dispatcher::assigned(std::int32_t shard_id) {
+  const std::unique_lock lock{in_flight_mutex_};
+  assigned_.insert(shard_id);
+  for (const auto& [id, in_flight] : in_flight_) in_flight->assigned(shard_id);
+}
+
+void Dispatcher::revoked(std::int32_t shard_id) {
+  const std::unique_lock lock{in_flight_mutex_};
+  assigned_.erase(shard_id);
+  for (const auto& [id, in_flight] : in_flight_) in_flight->revoked(shard_id);
 }
 
 // ---- figures

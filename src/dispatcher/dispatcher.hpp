@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
 #include <thread>
 #include <vector>
@@ -81,6 +82,11 @@ class Dispatcher final : public consumer::HandOff {
   void hand_over(inbox::LeasedRun run, std::int64_t reserved) override;
   void release(std::int32_t handler_id, std::int64_t events) override;
   void notify_due(std::int32_t handler_id) override;
+  Reservation reserve_in_order(std::int32_t handler_id, const InOrder& part, std::int64_t events,
+                               std::size_t bytes) override;
+  void end_in_order(std::int32_t handler_id, const InOrder& part, bool is_in_memory) override;
+  void assigned(std::int32_t shard_id) override;
+  void revoked(std::int32_t shard_id) override;
 
   /// All zero for an unknown handler.
   Stats stats(std::int32_t handler_id) const;
@@ -116,6 +122,7 @@ class Dispatcher final : public consumer::HandOff {
 
   mutable std::shared_mutex in_flight_mutex_;  // guards the following; ingest threads read
   std::map<std::int32_t, std::shared_ptr<InFlight>> in_flight_;
+  std::set<std::int32_t> assigned_;  ///< shards that this process reads
 
   mutable std::mutex pools_mutex_;  // guards the following
   std::map<std::int32_t, std::unique_ptr<WorkerPool>> pools_;

@@ -39,6 +39,8 @@ std::string InFlight::handler() const {
 void InFlight::close(Closed reason) {
   const std::lock_guard lock{mutex_};
   closed_ |= static_cast<unsigned>(reason);
+  sequences_.drain_all();
+  after_change();
   queue_.release(0);
   count();
   claimer_->wake.notify();
@@ -53,6 +55,7 @@ void InFlight::reopen(Closed reason) {
 
 void InFlight::configure(const config::Handler& settings, plugin::Instance::Needs needs) {
   const std::lock_guard lock{mutex_};
+  set_order(settings, needs);
   needs_ = needs;
   handler_ = settings.name;
   events_per_call_ = settings.events_per_call;
@@ -75,10 +78,12 @@ void InFlight::recount() {
 
 // ---- room
 
-std::int64_t InFlight::held() const { return queue_.events() + reservations_.events() + claiming_; }
+std::int64_t InFlight::held() const {
+  return queue_.events() + reservations_.events() + claiming_ + claiming_in_order_;
+}
 
 std::int64_t InFlight::held_bytes() const {
-  return queue_.bytes() + reservations_.bytes() + claiming_ * bytes_per_event_;
+  return queue_.bytes() + reservations_.bytes() + (claiming_ + claiming_in_order_) * bytes_per_event_;
 }
 
 std::int64_t InFlight::room() const {
@@ -99,6 +104,7 @@ void InFlight::count() {
 /// The most events of a run, for workers that settle in transactions: each gets runs of its own. 0: no limit.
 std::int64_t InFlight::run_events_of(std::int64_t events) const {
   if (!needs_.sql) return 0;
+  if (order_) return std::max<std::int64_t>(std::min(pace_.batch_size_in_transactions(events), transaction_events_), 1);
   const std::int64_t even = (events + pace_.workers() - 1) / pace_.workers();
   const std::int64_t transaction = std::min(pace_.batch_size_in_transactions(events), transaction_events_);
   const std::int64_t transactions = (even + transaction - 1) / transaction;
@@ -116,11 +122,24 @@ void InFlight::note_size(std::int64_t events, std::int64_t bytes) {
   bytes_per_event_ = std::max(each, bytes_per_event_ + (each - bytes_per_event_) / shrinking_weight);
 }
 
-void InFlight::add(inbox::LeasedRun run, std::int64_t bytes, Clock::time_point lease_end) {
-  note_size(static_cast<std::int64_t>(run.events.size()), bytes);
-  queue_.add(std::make_shared<settler::Run>(std::move(run), retry_, shared_from_this(), handler_), bytes, lease_end);
+void InFlight::add(std::shared_ptr<settler::Run> run, std::int64_t bytes, Clock::time_point lease_end) {
+  note_size(static_cast<std::int64_t>(run->size()), bytes);
+  const auto sequence = run->lease.sequence;
+  if (sequence) sequences_.claimed(run->lease);
+  queue_.add(std::move(run), bytes, sequence ? sequences_.lease_end(*sequence) : lease_end);
+  if (sequence && !sequences_.may_run(*sequence)) queue_.release_sequence(*sequence);
   active_ = true;
-  if (idle_workers_ > 0) work_.notify_one();
+  work_has_come();
+}
+
+/// A run for the queue or the settler; in a sequence with the key of each event. Without the lock: keys take a while.
+std::shared_ptr<settler::Run> InFlight::run_of(inbox::LeasedRun lease) {
+  std::unique_lock lock{mutex_};
+  const auto run = std::make_shared<settler::Run>(std::move(lease), retry_, shared_from_this(), handler_);
+  const auto order = order_;
+  lock.unlock();
+  if (run->lease.sequence) set_keys(*run, order.get());
+  return run;
 }
 
 /// True if there are leases to release.
@@ -140,7 +159,13 @@ void InFlight::wake_claimer_for_room() {
 
 consumer::HandOff::Reservation InFlight::reserve(std::int64_t events, std::size_t bytes) {
   const std::lock_guard lock{mutex_};
-  if (!takes() || backlog_ || events <= 0) return {};
+  if (!takes() || backlog_) return {};
+  return grant(events, bytes);
+}
+
+/// Under the lock.
+consumer::HandOff::Reservation InFlight::grant(std::int64_t events, std::size_t bytes) {
+  if (events <= 0) return {};
   std::int64_t granted = std::min(events, room());
   // `bytes_per_event_` may be far off; here the size is known.
   const auto each = static_cast<std::int64_t>(bytes) / events + 1;
@@ -150,25 +175,25 @@ consumer::HandOff::Reservation InFlight::reserve(std::int64_t events, std::size_
   if (granted <= 0) return {};
   reservations_.reserve(std::this_thread::get_id(), granted, granted * each, Clock::now() + lease_);
   count();
-  return {granted, lease_, run_events_of(granted)};
+  return {granted, lease_, run_events_of(granted), false, 0};
 }
 
 void InFlight::hand_over(inbox::LeasedRun run, std::int64_t reserved) {
   const std::int64_t bytes = bytes_of(run);
+  std::shared_ptr<settler::Run> shared;
   try {
     detach_events(run, bytes);
+    shared = run_of(std::move(run));
   } catch (...) {
     release(reserved);
     throw;
   }
   const std::lock_guard lock{mutex_};
   const auto lease_end = reservations_.end(std::this_thread::get_id(), reserved);
-  add(std::move(run), bytes, lease_end.value_or(Clock::now()));
-  if (!takes()) {
-    queue_.release(0);
-    claimer_->wake.notify();
-  }
-  count();
+  add(std::move(shared), bytes, lease_end.value_or(Clock::now()));
+  if (!takes()) queue_.release(0);
+  wake_claimer_to_release();
+  after_change();
 }
 
 void InFlight::release(std::int64_t events) {
@@ -181,6 +206,8 @@ void InFlight::release(std::int64_t events) {
 void InFlight::notify_due() {
   const std::lock_guard lock{mutex_};
   ++due_notices_;
+  next_read_ = Clock::now();
+  if (order_) claimer_->wake.notify();
   if (backlog_) return;
   // Stored as due for want of room: a backlog. Otherwise ingest planned it while there still was one.
   backlog_ = std::exchange(no_room_, false);
@@ -190,14 +217,23 @@ void InFlight::notify_due() {
 
 // ---- workers
 
-std::vector<RunSlice> InFlight::take(const std::atomic<bool>& stop, Work done) {
+InFlight::Taken InFlight::take(const std::atomic<bool>& stop, Work done) {
   std::unique_lock lock{mutex_};
   if (done.events > 0) pace_.worked(done.events, done.busy);
   for (;;) {
+    if (order_) {
+      if (stop) return {};
+      if (Taken taken = take_in_order(); !taken.empty()) return taken;
+      ++idle_workers_;
+      work_.wait(lock, [&, seen = work_changes_] { return stop || work_changes_ != seen; });
+      --idle_workers_;
+      continue;
+    }
     ++idle_workers_;
-    work_.wait(lock, [&] { return stop || queue_.queued() > 0; });
+    work_.wait(lock, [&] { return stop || order_ || queue_.queued() > 0; });
     --idle_workers_;
     if (stop) return {};
+    if (order_) continue;
     const std::int64_t expired = queue_.expired();
     const std::int64_t queued = queue_.queued();
     const std::int64_t size = needs_.sql ? pace_.batch_size_in_transactions(queued) : pace_.batch_size(queued);
@@ -207,18 +243,18 @@ std::vector<RunSlice> InFlight::take(const std::atomic<bool>& stop, Work done) {
       wake_claimer_to_release();
     }
     if (queue_.queued() > 0 && idle_workers_ > 0) work_.notify_one();
-    if (!slices.empty()) return slices;
+    if (!slices.empty()) return {std::move(slices), {}};
   }
 }
 
 void InFlight::put_back(std::vector<RunSlice> slices) {
   if (slices.empty()) return;
   const std::lock_guard lock{mutex_};
-  queue_.put_back(std::move(slices));
+  order_ ? put_back_in_order(slices) : queue_.put_back(std::move(slices));
   if (!takes()) queue_.release(0);
   wake_claimer_to_release();
-  count();
-  if (queue_.queued() > 0 && idle_workers_ > 0) work_.notify_one();
+  after_change();
+  if (queue_.queued() > 0) work_has_come();
 }
 
 void InFlight::wake() {
@@ -229,6 +265,8 @@ void InFlight::wake() {
 void InFlight::review(Pace::Running running) {
   const std::lock_guard lock{mutex_};
   pace_.note_running(running);
+  if (order_)
+    return work_has_come();  // its queue is bounded by its claims, and no other instance could take the events
   const std::int64_t target = pace_.target();
   if (queue_.queued() <= too_much * target) return;
   queue_.release(target);
@@ -242,7 +280,8 @@ void InFlight::review(Pace::Running running) {
 void InFlight::settled(const settler::Run& run, std::int64_t events) {
   const std::lock_guard lock{mutex_};
   queue_.settled(run, events);
-  count();
+  if (run.lease.sequence) note_settled(*run.lease.sequence, events);
+  after_change();
   wake_claimer_to_release();
   wake_claimer_for_room();
 }
@@ -250,7 +289,8 @@ void InFlight::settled(const settler::Run& run, std::int64_t events) {
 void InFlight::lost(const settler::Run& run) {
   const std::lock_guard lock{mutex_};
   queue_.lost(run);
-  count();
+  if (run.lease.sequence) sequences_.drain(*run.lease.sequence);
+  after_change();
   wake_claimer_for_room();
 }
 
@@ -285,6 +325,8 @@ Stats InFlight::stats() const {
   out.deadlines = call_counts_.deadlines;
   out.abandoned = call_counts_.abandoned;
   out.backlog = backlog_;
+  out.sequences = sequences_.count();
+  out.blocked_keys = keys_.blocked_keys();
   out.paused = is(Closed::paused);
   out.stopped = is(Closed::stopped);
   out.calls = calls_.snapshot();

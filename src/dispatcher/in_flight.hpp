@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,7 +17,10 @@
 #include "consumer/hand_off.hpp"
 #include "dispatcher/capacity.hpp"
 #include "dispatcher/claiming_handler.hpp"
+#include "dispatcher/key_order.hpp"
+#include "dispatcher/ordered_handler.hpp"
 #include "dispatcher/run_queue.hpp"
+#include "dispatcher/sequences.hpp"
 #include "plugin/instance.hpp"
 #include "settler/run.hpp"
 
@@ -38,6 +42,8 @@ struct Stats {
   bool backlog = false;         ///< more deliveries are due in the database
   bool paused = false;
   bool stopped = false;             ///< too many abandoned threads
+  std::size_t sequences = 0;        ///< that this process owns
+  std::size_t blocked_keys = 0;     ///< of these sequences, parked ones included
   base::Histogram::Snapshot calls;  ///< seconds
 };
 
@@ -82,7 +88,10 @@ class DueTimes {
 /// One handler's events in flight. Ingest threads hand runs over, the claimer adds claimed ones, workers take events,
 /// and the settler reports them settled. Any thread; only `take` blocks. Each of its runs keeps it alive, even beyond
 /// the dispatcher.
-class InFlight final : public ClaimingHandler, public settler::RunOwner, public std::enable_shared_from_this<InFlight> {
+class InFlight final : public ClaimingHandler,
+                       public OrderedHandler,
+                       public settler::RunOwner,
+                       public std::enable_shared_from_this<InFlight> {
  public:
   using Clock = std::chrono::steady_clock;
 
@@ -106,6 +115,11 @@ class InFlight final : public ClaimingHandler, public settler::RunOwner, public 
   void hand_over(inbox::LeasedRun run, std::int64_t reserved);
   void release(std::int64_t events);
   void notify_due();
+  consumer::HandOff::Reservation reserve_in_order(const consumer::HandOff::InOrder& part, std::int64_t events,
+                                                  std::size_t bytes);
+  void end_in_order(const consumer::HandOff::InOrder& part, bool is_in_memory);
+  void assigned(std::int32_t shard_id);
+  void revoked(std::int32_t shard_id);
 
   // The claimer (claiming_handler.cpp).
   bool is_open() const override;
@@ -121,6 +135,22 @@ class InFlight final : public ClaimingHandler, public settler::RunOwner, public 
   Renewal to_renew(Clock::time_point now) const override;
   void renewed(const std::vector<std::shared_ptr<settler::Run>>& runs, Clock::time_point lease_end) override;
   std::vector<inbox::LeaseKey> take_released() override;
+  OrderedHandler* ordered() override;
+
+  // The claimer, for a handler that keeps order (ordered_handler.cpp).
+  SequencesToTake sequences_to_take(Clock::time_point now) override;
+  void sequences_taken(const std::vector<std::int32_t>& sequences, std::int64_t fence,
+                       Clock::time_point lease_end) override;
+  std::vector<inbox::SequenceKey> owned_sequences() const override;
+  void sequences_renewed(const std::vector<inbox::SequenceKey>& asked,
+                         const std::vector<inbox::RenewedSequence>& renewed, Clock::time_point lease_end) override;
+  std::vector<inbox::SequenceKey> take_drained() override;
+  std::optional<Sequences::LanesFrom> lanes_to_read() const override;
+  void lanes_read(std::int32_t sequence, const std::vector<inbox::Lane>& lanes, bool is_complete) override;
+  std::vector<inbox::Lane> lanes_to_check(std::size_t most) override;
+  void lanes_checked(const std::vector<inbox::Lane>& lanes) override;
+  std::optional<OrderedClaim> begin_claim_in_order(Clock::time_point now) override;
+  void end_claim_in_order(inbox::ClaimedInOrder claimed, Clock::time_point asked) override;
 
   // Workers and their pool.
 
@@ -129,8 +159,14 @@ class InFlight final : public ClaimingHandler, public settler::RunOwner, public 
     std::int64_t events = 0;
     Clock::duration busy{0};
   };
+  /// Events for a worker, and reports of events that leave memory without a call (their keys are blocked).
+  struct Taken {
+    std::vector<RunSlice> slices;
+    std::vector<settler::Report> behind;
+    bool empty() const { return slices.empty() && behind.empty(); }
+  };
   /// The next events for one worker; waits for some. Empty once `stop` is set and `wake` was called.
-  std::vector<RunSlice> take(const std::atomic<bool>& stop, Work done);
+  Taken take(const std::atomic<bool>& stop, Work done);
   void put_back(std::vector<RunSlice> slices);
   void wake();
   /// Releases queued events far beyond a second of work.
@@ -142,6 +178,7 @@ class InFlight final : public ClaimingHandler, public settler::RunOwner, public 
 
   // The settler.
   void settled(const settler::Run& run, std::int64_t events) override;
+  void settled_in_order(const settler::Run& run, const settler::KeyEffects& effects) override;
   void lost(const settler::Run& run) override;
   void retry_at(Clock::time_point due) override;
 
@@ -158,7 +195,27 @@ class InFlight final : public ClaimingHandler, public settler::RunOwner, public 
   std::int64_t run_events_of(std::int64_t events) const;
   void count();
   void note_size(std::int64_t events, std::int64_t bytes);
-  void add(inbox::LeasedRun run, std::int64_t bytes, Clock::time_point lease_end);
+  void add(std::shared_ptr<settler::Run> run, std::int64_t bytes, Clock::time_point lease_end);
+  std::shared_ptr<settler::Run> run_of(inbox::LeasedRun lease);
+  struct Loaded {
+    std::shared_ptr<settler::Run> run;
+    std::int64_t bytes = 0;
+  };
+  std::vector<Loaded> load(std::vector<inbox::LeasedRun> runs);
+  consumer::HandOff::Reservation grant(std::int64_t events, std::size_t bytes);
+
+  // Events in order (ordered_handler.cpp); under the lock.
+  struct Order;
+  void set_order(const config::Handler& settings, const plugin::Instance::Needs& needs);
+  static void set_keys(settler::Run& run, const Order* order);
+  void note_settled(std::int32_t sequence, std::int64_t events);
+  Taken take_in_order();
+  void append(Taken& out, const Pick& pick, bool begins_call);
+  bool may_take_from(const settler::Run& run, Clock::time_point now) const;
+  void put_back_in_order(const std::vector<RunSlice>& slices);
+  void after_change();
+  void work_has_come();
+  bool is_slow() const;
   bool wake_claimer_to_release();
   void wake_claimer_for_room();
 
@@ -173,6 +230,7 @@ class InFlight final : public ClaimingHandler, public settler::RunOwner, public 
   mutable std::mutex mutex_;  // guards the following
   std::condition_variable work_;
   int idle_workers_ = 0;
+  std::uint64_t work_changes_ = 0;  ///< of the events that workers might take in order
   unsigned closed_ = 0;
   std::string handler_;  ///< its name
   config::Retry retry_;
@@ -194,6 +252,19 @@ class InFlight final : public ClaimingHandler, public settler::RunOwner, public 
   std::uint64_t due_notices_ = 0;
   DueTimes retries_;
   Clock::time_point next_poll_{};
+  // In order.
+  std::shared_ptr<const Order> order_;  ///< settings; null: mode single
+  Sequences sequences_;
+  KeyOrder keys_;
+  KeyOrder::Call last_call_ = 0;
+  struct Busy {
+    std::int64_t events = 0;       ///< with workers or the settler
+    Clock::time_point progress{};  ///< the last time that some were taken or settled
+  };
+  std::map<std::int32_t, Busy> busy_;  ///< by sequence
+  Clock::time_point next_read_{};      ///< of the sequences
+  Clock::time_point next_check_{};     ///< of blocked keys
+  std::int64_t claiming_in_order_ = 0;
   // The claim in progress.
   std::int64_t claiming_ = 0;  ///< events
   std::chrono::milliseconds claimed_lease_{0};

@@ -78,17 +78,45 @@ std::vector<RunSlice> RunQueue::take(std::int64_t events, Clock::time_point now,
 
 void RunQueue::put_back(std::vector<RunSlice> slices) {
   for (auto slice = slices.rbegin(); slice != slices.rend(); ++slice) {
-    const auto at = leases_.find(slice->run.get());
-    if (at == leases_.end()) continue;
-    const std::int64_t events = slice->size();
-    if (at->second.leaving != Leaving::no) {
-      give_up(at->second, events);
-      erase_if_settled(at);
-      continue;
+    if (returned(*slice->run, slice->size())) queue_.push_front(std::move(*slice));
+  }
+}
+
+void RunQueue::taken(const settler::Run& run, std::int64_t events) {
+  const auto at = leases_.find(&run);
+  if (at == leases_.end()) return;
+  at->second.queued -= events;
+  queued_ -= events;
+}
+
+bool RunQueue::returned(const settler::Run& run, std::int64_t events) {
+  const auto at = leases_.find(&run);
+  if (at == leases_.end()) return false;
+  if (at->second.leaving != Leaving::no) {
+    give_up(at->second, events);
+    erase_if_settled(at);
+    return false;
+  }
+  at->second.queued += events;
+  queued_ += events;
+  return true;
+}
+
+void RunQueue::release_sequence(std::int32_t sequence) {
+  for (auto at = leases_.begin(); at != leases_.end();) {
+    const auto each = at++;  // begin_leaving may erase it
+    if (each->second.run->lease.sequence == sequence && each->second.leaving == Leaving::no) {
+      begin_leaving(each, Leaving::released);
     }
-    at->second.queued += events;
-    queued_ += events;
-    queue_.push_front(std::move(*slice));
+  }
+  erase_leaving_slices();
+}
+
+void RunQueue::sequence_renewed(std::int32_t sequence, Clock::time_point lease_end) {
+  for (auto& [key, lease] : leases_) {
+    if (lease.run->lease.sequence != sequence) continue;
+    lease.end = lease_end;
+    lease.run->leased_until = lease_end;
   }
 }
 
@@ -116,6 +144,7 @@ void RunQueue::lost(const settler::Run& run) {
 }
 
 void RunQueue::erase(Leases::iterator at) {
+  if (const auto& sequence = at->second.run->lease.sequence) left_.push_back(*sequence);
   if (inbox::is_suspect(at->second.run->lease)) --suspects_;
   leases_.erase(at);
 }
@@ -186,6 +215,7 @@ std::vector<inbox::LeaseKey> RunQueue::take_released() { return std::exchange(re
 std::vector<std::shared_ptr<settler::Run>> RunQueue::leases_ending_before(Clock::time_point before) const {
   std::vector<std::shared_ptr<settler::Run>> out;
   for (const auto& [key, lease] : leases_) {
+    if (lease.run->lease.sequence) continue;  // leased as long as its sequence
     if (lease.end < before && lease.leaving != Leaving::expired) out.push_back(lease.run);
   }
   return out;

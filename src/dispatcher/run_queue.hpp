@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "inbox/claim.hpp"
@@ -19,6 +20,8 @@ struct RunSlice {
   std::size_t end = 0;
   /// A call with these events took too long. Each is now called alone, which shows the slow one.
   bool one_by_one = false;
+  /// In a sequence: a call begins here, so that two events of one key are not in two calls of a batch.
+  bool begins_call = false;
   std::int64_t size() const { return static_cast<std::int64_t>(end - first); }
 };
 
@@ -43,6 +46,21 @@ class RunQueue {
   std::vector<RunSlice> take(std::int64_t events, Clock::time_point now, bool whole = false);
   /// Events that a worker took and did not call: back to the front of the queue.
   void put_back(std::vector<RunSlice> slices);
+
+  // Runs of sequences: the caller decides which events are taken.
+
+  /// Removes the first slice whose run is allowed; nullopt: none. Its events stay queued until `taken`.
+  template <class Allowed>
+  std::optional<RunSlice> next_slice(Allowed&& allowed);
+  void push_front(RunSlice slice) { queue_.push_front(std::move(slice)); }
+  bool any_slice() const { return !queue_.empty(); }
+  void taken(const settler::Run& run, std::int64_t events);
+  /// The reverse of `taken`. False: the run is leaving or gone, and so are the events.
+  bool returned(const settler::Run& run, std::int64_t events);
+  void release_sequence(std::int32_t sequence);
+  void sequence_renewed(std::int32_t sequence, Clock::time_point lease_end);
+  /// The sequences of runs that left memory since the last call, once for each run.
+  std::vector<std::int32_t> take_left() { return std::exchange(left_, {}); }
 
   void settled(const settler::Run& run, std::int64_t events);
   void lost(const settler::Run& run);
@@ -91,6 +109,7 @@ class RunQueue {
   Leases leases_;
   std::deque<RunSlice> queue_;  ///< may hold slices of runs that are gone; `take` skips them
   std::vector<inbox::LeaseKey> released_keys_;
+  std::vector<std::int32_t> left_;
   std::int64_t queued_ = 0;
   std::int64_t events_ = 0;
   std::int64_t bytes_ = 0;
@@ -99,5 +118,23 @@ class RunQueue {
   std::int64_t released_ = 0;
   bool wants_content_ = false;
 };
+
+template <class Allowed>
+std::optional<RunSlice> RunQueue::next_slice(Allowed&& allowed) {
+  for (auto at = queue_.begin(); at != queue_.end();) {
+    const auto lease = leases_.find(at->run.get());
+    if (lease == leases_.end() || lease->second.leaving != Leaving::no) {
+      at = queue_.erase(at);
+      continue;
+    }
+    if (allowed(*at->run)) {
+      RunSlice out = std::move(*at);
+      queue_.erase(at);
+      return out;
+    }
+    ++at;
+  }
+  return std::nullopt;
+}
 
 }  // namespace inboxd::dispatcher

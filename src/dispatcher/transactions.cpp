@@ -81,6 +81,7 @@ Worker::GroupEnd Worker::run_group(bool one_event) {
     if (step == Step::given_up) return GroupEnd::given_up;
     if (step == Step::repeat) return undo_group(GroupEnd::repeat, events);
     if (step == Step::split) return undo_group(GroupEnd::split, events);
+    if (step == Step::again) return undo_group(GroupEnd::again, events);
     if (step == Step::with_savepoints) {
       savepoint_groups_ = groups_with_savepoints;
       return undo_group(GroupEnd::again, events);
@@ -131,6 +132,10 @@ Worker::Step Worker::call_in_transaction(bool alone, bool is_first) {
   if (ran_out_of_time(end) && delivered_.size() > 1) {
     share_->log->warn("dispatcher.call_timed_out", {{"handler", share_->handler}, {"events", delivered_.size()}});
     return Step::split;
+  }
+  if (end.ran && !end.unhandled_error) {
+    const std::lock_guard lock{mutex_};
+    if (batch_.cut_out_of_order(verdicts_)) return Step::again;
   }
   if (!apply_call_end(end)) {
     if (alone && !is_first && end.ran) return Step::with_savepoints;

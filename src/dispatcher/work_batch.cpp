@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <unordered_set>
 #include <utility>
 
 namespace inboxd::dispatcher {
@@ -44,20 +45,93 @@ RunSlice WorkBatch::part(std::size_t number, std::size_t first, std::size_t end)
   return {slices_[number].run, first, end, slices_[number].one_by_one};
 }
 
-/// The number of the next events that make one call: those before the first one to be called alone, or that one.
+/// The number of the next events that make one call: those before the first one to be called alone, or that one. In a
+/// sequence, a slice may begin the next call, and an event whose key has failed ends it.
 std::size_t WorkBatch::together(std::size_t most) const {
   std::size_t events = 0;
   for (Position at = end_; events < most && !at_end(at); at = Position{at.slice + 1, 0, false}) {
-    if (slices_[at.slice].one_by_one) return std::max<std::size_t>(events, 1);
-    events += slices_[at.slice].end - index_of(at);
+    const RunSlice& slice = slices_[at.slice];
+    if (slice.one_by_one) return std::max<std::size_t>(events, 1);
+    if (slice.begins_call && !at.entered && events > 0) return events;
+    if (stopped_keys_.empty() && call_starts_.empty()) {
+      events += slice.end - index_of(at);
+      continue;
+    }
+    for (std::size_t i = index_of(at); i < slice.end && events < most; ++i, ++events) {
+      const bool begins = events > 0 && call_starts_.contains({slice.run.get(), i});
+      if (begins || stopped_keys_.contains(order_key_of(*slice.run, i))) return events;
+    }
   }
   return std::min(events, most);
 }
 
 bool WorkBatch::begin_call(std::size_t events) {
   begin_ = end_;
+  while (!stopped_keys_.empty() && !at_end(end_) && note_behind_failed(end_.slice, index_of(end_))) {
+    advance(end_, 1);
+    begin_ = end_;
+  }
   advance(end_, together(events));
   return call_size() > 0;
+}
+
+/// nullopt: they run.
+std::optional<WorkBatch::Later> WorkBatch::later_events(const settler::Run& run, const event::Verdict& verdict,
+                                                        bool interrupted) {
+  if (!run.is_in_order()) return std::nullopt;
+  if (interrupted) return Later::interrupt;
+  if (run.on_failure == config::OnFailure::skip || verdict.kind == event::Verdict::Kind::done) return std::nullopt;
+  if (verdict.kind == event::Verdict::Kind::retry) return Later::wait;
+  return run.on_failure == config::OnFailure::park ? std::optional{Later::park} : std::nullopt;
+}
+
+/// Notes an event that is not done, and its key.
+void WorkBatch::note(std::size_t number, std::size_t index, const event::Verdict& verdict,
+                     std::chrono::milliseconds duration, bool interrupted, bool one_by_one) {
+  const settler::Run& run = *slices_[number].run;
+  if (const auto later = later_events(run, verdict, interrupted)) {
+    if (const OrderKey key = order_key_of(run, index); key != 0) stopped_keys_.emplace(key, *later);
+  }
+  failures_.push_back({number, {index, verdict, duration}, interrupted, one_by_one});
+}
+
+/// If the event's key has failed or was interrupted, the event was not called, whatever its verdict.
+bool WorkBatch::note_behind_failed(std::size_t number, std::size_t index) {
+  const auto stopped = stopped_keys_.find(order_key_of(*slices_[number].run, index));
+  if (stopped == stopped_keys_.end()) return false;
+  using Kind = settler::FailedEvent::Kind;
+  const Kind kind = stopped->second == Later::park ? Kind::parked : Kind::waits;
+  failures_.push_back({number,
+                       {index, {}, std::chrono::milliseconds{0}, kind},
+                       stopped->second == Later::interrupt,
+                       slices_[number].one_by_one});
+  return true;
+}
+
+bool WorkBatch::cut_out_of_order(const std::vector<event::Verdict>& verdicts) {
+  std::unordered_set<OrderKey> failed;
+  std::size_t given = 0;
+  bool any = false;
+  each_part(begin_, end_, [&](std::size_t number, std::size_t first, std::size_t end) {
+    const settler::Run& run = *slices_[number].run;
+    for (std::size_t i = first; i < end && given < verdicts.size(); ++i, ++given) {
+      const OrderKey key = order_key_of(run, i);
+      if (key == 0) continue;
+      if (later_events(run, verdicts[given], false)) {
+        failed.insert(key);
+      } else if (verdicts[given].kind == event::Verdict::Kind::done && failed.contains(key)) {
+        call_starts_.insert({&run, i});
+        any = true;
+      }
+    }
+  });
+  return any;
+}
+
+bool WorkBatch::is_next_taken(std::chrono::steady_clock::time_point now) const {
+  if (at_end(end_)) return false;
+  const settler::Run& run = *slices_[end_.slice].run;
+  return run.is_in_order() && (run.lost || run.leased_until.load() <= now);
 }
 
 std::size_t WorkBatch::call_size() const {
@@ -92,14 +166,15 @@ void WorkBatch::end_call(std::vector<event::Verdict> verdicts, std::chrono::mill
   std::size_t given = 0;
   each_part(begin_, end_, [&](std::size_t number, std::size_t first, std::size_t end) {
     for (std::size_t i = first; i < end; ++i, ++given) {
+      if (!stopped_keys_.empty() && note_behind_failed(number, i)) continue;
       if (given >= verdicts.size()) {
         const event::Verdict none{event::Verdict::Kind::retry, std::nullopt, no_verdict_class,
                                   "the handler returned no verdict for the event"};
-        failures_.push_back({number, {i, none, duration}, false});
+        note(number, i, none, duration, false, false);
       } else if (verdicts[given].kind != event::Verdict::Kind::done) {
         const bool interrupted =
             (cancelled == Cancelled::interrupted || one_by_one) && verdicts[given].error_class == cancelled_class;
-        failures_.push_back({number, {i, std::move(verdicts[given]), duration}, interrupted, one_by_one});
+        note(number, i, verdicts[given], duration, interrupted, one_by_one);
       }
     }
   });
@@ -108,7 +183,9 @@ void WorkBatch::end_call(std::vector<event::Verdict> verdicts, std::chrono::mill
 
 void WorkBatch::fail_call(const event::Verdict& verdict, std::chrono::milliseconds duration) {
   each_part(begin_, end_, [&](std::size_t number, std::size_t first, std::size_t end) {
-    for (std::size_t i = first; i < end; ++i) failures_.push_back({number, {i, verdict, duration}, false});
+    for (std::size_t i = first; i < end; ++i) {
+      if (stopped_keys_.empty() || !note_behind_failed(number, i)) note(number, i, verdict, duration, false, false);
+    }
   });
   begin_ = end_;
 }
@@ -127,6 +204,7 @@ void WorkBatch::keep_first() {
 void WorkBatch::rewind() {
   begin_ = end_ = reported_;
   failures_.clear();
+  stopped_keys_ = reported_stops_;
 }
 
 std::vector<RunSlice> WorkBatch::take_unreported() {
@@ -134,6 +212,7 @@ std::vector<RunSlice> WorkBatch::take_unreported() {
   each_part(reported_, begin_,
             [&](std::size_t number, std::size_t first, std::size_t end) { out.push_back(part(number, first, end)); });
   failures_.clear();
+  stopped_keys_ = reported_stops_;
   reported_ = begin_;
   return out;
 }
@@ -158,6 +237,7 @@ std::vector<settler::Report> WorkBatch::take_finished() {
     if (report.first < report.end) out.push_back(std::move(report));
   });
   failures_.clear();
+  reported_stops_ = stopped_keys_;
   reported_ = begin_;
   return out;
 }

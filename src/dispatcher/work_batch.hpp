@@ -2,8 +2,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "dispatcher/key_order.hpp"
 #include "dispatcher/run_queue.hpp"
 #include "event/verdict.hpp"
 #include "plugin/instance.hpp"
@@ -22,7 +27,13 @@ class WorkBatch {
   explicit WorkBatch(std::vector<RunSlice> slices) : slices_{std::move(slices)} {}
 
   /// Makes the next events the running call: at most that many, or one that must be called alone. False: none is left.
+  /// Events whose key has failed in this batch are not called: they wait behind the failed one.
   bool begin_call(std::size_t events);
+  /// Whether an event was done although one before it with the same key was not. The call must then be undone; when it
+  /// runs again it ends before such events.
+  bool cut_out_of_order(const std::vector<event::Verdict>& verdicts);
+  /// Whether the next events are of a sequence that another instance may own by then: they would run out of order.
+  bool is_next_taken(std::chrono::steady_clock::time_point now) const;
   /// The call's events as a handler gets them.
   void deliver(std::vector<plugin::Delivered>& to) const;
   std::size_t call_size() const;
@@ -67,11 +78,17 @@ class WorkBatch {
     bool interrupted = false;
     bool one_by_one = false;  ///< from now on, if it was interrupted
   };
+  /// What becomes of the later events of a key in this batch.
+  enum class Later { wait, park, interrupt };
   bool at_end(const Position& position) const { return position.slice == slices_.size(); }
   std::size_t index_of(const Position& position) const;
   std::size_t together(std::size_t most) const;
   RunSlice part(std::size_t number, std::size_t first, std::size_t end) const;
   void advance(Position& position, std::size_t events) const;
+  static std::optional<Later> later_events(const settler::Run& run, const event::Verdict& verdict, bool interrupted);
+  void note(std::size_t number, std::size_t index, const event::Verdict& verdict, std::chrono::milliseconds duration,
+            bool interrupted, bool one_by_one);
+  bool note_behind_failed(std::size_t number, std::size_t index);
   template <class Visit>
   void each_part(const Position& from, const Position& to, Visit visit) const;
 
@@ -81,6 +98,9 @@ class WorkBatch {
   Position end_;
   std::vector<Failure> failures_;  ///< between reported_ and begin_, in order
   std::vector<RunSlice> interrupted_;
+  std::unordered_map<OrderKey, Later> stopped_keys_;
+  std::unordered_map<OrderKey, Later> reported_stops_;                 ///< of these, those by reported events
+  std::set<std::pair<const settler::Run*, std::size_t>> call_starts_;  ///< events with which a call must begin
 };
 
 }  // namespace inboxd::dispatcher

@@ -31,11 +31,13 @@ Worker::Worker(std::shared_ptr<WorkerPoolShare> share, settler::Settler& settler
 bool Worker::run() {
   InFlight& in_flight = *share_->in_flight;
   for (;;) {
-    auto slices = in_flight.take(share_->stop, std::exchange(work_, {}));
-    if (slices.empty()) break;
+    auto taken = in_flight.take(share_->stop, std::exchange(work_, {}));
+    if (taken.empty()) break;
+    settler_.report(std::move(taken.behind));
+    if (taken.slices.empty()) continue;
     {
       const std::lock_guard lock{mutex_};
-      batch_ = WorkBatch{std::move(slices)};
+      batch_ = WorkBatch{std::move(taken.slices)};
     }
     if (transaction_) {
       run_transactions();
@@ -62,7 +64,7 @@ bool Worker::run() {
 /// Begins the batch's next call; false if there is none, or the worker must stop.
 bool Worker::begin_call(std::size_t most_events) {
   const std::lock_guard lock{mutex_};
-  if (abandoned_ || share_->stop || !batch_.begin_call(most_events)) return false;
+  if (abandoned_ || share_->stop || batch_.is_next_taken(Clock::now()) || !batch_.begin_call(most_events)) return false;
   batch_.deliver(delivered_);
   // The end of one call is the beginning of the next, which saves reading the clock twice.
   if (work_.events == 0) call_began_ = taken_ = Clock::now();

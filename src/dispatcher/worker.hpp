@@ -102,7 +102,7 @@ class Worker final {
   void report_and_return();
 
   // transactions.cpp: the same with a transaction around some calls.
-  enum class Step { called, called_last, repeat, split, with_savepoints, given_up };
+  enum class Step { called, called_last, repeat, split, again, with_savepoints, given_up };
   enum class GroupEnd { done, repeat, split, again, nothing, given_up };
   void run_transactions();
   GroupEnd run_group(bool one_event);

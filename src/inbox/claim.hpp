@@ -42,7 +42,10 @@ struct LeasedRun {
   event::OffsetSet pending;
   std::int32_t attempts = 0;  ///< settled failures: this is attempt `attempts + 1`
   std::int32_t claims = 1;
-  bool has_content = true;  ///< false: payloads and headers were left in the database
+  std::optional<std::int32_t> sequence{};  ///< that it belongs to; it is leased as long as the sequence is owned
+  std::int64_t ordinal = 0;                ///< in a sequence: its place in the order of storing
+  std::optional<std::int64_t> lane{};      ///< the hash of the order key whose events these are
+  bool has_content = true;                 ///< false: payloads and headers were left in the database
   std::shared_ptr<const Place> place;
   std::shared_ptr<const EventBlock> block;  ///< keeps the events' bytes
   std::vector<const event::Event*> events;  ///< by offset; those of `pending`

@@ -30,6 +30,14 @@ std::string start_text(const config::StartAt& start) {
   }
 }
 
+std::string mode_text(const config::Handler& handler) {
+  return handler.mode == config::Mode::sequential ? "sequential" : "single";
+}
+
+std::string scope_text(const config::Handler& handler) {
+  return config::order_scope_of(handler) == config::OrderScope::handler ? "handler" : "partition";
+}
+
 std::int32_t random_id() {
   const auto bits = static_cast<std::uint64_t>(base::random_fence());
   return static_cast<std::int32_t>(bits % std::numeric_limits<std::int32_t>::max()) + 1;
@@ -45,6 +53,7 @@ struct Row {
   event::Microseconds since = 0;
   std::int64_t changed_under = 0;
   bool has_other_name = false;  ///< its name is that of another configured handler
+  std::string mode, order_scope;
 };
 
 std::string change_between(const Row& row, const config::Handler& handler) {
@@ -55,6 +64,8 @@ std::string change_between(const Row& row, const config::Handler& handler) {
   say("name", row.name, handler.name);
   say("aliases", base::joined(row.aliases, "none"), base::joined(handler.aliases, "none"));
   say("topics", base::joined(row.topics, "all"), base::joined(handler.topics, "all"));
+  say("mode", row.mode, mode_text(handler));
+  if (handler.mode == config::Mode::sequential) say("order_scope", row.order_scope, scope_text(handler));
   say("types", base::joined(row.types, "all"), base::joined(handler.types, "all"));
   return out;
 }
@@ -159,9 +170,12 @@ class Registration {
                        pqxx::params{handler.name, aliases.finish(), names_.finish(), before ? before->handler_id : 0});
     if (found.empty()) return std::nullopt;
     const auto row = found[0];
-    Row out{row[0].as<std::int32_t>(), row[1].as<std::string>(), texts_of(row[2]),  texts_of(row[3]),
-            texts_of(row[4]),          row[5].as<bool>(),        row[6].as<bool>(), row[7].as<event::Microseconds>(),
-            row[8].as<std::int64_t>(), row[9].as<bool>()};
+    Row out{row[0].as<std::int32_t>(), row[1].as<std::string>(),
+            texts_of(row[2]),          texts_of(row[3]),
+            texts_of(row[4]),          row[5].as<bool>(),
+            row[6].as<bool>(),         row[7].as<event::Microseconds>(),
+            row[8].as<std::int64_t>(), row[9].as<bool>(),
+            row[10].as<std::string>(), row[11].as<std::string>()};
     // The name in a database that lost commits is not a newer one.
     if (before != nullptr && out.changed_under < before->changed_under) out.has_former_name = false;
     return out;
@@ -172,9 +186,10 @@ class Registration {
          types = array_of(Type::text, handler.types);
     Registered out{before != nullptr ? before->handler_id : random_id(), handler.name, true, false, {}};
     out.changed_under = change_version();
-    const auto row = access_.run_in(tx_, statements::insert_handler,
-                                    pqxx::params{handler.name, aliases.finish(), topics.finish(), types.finish(),
-                                                 start_text(handler.start), actor_, out.handler_id, out.changed_under});
+    const auto row = access_.run_in(
+        tx_, statements::insert_handler,
+        pqxx::params{handler.name, aliases.finish(), topics.finish(), types.finish(), start_text(handler.start), actor_,
+                     out.handler_id, out.changed_under, mode_text(handler), scope_text(handler)});
     out.since = before != nullptr ? before->since : row[0][0].as<event::Microseconds>();
     add_history(out, handler, before != nullptr);
     return out;
@@ -200,9 +215,12 @@ class Registration {
     auto aliases = array_of(Type::text, handler.aliases), topics = array_of(Type::text, handler.topics),
          types = array_of(Type::text, handler.types);
     const std::int64_t changed_under = change_version();
+    if (row.mode == "sequential" && handler.mode == config::Mode::single) {
+      access_.run_in(tx_, statements::end_sequences, pqxx::params{row.handler_id});
+    }
     access_.run_in(tx_, statements::update_handler,
                    pqxx::params{row.handler_id, handler.name, aliases.finish(), topics.finish(), types.finish(), actor_,
-                                changed_under});
+                                changed_under, mode_text(handler), scope_text(handler)});
     return changed_under;
   }
 

@@ -17,6 +17,11 @@ bool matches_one(std::string_view name, std::string_view pattern) {
   return name == pattern;
 }
 
+Subscription::Order order_of(std::string_view mode, std::string_view scope) {
+  if (mode != "sequential") return Subscription::Order::none;
+  return scope == "handler" ? Subscription::Order::of_handler : Subscription::Order::of_partition;
+}
+
 }  // namespace
 
 Routing read_routing(Connection& connection) {
@@ -25,7 +30,7 @@ Routing read_routing(Connection& connection) {
     out.version = row[0].as<std::int64_t>();
     if (row[1].is_null()) continue;
     out.handlers.push_back({row[1].as<std::int32_t>(), row[2].as<std::string>(), texts_of(row[3]), texts_of(row[4]),
-                            row[5].as<std::optional<std::string>>()});
+                            row[5].as<std::optional<std::string>>(), order_of(row[6].view(), row[7].view())});
   }
   return out;
 }

@@ -18,6 +18,8 @@ struct Subscription {
   std::vector<std::string> topics;  ///< exact, or a prefix with * at the end; empty: all
   std::vector<std::string> types;
   std::optional<std::string> paused_reason;
+  enum class Order { none, of_partition, of_handler };
+  Order order = Order::none;
 };
 
 /// All registered handlers, under one version.

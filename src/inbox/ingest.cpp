@@ -26,7 +26,7 @@ struct Arrays {
   EventColumns columns;
   ArrayParameter kafka;
   ArrayParameter run_handler{Type::int4}, run_shard{Type::int4}, run_pending{Type::text}, run_events{Type::int4},
-      run_lease{Type::int4};
+      run_lease{Type::int4}, run_sequence{Type::int4}, run_fence{Type::int8};
   ArrayParameter q_shard{Type::int4}, q_offset{Type::int8}, q_reason{Type::text}, q_detail{Type::text},
       q_key{Type::bytea}, q_payload{Type::bytea}, q_size{Type::int8}, q_digest{Type::int8}, q_headers{Type::bytea},
       q_kafka{Type::timestamptz};
@@ -60,12 +60,17 @@ Arrays::Arrays(const IngestBatch& batch, std::size_t n, std::size_t key_bytes, s
     step_leader.add(step.leader_epoch);
   }
   for (const event::Event& event : batch.events) add_event(event);
+  const bool any_in_order =
+      std::any_of(batch.runs.begin(), batch.runs.end(), [](const PlannedRun& run) { return run.sequence.has_value(); });
   for (const PlannedRun& run : batch.runs) {
     run_handler.add(run.handler_id);
     run_shard.add(run.shard_id);
     run_pending.add(run.pending.text());
     run_events.add(static_cast<std::int32_t>(run.pending.count()));
     run_lease.add(static_cast<std::int32_t>(run.lease.count()));
+    if (!any_in_order) continue;
+    run.sequence ? run_sequence.add(*run.sequence) : run_sequence.add_null();
+    run_fence.add(run.sequence_fence);
   }
   for (const QuarantinedRecord& record : batch.rejected) add_quarantined(record);
 }
@@ -105,7 +110,7 @@ pqxx::params Arrays::parameters(const IngestBatch& batch, bool expects_duplicate
   add(ledger.in_order());
   out.append(shard.finish());
   add(columns.in_order());
-  add(std::array{&kafka, &run_handler, &run_shard, &run_pending, &run_events, &run_lease});
+  add(std::array{&kafka, &run_handler, &run_shard, &run_pending, &run_events, &run_lease, &run_sequence, &run_fence});
   add(std::array{&q_shard, &q_offset, &q_reason, &q_detail, &q_key, &q_payload, &q_size, &q_digest, &q_headers,
                  &q_kafka});
   return out;
@@ -140,7 +145,8 @@ std::vector<std::optional<event::OffsetSet>> pending_left(std::string_view text,
 IngestResult read_result(const pqxx::row& row, const IngestBatch& batch) {
   IngestResult out;
   out.routing_is_stale = row[0].view() == "routing";
-  if (out.routing_is_stale) return out;
+  out.sequence_is_lost = row[0].view() == "sequence";
+  if (out.routing_is_stale || out.sequence_is_lost) return out;
   const auto moved = numbers<std::int32_t>(row[1].view());
   if (moved.size() < batch.steps.size()) {
     for (const ShardStep& step : batch.steps) {

@@ -29,6 +29,8 @@ struct PlannedRun {
   event::OffsetSet pending;
   /// 0: due now, for any instance to claim. Otherwise born leased to `owner` for that long.
   std::chrono::milliseconds lease{0};
+  std::optional<std::int32_t> sequence{};  ///< of a sequential handler
+  std::int64_t sequence_fence = 0;         ///< if leased: of this process, its owner
 };
 
 /// A record that cannot become an event, kept raw.
@@ -64,6 +66,7 @@ struct BornRun {
 
 struct IngestResult {
   bool routing_is_stale = false;         ///< nothing was written: read the routing again
+  bool sequence_is_lost = false;         ///< nothing was written: another process owns the sequence of a leased run
   std::vector<std::int32_t> mismatched;  ///< shards at another position than expected: nothing of them was stored
   std::vector<BornRun> born;             ///< one for each planned run, in order
   std::int64_t stored = 0;

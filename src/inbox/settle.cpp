@@ -26,6 +26,22 @@ pqxx::params parameters(const std::string& owner, Arrays& arrays) {
   return out;
 }
 
+void add_key(const std::optional<FailedKey>& key, ArrayParameter& lanes, ArrayParameter& keys) {
+  key ? lanes.add(key->lane) : lanes.add_null();
+  keys.add(key && key->key ? event::MaybeBytes{*key->key} : std::nullopt);
+}
+
+std::string_view state_text(DeadEvent::State state) {
+  switch (state) {
+    case DeadEvent::State::parks:
+      return "parks";
+    case DeadEvent::State::parked:
+      return "parked";
+    default:
+      return "dead";
+  }
+}
+
 void make_ascii(std::string& text) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) >= 0x80) c = '?';
@@ -40,6 +56,9 @@ event::OffsetSet settled_offsets(const Settlement& settlement) {
     for (const auto& range : group.offsets.ranges()) out.add(range);
   }
   for (const DeadEvent& dead : settlement.dead) out.add(dead.offset);
+  for (const WaitingEvents& waiting : settlement.waiting) {
+    for (const auto& range : waiting.offsets.ranges()) out.add(range);
+  }
   return out;
 }
 
@@ -57,6 +76,7 @@ void SettledArrays::add(const Settlement& settlement) {
     retry_offsets.add(group.offsets.text());
     retry_delay.add(static_cast<std::int64_t>(group.delay.count()));
     group.last_error ? retry_error.add(*group.last_error) : retry_error.add_null();
+    add_key(group.key, retry_lane, retry_key);
   }
   for (const FailedAttempt& failure : settlement.failures) {
     failed_of.add(own);
@@ -70,6 +90,13 @@ void SettledArrays::add(const Settlement& settlement) {
     dead_of.add(own);
     dead_offset.add(dead.offset);
     dead_event.add(dead.event_id);
+    dead_state.add(state_text(dead.state));
+    add_key(dead.key, dead_lane, dead_key);
+  }
+  for (const WaitingEvents& waiting : settlement.waiting) {
+    waiting_of.add(own);
+    waiting_offsets.add(waiting.offsets.text());
+    waiting_lane.add(waiting.lane);
   }
   id.add(settlement.key.delivery_id);
   fence.add(settlement.key.fence);

@@ -12,11 +12,25 @@
 
 namespace inboxd::inbox {
 
+/// The lane that a failed event begins or continues: the hash of its order key, and the key, shortened.
+struct FailedKey {
+  std::int64_t lane = 0;
+  std::optional<std::string> key;  ///< nullopt: the event has none (`missing_key: shared`)
+  bool operator==(const FailedKey&) const = default;
+};
+
 /// Offsets of one delivery that failed alike and are retried together.
 struct RetryGroup {
   event::OffsetSet offsets;
   std::chrono::milliseconds delay{0};
   std::optional<std::string> last_error;  ///< of all of them; nullopt: the failures have one each
+  std::optional<FailedKey> key{};         ///< of a single event that blocks its key; nullopt: retried in no order
+};
+
+/// Offsets that wait in their lane, without an attempt.
+struct WaitingEvents {
+  std::int64_t lane = 0;
+  event::OffsetSet offsets;
 };
 
 /// One failed attempt of one event.
@@ -31,16 +45,24 @@ struct FailedAttempt {
 struct DeadEvent {
   std::int64_t offset = 0;
   base::Uuid event_id;
+  /// parks: later events of its key are parked behind it. parked: one of those, without an attempt; it waits in its
+  /// lane instead if an operator has released the key meanwhile.
+  enum class State { dead, parks, parked };
+  State state = State::dead;
+  std::optional<FailedKey> key{};  ///< nullopt: not in a sequence
 };
 
-/// The outcomes to record for one delivery. `done`, `retries` and `dead` are disjoint parts of its pending offsets.
+/// The outcomes to record for one delivery. `done`, `retries`, `dead` and `waiting` are disjoint parts of its pending
+/// offsets.
 struct Settlement {
   LeaseKey key;
   event::OffsetSet done;
   std::vector<RetryGroup> retries;
   std::vector<FailedAttempt> failures;
   std::vector<DeadEvent> dead;
-  bool whole = false;  ///< covers everything that was pending
+  std::vector<WaitingEvents> waiting{};
+  bool is_of_lane = false;  ///< when its events are settled, the next row of the lane is due
+  bool whole = false;       ///< covers everything that was pending
 };
 
 /// Replaces non-ASCII characters in error classes and messages: the encoding of a database may lack them. Only these

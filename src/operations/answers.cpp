@@ -50,9 +50,10 @@ Document worker() { return object({{"host", text()}, {"process_id", integer()}})
 Document handler_result() {
   return object(
       {{"handler", text()},
-       {"state", word({"due", "leased", "retrying", "done", "dead", "expired", "parked", "skipped", "discarded"})},
+       {"state",
+        word({"due", "leased", "retrying", "waiting", "done", "dead", "expired", "parked", "skipped", "discarded"})},
        {"attempts", integer()},
-       {"due_at", or_null(time("of a leased delivery: the end of the lease"))},
+       {"due_at", or_null(time("of a leased delivery: the end of the lease; null: in its turn, in a sequence"))},
        {"finished_at", or_null(time())},
        {"last_error", or_null(text())},
        {"worker", or_null(reference("Worker"))},

@@ -65,6 +65,7 @@ Answer tell(Context& context, const Arguments& arguments, Describe describe) {
 
 Document state_of(const OpenDelivery& delivery) {
   const char* const state = delivery.is_leased                          ? "leased"
+                            : delivery.is_waiting                       ? "waiting"
                             : delivery.attempts > 0 && !delivery.is_due ? "retrying"
                                                                         : "due";
   return {{"handler", delivery.handler},
@@ -146,7 +147,8 @@ void add_endings(const EventFile& file, std::vector<Moment>& out) {
   for (const auto& note : file.history.notes) out.push_back({note.at, note.what, "", note.who});
   for (const auto& delivery : file.history.deliveries) {
     const bool fails = !delivery.is_leased && delivery.attempts > 0;
-    out.push_back({delivery.due_at,
+    if (!delivery.due_at) continue;  // its turn comes with its sequence
+    out.push_back({*delivery.due_at,
                    delivery.is_leased ? "lease ends"
                    : fails            ? "attempt " + std::to_string(delivery.attempts + 1) + " due"
                                       : "due",

@@ -150,8 +150,9 @@ OpenDelivery read_delivery(inbox::RowReader row) {
   out.attempts = row.int4();
   out.claims = row.int4();
   out.is_leased = row.flag();
-  out.due_at = row.int8();
+  out.due_at = row.maybe_int8();
   out.is_due = row.flag();
+  out.is_waiting = row.flag();
   out.owner = read_worker(row);
   out.last_error = row.maybe_text();
   out.events = row.int4();

@@ -65,7 +65,8 @@ struct OpenDelivery {
   std::int32_t claims = 0;
   bool is_leased = false;
   bool is_due = false;
-  event::Microseconds due_at = 0;  ///< leased: the end of the lease
+  std::optional<event::Microseconds> due_at;  ///< leased: the end of the lease; nullopt: in its turn, in a sequence
+  bool is_waiting = false;                    ///< behind a failed event of its key
   std::optional<Worker> owner;
   std::optional<std::string> last_error;
   std::int32_t events = 0;  ///< of the run, including this one

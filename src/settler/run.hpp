@@ -9,12 +9,22 @@
 #include <vector>
 
 #include "config/settings.hpp"
+#include "envelope/order_key.hpp"
+#include "event/offsets.hpp"
 #include "event/verdict.hpp"
 #include "inbox/claim.hpp"
 
 namespace inboxd::settler {
 
 struct Run;
+
+/// Events of a sequential run whose outcomes are recorded, by the effect on their keys. Indexes into the run's events.
+struct KeyEffects {
+  event::OffsetSet finished;          ///< the key's next event may run
+  std::vector<std::size_t> blocking;  ///< retried later: its key is blocked
+  std::vector<std::size_t> parking;   ///< dead: later events of its key are parked
+  std::vector<std::size_t> waiting;   ///< left memory without a call: they wait in their lane, or are parked
+};
 
 /// The part of the program that has a run in flight and learns its outcomes. Called by the settler's thread, or by the
 /// worker that committed the outcomes; must not block.
@@ -24,6 +34,9 @@ class RunOwner {
 
   /// The outcomes of that many more events of the run are recorded.
   virtual void settled(const Run& run, std::int64_t events) = 0;
+
+  /// The same for a run of a sequence, called before `settled`.
+  virtual void settled_in_order(const Run& /*run*/, const KeyEffects& /*effects*/) {}
 
   /// The lease is lost: reports of the run were dropped, and none will be recorded.
   virtual void lost(const Run& run) = 0;
@@ -43,12 +56,18 @@ struct Run {
   Run& operator=(const Run&) = delete;
 
   std::size_t size() const { return lease.events.size(); }
+  bool is_in_order() const { return !keys.empty(); }
+  envelope::KeyHash key_of(std::size_t index) const { return keys.empty() ? envelope::no_order_key : keys[index]; }
 
   const inbox::LeasedRun lease;
   const config::Retry retry;
   const std::shared_ptr<RunOwner> owner;
-  const std::string handler;             ///< its name, for the log
-  std::atomic<bool> lost{false};         ///< reports of the run are dropped from then on
+  const std::string handler;            ///< its name, for the log
+  std::vector<envelope::KeyHash> keys;  ///< in a sequence: the order key of each event. Set before it is shared
+  envelope::OrderKeyRule key_rule;      ///< the same
+  config::OnFailure on_failure = config::OnFailure::block;
+  mutable std::atomic<bool> lane_has_failed{false};  ///< of a lane: its later events wait again. Set by its owner
+  std::atomic<bool> lost{false};                     ///< reports of the run are dropped from then on
   std::atomic<std::size_t> recorded{0};  ///< events settled so far; set by the settler or the committing worker
   /// No other instance may claim the delivery before this time. Set by the owner when the lease is renewed.
   std::atomic<std::chrono::steady_clock::time_point> leased_until{std::chrono::steady_clock::time_point::max()};
@@ -59,6 +78,9 @@ struct FailedEvent {
   std::size_t index = 0;
   event::Verdict verdict;
   std::chrono::milliseconds duration{0};
+  /// waits: it was not called, because its key is blocked. parked: because its key is parked.
+  enum class Kind { failed, waits, parked };
+  Kind kind = Kind::failed;
 };
 
 /// The verdicts on the neighbouring events [first, end) of a run's `events`: all are done, except those in `failed`.

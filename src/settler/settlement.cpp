@@ -15,6 +15,8 @@ namespace {
 /// Limits for a failure's texts. A handler wrote them, so they may hold any bytes, and any number of them.
 constexpr std::size_t message_bytes = 2000;
 constexpr std::size_t class_bytes = 100;
+/// An order key is shown by this many bytes.
+constexpr std::size_t longest_key = 256;
 constexpr const char* unnamed_class = "failed";
 
 /// `shorten` adds a mark where it cuts, on top of its limit.
@@ -96,34 +98,95 @@ RunSettlement SettlementBuilder::take(double random01) {
   }
   out.counts.done = done_.count();
 
+  if (run_->is_in_order()) out.keys.finished = done_;
+
   std::sort(failed_.begin(), failed_.end(),
             [](const FailedEvent& a, const FailedEvent& b) { return a.index < b.index; });
-  std::vector<std::optional<std::string>> classes;  // one for each group; set where the handler asked for the delay
-  for (FailedEvent& failed : failed_) {
-    const event::Event& event = *lease.events[failed.index];
-    event::Verdict& verdict = failed.verdict;
-    const Transition transition = transition_for(verdict, lease.attempts, run_->retry, random01);
-    if (const auto* retry = std::get_if<RetryIn>(&transition)) {
-      std::size_t i = 0;
-      while (i < classes.size() && !alike(to.retries[i], classes[i], *retry, verdict)) ++i;
-      std::string error = verdict.error_class + ": " + verdict.message;
-      if (i < classes.size() && to.retries[i].last_error != error) to.retries[i].last_error.reset();
-      if (i == classes.size()) {
-        to.retries.push_back({{}, retry->delay, std::move(error)});
-        classes.push_back(verdict.delay ? std::optional{verdict.error_class} : std::nullopt);
-      }
-      to.retries[i].offsets.add(event.offset);
-      ++out.counts.retried;
-    } else {
-      to.dead.push_back({event.offset, event.event_id});
-      ++out.counts.dead;
-    }
-    to.failures.push_back({event.event_id, lease.attempts + 1, std::move(verdict.error_class),
-                           std::move(verdict.message), failed.duration});
-  }
+  for (FailedEvent& failed : failed_) settle_failed(failed, random01, out);
+  to.is_of_lane = lease.lane.has_value();
+  group_classes_.clear();
   done_ = {};
   failed_.clear();
   events_ = 0;
+  return out;
+}
+
+void SettlementBuilder::settle_failed(FailedEvent& failed, double random01, RunSettlement& out) {
+  if (failed.kind != FailedEvent::Kind::failed) return wait(failed, out);
+  const inbox::LeasedRun& lease = run_->lease;
+  const Transition transition = transition_for(failed.verdict, lease.attempts, run_->retry, random01);
+  if (const auto* in = std::get_if<RetryIn>(&transition)) {
+    retry(failed, *in, out);
+  } else {
+    dead(failed, out);
+  }
+  out.settlement.failures.push_back({lease.events[failed.index]->event_id, lease.attempts + 1,
+                                     std::move(failed.verdict.error_class), std::move(failed.verdict.message),
+                                     failed.duration});
+}
+
+/// An event that blocks its key has a row of its own, the first of its lane.
+void SettlementBuilder::retry(const FailedEvent& failed, RetryIn retry, RunSettlement& out) {
+  std::vector<inbox::RetryGroup>& groups = out.settlement.retries;
+  const event::Verdict& verdict = failed.verdict;
+  auto key = run_->on_failure == config::OnFailure::skip ? std::nullopt : key_of(failed.index);
+  std::size_t i = 0;
+  while (i < groups.size() && (key || groups[i].key || !alike(groups[i], group_classes_[i], retry, verdict))) ++i;
+  std::string error = verdict.error_class + ": " + verdict.message;
+  if (i < groups.size() && groups[i].last_error != error) groups[i].last_error.reset();
+  if (run_->is_in_order()) {
+    if (key) {
+      out.keys.blocking.push_back(failed.index);
+    } else {
+      out.keys.finished.add(static_cast<std::int64_t>(failed.index));
+    }
+  }
+  if (i == groups.size()) {
+    groups.push_back({{}, retry.delay, std::move(error), std::move(key)});
+    group_classes_.push_back(verdict.delay ? std::optional{verdict.error_class} : std::nullopt);
+  }
+  groups[i].offsets.add(run_->lease.events[failed.index]->offset);
+  ++out.counts.retried;
+}
+
+void SettlementBuilder::dead(const FailedEvent& failed, RunSettlement& out) {
+  const event::Event& event = *run_->lease.events[failed.index];
+  auto key = key_of(failed.index);
+  const bool parks = key && run_->on_failure == config::OnFailure::park;
+  if (parks) {
+    out.keys.parking.push_back(failed.index);
+  } else if (run_->is_in_order()) {
+    out.keys.finished.add(static_cast<std::int64_t>(failed.index));
+  }
+  using State = inbox::DeadEvent::State;
+  out.settlement.dead.push_back({event.offset, event.event_id, parks ? State::parks : State::dead, std::move(key)});
+  ++out.counts.dead;
+}
+
+/// An event that was not called, because its key is blocked or parked.
+void SettlementBuilder::wait(const FailedEvent& failed, RunSettlement& out) {
+  const event::Event& event = *run_->lease.events[failed.index];
+  out.keys.waiting.push_back(failed.index);
+  ++out.counts.waiting;
+  auto key = key_of(failed.index);
+  if (failed.kind == FailedEvent::Kind::parked) {
+    out.settlement.dead.push_back({event.offset, event.event_id, inbox::DeadEvent::State::parked, std::move(key)});
+    return;
+  }
+  std::vector<inbox::WaitingEvents>& lanes = out.settlement.waiting;
+  auto lane = std::find_if(lanes.begin(), lanes.end(),
+                           [&](const inbox::WaitingEvents& each) { return each.lane == key->lane; });
+  if (lane == lanes.end()) lane = lanes.insert(lane, {key->lane, {}});
+  lane->offsets.add(event.offset);
+}
+
+std::optional<inbox::FailedKey> SettlementBuilder::key_of(std::size_t index) const {
+  const envelope::KeyHash hash = run_->key_of(index);
+  if (hash == envelope::no_order_key) return std::nullopt;
+  base::Arena arena{1024};
+  const auto key = run_->key_rule.find(*run_->lease.events[index], arena);
+  inbox::FailedKey out{hash, std::nullopt};
+  if (key) out.key = std::string{key->substr(0, longest_key)};
   return out;
 }
 

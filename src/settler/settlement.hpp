@@ -46,12 +46,14 @@ struct EventCounts {
   std::int64_t done = 0;
   std::int64_t retried = 0;
   std::int64_t dead = 0;
-  std::int64_t events() const { return done + retried + dead; }
+  std::int64_t waiting = 0;  ///< in their lane, or parked
+  std::int64_t events() const { return done + retried + dead + waiting; }
 };
 
 struct RunSettlement {
   inbox::Settlement settlement;
   EventCounts counts;
+  KeyEffects keys{};  ///< in a sequence
 };
 
 /// Collects the reports of one run and makes a settlement of them. A report of done events costs the same for one event
@@ -72,8 +74,15 @@ class SettlementBuilder {
   RunSettlement take(double random01);
 
  private:
+  void settle_failed(FailedEvent& failed, double random01, RunSettlement& out);
+  void retry(const FailedEvent& failed, RetryIn retry, RunSettlement& out);
+  void dead(const FailedEvent& failed, RunSettlement& out);
+  void wait(const FailedEvent& failed, RunSettlement& out);
+  std::optional<inbox::FailedKey> key_of(std::size_t index) const;
+
   std::shared_ptr<Run> run_;
-  event::OffsetSet done_;  ///< indexes into the run's events, not offsets
+  std::vector<std::optional<std::string>> group_classes_;  ///< of `take`: set where the handler asked for the delay
+  event::OffsetSet done_;                                  ///< indexes into the run's events, not offsets
   std::vector<FailedEvent> failed_;
   std::size_t events_ = 0;
 };

@@ -209,6 +209,7 @@ void Settler::take_from(std::deque<QueuedRun>& queue, std::optional<Clock::time_
     RunSettlement taken = at->second.builder.take(random01());
     batch.settlements.push_back(std::move(taken.settlement));
     batch.counts.push_back(taken.counts);
+    batch.keys.push_back(std::move(taken.keys));
     batch.runs.push_back(at->second.builder.run());
     reported_.erase(at);
   }
@@ -272,6 +273,7 @@ void Settler::note_recorded(Batch& batch, const std::vector<inbox::LeaseKey>& lo
       run.recorded += static_cast<std::size_t>(counts.events());
       count(run, batch.settlements[i], counts, now);
       for (const auto& group : batch.settlements[i].retries) run.owner->retry_at(now + group.delay);
+      if (run.is_in_order()) run.owner->settled_in_order(run, batch.keys[i]);
       run.owner->settled(run, counts.events());
     }
     unrecorded_ -= counts.events();

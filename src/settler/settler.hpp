@@ -101,10 +101,11 @@ class Settler final {
     std::uint64_t ticket = 0;
     const Run* run = nullptr;
   };
-  /// One transaction's settlements; the three vectors have one entry for each run.
+  /// One transaction's settlements; the four vectors have one entry for each run.
   struct Batch {
     std::vector<inbox::Settlement> settlements;
     std::vector<EventCounts> counts;
+    std::vector<KeyEffects> keys;
     std::vector<std::shared_ptr<Run>> runs;
   };
 

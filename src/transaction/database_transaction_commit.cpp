@@ -65,11 +65,10 @@ void DatabaseTransaction::add_settlements(inbox::Pipeline& pipeline,
   inbox::SettledArrays others;
   bool any_done = false, any_others = false;
   for (const inbox::Settlement& settlement : settlements) {
-    const bool only_done = settlement.retries.empty() && settlement.dead.empty() && settlement.failures.empty();
     if (inbox::is_all_done(settlement)) {
       done.add(settlement);
       any_done = true;
-    } else if (only_done) {
+    } else if (inbox::only_done(settlement)) {
       const std::string id = std::to_string(settlement.key.delivery_id), fence = std::to_string(settlement.key.fence),
                         offsets = settlement.done.text(), count = std::to_string(settlement.done.count());
       inbox::WireParameters parameters;

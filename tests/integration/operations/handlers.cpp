@@ -277,10 +277,12 @@ TEST_CASE("deliveries that are split or rescheduled while their retired handler 
   SECTION("a settle that makes all of a run due later") {
     const auto run = claim_due(inbox.connection(), handler, inbox.owner).runs.at(0);
     other.run("begin");
-    other.run("select inbox.settle('" + inbox.owner.text() + "', array[" + std::to_string(run.key.delivery_id) +
-              "]::bigint[], array[" + std::to_string(run.key.fence) +
-              "]::bigint[], array['{[0,7)}'], array['{}'], array[1], array['{[0,7)}'], array[5]::bigint[], "
-              "array['late'], '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')");
+    other.run(
+        "select inbox.settle('" + inbox.owner.text() + "', array[" + std::to_string(run.key.delivery_id) +
+        "]::bigint[], array[" + std::to_string(run.key.fence) +
+        "]::bigint[], array['{[0,7)}'], array['{}'], array[1], array['{[0,7)}'], array[5]::bigint[], "
+        "array['late'], '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', "
+        "'{}', '{}')");
   }
   SECTION("a step of its back-fill") {
     database.run("delete from inbox.delivery");

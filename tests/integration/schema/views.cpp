@@ -55,7 +55,8 @@ TEST_CASE("the document of the tables names every index") {
   const std::string document = read_file("sql/README.md");
   const auto indexes = inbox.database().rows(
       "select c.relname, case when i.indisprimary then 'primary key' end, "
-      "replace(substring(pg_get_indexdef(i.indexrelid) from '\\((.*)\\)$'), '\"', '') "
+      "replace(substring(regexp_replace(pg_get_indexdef(i.indexrelid), ' WHERE .*$', '') from '\\((.*)\\)$'), "
+      "'\"', '') "
       "from pg_index i join pg_class c on c.oid = i.indrelid "
       "where c.relnamespace = $1::regnamespace and c.relkind in ('r', 'p') and not c.relispartition",
       {inbox.database().schema()});

@@ -28,7 +28,7 @@ struct EventCounts {
 
 /// A schema, a topic, a recording, and a configuration with one handler (`recorder`), from which daemons start. Change
 /// `config` before starting one.
-class DaemonFixture final {
+class DaemonFixture {
  public:
   explicit DaemonFixture(int partitions = 4, const std::string& database_url = "");
   DaemonFixture(const DaemonFixture&) = delete;

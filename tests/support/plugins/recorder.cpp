@@ -60,6 +60,7 @@ class Recorder : public inboxd::Handler {
       std::this_thread::sleep_for(std::chrono::milliseconds{5});
     }
     if (!dead_type_.empty() && event.type() == dead_type_) return inboxd::dead("told to be dead", "test.dead");
+    if (event.attempt() <= failures_of(event.type())) return inboxd::retry("told to fail", "test.failure");
     if (event.attempt() <= fail_first_ || (!fail_type_.empty() && event.type() == fail_type_)) {
       return inboxd::retry("told to fail on attempt " + std::to_string(event.attempt()), "test.failure");
     }
@@ -67,6 +68,11 @@ class Recorder : public inboxd::Handler {
   }
 
  private:
+  /// Events of type `Fails3` fail three times.
+  static int failures_of(std::string_view type) {
+    return type.starts_with("Fails") && type.size() == 6 ? type[5] - '0' : 0;
+  }
+
   /// Delays creation until that file exists; `FILE.reached` shows that it waits.
   static void wait_at(const std::string& gate) {
     if (gate.empty()) return;

@@ -55,7 +55,7 @@ kafka: {brokers: ["a", "b"], group: inboxd, propertys: {}}
 topics: [{name: "or ders", payload_limit: 1MB, start: tomorrow}]
 ingest: {batch_events: 0, batch_wait: 5}
 handlers:
-  - {name: First, plugin: log, subscribe: {topics: orders}, mode: sequential, retry: {jitter: 2}}
+  - {name: First, plugin: log, subscribe: {topics: orders}, mode: parallel, retry: {jitter: 2}}
 log: {level: trace}
 unknown: 1
 )");
@@ -72,8 +72,8 @@ inboxd.yaml:4:24: ingest.batch_events: '0' is not a whole number from 1 to 10000
 inboxd.yaml:4:39: ingest.batch_wait: '5' is not a duration (250ms, 30s, 5m, 12h, 7d) from 0ms to 10s
 inboxd.yaml:6:12: handlers[0].name: 'First' is not a name of lower-case letters, digits, _ and -, at most 63
 inboxd.yaml:6:52: handlers[0].subscribe.topics: must be a list such as [one, two]
-inboxd.yaml:6:67: handlers[0].mode: 'sequential' is not single, the only choice
-inboxd.yaml:6:95: handlers[0].retry.jitter: '2' is not a number from 0 to 1
+inboxd.yaml:6:67: handlers[0].mode: 'parallel' is not one of sequential, single
+inboxd.yaml:6:93: handlers[0].retry.jitter: '2' is not a number from 0 to 1
 inboxd.yaml:7:14: log.level: 'trace' is not one of debug, info, warn, error
 inboxd.yaml:8:1: unknown: unknown key; known keys: )"
                  "database, kafka, ingest, dispatch, admin, tracing, retention, log, shutdown, liveness, topics, "

@@ -25,7 +25,7 @@ HandlerRuns planned_of(const std::vector<event::Event>& events, int run_events =
   const inbox::Routing routing{1, {{7, "receipt", {}, {}, std::nullopt}}};
   std::vector<bool> has_handler;
   auto all = route(
-      events, routing, [](std::int32_t) { return "orders"; }, run_events, has_handler);
+      events, {}, routing, [](std::int32_t) { return "orders"; }, run_events, has_handler);
   CHECK(has_handler == std::vector<bool>(events.size(), true));
   REQUIRE(all.size() == 1);
   CHECK(all.front().handler_id == 7);
@@ -59,7 +59,7 @@ TEST_CASE("events without a handler are reported: of another topic, or of anothe
       {{7, "receipt", {"orders"}, {"OrderPlaced"}, std::nullopt}, {8, "audit", {"orders"}, {"Audit*"}, std::nullopt}}};
   std::vector<bool> has_handler;
   const auto planned = route(
-      events, routing, [](std::int32_t of) { return of == shard ? "orders" : "returns"; }, 1'000, has_handler);
+      events, {}, routing, [](std::int32_t of) { return of == shard ? "orders" : "returns"; }, 1'000, has_handler);
   CHECK(planned.size() == 1);
   CHECK(has_handler == std::vector<bool>{true, false, false});
 }

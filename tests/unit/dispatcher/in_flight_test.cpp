@@ -72,7 +72,7 @@ TEST_CASE("a handler that now wants payloads gets no events that were claimed wi
   claim(2, [] {});
   CHECK(in_flight->stats().queued == 3);
   const std::atomic<bool> stop{false};
-  for (const RunSlice& slice : in_flight->take(stop, {}))
+  for (const RunSlice& slice : in_flight->take(stop, {}).slices)
     in_flight->lost(*slice.run);  // a run keeps its owner alive, and the owner the run
 }
 

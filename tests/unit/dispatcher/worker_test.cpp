@@ -27,7 +27,7 @@ std::shared_ptr<InFlight> in_flight_with(const config::Handler& settings, std::v
   in_flight->end_claim(std::move(runs), InFlight::Clock::now(), false);
   const std::atomic<bool> stop{false};
   while (in_flight->stats().queued > 0) {
-    for (RunSlice& slice : in_flight->take(stop, {})) taken.push_back(std::move(slice));
+    for (RunSlice& slice : in_flight->take(stop, {}).slices) taken.push_back(std::move(slice));
   }
   return in_flight;
 }

@@ -1,0 +1,4 @@
+-- The sequence of a handler's events of a shard; null: they run in no order. Reads no table.
+create or replace function inbox.sequence_of(p_mode text, p_order_scope text, p_shard int) returns int
+language sql immutable parallel safe
+return case when p_mode = 'sequential' then case when p_order_scope = 'handler' then 0 else p_shard end end;

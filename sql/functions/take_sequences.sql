@@ -1,0 +1,72 @@
+-- Takes sequences of handler p_handler that have no live owner, with fence p_fence: those in p_wanted (shards of
+-- partitions that p_owner has assigned), and if p_orphans others that have pending rows. Their leased deliveries lose
+-- their owner, and so an earlier owner can settle nothing. A wanted sequence with another live owner is marked, so that
+-- the owner releases it.
+--
+-- Locks: if there is one to take, the exclusive advisory lock on routing. Without it an ingest transaction could lease
+-- new deliveries to the earlier owner. Then the sequences and their leased deliveries. Indexes: primary key of
+-- sequence; delivery_order and delivery_lane.
+create or replace function inbox.take_sequences(
+  p_handler int, p_owner uuid, p_fence bigint, p_lease interval, p_wanted int[], p_orphans boolean)
+returns setof int
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' set enable_seqscan = off as $$
+declare
+  v_found int[];
+  v_taken int[];
+begin
+  with recursive pending as (
+    (select d.sequence from inbox.delivery d
+     where p_orphans and d.handler_id = p_handler and d.sequence is not null and d.lane is null
+     order by d.sequence limit 1)
+    union all
+    select (select d.sequence from inbox.delivery d
+            where d.handler_id = p_handler and d.sequence > p.sequence and d.lane is null
+            order by d.sequence limit 1)
+    from pending p where p.sequence is not null),
+  in_lanes as (
+    (select d.sequence from inbox.delivery d
+     where p_orphans and d.handler_id = p_handler and d.lane is not null order by d.sequence limit 1)
+    union all
+    select (select d.sequence from inbox.delivery d
+            where d.handler_id = p_handler and d.lane is not null and d.sequence > p.sequence
+            order by d.sequence limit 1)
+    from in_lanes p where p.sequence is not null),
+  candidate as (
+    select unnest(p_wanted) as sequence
+    union select sequence from pending where sequence is not null
+    union select sequence from in_lanes where sequence is not null)
+  select array_agg(c.sequence) into v_found
+  from candidate c
+  where not exists (
+    select from inbox.sequence s
+    where s.handler_id = p_handler and s.sequence = c.sequence and s.leased_until > clock_timestamp()
+      and (s.owner <> p_owner or s.sequence <> all (p_wanted)));
+
+  update inbox.sequence s set wanted_by = p_owner
+  where s.handler_id = p_handler and s.sequence = any (p_wanted) and s.owner <> p_owner
+    and s.wanted_by is distinct from p_owner;
+
+  if v_found is null or not exists (
+    select from inbox.handler h where h.handler_id = p_handler and h.mode = 'sequential' and h.retired_at is null)
+  then
+    return;
+  end if;
+
+  perform pg_advisory_xact_lock(1768841848, 'inbox.routing'::regclass::oid::int);
+  with taken as (
+    insert into inbox.sequence as s (handler_id, sequence, owner, fence, leased_until)
+    select p_handler, f.sequence, p_owner, p_fence, clock_timestamp() + p_lease
+    from unnest(v_found) f(sequence) order by f.sequence
+    on conflict (handler_id, sequence) do update
+    set owner = excluded.owner, fence = excluded.fence, leased_until = excluded.leased_until, wanted_by = null
+    where s.owner is null or s.owner = p_owner or s.leased_until <= clock_timestamp()
+    returning s.sequence)
+  select coalesce(array_agg(sequence), '{}') into v_taken from taken;
+
+  update inbox.delivery d set owner = null, fence = 0
+  where d.handler_id = p_handler and d.sequence = any (v_taken) and d.lane is null and d.owner is not null;
+  update inbox.delivery d set owner = null, fence = 0, due_at = clock_timestamp()
+  where d.handler_id = p_handler and d.sequence = any (v_taken) and d.lane is not null and d.owner is not null;
+  return query select unnest(v_taken);
+end
+$$;

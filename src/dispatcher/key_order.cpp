@@ -1,0 +1,214 @@
+#include "dispatcher/key_order.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace inboxd::dispatcher {
+
+OrderKey order_key(std::int32_t sequence, envelope::KeyHash hash) {
+  if (hash == envelope::no_order_key) return 0;
+  constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;
+  const std::uint64_t key = static_cast<std::uint64_t>(hash) ^ (static_cast<std::uint64_t>(sequence) * odd);
+  return key == 0 ? 1 : key;
+}
+
+OrderKey order_key_of(const settler::Run& run, std::size_t index) {
+  return order_key(run.lease.sequence.value_or(inbox::whole_handler), run.key_of(index));
+}
+
+// ---- taking
+
+/// A lane's own events are those that its key waits for, unless one of them has failed again.
+bool KeyOrder::goes_behind(const Pick& pick, OrderKey key) const {
+  if (pick.run->lease.lane) return pick.run->lane_has_failed;
+  return !blocked_.empty() && blocked_.contains(key);
+}
+
+bool KeyOrder::take(const Pick& pick, Call call) {
+  const OrderKey key = order_key_of(*pick.run, pick.index);
+  if (key == 0) return true;
+  if (goes_behind(pick, key)) {
+    send_behind(pick);
+    return false;
+  }
+  const auto [at, is_new] = active_.try_emplace(key);
+  Active& active = at->second;
+  if (!is_new && (active.call != call || !active.deferred.empty())) {
+    active.deferred.push_back(pick);
+    return false;
+  }
+  active.sequence = *pick.run->lease.sequence;
+  active.call = call;
+  ++active.taken;
+  return true;
+}
+
+std::vector<Pick> KeyOrder::take_ready(std::size_t most, Call call) {
+  std::vector<Pick> out;
+  while (out.empty() && !ready_.empty()) {
+    const auto at = active_.find(ready_.front());
+    ready_.pop_front();
+    if (at == active_.end() || at->second.taken > 0) continue;
+    Active& active = at->second;
+    while (!active.deferred.empty() && out.size() < most) {
+      if (!out.empty() && (out.back().one_by_one || active.deferred.front().one_by_one)) break;
+      out.push_back(std::move(active.deferred.front()));
+      active.deferred.pop_front();
+    }
+    active.taken += out.size();
+    active.call = call;
+  }
+  return out;
+}
+
+void KeyOrder::put_back(const std::vector<Pick>& picks) {
+  for (auto pick = picks.rbegin(); pick != picks.rend(); ++pick) {
+    const OrderKey key = order_key_of(*pick->run, pick->index);
+    const auto at = active_.find(key);
+    if (at == active_.end()) continue;  // its sequence was forgotten
+    if (goes_behind(*pick, key)) {
+      send_behind(*pick);
+    } else {
+      at->second.deferred.push_front(*pick);
+    }
+    release(key, 1);
+  }
+}
+
+/// That many taken events are settled or not taken any more. The key is free once none is taken.
+void KeyOrder::release(OrderKey key, std::size_t events) {
+  const auto at = active_.find(key);
+  if (at == active_.end()) return;
+  Active& active = at->second;
+  active.taken -= std::min(events, active.taken);
+  if (active.taken > 0) return;
+  if (active.deferred.empty()) {
+    active_.erase(at);
+    check_soon(key);
+  } else {
+    active.call = 0;
+    ready_.push_back(key);
+  }
+}
+
+// ---- blocked keys
+
+KeyOrder::Blocked& KeyOrder::block_key_of(const settler::Run& run, std::size_t index) {
+  Blocked& out = blocked_[order_key_of(run, index)];
+  out.sequence = *run.lease.sequence;
+  out.lane = run.key_of(index);
+  ++out.changes;
+  return out;
+}
+
+void KeyOrder::send_behind(const Pick& pick) {
+  block_key_of(*pick.run, pick.index);
+  Active& active = active_[order_key_of(*pick.run, pick.index)];
+  active.sequence = *pick.run->lease.sequence;
+  active.call = 0;
+  ++active.taken;
+  behind_.push_back(pick);
+}
+
+void KeyOrder::send_deferred_behind(OrderKey key, Active& active) {
+  std::deque<Pick> deferred = std::exchange(active.deferred, {});
+  for (Pick& pick : deferred) {
+    if (goes_behind(pick, key)) {
+      send_behind(pick);
+    } else {
+      active.deferred.push_back(std::move(pick));
+    }
+  }
+}
+
+std::vector<settler::Report> KeyOrder::take_behind() {
+  using Kind = settler::FailedEvent::Kind;
+  std::vector<settler::Report> out;
+  for (Pick& pick : std::exchange(behind_, {})) {
+    const auto at = blocked_.find(order_key_of(*pick.run, pick.index));
+    const Kind kind = at != blocked_.end() && at->second.is_parked ? Kind::parked : Kind::waits;
+    std::vector<settler::FailedEvent> waiting;
+    waiting.push_back({pick.index, {}, std::chrono::milliseconds{0}, kind});
+    out.push_back({std::move(pick.run), pick.index, pick.index + 1, std::move(waiting)});
+  }
+  return out;
+}
+
+void KeyOrder::note_blocking(const settler::Run& run, std::size_t index, bool is_parked) {
+  const OrderKey key = order_key_of(run, index);
+  Blocked& now = block_key_of(run, index);
+  now.is_parked = now.is_parked || is_parked;
+  if (const auto at = active_.find(key); at != active_.end()) send_deferred_behind(key, at->second);
+  release(key, 1);
+}
+
+void KeyOrder::settled(const settler::Run& run, const settler::KeyEffects& effects) {
+  if (run.lease.lane && !(effects.blocking.empty() && effects.parking.empty())) run.lane_has_failed = true;
+  for (const auto& range : effects.finished.ranges()) {
+    for (std::int64_t i = range.first; i < range.end; ++i) {
+      const OrderKey key = order_key_of(run, static_cast<std::size_t>(i));
+      if (key == 0) continue;
+      release(key, 1);
+    }
+  }
+  for (const std::size_t index : effects.blocking) note_blocking(run, index, false);
+  for (const std::size_t index : effects.parking) note_blocking(run, index, true);
+  for (const std::size_t index : effects.waiting) release(order_key_of(run, index), 1);
+}
+
+void KeyOrder::block(const inbox::Lane& lane) {
+  const OrderKey key = order_key(lane.sequence, lane.lane);
+  Blocked& blocked = blocked_[key];
+  blocked.sequence = lane.sequence;
+  blocked.lane = lane.lane;
+  blocked.is_parked = blocked.is_parked || lane.is_parked;
+  ++blocked.changes;
+  if (const auto at = active_.find(key); at != active_.end()) send_deferred_behind(key, at->second);
+}
+
+/// No event of the key is in memory: its lane may be over.
+void KeyOrder::check_soon(OrderKey key) {
+  const auto at = blocked_.find(key);
+  if (at == blocked_.end()) return;
+  ++at->second.changes;
+  if (std::exchange(at->second.is_queued, true)) return;
+  to_check_.push_back(key);
+}
+
+std::vector<inbox::Lane> KeyOrder::to_check(std::size_t most) {
+  std::vector<inbox::Lane> out;
+  const auto add = [&](Blocked& blocked) {
+    blocked.checked_at = blocked.changes;
+    out.push_back({blocked.sequence, blocked.lane, true, blocked.is_parked});
+  };
+  while (!to_check_.empty() && out.size() < most) {
+    const auto at = blocked_.find(to_check_.front());
+    to_check_.pop_front();
+    if (at == blocked_.end()) continue;
+    at->second.is_queued = false;
+    add(at->second);
+  }
+  const std::size_t buckets = blocked_.empty() ? 0 : std::min(blocked_.bucket_count(), most);
+  for (std::size_t i = 0; i < buckets && out.size() < most; ++i) {
+    next_bucket_ = (next_bucket_ + 1) % blocked_.bucket_count();
+    for (auto at = blocked_.begin(next_bucket_); at != blocked_.end(next_bucket_); ++at) add(at->second);
+  }
+  return out;
+}
+
+void KeyOrder::checked(const std::vector<inbox::Lane>& lanes) {
+  for (const inbox::Lane& lane : lanes) {
+    const auto at = blocked_.find(order_key(lane.sequence, lane.lane));
+    if (at == blocked_.end() || at->second.changes != at->second.checked_at) continue;
+    at->second.is_parked = lane.is_parked;
+    if (!lane.has_events && !lane.is_parked && !active_.contains(at->first)) blocked_.erase(at);
+  }
+}
+
+void KeyOrder::forget(std::int32_t sequence) {
+  std::erase_if(active_, [&](const auto& entry) { return entry.second.sequence == sequence; });
+  std::erase_if(blocked_, [&](const auto& entry) { return entry.second.sequence == sequence; });
+  std::erase_if(behind_, [&](const Pick& pick) { return *pick.run->lease.sequence == sequence; });
+}
+
+}  // namespace inboxd::dispatcher

@@ -1,0 +1,101 @@
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "inbox/sequence.hpp"
+#include "settler/run.hpp"
+
+namespace inboxd::dispatcher {
+
+/// One event of a run.
+struct Pick {
+  std::shared_ptr<settler::Run> run;
+  std::size_t index = 0;
+  bool one_by_one = false;  ///< it must be called alone
+};
+
+/// An order key of a sequence. 0: none, the event runs in no order. Keys that share a number only wait for each other.
+using OrderKey = std::uint64_t;
+OrderKey order_key(std::int32_t sequence, envelope::KeyHash hash);
+OrderKey order_key_of(const settler::Run& run, std::size_t index);
+
+/// Keeps the events of each order key of a sequential handler in order: which of them a worker may take, and which
+/// wait.
+///
+///   free --take--> taken --settled--> free, or the key's next event is ready
+///                    |  `-- further events of the key are deferred, in memory
+///                    `--settled as a failure--> blocked or parked: further events go behind (to the lane, or parked)
+///
+/// A blocked key has pending events in its lane in the database, which are claimed as runs of the lane. Bookkeeping
+/// without lock or clock; InFlight guards it.
+class KeyOrder final {
+ public:
+  /// The call that an event would be part of, never 0. Events of one key may share a call.
+  using Call = std::uint64_t;
+
+  /// Whether the event may be taken for that call; it counts as taken then. Otherwise it is deferred, or goes behind.
+  bool take(const Pick& pick, Call call);
+  /// Events of the next key that became free, at most `most`, all for one call. They count as taken.
+  std::vector<Pick> take_ready(std::size_t most, Call call);
+  bool any_ready() const { return !ready_.empty(); }
+
+  /// Events that leave memory because their key is blocked or parked: to report to the settler.
+  std::vector<settler::Report> take_behind();
+  bool any_behind() const { return !behind_.empty(); }
+
+  /// Taken events that were not called, in order: they come first again.
+  void put_back(const std::vector<Pick>& picks);
+  void settled(const settler::Run& run, const settler::KeyEffects& effects);
+
+  /// Blocks a key: a lane of the database, or one that was claimed.
+  void block(const inbox::Lane& lane);
+  /// Blocked and parked keys to compare with the database: those that may be free by now, then others in turn.
+  std::vector<inbox::Lane> to_check(std::size_t most);
+  bool must_check() const { return !to_check_.empty(); }
+  /// Their present state. It counts unless they changed in memory since.
+  void checked(const std::vector<inbox::Lane>& lanes);
+
+  /// Forgets a sequence, whose events leave memory.
+  void forget(std::int32_t sequence);
+
+  std::size_t blocked_keys() const { return blocked_.size(); }
+
+ private:
+  /// A key with events that are taken (by workers, or on their way behind) or deferred.
+  struct Active {
+    std::int32_t sequence = 0;
+    std::size_t taken = 0;
+    Call call = 0;  ///< of the events taken last; 0: no event may join them
+    std::deque<Pick> deferred;
+  };
+  struct Blocked {
+    std::int32_t sequence = 0;
+    std::int64_t lane = 0;
+    bool is_parked = false;
+    bool is_queued = false;  ///< in to_check_
+    std::uint32_t changes = 0;
+    std::uint32_t checked_at = 0;  ///< `changes` when the database was asked
+  };
+
+  bool goes_behind(const Pick& pick, OrderKey key) const;
+  void send_behind(const Pick& pick);
+  void send_deferred_behind(OrderKey key, Active& active);
+  void release(OrderKey key, std::size_t events);
+  Blocked& block_key_of(const settler::Run& run, std::size_t index);
+  void note_blocking(const settler::Run& run, std::size_t index, bool is_parked);
+  void check_soon(OrderKey key);
+
+  std::unordered_map<OrderKey, Active> active_;
+  std::unordered_map<OrderKey, Blocked> blocked_;
+  std::deque<OrderKey> ready_;  ///< keys with deferred events and none taken
+  std::vector<Pick> behind_;
+  std::deque<OrderKey> to_check_;
+  std::size_t next_bucket_ = 0;  ///< of blocked_, for the keys that are checked in turn
+};
+
+}  // namespace inboxd::dispatcher

@@ -1,0 +1,379 @@
+// InFlight for a handler that keeps order: its sequences, blocked keys, claims, and the events that workers may take.
+#include "dispatcher/ordered_handler.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "dispatcher/in_flight.hpp"
+#include "transaction/handler_transaction.hpp"
+
+namespace inboxd::dispatcher {
+namespace {
+
+/// A handler that does fewer events than this in one transaction is slow: its workers share a sequence, each with other
+/// keys. The workers of a fast one take whole runs, each of another sequence, which keeps statements set-based.
+constexpr std::int64_t slow_below = 64;
+/// A sequence without progress for this long is shared: the worker that has it waits for a lock, say.
+constexpr std::chrono::milliseconds shared_after{250};
+/// Between two comparisons of blocked keys with the database, in turn.
+constexpr std::chrono::milliseconds check_every{1'000};
+
+}  // namespace
+
+/// The settings that determine order.
+struct InFlight::Order {
+  envelope::OrderKeyRule rule;
+  config::OnFailure on_failure = config::OnFailure::block;
+  bool is_of_whole_handler = false;
+  bool operator==(const Order&) const = default;
+
+  std::int32_t sequence_of(std::int32_t shard_id) const {
+    return is_of_whole_handler ? inbox::whole_handler : shard_id;
+  }
+};
+
+/// Under the lock.
+void InFlight::set_order(const config::Handler& settings, const plugin::Instance::Needs& needs) {
+  std::shared_ptr<const Order> order;
+  if (settings.mode == config::Mode::sequential) {
+    order = std::make_shared<const Order>(Order{envelope::OrderKeyRule{settings}, settings.on_failure,
+                                                config::order_scope_of(settings) == config::OrderScope::handler});
+  }
+  const bool is_same = order && order_ && *order == *order_ && needs.no_payloads == needs_.no_payloads;
+  if (!is_same) sequences_.drain_all();
+  order_ = std::move(order);
+  sequences_.use_whole_handler(order_ && order_->is_of_whole_handler);
+  after_change();
+  ++work_changes_;
+  work_.notify_all();
+}
+
+void InFlight::set_keys(settler::Run& run, const Order* order) {
+  if (order == nullptr) {
+    run.keys.assign(run.size(), envelope::no_order_key);
+    return;
+  }
+  run.key_rule = order->rule;
+  run.on_failure = order->on_failure;
+  run.keys.reserve(run.size());
+  base::Arena arena{4096};
+  for (const event::Event* event : run.lease.events) {
+    // The events of a lane share its key, also if the rule has changed since.
+    run.keys.push_back(run.lease.lane ? *run.lease.lane : order->rule.hash(*event, arena));
+  }
+}
+
+/// Acts on sequences that began to drain, and on runs that left memory. After every change of the queue.
+void InFlight::after_change() {
+  bool any_drain = false;
+  do {
+    any_drain = false;
+    for (const std::int32_t sequence : queue_.take_left()) sequences_.run_left(sequence);
+    for (const std::int32_t sequence : sequences_.take_begun_drains()) {
+      any_drain = true;
+      keys_.forget(sequence);
+      busy_.erase(sequence);
+      queue_.release_sequence(sequence);
+      claimer_->wake.notify();
+    }
+  } while (any_drain);
+  count();
+}
+
+void InFlight::work_has_come() {
+  ++work_changes_;
+  if (idle_workers_ > 0) work_.notify_one();
+}
+
+// ---- ingest
+
+consumer::HandOff::Reservation InFlight::reserve_in_order(const consumer::HandOff::InOrder& part, std::int64_t events,
+                                                          std::size_t bytes) {
+  const std::lock_guard lock{mutex_};
+  if (!order_ || !takes()) return {};
+  const auto mine = sequences_.reserve(order_->sequence_of(part.shard_id), {part.epoch, part.expected});
+  if (!mine) return {};
+  auto out = mine->may_be_leased ? grant(events, bytes) : consumer::HandOff::Reservation{};
+  out.is_open = true;
+  out.sequence_fence = mine->fence;
+  return out;
+}
+
+void InFlight::end_in_order(const consumer::HandOff::InOrder& part, bool is_in_memory) {
+  const std::lock_guard lock{mutex_};
+  // The settings may have changed since: the reservation is that of one or the other.
+  for (const std::int32_t sequence : {part.shard_id, inbox::whole_handler}) {
+    sequences_.end_reservation(sequence, {part.epoch, part.expected},
+                               is_in_memory ? std::optional{LogPosition{part.epoch, part.next}} : std::nullopt);
+  }
+  after_change();
+  if (is_in_memory) return;
+  next_read_ = Clock::now();
+  claimer_->wake.notify();
+}
+
+void InFlight::assigned(std::int32_t shard_id) {
+  const std::lock_guard lock{mutex_};
+  sequences_.assigned(shard_id);
+  claimer_->wake.notify();
+}
+
+void InFlight::revoked(std::int32_t shard_id) {
+  const std::lock_guard lock{mutex_};
+  sequences_.revoked(shard_id);
+  after_change();
+}
+
+// ---- workers
+
+/// Few events fit into a transaction, so one worker for each sequence would be too slow.
+bool InFlight::is_slow() const { return pace_.batch_size_in_transactions(slow_below * pace_.workers()) < slow_below; }
+
+bool InFlight::may_take_from(const settler::Run& run, Clock::time_point now) const {
+  if (!run.lease.sequence || !needs_.sql || is_slow()) return true;
+  const auto at = busy_.find(*run.lease.sequence);
+  return at == busy_.end() || at->second.events == 0 || now - at->second.progress > shared_after;
+}
+
+void InFlight::append(Taken& out, const Pick& pick, bool begins_call) {
+  if (!out.slices.empty() && !begins_call) {
+    RunSlice& last = out.slices.back();
+    if (last.run == pick.run && last.end == pick.index && last.one_by_one == pick.one_by_one) {
+      ++last.end;
+      return;
+    }
+  }
+  out.slices.push_back({pick.run, pick.index, pick.index + 1, pick.one_by_one, begins_call});
+}
+
+/// Events that may run now: first those whose key became free, then the queue in its order. In a transaction, all
+/// events of a key go to one worker, and a run is not cut. Without one, events of a key may only share a call: the next
+/// call with the key comes after the outcome is recorded.
+InFlight::Taken InFlight::take_in_order() {
+  Taken out;
+  const auto now = Clock::now();
+  sequences_.drain_overdue(now);
+  after_change();
+  if (keys_.any_behind()) {
+    out.behind = keys_.take_behind();
+    for (const settler::Report& report : out.behind) {
+      queue_.taken(*report.run, 1);
+      busy_[*report.run->lease.sequence].events += 1;
+    }
+    return out;
+  }
+  const std::int64_t queued = queue_.queued();
+  if (queued == 0) return out;
+  std::int64_t left = needs_.sql ? pace_.batch_size_in_transactions(queued) : pace_.batch_size(queued);
+  const auto in_a_call = static_cast<std::size_t>(needs_.sql ? left : events_per_call_);
+  std::size_t in_call = 0;
+  ++last_call_;
+  const auto take = [&](const Pick& pick) {
+    append(out, pick, in_call == 0 && !needs_.sql && events_per_call_ > 1);
+    --left;
+    ++in_call;
+    if (needs_.sql || (in_call < in_a_call && !pick.one_by_one)) return;
+    ++last_call_;
+    in_call = 0;
+  };
+  while (left > 0 && keys_.any_ready()) {
+    const std::size_t most = needs_.sql ? in_a_call : in_a_call - in_call;
+    for (const Pick& pick : keys_.take_ready(most, last_call_)) take(pick);
+  }
+  std::optional<std::int32_t> sequence;
+  while (left > 0) {
+    auto slice = queue_.next_slice([&](const settler::Run& run) {
+      return (sequence && run.lease.sequence == sequence) || may_take_from(run, now);
+    });
+    if (!slice) break;
+    sequence = slice->run->lease.sequence;
+    std::size_t i = slice->first;
+    for (; i < slice->end && (left > 0 || needs_.sql); ++i) {
+      if (slice->one_by_one && in_call > 0 && !needs_.sql) {
+        ++last_call_;
+        in_call = 0;
+      }
+      const Pick pick{slice->run, i, slice->one_by_one};
+      if (keys_.take(pick, last_call_)) take(pick);
+    }
+    slice->first = i;
+    if (slice->first < slice->end) queue_.push_front(std::move(*slice));
+  }
+  for (const RunSlice& slice : out.slices) {
+    queue_.taken(*slice.run, slice.size());
+    if (!slice.run->lease.sequence) continue;
+    Busy& busy = busy_[*slice.run->lease.sequence];
+    busy.events += slice.size();
+    busy.progress = now;
+  }
+  if (keys_.any_behind() && out.slices.empty()) return take_in_order();
+  if (queue_.any_slice() || keys_.any_ready() || keys_.any_behind()) {
+    if (!out.slices.empty()) work_has_come();
+  }
+  return out;
+}
+
+void InFlight::put_back_in_order(const std::vector<RunSlice>& slices) {
+  std::vector<Pick> picks;
+  std::vector<RunSlice> unordered;
+  for (const RunSlice& slice : slices) {
+    if (slice.run->lease.sequence) note_settled(*slice.run->lease.sequence, slice.size());
+    if (!queue_.returned(*slice.run, slice.size())) continue;
+    for (std::size_t i = slice.first; i < slice.end; ++i) {
+      if (order_key_of(*slice.run, i) == 0) {
+        unordered.push_back({slice.run, i, i + 1, slice.one_by_one, false});
+      } else {
+        picks.push_back({slice.run, i, slice.one_by_one});
+      }
+    }
+  }
+  keys_.put_back(picks);
+  for (auto slice = unordered.rbegin(); slice != unordered.rend(); ++slice) queue_.push_front(std::move(*slice));
+}
+
+// ---- settler
+
+void InFlight::note_settled(std::int32_t sequence, std::int64_t events) {
+  const auto at = busy_.find(sequence);
+  if (at == busy_.end()) return;
+  at->second.events = std::max<std::int64_t>(at->second.events - events, 0);
+  at->second.progress = Clock::now();
+}
+
+void InFlight::settled_in_order(const settler::Run& run, const settler::KeyEffects& effects) {
+  const std::lock_guard lock{mutex_};
+  keys_.settled(run, effects);
+  // The lane's next event is due.
+  if (run.lease.lane || !effects.waiting.empty()) {
+    next_read_ = Clock::now();
+    claimer_->wake.notify();
+  }
+  work_has_come();
+}
+
+// ---- the claimer
+
+OrderedHandler* InFlight::ordered() {
+  const std::lock_guard lock{mutex_};
+  return order_ || sequences_.count() > 0 ? this : nullptr;
+}
+
+OrderedHandler::SequencesToTake InFlight::sequences_to_take(Clock::time_point now) {
+  const std::lock_guard lock{mutex_};
+  if (!order_ || !takes()) return {};
+  return {sequences_.wanted(), sequences_.looks_for_orphans(now)};
+}
+
+void InFlight::sequences_taken(const std::vector<std::int32_t>& sequences, std::int64_t fence,
+                               Clock::time_point lease_end) {
+  const std::lock_guard lock{mutex_};
+  sequences_.took(sequences, fence, lease_end);
+  if (!takes()) sequences_.drain_all();
+  next_read_ = Clock::now();
+  after_change();
+}
+
+std::vector<inbox::SequenceKey> InFlight::owned_sequences() const {
+  const std::lock_guard lock{mutex_};
+  return sequences_.owned();
+}
+
+void InFlight::sequences_renewed(const std::vector<inbox::SequenceKey>& asked,
+                                 const std::vector<inbox::RenewedSequence>& renewed, Clock::time_point lease_end) {
+  const std::lock_guard lock{mutex_};
+  sequences_.renewed(asked, renewed, lease_end);
+  for (const inbox::RenewedSequence& each : renewed) {
+    queue_.sequence_renewed(each.sequence, sequences_.lease_end(each.sequence));
+  }
+  after_change();
+}
+
+std::vector<inbox::SequenceKey> InFlight::take_drained() {
+  const std::lock_guard lock{mutex_};
+  if (queue_.any_released()) return {};  // their leases end before that of the sequence
+  auto out = sequences_.take_drained();
+  for (const inbox::SequenceKey& key : out) keys_.forget(key.sequence);
+  return out;
+}
+
+std::optional<Sequences::LanesFrom> InFlight::lanes_to_read() const {
+  const std::lock_guard lock{mutex_};
+  return sequences_.lanes_to_read();
+}
+
+void InFlight::lanes_read(std::int32_t sequence, const std::vector<inbox::Lane>& lanes, bool is_complete) {
+  const std::lock_guard lock{mutex_};
+  for (const inbox::Lane& lane : lanes) keys_.block(lane);
+  sequences_.lanes_read(sequence, lanes.empty() ? std::numeric_limits<std::int64_t>::max() : lanes.back().lane,
+                        is_complete);
+}
+
+std::vector<inbox::Lane> InFlight::lanes_to_check(std::size_t most) {
+  const std::lock_guard lock{mutex_};
+  const auto now = Clock::now();
+  if (!keys_.must_check() && now < next_check_) return {};
+  next_check_ = now + check_every;
+  return keys_.to_check(most);
+}
+
+void InFlight::lanes_checked(const std::vector<inbox::Lane>& lanes) {
+  const std::lock_guard lock{mutex_};
+  keys_.checked(lanes);
+}
+
+std::optional<OrderedClaim> InFlight::begin_claim_in_order(Clock::time_point now) {
+  const std::lock_guard lock{mutex_};
+  if (!order_ || !takes() || sequences_.count() == 0) return std::nullopt;
+  const auto retry = retries_.next();
+  const bool is_time = now >= next_read_ || now >= next_poll_ || (retry && now >= *retry);
+  const std::int64_t free = room();
+  if (!is_time || free < 1) {
+    wants_room_ = wants_room_ || is_time;
+    return std::nullopt;
+  }
+  next_read_ = now + poll_;
+  OrderedClaim out;
+  out.max_crashes = max_crashes_;
+  out.request.owned = sequences_.owned();
+  out.request.read = sequences_.to_read(now);
+  claiming_in_order_ = out.request.read.empty() ? std::max<std::int64_t>(free / 2, 1) : free;
+  count();
+  inbox::ClaimRequest& claim = out.request.claim;
+  claim.handler_id = handler_id_;
+  claim.lease = lease_;
+  claim.events = claiming_in_order_;
+  const std::int64_t bytes = queue_.bytes() + reservations_.bytes();
+  claim.bytes = static_cast<std::size_t>(std::max<std::int64_t>(budgets_->bytes.left_for(bytes), 1));
+  claim.payloads =
+      order_->rule.needs_content() || !needs_.no_payloads || events_per_call_ <= transaction::most_events_sent;
+  return out;
+}
+
+void InFlight::end_claim_in_order(inbox::ClaimedInOrder claimed, Clock::time_point asked) {
+  const auto loaded = load(std::move(claimed.claimed.runs));
+  const std::lock_guard lock{mutex_};
+  claiming_in_order_ = 0;
+  for (const Loaded& each : loaded) {
+    const inbox::LeasedRun& lease = each.run->lease;
+    if (lease.lane) keys_.block({*lease.sequence, *lease.lane, true, false});
+    add(each.run, each.bytes, asked);
+  }
+  // Rows beyond the bytes are not in memory, whichever sequence they are of.
+  const bool is_cut = !claimed.claimed.excess.empty() || !claimed.claimed.empty.empty();
+  bool more = is_cut;
+  for (inbox::SequenceRead& read : claimed.sequences) {
+    using State = inbox::SequenceRead::State;
+    if (is_cut && read.state == State::end) read.state = State::more;
+    more = more || read.state == State::more;
+    sequences_.read(read);
+  }
+  if (more) {
+    next_read_ = Clock::now();
+    wants_room_ = true;
+  }
+  if (!takes()) queue_.release(0);
+  wake_claimer_to_release();
+  after_change();
+}
+
+}  // namespace inboxd::dispatcher

@@ -1,0 +1,56 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "dispatcher/sequences.hpp"
+#include "inbox/sequence.hpp"
+
+namespace inboxd::dispatcher {
+
+/// A claim from the sequences of a handler, for which it has room.
+struct OrderedClaim {
+  inbox::ClaimInOrderRequest
+      request;  ///< the claimer adds the fence, the number of rows, the scan's start and suspects
+  std::int32_t max_crashes = 0;
+};
+
+/// A handler that keeps order, as the claimer sees it; InFlight implements it. Called by the claimer's thread.
+class OrderedHandler {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  virtual ~OrderedHandler() = default;
+
+  // Ownership.
+
+  struct SequencesToTake {
+    std::vector<std::int32_t> wanted;
+    bool orphans = false;  ///< also those without an owner
+  };
+  virtual SequencesToTake sequences_to_take(Clock::time_point now) = 0;
+  virtual void sequences_taken(const std::vector<std::int32_t>& sequences, std::int64_t fence,
+                               Clock::time_point lease_end) = 0;
+  virtual std::vector<inbox::SequenceKey> owned_sequences() const = 0;
+  /// `lease_end`: counted from when the database was asked.
+  virtual void sequences_renewed(const std::vector<inbox::SequenceKey>& asked,
+                                 const std::vector<inbox::RenewedSequence>& renewed, Clock::time_point lease_end) = 0;
+  /// Sequences that have left memory: to release in the database, after the leases of their deliveries.
+  virtual std::vector<inbox::SequenceKey> take_drained() = 0;
+
+  // Blocked keys.
+
+  virtual std::optional<Sequences::LanesFrom> lanes_to_read() const = 0;
+  virtual void lanes_read(std::int32_t sequence, const std::vector<inbox::Lane>& lanes, bool is_complete) = 0;
+  virtual std::vector<inbox::Lane> lanes_to_check(std::size_t most) = 0;
+  virtual void lanes_checked(const std::vector<inbox::Lane>& lanes) = 0;
+
+  // One claim at a time, as ClaimingHandler's.
+
+  virtual std::optional<OrderedClaim> begin_claim_in_order(Clock::time_point now) = 0;
+  /// Also after a failed claim, with nothing claimed.
+  virtual void end_claim_in_order(inbox::ClaimedInOrder claimed, Clock::time_point asked) = 0;
+};
+
+}  // namespace inboxd::dispatcher

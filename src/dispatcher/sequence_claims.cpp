@@ -1,0 +1,121 @@
+// Claimer for handlers that keep order: it takes, renews and releases their sequences, reads their lanes and claims
+// from them.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "dispatcher/claimer.hpp"
+
+namespace inboxd::dispatcher {
+namespace {
+
+/// Sequences are renewed this often during their lease.
+constexpr int renewals_in_a_lease = 6;
+/// Between two tries to take sequences.
+constexpr std::chrono::milliseconds take_every{200};
+
+}  // namespace
+
+/// Beside the leases of deliveries: renewals before releases, a late renewal loses the sequence.
+bool Claimer::maintain_sequences(ClaimingHandler& handler, HandlerState& state) {
+  OrderedHandler* const ordered = handler.ordered();
+  if (ordered == nullptr) return true;
+  if (!stopping_ && !renew_sequences(*ordered, handler, state)) return false;
+  // take_drained leaves out sequences with leases that are not released yet.
+  if (state.to_release.empty()) {
+    for (const inbox::SequenceKey& key : ordered->take_drained()) state.drained.push_back(key);
+  }
+  if (state.drained.empty()) return true;
+  // Repeating it after a failure is harmless: a fence works once.
+  if (!worked(deliveries_->release_sequences(handler.handler_id(), state.drained))) return false;
+  state.drained.clear();
+  return true;
+}
+
+bool Claimer::renew_sequences(OrderedHandler& ordered, ClaimingHandler& handler, HandlerState& state) {
+  const auto asked = Clock::now();
+  const auto lease = handler.lease().length;
+  if (asked < state.last_sequence_renewal + lease / renewals_in_a_lease) return true;
+  const auto owned = ordered.owned_sequences();
+  state.last_sequence_renewal = asked;
+  if (owned.empty()) return true;
+  const auto answer = deliveries_->renew_sequences(handler.handler_id(), owned, lease);
+  if (!worked(answer)) {
+    state.last_sequence_renewal = {};
+    return false;
+  }
+  ordered.sequences_renewed(owned, std::get<0>(answer), asked + lease);
+  return true;
+}
+
+bool Claimer::take_sequences(OrderedHandler& ordered, ClaimingHandler& handler, HandlerState& state) {
+  const auto asked = Clock::now();
+  if (asked < state.next_take || !state.drained.empty()) return true;
+  state.next_take = asked + take_every;
+  const auto to_take = ordered.sequences_to_take(asked);
+  if (to_take.wanted.empty() && !to_take.orphans) return true;
+  const auto lease = handler.lease().length;
+  const std::int64_t fence = base::random_fence();
+  const auto answer = deliveries_->take_sequences(handler.handler_id(), fence, lease, to_take.wanted, to_take.orphans);
+  if (!worked(answer)) return false;
+  const auto& taken = std::get<0>(answer);
+  if (taken.empty()) return true;
+  log_.debug("dispatcher.sequences_taken", {{"handler", handler.handler()}, {"sequences", taken.size()}});
+  ordered.sequences_taken(taken, fence, asked + lease);
+  return true;
+}
+
+bool Claimer::read_lanes(OrderedHandler& ordered, ClaimingHandler& handler) {
+  while (const auto next = ordered.lanes_to_read()) {
+    const auto answer =
+        deliveries_->read_lanes(handler.handler_id(), next->sequence, next->after, limits_.lanes_at_once);
+    if (!worked(answer)) return false;
+    const auto& lanes = std::get<0>(answer);
+    ordered.lanes_read(next->sequence, lanes, lanes.size() < static_cast<std::size_t>(limits_.lanes_at_once));
+  }
+  return true;
+}
+
+bool Claimer::check_lanes(OrderedHandler& ordered, ClaimingHandler& handler) {
+  const auto lanes = ordered.lanes_to_check(static_cast<std::size_t>(limits_.checked_lanes));
+  if (lanes.empty()) return true;
+  const auto answer = deliveries_->check_lanes(handler.handler_id(), lanes);
+  if (!worked(answer)) return false;
+  ordered.lanes_checked(std::get<0>(answer));
+  return true;
+}
+
+bool Claimer::claim_in_order(ClaimingHandler& handler, HandlerState& state) {
+  OrderedHandler* const ordered = handler.ordered();
+  if (ordered == nullptr) return true;
+  if (!take_sequences(*ordered, handler, state) || !read_lanes(*ordered, handler) || !check_lanes(*ordered, handler)) {
+    return false;
+  }
+  // Excess of the last claim is still leased: what comes after it must not be claimed first.
+  if (!state.to_release.empty() && !release_leases(handler, state)) return false;
+  const auto asked = Clock::now();
+  auto claim = ordered->begin_claim_in_order(asked);
+  if (!claim) return true;
+  inbox::ClaimRequest& request = claim->request.claim;
+  request.rows = limits_.rows_in_order;
+  request.not_before = state.low_water.not_before();
+  request.fence = base::random_fence();
+  suspects_.limit_claim(request, claim->max_crashes, asked);
+  auto answer = deliveries_->claim_in_order(claim->request);
+  if (!worked(answer)) {
+    ordered->end_claim_in_order({}, asked);  // leases of an unknown claim make the sequence be taken again
+    return false;
+  }
+  inbox::ClaimedInOrder& claimed = std::get<0>(answer);
+  auto& all = claimed.claimed;
+  state.to_skip.insert(state.to_skip.end(), all.empty.begin(), all.empty.end());
+  state.to_release.insert(state.to_release.end(), all.excess.begin(), all.excess.end());
+  for (const auto& key : suspects_.take_out(handler, claim->max_crashes, all.runs, list_handlers_)) {
+    state.to_release.push_back(key);
+    all.excess.push_back(key);
+  }
+  ordered->end_claim_in_order(std::move(claimed), asked);
+  return skip(state) && release_leases(handler, state);
+}
+
+}  // namespace inboxd::dispatcher

@@ -1,0 +1,131 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "inbox/sequence.hpp"
+
+namespace inboxd::dispatcher {
+
+/// A place in a partition's log: all below it is stored.
+struct LogPosition {
+  std::int32_t epoch = 0;
+  std::int64_t next_offset = -1;
+  bool operator==(const LogPosition&) const = default;
+};
+
+/// The sequences of one handler that this process owns, and which of them may be claimed from, be born leased, or must
+/// be released.
+///
+///   taken --lanes known--> reading <--> caught up
+///     `--------------------- any ---------------> draining --no run left in memory--> released
+///
+/// `caught up`: all deliveries below `taken_to` are in memory or settled, so that the next batch of the partition may
+/// be born leased. `draining`: its queued events have left memory and its running calls end; nothing is claimed.
+/// Bookkeeping without lock or clock; InFlight guards it.
+class Sequences final {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  struct Limits {
+    std::chrono::milliseconds orphans{3'000};  ///< between two searches for sequences without an owner
+    std::chrono::milliseconds sweep{5'000};    ///< between two readings from the start, for rows stored out of order
+    int strange_leases = 5;  ///< readings that met a lease of unknown events, before the sequence is taken again
+  };
+  enum class State { taken, reading, caught_up, draining };
+
+  Sequences() : Sequences{Limits{}} {}
+  explicit Sequences(Limits limits) : limits_{limits} {}
+
+  // ---- ownership
+
+  void assigned(std::int32_t shard_id) { assigned_.insert(shard_id); }
+  void revoked(std::int32_t shard_id);
+  /// Scope `handler`: one sequence for everything.
+  void use_whole_handler(bool whole);
+
+  /// Sequences that this process should own and does not.
+  std::vector<std::int32_t> wanted() const;
+  bool looks_for_orphans(Clock::time_point now);
+  void took(const std::vector<std::int32_t>& sequences, std::int64_t fence, Clock::time_point lease_end);
+  std::vector<inbox::SequenceKey> owned() const;
+  /// `asked`: all that were to be renewed; those not in `renewed` are lost.
+  void renewed(const std::vector<inbox::SequenceKey>& asked, const std::vector<inbox::RenewedSequence>& renewed,
+               Clock::time_point lease_end);
+  Clock::time_point lease_end(std::int32_t sequence) const;
+
+  /// Begins to drain, unless it does already: another instance wants it, or its memory or leases are in doubt.
+  void drain(std::int32_t sequence);
+  void drain_all();
+  /// Those whose lease has ended.
+  void drain_overdue(Clock::time_point now);
+  /// Sequences that began to drain since the last call: their queued runs must leave memory.
+  std::vector<std::int32_t> take_begun_drains();
+  /// Drained ones, which have no run in memory: to release in the database, and perhaps to take again.
+  std::vector<inbox::SequenceKey> take_drained();
+
+  // ---- reading
+
+  bool has_unread_lanes() const;
+  /// The next sequence whose lanes are to be read, from a hash on.
+  struct LanesFrom {
+    std::int32_t sequence = 0;
+    std::int64_t after = 0;
+  };
+  std::optional<LanesFrom> lanes_to_read() const;
+  void lanes_read(std::int32_t sequence, std::int64_t last, bool is_complete);
+
+  bool any_to_read(Clock::time_point now) const;
+  std::vector<inbox::SequenceToRead> to_read(Clock::time_point now);
+  /// The state of a sequence after a claim; before it, `claimed` was called for its runs.
+  void read(const inbox::SequenceRead& read);
+  void claimed(const inbox::LeasedRun& run);
+  void run_left(std::int32_t sequence);
+  bool may_run(std::int32_t sequence) const;
+
+  // ---- ingest
+
+  /// Whether the next batch of a shard, stored from this position on, may be born leased; its fence then. A reservation
+  /// is open until `reserved_until` in any case, unless the sequence is not owned (nullopt).
+  struct Reservation {
+    bool may_be_leased = false;
+    std::int64_t fence = 0;
+  };
+  std::optional<Reservation> reserve(std::int32_t sequence, LogPosition expected);
+  /// Ends it. `stored`: the position after the batch, if all its deliveries are in memory.
+  void end_reservation(std::int32_t sequence, LogPosition expected, std::optional<LogPosition> stored);
+
+  std::size_t count() const { return owned_.size(); }
+
+ private:
+  struct Sequence {
+    std::int64_t fence = 0;
+    Clock::time_point lease_end{};
+    State state = State::taken;
+    std::int64_t lanes_after = std::numeric_limits<std::int64_t>::min();
+    std::int64_t mark = -1;
+    std::int64_t mark_offset = -1;
+    LogPosition taken_to{};
+    int runs = 0;       ///< in memory
+    int reserving = 0;  ///< batches that are being stored
+    int strange_leases = 0;
+    bool is_alone = false;  ///< a row found after a crash is in memory: nothing else is claimed
+    Clock::time_point next_sweep{};
+  };
+  static bool is_allowed(State from, State to);
+  static void change(Sequence& sequence, State to);
+  static bool may_read(const Sequence& sequence);
+
+  const Limits limits_;
+  std::map<std::int32_t, Sequence> owned_;
+  std::set<std::int32_t> assigned_;
+  std::vector<std::int32_t> begun_drains_;
+  bool is_whole_ = false;
+  Clock::time_point next_search_{};
+};
+
+}  // namespace inboxd::dispatcher

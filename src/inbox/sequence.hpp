@@ -1,0 +1,93 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/uuid.hpp"
+#include "inbox/claim.hpp"
+#include "inbox/connection.hpp"
+
+/// Sequences: the right to run a handler's events of one shard, or of all shards, in order (table `sequence`).
+namespace inboxd::inbox {
+
+/// The sequence of a handler with `order_scope: handler`. Others have the number of their shard.
+constexpr std::int32_t whole_handler = 0;
+
+/// A sequence that this process owns, as the database identifies the ownership.
+struct SequenceKey {
+  std::int32_t sequence = 0;
+  std::int64_t fence = 0;
+  bool operator==(const SequenceKey&) const = default;
+};
+
+/// Takes sequences without a live owner: the `wanted` ones and, if `orphans`, all that have pending rows. Returns those
+/// taken, all with the given fence. Also takes sequences again that this process owns.
+std::vector<std::int32_t> take_sequences(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
+                                         std::int64_t fence, std::chrono::milliseconds lease,
+                                         const std::vector<std::int32_t>& wanted, bool orphans);
+
+struct RenewedSequence {
+  std::int32_t sequence = 0;
+  bool is_wanted = false;  ///< another instance has the partition assigned and waits for its sequence
+};
+/// Extends leases; returns those that this process still has.
+std::vector<RenewedSequence> renew_sequences(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
+                                             const std::vector<SequenceKey>& keys, std::chrono::milliseconds lease);
+
+/// Ends leases. All deliveries of the sequences must be released or settled.
+void release_sequences(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
+                       const std::vector<SequenceKey>& keys);
+
+/// A sequence to claim from.
+struct SequenceToRead {
+  std::int32_t sequence = 0;
+  std::int64_t start = -1;        ///< the first ordinal to look at
+  std::int64_t mark = -1;         ///< leased rows up to this place are in memory:
+  std::int64_t mark_offset = -1;  ///< ordinal and first offset
+};
+
+struct ClaimInOrderRequest {
+  ClaimRequest claim;              ///< `slice` does not apply; `lease` is that of the sequences
+  std::vector<SequenceKey> owned;  ///< all of this process, for lanes
+  std::vector<SequenceToRead> read;
+};
+
+/// The state of a sequence after it was read.
+struct SequenceRead {
+  std::int32_t sequence = 0;
+  enum class State {
+    end,     ///< no row is left below the position
+    more,    ///< there are more rows
+    leased,  ///< a row is leased and not in memory
+    waits,   ///< history comes first, or a suspect may not run now
+    lost,    ///< another process owns the sequence
+  };
+  State state = State::end;
+  std::int32_t epoch = 0;         ///< the shard's position from before the rows were read
+  std::int64_t next_offset = -1;  ///< -1: none
+};
+
+struct ClaimedInOrder {
+  Claimed claimed;  ///< runs of lanes, then runs of each sequence in its order
+  std::vector<SequenceRead> sequences;
+};
+
+/// Claims deliveries of sequences in order, and due lanes. Rows beyond `bytes` are in `excess`, still leased: they must
+/// be released before the next claim. Throws DatabaseError; rows may then be leased.
+ClaimedInOrder claim_in_order(Connection& connection, const ClaimInOrderRequest& request);
+
+/// A lane, as a blocked or parked key.
+struct Lane {
+  std::int32_t sequence = 0;
+  std::int64_t lane = 0;
+  bool has_events = true;  ///< pending ones
+  bool is_parked = false;
+};
+/// The lanes of a sequence with a hash beyond `after`, at most `limit`, in order.
+std::vector<Lane> read_lanes(Connection& connection, std::int32_t handler_id, std::int32_t sequence, std::int64_t after,
+                             int limit);
+/// The present state of these lanes, in order.
+std::vector<Lane> check_lanes(Connection& connection, std::int32_t handler_id, std::vector<Lane> lanes);
+
+}  // namespace inboxd::inbox

@@ -1,0 +1,44 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "process/support/daemon_fixture.hpp"
+
+namespace inboxd::support {
+
+/// Events with order keys, as they were produced, and whether a handler was called in their order.
+class KeyedEvents final {
+ public:
+  explicit KeyedEvents(DaemonFixture& fixture) : fixture_{fixture} {}
+
+  /// One event: its key, and its type (`Fails2` fails twice in the recorder).
+  struct Made {
+    std::string key;
+    std::string type = "Happened";
+  };
+  /// Produces `count` events; `make` gets the number of each.
+  void produce(int count, const std::function<Made(int)>& make);
+  const std::vector<std::string>& ids() const { return ids_; }
+  std::string key_of(const std::string& id) const { return places_.at(id).key; }
+
+  /// Places where calls of one key left their order: an event after a later one, or the next one before the outcome of
+  /// the one before was recorded. A repeated call of the same event is in order. Empty: all is in order.
+  std::string out_of_order(const std::string& handler = "recorder") const;
+  /// The numbers of a key's events in the order of their calls.
+  std::vector<int> calls_of(const std::string& key, const std::string& handler = "recorder") const;
+
+ private:
+  struct Place {
+    std::string key;
+    int number = 0;  ///< of the key's events
+  };
+  DaemonFixture& fixture_;
+  std::vector<std::string> ids_;
+  std::map<std::string, Place> places_;
+  std::map<std::string, int> per_key_;
+};
+
+}  // namespace inboxd::support
