@@ -1,4 +1,5 @@
--- For a handler's low-water mark. No locks: leased and locked rows count too. Index: delivery_due.
+-- For a handler's low-water mark. No locks: leased and locked rows count too. Events that wait in a sequence are never
+-- due. Index: delivery_due.
 --
 -- The fourth column is above every open transaction. pg_snapshot_xmax is not: it follows the newest *completed*
 -- transaction, and one that hangs in COMMIT may be newer. An id of our own is above all, and costs no flush.
@@ -13,6 +14,7 @@ held as materialized (
 select (select (extract(epoch from d.due_at) * 1000000)::bigint from inbox.delivery d
         where d.handler_id = $1::int
           and d.due_at >= coalesce('epoch'::timestamptz + $2::bigint * interval '1 us', '-infinity')
+          and d.due_at < 'infinity'
         order by d.due_at limit 1),
        (extract(epoch from statement_timestamp()) * 1000000)::bigint,
        pg_snapshot_xmin(pg_current_snapshot()), mine.id,

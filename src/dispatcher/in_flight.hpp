@@ -168,6 +168,8 @@ class InFlight final : public ClaimingHandler,
   /// The next events for one worker; waits for some. Empty once `stop` is set and `wake` was called.
   Taken take(const std::atomic<bool>& stop, Work done);
   void put_back(std::vector<RunSlice> slices);
+  /// Whether further events of a key wait for these outcomes, here or in a lane.
+  bool awaits(const std::vector<settler::Report>& reports) const;
   void wake();
   /// Releases queued events far beyond a second of work.
   void review(Pace::Running running);

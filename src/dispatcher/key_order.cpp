@@ -35,6 +35,7 @@ bool KeyOrder::take(const Pick& pick, Call call) {
   Active& active = at->second;
   if (!is_new && (active.call != call || !active.deferred.empty())) {
     active.deferred.push_back(pick);
+    ++deferred_;
     return false;
   }
   active.sequence = *pick.run->lease.sequence;
@@ -57,6 +58,7 @@ std::vector<Pick> KeyOrder::take_ready(std::size_t most, Call call) {
     }
     active.taken += out.size();
     active.call = call;
+    deferred_ -= out.size();
   }
   return out;
 }
@@ -70,6 +72,7 @@ void KeyOrder::put_back(const std::vector<Pick>& picks) {
       send_behind(*pick);
     } else {
       at->second.deferred.push_front(*pick);
+      ++deferred_;
     }
     release(key, 1);
   }
@@ -114,6 +117,7 @@ void KeyOrder::send_deferred_behind(OrderKey key, Active& active) {
   std::deque<Pick> deferred = std::exchange(active.deferred, {});
   for (Pick& pick : deferred) {
     if (goes_behind(pick, key)) {
+      --deferred_;
       send_behind(pick);
     } else {
       active.deferred.push_back(std::move(pick));
@@ -206,7 +210,11 @@ void KeyOrder::checked(const std::vector<inbox::Lane>& lanes) {
 }
 
 void KeyOrder::forget(std::int32_t sequence) {
-  std::erase_if(active_, [&](const auto& entry) { return entry.second.sequence == sequence; });
+  std::erase_if(active_, [&](const auto& entry) {
+    if (entry.second.sequence != sequence) return false;
+    deferred_ -= entry.second.deferred.size();
+    return true;
+  });
   std::erase_if(blocked_, [&](const auto& entry) { return entry.second.sequence == sequence; });
   std::erase_if(behind_, [&](const Pick& pick) { return *pick.run->lease.sequence == sequence; });
 }

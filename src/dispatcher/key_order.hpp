@@ -47,6 +47,8 @@ class KeyOrder final {
   /// Events that leave memory because their key is blocked or parked: to report to the settler.
   std::vector<settler::Report> take_behind();
   bool any_behind() const { return !behind_.empty(); }
+  /// Events wait for the outcome of others of their key.
+  bool any_deferred() const { return deferred_ > 0; }
 
   /// Taken events that were not called, in order: they come first again.
   void put_back(const std::vector<Pick>& picks);
@@ -94,6 +96,7 @@ class KeyOrder final {
   std::unordered_map<OrderKey, Blocked> blocked_;
   std::deque<OrderKey> ready_;  ///< keys with deferred events and none taken
   std::vector<Pick> behind_;
+  std::size_t deferred_ = 0;  ///< events, of all keys
   std::deque<OrderKey> to_check_;
   std::size_t next_bucket_ = 0;  ///< of blocked_, for the keys that are checked in turn
 };

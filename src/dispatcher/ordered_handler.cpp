@@ -231,6 +231,13 @@ void InFlight::put_back_in_order(const std::vector<RunSlice>& slices) {
   for (auto slice = unordered.rbegin(); slice != unordered.rend(); ++slice) queue_.push_front(std::move(*slice));
 }
 
+bool InFlight::awaits(const std::vector<settler::Report>& reports) const {
+  const auto is_of_lane = [](const settler::Report& report) { return report.run->lease.lane.has_value(); };
+  if (std::any_of(reports.begin(), reports.end(), is_of_lane)) return true;
+  const std::lock_guard lock{mutex_};
+  return order_ && keys_.any_deferred();
+}
+
 // ---- settler
 
 void InFlight::note_settled(std::int32_t sequence, std::int64_t events) {

@@ -140,7 +140,8 @@ void Worker::report_and_return() {
     batch_ = WorkBatch{};
   }
   share_->in_flight->calls().add(calls_);
-  settler_.report(std::move(reports));
+  const bool is_awaited = share_->in_flight->awaits(reports);
+  settler_.report(std::move(reports), is_awaited);
   share_->in_flight->put_back(std::move(rest));
 }
 

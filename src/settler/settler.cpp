@@ -66,7 +66,7 @@ void Settler::join(Clock::time_point deadline) {
   if (thread_.joinable()) thread_.join();
 }
 
-void Settler::report(std::vector<Report> reports) {
+void Settler::report(std::vector<Report> reports, bool is_awaited) {
   std::int64_t events = 0;
   for (const Report& report : reports) events += static_cast<std::int64_t>(report.end - report.first);
   if (events == 0) return;
@@ -79,7 +79,8 @@ void Settler::report(std::vector<Report> reports) {
     } else {
       reports_.insert(reports_.end(), std::make_move_iterator(reports.begin()), std::make_move_iterator(reports.end()));
     }
-    wake = std::exchange(sleeping_, false);
+    is_awaited_ = is_awaited_ || is_awaited;
+    wake = std::exchange(sleeping_, false) || is_awaited;
   }
   if (wake) changed_.notify_all();
 }
@@ -129,7 +130,7 @@ void Settler::run() {
 /// Waits for work and takes the reports.
 std::vector<Report> Settler::collect() {
   std::unique_lock lock{mutex_};
-  const auto asked = [&] { return stopping_ || flush_wanted_ > flushed_; };
+  const auto asked = [&] { return stopping_ || flush_wanted_ > flushed_ || is_awaited_; };
   sleeping_ = reported_.empty();
   const bool waits_for_report = sleeping_;
   if (!asked() && (!waits_for_report || reports_.empty())) {
@@ -138,6 +139,7 @@ std::vector<Report> Settler::collect() {
   }
   sleeping_ = false;
   flush_all_ = asked();
+  is_awaited_ = false;
   flushing_ = flush_wanted_;
   return std::exchange(reports_, {});
 }

@@ -71,7 +71,8 @@ class Settler final {
   void join(Clock::time_point deadline);
 
   /// Takes verdicts on events of runs, in any order, each event once. Any thread; never blocks on the database.
-  void report(std::vector<Report> reports);
+  /// `is_awaited`: events wait for these outcomes, so they are recorded at once.
+  void report(std::vector<Report> reports, bool is_awaited = false);
 
   /// Counts and logs a settlement that a worker committed in a handler's transaction. Any thread.
   void count_committed(const Run& run, const RunSettlement& committed);
@@ -135,7 +136,8 @@ class Settler final {
   std::mutex mutex_;  // guards the following
   std::condition_variable changed_;
   std::vector<Report> reports_;
-  bool sleeping_ = false;  ///< the thread waits for a report, without a time limit of its own
+  bool is_awaited_ = false;  ///< a report that came since the last turn
+  bool sleeping_ = false;    ///< the thread waits for a report, without a time limit of its own
   bool stopping_ = false;
   Clock::time_point give_up_ = Clock::time_point::max();
   std::uint64_t flush_wanted_ = 0;
