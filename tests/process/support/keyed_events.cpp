@@ -14,7 +14,7 @@ void KeyedEvents::produce(int count, const std::function<Made(int)>& make) {
     digits.insert(0, 12 - digits.size(), '0');
     const std::string id = run + "-0000-4000-9000-" + digits;
     const Made event = make(i);
-    Message message = event_message(fixture_.topic, id, "{\"n\": " + std::to_string(i) + "}", event.type);
+    Message message = event_message(fixture_.topic, id, event.payload, event.type);
     message.key = event.key;
     messages.push_back(std::move(message));
     places_[id] = {event.key, per_key_[event.key]++};

@@ -18,6 +18,7 @@ class KeyedEvents final {
   struct Made {
     std::string key;
     std::string type = "Happened";
+    std::string payload = "{}";
   };
   /// Produces `count` events; `make` gets the number of each.
   void produce(int count, const std::function<Made(int)>& make);

@@ -1,0 +1,81 @@
+#include <catch2/catch_test_macros.hpp>
+#include <memory>
+#include <random>
+
+#include "process/support/application.hpp"
+#include "process/support/order_fixture.hpp"
+#include "support/test_environment.hpp"
+
+using namespace inboxd::support;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Keeps the newest state of each key, and the history of all writes.
+constexpr const char* keep_newest = R"(
+with next as (
+  insert into app.history (key, n)
+  select key, (body->>'n')::int from events order by events."offset"
+  returning key, n)
+insert into app.state as s (key, n) select distinct on (key) key, n from next order by key, n desc
+on conflict (key) do update set n = excluded.n)";
+
+struct StateFixture : OrderFixture {
+  explicit StateFixture(int partitions, std::vector<std::string> more) : OrderFixture{partitions} {
+    app.run("create table app.history (id bigint generated always as identity, key text, n int)");
+    app.run("create table app.state (key text primary key, n int)");
+    more.insert(more.begin(), "mode: sequential");
+    config.handlers = {app.statement("newest", keep_newest, std::move(more))};
+  }
+
+  /// Events with the keys that `key` names; each has its number among its key's events in the body.
+  void produce(int count, const std::function<std::string(int)>& key) {
+    events.produce(count, [&](int i) {
+      const std::string of = key(i);
+      return KeyedEvents::Made{of, "Happened", "{\"n\": " + std::to_string(next_[of]++) + "}"};
+    });
+  }
+
+  /// Keys whose history is not 0, 1, 2 … or whose state is not the last.
+  std::int64_t wrong_keys() {
+    return std::stoll(
+        app.text("select count(*) from (select key, array_agg(n order by id) as calls, max(n) as last from app.history "
+                 "group by key) h join app.state s using (key) where calls <> array(select generate_series(0, last)) "
+                 "or s.n <> last"));
+  }
+
+  Application app{database};
+
+ private:
+  std::map<std::string, int> next_;
+};
+
+}  // namespace
+
+TEST_CASE("upserts of the newest state of a key by eight workers end with the last state, without a deadlock") {
+  StateFixture fixture{4, {"concurrency: 8", "events_per_call: 50"}};
+  fixture.produce(6'000, [](int i) { return "key" + std::to_string(i % 3); });
+  const auto daemon = fixture.start();
+  REQUIRE(fixture.wait_done("newest").is_perfect());
+  CHECK(fixture.wrong_keys() == 0);
+  CHECK(daemon->count_in_log("sqlstate=40P01") == 0);
+}
+
+TEST_CASE("each key is written in order, once, while instances are killed") {
+  const unsigned seed = std::random_device{}();
+  WARN("seed " << seed);
+  std::mt19937 random{seed};
+  StateFixture fixture{4, {"concurrency: 4", "events_per_call: 20"}};
+  fixture.migrate();
+  auto one = fixture.start();
+  auto two = fixture.start();
+  for (int round = 0; round < (is_long() ? 50 : 4); ++round) {
+    fixture.produce(
+        500, [&](int) { return random() % 10 < 3 ? std::string{"hot"} : "key" + std::to_string(random() % 200); });
+    auto& victim = random() % 2 == 0 ? one : two;
+    victim->kill();
+    victim = fixture.start();
+  }
+  CHECK(fixture.wait_done("newest", 90'000ms).is_perfect());
+  CHECK(fixture.wrong_keys() == 0);
+}
