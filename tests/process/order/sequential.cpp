@@ -44,3 +44,81 @@ TEST_CASE("a failing event blocks its key through its retries, and no other key"
   CHECK(fixture.events.calls_of("key0").size() == 112);
   CHECK(fixture.database.number("select count(*) from inbox.delivery") == 0);
 }
+
+TEST_CASE("behind a dead event its key is parked, and no other key") {
+  OrderFixture fixture{1, {"on_failure: park"}};
+  fixture.set("dead_type", "Bad");
+  const auto daemon = fixture.start();
+  fixture.events.produce(90, [](int i) { return KeyedEvents::Made{key_number(i % 3), i == 30 ? "Bad" : "Happened"}; });
+  const auto letters = "select count(*) from inbox.dead_letters where state = '";
+  fixture.database.wait_for("the events behind it are parked", letters + std::string{"parked'"}, 19);
+  fixture.events.produce(30, [](int i) { return KeyedEvents::Made{key_number(i % 3)}; });
+  fixture.database.wait_for("later ones are parked, too", letters + std::string{"parked'"}, 29);
+  CHECK(fixture.database.number(letters + std::string{"dead'"}) == 1);
+  CHECK(fixture.events.calls_of("key0") == numbers_to(11));
+  fixture.database.wait_for("other keys are done",
+                            "select sum(inbox.count_of(offsets)) from inbox.outcome where outcome = 'done'", 90);
+  CHECK(fixture.events.calls_of("key1") == numbers_to(40));
+  CHECK(fixture.database.number("select count(*) from inbox.delivery") == 0);
+}
+
+TEST_CASE("with on_failure: skip later events of a key do not wait for a failed one") {
+  OrderFixture fixture{1, {"on_failure: skip", "retry: {backoff: fixed, base: 3s, jitter: 0}"}};
+  const auto daemon = fixture.start();
+  fixture.events.produce(20, [](int i) { return KeyedEvents::Made{"one", i == 5 ? "Fails1" : "Happened"}; });
+  fixture.database.wait_for("all others are done",
+                            "select coalesce(sum(inbox.count_of(offsets)), 0) from inbox.outcome", 19);
+  CHECK(fixture.wait_done().is_perfect());
+  auto expected = numbers_to(20);
+  expected.push_back(5);
+  CHECK(fixture.events.calls_of("one") == expected);
+}
+
+TEST_CASE("a key that comes on several partitions keeps the order of storing with order_scope: handler") {
+  OrderFixture fixture{4, {"order_by: \"header:customer\"", "concurrency: 4"}};
+  const auto daemon = fixture.start();
+  for (int i = 0; i < 60; ++i) {
+    // Each is stored before the next one is produced.
+    fixture.events.produce(1, [&](int) {
+      KeyedEvents::Made made{"customer" + std::to_string(i % 3), i == 12 ? "Fails2" : "Happened"};
+      made.record_key = "record" + std::to_string(i);
+      return made;
+    });
+    fixture.wait_stored(i + 1);
+  }
+  CHECK(fixture.wait_done().is_perfect());
+  CHECK(fixture.events.out_of_order() == "");
+}
+
+TEST_CASE("a handler that starts with history gets it before the new events of each key") {
+  OrderFixture fixture{2};
+  const auto handlers = fixture.config.handlers;
+  fixture.config.handlers[0].name = "first";
+  fixture.config.handlers[0].more = {"mode: single"};
+  auto daemon = fixture.start();
+  fixture.events.produce(3'000, [](int i) { return KeyedEvents::Made{key_number(i % 7)}; });
+  fixture.wait_stored(3'000);
+  fixture.config.handlers.push_back(handlers[0]);
+  daemon->stop();
+  daemon = fixture.start();
+  fixture.events.produce(500, [](int i) { return KeyedEvents::Made{key_number(i % 7)}; });
+  CHECK(fixture.wait_done().is_perfect());
+  CHECK(fixture.events.out_of_order() == "");
+}
+
+TEST_CASE("an instance that runs the handler takes the sequences of a partition that another one reads") {
+  OrderFixture fixture{1};
+  const auto with_handler = fixture.config;
+  fixture.migrate();
+  // The first member of the group gets the only partition. It does not run the handler.
+  fixture.config.handlers[0].name = "other";
+  fixture.config.handlers[0].more = {"mode: single"};
+  const auto reader = fixture.start();
+  fixture.events.produce(10, [](int) { return KeyedEvents::Made{"one"}; });
+  fixture.wait_stored(10);
+  fixture.config = with_handler;
+  const auto runner = fixture.start();
+  fixture.events.produce(200, [](int i) { return KeyedEvents::Made{key_number(i % 5)}; });
+  CHECK(fixture.wait_done().is_perfect());
+  CHECK(fixture.events.out_of_order() == "");
+}

@@ -15,7 +15,8 @@ void KeyedEvents::produce(int count, const std::function<Made(int)>& make) {
     const std::string id = run + "-0000-4000-9000-" + digits;
     const Made event = make(i);
     Message message = event_message(fixture_.topic, id, event.payload, event.type);
-    message.key = event.key;
+    message.key = event.record_key.empty() ? event.key : event.record_key;
+    if (!event.record_key.empty()) message.headers.emplace_back("customer", event.key);
     messages.push_back(std::move(message));
     places_[id] = {event.key, per_key_[event.key]++};
     ids_.push_back(id);

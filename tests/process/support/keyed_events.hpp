@@ -19,6 +19,7 @@ class KeyedEvents final {
     std::string key;
     std::string type = "Happened";
     std::string payload = "{}";
+    std::string record_key = {};  ///< if the order key is in the header `customer` instead
   };
   /// Produces `count` events; `make` gets the number of each.
   void produce(int count, const std::function<Made(int)>& make);
