@@ -167,6 +167,7 @@ std::vector<inbox::SequenceToRead> Sequences::to_read(Clock::time_point now) {
   std::vector<inbox::SequenceToRead> out;
   for (auto& [number, sequence] : owned_) {
     if (!may_read(sequence)) continue;
+    sequence.batches_at_read = sequence.batches;
     const bool sweeps = now >= sequence.next_sweep;
     if (sweeps) sequence.next_sweep = now + limits_.sweep;
     if (!sweeps && sequence.state == State::caught_up) continue;
@@ -219,7 +220,8 @@ void Sequences::read(const inbox::SequenceRead& read) {
     case SequenceRead::State::end:
       // Of a partition that another instance has, new deliveries come at any time.
       if (sequence.state != State::reading || sequence.is_alone || !assigned_.contains(read.sequence)) break;
-      if (read.next_offset < 0) break;
+      // A batch that was stored meanwhile may have left deliveries that this reading did not see.
+      if (read.next_offset < 0 || sequence.batches != sequence.batches_at_read) break;
       sequence.taken_to = {read.epoch, read.next_offset};
       change(sequence, State::caught_up);
       break;
@@ -245,6 +247,7 @@ void Sequences::end_reservation(std::int32_t sequence, LogPosition expected, std
   if (at == owned_.end()) return;
   Sequence& mine = at->second;
   if (mine.reserving > 0) --mine.reserving;
+  ++mine.batches;
   if (mine.state != State::caught_up) return;
   if (stored && mine.taken_to == expected) {
     mine.taken_to = *stored;

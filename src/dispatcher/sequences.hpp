@@ -110,8 +110,10 @@ class Sequences final {
     std::int64_t mark = -1;
     std::int64_t mark_offset = -1;
     LogPosition taken_to{};
-    int runs = 0;       ///< in memory
-    int reserving = 0;  ///< batches that are being stored
+    int runs = 0;                       ///< in memory
+    int reserving = 0;                  ///< batches that are being stored
+    std::uint64_t batches = 0;          ///< reservations that ended
+    std::uint64_t batches_at_read = 0;  ///< the same when it was read last
     int strange_leases = 0;
     bool is_alone = false;  ///< a row found after a crash is in memory: nothing else is claimed
     Clock::time_point next_sweep{};

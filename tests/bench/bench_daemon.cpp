@@ -43,7 +43,7 @@ void write_configuration(const files::path& file, const Options& options, const 
       << "kafka: {brokers: \"" << options.kafka << "\", group: \"" << settings.topic
       << "\", properties: " << properties_of(options) << "}\n"
       << "topics:\n"
-      << "  - {name: " << settings.topic << ", envelope: custom, custom: {id: key}}\n";
+      << "  - {name: " << settings.topic << ", envelope: " << settings.envelope << "}\n";
   for (const std::string& name : settings.more_topics) out << "  - {name: " << name << "}\n";
   if (!settings.tracing.empty()) out << "tracing: " << settings.tracing << "\n";
   out << "ingest: {connections: " << options.connections << ", batch_events: " << options.batch << "}\n"

@@ -21,6 +21,7 @@ struct DaemonSettings {
   std::string handler_settings = "{}";  ///< YAML, for the plugin
   std::string handler_keys = "concurrency: 2, events_per_call: 500";
   std::string types = "[]";
+  std::string envelope = "custom, custom: {id: key}";  ///< of the topic
   std::string admin = "{listen: off}";   ///< YAML
   std::string tracing = {};              ///< YAML; empty: none
   std::vector<std::string> more_topics = {};

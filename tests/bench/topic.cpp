@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <random>
 #include <stdexcept>
 #include <thread>
 
@@ -112,12 +113,20 @@ Topic::~Topic() {
   rd_kafka_destroy(producer_);
 }
 
-void Topic::send(int partition, const std::string& key, const std::string& payload) {
+/// `id`: for the header; empty: none.
+void Topic::send(int partition, const std::string& key, const std::string& payload, const std::string& id) {
   while (true) {
+    rd_kafka_headers_t* headers = nullptr;
+    if (!id.empty()) {
+      headers = rd_kafka_headers_new(1);
+      rd_kafka_header_add(headers, "id", -1, id.data(), static_cast<ssize_t>(id.size()));
+    }
     const auto code = rd_kafka_producev(
         producer_, RD_KAFKA_V_TOPIC(name_.c_str()), RD_KAFKA_V_PARTITION(partition),
         RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_KEY(key.data(), key.size()),
-        RD_KAFKA_V_VALUE(const_cast<char*>(payload.data()), payload.size()), RD_KAFKA_V_END);
+        RD_KAFKA_V_VALUE(const_cast<char*>(payload.data()), payload.size()), RD_KAFKA_V_HEADERS(headers),
+        RD_KAFKA_V_END);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR && headers != nullptr) rd_kafka_headers_destroy(headers);
     if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL) {
       rd_kafka_poll(producer_, 10);
       continue;
@@ -134,6 +143,20 @@ void Topic::preload(const Generator& generator, std::int64_t first, std::int64_t
   for (std::int64_t number = first; number < first + events; ++number) {
     generator.write_payload(number, payload);
     send(static_cast<int>(number % partitions_), key_of(generator.id(number)), payload);
+    if (number % 1000 == 0) rd_kafka_poll(producer_, 0);
+  }
+  flush();
+}
+
+void Topic::preload_keyed(const Generator& generator, std::int64_t events, Keys keys) {
+  std::string payload;
+  std::mt19937_64 random{1};
+  std::uniform_real_distribution<double> share{0, 1};
+  for (std::int64_t number = 0; number < events; ++number) {
+    generator.write_payload(number, payload);
+    const std::int64_t drawn = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(keys.count));
+    const std::int64_t key = share(random) < keys.hot_share ? 0 : drawn;
+    send(static_cast<int>(key % partitions_), "customer-" + std::to_string(key), payload, key_of(generator.id(number)));
     if (number % 1000 == 0) rd_kafka_poll(producer_, 0);
   }
   flush();

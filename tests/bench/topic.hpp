@@ -29,13 +29,22 @@ class Topic final {
   /// acknowledged all.
   void preload(const Generator& generator, std::int64_t first, std::int64_t events);
 
+  /// The keys of records whose id is in the header `id`: `count` keys, of which the first has that share of all
+  /// records.
+  struct Keys {
+    std::int64_t count = 0;
+    double hot_share = 0;
+  };
+  /// The same with such keys; all records of a key are in one partition.
+  void preload_keyed(const Generator& generator, std::int64_t events, Keys keys);
+
   /// Produces at a steady rate until `events` are sent or `stop` is set. The payload begins with the time of sending.
   /// Returns the number of sent records.
   std::int64_t produce_steadily(const Generator& generator, double per_second, std::int64_t events,
                                 const std::atomic<bool>& stop);
 
  private:
-  void send(int partition, const std::string& key, const std::string& payload);
+  void send(int partition, const std::string& key, const std::string& payload, const std::string& id = {});
   void flush();
 
   std::string name_;

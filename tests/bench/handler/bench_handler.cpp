@@ -1,5 +1,6 @@
 // The benchmark's handler: a no-op that returns done. Settings:
 //   failures     failed attempts per event before it is done (default 0)
+//   takes        how long each call takes (default 0ms)
 //   fail_one_in  fail only one in so many offsets (default 1: all)
 //   file         written at the end: microseconds from sending to the first call of each event, as unsigned 32-bit
 //                numbers, in the order of the calls
@@ -7,6 +8,7 @@
 
 #include <fstream>
 #include <mutex>
+#include <thread>
 
 namespace {
 
@@ -28,6 +30,7 @@ class BenchHandler final : public inboxd::Handler {
   explicit BenchHandler(const inboxd::Settings& settings)
       : failures_{settings.number("failures", 0)},
         fail_one_in_{std::max<std::int64_t>(settings.number("fail_one_in", 1), 1)},
+        takes_{settings.duration("takes", inboxd::Milliseconds{0})},
         file_{settings.text("file", "")} {}
 
   ~BenchHandler() override {
@@ -38,6 +41,7 @@ class BenchHandler final : public inboxd::Handler {
   }
 
   inboxd::Outcome handle(inboxd::Call&, const inboxd::Event& event) override {
+    if (takes_.count() > 0) std::this_thread::sleep_for(takes_);
     if (!file_.empty() && event.attempt() == 1) note(event);
     if (event.attempt() <= failures_ && event.offset() % fail_one_in_ == 0) return inboxd::retry("on purpose", "bench");
     return inboxd::done();
@@ -55,6 +59,7 @@ class BenchHandler final : public inboxd::Handler {
 
   const std::int64_t failures_;
   const std::int64_t fail_one_in_;
+  const inboxd::Milliseconds takes_;
   const std::string file_;
   std::mutex mutex_;
   std::vector<std::uint32_t> microseconds_;
