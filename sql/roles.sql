@@ -55,7 +55,7 @@ from (values
                                                                  'insert, update, delete'),
   ('outcome',             '',                                    'insert'),
   ('failure',             '',                                    'insert'),
-  ('dead_letter',         'update (parks)',                      'insert, update, delete'),
+  ('dead_letter',         'update (parks, sequence, lane)',      'insert, update, delete'),
   ('instance',            'insert, update',                      'insert, update, delete'),
   ('unsubscribed',        '',                                    'insert, update, delete'),
   ('audit',               'insert',                              'insert')) t(name, ingest, worker)

@@ -1,6 +1,6 @@
 -- Claims deliveries of sequences that p_owner owns, in the order of storing, and the first rows of lanes that are due.
 --
--- q_: the sequences to read, each from an ordinal on, with a mark (ordinal and first offset). Leased rows up to the
+-- q_: the sequences to read, each from an ordinal on, with a mark (ordinal and last offset). Leased rows up to the
 -- mark are in the owner's memory. A leased row beyond it is not (a claim without an answer) and ends the reading of its
 -- sequence. Rows that were stored out of order, such as a record retried from quarantine, are found from -1 on. o_: all
 -- sequences of the owner with their fences, for lanes. A row found after a crash is cut as in inbox.claim, and claimed
@@ -10,7 +10,7 @@
 -- (a backfill comes first, or a suspect may not run now) or lost (another owner). With it the shard's position from
 -- before its rows were read: all deliveries below that are claimed, if the state is end.
 --
--- Locks: shared advisory lock on routing, which keeps the owner; the deliveries (lanes: SKIP LOCKED). Indexes:
+-- Locks: shared advisory lock on routing, which keeps the owner; the deliveries that it takes, SKIP LOCKED. Indexes:
 -- delivery_order; delivery_due and delivery_lane for lanes.
 create or replace function inbox.claim_in_order(
   p_handler int, p_owner uuid, p_fence bigint, p_events bigint, p_rows int, p_low timestamptz,
@@ -27,7 +27,8 @@ declare
   d inbox.delivery;
   v_owned int[];
   v_now timestamptz := clock_timestamp();
-  v_each bigint := greatest(p_events / greatest(cardinality(q_sequence), 1), 1);
+  v_each bigint := greatest(p_events / greatest(cardinality(q_sequence), 1), 64);
+  v_total bigint := p_events;
   v_left bigint;
   v_share bigint;
   v_rows int;
@@ -58,21 +59,24 @@ begin
 
   for q in
     select s.*, p.epoch, p.next_offset
-    from unnest(q_sequence, q_start, q_mark, q_mark_offset) s(sequence, start, mark, mark_offset)
+    from unnest(q_sequence, q_start, q_mark, q_mark_offset) with ordinality
+         s(sequence, start, mark, mark_offset, place)
     left join lateral (
       select x.epoch, x.next_offset from inbox.position x
       where x.shard_id = s.sequence order by x.epoch desc, x.first_offset desc limit 1) p on true
-    order by s.sequence
+    order by s.place
   loop
     v_state := case when q.sequence = any (v_owned) then 'end' else 'lost' end;
-    v_left := v_each;
+    v_left := least(v_each, v_total);
     v_rows := 0;
-    if v_state = 'end' then
+    if v_state = 'end' and v_left <= 0 then
+      v_state := 'more';
+    elsif v_state = 'end' then
       for d in
         select x.* from inbox.delivery x
         where x.handler_id = p_handler and x.sequence = q.sequence and x.lane is null
           and coalesce(x.ordinal, x.delivery_id) >= q.start
-        order by coalesce(x.ordinal, x.delivery_id), x.received_from, x.shard_id, lower(x.pending) for update
+        order by coalesce(x.ordinal, x.delivery_id), x.received_from, x.shard_id, lower(x.pending)
       loop
         if d.owner is not null then
           continue when (coalesce(d.ordinal, d.delivery_id), lower(d.pending)) <= (q.mark, q.mark_offset);
@@ -91,9 +95,17 @@ begin
           v_state := 'more';
           exit;
         end if;
+        -- Only a row that it takes: leased ones are locked by settlements, in another order.
+        select x.* into d from inbox.delivery x
+        where x.delivery_id = d.delivery_id and x.owner is null for update skip locked;
+        if not found then
+          v_state := 'more';
+          exit;
+        end if;
         v_share := least(inbox.share_after_crashes(d), v_left);
         v_taken := v_taken || inbox.cut_delivery(d, v_share);
         v_left := v_left - v_share;
+        v_total := v_total - v_share;
         v_rows := v_rows + 1;
         if d.claims > 0 or v_share < d.events then
           v_state := 'more';

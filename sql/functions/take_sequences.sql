@@ -1,7 +1,7 @@
 -- Takes sequences of handler p_handler that have no live owner, with fence p_fence: those in p_wanted (shards of
 -- partitions that p_owner has assigned), and if p_orphans others that have pending rows. Their leased deliveries lose
--- their owner, and so an earlier owner can settle nothing. A wanted sequence with another live owner is marked, so that
--- the owner releases it.
+-- their owner, and so an earlier owner can settle nothing. If there is none to take, wanted sequences with another live
+-- owner are marked, so that the owner releases them.
 --
 -- Locks: if there is one to take, the exclusive advisory lock on routing. Without it an ingest transaction could lease
 -- new deliveries to the earlier owner. Then the sequences and their leased deliveries. Indexes: primary key of
@@ -42,13 +42,12 @@ begin
     where s.handler_id = p_handler and s.sequence = c.sequence and s.leased_until > clock_timestamp()
       and (s.owner <> p_owner or s.sequence <> all (p_wanted)));
 
-  update inbox.sequence s set wanted_by = p_owner
-  where s.handler_id = p_handler and s.sequence = any (p_wanted) and s.owner <> p_owner
-    and s.wanted_by is distinct from p_owner;
-
   if v_found is null or not exists (
     select from inbox.handler h where h.handler_id = p_handler and h.mode = 'sequential' and h.retired_at is null)
   then
+    update inbox.sequence s set wanted_by = p_owner
+    where s.handler_id = p_handler and s.sequence = any (p_wanted) and s.sequence > 0 and s.owner <> p_owner
+      and s.leased_until > clock_timestamp() and s.wanted_by is distinct from p_owner;
     return;
   end if;
 

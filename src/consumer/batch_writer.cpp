@@ -254,6 +254,10 @@ void BatchWriter::hand_over(const Batch& batch, Plan& plan, const inbox::IngestR
         left_due = true;
         continue;
       }
+      if (plan.handlers[i].ordered_shard && !not_handed_over.empty()) {
+        not_handed_over.push_back({born.delivery_id, plan.ingest.fence});  // it must not run before the missing one
+        continue;
+      }
       inbox::LeasedRun run;
       run.handler_id = planned.handler_id;
       run.shard_id = planned.shard_id;

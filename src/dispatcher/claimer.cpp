@@ -108,6 +108,7 @@ void Claimer::serve_isolated(const ClaimingHandlers& handlers) {
   if (is_blocked()) return;
   if (const auto handler = suspects_.isolation().turn(handlers, Clock::now())) {
     HandlerState& state = state_of(*handler);
+    state.next_take = {};  // its sequences were released with all others
     limit_statements(handlers);
     attempt(state.claims, [&] { return claim_in_order(*handler, state) && claim(*handler, state); });
   }
@@ -319,7 +320,11 @@ void Claimer::complete(Claim& claim, HandlerState& state, Clock::time_point now)
 }
 
 void Claimer::note_lost_claim(HandlerState& state, std::int64_t fence, Clock::time_point asked) {
-  if (!is_blocked() || state.lost_claims.size() >= limits_.lost_claims) return;
+  if (is_blocked()) remember_claim(state, fence, asked);
+}
+
+void Claimer::remember_claim(HandlerState& state, std::int64_t fence, Clock::time_point asked) {
+  if (state.lost_claims.size() >= limits_.lost_claims) return;
   if (state.lost_claims.empty()) state.first_lost = asked;
   state.lost_claims.push_back(fence);
 }

@@ -118,6 +118,7 @@ class Claimer final {
   bool check_lanes(OrderedHandler& ordered, ClaimingHandler& handler);
   bool claim_in_order(ClaimingHandler& handler, HandlerState& state);
   void note_lost_claim(HandlerState& state, std::int64_t fence, Clock::time_point asked);
+  void remember_claim(HandlerState& state, std::int64_t fence, Clock::time_point asked);
   void adapt_rows(HandlerState& state, int asked, int locked, bool events_reached);
 
   const std::unique_ptr<Deliveries> deliveries_;

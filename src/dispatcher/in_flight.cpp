@@ -87,7 +87,9 @@ std::int64_t InFlight::held_bytes() const {
 }
 
 std::int64_t InFlight::room() const {
-  return free_room({pace_.target(), pace_.minimum(), held(), budgets_->events.left_for(held()),
+  // Events that wait for others of their key do not count as work at hand: other keys flow beside a slow one.
+  const std::int64_t at_work = held() - static_cast<std::int64_t>(keys_.deferred());
+  return free_room({pace_.target(), pace_.minimum(), at_work, budgets_->events.left_for(held()),
                     budgets_->bytes.left_for(held_bytes()), bytes_per_event_});
 }
 

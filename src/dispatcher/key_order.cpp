@@ -20,8 +20,10 @@ OrderKey order_key_of(const settler::Run& run, std::size_t index) {
 
 /// A lane's own events are those that its key waits for, unless one of them has failed again.
 bool KeyOrder::goes_behind(const Pick& pick, OrderKey key) const {
-  if (pick.run->lease.lane) return pick.run->lane_has_failed;
-  return !blocked_.empty() && blocked_.contains(key);
+  if (blocked_.empty()) return false;
+  const auto at = blocked_.find(key);
+  if (at == blocked_.end()) return false;
+  return !pick.run->lease.lane || pick.run->lane_has_failed || at->second.is_parked;
 }
 
 bool KeyOrder::take(const Pick& pick, Call call) {
@@ -138,26 +140,28 @@ std::vector<settler::Report> KeyOrder::take_behind() {
   return out;
 }
 
-void KeyOrder::note_blocking(const settler::Run& run, std::size_t index, bool is_parked) {
+void KeyOrder::note_blocking(const settler::Run& run, std::size_t index, bool is_parked, std::size_t taken) {
   const OrderKey key = order_key_of(run, index);
   Blocked& now = block_key_of(run, index);
   now.is_parked = now.is_parked || is_parked;
   if (const auto at = active_.find(key); at != active_.end()) send_deferred_behind(key, at->second);
-  release(key, 1);
+  release(key, taken);
 }
 
-void KeyOrder::settled(const settler::Run& run, const settler::KeyEffects& effects) {
+void KeyOrder::settled(const settler::Run& run, const settler::KeyEffects& effects, bool was_taken) {
+  const std::size_t taken = was_taken ? 1 : 0;
   if (run.lease.lane && !(effects.blocking.empty() && effects.parking.empty())) run.lane_has_failed = true;
   for (const auto& range : effects.finished.ranges()) {
     for (std::int64_t i = range.first; i < range.end; ++i) {
       const OrderKey key = order_key_of(run, static_cast<std::size_t>(i));
       if (key == 0) continue;
-      release(key, 1);
+      release(key, taken);
     }
   }
-  for (const std::size_t index : effects.blocking) note_blocking(run, index, false);
-  for (const std::size_t index : effects.parking) note_blocking(run, index, true);
-  for (const std::size_t index : effects.waiting) release(order_key_of(run, index), 1);
+  for (const std::size_t index : effects.blocking) note_blocking(run, index, false, taken);
+  for (const std::size_t index : effects.parking) note_blocking(run, index, true, taken);
+  // Its lane has events from now on, also where the first of them has its outcome already.
+  for (const std::size_t index : effects.waiting) note_blocking(run, index, false, taken);
 }
 
 void KeyOrder::block(const inbox::Lane& lane) {

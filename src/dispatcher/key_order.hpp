@@ -49,10 +49,12 @@ class KeyOrder final {
   bool any_behind() const { return !behind_.empty(); }
   /// Events wait for the outcome of others of their key.
   bool any_deferred() const { return deferred_ > 0; }
+  std::size_t deferred() const { return deferred_; }
 
   /// Taken events that were not called, in order: they come first again.
   void put_back(const std::vector<Pick>& picks);
-  void settled(const settler::Run& run, const settler::KeyEffects& effects);
+  /// `was_taken`: false for an event that was dead before any worker could take it.
+  void settled(const settler::Run& run, const settler::KeyEffects& effects, bool was_taken = true);
 
   /// Blocks a key: a lane of the database, or one that was claimed.
   void block(const inbox::Lane& lane);
@@ -89,7 +91,7 @@ class KeyOrder final {
   void send_deferred_behind(OrderKey key, Active& active);
   void release(OrderKey key, std::size_t events);
   Blocked& block_key_of(const settler::Run& run, std::size_t index);
-  void note_blocking(const settler::Run& run, std::size_t index, bool is_parked);
+  void note_blocking(const settler::Run& run, std::size_t index, bool is_parked, std::size_t taken);
   void check_soon(OrderKey key);
 
   std::unordered_map<OrderKey, Active> active_;

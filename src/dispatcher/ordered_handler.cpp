@@ -68,7 +68,7 @@ void InFlight::after_change() {
   bool any_drain = false;
   do {
     any_drain = false;
-    for (const std::int32_t sequence : queue_.take_left()) sequences_.run_left(sequence);
+    for (const auto& left : queue_.take_left()) sequences_.run_left(left.sequence, left.delivery_id);
     for (const std::int32_t sequence : sequences_.take_begun_drains()) {
       any_drain = true;
       keys_.forget(sequence);
@@ -249,7 +249,7 @@ void InFlight::note_settled(std::int32_t sequence, std::int64_t events) {
 
 void InFlight::settled_in_order(const settler::Run& run, const settler::KeyEffects& effects) {
   const std::lock_guard lock{mutex_};
-  keys_.settled(run, effects);
+  keys_.settled(run, effects, queue_.holds(run));
   // The lane's next event is due.
   if (run.lease.lane || !effects.waiting.empty()) {
     next_read_ = Clock::now();
@@ -341,7 +341,7 @@ std::optional<OrderedClaim> InFlight::begin_claim_in_order(Clock::time_point now
   next_read_ = now + poll_;
   OrderedClaim out;
   out.max_crashes = max_crashes_;
-  out.request.owned = sequences_.owned();
+  out.request.owned = sequences_.with_lanes();
   out.request.read = sequences_.to_read(now);
   claiming_in_order_ = out.request.read.empty() ? std::max<std::int64_t>(free / 2, 1) : free;
   count();

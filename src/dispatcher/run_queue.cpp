@@ -144,7 +144,8 @@ void RunQueue::lost(const settler::Run& run) {
 }
 
 void RunQueue::erase(Leases::iterator at) {
-  if (const auto& sequence = at->second.run->lease.sequence) left_.push_back(*sequence);
+  if (const auto& sequence = at->second.run->lease.sequence)
+    left_.push_back({*sequence, at->second.run->lease.key.delivery_id});
   if (inbox::is_suspect(at->second.run->lease)) --suspects_;
   leases_.erase(at);
 }

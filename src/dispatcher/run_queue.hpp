@@ -59,8 +59,13 @@ class RunQueue {
   bool returned(const settler::Run& run, std::int64_t events);
   void release_sequence(std::int32_t sequence);
   void sequence_renewed(std::int32_t sequence, Clock::time_point lease_end);
-  /// The sequences of runs that left memory since the last call, once for each run.
-  std::vector<std::int32_t> take_left() { return std::exchange(left_, {}); }
+  /// A run of a sequence that left memory.
+  struct Left {
+    std::int32_t sequence = 0;
+    std::int64_t delivery_id = 0;
+  };
+  std::vector<Left> take_left() { return std::exchange(left_, {}); }
+  bool holds(const settler::Run& run) const { return leases_.contains(&run); }
 
   void settled(const settler::Run& run, std::int64_t events);
   void lost(const settler::Run& run);
@@ -109,7 +114,7 @@ class RunQueue {
   Leases leases_;
   std::deque<RunSlice> queue_;  ///< may hold slices of runs that are gone; `take` skips them
   std::vector<inbox::LeaseKey> released_keys_;
-  std::vector<std::int32_t> left_;
+  std::vector<Left> left_;
   std::int64_t queued_ = 0;
   std::int64_t events_ = 0;
   std::int64_t bytes_ = 0;

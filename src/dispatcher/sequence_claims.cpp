@@ -91,8 +91,9 @@ bool Claimer::claim_in_order(ClaimingHandler& handler, HandlerState& state) {
   if (!take_sequences(*ordered, handler, state) || !read_lanes(*ordered, handler) || !check_lanes(*ordered, handler)) {
     return false;
   }
-  // Excess of the last claim is still leased: what comes after it must not be claimed first.
+  // Rows that are leased and not in memory: the events after them must not be claimed first.
   if (!state.to_release.empty() && !release_leases(handler, state)) return false;
+  if (!release_claims(handler, state)) return false;
   const auto asked = Clock::now();
   auto claim = ordered->begin_claim_in_order(asked);
   if (!claim) return true;
@@ -103,7 +104,8 @@ bool Claimer::claim_in_order(ClaimingHandler& handler, HandlerState& state) {
   suspects_.limit_claim(request, claim->max_crashes, asked);
   auto answer = deliveries_->claim_in_order(claim->request);
   if (!worked(answer)) {
-    ordered->end_claim_in_order({}, asked);  // leases of an unknown claim make the sequence be taken again
+    remember_claim(state, request.fence, asked);
+    ordered->end_claim_in_order({}, asked);
     return false;
   }
   inbox::ClaimedInOrder& claimed = std::get<0>(answer);

@@ -77,6 +77,14 @@ std::vector<inbox::SequenceKey> Sequences::owned() const {
   return out;
 }
 
+std::vector<inbox::SequenceKey> Sequences::with_lanes() const {
+  std::vector<inbox::SequenceKey> out;
+  for (const auto& [number, sequence] : owned_) {
+    if (may_run(number)) out.push_back({number, sequence.fence});
+  }
+  return out;
+}
+
 void Sequences::renewed(const std::vector<inbox::SequenceKey>& asked,
                         const std::vector<inbox::RenewedSequence>& renewed, Clock::time_point lease_end) {
   for (const inbox::SequenceKey& key : asked) {
@@ -148,7 +156,7 @@ void Sequences::lanes_read(std::int32_t sequence, std::int64_t last, bool is_com
 }
 
 bool Sequences::may_read(const Sequence& sequence) {
-  return (sequence.state == State::reading || sequence.state == State::caught_up) && !sequence.is_alone;
+  return (sequence.state == State::reading || sequence.state == State::caught_up) && sequence.alone == 0;
 }
 
 bool Sequences::may_run(std::int32_t sequence) const {
@@ -171,9 +179,14 @@ std::vector<inbox::SequenceToRead> Sequences::to_read(Clock::time_point now) {
     const bool sweeps = now >= sequence.next_sweep;
     if (sweeps) sequence.next_sweep = now + limits_.sweep;
     if (!sweeps && sequence.state == State::caught_up) continue;
-    // History of a whole handler is ordered by more than its ordinal, 0.
-    const bool is_history = number == inbox::whole_handler && sequence.mark <= 0;
-    out.push_back({number, sweeps || is_history ? -1 : sequence.mark, sequence.mark, sequence.mark_offset});
+    // Several ingest transactions store for a whole handler at once: one may show after a later one.
+    const bool is_whole = number == inbox::whole_handler;
+    out.push_back({number, sweeps || is_whole ? -1 : sequence.mark, sequence.mark, sequence.mark_offset});
+  }
+  // A claim may end before the last of them: each is the first in turn.
+  if (!out.empty()) {
+    turn_ = (turn_ + 1) % out.size();
+    std::rotate(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(turn_), out.end());
   }
   return out;
 }
@@ -184,19 +197,19 @@ void Sequences::claimed(const inbox::LeasedRun& run) {
   Sequence& sequence = at->second;
   ++sequence.runs;
   if (run.lane) return;
-  const std::int64_t offset = run.pending.ranges().front().first;
+  const std::int64_t offset = run.pending.ranges().back().end - 1;
   if (std::pair{run.ordinal, offset} > std::pair{sequence.mark, sequence.mark_offset}) {
     sequence.mark = run.ordinal;
     sequence.mark_offset = offset;
   }
-  if (run.claims > 1) sequence.is_alone = true;
+  if (run.claims > 1) sequence.alone = run.key.delivery_id;
 }
 
-void Sequences::run_left(std::int32_t sequence) {
+void Sequences::run_left(std::int32_t sequence, std::int64_t delivery_id) {
   const auto at = owned_.find(sequence);
   if (at == owned_.end()) return;
   if (at->second.runs > 0) --at->second.runs;
-  if (at->second.runs == 0) at->second.is_alone = false;
+  if (at->second.alone == delivery_id) at->second.alone = 0;
 }
 
 void Sequences::read(const inbox::SequenceRead& read) {
@@ -219,7 +232,7 @@ void Sequences::read(const inbox::SequenceRead& read) {
       break;
     case SequenceRead::State::end:
       // Of a partition that another instance has, new deliveries come at any time.
-      if (sequence.state != State::reading || sequence.is_alone || !assigned_.contains(read.sequence)) break;
+      if (sequence.state != State::reading || sequence.alone != 0 || !assigned_.contains(read.sequence)) break;
       // A batch that was stored meanwhile may have left deliveries that this reading did not see.
       if (read.next_offset < 0 || sequence.batches != sequence.batches_at_read) break;
       sequence.taken_to = {read.epoch, read.next_offset};
@@ -238,7 +251,7 @@ std::optional<Sequences::Reservation> Sequences::reserve(std::int32_t sequence, 
   const auto at = owned_.find(sequence);
   if (at == owned_.end()) return std::nullopt;
   ++at->second.reserving;
-  const bool may = at->second.state == State::caught_up && at->second.taken_to == expected && !at->second.is_alone;
+  const bool may = at->second.state == State::caught_up && at->second.taken_to == expected && at->second.alone == 0;
   return Reservation{may, at->second.fence};
 }
 

@@ -33,7 +33,7 @@ class Sequences final {
 
   struct Limits {
     std::chrono::milliseconds orphans{3'000};  ///< between two searches for sequences without an owner
-    std::chrono::milliseconds sweep{5'000};    ///< between two readings from the start, for rows stored out of order
+    std::chrono::milliseconds sweep{10'000};   ///< between two readings from the start, for rows stored out of order
     int strange_leases = 5;  ///< readings that met a lease of unknown events, before the sequence is taken again
   };
   enum class State { taken, reading, caught_up, draining };
@@ -53,6 +53,8 @@ class Sequences final {
   bool looks_for_orphans(Clock::time_point now);
   void took(const std::vector<std::int32_t>& sequences, std::int64_t fence, Clock::time_point lease_end);
   std::vector<inbox::SequenceKey> owned() const;
+  /// Those whose lanes may be claimed.
+  std::vector<inbox::SequenceKey> with_lanes() const;
   /// `asked`: all that were to be renewed; those not in `renewed` are lost.
   void renewed(const std::vector<inbox::SequenceKey>& asked, const std::vector<inbox::RenewedSequence>& renewed,
                Clock::time_point lease_end);
@@ -84,7 +86,7 @@ class Sequences final {
   /// The state of a sequence after a claim; before it, `claimed` was called for its runs.
   void read(const inbox::SequenceRead& read);
   void claimed(const inbox::LeasedRun& run);
-  void run_left(std::int32_t sequence);
+  void run_left(std::int32_t sequence, std::int64_t delivery_id);
   bool may_run(std::int32_t sequence) const;
 
   // ---- ingest
@@ -115,7 +117,7 @@ class Sequences final {
     std::uint64_t batches = 0;          ///< reservations that ended
     std::uint64_t batches_at_read = 0;  ///< the same when it was read last
     int strange_leases = 0;
-    bool is_alone = false;  ///< a row found after a crash is in memory: nothing else is claimed
+    std::int64_t alone = 0;  ///< a delivery found after a crash is in memory: nothing else is claimed
     Clock::time_point next_sweep{};
   };
   static bool is_allowed(State from, State to);
@@ -128,6 +130,7 @@ class Sequences final {
   std::vector<std::int32_t> begun_drains_;
   bool is_whole_ = false;
   Clock::time_point next_search_{};
+  std::size_t turn_ = 0;
 };
 
 }  // namespace inboxd::dispatcher

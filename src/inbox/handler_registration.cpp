@@ -215,8 +215,10 @@ class Registration {
     auto aliases = array_of(Type::text, handler.aliases), topics = array_of(Type::text, handler.topics),
          types = array_of(Type::text, handler.types);
     const std::int64_t changed_under = change_version();
-    if (row.mode == "sequential" && handler.mode == config::Mode::single) {
-      access_.run_in(tx_, statements::end_sequences, pqxx::params{row.handler_id});
+    const bool changes_order = row.mode != mode_text(handler) || row.order_scope != scope_text(handler);
+    if (row.mode == "sequential" && changes_order) {
+      access_.run_in(tx_, statements::change_order,
+                     pqxx::params{row.handler_id, mode_text(handler), scope_text(handler)});
     }
     access_.run_in(tx_, statements::update_handler,
                    pqxx::params{row.handler_id, handler.name, aliases.finish(), topics.finish(), types.finish(), actor_,

@@ -120,8 +120,15 @@ ClaimedInOrder claim_in_order(Connection& connection, const ClaimInOrderRequest&
                              row[2].as<std::optional<std::int32_t>>().value_or(0),
                              row[3].as<std::optional<std::int64_t>>().value_or(-1)});
   }
-  read_claimed(access, rows, {request.claim.bytes, request.claim.payloads},
-               access.bytes_per_event[request.claim.handler_id], out.claimed);
+  try {
+    read_claimed(access, rows, {request.claim.bytes, request.claim.payloads},
+                 access.bytes_per_event[request.claim.handler_id], out.claimed);
+  } catch (...) {
+    std::vector<LeaseKey> keys;
+    for (const ClaimedRow& row : rows) keys.push_back(row.run.key);
+    release_quietly(connection, request.claim.owner, keys);
+    throw;
+  }
   return out;
 }
 

@@ -74,7 +74,7 @@ struct ClaimedInOrder {
 };
 
 /// Claims deliveries of sequences in order, and due lanes. Rows beyond `bytes` are in `excess`, still leased: they must
-/// be released before the next claim. Throws DatabaseError; rows may then be leased.
+/// be released before the next claim. Throws DatabaseError; rows may then be leased under the claim's fence.
 ClaimedInOrder claim_in_order(Connection& connection, const ClaimInOrderRequest& request);
 
 /// A lane, as a blocked or parked key.

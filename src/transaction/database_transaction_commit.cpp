@@ -64,17 +64,13 @@ void DatabaseTransaction::add_settlements(inbox::Pipeline& pipeline,
   inbox::DoneArrays done;
   inbox::SettledArrays others;
   bool any_done = false, any_others = false;
+  std::vector<const inbox::Settlement*> parts;
   for (const inbox::Settlement& settlement : settlements) {
     if (inbox::is_all_done(settlement)) {
       done.add(settlement);
       any_done = true;
     } else if (inbox::only_done(settlement)) {
-      const std::string id = std::to_string(settlement.key.delivery_id), fence = std::to_string(settlement.key.fence),
-                        offsets = settlement.done.text(), count = std::to_string(settlement.done.count());
-      inbox::WireParameters parameters;
-      parameters.add(owner_);
-      for (const std::string* text : {&id, &fence, &offsets, &count}) parameters.add(*text);
-      add_own(pipeline, inbox::statements::tx_settle_part, parameters);
+      parts.push_back(&settlement);
     } else {
       others.add(settlement);
       any_others = true;
@@ -86,7 +82,19 @@ void DatabaseTransaction::add_settlements(inbox::Pipeline& pipeline,
     arrays.each([&](inbox::ArrayParameter& array) { parameters.add(array.finish()); });
     add_own(pipeline, statement, parameters);
   };
+  // First the statement that may lock sequences, then deliveries in order of their ids: as all settlements.
   if (any_others) add_arrays(others, inbox::statements::tx_settle);
+  std::sort(parts.begin(), parts.end(), [](const inbox::Settlement* a, const inbox::Settlement* b) {
+    return a->key.delivery_id < b->key.delivery_id;
+  });
+  for (const inbox::Settlement* part : parts) {
+    const std::string id = std::to_string(part->key.delivery_id), fence = std::to_string(part->key.fence),
+                      offsets = part->done.text(), count = std::to_string(part->done.count());
+    inbox::WireParameters parameters;
+    parameters.add(owner_);
+    for (const std::string* text : {&id, &fence, &offsets, &count}) parameters.add(*text);
+    add_own(pipeline, inbox::statements::tx_settle_part, parameters);
+  }
   if (any_done) add_arrays(done, inbox::statements::tx_settle_done);
 }
 
