@@ -214,7 +214,8 @@ HandOff::InOrder BatchWriter::in_order(const Batch& batch, const HandlerRuns& pl
 /// Ends a reservation for a handler that keeps order, once.
 void BatchWriter::end_in_order(Plan& plan, std::size_t number, bool is_in_memory) {
   if (!std::exchange(plan.reservations[number].is_open, false)) return;
-  hand_off_.end_in_order(plan.handlers[number].handler_id, plan.parts_in_order.at(number), is_in_memory);
+  hand_off_.end_in_order(plan.handlers[number].handler_id, plan.parts_in_order.at(number),
+                         plan.reservations[number].sequence, is_in_memory);
 }
 
 void BatchWriter::TriesInDoubt::add(const Plan& plan) {

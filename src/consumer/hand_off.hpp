@@ -18,6 +18,7 @@ class HandOff {
     std::chrono::milliseconds lease{0};
     std::int64_t run_events = 0;  ///< the most events of a leased run; 0: no limit
     bool is_open = false;         ///< in a sequence: `end_in_order` must follow
+    std::int32_t sequence = 0;
     std::int64_t sequence_fence = 0;
   };
   /// Reserves room for at most `events`, which take about `bytes`. Nothing is reserved for a handler that this process
@@ -39,7 +40,8 @@ class HandOff {
   }
   /// Ends such a reservation, after its runs were handed over or released. `is_in_memory`: the batch is stored, and
   /// this process has all of the handler's runs.
-  virtual void end_in_order(std::int32_t /*handler_id*/, const InOrder& /*part*/, bool /*is_in_memory*/) {}
+  virtual void end_in_order(std::int32_t /*handler_id*/, const InOrder& /*part*/, std::int32_t /*sequence*/,
+                            bool /*is_in_memory*/) {}
 
   /// A partition is read by this process from now on, or no longer.
   virtual void assigned(std::int32_t /*shard_id*/) {}

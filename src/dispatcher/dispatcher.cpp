@@ -258,8 +258,8 @@ consumer::HandOff::Reservation Dispatcher::reserve_in_order(std::int32_t handler
   return in_flight ? in_flight->reserve_in_order(part, events, bytes) : Reservation{};
 }
 
-void Dispatcher::end_in_order(std::int32_t handler_id, const InOrder& part, bool is_in_memory) {
-  if (const auto in_flight = find(handler_id)) in_flight->end_in_order(part, is_in_memory);
+void Dispatcher::end_in_order(std::int32_t handler_id, const InOrder& part, std::int32_t sequence, bool is_in_memory) {
+  if (const auto in_flight = find(handler_id)) in_flight->end_in_order(part, sequence, is_in_memory);
 }
 
 void Dispatcher::assigned(std::int32_t shard_id) {

@@ -84,7 +84,7 @@ class Dispatcher final : public consumer::HandOff {
   void notify_due(std::int32_t handler_id) override;
   Reservation reserve_in_order(std::int32_t handler_id, const InOrder& part, std::int64_t events,
                                std::size_t bytes) override;
-  void end_in_order(std::int32_t handler_id, const InOrder& part, bool is_in_memory) override;
+  void end_in_order(std::int32_t handler_id, const InOrder& part, std::int32_t sequence, bool is_in_memory) override;
   void assigned(std::int32_t shard_id) override;
   void revoked(std::int32_t shard_id) override;
 

@@ -177,7 +177,7 @@ consumer::HandOff::Reservation InFlight::grant(std::int64_t events, std::size_t 
   if (granted <= 0) return {};
   reservations_.reserve(std::this_thread::get_id(), granted, granted * each, Clock::now() + lease_);
   count();
-  return {granted, lease_, run_events_of(granted), false, 0};
+  return {granted, lease_, run_events_of(granted), false, 0, 0};
 }
 
 void InFlight::hand_over(inbox::LeasedRun run, std::int64_t reserved) {

@@ -117,7 +117,7 @@ class InFlight final : public ClaimingHandler,
   void notify_due();
   consumer::HandOff::Reservation reserve_in_order(const consumer::HandOff::InOrder& part, std::int64_t events,
                                                   std::size_t bytes);
-  void end_in_order(const consumer::HandOff::InOrder& part, bool is_in_memory);
+  void end_in_order(const consumer::HandOff::InOrder& part, std::int32_t sequence, bool is_in_memory);
   void assigned(std::int32_t shard_id);
   void revoked(std::int32_t shard_id);
 

@@ -91,21 +91,20 @@ consumer::HandOff::Reservation InFlight::reserve_in_order(const consumer::HandOf
                                                           std::size_t bytes) {
   const std::lock_guard lock{mutex_};
   if (!order_ || !takes()) return {};
-  const auto mine = sequences_.reserve(order_->sequence_of(part.shard_id), {part.epoch, part.expected});
+  const std::int32_t sequence = order_->sequence_of(part.shard_id);
+  const auto mine = sequences_.reserve(sequence, {part.epoch, part.expected});
   if (!mine) return {};
   auto out = mine->may_be_leased ? grant(events, bytes) : consumer::HandOff::Reservation{};
   out.is_open = true;
+  out.sequence = sequence;
   out.sequence_fence = mine->fence;
   return out;
 }
 
-void InFlight::end_in_order(const consumer::HandOff::InOrder& part, bool is_in_memory) {
+void InFlight::end_in_order(const consumer::HandOff::InOrder& part, std::int32_t sequence, bool is_in_memory) {
   const std::lock_guard lock{mutex_};
-  // The settings may have changed since: the reservation is that of one or the other.
-  for (const std::int32_t sequence : {part.shard_id, inbox::whole_handler}) {
-    sequences_.end_reservation(sequence, {part.epoch, part.expected},
-                               is_in_memory ? std::optional{LogPosition{part.epoch, part.next}} : std::nullopt);
-  }
+  sequences_.end_reservation(sequence, {part.epoch, part.expected},
+                             is_in_memory ? std::optional{LogPosition{part.epoch, part.next}} : std::nullopt);
   after_change();
   if (is_in_memory) return;
   next_read_ = Clock::now();

@@ -239,7 +239,7 @@ void Worker::note_lost(const std::vector<inbox::LeaseKey>& lost) {
   {
     const std::lock_guard lock{mutex_};
     slices = batch_.take_unreported();
-    // The batch goes on only if it keeps no order: later events of a key must not run before those put back.
+    // The batch continues only if it keeps no order: later events of a key must not run before those put back.
     const bool keeps_order =
         std::any_of(slices.begin(), slices.end(), [](const RunSlice& slice) { return slice.run->is_in_order(); });
     if (keeps_order) {

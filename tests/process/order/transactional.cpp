@@ -36,7 +36,7 @@ struct StateFixture : OrderFixture {
     });
   }
 
-  /// Keys whose history is not 0, 1, 2 … or whose state is not the last.
+  /// The keys with another history than 0, 1, 2 … or with another state than the last.
   std::int64_t wrong_keys() {
     return std::stoll(
         app.text("select count(*) from (select key, array_agg(n order by id) as calls, max(n) as last from app.history "

@@ -7,7 +7,7 @@
 
 namespace inboxd::support {
 
-/// A fixture whose handler keeps order; `more` are further keys of the handler in YAML.
+/// A fixture with a handler that keeps order; `more` are further keys of the handler in YAML.
 struct OrderFixture : DaemonFixture {
   explicit OrderFixture(int partitions, std::vector<std::string> more = {}) : DaemonFixture{partitions} {
     config.handlers[0].more = {"mode: sequential", "events_per_call: 1"};
