@@ -151,6 +151,7 @@ class InFlight final : public ClaimingHandler,
   void lanes_checked(const std::vector<inbox::Lane>& lanes) override;
   std::optional<OrderedClaim> begin_claim_in_order(Clock::time_point now) override;
   void end_claim_in_order(inbox::ClaimedInOrder claimed, Clock::time_point asked) override;
+  void claim_in_order_lost() override;
 
   // Workers and their pool.
 

@@ -51,6 +51,8 @@ class OrderedHandler {
   virtual std::optional<OrderedClaim> begin_claim_in_order(Clock::time_point now) = 0;
   /// Also after a failed claim, with nothing claimed.
   virtual void end_claim_in_order(inbox::ClaimedInOrder claimed, Clock::time_point asked) = 0;
+  /// After a claim without an answer. The sequences drain, because its leases are unknown.
+  virtual void claim_in_order_lost() = 0;
 };
 
 }  // namespace inboxd::dispatcher

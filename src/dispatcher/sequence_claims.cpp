@@ -103,7 +103,9 @@ bool Claimer::claim_in_order(ClaimingHandler& handler, HandlerState& state) {
   suspects_.limit_claim(request, claim->max_crashes, asked);
   auto answer = deliveries_->claim_in_order(claim->request);
   if (!worked(answer)) {
-    ordered->end_claim_in_order({}, asked);  // leases of an unknown claim make the sequence be taken again
+    ordered->end_claim_in_order({}, asked);
+    // It may have leased rows below the marks, or of lanes: taking the sequences again ends those leases.
+    if (is_blocked()) ordered->claim_in_order_lost();
     return false;
   }
   inbox::ClaimedInOrder& claimed = std::get<0>(answer);

@@ -228,6 +228,7 @@ void Worker::note_committed(const std::vector<SettledRun>& all) {
     run.recorded += static_cast<std::size_t>(events);
     settler_.count_committed(run, each.settlement);
     for (const auto& group : each.settlement.settlement.retries) run.owner->retry_at(now + group.delay);
+    if (run.is_in_order()) run.owner->settled_in_order(run, each.settlement.keys);
     run.owner->settled(run, events);
   }
 }

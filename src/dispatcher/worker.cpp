@@ -33,7 +33,8 @@ bool Worker::run() {
   for (;;) {
     auto taken = in_flight.take(share_->stop, std::exchange(work_, {}));
     if (taken.empty()) break;
-    settler_.report(std::move(taken.behind));
+    const bool is_awaited = in_flight.awaits(taken.behind);
+    settler_.report(std::move(taken.behind), is_awaited);
     if (taken.slices.empty()) continue;
     {
       const std::lock_guard lock{mutex_};
