@@ -1,6 +1,6 @@
 -- Claims deliveries of sequences that p_owner owns, in the order of storing, and the first rows of lanes that are due.
 --
--- q_: the sequences to read, each from an ordinal on, with a mark (ordinal and first offset). Leased rows up to the
+-- q_: the sequences to read, each from an ordinal on, with a mark (ordinal and last offset). Leased rows up to the
 -- mark are in the owner's memory. A leased row beyond it is not (a claim without an answer) and ends the reading of its
 -- sequence. Rows that were stored out of order, such as a record retried from quarantine, are found from -1 on. o_: all
 -- sequences of the owner with their fences, for lanes. A row found after a crash is cut as in inbox.claim, and claimed

@@ -183,7 +183,7 @@ void Sequences::claimed(const inbox::LeasedRun& run) {
   Sequence& sequence = at->second;
   ++sequence.runs;
   if (run.lane) return;
-  const std::int64_t offset = run.pending.ranges().front().first;
+  const std::int64_t offset = run.pending.ranges().back().end - 1;
   if (std::pair{run.ordinal, offset} > std::pair{sequence.mark, sequence.mark_offset}) {
     sequence.mark = run.ordinal;
     sequence.mark_offset = offset;

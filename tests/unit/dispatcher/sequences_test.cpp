@@ -116,7 +116,9 @@ TEST_CASE("reading goes on from the last run that was claimed, and now and then 
   Sequences sequences;
   begin_reading(sequences);
   CHECK(start_of(sequences, now) == -1);
-  sequences.claimed(run_of(7, 70));
+  auto run = run_of(7, 68);
+  run.pending.add(70);
+  sequences.claimed(run);
   auto of_lane = run_of(9, 90);
   of_lane.lane = 11;
   sequences.claimed(of_lane);
