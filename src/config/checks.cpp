@@ -204,6 +204,9 @@ void check_order(const Settings& settings, std::size_t index, Reading& reading) 
     refuse(".on_failure", handler.on_failure == defaults.on_failure);
     return;
   }
+  if (handler.order_by.empty()) {
+    complain(reading, {key + ".order_by"}, "is empty; set it to key, subject, header:NAME or json:/pointer");
+  }
   if (handler.order_by != "key" && handler.order_scope == OrderScope::partition &&
       reading.mentioned.has(key + ".order_scope")) {
     complain(reading, {key + ".order_scope"},

@@ -18,8 +18,8 @@ class HandOff {
     std::chrono::milliseconds lease{0};
     std::int64_t run_events = 0;  ///< the most events of a leased run; 0: no limit
     bool is_open = false;         ///< in a sequence: `end_in_order` must follow
-    std::int32_t sequence = 0;
     std::int64_t sequence_fence = 0;
+    std::int32_t sequence = 0;
   };
   /// Reserves room for at most `events`, which take about `bytes`. Nothing is reserved for a handler that this process
   /// does not run, that is paused, or that has a backlog in the database: older events come first.

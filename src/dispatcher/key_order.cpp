@@ -18,48 +18,60 @@ OrderKey order_key_of(const settler::Run& run, std::size_t index) {
 
 // ---- taking
 
-/// A lane's own events are those that its key waits for, unless one of them has failed again.
+/// A lane's own events are those that its key waits for, unless one of them has failed again, or the key is parked.
 bool KeyOrder::goes_behind(const Pick& pick, OrderKey key) const {
   if (blocked_.empty()) return false;
-  const auto at = blocked_.find(key);
-  if (at == blocked_.end()) return false;
-  return !pick.run->lease.lane || pick.run->lane_has_failed || at->second.is_parked;
+  const auto blocked = blocked_.find(key);
+  if (blocked == blocked_.end()) return false;
+  return !pick.run->lease.lane || pick.run->lane_has_failed || blocked->second.is_parked;
 }
 
-bool KeyOrder::take(const Pick& pick, Call call) {
+bool KeyOrder::take(const Pick& pick, Call call, bool in_transaction) {
   const OrderKey key = order_key_of(*pick.run, pick.index);
   if (key == 0) return true;
-  if (goes_behind(pick, key)) {
-    send_behind(pick);
-    return false;
-  }
   const auto [at, is_new] = active_.try_emplace(key);
   Active& active = at->second;
-  if (!is_new && (active.call != call || !active.deferred.empty())) {
-    active.deferred.push_back(pick);
-    ++deferred_;
-    return false;
+  if (!is_new) {
+    const bool may_join = active.call == call && (in_transaction || active.run == pick.run.get());
+    if (!may_join || !active.deferred.empty() || goes_behind(pick, key)) {
+      active.deferred.push_back(pick);
+      ++deferred_;
+      return false;
+    }
   }
   active.sequence = *pick.run->lease.sequence;
-  active.call = call;
   ++active.taken;
+  if (goes_behind(pick, key)) {
+    behind_.push_back(pick);
+    return false;
+  }
+  active.call = call;
+  active.run = pick.run.get();
   return true;
 }
 
-std::vector<Pick> KeyOrder::take_ready(std::size_t most, Call call) {
+std::vector<Pick> KeyOrder::take_ready(std::size_t most, Call call, bool in_transaction) {
   std::vector<Pick> out;
   while (out.empty() && !ready_.empty()) {
-    const auto at = active_.find(ready_.front());
+    const OrderKey key = ready_.front();
     ready_.pop_front();
+    const auto at = active_.find(key);
     if (at == active_.end() || at->second.taken > 0) continue;
     Active& active = at->second;
-    while (!active.deferred.empty() && out.size() < most) {
-      if (!out.empty() && (out.back().one_by_one || active.deferred.front().one_by_one)) break;
-      out.push_back(std::move(active.deferred.front()));
-      active.deferred.pop_front();
+    std::deque<Pick>& deferred = active.deferred;
+    if (goes_behind(deferred.front(), key)) {
+      send_deferred_behind(key, active);
+      continue;
+    }
+    while (!deferred.empty() && out.size() < most && !goes_behind(deferred.front(), key)) {
+      if (!out.empty() && (out.back().one_by_one || deferred.front().one_by_one)) break;
+      if (!out.empty() && !in_transaction && out.back().run != deferred.front().run) break;
+      out.push_back(std::move(deferred.front()));
+      deferred.pop_front();
     }
     active.taken += out.size();
     active.call = call;
+    active.run = out.back().run.get();
     deferred_ -= out.size();
   }
   return out;
@@ -70,12 +82,8 @@ void KeyOrder::put_back(const std::vector<Pick>& picks) {
     const OrderKey key = order_key_of(*pick->run, pick->index);
     const auto at = active_.find(key);
     if (at == active_.end()) continue;  // its sequence was forgotten
-    if (goes_behind(*pick, key)) {
-      send_behind(*pick);
-    } else {
-      at->second.deferred.push_front(*pick);
-      ++deferred_;
-    }
+    at->second.deferred.push_front(*pick);
+    ++deferred_;
     release(key, 1);
   }
 }
@@ -106,24 +114,17 @@ KeyOrder::Blocked& KeyOrder::block_key_of(const settler::Run& run, std::size_t i
   return out;
 }
 
-void KeyOrder::send_behind(const Pick& pick) {
-  block_key_of(*pick.run, pick.index);
-  Active& active = active_[order_key_of(*pick.run, pick.index)];
-  active.sequence = *pick.run->lease.sequence;
-  active.call = 0;
-  ++active.taken;
-  behind_.push_back(pick);
-}
-
+/// The next events of a key that is blocked, of one run: their outcomes are recorded together, and those of the next
+/// run after them. So the lane never has an event without the earlier ones of its key, whenever the process may crash.
 void KeyOrder::send_deferred_behind(OrderKey key, Active& active) {
-  std::deque<Pick> deferred = std::exchange(active.deferred, {});
-  for (Pick& pick : deferred) {
-    if (goes_behind(pick, key)) {
-      --deferred_;
-      send_behind(pick);
-    } else {
-      active.deferred.push_back(std::move(pick));
-    }
+  std::deque<Pick>& deferred = active.deferred;
+  active.call = 0;
+  const settler::Run* const run = deferred.front().run.get();
+  while (!deferred.empty() && deferred.front().run.get() == run && goes_behind(deferred.front(), key)) {
+    behind_.push_back(std::move(deferred.front()));
+    deferred.pop_front();
+    ++active.taken;
+    --deferred_;
   }
 }
 
@@ -144,7 +145,6 @@ void KeyOrder::note_blocking(const settler::Run& run, std::size_t index, bool is
   const OrderKey key = order_key_of(run, index);
   Blocked& now = block_key_of(run, index);
   now.is_parked = now.is_parked || is_parked;
-  if (const auto at = active_.find(key); at != active_.end()) send_deferred_behind(key, at->second);
   release(key, taken);
 }
 
@@ -171,7 +171,6 @@ void KeyOrder::block(const inbox::Lane& lane) {
   blocked.lane = lane.lane;
   blocked.is_parked = blocked.is_parked || lane.is_parked;
   ++blocked.changes;
-  if (const auto at = active_.find(key); at != active_.end()) send_deferred_behind(key, at->second);
 }
 
 /// No event of the key is in memory: its lane may be over.

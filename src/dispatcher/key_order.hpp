@@ -31,17 +31,22 @@ OrderKey order_key_of(const settler::Run& run, std::size_t index);
 ///                    |  `-- further events of the key are deferred, in memory
 ///                    `--settled as a failure--> blocked or parked: further events go behind (to the lane, or parked)
 ///
+/// Events go behind as they are called: in order, each after the outcomes of those before.
+///
 /// A blocked key has pending events in its lane in the database, which are claimed as runs of the lane. Bookkeeping
 /// without lock or clock; InFlight guards it.
 class KeyOrder final {
  public:
-  /// The call that an event would be part of, never 0. Events of one key may share a call.
+  /// The call that an event would be part of, never 0. Events of one key share a call if their outcomes are recorded
+  /// together: those of one run or, in a transaction, of any runs. Otherwise a crash could leave the outcome of a later
+  /// event without that of an earlier one.
   using Call = std::uint64_t;
 
   /// Whether the event may be taken for that call; it counts as taken then. Otherwise it is deferred, or goes behind.
-  bool take(const Pick& pick, Call call);
-  /// Events of the next key that became free, at most `most`, all for one call. They count as taken.
-  std::vector<Pick> take_ready(std::size_t most, Call call);
+  bool take(const Pick& pick, Call call, bool in_transaction = false);
+  /// Events of the next key that became free, at most `most`, all for one call. They count as taken. Those of blocked
+  /// keys go behind.
+  std::vector<Pick> take_ready(std::size_t most, Call call, bool in_transaction = false);
   bool any_ready() const { return !ready_.empty(); }
 
   /// Events that leave memory because their key is blocked or parked: to report to the settler.
@@ -74,7 +79,8 @@ class KeyOrder final {
   struct Active {
     std::int32_t sequence = 0;
     std::size_t taken = 0;
-    Call call = 0;  ///< of the events taken last; 0: no event may join them
+    Call call = 0;                      ///< of the events taken last; 0: no event may join them
+    const settler::Run* run = nullptr;  ///< of the events taken last
     std::deque<Pick> deferred;
   };
   struct Blocked {
@@ -87,7 +93,6 @@ class KeyOrder final {
   };
 
   bool goes_behind(const Pick& pick, OrderKey key) const;
-  void send_behind(const Pick& pick);
   void send_deferred_behind(OrderKey key, Active& active);
   void release(OrderKey key, std::size_t events);
   Blocked& block_key_of(const settler::Run& run, std::size_t index);

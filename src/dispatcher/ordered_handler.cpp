@@ -146,8 +146,8 @@ void InFlight::append(Taken& out, const Pick& pick, bool begins_call) {
 }
 
 /// Events that may run now: first those whose key became free, then the queue in its order. In a transaction, all
-/// events of a key go to one worker, and a run is not cut. Without one, events of a key may only share a call: the next
-/// call with the key comes after the outcome is recorded.
+/// events of a key go to one worker, and a run is not cut. Without one, events of a key may only share a call, if they
+/// are of one run: the next call with the key comes after the outcome is recorded.
 InFlight::Taken InFlight::take_in_order() {
   Taken out;
   const auto now = Clock::now();
@@ -177,7 +177,7 @@ InFlight::Taken InFlight::take_in_order() {
   };
   while (left > 0 && keys_.any_ready()) {
     const std::size_t most = needs_.sql ? in_a_call : in_a_call - in_call;
-    for (const Pick& pick : keys_.take_ready(most, last_call_)) take(pick);
+    for (const Pick& pick : keys_.take_ready(most, last_call_, needs_.sql)) take(pick);
   }
   std::optional<std::int32_t> sequence;
   while (left > 0) {
@@ -193,7 +193,7 @@ InFlight::Taken InFlight::take_in_order() {
         in_call = 0;
       }
       const Pick pick{slice->run, i, slice->one_by_one};
-      if (keys_.take(pick, last_call_)) take(pick);
+      if (keys_.take(pick, last_call_, needs_.sql)) take(pick);
     }
     slice->first = i;
     if (slice->first < slice->end) queue_.push_front(std::move(*slice));

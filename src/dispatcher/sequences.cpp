@@ -224,7 +224,7 @@ void Sequences::read(const inbox::SequenceRead& read) {
       break;
     case SequenceRead::State::leased:
       // A batch that is stored, but not handed over yet, looks the same.
-      if (sequence.reserving > 0 || sequence.state == State::caught_up) {
+      if (sequence.reserving > 0) {
         sequence.strange_leases = 0;
       } else if (++sequence.strange_leases >= limits_.strange_leases) {
         drain(read.sequence);

@@ -44,7 +44,7 @@ struct SequenceToRead {
   std::int32_t sequence = 0;
   std::int64_t start = -1;        ///< the first ordinal to look at
   std::int64_t mark = -1;         ///< leased rows up to this place are in memory:
-  std::int64_t mark_offset = -1;  ///< ordinal and first offset
+  std::int64_t mark_offset = -1;  ///< ordinal and last offset: the first ones may be settled
 };
 
 struct ClaimInOrderRequest {

@@ -105,8 +105,7 @@ TEST_CASE("database.connections has room for those of ingest and five more") {
                          "ingest: {connections: " + ingest + "}\n"));
   };
   CHECK_THAT(with("7", "2"), Equals(""));
-  CHECK_THAT(with("7", "3"),
-             ContainsSubstring("1:12: database.connections: ingest.connections (3) and 5 more exceed"));
+  CHECK_THAT(with("7", "3"), ContainsSubstring("1:12: database.connections: ingest.connections (3) and 5 more exceed"));
   CHECK_THAT(with("6", "2"), ContainsSubstring("5 more"));
   CHECK_THAT(problems(load(needed + "ingest: {connections: 28}\nadmin: {listen: off}")), Equals(""));
   CHECK_THAT(problems(load(needed + "ingest: {connections: 28}")), ContainsSubstring("9:10: ingest.connections: "));
@@ -230,4 +229,52 @@ TEST_CASE("failures kept shorter than the retries of a handler are a warning") {
   CHECK_THAT(warnings(with("forever", slow)), Equals(""));
   CHECK_THAT(warnings(with("48h", "max_attempts: 25, backoff: fixed, base: 2h, cap: 2h, jitter: 0.1")),
              ContainsSubstring("which may take 53h"));
+}
+
+TEST_CASE("the keys of mode sequential are refused without it") {
+  for (const std::string key :
+       {"order_by: subject", "order_scope: handler", "missing_key: shared", "on_failure: park"}) {
+    CAPTURE(key);
+    const std::string name = key.substr(0, key.find(':'));
+    CHECK_THAT(problems(load(needed + handler("second", ", " + key))),
+               ContainsSubstring("handlers[1]." + name + ": no effect without mode: sequential"));
+    CHECK(load(needed + handler("second", ", mode: sequential, " + key)).ok());
+  }
+}
+
+TEST_CASE("an order key is the record's key, the subject, a header or a place in the payload") {
+  for (const std::string place : {"key", "subject", "header:customer", "json:/customer/id"}) {
+    CAPTURE(place);
+    CHECK(load(needed + handler("second", ", mode: sequential, order_by: " + place)).ok());
+  }
+  for (const std::string place : {"Key", "header", "header:", "json:customer", "payload", ""}) {
+    CAPTURE(place);
+    CHECK_THAT(problems(load(needed + handler("second", ", mode: sequential, order_by: \"" + place + "\""))),
+               ContainsSubstring("handlers[1].order_by: "));
+  }
+}
+
+TEST_CASE("an order by anything but the record's key is that of the whole handler") {
+  const std::string by_header = ", mode: sequential, order_by: header:customer";
+  const auto loaded = load(needed + handler("second", by_header));
+  REQUIRE(loaded.ok());
+  CHECK(inboxd::config::order_scope_of(loaded.settings.handlers.at(1)) == inboxd::config::OrderScope::handler);
+  CHECK(load(needed + handler("second", by_header + ", order_scope: handler")).ok());
+  CHECK_THAT(problems(load(needed + handler("second", by_header + ", order_scope: partition"))),
+             ContainsSubstring("handlers[1].order_scope: order_by: header:customer may arrive on several partitions"));
+}
+
+TEST_CASE("an order within partitions of several topics is a warning") {
+  const auto warned = [](const std::string& topics, const std::string& more) {
+    const auto loaded =
+        load(replaced(needed, "- name: orders", topics) + handler("second", ", mode: sequential" + more));
+    CHECK(loaded.ok());
+    return warnings(loaded).find("handler second keeps order within each topic, not between topics") !=
+           std::string::npos;
+  };
+  const std::string two = "- name: orders\n  - name: returns";
+  CHECK_FALSE(warned("- name: orders", ""));
+  CHECK(warned(two, ""));
+  CHECK_FALSE(warned(two, ", order_scope: handler"));
+  CHECK_FALSE(warned(two, ", order_by: subject"));
 }

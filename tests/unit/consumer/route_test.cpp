@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "consumer/routing.hpp"
+#include "inbox/sequence.hpp"
 
 namespace inboxd::consumer {
 namespace {
@@ -115,6 +116,90 @@ TEST_CASE("a run that fits only in part is split, and no offset is lost or repea
   lease_reserved(whole, {0, lease, 0});
   REQUIRE(whole.runs.size() == 1);
   CHECK(whole.runs[0].lease == none);
+}
+
+// ---- handlers that keep order
+
+namespace {
+
+/// Shards 3 and 4 are of `orders`, others of `returns`.
+std::vector<HandlerRuns> routed_in_order(const std::vector<event::Event>& events,
+                                         const std::vector<std::int32_t>& shards, inbox::Subscription::Order order,
+                                         std::vector<bool>& has_handler, std::vector<std::string> types = {}) {
+  const inbox::Routing routing{1, {{7, "receipt", {"orders"}, std::move(types), std::nullopt, order}}};
+  return route(
+      events, shards, routing, [](std::int32_t of) { return of <= shard + 1 ? "orders" : "returns"; }, 1'000,
+      has_handler);
+}
+
+std::vector<event::Event> both(std::vector<event::Event> first, const std::vector<event::Event>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+using Order = inbox::Subscription::Order;
+
+}  // namespace
+
+TEST_CASE("a handler that keeps order has an entry for each shard of its topics, with or without events") {
+  const auto events = both(events_of(shard, 0, 2), events_of(shard + 2, 0, 2));
+  std::vector<bool> has_handler;
+  const auto planned = routed_in_order(events, {shard, shard + 1, shard + 2}, Order::of_partition, has_handler);
+  REQUIRE(planned.size() == 2);
+  CHECK(planned[0].ordered_shard == shard);
+  CHECK(planned[0].sequence == shard);
+  CHECK(planned[0].events == 2);
+  REQUIRE(planned[0].runs.size() == 1);
+  CHECK(planned[0].runs[0].sequence == shard);
+  CHECK(planned[1].ordered_shard == shard + 1);
+  CHECK(planned[1].sequence == shard + 1);
+  CHECK(planned[1].events == 0);
+  CHECK(planned[1].runs.empty());
+  CHECK(has_handler == std::vector<bool>{true, true, false, false});
+}
+
+TEST_CASE("the events of each shard are in its entry") {
+  const auto events = both(events_of(shard, 5, 2), events_of(shard + 1, 8, 3));
+  std::vector<bool> has_handler;
+  const auto planned = routed_in_order(events, {shard, shard + 1}, Order::of_partition, has_handler);
+  REQUIRE(planned.size() == 2);
+  CHECK(texts_of(planned[0].runs) == Texts{"{[5,7)}"});
+  CHECK(texts_of(planned[1].runs) == Texts{"{[8,11)}"});
+  CHECK(planned[1].first_event == 2);
+  CHECK(planned[1].runs[0].shard_id == shard + 1);
+  CHECK(has_handler == std::vector<bool>(5, true));
+}
+
+TEST_CASE("a handler that keeps order as a whole has one sequence") {
+  const auto events = both(events_of(shard, 0, 1), events_of(shard + 1, 0, 1));
+  std::vector<bool> has_handler;
+  const auto planned = routed_in_order(events, {shard, shard + 1}, Order::of_handler, has_handler);
+  REQUIRE(planned.size() == 2);
+  for (const auto& each : planned) {
+    CHECK(each.sequence == inbox::whole_handler);
+    CHECK(each.runs.at(0).sequence == inbox::whole_handler);
+  }
+}
+
+TEST_CASE("a handler that keeps order gets the types it subscribes to, and an entry without them") {
+  auto events = events_of(shard, 0, 2);
+  events[1].event_type = "OrderPlaced";
+  std::vector<bool> has_handler;
+  CHECK(texts_of(routed_in_order(events, {shard}, Order::of_partition, has_handler, {"OrderPlaced"}).at(0).runs) ==
+        Texts{"{[1,2)}"});
+  CHECK(has_handler == std::vector<bool>{false, true});
+  CHECK(routed_in_order(events, {shard}, Order::of_partition, has_handler, {"Other"}).at(0).runs.empty());
+}
+
+TEST_CASE("runs that are born leased in a sequence carry its fence, also the part of a split one") {
+  std::vector<bool> has_handler;
+  auto planned = routed_in_order(events_of(shard, 0, 10), {shard}, Order::of_partition, has_handler).at(0);
+  lease_reserved(planned, {4, std::chrono::milliseconds{5'000}, 0, true, 77});
+  REQUIRE(texts_of(planned.runs) == Texts{"{[0,4)}", "{[4,10)}"});
+  CHECK(planned.runs[0].sequence_fence == 77);
+  CHECK(planned.runs[0].sequence == shard);
+  CHECK(planned.runs[1].sequence == shard);
+  CHECK(planned.runs[1].lease == std::chrono::milliseconds{0});
 }
 
 }  // namespace inboxd::consumer

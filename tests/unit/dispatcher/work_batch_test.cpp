@@ -1,8 +1,9 @@
 #include "dispatcher/work_batch.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
-#include "unit/settler/runs.hpp"
+#include "unit/dispatcher/keyed_runs.hpp"
 
 namespace inboxd::dispatcher {
 namespace {
@@ -26,6 +27,34 @@ std::vector<std::int64_t> delivered(const WorkBatch& batch) {
 }
 
 using Offsets = std::vector<std::int64_t>;
+using Kind = settler::FailedEvent::Kind;
+using test::run_in_order;
+
+constexpr envelope::KeyHash a = 11, b = 22;
+const Verdict dead{Verdict::Kind::dead, std::nullopt, "bad", "m"};
+
+std::vector<Kind> kinds_of(const settler::Report& report) {
+  std::vector<Kind> out;
+  for (const auto& failed : report.failed) out.push_back(failed.kind);
+  return out;
+}
+using Kinds = std::vector<Kind>;
+
+/// The next call, and its end with these verdicts.
+void call(WorkBatch& batch, const Offsets& offsets, std::vector<Verdict> verdicts, std::size_t most = 1,
+          WorkBatch::Cancelled cancelled = charged) {
+  REQUIRE(batch.begin_call(most));
+  CHECK(delivered(batch) == offsets);
+  batch.end_call(std::move(verdicts), milliseconds{1}, cancelled);
+}
+
+Offsets offsets_of(const std::vector<RunSlice>& slices) {
+  Offsets out;
+  for (const RunSlice& slice : slices) {
+    for (std::size_t i = slice.first; i < slice.end; ++i) out.push_back(slice.run->lease.events[i]->offset);
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -207,6 +236,167 @@ TEST_CASE("events that a cancelled handler did not come to are interrupted, or c
     CHECK(batch.take_finished().at(0).failed.size() == 2);
     CHECK(batch.take_rest().empty());
   }
+}
+
+// ---- in a sequence
+
+TEST_CASE("later events of a failed key are not called in the same batch: they wait") {
+  const auto run = run_in_order({{10, 11, 12, 13}, {a, b, a, b}});
+  WorkBatch batch{{{run, 0, 4}}};
+  call(batch, {10}, {retry("timeout")});
+  call(batch, {11}, done(1));
+  call(batch, {13}, done(1));
+  CHECK_FALSE(batch.begin_call(1));
+  const auto reports = batch.take_finished();
+  REQUIRE(reports.size() == 1);
+  REQUIRE(kinds_of(reports[0]) == Kinds{Kind::failed, Kind::waits});
+  CHECK(reports[0].failed[1].index == 2);
+  CHECK(batch.take_rest().empty());
+}
+
+TEST_CASE("events behind a failed one of their key do not count as run, even in the same call") {
+  const auto run = run_in_order({{10, 11, 12}, {a, a, b}});
+  WorkBatch batch{{{run, 0, 3}}};
+  call(batch, {10, 11, 12}, {retry("timeout"), dead, {}}, 3);
+  const auto reports = batch.take_finished();
+  REQUIRE(reports.size() == 1);
+  CHECK(kinds_of(reports[0]) == Kinds{Kind::failed, Kind::waits});
+}
+
+TEST_CASE("the events of a call that did not return wait behind the first one of their key") {
+  const auto run = run_in_order({{10, 11, 12}, {a, a, b}});
+  WorkBatch batch{{{run, 0, 3}}};
+  REQUIRE(batch.begin_call(3));
+  batch.fail_call(retry("deadline"), milliseconds{99});
+  CHECK(kinds_of(batch.take_finished().at(0)) == Kinds{Kind::failed, Kind::waits, Kind::failed});
+}
+
+TEST_CASE("an event without a verdict stops its key") {
+  const auto run = run_in_order({{10, 11}, {a, a}});
+  WorkBatch batch{{{run, 0, 2}}};
+  call(batch, {10, 11}, {}, 2);
+  CHECK(kinds_of(batch.take_finished().at(0)) == Kinds{Kind::failed, Kind::waits});
+}
+
+TEST_CASE("later events of a dead one run, are parked, or skip it, as configured") {
+  test::KeyedRun from{{10, 11}, {a, a}};
+  from.on_failure = GENERATE(config::OnFailure::block, config::OnFailure::park, config::OnFailure::skip);
+  const bool parks = from.on_failure == config::OnFailure::park;
+  SECTION("dead by its verdict") {}
+  SECTION("dead after its last attempt") { from.max_attempts = 1; }
+  const auto run = run_in_order(from);
+  WorkBatch batch{{{run, 0, 2}}};
+  call(batch, {10}, {from.max_attempts == 1 ? retry("timeout") : dead});
+  if (parks) {
+    CHECK_FALSE(batch.begin_call(1));
+    CHECK(kinds_of(batch.take_finished().at(0)) == Kinds{Kind::failed, Kind::parked});
+  } else {
+    call(batch, {11}, done(1));
+    CHECK(kinds_of(batch.take_finished().at(0)) == Kinds{Kind::failed});
+  }
+}
+
+TEST_CASE("a failure that is skipped stops no key") {
+  test::KeyedRun from{{10, 11}, {a, a}};
+  from.on_failure = config::OnFailure::skip;
+  WorkBatch batch{{{run_in_order(from), 0, 2}}};
+  call(batch, {10}, {retry("timeout")});
+  call(batch, {11}, done(1));
+}
+
+TEST_CASE("a failed event without an order key stops no other") {
+  const auto run = run_in_order({{10, 11}, {envelope::no_order_key, envelope::no_order_key}});
+  WorkBatch batch{{{run, 0, 2}}};
+  call(batch, {10}, {retry("timeout")});
+  call(batch, {11}, done(1));
+}
+
+TEST_CASE("a rewound batch calls the later events of a key that failed after the last report") {
+  const auto run = run_in_order({{10, 11, 12, 13}, {a, b, a, b}});
+  WorkBatch batch{{{run, 0, 4}}};
+  call(batch, {10}, {retry("timeout")});
+  REQUIRE(batch.take_finished().size() == 1);
+  call(batch, {11}, {retry("busy")});
+  batch.rewind();
+  call(batch, {11}, done(1));
+  SECTION("keys that failed before the report stay stopped") {
+    call(batch, {13}, done(1));
+    CHECK_FALSE(batch.begin_call(1));
+    CHECK(kinds_of(batch.take_finished().at(0)) == Kinds{Kind::waits});
+  }
+  SECTION("events taken away were not called, either") {
+    CHECK(offsets_of(batch.take_unreported()) == Offsets{11});
+    call(batch, {13}, done(1));
+  }
+}
+
+TEST_CASE("an event that was done behind a failed one of its key begins another call when its call runs again") {
+  const auto run = run_in_order({{10, 11, 12, 13}, {a, b, a, a}});
+  WorkBatch batch{{{run, 0, 4}}};
+  REQUIRE(batch.begin_call(4));
+  CHECK_FALSE(batch.cut_out_of_order({{}, retry("x"), {}, {}}));
+  CHECK_FALSE(batch.cut_out_of_order({{}, {}, {}, retry("x")}));
+  CHECK_FALSE(batch.cut_out_of_order({retry("x"), {}, retry("x"), retry("x")}));
+  REQUIRE(batch.cut_out_of_order({retry("x"), {}, {}, {}}));
+  batch.rewind();
+  SECTION("it fails again") {
+    call(batch, {10, 11}, {retry("x"), {}}, 4);
+    CHECK_FALSE(batch.begin_call(4));
+    CHECK(kinds_of(batch.take_finished().at(0)) == Kinds{Kind::failed, Kind::waits, Kind::waits});
+  }
+  SECTION("it is done now") {
+    call(batch, {10, 11}, done(2), 4);
+    call(batch, {12}, done(1), 4);
+    call(batch, {13}, done(1), 4);
+    CHECK(batch.take_finished().at(0).failed.empty());
+  }
+}
+
+TEST_CASE("a failure that skips its key cuts no call") {
+  test::KeyedRun from{{10, 11}, {a, a}};
+  from.on_failure = config::OnFailure::skip;
+  WorkBatch batch{{{run_in_order(from), 0, 2}}};
+  REQUIRE(batch.begin_call(2));
+  CHECK_FALSE(batch.cut_out_of_order({retry("x"), {}}));
+}
+
+TEST_CASE("later events of an interrupted key are put back with it, in order") {
+  const auto run = run_in_order({{10, 11, 12, 13, 14}, {a, a, b, a, b}});
+  WorkBatch batch{{{run, 0, 5}}};
+  call(batch, {10, 11, 12}, {retry("cancelled"), {}, {}}, 3, WorkBatch::Cancelled::interrupted);
+  call(batch, {14}, done(1), 3);
+  CHECK_FALSE(batch.begin_call(3));
+  Offsets settled;
+  for (const auto& report : batch.take_finished()) {
+    CHECK(report.failed.empty());
+    for (std::size_t i = report.first; i < report.end; ++i) settled.push_back(run->lease.events[i]->offset);
+  }
+  CHECK(settled == Offsets{12, 14});
+  CHECK(offsets_of(batch.take_rest()) == Offsets{10, 11, 13});
+}
+
+TEST_CASE("a slice that begins a call ends the one before it") {
+  const auto run = run_in_order({{10, 11, 12, 13}, {a, b, a, b}});
+  WorkBatch batch{{{run, 0, 1}, {run, 1, 2}, {run, 2, 4, false, true}}};
+  call(batch, {10, 11}, done(2), 10);
+  call(batch, {12, 13}, done(2), 10);
+  CHECK_FALSE(batch.begin_call(10));
+}
+
+TEST_CASE("events whose sequence another instance may own by then are not called") {
+  const auto now = std::chrono::steady_clock::now();
+  const auto run = run_in_order({{10, 11}, {a, a}});
+  const auto unordered = run_of(lease_of({20}));
+  unordered->leased_until = now;
+  run->leased_until = now + milliseconds{1};
+  WorkBatch batch{{{run, 0, 2}, {unordered, 0, 1}}};
+  CHECK_FALSE(batch.is_next_taken(now));
+  call(batch, {10}, done(1));
+  CHECK(batch.is_next_taken(now + milliseconds{1}));
+  call(batch, {11}, done(1));
+  CHECK_FALSE(batch.is_next_taken(now));
+  call(batch, {20}, done(1));
+  CHECK_FALSE(batch.is_next_taken(now));
 }
 
 }  // namespace inboxd::dispatcher

@@ -169,4 +169,159 @@ TEST_CASE("a thousand done events cost as much as one: they become a range") {
   CHECK(builder.take(0.5).settlement.done.ranges() == std::vector<event::OffsetRange>{{0, 999}});
 }
 
+// ---- in a sequence
+
+namespace {
+
+using config::OnFailure;
+using Key = std::optional<inbox::FailedKey>;
+using Indexes = std::vector<std::size_t>;
+constexpr envelope::KeyHash a = 11, b = 22;
+
+/// Events 10, 11, … of a sequence with these order keys; the text of a key is in the record's key.
+std::shared_ptr<Run> keyed_run(const std::vector<envelope::KeyHash>& keys, OnFailure on_failure = OnFailure::block,
+                               std::int32_t attempts = 0, std::string_view text = "k") {
+  auto lease = lease_of(offsets_from(10, keys.size()), 1, attempts);
+  lease.sequence = 3;
+  auto block = std::make_shared<inbox::EventBlock>();
+  block->events.reserve(lease.events.size());
+  for (const event::Event*& each : lease.events) {
+    block->events.push_back(event::copy(*each, block->arena));
+    block->events.back().key = block->arena.copy(text);
+    each = &block->events.back();
+  }
+  lease.block = block;
+  config::Retry retry;
+  retry.max_attempts = 5;
+  const auto run = run_of(std::move(lease), retry);
+  run->keys = keys;
+  run->on_failure = on_failure;
+  return run;
+}
+
+FailedEvent dead_at(std::size_t index) {
+  FailedEvent out = failed_at(index);
+  out.verdict.kind = event::Verdict::Kind::dead;
+  return out;
+}
+
+FailedEvent not_called(std::size_t index, FailedEvent::Kind kind = FailedEvent::Kind::waits) {
+  return {index, {}, milliseconds{0}, kind};
+}
+
+RunSettlement settled(const std::shared_ptr<Run>& run, std::vector<FailedEvent> failed) {
+  SettlementBuilder builder{run};
+  builder.add({run, 0, run->size(), std::move(failed)});
+  return builder.take(0.5);
+}
+
+}  // namespace
+
+TEST_CASE("each failed event with an order key has a retry of its own, the first of its lane") {
+  const auto run = keyed_run({a, b, envelope::no_order_key, envelope::no_order_key, a});
+  const RunSettlement out = settled(run, {failed_at(0), failed_at(1), failed_at(2), failed_at(3)});
+  const auto& retries = out.settlement.retries;
+  REQUIRE(retries.size() == 3);
+  CHECK(retries[0].key == Key{{a, "k"}});
+  CHECK(retries[0].offsets == set({10}));
+  CHECK(retries[1].key == Key{{b, "k"}});
+  CHECK(retries[1].offsets == set({11}));
+  CHECK(retries[2].key == std::nullopt);
+  CHECK(retries[2].offsets == set({12, 13}));
+  CHECK(out.keys.blocking == Indexes{0, 1});
+  CHECK(out.keys.finished == set({2, 3, 4}));
+  CHECK(out.counts.retried == 4);
+  CHECK(out.counts.done == 1);
+}
+
+TEST_CASE("failed events that are skipped begin no lane: they are retried together, in no order") {
+  const auto run = keyed_run({a, a, b}, OnFailure::skip);
+  const RunSettlement out = settled(run, {failed_at(0), failed_at(1), dead_at(2)});
+  REQUIRE(out.settlement.retries.size() == 1);
+  CHECK(out.settlement.retries[0].key == std::nullopt);
+  CHECK(out.settlement.retries[0].offsets == set({10, 11}));
+  REQUIRE(out.settlement.dead.size() == 1);
+  CHECK(out.settlement.dead[0].state == inbox::DeadEvent::State::dead);
+  CHECK(out.keys.finished == set({0, 1, 2}));
+  CHECK(out.keys.blocking.empty());
+  CHECK(out.keys.parking.empty());
+}
+
+TEST_CASE("a dead letter parks its key only if so configured, and only if it has a key") {
+  const std::vector<envelope::KeyHash> keys{a, envelope::no_order_key};
+  using State = inbox::DeadEvent::State;
+  SECTION("park") {
+    const RunSettlement out = settled(keyed_run(keys, OnFailure::park), {dead_at(0), dead_at(1)});
+    CHECK(out.settlement.dead.at(0).state == State::parks);
+    CHECK(out.settlement.dead.at(0).key == Key{{a, "k"}});
+    CHECK(out.settlement.dead.at(1).state == State::dead);
+    CHECK(out.settlement.dead.at(1).key == std::nullopt);
+    CHECK(out.keys.parking == Indexes{0});
+    CHECK(out.keys.finished == set({1}));
+  }
+  SECTION("after the last attempt") {
+    const RunSettlement out = settled(keyed_run({a}, OnFailure::park, 4), {failed_at(0)});
+    CHECK(out.settlement.dead.at(0).state == State::parks);
+    CHECK(out.settlement.failures.size() == 1);
+  }
+  SECTION("block") {
+    const RunSettlement out = settled(keyed_run(keys), {dead_at(0), dead_at(1)});
+    CHECK(out.settlement.dead.at(0).state == State::dead);
+    CHECK(out.settlement.dead.at(0).key == Key{{a, "k"}});
+    CHECK(out.keys.parking.empty());
+    CHECK(out.keys.finished == set({0, 1}));
+  }
+}
+
+TEST_CASE("events that were not called wait in one group for each lane, without an attempt") {
+  const auto run = keyed_run({a, b, a, b, a});
+  const RunSettlement out = settled(run, {failed_at(0), not_called(1), not_called(2), not_called(4)});
+  REQUIRE(out.settlement.waiting.size() == 2);
+  for (const auto& lane : out.settlement.waiting) {
+    CHECK(lane.offsets == (lane.lane == a ? set({12, 14}) : set({11})));
+  }
+  CHECK(out.settlement.failures.size() == 1);
+  CHECK(out.keys.waiting == Indexes{1, 2, 4});
+  CHECK(out.keys.blocking == Indexes{0});
+  CHECK(out.counts.waiting == 3);
+  CHECK(out.counts.events() == 5);
+}
+
+TEST_CASE("events that were parked without a call keep their key") {
+  const RunSettlement out =
+      settled(keyed_run({a, a}, OnFailure::park), {dead_at(0), not_called(1, FailedEvent::Kind::parked)});
+  REQUIRE(out.settlement.dead.size() == 2);
+  CHECK(out.settlement.dead[1].state == inbox::DeadEvent::State::parked);
+  CHECK(out.settlement.dead[1].offset == 11);
+  CHECK(out.settlement.dead[1].key == Key{{a, "k"}});
+  CHECK(out.settlement.waiting.empty());
+  CHECK(out.keys.waiting == Indexes{1});
+  CHECK(out.counts.dead == 1);
+}
+
+TEST_CASE("the settlement of a lane's run says so") {
+  auto lease = lease_of({10});
+  lease.sequence = 3;
+  lease.lane = a;
+  const auto run = run_of(std::move(lease));
+  run->keys = {a};
+  CHECK(settled(run, {}).settlement.is_of_lane);
+  CHECK_FALSE(settled(keyed_run({a}), {}).settlement.is_of_lane);
+}
+
+TEST_CASE("a long order key is recorded shortened") {
+  const std::string text(1'000, 'x');
+  const RunSettlement out = settled(keyed_run({a}, OnFailure::block, 0, text), {failed_at(0)});
+  CHECK(out.settlement.retries.at(0).key == Key{{a, text.substr(0, 256)}});
+}
+
+TEST_CASE("an event without an order key that shares one has no text of it") {
+  const auto run = keyed_run({a});
+  config::Handler handler;
+  handler.order_by = "subject";
+  handler.missing_key = config::MissingKey::shared;
+  run->key_rule = envelope::OrderKeyRule{handler};
+  CHECK(settled(run, {failed_at(0)}).settlement.retries.at(0).key == Key{{a, std::nullopt}});
+}
+
 }  // namespace inboxd::settler

@@ -1,0 +1,38 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "unit/settler/runs.hpp"
+
+/// Runs of a sequence for tests without a database.
+namespace inboxd::test {
+
+constexpr std::int32_t sequence_of_runs = 3;
+
+struct KeyedRun {
+  std::vector<std::int64_t> offsets;
+  std::vector<envelope::KeyHash> keys;  ///< one for each offset
+  std::int64_t delivery_id = 1;
+  std::optional<std::int64_t> lane{};
+  std::int32_t attempts = 0;
+  config::OnFailure on_failure = config::OnFailure::block;
+  int max_attempts = 5;
+};
+
+inline std::shared_ptr<settler::Run> run_in_order(const KeyedRun& from) {
+  auto lease = lease_of(from.offsets, from.delivery_id, from.attempts);
+  lease.sequence = sequence_of_runs;
+  lease.ordinal = from.delivery_id;
+  lease.lane = from.lane;
+  config::Retry retry;
+  retry.max_attempts = from.max_attempts;
+  auto run = run_of(std::move(lease), retry);
+  run->keys = from.keys;
+  run->on_failure = from.on_failure;
+  return run;
+}
+
+}  // namespace inboxd::test
