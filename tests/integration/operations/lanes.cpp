@@ -122,6 +122,18 @@ TEST_CASE("dead letters of one key are replayed in the order of storing, between
   CHECK(lanes.drain() == "0 1 2 3 4 5");
 }
 
+TEST_CASE("a dead letter of history is replayed before its later events, whose delivery began with earlier ones") {
+  Inbox inbox;
+  LanesFixture lanes{inbox};
+  lanes.store("aaaa");
+  inbox.database().run("update inbox.delivery set ordinal = 0, received_from = received_from - interval '1 hour'");
+  lanes.run('a', End::retried);
+  inbox.database().run("update inbox.delivery set due_at = now() where due_at < 'infinity'");
+  lanes.run('a', End::dead);
+  CHECK(OperationRunner{inbox}.run("dead replay", {{"all", {"true"}}}).document.at("replayed") == 1);
+  CHECK(lanes.drain() == "0 1 2 3");
+}
+
 TEST_CASE("a replay of the dead letter that parks a key brings its parked events back, in order") {
   Inbox inbox;
   LanesFixture lanes{inbox};
