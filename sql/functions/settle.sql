@@ -7,10 +7,11 @@
 -- * For sequences: g_lane, the lane that a failed event begins or continues, with its order key. w_ offsets that wait
 --   behind the first row of their lane. x_state: dead, parks (later events of its key are parked behind it) or parked.
 --   Without a dead letter that parks its key, a parked event waits in its lane instead: an operator has released it.
+--   A waiting row takes over the order key of the lane's first row, for the view lanes.
 --
 -- Locks: the sequences, if lanes change; the deliveries, in order of id. Indexes: primary key of delivery; for dead
--- letters as inbox.dead_letter; dead_letter_parks. `= any (ids)` beside a join on the same id, and no sequential scans:
--- a plan made while the table is small is kept.
+-- letters as inbox.dead_letter; dead_letter_parks, delivery_lane. `= any (ids)` beside a join on the same id, and no
+-- sequential scans: a plan made while the table is small is kept.
 create or replace function inbox.settle(
   p_owner uuid, d_id bigint[], d_fence bigint[], d_settled text[], d_done text[],
   g_of int[], g_offsets text[], g_delay bigint[], g_error text[], g_lane bigint[], g_key bytea[],
@@ -98,10 +99,13 @@ begin
       join inbox.delivery d on d.delivery_id = d_id[x.i] and d.fence = d_fence[x.i]
       where x.state = 'parked' and not inbox.is_parked(d.handler_id, d.sequence, x.lane)),
     added as (
-      insert into inbox.delivery (handler_id, shard_id, sequence, ordinal, lane, pending, events, due_at, expires_at,
-                                  received_from, received_to)
-      select d.handler_id, d.shard_id, d.sequence, coalesce(d.ordinal, d.delivery_id), w.lane, w.offsets,
-             inbox.count_of(w.offsets), 'infinity', d.expires_at, d.received_from, d.received_to
+      insert into inbox.delivery (handler_id, shard_id, sequence, ordinal, lane, order_key, pending, events, due_at,
+                                  expires_at, received_from, received_to)
+      select d.handler_id, d.shard_id, d.sequence, coalesce(d.ordinal, d.delivery_id), w.lane,
+             (select f.order_key from inbox.delivery f
+              where f.handler_id = d.handler_id and f.sequence = d.sequence and f.lane = w.lane
+              order by coalesce(f.ordinal, f.delivery_id) limit 1),
+             w.offsets, inbox.count_of(w.offsets), 'infinity', d.expires_at, d.received_from, d.received_to
       from waiting w join inbox.delivery d on d.delivery_id = d_id[w.i] and d.fence = d_fence[w.i]
       where d.delivery_id = any (v_ids)
       returning handler_id, sequence, lane),

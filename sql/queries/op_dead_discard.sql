@@ -1,7 +1,9 @@
--- Deletes dead letters $1; outcome rows stay. $2 actor, $3 the request. Locks: the dead letters. Index: primary key of
+-- Deletes dead letters $1; outcome rows stay. Those that park a key stay, too, unless $4: their parked events are
+-- released first (op_lanes_release). $2 actor, $3 the request. Locks: the dead letters. Index: primary key of
 -- dead_letter.
 with gone as (
-  delete from inbox.dead_letter x where x.dead_letter_id = any ($1::bigint[])
+  delete from inbox.dead_letter x
+  where x.dead_letter_id = any ($1::bigint[]) and ($4::boolean or not x.parks)
   returning x.handler_id, x.shard_id, x."offset", x.event_id, x.attempts),
 recorded as (
   insert into inbox.outcome (handler_id, shard_id, offsets, outcome, attempts)

@@ -1,7 +1,16 @@
--- Counts dead letters that cannot be replayed: of retired handlers, and those that a backfill has yet to pass. $1 to $8
--- as in op_dead_pick. No locks.
-select count(*) filter (where h.retired_at is not null), count(*) filter (where h.retired_at is null)
+-- Counts dead letters that cannot be replayed by themselves: of retired handlers, those that a backfill has yet to
+-- pass, and events that another dead letter parks. $1 to $8 as in op_dead_pick. No locks.
+select count(*) filter (where h.retired_at is not null),
+       count(*) filter (where h.retired_at is null and b.is_awaited),
+       count(*) filter (where h.retired_at is null and not b.is_awaited and k.is_parked)
 from inbox.dead_letter x join inbox.handler h using (handler_id)
+cross join lateral (
+  select exists (
+    select from inbox.backfill f
+    where f.handler_id = x.handler_id and f.shard_id = x.shard_id and f.next_offset <= x."offset"
+      and x."offset" < f.end_offset) as is_awaited) b
+cross join lateral (
+  select x.state = 'parked' and not x.parks and inbox.is_parked(x.handler_id, x.sequence, x.lane) as is_parked) k
 where ($1::text is null or h.name = $1::text or $1::text = any (h.aliases))
   and (cardinality($2::text[]) = 0 or x.event_type like any ($2::text[]))
   and (cardinality($3::text[]) = 0 or coalesce(x.reasons -> -1 ->> 'error_class', '') like any ($3::text[]))
@@ -10,7 +19,4 @@ where ($1::text is null or h.name = $1::text or $1::text = any (h.aliases))
   and ($6::bigint is null or x.died_at < 'epoch'::timestamptz + $6::bigint * interval '1 us')
   and (($7::bigint[] is null and $8::uuid[] is null)
        or x.dead_letter_id = any ($7::bigint[]) or x.event_id = any ($8::uuid[]))
-  and (h.retired_at is not null
-       or exists (select from inbox.backfill f
-                  where f.handler_id = x.handler_id and f.shard_id = x.shard_id and f.next_offset <= x."offset"
-                    and x."offset" < f.end_offset))
+  and (h.retired_at is not null or b.is_awaited or k.is_parked)

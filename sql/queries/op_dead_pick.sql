@@ -1,6 +1,7 @@
--- The dead letters that a replay or discard means, in order of their shards: $1 to $6 as in op_dead_list, ids $7 of
--- dead letters and $8 of events (both null: any), at most $9. Unless $10, without those of retired handlers and those
--- that a backfill has yet to pass, as in op_dead_replay. No locks.
+-- The dead letters that a replay or discard means, in order of their shards, those that park a key last: $1 to $6 as in
+-- op_dead_list, ids $7 of dead letters and $8 of events (both null: any), at most $9. Unless $10, without those of
+-- retired handlers, those that a backfill has yet to pass, and events that another dead letter parks, as in
+-- inbox.replay_dead. No locks.
 select x.dead_letter_id, h.name, coalesce(x.reasons -> -1 ->> 'error_class', '')
 from inbox.dead_letter x join inbox.handler h using (handler_id)
 where ($1::text is null or h.name = $1::text or $1::text = any (h.aliases))
@@ -13,7 +14,8 @@ where ($1::text is null or h.name = $1::text or $1::text = any (h.aliases))
        or x.dead_letter_id = any ($7::bigint[]) or x.event_id = any ($8::uuid[]))
   and ($10::boolean
        or h.retired_at is null
+          and (x.parks or x.state <> 'parked' or not inbox.is_parked(x.handler_id, x.sequence, x.lane))
           and not exists (select from inbox.backfill f
                           where f.handler_id = x.handler_id and f.shard_id = x.shard_id and f.next_offset <= x."offset"
                             and x."offset" < f.end_offset))
-order by x.handler_id, x.shard_id, x."offset" limit $9::bigint
+order by x.parks, x.handler_id, x.shard_id, x."offset" limit $9::bigint

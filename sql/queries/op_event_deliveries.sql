@@ -8,7 +8,7 @@ select h.name, d.attempts, d.claims,
        case when d.attempts > 0 then coalesce(d.last_error, (
          select f.error_class || ': ' || f.message from inbox.failure f
          where f.event_id = $4::uuid and f.handler_id = d.handler_id order by f.occurred_at desc limit 1)) end,
-       d.events, h.paused_reason
+       d.events, h.paused_reason, d.delivery_id
 from inbox.delivery d
 join inbox.handler h using (handler_id)
 left join inbox.instance i on i.instance_id = d.owner

@@ -13,9 +13,12 @@ std::string present_status(const operations::Document& document, const Look& loo
 std::string present_events(const operations::Document& document, const Look& look);
 std::string present_event(const operations::Document& document, const Look& look);
 std::string present_trace(const operations::Document& document, const Look& look);
+std::string present_event_change(const operations::Document& document, const Look& look);
 std::string present_dead_list(const operations::Document& document, const Look& look);
 std::string present_dead(const operations::Document& document, const Look& look);
 std::string present_dead_change(const operations::Document& document, const Look& look);
+std::string present_lanes(const operations::Document& document, const Look& look);
+std::string present_lanes_change(const operations::Document& document, const Look& look);
 std::string present_quarantine_list(const operations::Document& document, const Look& look);
 std::string present_quarantine(const operations::Document& document, const Look& look);
 std::string present_quarantine_change(const operations::Document& document, const Look& look);

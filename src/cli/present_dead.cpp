@@ -37,6 +37,7 @@ std::string present_dead_list(const Document& document, const Look& look) {
                {"EVENT_ID"},
                {"KAFKA"},
                {"TYPE", Align::left, true},
+               {"STATE"},
                {"ATTEMPTS", Align::right},
                {"CLASS", Align::left, true},
                {"LAST ERROR", Align::left, true}}};
@@ -48,6 +49,7 @@ std::string present_dead_list(const Document& document, const Look& look) {
                {text_at(event, "event_id")},
                {place_of(event)},
                {text_at(event, "event_type")},
+               {text_at(letter, "state")},
                {text_at(letter, "attempts")},
                {text_at(letter, "error_class")},
                {text_at(letter, "last_error")}});
@@ -68,12 +70,51 @@ std::string present_dead_change(const Document& document, const Look& look) {
   if (matched == 0) return document.contains("events") ? present_candidates(document.at("events"), look) : "";
   std::string out = (document.value("more", false) ? "the first " : "") + number_text(matched) +
                     (matched == 1 ? " dead letter (" : " dead letters (") + counts_of(document.at("handlers")) + ")";
+  if (document.contains("parked")) {
+    out += ", with " + number_at(document, "parked") +
+           (document.at("parked") == 1 ? " event parked behind" : " events parked behind");
+  }
   if (document.at("dry_run").get<bool>()) return out + "\n";
   const bool replays = document.contains("replayed");
   out += ": " + number_at(document, replays ? "replayed" : "discarded") + (replays ? " replayed" : " discarded");
   if (replays && document.at("restored").get<std::int64_t>() > 0) {
     out += ", " + number_at(document, "restored") + " of them restored after a purge";
   }
+  if (document.contains("released")) out += ", " + number_at(document, "released") + " parked events released";
+  return in_tone(out, Tone::plain, look) + "\n";
+}
+
+std::string present_lanes(const Document& document, const Look& look) {
+  Table table{{{"HANDLER"},
+               {"KEY", Align::left, true},
+               {"STATE"},
+               {"WAITING", Align::right},
+               {"FIRST EVENT"},
+               {"ATTEMPTS", Align::right},
+               {"DUE"},
+               {"LAST ERROR", Align::left, true}}};
+  for (const auto& lane : document.at("lanes")) {
+    const std::string state = text_at(lane, "state");
+    table.add({{text_at(lane, "handler")},
+               {bytes_at(lane, "key")},
+               {state, state == "parked" ? Tone::bad : Tone::warning},
+               {number_at(lane, "waiting")},
+               {text_at(lane, "head_event_id")},
+               {text_at(lane, "attempts")},
+               {time_at(lane, "due_at")},
+               {text_at(lane, "last_error")}});
+  }
+  return table.empty() ? "" : table.text(look);
+}
+
+std::string present_lanes_change(const Document& document, const Look& look) {
+  const auto matched = document.at("matched").get<std::int64_t>();
+  if (matched == 0) return "";
+  std::string out = (document.value("more", false) ? "the first " : "") + number_text(matched) +
+                    (matched == 1 ? " parked key (" : " parked keys (") + counts_of(document.at("handlers")) +
+                    ") with " + number_at(document, "waiting") +
+                    (document.at("waiting") == 1 ? " waiting event" : " waiting events");
+  if (document.contains("released")) out += ": " + number_at(document, "released") + " released";
   return in_tone(out, Tone::plain, look) + "\n";
 }
 

@@ -51,6 +51,11 @@ void each_handler(const Figures& figures, Exposition& out, Value value) {
   for (const HandlerFigures& handler : figures.handlers) out.add({handler.name}, value(handler));
 }
 
+template <auto member>
+void each_stat(const Figures& figures, Exposition& out) {
+  each_handler(figures, out, [](const auto& handler) { return static_cast<std::int64_t>(handler.stats.*member); });
+}
+
 template <class Value>
 void each_observed(const Figures& figures, Exposition& out, Value value) {
   for (const operations::HandlerState& handler : figures.observed.handlers) {
@@ -323,18 +328,18 @@ void add_handlers(std::vector<MetricRow>& rows) {
                          {"handler"}, [](const Figures& figures, Exposition& out) {
                            each_handler(figures, out, [](const auto& handler) { return handler.outcomes.leases_lost; });
                          }));
+  using dispatcher::Stats;
   rows.push_back(gauge("in_hand_events", "Events in memory for a handler, until they are settled.", {"handler"},
-                       [](const Figures& figures, Exposition& out) {
-                         each_handler(figures, out, [](const auto& handler) { return handler.stats.in_flight; });
-                       }));
-  rows.push_back(
-      gauge("in_hand_bytes", "Memory of a handler's events.", {"handler"}, [](const Figures& figures, Exposition& out) {
-        each_handler(figures, out, [](const auto& handler) { return handler.stats.in_flight_bytes; });
-      }));
+                       each_stat<&Stats::in_flight>));
+  rows.push_back(gauge("in_hand_bytes", "Memory of a handler's events.", {"handler"},
+                       each_stat<&Stats::in_flight_bytes>));
   rows.push_back(gauge("queued_events", "Events in memory that wait for a call.", {"handler"},
-                       [](const Figures& figures, Exposition& out) {
-                         each_handler(figures, out, [](const auto& handler) { return handler.stats.queued; });
-                       }));
+                       each_stat<&Stats::queued>));
+  rows.push_back(gauge("sequences", "Sequences of a sequential handler that this instance runs.", {"handler"},
+                       each_stat<&Stats::sequences>));
+  rows.push_back(gauge("blocked_keys",
+                       "Keys of these sequences that a failed event blocks or a dead letter parks; run inboxd lanes "
+                       "list.", {"handler"}, each_stat<&Stats::blocked_keys>));
   rows.push_back(counter("given_back_events_total", "Events released to the database without a charge.",
                          {"handler"}, [](const Figures& figures, Exposition& out) {
                            each_handler(figures, out, [](const auto& handler) { return handler.stats.released; });
@@ -350,15 +355,9 @@ void add_handlers(std::vector<MetricRow>& rows) {
                            each_handler(figures, out, [](const auto& handler) { return handler.stats.repeated; });
                          }));
   rows.push_back(gauge("abandoned_calls", "Threads still in an abandoned call.", {"handler"},
-                       [](const Figures& figures, Exposition& out) {
-                         each_handler(figures, out,
-                                      [](const auto& handler) { return std::int64_t{handler.stats.abandoned}; });
-                       }));
+                       each_stat<&Stats::abandoned>));
   rows.push_back(gauge("handler_stopped", "1 while a handler is stopped because too many calls never returned.",
-                       {"handler"}, [](const Figures& figures, Exposition& out) {
-                         each_handler(figures, out,
-                                      [](const auto& handler) { return std::int64_t{handler.stats.stopped}; });
-                       }));
+                       {"handler"}, each_stat<&Stats::stopped>));
 }
 
 void add_database(std::vector<MetricRow>& rows) {

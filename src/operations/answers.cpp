@@ -89,6 +89,17 @@ Document dead_letter(const std::string& event) {
                  {"event", reference(event)}});
 }
 
+Document lane() {
+  return object({{"handler", text()},
+                 {"key", or_null(bytes())},
+                 {"state", word({"blocked", "parked"})},
+                 {"waiting", integer("events behind the first one")},
+                 {"head_event_id", or_null(uuid())},
+                 {"attempts", integer("of the first one")},
+                 {"due_at", or_null(time("null: it runs now, or the key is parked"))},
+                 {"last_error", or_null(text())}});
+}
+
 Document reason() {
   return object({{"attempt", integer()}, {"occurred_at", time()}, {"error_class", text()}, {"message", text()}});
 }
@@ -188,6 +199,7 @@ Document dead_task(const std::string& past) {
                  {"handlers", map(integer("dead letters that match"))},
                  {"of_retired_handlers", integer("matches that are left alone"), false},
                  {"awaited_by_backfill", integer("matches that are left alone"), false},
+                 {"parked", integer("events parked behind them: replayed with them, or released by a discard"), false},
                  {"dead_letters", list(reference("DeadLetter")), false},
                  {"events", list(reference("EventSummary")), false},
                  did_you_mean(),
@@ -252,6 +264,7 @@ Document components() {
           {"Moment", moment()},
           {"DeadLetterSummary", dead_letter("EventSummary")},
           {"DeadLetter", extended(dead_letter("Event"), {{"reasons", list(reason())}})},
+          {"Lane", lane()},
           {"QuarantinedRecord", quarantined_record()},
           {"WholeQuarantinedRecord",
            extended(quarantined_record(), {{"headers", headers()}, {"payload", or_null(bytes())}})},
@@ -296,6 +309,20 @@ Document events_trace() {
                  {"handlers", list(reference("HandlerResult"))}});
 }
 
+Document events_change() {
+  return object({dry_run(),
+                 {"event_id", uuid(), false},
+                 {"handler", text(), false},
+                 {"state", word({"due", "leased", "retrying", "waiting"}), false},
+                 {"attempts", integer(), false},
+                 {"due_at", or_null(time("before the change; null: in its turn, in a sequence")), false},
+                 {"last_error", or_null(text()), false},
+                 {"retried", flag("it is due now"), false},
+                 {"skipped", flag("it is a dead letter now"), false},
+                 {"events", list(reference("EventSummary")), false},
+                 did_you_mean()});
+}
+
 Document events_not_one() {
   const Document event = any_of({reference("EventSummary"), object({{"event_id", uuid()}})});
   return object({{"events", list(event)}});
@@ -323,7 +350,22 @@ Document dead_replay() {
   return extended(dead_task("replayed"), {{"restored", integer("events that had been purged"), false}});
 }
 
-Document dead_discard() { return dead_task("discarded"); }
+Document dead_discard() {
+  return extended(dead_task("discarded"), {{"released", integer("events that were parked behind them"), false}});
+}
+
+Document lanes_list() { return object({{"lanes", list(reference("Lane"))}, did_you_mean()}); }
+
+Document lanes_release() {
+  return object({dry_run(),
+                 {"matched", integer("parked keys")},
+                 {"more", flag("more match than one command changes")},
+                 {"handlers", map(integer("parked keys"))},
+                 {"waiting", integer("events parked behind them")},
+                 {"released", integer("events"), false},
+                 {"interrupted", flag("with 503: repeat the request for the rest"), false},
+                 did_you_mean()});
+}
 
 Document quarantine_list() { return object({{"records", list(reference("QuarantinedRecord"))}, did_you_mean()}); }
 

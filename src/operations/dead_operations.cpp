@@ -139,29 +139,50 @@ struct Task {
 
 struct Done {
   std::int64_t letters = 0;
-  std::int64_t restored = 0;
+  Replayed brought_back;
   bool interrupted = false;
 };
 
+/// Brings back the events that one transaction has left parked. False: stopped in between.
+bool bring_back_rest(Context& context, const Task& task, const Deed& deed, std::vector<std::int64_t> parking,
+                     Replayed& sum) {
+  while (!parking.empty()) {
+    if (context.pause(std::chrono::milliseconds{0})) return false;
+    Replayed more = replay_dead(*context.connection, parking, deed, task.verb);
+    sum.letters += more.letters;
+    sum.restored += more.restored;
+    parking = std::move(more.parking);
+  }
+  return true;
+}
+
 template <class Batch>
-Done work_off(Context& context, const Task& task, const std::vector<std::int64_t>& ids, Batch batch) {
+Done work_off(Context& context, const Arguments& arguments, const Task& task, const std::vector<std::int64_t>& ids,
+              Batch batch) {
   Done done;
+  bool is_stopped = false;
   const auto total = static_cast<std::int64_t>(ids.size());
-  done.interrupted =
+  const bool interrupted =
       in_batches(context, {task.past, task.per_second}, total, [&](std::int64_t begin, std::int64_t end) {
-        const Replayed some = batch(std::vector<std::int64_t>(ids.begin() + begin, ids.begin() + end));
+        if (is_stopped) return end;
+        const Discarded some = batch(std::vector<std::int64_t>(ids.begin() + begin, ids.begin() + end));
         done.letters += some.letters;
-        done.restored += some.restored;
+        done.brought_back.letters += some.released.letters;
+        done.brought_back.restored += some.released.restored;
+        const Deed deed{context.actor, arguments.asked()};
+        is_stopped = !bring_back_rest(context, task, deed, some.released.parking, done.brought_back);
         return end;
       });
+  done.interrupted = interrupted || is_stopped;
   return done;
 }
 
 struct Picked {
   std::vector<std::int64_t> ids;
   std::map<std::string, std::int64_t> handlers;
-  bool more = false;  ///< more match
-  NotNow left_out;    ///< matches that are left alone
+  bool more = false;        ///< more match
+  NotNow left_out;          ///< matches that are left alone
+  std::int64_t parked = 0;  ///< events parked behind them, which are replayed or released
 };
 
 /// Lists every id: a later dead letter can have a lower id, from a transaction that was still open.
@@ -185,6 +206,7 @@ Picked pick(Context& context, const DeadFilter& filter, const Task& task) {
     ++out.handlers[letter.handler];
   }
   if (!task.any_too) out.left_out = count_dead_not_now(*context.connection, filter);
+  if (!out.ids.empty()) out.parked = count_parked_behind(*context.connection, out.ids);
   return out;
 }
 
@@ -192,6 +214,9 @@ std::string why_none(const NotNow& left_out) {
   if (left_out.awaited > 0) {
     return "a back-fill of the handler has yet to pass the matching dead letters and may deliver their events; replay "
            "the rest after it";
+  }
+  if (left_out.parked > 0) {
+    return "only parked events match; replay the dead letter that parks their key, or run `inboxd lanes release`";
   }
   return left_out.retired > 0 ? "only dead letters of retired handlers match; discard them, or restore the handler"
                               : "no dead letter matches";
@@ -213,13 +238,19 @@ Answer work_on(Context& context, const Arguments& arguments, const Task& task, c
       {"dry_run", dry_run}, {"matched", ids.size()}, {"more", picked.more}, {"handlers", picked.handlers}};
   if (picked.left_out.retired > 0) document["of_retired_handlers"] = picked.left_out.retired;
   if (picked.left_out.awaited > 0) document["awaited_by_backfill"] = picked.left_out.awaited;
+  if (picked.parked > 0) document["parked"] = picked.parked;
   if (ids.empty()) {
     return nothing_matches(context, arguments, document, why_none(picked.left_out));
   }
   if (dry_run) return {base::ExitCode::done, document, about_more(task, picked), plan_of(picked)};
-  const Done done = work_off(context, task, ids, batch);
-  document[task.past] = done.letters;
-  if (task.past == "replayed") document["restored"] = done.restored;
+  const Done done = work_off(context, arguments, task, ids, batch);
+  if (task.past == "replayed") {
+    document[task.past] = done.letters + done.brought_back.letters;
+    document["restored"] = done.brought_back.restored;
+  } else {
+    document[task.past] = done.letters;
+    if (done.brought_back.letters > 0) document["released"] = done.brought_back.letters;
+  }
   document["interrupted"] = done.interrupted;
   if (!done.interrupted) return {base::ExitCode::done, document, about_more(task, picked)};
   return {base::ExitCode::try_again, document,
@@ -285,14 +316,14 @@ Answer functions::dead_show(Context& context, const Arguments& arguments) {
 Answer functions::dead_replay(Context& context, const Arguments& arguments) {
   const Task task{"dead replay", "replayed", false, arguments.number("rate").value_or(0)};
   return work_through(context, arguments, task, [&](const std::vector<std::int64_t>& ids) {
-    return replay_dead(*context.connection, ids, {context.actor, arguments.asked()});
+    return Discarded{0, replay_dead(*context.connection, ids, {context.actor, arguments.asked()})};
   });
 }
 
 Answer functions::dead_discard(Context& context, const Arguments& arguments) {
   const Task task{"dead discard", "discarded", true, 0};
   return work_through(context, arguments, task, [&](const std::vector<std::int64_t>& ids) {
-    return Replayed{discard_dead(*context.connection, ids, {context.actor, arguments.asked()}), 0};
+    return discard_dead(*context.connection, ids, {context.actor, arguments.asked()});
   });
 }
 

@@ -62,6 +62,39 @@ DeadLetter read_letter(inbox::RowReader row, bool whole) {
   return out;
 }
 
+/// Parked events that one transaction brings back, about.
+constexpr int most_parked = 1'000;
+
+/// No handler may be retired meanwhile: its events would stay pending for ever.
+void lock_dead(inbox::Connection::Access& access, pqxx::work& tx) {
+  inbox::share_routing(access, tx);
+  access.run_in(tx, inbox::statements::op_dead_lock, pqxx::params{});
+}
+
+Replayed read_replayed(const pqxx::result& rows) {
+  Replayed out;
+  out.letters = rows[0][0].as<std::int64_t>();
+  out.restored = rows[0][1].as<std::int64_t>();
+  const auto parking = rows[0][2].as_sql_array<std::int64_t>();
+  out.parking.assign(parking.cbegin(), parking.cend());
+  return out;
+}
+
+Replayed bring_back(inbox::Connection& connection, const inbox::Statement& statement,
+                    const std::vector<std::int64_t>& dead_letter_ids, const Deed& deed, const std::string& operation) {
+  auto letters = inbox::array_of(Type::int8, dead_letter_ids);
+  const auto bytes = letters.finish();
+  auto& access = connection.access();
+  Replayed out;
+  access.transaction([&](pqxx::work& tx) {
+    lock_dead(access, tx);
+    out = read_replayed(
+        access.run_in(tx, statement, pqxx::params{bytes, deed.actor, deed.asked, most_parked, operation}));
+    return true;
+  });
+  return out;
+}
+
 }  // namespace
 
 std::vector<DeadLetter> list_dead(inbox::Connection& connection, const DeadFilter& filter, std::int64_t limit) {
@@ -133,32 +166,47 @@ std::vector<PickedLetter> pick_dead(inbox::Connection& connection, const DeadFil
 
 NotNow count_dead_not_now(inbox::Connection& connection, const DeadFilter& filter) {
   const auto found = inbox::run_read(connection, inbox::statements::op_dead_not_replayable, WithIds{filter}.values);
-  return {found[0][0].as<std::int64_t>(), found[0][1].as<std::int64_t>()};
+  return {found[0][0].as<std::int64_t>(), found[0][1].as<std::int64_t>(), found[0][2].as<std::int64_t>()};
 }
 
-Replayed replay_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
-                     const Deed& deed) {
+std::int64_t count_parked_behind(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids) {
+  auto letters = inbox::array_of(Type::int8, dead_letter_ids);
+  return inbox::run_read(connection, inbox::statements::op_dead_parked, pqxx::params{letters.finish()})[0][0]
+      .as<std::int64_t>();
+}
+
+Replayed replay_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids, const Deed& deed,
+                     const std::string& operation) {
+  return bring_back(connection, inbox::statements::op_dead_replay, dead_letter_ids, deed, operation);
+}
+
+Replayed release_parked(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
+                        const Deed& deed, const std::string& operation) {
+  return bring_back(connection, inbox::statements::op_lanes_release, dead_letter_ids, deed, operation);
+}
+
+Discarded discard_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
+                       const Deed& deed) {
   auto letters = inbox::array_of(Type::int8, dead_letter_ids);
   const auto bytes = letters.finish();
   auto& access = connection.access();
-  Replayed out;
+  Discarded out;
   access.transaction([&](pqxx::work& tx) {
-    inbox::share_routing(access, tx);  // no handler may be retired meanwhile: its events would stay pending for ever
-    access.run_in(tx, inbox::statements::op_dead_lock, pqxx::params{});
-    const auto rows = access.run_in(tx, inbox::statements::op_dead_replay, pqxx::params{bytes, deed.actor, deed.asked});
-    out.letters = rows[0][0].as<std::int64_t>();
-    out.restored = rows[0][1].as<std::int64_t>();
+    lock_dead(access, tx);
+    access.run_in(tx, inbox::statements::op_dead_lock_lanes, pqxx::params{bytes});
+    // Parked events of this batch first: they are discarded, not released.
+    const auto discard = [&](bool parking_too) {
+      const pqxx::params parameters{bytes, deed.actor, deed.asked, parking_too};
+      return access.run_in(tx, inbox::statements::op_dead_discard, parameters)[0][0].as<std::int64_t>();
+    };
+    out.letters = discard(false);
+    out.released = read_replayed(
+        access.run_in(tx, inbox::statements::op_lanes_release,
+                      pqxx::params{bytes, deed.actor, deed.asked, most_parked, std::string{"dead discard"}}));
+    out.letters += discard(true);
     return true;
   });
   return out;
-}
-
-std::int64_t discard_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
-                          const Deed& deed) {
-  auto letters = inbox::array_of(Type::int8, dead_letter_ids);
-  const auto rows = connection.access().run(inbox::statements::op_dead_discard,
-                                            pqxx::params{letters.finish(), deed.actor, deed.asked}, Effect::writes);
-  return rows[0][0].as<std::int64_t>();
 }
 
 }  // namespace inboxd::operations

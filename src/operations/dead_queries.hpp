@@ -65,28 +65,42 @@ struct PickedLetter {
   std::string error_class;
 };
 
-/// The dead letters to replay or discard, in the order of their partitions. `any_too` includes those that cannot be
-/// replayed (now).
+/// The dead letters to replay or discard, in the order of their partitions; those that park a key come last. `any_too`
+/// includes those that cannot be replayed (now).
 std::vector<PickedLetter> pick_dead(inbox::Connection& connection, const DeadFilter& filter, bool any_too,
                                     std::int64_t limit);
 
 struct NotNow {
   std::int64_t retired = 0;
   std::int64_t awaited = 0;  ///< a back-fill has yet to pass them and may deliver the events
+  std::int64_t parked = 0;   ///< another dead letter parks their key: they are replayed with that one
 };
 NotNow count_dead_not_now(inbox::Connection& connection, const DeadFilter& filter);
+
+/// Events that are parked behind these dead letters and are not among them.
+std::int64_t count_parked_behind(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids);
 
 struct Replayed {
   std::int64_t letters = 0;   ///< replayed, without those that another operator changed meanwhile
   std::int64_t restored = 0;  ///< events that had been purged
+  /// Dead letters that park a key because more events are left behind them: replay these next.
+  std::vector<std::int64_t> parking;
 };
 
-/// Delivers a batch of a few hundred dead letters to their handlers again, in one transaction. May be repeated after
-/// any error.
-Replayed replay_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids, const Deed& deed);
+/// Delivers a batch of a few hundred dead letters to their handlers again, and about as many of the events parked
+/// behind them, in one transaction. May be repeated after any error.
+Replayed replay_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids, const Deed& deed,
+                     const std::string& operation = "dead replay");
 
-/// Returns how many existed.
-std::int64_t discard_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
-                          const Deed& deed);
+/// Delivers the events that are parked behind these dead letters, which stay. Otherwise like replay_dead.
+Replayed release_parked(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
+                        const Deed& deed, const std::string& operation = "lanes release");
+
+struct Discarded {
+  std::int64_t letters = 0;  ///< that existed
+  Replayed released;         ///< events that were parked behind them
+};
+Discarded discard_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
+                       const Deed& deed);
 
 }  // namespace inboxd::operations

@@ -64,12 +64,8 @@ Answer tell(Context& context, const Arguments& arguments, Describe describe) {
 }
 
 Document state_of(const OpenDelivery& delivery) {
-  const char* const state = delivery.is_leased                          ? "leased"
-                            : delivery.is_waiting                       ? "waiting"
-                            : delivery.attempts > 0 && !delivery.is_due ? "retrying"
-                                                                        : "due";
   return {{"handler", delivery.handler},
-          {"state", state},
+          {"state", state_text(delivery)},
           {"attempts", delivery.attempts},
           {"due_at", time_of(delivery.due_at)},
           {"finished_at", nullptr},
@@ -204,6 +200,12 @@ Answer functions::events_trace(Context& context, const Arguments& arguments) {
     event.erase("headers");
     return Document{{"event", std::move(event)}, {"timeline", timeline_of(file)}, {"handlers", handler_states(file)}};
   });
+}
+
+std::string state_text(const OpenDelivery& delivery) {
+  if (delivery.is_leased) return "leased";
+  if (delivery.is_waiting) return "waiting";
+  return delivery.attempts > 0 && !delivery.is_due ? "retrying" : "due";
 }
 
 Document handler_states(const EventFile& file) {

@@ -16,6 +16,9 @@ struct EventFile {
   EventHistory history;
 };
 
+/// `due`, `leased`, `retrying`, `waiting`.
+std::string state_text(const OpenDelivery& delivery);
+
 /// The state for each handler that ever got the event: [{handler, state, attempts, …}]. A pending delivery counts
 /// before a dead letter, a dead letter before the last outcome.
 Document handler_states(const EventFile& file);

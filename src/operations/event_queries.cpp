@@ -157,6 +157,7 @@ OpenDelivery read_delivery(inbox::RowReader row) {
   out.last_error = row.maybe_text();
   out.events = row.int4();
   out.paused_reason = row.maybe_text();
+  out.delivery_id = row.int8();
   return out;
 }
 
@@ -285,15 +286,32 @@ std::optional<StoredEvent> read_event(inbox::Connection& connection, const Event
   return read(std::nullopt, std::nullopt);
 }
 
+std::vector<OpenDelivery> read_deliveries(inbox::Connection& connection, const HistoryRequest& request) {
+  const pqxx::params of_run{request.shard_id, request.offset, request.received_at, request.event_id.text()};
+  return read_all(connection, inbox::statements::op_event_deliveries, of_run, read_delivery);
+}
+
 EventHistory read_history(inbox::Connection& connection, const HistoryRequest& request) {
   const std::string id = request.event_id.text();
-  const pqxx::params of_run{request.shard_id, request.offset, request.received_at, id};
   const pqxx::params of_place{request.shard_id, request.offset, request.since};
   const pqxx::params of_event{id, request.since};
-  return {read_all(connection, inbox::statements::op_event_deliveries, of_run, read_delivery),
+  return {read_deliveries(connection, request),
           read_all(connection, inbox::statements::op_event_outcomes, of_place, read_outcome),
           read_all(connection, inbox::statements::op_event_failures, of_event, read_failure),
           read_all(connection, inbox::statements::op_event_notes, of_event, read_note)};
+}
+
+EventChange change_event(inbox::Connection& connection, const EventPlace& place, std::int64_t delivery_id,
+                         const std::optional<std::string>& reason, const Deed& deed) {
+  static const std::map<std::string, EventChange> changes{{"done", EventChange::done},
+                                                          {"gone", EventChange::gone},
+                                                          {"leased", EventChange::leased},
+                                                          {"otherwise", EventChange::otherwise},
+                                                          {"purged", EventChange::purged}};
+  const auto rows = connection.access().run(
+      inbox::statements::op_event_change,
+      pqxx::params{deed.actor, deed.asked, delivery_id, place.offset, place.event_id.text(), reason});
+  return changes.at(rows[0][0].as<std::string>());
 }
 
 }  // namespace inboxd::operations

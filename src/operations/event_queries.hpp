@@ -71,6 +71,7 @@ struct OpenDelivery {
   std::optional<std::string> last_error;
   std::int32_t events = 0;  ///< of the run, including this one
   std::optional<std::string> paused_reason;
+  std::int64_t delivery_id = 0;
 };
 
 struct RecordedOutcome {
@@ -114,5 +115,19 @@ struct HistoryRequest {
   std::optional<event::Microseconds> since;
 };
 EventHistory read_history(inbox::Connection& connection, const HistoryRequest& request);
+
+/// Pending deliveries with the event, of every handler.
+std::vector<OpenDelivery> read_deliveries(inbox::Connection& connection, const HistoryRequest& request);
+
+enum class EventChange {
+  done,
+  gone,       ///< the event has left the delivery meanwhile
+  leased,     ///< it is being handled
+  otherwise,  ///< it does not wait for a retry
+  purged,     ///< there is nothing to keep as a dead letter
+};
+/// Makes a waiting retry of an event due now or, with a reason, makes the event a dead letter.
+EventChange change_event(inbox::Connection& connection, const EventPlace& place, std::int64_t delivery_id,
+                         const std::optional<std::string>& reason, const Deed& deed);
 
 }  // namespace inboxd::operations

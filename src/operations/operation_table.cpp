@@ -38,6 +38,12 @@ Parameters dead_filter() {
           until_parameter("died")};
 }
 
+Parameters lane_filter() {
+  return {{"handler", Kind::text, "of this handler", "NAME"},
+          {"key", Kind::text, "of this key", "TEXT"},
+          {"key-hex", Kind::text, "of the key with these bytes", "HEX"}};
+}
+
 Parameters quarantine_filter() {
   return {{"topic", Kind::texts, "of this topic; NAME* for a prefix", "NAME"},
           {"reason", Kind::texts, "no_id, bad_id, too_large, undecodable, conflict or poison", "REASON"},
@@ -66,6 +72,11 @@ Parameters quarantine_selection() {
 
 Parameters event_id() {
   return {{"id", Kind::text, "event_id, the producer's id, or TOPIC/PARTITION/OFFSET", "ID", Place::word}};
+}
+
+Parameters event_and_handler(const Parameters& more) {
+  const Parameter handler{"handler", Kind::text, "for this handler (required)", "NAME"};
+  return joined(joined(joined(event_id(), {handler}), more), confirmation());
 }
 
 Parameters handler_name() {
@@ -126,6 +137,23 @@ std::vector<Operation> operations() {
        event_id(),
        {{"events trace orders/3/81723", "from Kafka to the last outcome"}},
        answers::events_not_one},
+      {"events retry",
+       "Retries an event now that waits for its next attempt.",
+       change,
+       Needs::database,
+       functions::events_retry,
+       answers::events_change,
+       event_and_handler({}),
+       {{"events retry ORDER-4711 --handler receipt", "after confirmation"}}},
+      {"events skip",
+       "Makes a pending event a dead letter of class operator.skipped. Later events of its key go on without it. An "
+       "event that is blocked or blocks its key keeps its place for `dead replay`.",
+       change,
+       Needs::database,
+       functions::events_skip,
+       answers::events_change,
+       event_and_handler({{"reason", Kind::text, "kept as the dead letter's message (required)", "TEXT"}}),
+       {{"events skip orders/3/81723 --handler receipt --reason obsolete", "after confirmation"}}},
 
       {"dead list",
        "Dead letters, newest first, and their number by handler and error class.",
@@ -150,7 +178,9 @@ std::vector<Operation> operations() {
         {"dead show orders/3/81723", "by topic, partition and offset"}},
        answers::dead_not_one},
       {"dead replay",
-       "Delivers dead letters to their handlers again: from the first attempt, in the order of their partitions.",
+       "Delivers dead letters to their handlers again: from the first attempt, in the order of their partitions. In a "
+       "sequential handler they run before later events of their key. Events that are parked behind a dead letter come "
+       "with it, at any --rate.",
        change,
        Needs::database,
        functions::dead_replay,
@@ -160,7 +190,8 @@ std::vector<Operation> operations() {
         {"dead replay --handler billing --error \"timeout*\" --rate 50", "50 a second, after confirmation"},
         {"dead replay 12 13 --yes", "two of them, without confirmation"}}},
       {"dead discard",
-       "Removes dead letters for good; outcomes and audit keep a record of them.",
+       "Removes dead letters for good; outcomes and audit keep a record of them. Events that are parked behind one are "
+       "delivered.",
        change,
        Needs::database,
        functions::dead_discard,
@@ -168,6 +199,26 @@ std::vector<Operation> operations() {
        dead_selection(),
        {{"dead discard --handler billing --until 90d --dry-run", "shows how many"},
         {"dead discard 12 --yes", "one of them, without confirmation"}}},
+
+      {"lanes list",
+       "Keys of sequential handlers that are blocked by a failed event, or parked behind a dead letter.",
+       read_with_token,
+       Needs::database,
+       functions::lanes_list,
+       answers::lanes_list,
+       joined(lane_filter(), {limit_parameter(50)}),
+       {{"lanes list --handler receipt", "of one handler, those with most events first"},
+        {"lanes list --key ORDER-4711 --json", "one key, for a program"}}},
+      {"lanes release",
+       "Delivers the events of parked keys in their order. The dead letter that parks a key stays dead; to deliver it "
+       "first, use `dead replay`.",
+       change,
+       Needs::database,
+       functions::lanes_release,
+       answers::lanes_release,
+       joined(joined(lane_filter(), {{"all", Kind::flag, "every parked key"}}), confirmation()),
+       {{"lanes release --handler receipt --dry-run", "shows how many"},
+        {"lanes release --handler receipt --key ORDER-4711", "one key, after confirmation"}}},
 
       {"quarantine list",
        "Records that could not become events, newest first.",

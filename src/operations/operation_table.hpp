@@ -8,8 +8,12 @@ namespace inboxd::operations::functions {
 OperationFunction status;
 // event_operations.cpp
 OperationFunction events_list, events_show, events_trace;
+// event_changes.cpp
+OperationFunction events_retry, events_skip;
 // dead_operations.cpp
 OperationFunction dead_list, dead_show, dead_replay, dead_discard;
+// lane_operations.cpp
+OperationFunction lanes_list, lanes_release;
 // quarantine_operations.cpp
 OperationFunction quarantine_list, quarantine_show, quarantine_retry, quarantine_discard;
 // handler_operations.cpp

@@ -425,7 +425,7 @@ TEST_CASE("a replay into a handler that is being retired is dropped with its oth
   database.wait_for("the replay waits for a letter",
                     "select count(*) from pg_locks l join pg_stat_activity a using (pid) where not l.granted and "
                     "l.locktype in ('transactionid', 'tuple') and a.query like '%' || '" +
-                        database.schema() + "' || '.dead_letter%'",
+                        database.schema() + "' || '.replay_dead%'",
                     1);
   auto retire = in_background("handlers retire", {{"handler", {"receipt"}}});
   database.wait_for("the retirement waits for the replay",

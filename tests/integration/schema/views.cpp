@@ -45,6 +45,9 @@ TEST_CASE("every promised column of every view is there") {
   CHECK(missing(inbox, "backlog", {"handler", "due", "leased", "retrying", "waiting", "dead", "oldest_due_age"}) == "");
   CHECK(missing(inbox, "lag",
                 {"topic", "partition", "position", "high_watermark", "lag", "observed_at", "halted_reason"}) == "");
+  CHECK(missing(inbox, "lanes",
+                {"handler", "key", "key_text", "state", "waiting", "head_event_id", "attempts", "due_at",
+                 "last_error"}) == "");
   CHECK(missing(inbox, "dead_letters", {"event_id", "handler"}) == "");
   CHECK(missing(inbox, "quarantined", {"topic", "partition", "offset", "reason"}) == "");
   CHECK(missing(inbox, "audit_log", {"occurred_at", "actor", "operation", "target", "detail"}) == "");

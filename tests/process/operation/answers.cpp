@@ -118,6 +118,14 @@ TEST_CASE("every answer of the admin port has exactly the fields of the OpenAPI 
   const std::string waits = fixture.produce();
   fixture.database().wait_for("it is pending", "select count(*) from inbox.delivery", 1);
   fixture.check("events/show", 200, "?id=" + waits);
+  const std::string for_handler = R"({"id": ")" + waits + R"(", "handler": "recorder")";
+  fixture.check("events/retry", 409, for_handler + "}");
+  fixture.check("events/retry", 409, R"({"id": "nobody-has-this", "handler": "recorder"})");
+  fixture.database().run("update inbox.delivery set attempts = 1, due_at = now() + interval '1 hour'");
+  fixture.check("events/retry", 200, for_handler + R"(, "dry-run": true})");
+  fixture.check("events/retry", 200, for_handler + "}");
+  fixture.check("events/skip", 409, R"({"id": ")" + waits + R"(", "handler": "recordr", "reason": "a test"})");
+  fixture.check("events/skip", 200, for_handler + R"(, "reason": "a test"})");
   fixture.database().run("update inbox.handler set paused_reason = 'a test'");
   fixture.check("events/trace", 200, "?id=" + waits);
   fixture.check("status", 200);
@@ -128,6 +136,15 @@ TEST_CASE("every answer of the admin port has exactly the fields of the OpenAPI 
   fixture.check("events/show", 200, "?id=" + fixture.purged);
   fixture.check("events/trace", 200, "?id=" + fixture.purged);
 
+  fixture.check("lanes/list", 200);
+  fixture.check("lanes/release", 409, R"({"all": true})");
+  fixture.database().run(
+      "update inbox.dead_letter set sequence = shard_id, ordinal = 1, lane = 5, order_key = 'k', parks = true "
+      "where event_id = '" +
+      fixture.dead + "'");
+  fixture.check("lanes/list", 200);
+  fixture.check("lanes/release", 200, R"({"key": "k", "dry-run": true})");
+  fixture.check("lanes/release", 200, R"({"key": "k"})");
   fixture.check("dead/replay", 200, R"({"all": true, "dry-run": true})");
   fixture.check("dead/replay", 409, R"({"handler": "nobody"})");
   fixture.check("dead/replay", 200, R"({"all": true})");

@@ -132,6 +132,27 @@ TEST_CASE("a dry run and a change of dead letters differ in their text") {
   document["restored"] = 3;
   CHECK(present_dead_change(document, {}) ==
         "1,200 dead letters (billing 1,200): 1,199 replayed, 3 of them restored after a purge\n");
+  CHECK(present_dead_change({{"dry_run", true}, {"matched", 1}, {"handlers", {{"billing", 1}}}, {"parked", 5}}, {}) ==
+        "1 dead letter (billing 1), with 5 events parked behind\n");
+}
+
+TEST_CASE("lanes show their key, and a release how many events it gives back") {
+  const Document lane = {{"handler", "billing"}, {"key", "k-1"},  {"state", "parked"}, {"waiting", 1200},
+                         {"head_event_id", "e"}, {"attempts", 3}, {"due_at", nullptr}, {"last_error", "timeout"}};
+  const std::string text = present_lanes({{"lanes", {lane}}}, {});
+  CHECK(text.find("HANDLER") == 0);
+  for (const std::string word : {"k-1", "parked", "1,200", "timeout"}) CHECK(text.find(word) != std::string::npos);
+  CHECK(present_lanes_change(
+            {{"dry_run", false}, {"matched", 1}, {"handlers", {{"billing", 1}}}, {"waiting", 7}, {"released", 7}},
+            {}) == "1 parked key (billing 1) with 7 waiting events: 7 released\n");
+}
+
+TEST_CASE("a change of one event shows its state, then the result") {
+  Document document = {{"dry_run", true}, {"event_id", "e"},   {"handler", "billing"},         {"state", "retrying"},
+                       {"attempts", 2},   {"due_at", nullptr}, {"last_error", "timeout: slow"}};
+  CHECK(present_event_change(document, {}) == "event e for billing, retrying after 2 attempts: timeout: slow\n");
+  document["retried"] = true;
+  CHECK(present_event_change(document, {}) == "event e for billing, is due now\n");
 }
 
 TEST_CASE("a retry shows how many records became events, and why the others stay") {
