@@ -8,6 +8,6 @@ language sql set search_path = pg_catalog, pg_temp set enable_seqscan = off as $
   cross join lateral (
     select f.delivery_id from inbox.delivery f
     where f.handler_id = t.handler and f.sequence = t.sequence and f.lane = t.lane
-    order by coalesce(f.ordinal, f.delivery_id), f.received_from, f.shard_id, lower(f.pending) limit 1) first
+    order by coalesce(f.ordinal, f.delivery_id), inbox.stored_at(f), f.shard_id, lower(f.pending) limit 1) first
   where d.delivery_id = first.delivery_id and d.owner is null and d.due_at = 'infinity'
 $$;

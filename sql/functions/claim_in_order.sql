@@ -51,8 +51,8 @@ begin
     continue when exists (
       select from inbox.delivery e
       where e.handler_id = p_handler and e.sequence = d.sequence and e.lane = d.lane
-        and (coalesce(e.ordinal, e.delivery_id), e.received_from, e.shard_id, lower(e.pending))
-            < (coalesce(d.ordinal, d.delivery_id), d.received_from, d.shard_id, lower(d.pending)));
+        and (coalesce(e.ordinal, e.delivery_id), inbox.stored_at(e), e.shard_id, lower(e.pending))
+            < (coalesce(d.ordinal, d.delivery_id), inbox.stored_at(d), d.shard_id, lower(d.pending)));
     v_taken := v_taken || inbox.cut_delivery(d, inbox.share_after_crashes(d));
     exit when cardinality(v_taken) >= p_events;
   end loop;
@@ -76,7 +76,7 @@ begin
         select x.* from inbox.delivery x
         where x.handler_id = p_handler and x.sequence = q.sequence and x.lane is null
           and coalesce(x.ordinal, x.delivery_id) >= q.start
-        order by coalesce(x.ordinal, x.delivery_id), x.received_from, x.shard_id, lower(x.pending)
+        order by coalesce(x.ordinal, x.delivery_id), inbox.stored_at(x), x.shard_id, lower(x.pending)
       loop
         if d.owner is not null then
           continue when (coalesce(d.ordinal, d.delivery_id), lower(d.pending)) <= (q.mark, q.mark_offset);

@@ -76,7 +76,7 @@ begin
   cross join lateral (
     select d.delivery_id from inbox.delivery d
     where d.handler_id = l.handler_id and d.sequence = l.sequence and d.lane = l.lane
-    order by coalesce(d.ordinal, d.delivery_id), d.received_from, d.shard_id, lower(d.pending) limit 1) f;
+    order by coalesce(d.ordinal, d.delivery_id), inbox.stored_at(d), d.shard_id, lower(d.pending) limit 1) f;
 
   with picked as materialized (
     select x.*, x.lane is not null and x.sequence = inbox.sequence_of(h.mode, h.order_scope, x.shard_id) as in_lane,
@@ -143,8 +143,8 @@ begin
   where d.delivery_id = any (v_firsts) and d.owner is null and d.due_at < 'infinity' and exists (
     select from inbox.delivery e
     where e.handler_id = d.handler_id and e.sequence = d.sequence and e.lane = d.lane
-      and (coalesce(e.ordinal, e.delivery_id), e.received_from, e.shard_id, lower(e.pending))
-          < (coalesce(d.ordinal, d.delivery_id), d.received_from, d.shard_id, lower(d.pending)));
+      and (coalesce(e.ordinal, e.delivery_id), inbox.stored_at(e), e.shard_id, lower(e.pending))
+          < (coalesce(d.ordinal, d.delivery_id), inbox.stored_at(d), d.shard_id, lower(d.pending)));
   perform inbox.advance_lanes(v_lane_handler, v_lane_sequence, v_lanes);
 end
 $$;

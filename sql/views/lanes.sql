@@ -9,7 +9,7 @@ select h.name as handler, d.order_key as key, inbox.text_or_null(d.order_key) as
 from (
   select x.handler_id, x.shard_id, x.order_key, x.pending, x.attempts, x.due_at, x.last_error, x.received_from,
          x.received_to, sum(x.events) over lane as in_lane, row_number() over (lane order by
-           coalesce(x.ordinal, x.delivery_id), x.received_from, x.shard_id, lower(x.pending)) as place
+           coalesce(x.ordinal, x.delivery_id), inbox.stored_at(x), x.shard_id, lower(x.pending)) as place
   from inbox.delivery x where x.lane is not null
   window lane as (partition by x.handler_id, x.sequence, x.lane)) d
 join inbox.handler h using (handler_id)
