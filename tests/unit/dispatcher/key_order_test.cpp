@@ -273,6 +273,22 @@ TEST_CASE("the runs of a lane go behind as parked, too, once a dead letter parks
   CHECK(sent_behind(keys, Kind::parked) == Offsets{11});
 }
 
+TEST_CASE("a parked key that an operator has released runs its lane again") {
+  KeyOrder keys;
+  keys.block({sequence_of_runs, a, false, true});
+  const Run run = run_in_order({{10}, {a}, 2, a});
+  CHECK_FALSE(keys.take({run, 0}, 1));
+  CHECK(sent_behind(keys, Kind::parked) == Offsets{10});
+  keys.settled(*run, waiting(0));  // in its lane: the database has no dead letter that parks the key
+  REQUIRE(keys.must_check());
+  auto lanes = keys.to_check(1);
+  for (auto& lane : lanes) lane = {lane.sequence, lane.lane, true, false};
+  keys.checked(lanes);
+  const Run again = run_in_order({{10}, {a}, 3, a});
+  keys.block(lane_a);
+  CHECK(keys.take({again, 0}, 2));
+}
+
 TEST_CASE("a blocked key is free once nothing of it is in memory or in the database") {
   KeyOrder keys;
   const Run run = run_in_order({{10, 11}, {a, a}});
