@@ -28,7 +28,7 @@ declare
   v_owned int[];
   v_now timestamptz := clock_timestamp();
   v_each bigint := greatest(p_events / greatest(cardinality(q_sequence), 1), 1);
-  v_left bigint;
+  v_left bigint := p_events;
   v_share bigint;
   v_rows int;
   v_state text;
@@ -52,8 +52,10 @@ begin
       where e.handler_id = p_handler and e.sequence = d.sequence and e.lane = d.lane
         and (coalesce(e.ordinal, e.delivery_id), e.received_from, e.shard_id, lower(e.pending))
             < (coalesce(d.ordinal, d.delivery_id), d.received_from, d.shard_id, lower(d.pending)));
-    v_taken := v_taken || inbox.cut_delivery(d, inbox.share_after_crashes(d));
-    exit when cardinality(v_taken) >= p_events;
+    v_share := least(inbox.share_after_crashes(d), v_left);
+    v_taken := v_taken || inbox.cut_delivery(d, v_share);
+    v_left := v_left - v_share;
+    exit when v_left <= 0;
   end loop;
 
   for q in
