@@ -181,6 +181,18 @@ TEST_CASE("events that are put back come first again") {
   CHECK(offsets_of(keys.take_ready(10, 3)) == Offsets{11, 12, 13});
 }
 
+TEST_CASE("events that are put back one after the other keep the order of the log") {
+  KeyOrder keys;
+  const Run first = run_in_order({{10, 11}, {a, a}, 1});
+  const Run second = run_in_order({{12, 13}, {a, a}, 2});
+  for (std::size_t i = 0; i < 2; ++i) CHECK(keys.take({first, i}, 1, true));
+  for (std::size_t i = 0; i < 2; ++i) CHECK(keys.take({second, i}, 1, true));
+  keys.put_back({{first, 1}, {second, 1}});
+  keys.put_back({{second, 0}});
+  keys.put_back({{first, 0}});
+  CHECK(offsets_of(keys.take_ready(10, 2, true)) == Offsets{10, 11, 12, 13});
+}
+
 TEST_CASE("a failed event sends deferred and later events of its key behind it") {
   KeyOrder keys;
   const Run run = run_in_order({{10, 11, 12, 13}, {a, a, a, b}});

@@ -21,12 +21,13 @@ struct KeyedRun {
   std::int32_t attempts = 0;
   config::OnFailure on_failure = config::OnFailure::block;
   int max_attempts = 5;
+  std::optional<std::int64_t> ordinal{};  ///< nullopt: the delivery's id
 };
 
 inline std::shared_ptr<settler::Run> run_in_order(const KeyedRun& from) {
   auto lease = lease_of(from.offsets, from.delivery_id, from.attempts);
   lease.sequence = sequence_of_runs;
-  lease.ordinal = from.delivery_id;
+  lease.ordinal = from.ordinal.value_or(from.delivery_id);
   lease.lane = from.lane;
   config::Retry retry;
   retry.max_attempts = from.max_attempts;
