@@ -53,8 +53,10 @@ begin
       where e.handler_id = p_handler and e.sequence = d.sequence and e.lane = d.lane
         and (coalesce(e.ordinal, e.delivery_id), inbox.stored_at(e), e.shard_id, lower(e.pending))
             < (coalesce(d.ordinal, d.delivery_id), inbox.stored_at(d), d.shard_id, lower(d.pending)));
-    v_taken := v_taken || inbox.cut_delivery(d, inbox.share_after_crashes(d));
-    exit when cardinality(v_taken) >= p_events;
+    v_share := least(inbox.share_after_crashes(d), v_total);
+    v_taken := v_taken || inbox.cut_delivery(d, v_share);
+    v_total := v_total - v_share;
+    exit when v_total <= 0;
   end loop;
 
   for q in

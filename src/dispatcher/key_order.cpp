@@ -16,6 +16,19 @@ OrderKey order_key_of(const settler::Run& run, std::size_t index) {
   return order_key(run.lease.sequence.value_or(inbox::whole_handler), run.key_of(index));
 }
 
+namespace {
+
+/// Of two events of one key. The later one may have been put back first.
+bool is_earlier(const Pick& a, const Pick& b) {
+  if (a.run == b.run) return a.index < b.index;
+  const inbox::LeasedRun& of_a = a.run->lease;
+  const inbox::LeasedRun& of_b = b.run->lease;
+  if (of_a.ordinal != of_b.ordinal || of_a.shard_id != of_b.shard_id) return of_a.ordinal < of_b.ordinal;
+  return of_a.events[a.index]->offset < of_b.events[b.index]->offset;
+}
+
+}  // namespace
+
 // ---- taking
 
 /// A lane's own events are those that its key waits for, unless one of them has failed again, or the key is parked.
@@ -82,7 +95,10 @@ void KeyOrder::put_back(const std::vector<Pick>& picks) {
     const OrderKey key = order_key_of(*pick->run, pick->index);
     const auto at = active_.find(key);
     if (at == active_.end()) continue;  // its sequence was forgotten
-    at->second.deferred.push_front(*pick);
+    std::deque<Pick>& deferred = at->second.deferred;
+    auto place = deferred.begin();
+    while (place != deferred.end() && is_earlier(*place, *pick)) ++place;
+    deferred.insert(place, *pick);
     ++deferred_;
     release(key, 1);
   }

@@ -200,7 +200,7 @@ TEST_CASE("a takeover ends the leases of the earlier owner, who can settle nothi
   CHECK_FALSE(in_order.settle(all_done(before.claimed.runs[0])));
   CHECK(state_of(in_order.claim(1)) == State::lost);
   const auto after = in_order.claim(2);
-  CHECK(offsets_of(after) == Texts{"{[0,5)}"});  // it was in flight at a crash
+  REQUIRE(offsets_of(after) == Texts{"{[0,5)}"});  // it was in flight at a crash
   CHECK_FALSE(in_order.settle(all_done(before.claimed.runs[0])));
   CHECK(in_order.settle(all_done(after.claimed.runs[0])));
 }
@@ -258,11 +258,11 @@ TEST_CASE("a claim takes rows in the order of storing, as many events as it has 
   for (int i = 0; i < 4; ++i) in_order.store(10);
   in_order.take(in_order.inbox.owner, 1);
   const auto first = in_order.claim(1, 25);
-  CHECK(offsets_of(first) == Texts{"{[0,10)}", "{[10,20)}", "{[20,25)}"});
+  REQUIRE(offsets_of(first) == Texts{"{[0,10)}", "{[10,20)}", "{[20,25)}"});
   CHECK(state_of(first) == State::more);
   const auto& last = first.claimed.runs.back();
   const auto second = in_order.claim(1, 1'000, last.ordinal, last.ordinal, 24);
-  CHECK(offsets_of(second) == Texts{"{[25,30)}", "{[30,40)}"});
+  REQUIRE(offsets_of(second) == Texts{"{[25,30)}", "{[30,40)}"});
   CHECK(state_of(second) == State::end);
   CHECK(second.sequences[0].next_offset == 40);
   for (const auto& run : second.claimed.runs) CHECK(run.sequence == in_order.sequence);
@@ -280,7 +280,7 @@ TEST_CASE("leased rows up to the mark are in memory, also if their first events 
   CHECK(state_of(in_order.claim(1, 1'000)) == State::leased);
   REQUIRE(in_order.settle(Outcome{run}.done({0, 1, 2}).out));
   const auto rest = in_order.claim(1, 1'000, -1, run.ordinal, 9);
-  CHECK(offsets_of(rest) == Texts{"{[10,20)}"});
+  REQUIRE(offsets_of(rest) == Texts{"{[10,20)}"});
   CHECK(state_of(rest) == State::end);
 }
 
@@ -292,8 +292,8 @@ TEST_CASE("a row stored out of order is found from the start") {
   const auto claimed = in_order.claim();
   const auto mark = claimed.claimed.runs.back().ordinal;
   in_order.database().run("update inbox.delivery set owner = null, fence = 0, claims = 0 where lower(pending) = 0");
-  CHECK(offsets_of(in_order.claim(1, 1'000, mark, mark, 19)).empty());
-  CHECK(offsets_of(in_order.claim(1, 1'000, -1, mark, 19)) == Texts{"{[0,10)}"});
+  REQUIRE(offsets_of(in_order.claim(1, 1'000, mark, mark, 19)).empty());
+  REQUIRE(offsets_of(in_order.claim(1, 1'000, -1, mark, 19)) == Texts{"{[0,10)}"});
 }
 
 TEST_CASE("a row that was in flight at crashes is claimed in parts, and alone") {
@@ -306,24 +306,24 @@ TEST_CASE("a row that was in flight at crashes is claimed in parts, and alone") 
   in_order.take(in_order.inbox.owner, 2);
   SECTION("after one, its first half") {
     const auto claimed = in_order.claim(2);
-    CHECK(offsets_of(claimed) == Texts{"{[0,4)}"});
+    REQUIRE(offsets_of(claimed) == Texts{"{[0,4)}"});
     CHECK(claimed.claimed.runs[0].claims == 2);
     CHECK(state_of(claimed) == State::more);
   }
   SECTION("after two, a quarter") {
     in_order.database().run("update inbox.delivery set claims = 2 where lower(pending) = 0");
-    CHECK(offsets_of(in_order.claim(2)) == Texts{"{[0,2)}"});
+    REQUIRE(offsets_of(in_order.claim(2)) == Texts{"{[0,2)}"});
   }
   SECTION("not behind others") {
     in_order.database().run("update inbox.delivery set claims = 8 - claims * 8 where lower(pending) in (0, 8)");
     const auto claimed = in_order.claim(2);
-    CHECK(offsets_of(claimed) == Texts{"{[0,8)}"});
+    REQUIRE(offsets_of(claimed) == Texts{"{[0,8)}"});
     CHECK(state_of(claimed) == State::more);
   }
   SECTION("not while suspects may not run") {
     in_order.most_claims = 0;
     const auto claimed = in_order.claim(2);
-    CHECK(offsets_of(claimed).empty());
+    REQUIRE(offsets_of(claimed).empty());
     CHECK(state_of(claimed) == State::waits);
   }
 }
@@ -340,11 +340,11 @@ TEST_CASE("history comes first: what is stored meanwhile waits until the back-fi
   CHECK(state_of(in_order.claim()) == State::waits);
   REQUIRE(inbox::backfill_bite(in_order.connection(), 4));
   const auto first = in_order.claim();
-  CHECK(offsets_of(first) == Texts{"{[0,4)}"});
+  REQUIRE(offsets_of(first) == Texts{"{[0,4)}"});
   CHECK(state_of(first) == State::waits);
   backfill_all(in_order.connection(), 4);
   const auto rest = in_order.claim(1, 1'000, 0, 0, 3);
-  CHECK(offsets_of(rest) == Texts{"{[4,8)}", "{[8,10)}", "{[10,15)}"});
+  REQUIRE(offsets_of(rest) == Texts{"{[4,8)}", "{[8,10)}", "{[10,15)}"});
   CHECK(state_of(rest) == State::end);
 }
 
@@ -361,7 +361,7 @@ TEST_CASE("a whole handler's rows are claimed in the order of storing, across pa
   in_order.store(2);
   CHECK(in_order.take(in_order.inbox.owner, 1) == Numbers{inbox::whole_handler});
   const auto claimed = in_order.claim();
-  CHECK(offsets_of(claimed) == Texts{"{[0,2)}", "{[0,3)}", "{[2,4)}"});
+  REQUIRE(offsets_of(claimed) == Texts{"{[0,2)}", "{[0,3)}", "{[2,4)}"});
   CHECK(claimed.claimed.runs[1].shard_id == second);
   CHECK(state_of(claimed) == State::end);
   CHECK(claimed.sequences[0].next_offset == -1);
@@ -372,7 +372,7 @@ TEST_CASE("a sequence of another owner gives nothing, whatever is asked") {
   in_order.store(3);
   in_order.take(base::random_uuid(), 1);
   const auto claimed = in_order.claim(1);
-  CHECK(offsets_of(claimed).empty());
+  REQUIRE(offsets_of(claimed).empty());
   CHECK(state_of(claimed) == State::lost);
 }
 
@@ -485,7 +485,7 @@ TEST_CASE("a takeover makes leased rows of lanes due, and no others") {
   in_order.take(in_order.inbox.owner, 2);
   CHECK(in_order.lane_rows() == "{[0,1)} due, {[1,3)}");
   CHECK(in_order.claim_lanes(1).claimed.runs.empty());
-  CHECK(offsets_of(in_order.claim_lanes(2)) == Texts{"{[0,1)}"});
+  REQUIRE(offsets_of(in_order.claim_lanes(2)) == Texts{"{[0,1)}"});
 }
 
 TEST_CASE("a lane's row that was in flight at a crash is claimed in parts, the rest behind them") {
@@ -505,6 +505,24 @@ TEST_CASE("a lane's row that was in flight at a crash is claimed in parts, the r
   CHECK(in_order.lane_rows() == "{[3,5)} due");
 }
 
+TEST_CASE("a claim takes no more events of lanes than it has room for") {
+  InOrder in_order;
+  in_order.store(6);
+  in_order.take(in_order.inbox.owner, 1);
+  const auto log = in_order.claim();
+  inbox::Settlement outcome = Outcome{log.claimed.runs.at(0)}.wait({0, 1, 2}).out;
+  outcome.waiting.push_back({lane + 1, offsets({3, 4, 5})});
+  REQUIRE(in_order.settle(outcome));
+  const auto some = in_order.claim({{in_order.sequence, 1}}, {}, 4);
+  REQUIRE(some.claimed.runs.size() == 2);
+  CHECK(events_in(some.claimed.runs) == 4);
+  const auto& cut = some.claimed.runs[1];
+  inbox::Settlement done = all_done(cut);
+  done.is_of_lane = true;
+  REQUIRE(in_order.settle(done));
+  CHECK(events_in(in_order.claim_lanes().claimed.runs) == 2);  // the rest of that lane
+}
+
 TEST_CASE("released leases of a sequence come again in their turn, uncharged") {
   InOrder in_order;
   in_order.store(3);
@@ -513,7 +531,7 @@ TEST_CASE("released leases of a sequence come again in their turn, uncharged") {
   inbox::release_leases(in_order.connection(), in_order.inbox.owner, {log.claimed.runs[0].key});
   CHECK(in_order.database().number("select count(*) from inbox.delivery where owner is null and claims = 0 and "
                                    "due_at = 'infinity'") == 1);
-  CHECK(offsets_of(in_order.claim()) == Texts{"{[0,3)}"});
+  REQUIRE(offsets_of(in_order.claim()) == Texts{"{[0,3)}"});
 }
 
 TEST_CASE("a handler that keeps order no more gets its pending events in no order") {

@@ -42,6 +42,9 @@ struct FakeDatabase {
   std::set<std::int32_t> refused;  ///< the claims of these handlers are refused
   int refusals = 0;
   std::optional<std::chrono::milliseconds> longest_statement;
+  std::deque<inbox::LeasedRun> due_in_order;  ///< for handlers that keep order: log rows and rows of lanes
+  std::vector<std::int32_t> taken_sequences, released_sequences;
+  int lost_claims_in_order = 0;  ///< so many of the next ones get no answer
 
   /// Under the lock.
   bool is_away() {
@@ -79,6 +82,10 @@ struct FakeDatabase {
     auto out = released;
     std::sort(out.begin(), out.end());
     return out;
+  }
+  void add_in_order(inbox::LeasedRun lease_of) {
+    const std::lock_guard lock{mutex};
+    due_in_order.push_back(std::move(lease_of));
   }
   template <class Read>
   auto read(Read get) const {
@@ -161,6 +168,43 @@ class FakeDeliveries final : public Deliveries {
     if (note(database_.skipped, keys).index() == 1) return disconnected();
     return std::monostate{};
   }
+
+  // In order: this process is the only one.
+
+  Answer<std::vector<std::int32_t>> take_sequences(std::int32_t, std::int64_t, std::chrono::milliseconds,
+                                                   const std::vector<std::int32_t>& wanted, bool) override {
+    const std::lock_guard lock{database_.mutex};
+    if (database_.is_away()) return disconnected();
+    auto& all = database_.taken_sequences;
+    all.insert(all.end(), wanted.begin(), wanted.end());
+    return wanted;
+  }
+  Answer<std::vector<inbox::RenewedSequence>> renew_sequences(std::int32_t, const std::vector<inbox::SequenceKey>& keys,
+                                                              std::chrono::milliseconds) override {
+    std::vector<inbox::RenewedSequence> out;
+    for (const auto& key : keys) out.push_back({key.sequence, false});
+    return out;
+  }
+  Answer<std::monostate> release_sequences(std::int32_t, const std::vector<inbox::SequenceKey>& keys) override {
+    const std::lock_guard lock{database_.mutex};
+    for (const auto& key : keys) database_.released_sequences.push_back(key.sequence);
+    return std::monostate{};
+  }
+  Answer<inbox::ClaimedInOrder> claim_in_order(const inbox::ClaimInOrderRequest& request) override {
+    const std::lock_guard lock{database_.mutex};
+    if (database_.is_away()) return disconnected();
+    if (database_.lost_claims_in_order > 0 && !database_.due_in_order.empty()) {
+      --database_.lost_claims_in_order;
+      return disconnected();
+    }
+    inbox::ClaimedInOrder out;
+    if (request.read.empty()) return out;
+    for (auto& run : std::exchange(database_.due_in_order, {})) out.claimed.runs.push_back(std::move(run));
+    for (const auto& read : request.read)
+      out.sequences.push_back({read.sequence, inbox::SequenceRead::State::end, 0, -1});
+    return out;
+  }
+
   void limit_statements(std::optional<std::chrono::milliseconds> longest) override {
     const std::lock_guard lock{database_.mutex};
     database_.longest_statement = longest;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch_get_random_seed.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <deque>
 #include <map>
 #include <random>
@@ -27,6 +28,7 @@ struct Options {
   int keys = 4;
   std::size_t events_per_call = 1;
   int max_attempts = 3;
+  bool in_transaction = false;  ///< workers record the outcomes of their calls
 };
 
 /// What the daemon and the database do with one sequence, step by step. A failed check throws, with the history.
@@ -60,7 +62,8 @@ class Model {
   };
   struct Worker {
     WorkBatch batch;
-    std::vector<std::int64_t> call;  ///< offsets of the running call
+    std::vector<std::int64_t> call;     ///< offsets of the running call
+    std::set<std::int64_t> open_calls;  ///< those of the calls before it in the same transaction
     bool is_calling = false;
     bool has_batch = false;
   };
@@ -161,6 +164,7 @@ class Model {
     from.offsets.assign(row.offsets.begin(), row.offsets.end());
     for (const auto offset : from.offsets) from.keys.push_back(log_[static_cast<std::size_t>(offset)].key);
     from.delivery_id = row.id;
+    from.ordinal = row.ordinal;
     from.lane = row.lane;
     from.attempts = row.attempts;
     from.on_failure = options_.on_failure;
@@ -234,24 +238,27 @@ class Model {
     int left = 1 + pick(6);
     ++call_;
     const auto add = [&](const Pick& pick) {
-      slices.push_back({pick.run, pick.index, pick.index + 1, pick.one_by_one, in_call == 0});
+      const bool begins_call = in_call == 0 && !options_.in_transaction;
+      slices.push_back({pick.run, pick.index, pick.index + 1, pick.one_by_one, begins_call});
       --left;
-      if (++in_call < options_.events_per_call && !pick.one_by_one) return;
+      ++in_call;
+      if (options_.in_transaction || (in_call < options_.events_per_call && !pick.one_by_one)) return;
       ++call_;
       in_call = 0;
     };
     while (left > 0 && keys_.any_ready()) {
-      for (const Pick& pick : keys_.take_ready(options_.events_per_call - in_call, call_)) add(pick);
+      const std::size_t most = options_.in_transaction ? 6 : options_.events_per_call - in_call;
+      for (const Pick& pick : keys_.take_ready(most, call_, options_.in_transaction)) add(pick);
     }
     while (left > 0 && !queue_.empty()) {
       RunSlice& slice = queue_.front();
-      if (slice.one_by_one && in_call > 0) {
+      if (slice.one_by_one && in_call > 0 && !options_.in_transaction) {
         ++call_;
         in_call = 0;
       }
       const Pick pick{slice.run, slice.first++, slice.one_by_one};
       if (slice.first == slice.end) queue_.pop_front();
-      if (keys_.take(pick, call_)) add(pick);
+      if (keys_.take(pick, call_, options_.in_transaction)) add(pick);
     }
     if (slices.empty()) return;
     worker.batch = WorkBatch{std::move(slices)};
@@ -276,7 +283,7 @@ class Model {
   void begin_call(Worker& worker) {
     worker.is_calling = worker.batch.begin_call(options_.events_per_call);
     if (!worker.is_calling) {
-      for (settler::Report& report : worker.batch.take_finished()) reports_.push_back(std::move(report));
+      report(worker.batch.take_finished());
       put_back(worker.batch.take_rest());
       worker = {};
       return;
@@ -286,12 +293,11 @@ class Model {
     worker.call.clear();
     for (const auto& each : events) worker.call.push_back(each.event->offset);
     note("called" + text_of(worker.call));
-    check_order(worker.call);
+    check_order(worker.call, worker.open_calls);
   }
 
   /// The promise: an event is called once all earlier ones of its key have an outcome, or in the same call behind them.
-  void check_order(const std::vector<std::int64_t>& call) {
-    std::set<std::int64_t> before;
+  void check_order(const std::vector<std::int64_t>& call, std::set<std::int64_t> before) {
     for (const std::int64_t offset : call) {
       const Event& event = log_[static_cast<std::size_t>(offset)];
       demand(!event.is_final, "an event is called after its outcome: " + std::to_string(offset));
@@ -327,8 +333,9 @@ class Model {
     if (!worker.has_batch) return;
     // The overseer takes the rest, or the finished events, away from a worker.
     if (chance(5)) put_back(worker.batch.take_rest());
-    if (chance(10)) {
-      for (settler::Report& report : worker.batch.take_finished()) reports_.push_back(std::move(report));
+    if (chance(10) && !(options_.in_transaction && worker.is_calling)) {
+      report(worker.batch.take_finished());
+      worker.open_calls.clear();
     }
     if (!worker.is_calling) return begin_call(worker);
     std::vector<Verdict> verdicts;
@@ -342,6 +349,7 @@ class Model {
     }
     worker.batch.end_call(std::move(verdicts), milliseconds{1}, cancelled);
     worker.is_calling = false;
+    if (options_.in_transaction) worker.open_calls.insert(worker.call.begin(), worker.call.end());
     worker.call.clear();
   }
 
@@ -362,20 +370,44 @@ class Model {
         later.push_back(std::move(report));
         continue;
       }
-      auto at = std::find_if(builders.begin(), builders.end(),
-                             [&](const settler::SettlementBuilder& each) { return each.run() == report.run; });
-      if (at == builders.end()) at = builders.emplace(at, report.run);
-      at->add(std::move(report));
+      add_to(builders, std::move(report));
     }
     reports_ = std::move(later);
+    committed_ = record(builders);
+  }
+
+  /// One transaction.
+  std::vector<Committed> record(std::vector<settler::SettlementBuilder>& builders) {
+    std::vector<Committed> out;
     std::set<std::int64_t> touched;
     for (settler::SettlementBuilder& builder : builders) {
-      settler::RunSettlement out = builder.take(0.5);
-      settle(builder.run(), out.settlement, touched);
-      builder.run()->recorded += static_cast<std::size_t>(out.counts.events());
-      committed_.push_back({builder.run(), std::move(out.keys)});
+      settler::RunSettlement settlement = builder.take(0.5);
+      settle(builder.run(), settlement.settlement, touched);
+      builder.run()->recorded += static_cast<std::size_t>(settlement.counts.events());
+      out.push_back({builder.run(), std::move(settlement.keys)});
     }
     for (const std::int64_t lane : touched) advance(lane);
+    return out;
+  }
+
+  /// Of a worker: for the settler or, in a transaction, recorded at once.
+  void report(std::vector<settler::Report> reports) {
+    std::vector<settler::SettlementBuilder> builders;
+    for (settler::Report& each : reports) {
+      if (options_.in_transaction) {
+        add_to(builders, std::move(each));
+      } else {
+        reports_.push_back(std::move(each));
+      }
+    }
+    for (const Committed& each : record(builders)) keys_.settled(*each.run, each.effects);
+  }
+
+  static void add_to(std::vector<settler::SettlementBuilder>& builders, settler::Report report) {
+    auto at = std::find_if(builders.begin(), builders.end(),
+                           [&](const settler::SettlementBuilder& each) { return each.run() == report.run; });
+    if (at == builders.end()) at = builders.emplace(at, report.run);
+    at->add(std::move(report));
   }
 
   void end(std::int64_t offset) {
@@ -484,9 +516,12 @@ void run_models(Options options) {
 }  // namespace
 
 TEST_CASE("whatever happens, the events of a key are called in order, and each gets one outcome") {
-  SECTION("a failure blocks its key") { run_models({OnFailure::block}); }
-  SECTION("a dead letter parks its key") { run_models({OnFailure::park}); }
-  SECTION("a failure is skipped") { run_models({OnFailure::skip}); }
+  Options options;
+  options.in_transaction = GENERATE(false, true);
+  SECTION("a failure blocks its key") { options.on_failure = OnFailure::block; }
+  SECTION("a dead letter parks its key") { options.on_failure = OnFailure::park; }
+  SECTION("a failure is skipped") { options.on_failure = OnFailure::skip; }
+  run_models(options);
 }
 
 }  // namespace inboxd::dispatcher

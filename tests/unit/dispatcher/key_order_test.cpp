@@ -181,6 +181,18 @@ TEST_CASE("events that are put back come first again") {
   CHECK(offsets_of(keys.take_ready(10, 3)) == Offsets{11, 12, 13});
 }
 
+TEST_CASE("events that are put back one after the other keep the order of the log") {
+  KeyOrder keys;
+  const Run first = run_in_order({{10, 11}, {a, a}, 1});
+  const Run second = run_in_order({{12, 13}, {a, a}, 2});
+  for (std::size_t i = 0; i < 2; ++i) CHECK(keys.take({first, i}, 1, true));
+  for (std::size_t i = 0; i < 2; ++i) CHECK(keys.take({second, i}, 1, true));
+  keys.put_back({{first, 1}, {second, 1}});
+  keys.put_back({{second, 0}});
+  keys.put_back({{first, 0}});
+  CHECK(offsets_of(keys.take_ready(10, 2, true)) == Offsets{10, 11, 12, 13});
+}
+
 TEST_CASE("a failed event sends deferred and later events of its key behind it") {
   KeyOrder keys;
   const Run run = run_in_order({{10, 11, 12, 13}, {a, a, a, b}});
@@ -271,6 +283,22 @@ TEST_CASE("the runs of a lane go behind as parked, too, once a dead letter parks
   const Run second = run_in_order({{11}, {a}, 3, a});
   CHECK_FALSE(keys.take({second, 0}, 2));
   CHECK(sent_behind(keys, Kind::parked) == Offsets{11});
+}
+
+TEST_CASE("a parked key that an operator has released runs its lane again") {
+  KeyOrder keys;
+  keys.block({sequence_of_runs, a, false, true});
+  const Run run = run_in_order({{10}, {a}, 2, a});
+  CHECK_FALSE(keys.take({run, 0}, 1));
+  CHECK(sent_behind(keys, Kind::parked) == Offsets{10});
+  keys.settled(*run, waiting(0));  // in its lane: the database has no dead letter that parks the key
+  REQUIRE(keys.must_check());
+  auto lanes = keys.to_check(1);
+  for (auto& lane : lanes) lane = {lane.sequence, lane.lane, true, false};
+  keys.checked(lanes);
+  const Run again = run_in_order({{10}, {a}, 3, a});
+  keys.block(lane_a);
+  CHECK(keys.take({again, 0}, 2));
 }
 
 TEST_CASE("a blocked key is free once nothing of it is in memory or in the database") {

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,12 +21,13 @@ struct KeyedRun {
   std::int32_t attempts = 0;
   config::OnFailure on_failure = config::OnFailure::block;
   int max_attempts = 5;
+  std::optional<std::int64_t> ordinal{};  ///< nullopt: the delivery's id
 };
 
 inline std::shared_ptr<settler::Run> run_in_order(const KeyedRun& from) {
   auto lease = lease_of(from.offsets, from.delivery_id, from.attempts);
   lease.sequence = sequence_of_runs;
-  lease.ordinal = from.delivery_id;
+  lease.ordinal = from.ordinal.value_or(from.delivery_id);
   lease.lane = from.lane;
   config::Retry retry;
   retry.max_attempts = from.max_attempts;
@@ -33,6 +35,23 @@ inline std::shared_ptr<settler::Run> run_in_order(const KeyedRun& from) {
   run->keys = from.keys;
   run->on_failure = from.on_failure;
   return run;
+}
+
+/// A leased delivery of a sequence whose events have these record keys.
+inline inbox::LeasedRun lease_with_keys(std::int64_t first, const std::vector<std::string>& keys,
+                                        std::int64_t delivery_id) {
+  auto out = lease_of(offsets_from(first, keys.size()), delivery_id);
+  auto block = std::make_shared<inbox::EventBlock>();
+  block->events.reserve(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    block->events.push_back(event::copy(*out.events[i], block->arena));
+    block->events.back().key = block->arena.copy(keys[i]);
+    out.events[i] = &block->events.back();
+  }
+  out.block = std::move(block);
+  out.sequence = sequence_of_runs;
+  out.ordinal = delivery_id;
+  return out;
 }
 
 }  // namespace inboxd::test
