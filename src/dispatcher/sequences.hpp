@@ -91,12 +91,12 @@ class Sequences final {
 
   // ---- ingest
 
-  /// Whether the next batch of a shard, stored from this position on, may be born leased; its fence then. A reservation
-  /// is open until `reserved_until` in any case, unless the sequence is not owned (nullopt).
+  /// Whether the next batch of a shard, stored from this position on, may be born leased under that fence.
   struct Reservation {
     bool may_be_leased = false;
     std::int64_t fence = 0;
   };
+  /// nullopt: the sequence is not owned. Otherwise `end_reservation` must follow.
   std::optional<Reservation> reserve(std::int32_t sequence, LogPosition expected);
   /// Ends it. `stored`: the position after the batch, if all its deliveries are in memory.
   void end_reservation(std::int32_t sequence, LogPosition expected, std::optional<LogPosition> stored);
