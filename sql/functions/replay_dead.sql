@@ -80,6 +80,7 @@ begin
 
   with picked as materialized (
     select x.*, x.lane is not null and x.sequence = inbox.sequence_of(h.mode, h.order_scope, x.shard_id) as in_lane,
+           h.mode = 'batch' as is_batch,
            coalesce(octet_length(x.key), 0) + coalesce(octet_length(x.payload), 0)
              + coalesce(octet_length(x.headers), 0) as bytes
     from inbox.dead_letter x join inbox.handler h using (handler_id) where x.dead_letter_id = any (v_ids)),
@@ -117,8 +118,8 @@ begin
   born as (
     insert into inbox.delivery (handler_id, shard_id, sequence, ordinal, lane, order_key, pending, events, due_at,
                                 received_from, received_to)
-    select p.handler_id, p.shard_id, case when p.in_lane then p.sequence end, case when p.in_lane then p.ordinal end,
-           case when p.in_lane then p.lane end, (array_agg(p.order_key))[1],
+    select p.handler_id, p.shard_id, case when p.in_lane then p.sequence when p.is_batch then 0 end,
+           case when p.in_lane then p.ordinal end, case when p.in_lane then p.lane end, (array_agg(p.order_key))[1],
            range_agg(int8range(p."offset", p."offset" + 1)), count(*),
            case when p.in_lane then 'infinity' else v_now end,
            -- In a lane the time of storing is part of the order, also of an event that is restored now.
@@ -126,7 +127,7 @@ begin
                     else coalesce(p.stored_at, v_now) end),
            max(coalesce(p.stored_at, v_now))
     from weighed p
-    group by p.handler_id, p.shard_id, p.in_lane, case when p.in_lane then p.sequence end,
+    group by p.handler_id, p.shard_id, p.in_lane, p.is_batch, case when p.in_lane then p.sequence end,
              case when p.in_lane then p.lane end, case when p.in_lane then p.ordinal end,
              case when p.in_lane and p.sequence = 0 then p.received_at end, p.rows_before, p."offset" / 1000, p.bite
     order by p.handler_id, p.shard_id, min(p."offset")

@@ -72,7 +72,7 @@ begin
   insert into inbox.delivery (handler_id, shard_id, sequence, pending, events, due_at, received_from, received_to)
   select h.handler_id, e.shard, inbox.sequence_of(h.mode, h.order_scope, e.shard),
          range_agg(int8range(e."offset", e."offset" + 1)), count(*),
-         case when h.mode = 'sequential' then 'infinity' else clock_timestamp() end, v_now, v_now
+         case when h.mode <> 'single' then 'infinity' else clock_timestamp() end, v_now, v_now
   from (select e_shard[i] as shard, e_offset[i] as "offset", e_type[i] as type from unnest(v_new) i) e
   join inbox.shard s on s.shard_id = e.shard
   join inbox.handler h on h.retired_at is null and inbox.matches(s.topic, h.topics) and inbox.matches(e.type, h.types)

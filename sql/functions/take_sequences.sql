@@ -43,7 +43,7 @@ begin
       and (s.owner <> p_owner or s.sequence <> all (p_wanted)));
 
   if v_found is null or not exists (
-    select from inbox.handler h where h.handler_id = p_handler and h.mode = 'sequential' and h.retired_at is null)
+    select from inbox.handler h where h.handler_id = p_handler and h.mode <> 'single' and h.retired_at is null)
   then
     update inbox.sequence s set wanted_by = p_owner
     where s.handler_id = p_handler and s.sequence = any (p_wanted) and s.sequence > 0 and s.owner <> p_owner

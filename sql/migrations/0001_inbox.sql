@@ -125,7 +125,7 @@ create table inbox.handler (
   handler_id      int primary key check (handler_id > 0),
   name            text not null unique,
   aliases         text[] not null default '{}',
-  mode            text not null default 'single' check (mode in ('single', 'sequential')),
+  mode            text not null default 'single' check (mode in ('single', 'sequential', 'batch')),
   order_scope     text not null default 'partition' check (order_scope in ('partition', 'handler')),
   topics          text[] not null default '{}',
   types           text[] not null default '{}',
@@ -181,11 +181,35 @@ create table inbox.sequence (
   check ((owner is null) = (leased_until is null))
 ) with (fillfactor = 50);
 
+-- The window of a batch handler. A window closes at closed_at and has the events received before that, in rows with an
+-- ordinal up to last_ordinal: later rows are of the next window. Its calls run until ended_at. Closes up to
+-- decided_until were made, postponed for want of events, or had none. retrying and dead: of the window when it ended.
+create table inbox.batch_window (
+  handler_id      int primary key references inbox.handler on delete cascade,
+  decided_until   timestamptz not null default clock_timestamp(),
+  next_close      timestamptz,
+  asked_at        timestamptz,
+  postponed       int not null default 0 check (postponed >= 0),
+  postponed_since timestamptz,
+  closed_at       timestamptz,
+  began_at        timestamptz,
+  ended_at        timestamptz,
+  last_ordinal    bigint not null default 0,
+  events          bigint not null default 0,
+  retrying        bigint not null default 0,
+  dead            bigint not null default 0,
+  check ((closed_at is null) = (began_at is null)),
+  check ((postponed = 0) = (postponed_since is null))
+) with (fillfactor = 50);
+
 -- Pending events of one shard for one handler that share a state: a run.
 --
 -- Without a sequence, due_at is when any instance may claim the row, and so also the end of a lease. A row of a
 -- sequence is leased exactly while it has an owner, and only to the owner of its sequence. It has no due time
 -- (infinity), except for the first row of a lane: that is due when its event may be tried again.
+--
+-- The rows of a batch handler are one sequence (0). They wait for their window, those of failed events for one that
+-- closes after due_at. group_key: of a window with group_by: key, the hash of the key of all its events.
 --
 -- lane: the hash of an order key whose first pending event failed. The key's later events wait in further rows of the
 -- lane. order_key: the key itself, shortened. ordinal: the place in the order of storing;
@@ -198,6 +222,7 @@ create table inbox.delivery (
   ordinal       bigint,
   lane          bigint check (lane is null or sequence is not null),
   order_key     bytea,
+  group_key     bigint,
   pending       int8multirange not null check (not isempty(pending)),
   events        int not null check (events > 0),
   attempts      int not null default 0 check (attempts >= 0),
@@ -218,6 +243,8 @@ create index delivery_order on inbox.delivery (handler_id, sequence, (coalesce(o
   where sequence is not null and lane is null;
 create index delivery_lane on inbox.delivery (handler_id, sequence, lane, (coalesce(ordinal, delivery_id)))
   where lane is not null;
+create index delivery_group on inbox.delivery (handler_id, group_key, (coalesce(ordinal, delivery_id)))
+  where group_key is not null;
 
 create table inbox.outcome (
   handler_id  int not null,

@@ -6,7 +6,7 @@ select h.handler_id, h.name, h.mode, h.topics, h.types, h.started_from, h.paused
        (extract(epoch from h.retired_at) * 1000000)::bigint as retired_at,
        coalesce(due.events, 0) + coalesce(later.in_order, 0),
        due.runs = $1::bigint or later.in_order is not null and later.runs = $1::bigint as due_cut,
-       coalesce(later.leased, 0), coalesce(later.retrying, 0), coalesce(later.waiting, 0),
+       coalesce(later.leased, 0), coalesce(later.retrying, 0), coalesce(later.waiting, 0) + coalesce(due.waiting, 0),
        later.runs = $1::bigint as later_cut, dead.letters, dead.letters = $2::bigint as dead_cut,
        (extract(epoch from greatest(due.oldest, clock_timestamp() - later.oldest_in_order)) * 1000000)::bigint
          as oldest_due_age_us,
@@ -14,21 +14,28 @@ select h.handler_id, h.name, h.mode, h.topics, h.types, h.started_from, h.paused
          as oldest_retrying_age_us,
        coalesce(history.events, 0) as backfill
 from inbox.handler h
+left join inbox.batch_window w on w.handler_id = h.handler_id
 cross join lateral (
-  select sum(d.events) as events, count(*) as runs, clock_timestamp() - min(d.due_at) as oldest,
+  select sum(d.events) filter (where not d.is_early) as events, sum(d.events) filter (where d.is_early) as waiting,
+         count(*) as runs, clock_timestamp() - min(d.due_at) filter (where not d.is_early) as oldest,
          min(d.received_from) filter (where d.attempts > 0) as failed_from
-  from (select d.events, d.due_at, d.attempts, d.received_from from inbox.delivery d
+  from (select d.events, d.due_at, d.attempts, d.received_from,
+               h.mode = 'batch' and not coalesce(w.ended_at is null and inbox.is_in_window(d, w), false) as is_early
+        from inbox.delivery d
         where d.handler_id = h.handler_id and d.due_at <= statement_timestamp()
         order by d.due_at limit $1::bigint) d) due
 cross join lateral (
   select sum(d.events) filter (where d.owner is not null) as leased,
          sum(d.events) filter (where d.owner is null and d.due_at < 'infinity') as retrying,
-         sum(d.events) filter (where d.owner is null and d.due_at = 'infinity' and d.lane is not null) as waiting,
-         sum(d.events) filter (where d.owner is null and d.due_at = 'infinity' and d.lane is null) as in_order,
-         min(d.received_from) filter (where d.owner is null and d.due_at = 'infinity' and d.lane is null)
+         sum(d.events) filter (where d.owner is null and d.due_at = 'infinity' and not d.is_next) as waiting,
+         sum(d.events) filter (where d.owner is null and d.due_at = 'infinity' and d.is_next) as in_order,
+         min(d.received_from) filter (where d.owner is null and d.due_at = 'infinity' and d.is_next)
            as oldest_in_order,
          count(*) as runs, min(d.received_from) filter (where d.attempts > 0) as failed_from
-  from (select d.events, d.lane, d.owner, d.due_at, d.attempts, d.received_from from inbox.delivery d
+  from (select d.events, d.owner, d.due_at, d.attempts, d.received_from,
+               case when h.mode = 'batch' then coalesce(w.ended_at is null and inbox.is_in_window(d, w), false)
+                    else d.lane is null end as is_next
+        from inbox.delivery d
         where d.handler_id = h.handler_id and d.due_at > statement_timestamp()
         order by d.due_at limit $1::bigint) d) later
 cross join lateral (

@@ -1,5 +1,6 @@
 -- Pending events of each handler that is not retired, for autoscalers (sql/README.md). It counts all of delivery.
--- Events of a sequence are due, since they were stored, until its owner claims them.
+-- Events of a sequence are due, since they were stored, until its owner claims them. Those of a batch handler wait until
+-- their window closes.
 create or replace view inbox.backlog as
 select h.name as handler,
        coalesce(d.due, 0) as due, coalesce(d.leased, 0) as leased, coalesce(d.retrying, 0) as retrying,
@@ -14,9 +15,16 @@ left join (
   from (
     select handler_id, events, case when due_at < 'infinity' then due_at else received_from end as since,
            case when owner is not null and (sequence is not null or due_at > clock_timestamp()) then 'leased'
+                when is_batch and is_retry and due_at > clock_timestamp() and due_at < 'infinity' then 'retrying'
+                when is_batch and not is_in_window then 'waiting'
                 when due_at <= clock_timestamp() or sequence is not null and lane is null then 'due'
                 when due_at < 'infinity' then 'retrying' else 'waiting' end as state
-    from inbox.delivery) d
+    from (
+      select x.*, x.attempts > 0 as is_retry, b.mode is not null as is_batch,
+             b.mode is not null and w.ended_at is null and inbox.is_in_window(x, w) as is_in_window
+      from inbox.delivery x
+      left join inbox.handler b on b.handler_id = x.handler_id and b.mode = 'batch'
+      left join inbox.batch_window w on w.handler_id = b.handler_id) x) d
   group by handler_id) d using (handler_id)
 left join (select handler_id, count(*) as dead from inbox.dead_letter group by handler_id) x using (handler_id)
 where h.retired_at is null;

@@ -6,7 +6,10 @@ create or replace view inbox.deliveries as
 select l.event_id, h.name as handler,
        case when d.owner is not null and (d.sequence is not null or d.due_at > clock_timestamp()) then 'leased'
             when d.lane is not null and d.due_at = 'infinity' then 'waiting'
-            when d.attempts > 0 and d.due_at > clock_timestamp() then 'retrying'
+            when d.attempts > 0 and d.due_at > clock_timestamp() and (d.due_at < 'infinity' or h.mode <> 'batch')
+              then 'retrying'
+            when h.mode = 'batch' and not coalesce(w.ended_at is null and inbox.is_in_window(d, w), false)
+              then 'waiting'
             else 'due' end as state,
        d.attempts, nullif(d.due_at, 'infinity') as due_at,
        case when d.attempts > 0 then coalesce(d.last_error, (
@@ -17,6 +20,7 @@ select l.event_id, h.name as handler,
 from inbox.ledger l
 join inbox.delivery d on d.shard_id = l.shard_id and d.pending @> l."offset"
 join inbox.handler h using (handler_id)
+left join inbox.batch_window w using (handler_id)
 union all
 select l.event_id, h.name, o.outcome, o.attempts, null, null, o.finished_at
 from inbox.ledger l

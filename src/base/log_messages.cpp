@@ -250,6 +250,12 @@ constexpr LogMessage messages[] = {
      "The database failed during a handler's transaction; it repeats without charging an attempt.",
      "If it repeats, check the database by the error in the line."},
     // A plugin chooses level and text of these two. Here they are errors, so that their counters start at 0.
+    {"dispatcher.window_closed", info, "dispatcher: window of a batch handler closed",
+     "Its events are handled from now on. Later ones wait for the next window."},
+    {"dispatcher.window_ended", info, "dispatcher: window of a batch handler is done",
+     "Every event of the window has an outcome, or will be retried in a later window."},
+    {"dispatcher.window_postponed", info, "dispatcher: window of a batch handler postponed",
+     "Fewer events wait than `handlers[].batch.at_least`; the next close counts them again."},
     {"handler.load_log", error, "handler: line of a plugin while it was loaded",
      "A plugin wrote a line of its own while it was loaded; level and text are the plugin's."},
     {"handler.log", error, "handler: line of a plugin",

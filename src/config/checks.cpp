@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "base/text.hpp"
+#include "config/cron.hpp"
 #include "config/suggest.hpp"
 #include "config/topics.hpp"
 #include "config/units.hpp"
@@ -188,11 +189,47 @@ void check_subscription(const Settings& settings, std::size_t index, Reading& re
   }
 }
 
+/// Windows of mode batch, and keys that have no effect in it.
+void check_batch(const Settings& settings, std::size_t index, Reading& reading) {
+  const Handler& handler = settings.handlers[index];
+  const Batch& batch = handler.batch;
+  const std::string key = item_key("handlers", index);
+  if (handler.mode != Mode::batch) {
+    if (batch == Batch{} || !reading.mentioned.has(key + ".batch")) return;
+    return complain(reading, {key + ".batch"}, "no effect without mode: batch; set that, or remove this key");
+  }
+  for (const char* name : {".events_per_call", ".group"}) {
+    if (!reading.mentioned.has(key + name)) continue;
+    complain(reading, {key + name}, "no effect with mode: batch; set batch.max_events, or remove this key");
+  }
+  const bool has_every = batch.every.count() > 0, has_cron = !batch.cron.empty();
+  if (has_every == has_cron) {
+    complain(reading, {key + ".batch.every", key + ".batch.cron", key + ".mode"},
+             has_every ? "set batch.every or batch.cron, not both"
+                       : "mode: batch requires batch.every or batch.cron; add for example 'batch: {every: 10s}'");
+  }
+  if (has_cron) {
+    const auto cron = Cron::parse(batch.cron, batch.time_zone);
+    const bool is_zone = !cron && cron.problem().code == "time_zone";
+    if (!cron) complain(reading, {key + (is_zone ? ".batch.time_zone" : ".batch.cron")}, cron.problem().message);
+  } else if (reading.mentioned.has(key + ".batch.time_zone")) {
+    complain(reading, {key + ".batch.time_zone"}, "no effect without batch.cron; remove this key");
+  }
+  if (batch.at_least == 1 && reading.mentioned.has(key + ".batch.max_wait")) {
+    complain(reading, {key + ".batch.max_wait"}, "no effect without batch.at_least; set that, or remove this key");
+  }
+  if (batch.max_events > settings.dispatch.in_hand_events) {
+    complain(reading, {key + ".batch.max_events", key + ".mode"},
+             "batch.max_events (" + std::to_string(batch.max_events) + ") exceeds dispatch.in_hand_events (" +
+                 std::to_string(settings.dispatch.in_hand_events) + "); raise that");
+  }
+}
+
 /// Keys of mode sequential without it, and an order that cannot hold.
 void check_order(const Settings& settings, std::size_t index, Reading& reading) {
   const Handler& handler = settings.handlers[index];
   const std::string key = item_key("handlers", index);
-  if (handler.mode == Mode::single) {
+  if (handler.mode != Mode::sequential) {
     const Handler defaults;
     const auto refuse = [&](const char* name, bool is_default) {
       if (is_default) return;
@@ -240,6 +277,7 @@ void check_handler(const Settings& settings, std::size_t index, Reading& reading
   }
   check_subscription(settings, index, reading);
   check_order(settings, index, reading);
+  check_batch(settings, index, reading);
 }
 
 }  // namespace

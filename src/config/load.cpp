@@ -60,6 +60,7 @@ class Loader final {
       require(key + ".subscribe",
               "missing; add for example 'subscribe: {topics: [orders]}', or {} for everything");
       raise_cap(key, settings.handlers.back().retry);
+      apply_mode(key, settings.handlers.back());
     });
     require_rows(table_.settings, "");
     move_password(settings);
@@ -198,6 +199,14 @@ class Loader final {
   void raise_cap(const std::string& handler_key, Retry& retry) const {
     if (mentioned_.has(handler_key + ".retry.cap") || mentioned_.has("handler_defaults.retry.cap")) return;
     retry.cap = std::max(retry.cap, retry.base);
+  }
+
+  /// A call of a batch handler has its transaction to itself, and calls follow each other unless the handler asks for more.
+  void apply_mode(const std::string& handler_key, Handler& handler) const {
+    if (handler.mode != Mode::batch) return;
+    if (!mentioned_.has(handler_key + ".concurrency")) handler.concurrency = 1;
+    if (!mentioned_.has(handler_key + ".events_per_call")) handler.events_per_call = handler.batch.max_events;
+    if (!mentioned_.has(handler_key + ".group")) handler.group = 1;
   }
 
   /// The URL is shown and logged, so the password must leave it.

@@ -118,14 +118,29 @@ milliseconds delay_after(const Retry& retry, std::int32_t attempt);
 /// The longest time from the first attempt to the last, jitter included. Pure.
 milliseconds longest_span(const Retry& retry);
 
-/// sequential: events of one order key one after the other. single: in no order.
-enum class Mode { sequential, single };
+/// sequential: events of one order key one after the other. single: in no order. batch: all of a window together.
+enum class Mode { sequential, single, batch };
 enum class OrderScope { partition, handler };
 /// Events without an order key: in no order, or as if they had one key in common.
 enum class MissingKey { unordered, shared };
 /// A failed event's key: blocked until the event has its outcome; the same, and parked behind it if it is dead; or not
 /// blocked.
 enum class OnFailure { block, park, skip };
+
+/// none: calls of a window have its events by arrival. key: each call has the events of one record key.
+enum class GroupBy { none, key };
+
+/// The windows of a batch handler: a grid of `every`, or the times of `cron` in its zone.
+struct Batch {
+  milliseconds every{0};                       ///< 0: not set
+  std::string cron;                            ///< five fields; empty: not set
+  std::string time_zone = "UTC";               ///< IANA name, for cron
+  int at_least = 1;                            ///< events, or the close is postponed
+  milliseconds max_wait{0};                    ///< the longest postponement; 0: ten windows
+  int max_events = 1'000;                      ///< of one call
+  GroupBy group_by = GroupBy::none;
+  bool operator==(const Batch&) const = default;
+};
 
 /// A plugin's own settings: scalars as text, lists and maps as compact JSON.
 using PluginSettings = std::map<std::string, std::string>;
@@ -142,6 +157,7 @@ struct Handler {
   OrderScope order_scope = OrderScope::partition;
   MissingKey missing_key = MissingKey::unordered;
   OnFailure on_failure = OnFailure::block;
+  Batch batch;
   int concurrency = 8;
   int events_per_call = 1;
   int group = 50;                              ///< calls that share one transaction
@@ -153,8 +169,10 @@ struct Handler {
   bool operator==(const Handler&) const = default;
 };
 
-/// The scope in force: a key that is not the record's may arrive on several partitions, so one instance runs them all.
+/// The scope in force: a key that is not the record's may arrive on several partitions, so one instance runs them all. A
+/// window is one instance's, too.
 inline OrderScope order_scope_of(const Handler& handler) {
+  if (handler.mode == Mode::batch) return OrderScope::handler;
   return handler.order_by == "key" ? handler.order_scope : OrderScope::handler;
 }
 

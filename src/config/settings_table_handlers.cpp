@@ -27,6 +27,36 @@ Description subscription(Description about) {
   return shaped(std::move(about), "^[^*]*([^*]|\\*)$", "a name, or a prefix that ends with *");
 }
 
+void add_batch(std::vector<Row<Handler>>& rows) {
+  const auto add = [&](Description about, auto member) {
+    rows.push_back(row<Handler>(common(std::move(about)), &Handler::batch, member));
+  };
+  add(example("10s", duration("batch.every", 100, 366 * day,
+                              "Windows of a batch handler close at multiples of this period since 1970 (UTC), by the "
+                              "database's clock. 0ms: not set.")),
+      &Batch::every);
+  add(example("\"0 6 * * mon-fri\"",
+              text("batch.cron",
+                   "Windows close at these times: minute, hour, day of month, month, day of week, as in crontab(5).")),
+      &Batch::cron);
+  add(example("Europe/Berlin", text("batch.time_zone",
+                                    "The time zone of batch.cron. A time that a change of the clocks skips closes "
+                                    "right after it; one that comes twice closes the first time.")),
+      &Batch::time_zone);
+  add(number("batch.at_least", 1, 1'000'000'000,
+             "A close with fewer events waiting is postponed to the next one, for batch.max_wait at most."),
+      &Batch::at_least);
+  add(example("1h", duration("batch.max_wait", 100, 366 * day,
+                             "After a close was postponed for so long, the next one is made with any number of events. "
+                             "0ms: after ten postponed ones.")),
+      &Batch::max_wait);
+  add(number("batch.max_events", 1, 1'000'000, "The most events of one call; it does not close a window."),
+      &Batch::max_events);
+  add(choice("batch.group_by", {"none", "key"},
+             "key: a call has events of one record key only; those without a key are one group."),
+      &Batch::group_by);
+}
+
 std::vector<Row<Handler>> handler_rows() {
   std::vector<Row<Handler>> rows;
   const auto add = [&](Description about, auto... members) {
@@ -47,9 +77,11 @@ std::vector<Row<Handler>> handler_rows() {
   add(common(start({"beginning", "now"},
                    "Which stored events a new handler receives. Ignored once the handler is registered.")),
       &Handler::start);
-  add(common(choice("mode", {"sequential", "single"},
+  add(common(choice("mode", {"sequential", "single", "batch"},
                     "The order of events. sequential: events of one order key run one after the other, in log order, "
-                    "each after the outcome of the one before; other keys run in parallel. single: no order.")),
+                    "each after the outcome of the one before; other keys run in parallel. single: no order. batch: "
+                    "events collect until their window closes (batch.every or batch.cron); one instance then handles "
+                    "all of them in order of arrival.")),
       &Handler::mode);
   add(common(shaped(text("order_by",
                          "The order key (mode: sequential). Anything but key may arrive on several partitions and so "
@@ -70,7 +102,10 @@ std::vector<Row<Handler>> handler_rows() {
                     "is done or dead-lettered. park: the same, and once it is dead-lettered they are parked until an "
                     "operator acts. skip: they do not wait.")),
       &Handler::on_failure);
-  add(common(number("concurrency", 1, 1'024, "Parallel calls in this instance.")), &Handler::concurrency);
+  add_batch(rows);
+  add(common(number("concurrency", 1, 1'024,
+                    "Parallel calls in this instance. If not set, a batch handler makes one call at a time.")),
+      &Handler::concurrency);
   add(common(number("events_per_call", 1, 100'000, "The most events of one call.")), &Handler::events_per_call);
   add(common(number("group", 1, 10'000,
                     "The most calls that share one transaction, for handlers that write in the settling one. Waiting "

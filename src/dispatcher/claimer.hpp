@@ -116,6 +116,7 @@ class Claimer final {
   bool take_sequences(OrderedHandler& ordered, ClaimingHandler& handler, HandlerState& state);
   bool read_lanes(OrderedHandler& ordered, ClaimingHandler& handler);
   bool check_lanes(OrderedHandler& ordered, ClaimingHandler& handler);
+  bool turn_window(OrderedHandler& ordered, ClaimingHandler& handler);
   bool claim_in_order(ClaimingHandler& handler, HandlerState& state);
   void note_lost_claim(HandlerState& state, std::int64_t fence, Clock::time_point asked);
   void remember_claim(HandlerState& state, std::int64_t fence, Clock::time_point asked);

@@ -37,6 +37,7 @@ InFlight::Clock::time_point InFlight::next_claim(Clock::time_point now) {
   const auto retry = retries_.next();
   auto next = retry ? std::min(*retry, next_poll_) : next_poll_;
   if (order_ && (sequences_.lanes_to_read() || keys_.must_check())) return now;
+  if (window_) return std::min(next, next_window_work(now));
   if (order_ && sequences_.any_to_read(now) && room_is_enough()) next = std::min(next, next_read_);
   return next;
 }

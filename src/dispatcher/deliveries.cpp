@@ -74,6 +74,10 @@ class DatabaseDeliveries final : public Deliveries {
     return ask([&] { return inbox::claim_in_order(connection_, ours); });
   }
 
+  Answer<inbox::WindowTurn> turn_window(std::int32_t handler_id, const inbox::WindowPlan& plan) override {
+    return ask([&] { return inbox::turn_window(connection_, owner_, handler_id, plan); });
+  }
+
   Answer<std::vector<inbox::Lane>> read_lanes(std::int32_t handler_id, std::int32_t sequence, std::int64_t after,
                                               int limit) override {
     return ask([&] { return inbox::read_lanes(connection_, handler_id, sequence, after, limit); });

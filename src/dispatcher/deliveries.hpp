@@ -53,6 +53,9 @@ class Deliveries {
   virtual Answer<inbox::ClaimedInOrder> claim_in_order(const inbox::ClaimInOrderRequest& /*request*/) {
     return inbox::ClaimedInOrder{};
   }
+  virtual Answer<inbox::WindowTurn> turn_window(std::int32_t /*handler_id*/, const inbox::WindowPlan& /*plan*/) {
+    return inbox::WindowTurn{};
+  }
   virtual Answer<std::vector<inbox::Lane>> read_lanes(std::int32_t /*handler_id*/, std::int32_t /*sequence*/,
                                                       std::int64_t /*after*/, int /*limit*/) {
     return std::vector<inbox::Lane>{};

@@ -208,6 +208,7 @@ void InFlight::release(std::int64_t events) {
 void InFlight::notify_due() {
   const std::lock_guard lock{mutex_};
   ++due_notices_;
+  if (window_) return;  // its events wait until it closes
   next_read_ = Clock::now();
   if (order_) claimer_->wake.notify();
   if (backlog_) return;
@@ -225,7 +226,7 @@ InFlight::Taken InFlight::take(const std::atomic<bool>& stop, Work done) {
   for (;;) {
     if (order_) {
       if (stop) return {};
-      if (Taken taken = take_in_order(); !taken.empty()) return taken;
+      if (Taken taken = window_ ? take_window() : take_in_order(); !taken.empty()) return taken;
       ++idle_workers_;
       work_.wait(lock, [&, seen = work_changes_] { return stop || work_changes_ != seen; });
       --idle_workers_;
@@ -283,6 +284,10 @@ void InFlight::settled(const settler::Run& run, std::int64_t events) {
   const std::lock_guard lock{mutex_};
   queue_.settled(run, events);
   if (run.lease.sequence) note_settled(*run.lease.sequence, events);
+  if (window_ && queue_.events() == 0) {  // the window may be over
+    next_read_ = Clock::now();
+    claimer_->wake.notify();
+  }
   after_change();
   wake_claimer_to_release();
   wake_claimer_for_room();

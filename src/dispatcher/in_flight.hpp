@@ -15,6 +15,7 @@
 #include "base/histogram.hpp"
 #include "config/settings.hpp"
 #include "consumer/hand_off.hpp"
+#include "dispatcher/batch_window.hpp"
 #include "dispatcher/capacity.hpp"
 #include "dispatcher/claiming_handler.hpp"
 #include "dispatcher/key_order.hpp"
@@ -149,6 +150,9 @@ class InFlight final : public ClaimingHandler,
   void lanes_read(std::int32_t sequence, const std::vector<inbox::Lane>& lanes, bool is_complete) override;
   std::vector<inbox::Lane> lanes_to_check(std::size_t most) override;
   void lanes_checked(const std::vector<inbox::Lane>& lanes) override;
+  std::optional<inbox::WindowPlan> window_to_turn(Clock::time_point now) const override;
+  void window_turned(const inbox::WindowTurn& turn, Clock::time_point asked) override;
+  std::optional<WindowEnd> take_window_end() override;
   std::optional<OrderedClaim> begin_claim_in_order(Clock::time_point now) override;
   void end_claim_in_order(inbox::ClaimedInOrder claimed, Clock::time_point asked) override;
 
@@ -212,6 +216,12 @@ class InFlight final : public ClaimingHandler,
   static void set_keys(settler::Run& run, const Order* order);
   void note_settled(std::int32_t sequence, std::int64_t events);
   Taken take_in_order();
+  // Windows (batch_handler.cpp); under the lock.
+  Taken take_window();
+  std::optional<OrderedClaim> begin_window_claim(Clock::time_point now);
+  void window_read(inbox::SequenceRead::State state, bool has_claimed);
+  Clock::time_point next_window_work(Clock::time_point now) const;
+  OrderedClaim ordered_claim(std::int64_t events);
   void append(Taken& out, const Pick& pick, bool begins_call);
   bool may_take_from(const settler::Run& run, Clock::time_point now) const;
   void put_back_in_order(const std::vector<RunSlice>& slices);
@@ -266,6 +276,8 @@ class InFlight final : public ClaimingHandler,
   std::map<std::int32_t, Busy> busy_;  ///< by sequence
   Clock::time_point next_read_{};      ///< of the sequences
   Clock::time_point next_check_{};     ///< of blocked keys
+  std::optional<BatchWindow> window_;  ///< mode batch
+  std::optional<WindowEnd> window_end_;
   std::int64_t claiming_in_order_ = 0;
   // The claim in progress.
   std::int64_t claiming_ = 0;  ///< events

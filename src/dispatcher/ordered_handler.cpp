@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "dispatcher/in_flight.hpp"
+#include "dispatcher/order.hpp"
 #include "transaction/handler_transaction.hpp"
 
 namespace inboxd::dispatcher {
@@ -20,27 +21,22 @@ constexpr std::chrono::milliseconds check_every{1'000};
 
 }  // namespace
 
-/// The settings that determine order.
-struct InFlight::Order {
-  envelope::OrderKeyRule rule;
-  config::OnFailure on_failure = config::OnFailure::block;
-  bool is_of_whole_handler = false;
-  bool operator==(const Order&) const = default;
-
-  std::int32_t sequence_of(std::int32_t shard_id) const {
-    return is_of_whole_handler ? inbox::whole_handler : shard_id;
-  }
-};
 
 /// Under the lock.
 void InFlight::set_order(const config::Handler& settings, const plugin::Instance::Needs& needs) {
   std::shared_ptr<const Order> order;
-  if (settings.mode == config::Mode::sequential) {
+  if (settings.mode != config::Mode::single) {
+    const bool is_batch = settings.mode == config::Mode::batch;
     order = std::make_shared<const Order>(Order{envelope::OrderKeyRule{settings}, settings.on_failure,
-                                                config::order_scope_of(settings) == config::OrderScope::handler});
+                                                config::order_scope_of(settings) == config::OrderScope::handler,
+                                                is_batch ? std::optional{settings.batch} : std::nullopt});
   }
   const bool is_same = order && order_ && *order == *order_ && needs.no_payloads == needs_.no_payloads;
-  if (!is_same) sequences_.drain_all();
+  if (!is_same) {
+    sequences_.drain_all();
+    window_.reset();
+    if (order && order->batch) window_.emplace(*order->batch, poll_);
+  }
   order_ = std::move(order);
   sequences_.use_whole_handler(order_ && order_->is_of_whole_handler);
   after_change();
@@ -49,7 +45,7 @@ void InFlight::set_order(const config::Handler& settings, const plugin::Instance
 }
 
 void InFlight::set_keys(settler::Run& run, const Order* order) {
-  if (order == nullptr) {
+  if (order == nullptr || order->batch) {
     run.keys.assign(run.size(), envelope::no_order_key);
     return;
   }
@@ -72,6 +68,7 @@ void InFlight::after_change() {
     for (const std::int32_t sequence : sequences_.take_begun_drains()) {
       any_drain = true;
       keys_.forget(sequence);
+      if (window_) window_->forget();
       busy_.erase(sequence);
       queue_.release_sequence(sequence);
       claimer_->wake.notify();
@@ -90,7 +87,7 @@ void InFlight::work_has_come() {
 consumer::HandOff::Reservation InFlight::reserve_in_order(const consumer::HandOff::InOrder& part, std::int64_t events,
                                                           std::size_t bytes) {
   const std::lock_guard lock{mutex_};
-  if (!order_ || !takes()) return {};
+  if (!order_ || order_->batch || !takes()) return {};
   const std::int32_t sequence = order_->sequence_of(part.shard_id);
   const auto mine = sequences_.reserve(sequence, {part.epoch, part.expected});
   if (!mine) return {};
@@ -330,6 +327,7 @@ void InFlight::lanes_checked(const std::vector<inbox::Lane>& lanes) {
 std::optional<OrderedClaim> InFlight::begin_claim_in_order(Clock::time_point now) {
   const std::lock_guard lock{mutex_};
   if (!order_ || !takes() || sequences_.count() == 0) return std::nullopt;
+  if (window_) return begin_window_claim(now);
   const auto retry = retries_.next();
   const bool is_time = now >= next_read_ || now >= next_poll_ || (retry && now >= *retry);
   const std::int64_t free = room();
@@ -338,12 +336,19 @@ std::optional<OrderedClaim> InFlight::begin_claim_in_order(Clock::time_point now
     return std::nullopt;
   }
   next_read_ = now + poll_;
+  auto read = sequences_.to_read(now);
+  OrderedClaim out = ordered_claim(read.empty() ? std::max<std::int64_t>(free / 2, 1) : free);
+  out.request.owned = sequences_.with_lanes();
+  out.request.read = std::move(read);
+  return out;
+}
+
+/// Under the lock.
+OrderedClaim InFlight::ordered_claim(std::int64_t events) {
+  claiming_in_order_ = events;
+  count();
   OrderedClaim out;
   out.max_crashes = max_crashes_;
-  out.request.owned = sequences_.with_lanes();
-  out.request.read = sequences_.to_read(now);
-  claiming_in_order_ = out.request.read.empty() ? std::max<std::int64_t>(free / 2, 1) : free;
-  count();
   inbox::ClaimRequest& claim = out.request.claim;
   claim.handler_id = handler_id_;
   claim.lease = lease_;
@@ -370,8 +375,13 @@ void InFlight::end_claim_in_order(inbox::ClaimedInOrder claimed, Clock::time_poi
   for (inbox::SequenceRead& read : claimed.sequences) {
     using State = inbox::SequenceRead::State;
     if (is_cut && read.state == State::end) read.state = State::more;
+    if (window_) {
+      window_read(read.state, !loaded.empty());
+      more = more || read.state == State::ended;
+    } else {
+      sequences_.read(read);
+    }
     more = more || read.state == State::more;
-    sequences_.read(read);
   }
   if (more) {
     next_read_ = Clock::now();

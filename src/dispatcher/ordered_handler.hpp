@@ -46,6 +46,18 @@ class OrderedHandler {
   virtual std::vector<inbox::Lane> lanes_to_check(std::size_t most) = 0;
   virtual void lanes_checked(const std::vector<inbox::Lane>& lanes) = 0;
 
+  // Windows of a batch handler.
+
+  /// The question whether a window closes, if it is time to ask.
+  virtual std::optional<inbox::WindowPlan> window_to_turn(Clock::time_point now) const = 0;
+  /// The end of a window, to log.
+  struct WindowEnd {
+    std::int64_t events = 0;
+    Clock::duration duration{0};
+  };
+  virtual void window_turned(const inbox::WindowTurn& turn, Clock::time_point asked) = 0;
+  virtual std::optional<WindowEnd> take_window_end() = 0;
+
   // One claim at a time, as ClaimingHandler's.
 
   virtual std::optional<OrderedClaim> begin_claim_in_order(Clock::time_point now) = 0;

@@ -85,10 +85,29 @@ bool Claimer::check_lanes(OrderedHandler& ordered, ClaimingHandler& handler) {
   return true;
 }
 
+/// Asks whether the window of a batch handler closes, and again with the latest close if the answer shows that one came.
+bool Claimer::turn_window(OrderedHandler& ordered, ClaimingHandler& handler) {
+  using State = inbox::WindowTurn::State;
+  for (int question = 0; question < 2; ++question) {
+    const auto asked = Clock::now();
+    const auto plan = ordered.window_to_turn(asked);
+    if (!plan) return true;
+    const auto answer = deliveries_->turn_window(handler.handler_id(), *plan);
+    if (!worked(answer)) return false;
+    const inbox::WindowTurn& turn = std::get<0>(answer);
+    ordered.window_turned(turn, asked);
+    const base::Logger::Facts facts{{"handler", handler.handler()}, {"events", turn.events}};
+    if (turn.state == State::closed) log_.info("dispatcher.window_closed", facts);
+    if (turn.state == State::postponed) log_.info("dispatcher.window_postponed", facts);
+  }
+  return true;
+}
+
 bool Claimer::claim_in_order(ClaimingHandler& handler, HandlerState& state) {
   OrderedHandler* const ordered = handler.ordered();
   if (ordered == nullptr) return true;
-  if (!take_sequences(*ordered, handler, state) || !read_lanes(*ordered, handler) || !check_lanes(*ordered, handler)) {
+  if (!take_sequences(*ordered, handler, state) || !read_lanes(*ordered, handler) || !check_lanes(*ordered, handler) ||
+      !turn_window(*ordered, handler)) {
     return false;
   }
   // Rows that are leased and not in memory: the events after them must not be claimed first.
@@ -117,6 +136,12 @@ bool Claimer::claim_in_order(ClaimingHandler& handler, HandlerState& state) {
     all.excess.push_back(key);
   }
   ordered->end_claim_in_order(std::move(claimed), asked);
+  if (const auto end = ordered->take_window_end()) {
+    log_.info("dispatcher.window_ended",
+              {{"handler", handler.handler()},
+               {"events", end->events},
+               {"seconds", std::chrono::duration<double>(end->duration).count()}});
+  }
   return skip(state) && release_leases(handler, state);
 }
 

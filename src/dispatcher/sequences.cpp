@@ -164,6 +164,16 @@ bool Sequences::may_run(std::int32_t sequence) const {
   return at != owned_.end() && (at->second.state == State::reading || at->second.state == State::caught_up);
 }
 
+bool Sequences::is_alone(std::int32_t sequence) const {
+  const auto at = owned_.find(sequence);
+  return at != owned_.end() && at->second.alone != 0;
+}
+
+std::int64_t Sequences::fence(std::int32_t sequence) const {
+  const auto at = owned_.find(sequence);
+  return at == owned_.end() ? 0 : at->second.fence;
+}
+
 bool Sequences::any_to_read(Clock::time_point now) const {
   return std::any_of(owned_.begin(), owned_.end(), [&](const auto& entry) {
     const Sequence& sequence = entry.second;
@@ -240,6 +250,7 @@ void Sequences::read(const inbox::SequenceRead& read) {
       break;
     case SequenceRead::State::more:
     case SequenceRead::State::waits:
+    case SequenceRead::State::ended:
       if (sequence.state == State::caught_up) change(sequence, State::reading);
       break;
   }

@@ -88,6 +88,10 @@ class Sequences final {
   void claimed(const inbox::LeasedRun& run);
   void run_left(std::int32_t sequence, std::int64_t delivery_id);
   bool may_run(std::int32_t sequence) const;
+  /// A delivery found after a crash is in memory: nothing else may be claimed.
+  bool is_alone(std::int32_t sequence) const;
+  /// 0: not owned.
+  std::int64_t fence(std::int32_t sequence) const;
 
   // ---- ingest
 

@@ -45,6 +45,7 @@ struct LeasedRun {
   std::optional<std::int32_t> sequence{};  ///< that it belongs to; it is leased as long as the sequence is owned
   std::int64_t ordinal = 0;                ///< in a sequence: its place in the order of storing
   std::optional<std::int64_t> lane{};      ///< the hash of the order key whose events these are
+  std::optional<std::int64_t> group{};     ///< the hash of the one key that a batch handler gets in a call
   bool has_content = true;                 ///< false: payloads and headers were left in the database
   std::shared_ptr<const Place> place;
   std::shared_ptr<const EventBlock> block;  ///< keeps the events' bytes

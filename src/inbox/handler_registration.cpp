@@ -31,7 +31,15 @@ std::string start_text(const config::StartAt& start) {
 }
 
 std::string mode_text(const config::Handler& handler) {
-  return handler.mode == config::Mode::sequential ? "sequential" : "single";
+  switch (handler.mode) {
+    case config::Mode::sequential:
+      return "sequential";
+    case config::Mode::batch:
+      return "batch";
+    case config::Mode::single:
+      break;
+  }
+  return "single";
 }
 
 std::string scope_text(const config::Handler& handler) {
@@ -216,7 +224,8 @@ class Registration {
          types = array_of(Type::text, handler.types);
     const std::int64_t changed_under = change_version();
     const bool changes_order = row.mode != mode_text(handler) || row.order_scope != scope_text(handler);
-    if (row.mode == "sequential" && changes_order) {
+    // The pending events of mode single run in no order, unless they have to wait for a window.
+    if (changes_order && (row.mode != "single" || handler.mode == config::Mode::batch)) {
       access_.run_in(tx_, statements::change_order,
                      pqxx::params{row.handler_id, mode_text(handler), scope_text(handler)});
     }

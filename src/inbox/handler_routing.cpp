@@ -18,6 +18,7 @@ bool matches_one(std::string_view name, std::string_view pattern) {
 }
 
 Subscription::Order order_of(std::string_view mode, std::string_view scope) {
+  if (mode == "batch") return Subscription::Order::of_handler;
   if (mode != "sequential") return Subscription::Order::none;
   return scope == "handler" ? Subscription::Order::of_handler : Subscription::Order::of_partition;
 }

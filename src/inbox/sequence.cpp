@@ -26,10 +26,25 @@ struct Keys {
 
 SequenceRead::State state_of(std::string_view text) {
   using State = SequenceRead::State;
-  static constexpr std::array<std::pair<std::string_view, State>, 5> states{{{"end", State::end},
+  static constexpr std::array<std::pair<std::string_view, State>, 6> states{{{"end", State::end},
                                                                              {"more", State::more},
                                                                              {"leased", State::leased},
                                                                              {"waits", State::waits},
+                                                                             {"lost", State::lost},
+                                                                             {"ended", State::ended}}};
+  for (const auto& [name, state] : states) {
+    if (name == text) return state;
+  }
+  return State::lost;
+}
+
+WindowTurn::State turn_state_of(std::string_view text) {
+  using State = WindowTurn::State;
+  static constexpr std::array<std::pair<std::string_view, State>, 6> states{{{"open", State::open},
+                                                                             {"closed", State::closed},
+                                                                             {"running", State::running},
+                                                                             {"empty", State::empty},
+                                                                             {"postponed", State::postponed},
                                                                              {"lost", State::lost}}};
   for (const auto& [name, state] : states) {
     if (name == text) return state;
@@ -38,6 +53,12 @@ SequenceRead::State state_of(std::string_view text) {
 }
 
 pqxx::result ask_claim(Connection::Access& access, const ClaimInOrderRequest& request) {
+  if (const auto& window = request.window) {
+    const ClaimRequest& claim = request.claim;
+    return access.call(statements::claim_window,
+                       pqxx::params{claim.handler_id, claim.owner.text(), claim.fence, window->fence, claim.events,
+                                    claim.rows, window->groups_by_key, claim.claims_from, claim.claims_to});
+  }
   Keys owned{request.owned};
   ArrayParameter sequence{Type::int4}, start{Type::int8}, mark{Type::int8}, mark_offset{Type::int8};
   for (const SequenceToRead& read : request.read) {
@@ -68,6 +89,7 @@ ClaimedRow read_row(const pqxx::row& row, const ClaimRequest& claim) {
   if (!row[11].is_null()) out.received_to = row[11].as<event::Microseconds>();
   out.run.ordinal = row[12].as<std::int64_t>();
   if (!row[13].is_null()) out.run.lane = row[13].as<std::int64_t>();
+  if (!row[14].is_null()) out.run.group = row[14].as<std::int64_t>();
   return out;
 }
 
@@ -129,6 +151,22 @@ ClaimedInOrder claim_in_order(Connection& connection, const ClaimInOrderRequest&
     release_quietly(connection, request.claim.owner, keys);
     throw;
   }
+  return out;
+}
+
+WindowTurn turn_window(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
+                       const WindowPlan& plan) {
+  const auto row = connection.access().call(
+      statements::turn_window,
+      pqxx::params{handler_id, owner.text(), plan.fence, plan.latest, plan.next, plan.at_least, plan.most_postponed,
+                   plan.longest_postponed.count()})[0];
+  WindowTurn out;
+  out.state = turn_state_of(row[0].view());
+  if (out.state == WindowTurn::State::lost) return out;
+  out.now = row[1].as<event::Microseconds>();
+  out.decided_until = row[2].as<event::Microseconds>();
+  out.closed_at = row[3].as<std::optional<event::Microseconds>>().value_or(0);
+  out.events = row[4].as<std::int64_t>();
   return out;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,10 +48,17 @@ struct SequenceToRead {
   std::int64_t mark_offset = -1;  ///< ordinal and last offset: the first ones may be settled
 };
 
+/// The closed window of a batch handler, to claim from.
+struct WindowToRead {
+  std::int64_t fence = 0;     ///< of the handler's sequence
+  bool groups_by_key = false;
+};
+
 struct ClaimInOrderRequest {
   ClaimRequest claim;              ///< `slice` does not apply; `lease` is that of the sequences
   std::vector<SequenceKey> owned;  ///< all of this process, for lanes
   std::vector<SequenceToRead> read;
+  std::optional<WindowToRead> window{};  ///< in place of `owned` and `read`
 };
 
 /// The state of a sequence after it was read.
@@ -62,6 +70,7 @@ struct SequenceRead {
     leased,  ///< a row is leased and not in memory
     waits,   ///< history comes first, or a suspect may not run now
     lost,    ///< another process owns the sequence
+    ended,   ///< of a window: all its events have their outcomes
   };
   State state = State::end;
   std::int32_t epoch = 0;         ///< the shard's position from before the rows were read
@@ -76,6 +85,34 @@ struct ClaimedInOrder {
 /// Claims deliveries of sequences in order, and due lanes. Rows beyond `bytes` are in `excess`, still leased: they must
 /// be released before the next claim. Throws DatabaseError; rows may then be leased under the claim's fence.
 ClaimedInOrder claim_in_order(Connection& connection, const ClaimInOrderRequest& request);
+
+/// What the owner of a batch handler says about its windows.
+struct WindowPlan {
+  std::int64_t fence = 0;                         ///< of the handler's sequence
+  std::optional<event::Microseconds> latest{};    ///< the latest close that has come; nullopt: none is known
+  std::optional<event::Microseconds> next{};      ///< the next one, for people
+  std::int64_t at_least = 1;                      ///< events, or the close is postponed,
+  int most_postponed = 0;                         ///< but at most so often in a row
+  std::chrono::milliseconds longest_postponed{0};  ///< and for so long
+};
+struct WindowTurn {
+  enum class State {
+    open,       ///< events collect until the next close
+    closed,     ///< just now
+    running,    ///< closed earlier; it has events without an outcome
+    empty,      ///< it closed without an event
+    postponed,  ///< it had too few events
+    lost,       ///< another process owns the sequence
+  };
+  State state = State::open;
+  event::Microseconds now = 0;            ///< by the database's clock
+  event::Microseconds decided_until = 0;  ///< closes up to here are decided
+  event::Microseconds closed_at = 0;      ///< the last close
+  std::int64_t events = 0;                ///< of a close that was decided now
+};
+/// Decides about the window of a batch handler, and closes it in time. Repeating it is harmless.
+WindowTurn turn_window(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
+                       const WindowPlan& plan);
 
 /// A lane, as a blocked or parked key.
 struct Lane {

@@ -1,0 +1,107 @@
+-- Claims deliveries of the closed window of batch handler p_handler, for the owner of its sequence: by arrival, or with
+-- p_groups (then at first it cuts a few rows by key) by key, and by arrival within one. A row found after a crash is cut
+-- and claimed alone, as in inbox.claim; p_from and p_to: as there.
+--
+-- One row for each delivery, then one with the state: more, end (all rows that are left are leased), waits (history
+-- comes first, or a suspect may not run now), ended (none is left: the window is over) or lost (another owner).
+--
+-- Locks: shared advisory lock on routing, which keeps the owner; the deliveries that it takes, SKIP LOCKED; the
+-- window's row at its end. Indexes: delivery_order or delivery_group; dead_letter_handler.
+create or replace function inbox.claim_window(
+  p_handler int, p_owner uuid, p_fence bigint, p_sequence_fence bigint, p_events bigint, p_rows int, p_groups boolean,
+  p_from int, p_to int)
+returns table (state text, sequence int, epoch int, next_offset bigint, delivery_id bigint, shard_id int, pending text,
+               events int, attempts int, claims int, received_from bigint, received_to bigint, ordinal bigint,
+               lane bigint, group_key bigint)
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' set enable_bitmapscan = off
+set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+  w inbox.batch_window;
+  d inbox.delivery;
+  c refcursor;
+  v_state text := 'end';
+  v_left bigint := p_events;
+  v_share bigint;
+  v_is_any boolean := false;
+  v_taken inbox.delivery[] := '{}';
+begin
+  perform pg_advisory_xact_lock_shared(1768841848, 'inbox.routing'::regclass::oid::int);
+  select * into w from inbox.batch_window x where x.handler_id = p_handler;
+  if not exists (select from inbox.sequence s
+                 where s.handler_id = p_handler and s.sequence = 0 and s.owner = p_owner and s.fence = p_sequence_fence)
+  then
+    v_state := 'lost';
+  elsif w.closed_at is null or w.ended_at is not null then
+    v_state := 'ended';
+  elsif exists (select from inbox.backfill f where f.handler_id = p_handler) then
+    v_state := 'waits';
+  elsif p_groups and inbox.group_window(w, 20) > 0 then
+    v_state := 'more';
+  else
+    if p_groups then
+      open c for
+        select x.* from inbox.delivery x
+        where x.handler_id = p_handler and x.group_key is not null
+        order by x.group_key, coalesce(x.ordinal, x.delivery_id), inbox.stored_at(x), x.shard_id, lower(x.pending);
+    else
+      open c for
+        select x.* from inbox.delivery x
+        where x.handler_id = p_handler and x.sequence = 0 and x.lane is null
+          and coalesce(x.ordinal, x.delivery_id) <= w.last_ordinal
+        order by coalesce(x.ordinal, x.delivery_id), inbox.stored_at(x), x.shard_id, lower(x.pending);
+    end if;
+    loop
+      fetch c into d;
+      exit when not found;
+      continue when not inbox.is_in_window(d, w);
+      v_is_any := true;
+      continue when d.owner is not null;
+      if d.claims < p_from or d.claims > p_to then
+        v_state := 'waits';
+        exit;
+      end if;
+      if d.claims > 0 and cardinality(v_taken) > 0 or v_left <= 0 or cardinality(v_taken) >= p_rows then
+        v_state := 'more';
+        exit;
+      end if;
+      select x.* into d from inbox.delivery x
+      where x.delivery_id = d.delivery_id and x.owner is null for update skip locked;
+      if not found then
+        v_state := 'more';
+        exit;
+      end if;
+      v_share := least(inbox.share_after_crashes(d), v_left);
+      v_taken := v_taken || inbox.cut_delivery(d, v_share);
+      v_left := v_left - v_share;
+      if d.claims > 0 or v_share < d.events then
+        v_state := 'more';
+        exit;
+      end if;
+    end loop;
+    close c;
+    if not v_is_any then
+      v_state := 'ended';
+      update inbox.batch_window x
+      set ended_at = clock_timestamp(),
+          retrying = (select coalesce(sum(r.events), 0) from inbox.delivery r
+                      where r.handler_id = p_handler and r.sequence = 0 and r.lane is null and r.attempts > 0),
+          dead = (select count(*) from inbox.dead_letter l
+                  where l.handler_id = p_handler and l.died_at >= w.began_at)
+      where x.handler_id = p_handler;
+    end if;
+  end if;
+
+  update inbox.delivery x set owner = p_owner, fence = p_fence, claims = x.claims + 1, due_at = 'infinity'
+  where x.delivery_id = any (array(select t.delivery_id from unnest(v_taken) t));
+  return query
+  select 'claimed', 0, null::int, null::bigint, t.delivery_id, t.shard_id, t.pending::text, t.events,
+         t.attempts, t.claims + 1,
+         case when isfinite(t.received_from) then (extract(epoch from t.received_from) * 1000000)::bigint end,
+         case when isfinite(t.received_to) then (extract(epoch from t.received_to) * 1000000)::bigint end,
+         coalesce(t.ordinal, t.delivery_id), null::bigint, t.group_key
+  from unnest(v_taken) with ordinality t order by t.ordinality;
+  return query select v_state, 0, null::int, null::bigint, null::bigint, null::int, null::text, null::int, null::int,
+                      null::int, null::bigint, null::bigint, null::bigint, null::bigint, null::bigint;
+end
+$$;

@@ -1,0 +1,76 @@
+-- Decides about the window of batch handler p_handler, for the owner of its sequence (fence p_sequence_fence). p_latest:
+-- the latest close of its schedule that has come, null if the caller knows none. p_next: the next one, for people.
+--
+-- state: open (events collect until the next close), closed (just now), running (its calls are not done), empty or
+-- postponed (the close at p_latest had no event, or fewer than p_at_least), or lost (another owner). `handlers run`
+-- (asked_at) closes the window now, as soon as the last one has ended. A close that is postponed p_most times in a row,
+-- or for p_longest, is made with the events that there are.
+--
+-- Locks: the sequence, which keeps the owner; the window's row. Index: delivery_order.
+create or replace function inbox.turn_window(
+  p_handler int, p_owner uuid, p_sequence_fence bigint, p_latest timestamptz, p_next timestamptz, p_at_least bigint,
+  p_most int, p_longest interval,
+  out state text, out asked_now timestamptz, out decided_until timestamptz, out closed_at timestamptz,
+  out events bigint)
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+  w inbox.batch_window;
+  v_close timestamptz;
+  v_last bigint;
+begin
+  asked_now := clock_timestamp();
+  perform from inbox.sequence s
+  where s.handler_id = p_handler and s.sequence = 0 and s.owner = p_owner and s.fence = p_sequence_fence for share;
+  if not found then
+    state := 'lost';
+    return;
+  end if;
+  insert into inbox.batch_window (handler_id) values (p_handler) on conflict do nothing;
+  select * into w from inbox.batch_window x where x.handler_id = p_handler for no key update;
+  events := 0;
+  v_close := case when w.closed_at is not null and w.ended_at is null then null
+                  when w.asked_at is not null then asked_now
+                  when p_latest > w.decided_until and p_latest <= asked_now then p_latest end;
+  if v_close is not null then
+    select coalesce(sum(d.events), 0), coalesce(max(coalesce(d.ordinal, d.delivery_id)), 0) into events, v_last
+    from inbox.delivery d
+    where d.handler_id = p_handler and d.sequence = 0 and d.lane is null and d.received_from < v_close
+      and (d.due_at = 'infinity' or d.due_at <= v_close);
+    w.decided_until := greatest(w.decided_until, v_close);
+    if events = 0 then
+      state := 'empty';
+    elsif w.asked_at is null and events < p_at_least and w.postponed < p_most
+          and (w.postponed = 0 or v_close < w.postponed_since + p_longest) then
+      state := 'postponed';
+      w.postponed := w.postponed + 1;
+      w.postponed_since := coalesce(w.postponed_since, v_close);
+    else
+      state := 'closed';
+      w.closed_at := v_close;
+      w.began_at := asked_now;
+      w.ended_at := null;
+      w.last_ordinal := v_last;
+      w.events := events;
+      w.retrying := 0;
+      w.dead := 0;
+    end if;
+    if state <> 'postponed' then
+      w.postponed := 0;
+      w.postponed_since := null;
+    end if;
+    w.asked_at := null;
+  else
+    state := case when w.closed_at is not null and w.ended_at is null then 'running' else 'open' end;
+  end if;
+  if v_close is not null or w.next_close is distinct from p_next then
+    update inbox.batch_window x
+    set decided_until = w.decided_until, next_close = p_next, asked_at = w.asked_at, postponed = w.postponed,
+        postponed_since = w.postponed_since, closed_at = w.closed_at, began_at = w.began_at, ended_at = w.ended_at,
+        last_ordinal = w.last_ordinal, events = w.events, retrying = w.retrying, dead = w.dead
+    where x.handler_id = p_handler;
+  end if;
+  decided_until := w.decided_until;
+  closed_at := w.closed_at;
+end
+$$;

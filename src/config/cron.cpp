@@ -1,0 +1,174 @@
+#include "config/cron.hpp"
+
+#include <date/tz.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+namespace inboxd::config {
+namespace {
+
+using std::chrono::days;
+using std::chrono::sys_days;
+
+/// Beyond the longest distance of two 29 Februaries.
+constexpr days longest_search{3'660};
+
+struct Field {
+  const char* name;
+  int least;
+  int most;
+  std::vector<std::string_view> words;  ///< for the values from `least` on
+};
+
+const std::array<Field, 5>& fields() {
+  static const std::array<Field, 5> all{{
+      {"minute", 0, 59, {}},
+      {"hour", 0, 23, {}},
+      {"day of month", 1, 31, {}},
+      {"month", 1, 12, {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}},
+      {"day of week", 0, 7, {"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
+  }};
+  return all;
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> out;
+  std::istringstream stream{text};
+  for (std::string part; std::getline(stream, part, separator);) out.push_back(part);
+  if (text.empty() || text.back() == separator) out.emplace_back();
+  return out;
+}
+
+std::optional<int> number(std::string_view text) {
+  int out = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return out;
+}
+
+std::optional<int> value(const Field& field, std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  const auto word = std::find(field.words.begin(), field.words.end(), text);
+  if (word != field.words.end()) return field.least + static_cast<int>(word - field.words.begin());
+  const auto out = number(text);
+  return out && *out >= field.least && *out <= field.most ? out : std::nullopt;
+}
+
+/// One item of a list: *, 5, 1-5, with /step or without. False: a mistake.
+template <class Bits>
+bool add_item(const Field& field, const std::string& item, Bits& out) {
+  const auto slash = item.find('/');
+  const std::string range = item.substr(0, slash);
+  const auto step = slash == std::string::npos ? std::optional{1} : number(item.substr(slash + 1));
+  if (!step || *step < 1) return false;
+  std::optional<int> first = field.least, last = field.most;
+  if (range != "*") {
+    const auto dash = range.find('-');
+    first = value(field, range.substr(0, dash));
+    last = dash != std::string::npos ? value(field, range.substr(dash + 1))
+           : slash == std::string::npos ? first
+                                        : std::optional{field.most};
+  }
+  if (!first || !last || *first > *last) return false;
+  for (int i = *first; i <= *last; i += *step) out.set(static_cast<std::size_t>(i));
+  return true;
+}
+
+template <class Bits>
+std::optional<base::Problem> read_field(const Field& field, const std::string& text, Bits& out) {
+  for (const std::string& item : split(text, ',')) {
+    if (add_item(field, item, out)) continue;
+    return base::Problem{"'" + item + "' is no " + field.name + "; write values from " + std::to_string(field.least) +
+                         " to " + std::to_string(field.most) + " as *, 5, 1-5, */10 or a list of these"};
+  }
+  return std::nullopt;
+}
+
+const date::time_zone* find_zone(const std::string& name) {
+  try {
+    return date::locate_zone(name);
+  } catch (const std::runtime_error&) {
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+base::Result<Cron> Cron::parse(const std::string& text, const std::string& time_zone) {
+  std::vector<std::string> parts;
+  std::istringstream words{text};
+  for (std::string word; words >> word;) parts.push_back(word);
+  if (parts.size() != fields().size()) {
+    return base::Problem{"must have five fields: minute, hour, day of month, month, day of week ('0 6 * * mon-fri')"};
+  }
+  Cron out;
+  const auto& all = fields();
+  for (auto problem : {read_field(all[0], parts[0], out.minutes_), read_field(all[1], parts[1], out.hours_),
+                       read_field(all[2], parts[2], out.days_), read_field(all[3], parts[3], out.months_),
+                       read_field(all[4], parts[4], out.weekdays_)}) {
+    if (problem) return *problem;
+  }
+  if (out.weekdays_.test(7)) out.weekdays_.set(0);
+  out.is_interval_ = parts[1].starts_with('*');
+  out.any_day_ = parts[2].starts_with('*');
+  out.any_weekday_ = parts[4].starts_with('*');
+  out.zone_ = find_zone(time_zone);
+  if (out.zone_ == nullptr) {
+    return base::Problem{"no time zone '" + time_zone + "' in this machine's tzdata; write it like Europe/Berlin",
+                         "time_zone"};
+  }
+  if (!out.next(Time{days{20'000}})) return base::Problem{"no day matches; correct the day of month or the month"};
+  return out;
+}
+
+/// If both fields of days are restricted, either is enough.
+bool Cron::matches(sys_days day) const {
+  const std::chrono::year_month_day date{day};
+  if (!months_.test(static_cast<unsigned>(date.month()))) return false;
+  const bool by_day = days_.test(static_cast<unsigned>(date.day()));
+  const bool by_weekday = weekdays_.test(std::chrono::weekday{day}.c_encoding());
+  return any_day_ || any_weekday_ ? by_day && by_weekday : by_day || by_weekday;
+}
+
+/// The first time of a local day after `after`.
+std::optional<Cron::Time> Cron::first_of_day(sys_days day, Time after) const {
+  std::optional<Time> out;
+  const auto consider = [&](date::sys_seconds time) {
+    const Time at{time.time_since_epoch()};
+    if (at > after && (!out || at < *out)) out = at;
+  };
+  for (int hour = 0; hour < 24; ++hour) {
+    for (int minute = 0; minute < 60; ++minute) {
+      if (!hours_.test(static_cast<std::size_t>(hour)) || !minutes_.test(static_cast<std::size_t>(minute))) continue;
+      const date::local_seconds local{day.time_since_epoch() + std::chrono::hours{hour} + std::chrono::minutes{minute}};
+      const date::local_info info = zone_->get_info(local);
+      const auto at_offset = [&](const date::sys_info& of) {
+        return date::sys_seconds{local.time_since_epoch() - of.offset};
+      };
+      if (info.result == date::local_info::nonexistent) {
+        if (!is_interval_) consider(info.first.end);
+        continue;
+      }
+      consider(at_offset(info.first));
+      if (info.result == date::local_info::ambiguous && is_interval_) consider(at_offset(info.second));
+    }
+  }
+  return out;
+}
+
+std::optional<Cron::Time> Cron::next(Time after) const {
+  const date::sys_seconds since{std::chrono::floor<std::chrono::seconds>(after.time_since_epoch())};
+  const auto first = std::chrono::floor<days>(zone_->to_local(since).time_since_epoch());
+  for (sys_days day{first}; day.time_since_epoch() <= first + longest_search; day += days{1}) {
+    if (!matches(day)) continue;
+    if (const auto out = first_of_day(day, after)) return out;
+  }
+  return std::nullopt;
+}
+
+}  // namespace inboxd::config

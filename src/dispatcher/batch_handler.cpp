@@ -1,0 +1,111 @@
+// InFlight for a batch handler: when its window turns, claims from a closed one, and the events of a call.
+#include <algorithm>
+#include <utility>
+
+#include "dispatcher/in_flight.hpp"
+#include "dispatcher/order.hpp"
+
+namespace inboxd::dispatcher {
+
+// ---- the claimer
+
+std::optional<inbox::WindowPlan> InFlight::window_to_turn(Clock::time_point now) const {
+  const std::lock_guard lock{mutex_};
+  if (!window_ || !takes() || !sequences_.may_run(inbox::whole_handler)) return std::nullopt;
+  if (now < window_->next_turn()) return std::nullopt;
+  inbox::WindowPlan out = window_->plan();
+  out.fence = sequences_.fence(inbox::whole_handler);
+  return out;
+}
+
+void InFlight::window_turned(const inbox::WindowTurn& turn, Clock::time_point asked) {
+  const std::lock_guard lock{mutex_};
+  if (!window_ || !sequences_.may_run(inbox::whole_handler)) return;  // the settings have changed meanwhile
+  window_->turned(turn, asked);
+  if (turn.state == inbox::WindowTurn::State::lost) sequences_.drain(inbox::whole_handler);
+  if (window_->is_running()) next_read_ = asked;
+  after_change();
+}
+
+std::optional<OrderedHandler::WindowEnd> InFlight::take_window_end() {
+  const std::lock_guard lock{mutex_};
+  return std::exchange(window_end_, std::nullopt);
+}
+
+InFlight::Clock::time_point InFlight::next_window_work(Clock::time_point now) const {
+  if (!sequences_.may_run(inbox::whole_handler)) return now + poll_;
+  if (!window_->is_running()) return window_->next_turn();
+  return room_is_enough() && !sequences_.is_alone(inbox::whole_handler) ? next_read_ : now + poll_;
+}
+
+std::optional<OrderedClaim> InFlight::begin_window_claim(Clock::time_point now) {
+  const bool may_read = sequences_.may_run(inbox::whole_handler) && !sequences_.is_alone(inbox::whole_handler);
+  if (!window_->is_running() || !may_read || now < next_read_) return std::nullopt;
+  const std::int64_t free = room();
+  if (free < 1) {
+    wants_room_ = true;
+    return std::nullopt;
+  }
+  next_read_ = now + poll_;
+  OrderedClaim out = ordered_claim(free);
+  out.request.window = inbox::WindowToRead{sequences_.fence(inbox::whole_handler),
+                                           order_->batch->group_by == config::GroupBy::key};
+  return out;
+}
+
+/// After a claim from the window, whose runs are in the queue.
+void InFlight::window_read(inbox::SequenceRead::State state, bool has_claimed) {
+  using State = inbox::SequenceRead::State;
+  if (state == State::ended && window_->is_running()) {
+    window_end_ = WindowEnd{window_->events(), Clock::now() - window_->began()};
+  }
+  window_->read(state);
+  if (state == State::lost) sequences_.drain(inbox::whole_handler);
+  // Leased rows of the window that are not in memory: of a claim without an answer.
+  const bool is_strange = state == State::end && !has_claimed && queue_.events() == 0;
+  sequences_.read({inbox::whole_handler, is_strange ? State::leased : State::more});
+  work_has_come();
+}
+
+// ---- workers
+
+/// The events of one call, of one key with group_by: key. A call waits for more events of the window until it is full,
+/// unless all are in memory, or memory is full.
+InFlight::Taken InFlight::take_window() {
+  Taken out;
+  sequences_.drain_overdue(Clock::now());
+  after_change();
+  const bool groups = order_->batch->group_by == config::GroupBy::key;
+  std::int64_t left = events_per_call_;
+  bool is_complete = window_->is_read() || room() < 1 || sequences_.is_alone(inbox::whole_handler);
+  std::optional<std::int64_t> group;
+  while (left > 0) {
+    auto slice = queue_.next_slice([](const settler::Run&) { return true; });
+    if (!slice) break;
+    const bool is_first = out.slices.empty();
+    const bool joins = is_first || (!slice->one_by_one && !out.slices.front().one_by_one &&
+                                    (!groups || slice->run->lease.group == group));
+    if (!joins) {
+      queue_.push_front(std::move(*slice));
+      is_complete = true;
+      break;
+    }
+    group = slice->run->lease.group;
+    RunSlice part = *slice;
+    part.end = std::min(part.end, part.first + static_cast<std::size_t>(part.one_by_one ? 1 : left));
+    part.begins_call = is_first;
+    left -= part.size();
+    slice->first = part.end;
+    if (slice->first < slice->end) queue_.push_front(std::move(*slice));
+    out.slices.push_back(std::move(part));
+  }
+  if (left > 0 && !is_complete) {
+    for (auto slice = out.slices.rbegin(); slice != out.slices.rend(); ++slice) queue_.push_front(std::move(*slice));
+    return {};
+  }
+  for (const RunSlice& slice : out.slices) queue_.taken(*slice.run, slice.size());
+  if (!out.slices.empty() && queue_.any_slice()) work_has_come();
+  return out;
+}
+
+}  // namespace inboxd::dispatcher
