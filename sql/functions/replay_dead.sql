@@ -127,7 +127,7 @@ begin
                     else coalesce(p.stored_at, v_now) end),
            max(coalesce(p.stored_at, v_now))
     from weighed p
-    group by p.handler_id, p.shard_id, p.in_lane, p.is_batch, case when p.in_lane then p.sequence end,
+    group by p.handler_id, p.shard_id, p.in_lane, case when p.in_lane then p.sequence when p.is_batch then 0 end,
              case when p.in_lane then p.lane end, case when p.in_lane then p.ordinal end,
              case when p.in_lane and p.sequence = 0 then p.received_at end, p.rows_before, p."offset" / 1000, p.bite
     order by p.handler_id, p.shard_id, min(p."offset")

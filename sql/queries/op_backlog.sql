@@ -12,7 +12,12 @@ select h.handler_id, h.name, h.mode, h.topics, h.types, h.started_from, h.paused
          as oldest_due_age_us,
        (extract(epoch from clock_timestamp() - least(due.failed_from, later.failed_from)) * 1000000)::bigint
          as oldest_retrying_age_us,
-       coalesce(history.events, 0) as backfill
+       coalesce(history.events, 0) as backfill,
+       h.mode = 'batch', (extract(epoch from w.next_close) * 1000000)::bigint,
+       (extract(epoch from w.closed_at) * 1000000)::bigint,
+       (extract(epoch from coalesce(w.ended_at, clock_timestamp()) - w.began_at) * 1000000)::bigint,
+       w.ended_at is not null, coalesce(w.events, 0), coalesce(w.retrying, 0), coalesce(w.dead, 0),
+       coalesce(w.postponed, 0)
 from inbox.handler h
 left join inbox.batch_window w on w.handler_id = h.handler_id
 cross join lateral (

@@ -221,6 +221,7 @@ std::vector<Command> operation_commands() {
                                                     {"quarantine retry", present_quarantine_change},
                                                     {"quarantine discard", present_quarantine_change},
                                                     {"handlers list", present_handlers},
+                                                    {"handlers run", present_window_closed},
                                                     {"handlers retire", present_retired},
                                                     {"handlers restore", present_restored},
                                                     {"partitions list", present_partitions},

@@ -128,6 +128,40 @@ std::string instances(const Document& list, const Look& look) {
                        : table.text(look);
 }
 
+std::string window_result(const Document& window) {
+  if (window.at("closed_at").is_null()) return "";
+  if (window.at("is_running").get<bool>()) return "running";
+  std::string out;
+  if (whole_at(window, "retrying") > 0) out = number_at(window, "retrying") + " retrying";
+  if (whole_at(window, "dead") > 0) out += (out.empty() ? "" : ", ") + number_at(window, "dead") + " dead";
+  return out.empty() ? "done" : out;
+}
+
+/// Of batch handlers.
+std::string windows(const Document& handlers, const Look& look) {
+  Table table{{{"WINDOW OF", Align::left, true},
+               {"NEXT CLOSE"},
+               {"WAITING", Align::right},
+               {"LAST CLOSE"},
+               {"EVENTS", Align::right},
+               {"TOOK", Align::right},
+               {"RESULT", Align::left, true}}};
+  for (const auto& handler : handlers) {
+    const auto& window = handler.at("window");
+    if (window.is_null()) continue;
+    const bool is_postponed = whole_at(window, "postponed") > 0;
+    const bool has_failures = whole_at(window, "retrying") + whole_at(window, "dead") > 0;
+    table.add({{text_at(handler, "handler")},
+               {time_at(window, "next_close") + (is_postponed ? " (postponed)" : "")},
+               {count_at(handler, "waiting")},
+               {time_at(window, "closed_at")},
+               {number_at(window, "events")},
+               {age_at(window, "seconds")},
+               {window_result(window), has_failures ? Tone::warning : Tone::plain}});
+  }
+  return table.empty() ? "" : table.text(look);
+}
+
 /// The daemons that configure a handler, on one line.
 std::string configured_by(const Document& document, const std::string& what_they_do, const Look& look) {
   std::vector<std::string> daemons;
@@ -185,6 +219,17 @@ std::string present_handlers(const Document& document, const Look& look) {
   return table.empty() ? "no handlers; `inboxd handlers list` includes retired ones\n" : table.text(look);
 }
 
+std::string present_window_closed(const Document& document, const Look& look) {
+  if (!document.contains("handler")) return "";
+  const bool dry_run = document.at("dry_run").get<bool>();
+  std::string out = one_line(text_at(document, "handler")) + ": the window " + (dry_run ? "would close" : "closes") +
+                    " with " + number_at(document, "events") + " events";
+  if (document.at("is_running").get<bool>()) out += ", once the last one has ended";
+  out += "\n";
+  if (document.at("configured_by").empty()) return out + "no running daemon configures it; the window waits for one\n";
+  return out + configured_by(document, "and one of them runs it", look);
+}
+
 std::string present_retired(const Document& document, const Look& look) {
   if (!document.contains("handler")) return "";
   const bool dry_run = document.at("dry_run").get<bool>();
@@ -218,6 +263,9 @@ std::string present_status(const Document& document, const Look& look) {
   else
     out += partitions.size() > most_partitions ? sums_by_topic(partitions, look) : each_partition(partitions, look);
   out += "\n" + present_handlers(document, look);
+  if (const std::string of_batches = windows(document.at("handlers"), look); !of_batches.empty()) {
+    out += "\n" + of_batches;
+  }
   out += "\n" + instances(document.at("instances"), look);
   return out;
 }

@@ -202,7 +202,10 @@ void check_batch(const Settings& settings, std::size_t index, Reading& reading) 
     if (!reading.mentioned.has(key + name)) continue;
     complain(reading, {key + name}, "no effect with mode: batch; set batch.max_events, or remove this key");
   }
-  const bool has_every = batch.every.count() > 0, has_cron = !batch.cron.empty();
+  if (batch.every.count() > 0 && batch.every < milliseconds{100}) {
+    complain(reading, {key + ".batch.every"}, "is shorter than 100ms; raise it");
+  }
+  const bool has_every = batch.every.count() > 0, has_cron = batch.cron != "off";
   if (has_every == has_cron) {
     complain(reading, {key + ".batch.every", key + ".batch.cron", key + ".mode"},
              has_every ? "set batch.every or batch.cron, not both"

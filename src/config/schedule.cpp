@@ -14,7 +14,7 @@ constexpr hours stretches[] = {hours{2}, hours{2 * 24}, hours{62 * 24}, hours{73
 }  // namespace
 
 Schedule::Schedule(const Batch& batch) : every_{batch.every} {
-  if (batch.cron.empty()) {
+  if (batch.cron == "off") {
     if (every_.count() <= 0) throw std::invalid_argument{"a batch handler has neither batch.every nor batch.cron"};
     return;
   }

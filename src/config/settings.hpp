@@ -133,7 +133,7 @@ enum class GroupBy { none, key };
 /// The windows of a batch handler: a grid of `every`, or the times of `cron` in its zone.
 struct Batch {
   milliseconds every{0};                       ///< 0: not set
-  std::string cron;                            ///< five fields; empty: not set
+  std::string cron = "off";                    ///< five fields; off: not set
   std::string time_zone = "UTC";               ///< IANA name, for cron
   int at_least = 1;                            ///< events, or the close is postponed
   milliseconds max_wait{0};                    ///< the longest postponement; 0: ten windows

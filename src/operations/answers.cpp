@@ -150,6 +150,17 @@ Document with_count(Document object, const std::string& name, const std::string&
                   {{name, integer(about)}, {"at_least_" + name, flag("counting stopped at a limit"), false}});
 }
 
+Document window() {
+  return object({{"next_close", or_null(time("null: no instance has run the handler yet"))},
+                 {"postponed", integer("closes in a row with too few events")},
+                 {"closed_at", or_null(time("of the last window; null: none yet"))},
+                 {"is_running", flag("it has events without an outcome")},
+                 {"seconds", or_null(number("that its calls took, so far if it is running"))},
+                 {"events", integer()},
+                 {"retrying", integer("failed events that waited for a later window when it ended")},
+                 {"dead", integer("dead letters of the handler while it ran")}});
+}
+
 Document handler() {
   Document out = object({{"handler", text()},
                          {"mode", text()},
@@ -161,10 +172,11 @@ Document handler() {
   out = with_count(std::move(out), "due", "events that any instance may claim now");
   out = with_count(std::move(out), "leased", "claimed by an instance");
   out = with_count(std::move(out), "retrying", "failed, due later");
-  out = with_count(std::move(out), "waiting", "behind another event of their key");
+  out = with_count(std::move(out), "waiting", "behind another event of their key, or for their window");
   out = with_count(std::move(out), "dead", "dead letters");
   return extended(std::move(out), {{"oldest_due_age_seconds", or_null(number())},
-                                   {"backfill", integer("offsets that its back-fill has yet to pass")}});
+                                   {"backfill", integer("offsets that its back-fill has yet to pass")},
+                                   {"window", or_null(window())}});
 }
 
 Document instance() {
@@ -394,6 +406,14 @@ Document handlers_retire() {
                  {"backfill", integer("offsets that its back-fill had yet to pass")},
                  {"dropped", integer("events"), false},
                  {"interrupted", flag("with 503: repeat the request for the rest"), false}});
+}
+
+Document handlers_run() {
+  return object({dry_run(),
+                 {"handler", text()},
+                 {"events", integer("that wait for the close")},
+                 {"is_running", flag("the last window comes to its end first")},
+                 {"configured_by", list(text("a daemon: `host (process 42)`"))}});
 }
 
 Document handlers_restore() {

@@ -58,6 +58,24 @@ Answer functions::handlers_list(Context& context, const Arguments&) {
   return out;
 }
 
+Answer functions::handlers_run(Context& context, const Arguments& arguments) {
+  const std::string name = *arguments.text("handler");
+  const bool is_dry = arguments.flag("dry-run");
+  const auto window = close_window(*context.connection, name, context.actor, !is_dry, live_within);
+  if (!window) return unknown(context, "handlers run", name);
+  if (window->mode != "batch") {
+    return {base::ExitCode::no, nullptr,
+            "handlers run: " + name + " has mode: " + window->mode + "; only a batch handler has windows"};
+  }
+  return {base::ExitCode::done,
+          {{"dry_run", is_dry},
+           {"handler", name},
+           {"events", window->events},
+           {"is_running", window->is_running},
+           {"configured_by", window->configured_by}},
+          ""};
+}
+
 Answer functions::handlers_retire(Context& context, const Arguments& arguments) {
   const std::string name = *arguments.text("handler");
   auto pending = find(context, name);

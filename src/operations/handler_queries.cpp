@@ -22,6 +22,20 @@ std::optional<HandlerPending> find_pending(inbox::Connection& connection, const 
   return out;
 }
 
+std::optional<WindowToClose> close_window(inbox::Connection& connection, const std::string& handler,
+                                          const std::string& actor, bool asks, std::chrono::seconds seen_within) {
+  const auto rows = connection.access().run(inbox::statements::op_window_ask,
+                                            pqxx::params{handler, actor, asks, seen_within.count()});
+  if (rows.empty()) return std::nullopt;
+  inbox::RowReader row{rows[0]};
+  WindowToClose out;
+  out.mode = row.text();
+  out.events = row.int8();
+  out.is_running = row.flag();
+  out.configured_by = row.texts();
+  return out;
+}
+
 void retire_handler(inbox::Connection& connection, const HandlerPending& pending, const std::string& actor) {
   auto& access = connection.access();
   access.transaction([&](pqxx::work& tx) {

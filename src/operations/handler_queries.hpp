@@ -22,6 +22,17 @@ std::optional<HandlerPending> find_pending(inbox::Connection& connection, const 
 
 /// Stops delivering to the handler from the next batch on, even if a configuration names it; recorded in the audit.
 /// Waits for running ingest transactions, 10 s at most.
+/// A batch handler whose window is to close now.
+struct WindowToClose {
+  std::string mode;
+  std::int64_t events = 0;  ///< that wait for it
+  bool is_running = false;  ///< the last window has not ended
+  std::vector<std::string> configured_by;
+};
+/// nullopt: unknown or retired. `asks`: false: changes nothing. Another mode than batch changes nothing either.
+std::optional<WindowToClose> close_window(inbox::Connection& connection, const std::string& handler,
+                                          const std::string& actor, bool asks, std::chrono::seconds seen_within);
+
 void retire_handler(inbox::Connection& connection, const HandlerPending& pending, const std::string& actor);
 
 /// Delivers events to a retired handler again from the next batch on, none of before; recorded in the audit. False: the

@@ -38,6 +38,17 @@ HandlerState read_handler(inbox::RowReader row) {
   if (const auto age = row.maybe_int8()) out.oldest_due_age = std::chrono::microseconds{*age};
   if (const auto age = row.maybe_int8()) out.oldest_retrying_age = std::chrono::microseconds{*age};
   out.backfill = row.int8();
+  if (!row.flag()) return out;
+  WindowState window;
+  window.next_close = row.maybe_int8();
+  window.closed_at = row.maybe_int8();
+  if (const auto took = row.maybe_int8()) window.took = std::chrono::microseconds{*took};
+  window.has_ended = row.flag();
+  window.events = row.int8();
+  window.retrying = row.int8();
+  window.dead = row.int8();
+  window.postponed = row.int4();
+  out.window = window;
   return out;
 }
 

@@ -10,6 +10,18 @@
 
 namespace inboxd::operations {
 
+/// Of a batch handler.
+struct WindowState {
+  std::optional<event::Microseconds> next_close;  ///< nullopt: no instance has run the handler yet
+  int postponed = 0;                              ///< closes in a row that had too few events
+  std::optional<event::Microseconds> closed_at;   ///< of the last window; nullopt: there was none
+  bool has_ended = false;
+  std::optional<std::chrono::microseconds> took;  ///< until now, if it has not ended
+  std::int64_t events = 0;
+  std::int64_t retrying = 0;  ///< when it ended: failed events that wait for a later window
+  std::int64_t dead = 0;
+};
+
 struct HandlerState {
   std::int32_t handler_id = 0;
   std::string name;
@@ -22,11 +34,12 @@ struct HandlerState {
   Count due;  ///< any instance may claim them now
   Count leased;
   Count retrying;  ///< failed, due later
-  Count waiting;   ///< behind another event of their key
+  Count waiting;   ///< behind another event of their key, or for their window
   Count dead;
   std::optional<std::chrono::microseconds> oldest_due_age;
   std::optional<std::chrono::microseconds> oldest_retrying_age;  ///< since receipt, of those that have failed
   std::int64_t backfill = 0;                                     ///< offsets that its back-fill has yet to pass
+  std::optional<WindowState> window;                             ///< mode batch
 
   /// All of these without dead letters.
   Count pending() const;

@@ -72,7 +72,7 @@ inboxd.yaml:4:24: ingest.batch_events: '0' is not a whole number from 1 to 10000
 inboxd.yaml:4:39: ingest.batch_wait: '5' is not a duration (250ms, 30s, 5m, 12h, 7d) from 0ms to 10s
 inboxd.yaml:6:12: handlers[0].name: 'First' is not a name of lower-case letters, digits, _ and -, at most 63
 inboxd.yaml:6:52: handlers[0].subscribe.topics: must be a list such as [one, two]
-inboxd.yaml:6:67: handlers[0].mode: 'parallel' is not one of sequential, single
+inboxd.yaml:6:67: handlers[0].mode: 'parallel' is not one of sequential, single, batch
 inboxd.yaml:6:93: handlers[0].retry.jitter: '2' is not a number from 0 to 1
 inboxd.yaml:7:14: log.level: 'trace' is not one of debug, info, warn, error
 inboxd.yaml:8:1: unknown: unknown key; known keys: )"
