@@ -51,8 +51,9 @@ from (values
   ('former_subscription', 'insert',                              'delete'),
   ('backfill',            'insert, delete',                      'update, delete'),
   ('sequence',            'delete',                              'insert, update'),
-  ('delivery',            'insert, update (last_error, sequence, ordinal, lane, owner, fence, due_at), delete',
-                                                                 'insert, update, delete'),
+  ('batch_window',        'delete',                              'insert, update'),
+  ('delivery',            'insert, update (last_error, sequence, ordinal, lane, group_key, owner, fence, due_at), '
+                          'delete',                              'insert, update, delete'),
   ('outcome',             '',                                    'insert'),
   ('failure',             '',                                    'insert'),
   ('dead_letter',         'update (parks, sequence, lane)',      'insert, update, delete'),

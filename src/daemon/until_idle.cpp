@@ -31,7 +31,11 @@ UntilIdle::State UntilIdle::check(rd_kafka_t* client, const std::map<std::int32_
   if (!ends_known_ && !find_ends(client)) return State::busy;
   bool is_settled = false;
   const auto failure =
-      inbox::failure_of([&] { is_settled = positions_reached() && inbox::count_pending(connection_, names) == 0; });
+      inbox::failure_of([&] {
+        if (!positions_reached()) return;
+        is_settled = inbox::count_pending(connection_, names) == 0;
+        if (!is_settled) inbox::close_idle_windows(connection_, names);
+      });
   if (failure) log_.debug("daemon.idle_check_failed", {{"error", failure->message}});
   if (!is_settled) return State::busy;
   if (halted_.empty() && absent_.empty()) return State::idle;

@@ -97,9 +97,13 @@ std::optional<OldestTransaction> find_oldest_transaction(Connection& connection)
   return out;
 }
 
+void close_idle_windows(Connection& connection, const std::vector<std::string>& handlers) {
+  auto names = array_of(ArrayParameter::Type::text, handlers);
+  connection.access().run(statements::close_idle_windows, pqxx::params{names.finish()});
+}
+
 std::int64_t count_pending(Connection& connection, const std::vector<std::string>& handlers) {
-  ArrayParameter names{ArrayParameter::Type::text};
-  for (const std::string& name : handlers) names.add(name);
+  auto names = array_of(ArrayParameter::Type::text, handlers);
   return connection.access()
       .run(statements::count_pending, pqxx::params{names.finish()}, Effect::reads)[0][0]
       .as<std::int64_t>();

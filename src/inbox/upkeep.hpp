@@ -68,6 +68,9 @@ std::optional<OldestTransaction> find_oldest_transaction(Connection& connection)
 /// Pending events of these handlers plus ranges left to back-fill. 0: everything is settled.
 std::int64_t count_pending(Connection& connection, const std::vector<std::string>& handlers);
 
+/// Closes the windows of batch handlers, of these, whose events wait.
+void close_idle_windows(Connection& connection, const std::vector<std::string>& handlers);
+
 /// The result of one chunk of back-fill.
 struct Backfilled {
   std::int64_t events = 0;        ///< that became deliveries; 0 in some chunks
