@@ -70,7 +70,7 @@ bool add_item(const Field& field, const std::string& item, Bits& out) {
   if (range != "*") {
     const auto dash = range.find('-');
     first = value(field, range.substr(0, dash));
-    last = dash != std::string::npos ? value(field, range.substr(dash + 1))
+    last = dash != std::string::npos    ? value(field, range.substr(dash + 1))
            : slash == std::string::npos ? first
                                         : std::optional{field.most};
   }

@@ -31,24 +31,28 @@ void add_batch(std::vector<Row<Handler>>& rows) {
   const auto add = [&](Description about, auto member) {
     rows.push_back(row<Handler>(common(std::move(about)), &Handler::batch, member));
   };
-  add(duration("batch.every", 0, 366 * day,
-               "Windows of a batch handler close at multiples of this period since 1970 (UTC), by the database's clock; "
-               "at least 100ms. 0ms: not set."),
+  add(duration(
+          "batch.every", 0, 366 * day,
+          "Windows of a batch handler close at multiples of this period since 1970 (UTC), by the database's clock; "
+          "at least 100ms. 0ms: not set."),
       &Batch::every);
-  add(text("batch.cron",
-           "Windows close at these times: minute, hour, day of month, month, day of week, as in crontab(5), such as 0 6 "
-           "* * mon-fri. off: not set."),
+  add(text(
+          "batch.cron",
+          "Windows close at these times: minute, hour, day of month, month, day of week, as in crontab(5), such as 0 6 "
+          "* * mon-fri. off: not set."),
       &Batch::cron);
   add(text("batch.time_zone",
-           "The time zone of batch.cron, such as Europe/Berlin. If a change of the clocks skips a time, the window closes "
+           "The time zone of batch.cron, such as Europe/Berlin. If a change of the clocks skips a time, the window "
+           "closes "
            "right after it. If a time comes twice, the window closes the first time."),
       &Batch::time_zone);
   add(number("batch.at_least", 1, 1'000'000'000,
              "A close with fewer events waiting is postponed to the next one, for batch.max_wait at most."),
       &Batch::at_least);
-  add(duration("batch.max_wait", 0, 366 * day,
-               "After a close was postponed for so long, the next one is made with any number of events. 0ms: after ten "
-               "postponed ones."),
+  add(duration(
+          "batch.max_wait", 0, 366 * day,
+          "After a close was postponed for so long, the next one is made with any number of events. 0ms: after ten "
+          "postponed ones."),
       &Batch::max_wait);
   add(number("batch.max_events", 1, 1'000'000, "The most events of one call; it does not close a window."),
       &Batch::max_events);

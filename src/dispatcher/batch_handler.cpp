@@ -48,8 +48,8 @@ std::optional<OrderedClaim> InFlight::begin_window_claim(Clock::time_point now) 
   }
   next_read_ = now + poll_;
   OrderedClaim out = ordered_claim(free);
-  out.request.window = inbox::WindowToRead{sequences_.fence(inbox::whole_handler),
-                                           order_->batch->group_by == config::GroupBy::key};
+  out.request.window =
+      inbox::WindowToRead{sequences_.fence(inbox::whole_handler), order_->batch->group_by == config::GroupBy::key};
   return out;
 }
 

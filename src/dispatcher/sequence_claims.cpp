@@ -85,7 +85,8 @@ bool Claimer::check_lanes(OrderedHandler& ordered, ClaimingHandler& handler) {
   return true;
 }
 
-/// Asks whether the window of a batch handler closes, and again with the latest close if the answer shows that one came.
+/// Asks whether the window of a batch handler closes, and again with the latest close if the answer shows that one
+/// came.
 bool Claimer::turn_window(OrderedHandler& ordered, ClaimingHandler& handler) {
   using State = inbox::WindowTurn::State;
   for (int question = 0; question < 2; ++question) {
@@ -137,10 +138,9 @@ bool Claimer::claim_in_order(ClaimingHandler& handler, HandlerState& state) {
   }
   ordered->end_claim_in_order(std::move(claimed), asked);
   if (const auto end = ordered->take_window_end()) {
-    log_.info("dispatcher.window_ended",
-              {{"handler", handler.handler()},
-               {"events", end->events},
-               {"seconds", std::chrono::duration<double>(end->duration).count()}});
+    log_.info("dispatcher.window_ended", {{"handler", handler.handler()},
+                                          {"events", end->events},
+                                          {"seconds", std::chrono::duration<double>(end->duration).count()}});
   }
   return skip(state) && release_leases(handler, state);
 }

@@ -50,7 +50,7 @@ struct SequenceToRead {
 
 /// The closed window of a batch handler, to claim from.
 struct WindowToRead {
-  std::int64_t fence = 0;     ///< of the handler's sequence
+  std::int64_t fence = 0;  ///< of the handler's sequence
   bool groups_by_key = false;
 };
 
@@ -88,11 +88,11 @@ ClaimedInOrder claim_in_order(Connection& connection, const ClaimInOrderRequest&
 
 /// What the owner of a batch handler says about its windows.
 struct WindowPlan {
-  std::int64_t fence = 0;                         ///< of the handler's sequence
-  std::optional<event::Microseconds> latest{};    ///< the latest close that has come; nullopt: none is known
-  std::optional<event::Microseconds> next{};      ///< the next one, for people
-  std::int64_t at_least = 1;                      ///< events, or the close is postponed,
-  int most_postponed = 0;                         ///< but at most so often in a row
+  std::int64_t fence = 0;                          ///< of the handler's sequence
+  std::optional<event::Microseconds> latest{};     ///< the latest close that has come; nullopt: none is known
+  std::optional<event::Microseconds> next{};       ///< the next one, for people
+  std::int64_t at_least = 1;                       ///< events, or the close is postponed,
+  int most_postponed = 0;                          ///< but at most so often in a row
   std::chrono::milliseconds longest_postponed{0};  ///< and for so long
 };
 struct WindowTurn {

@@ -30,9 +30,9 @@ TEST_CASE("the example daily_report writes its report, and the newest state of e
   std::vector<Message> orders;
   for (int i = 0; i < 12; ++i) {
     const std::string product = i % 3 == 0 ? "tea" : "coffee";
-    orders.push_back(event_message(
-        fixture.topic, "00000000-0000-4000-9000-00000000000" + std::string{"0123456789ab"[i]},
-        "{\"product\": \"" + product + "\", \"amount\": " + std::to_string(i) + "}", "OrderPlaced"));
+    orders.push_back(
+        event_message(fixture.topic, "00000000-0000-4000-9000-00000000000" + std::string{"0123456789ab"[i]},
+                      "{\"product\": \"" + product + "\", \"amount\": " + std::to_string(i) + "}", "OrderPlaced"));
     orders.back().key = "customer" + std::to_string(i % 2);
   }
   fixture.kafka.produce(orders);

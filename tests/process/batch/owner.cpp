@@ -28,7 +28,8 @@ class Owners final {
     for (auto& daemon : daemons_) {
       const std::string id = std::to_string(daemon->process().id());
       if (fixture_.app.number("select count(*) from inbox.sequence s join inbox.instance i on i.instance_id = s.owner "
-                              "where s.leased_until > clock_timestamp() and i.process_id = " + id) == 1) {
+                              "where s.leased_until > clock_timestamp() and i.process_id = " +
+                              id) == 1) {
         return *daemon;
       }
     }
@@ -85,11 +86,13 @@ TEST_CASE("a window whose owner is killed, stopped, frozen or replaced has each 
         owner.process().signal(SIGCONT);
         break;
       default:
-        fixture.app.run("select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and "
-                        "application_name like 'inboxd%'");
+        fixture.app.run(
+            "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and "
+            "application_name like 'inboxd%'");
     }
     fixture.wait_applied(produced);
-    fixture.app.wait_for("the window has ended", "select count(*) from inbox.batch_window where ended_at is not null and asked_at is null", 1);
+    fixture.app.wait_for("the window has ended",
+                         "select count(*) from inbox.batch_window where ended_at is not null and asked_at is null", 1);
   }
   CHECK(fixture.app.applied_events() == produced);
   CHECK(fixture.wait_done("batch").is_perfect());
@@ -122,7 +125,8 @@ TEST_CASE("a handler that becomes a batch handler, or ceases to be one, keeps it
       "insert into app.applied select event_id from events cross join (select 1 / count(*) from app.gate) gate"));
   daemon = fixture.start();
   fixture.events.produce(50, [](int) { return KeyedEvents::Made{"key"}; });
-  fixture.database.wait_for("they have failed", "select count(*) from inbox.deliveries where attempts > 0 and finished_at is null", 50);
+  fixture.database.wait_for("they have failed",
+                            "select count(*) from inbox.deliveries where attempts > 0 and finished_at is null", 50);
   CHECK(daemon->stop() == ExitStatus{0, 0});
   fixture.app.run("insert into app.gate values (1)");
   fixture.config.handlers[0].more = {"mode: batch", "batch: {every: 500ms}"};

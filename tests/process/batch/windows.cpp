@@ -53,7 +53,8 @@ TEST_CASE("an event that comes after the close is in the next window") {
   Session gate{fixture.database.url(), fixture.database.schema()};
   gate.run(fixture.app.named("begin; select from app.gate for update"));
   fixture.close_window();
-  fixture.database.wait_for("the window is closed", "select count(*) from inbox.batch_window where closed_at is not null", 1);
+  fixture.database.wait_for("the window is closed",
+                            "select count(*) from inbox.batch_window where closed_at is not null", 1);
   fixture.events.produce(5, any);
   fixture.wait_stored(25);
   gate.run("commit");
@@ -66,8 +67,8 @@ TEST_CASE("an event that comes after the close is in the next window") {
 
 TEST_CASE("a failed event is retried in a later window, the others of its call are done") {
   BatchFixture fixture{"every: 365d", {"retry: {backoff: fixed, base: 100ms, jitter: 0, max_attempts: 2}"}};
-  fixture.config.handlers[0].settings["statement"] = yaml_text(fixture.app.named(
-      "insert into app.applied select event_id, 1 / (event_type <> 'Bad')::int from events"));
+  fixture.config.handlers[0].settings["statement"] = yaml_text(
+      fixture.app.named("insert into app.applied select event_id, 1 / (event_type <> 'Bad')::int from events"));
   const auto daemon = fixture.start();
   fixture.events.produce(50, [](int i) { return KeyedEvents::Made{"a", i == 20 ? "Bad" : "Happened"}; });
   fixture.wait_stored(50);
@@ -75,11 +76,14 @@ TEST_CASE("a failed event is retried in a later window, the others of its call a
   fixture.wait_applied(49);
   fixture.app.wait_for("the window has ended", "select count(*) from inbox.batch_window where ended_at is not null", 1);
   CHECK(fixture.window("retrying") == 1);
-  CHECK(fixture.database.number("select count(*) from inbox.deliveries where state in ('waiting', 'retrying') and attempts = 1") == 1);
-  fixture.database.wait_for("its backoff is over", "select count(*) from inbox.deliveries where state = 'waiting' and attempts = 1", 1);
+  CHECK(fixture.database.number(
+            "select count(*) from inbox.deliveries where state in ('waiting', 'retrying') and attempts = 1") == 1);
+  fixture.database.wait_for("its backoff is over",
+                            "select count(*) from inbox.deliveries where state = 'waiting' and attempts = 1", 1);
   fixture.close_window();
   fixture.database.wait_for("it is dead", "select count(*) from inbox.dead_letters where attempts = 2", 1);
-  fixture.app.wait_for("the window has ended", "select count(*) from inbox.batch_window where ended_at is not null and dead = 1", 1);
+  fixture.app.wait_for("the window has ended",
+                       "select count(*) from inbox.batch_window where ended_at is not null and dead = 1", 1);
   const auto status = command(fixture.config, {"status"});
   CHECK_THAT(status.out, ContainsSubstring("WINDOW OF") && ContainsSubstring("1 dead"));
   const auto replay = command(fixture.config, {"dead", "replay", "--handler", "batch", "--yes"});
@@ -130,8 +134,9 @@ TEST_CASE("a window that was missed runs once at the next start") {
     const auto other = fixture.start();
     fixture.events.produce(10, any);
     fixture.wait_stored(20);
-    fixture.database.wait_for("three closes were missed",
-                              "select count(*) from inbox.batch_window where decided_until < clock_timestamp() - interval '4 s'", 1);
+    fixture.database.wait_for(
+        "three closes were missed",
+        "select count(*) from inbox.batch_window where decided_until < clock_timestamp() - interval '4 s'", 1);
     CHECK(other->stop() == ExitStatus{0, 0});
   }
   fixture.config.handlers = handlers;

@@ -19,7 +19,9 @@ Cron::Time utc(const std::string& text) {
   return Cron::Time{out.time_since_epoch()};
 }
 
-std::string text_of(Cron::Time time) { return date::format("%F %R", date::sys_seconds{floor<std::chrono::seconds>(time.time_since_epoch())}); }
+std::string text_of(Cron::Time time) {
+  return date::format("%F %R", date::sys_seconds{floor<std::chrono::seconds>(time.time_since_epoch())});
+}
 
 /// The first `count` times after `from`, in UTC.
 std::vector<std::string> times(const std::string& cron, const std::string& zone, const std::string& from, int count) {
@@ -67,13 +69,14 @@ TEST_CASE("a time that the clocks skip comes right after the gap, once") {
 TEST_CASE("a time that comes twice counts the first time") {
   // Berlin, 2026-10-25: 03:00 becomes 02:00 at 01:00 UTC.
   CHECK(times("30 2 * * *", "Europe/Berlin", "2026-10-24 12:00", 2) == Times{"2026-10-25 00:30", "2026-10-26 01:30"});
-  CHECK(times("0 0 * * *", "America/Sao_Paulo", "2018-11-03 12:00", 2) == Times{"2018-11-04 03:00", "2018-11-05 02:00"});
+  CHECK(times("0 0 * * *", "America/Sao_Paulo", "2018-11-03 12:00", 2) ==
+        Times{"2018-11-04 03:00", "2018-11-05 02:00"});
 }
 
 TEST_CASE("an interval follows the real hours through both changes of the clocks") {
-  CHECK(times("*/30 * * * *", "Europe/Berlin", "2026-10-24 23:59", 6) ==
-        Times{"2026-10-25 00:00", "2026-10-25 00:30", "2026-10-25 01:00", "2026-10-25 01:30", "2026-10-25 02:00",
-              "2026-10-25 02:30"});
+  CHECK(times("*/30 * * * *", "Europe/Berlin", "2026-10-24 23:59", 6) == Times{"2026-10-25 00:00", "2026-10-25 00:30",
+                                                                               "2026-10-25 01:00", "2026-10-25 01:30",
+                                                                               "2026-10-25 02:00", "2026-10-25 02:30"});
   CHECK(times("0 * * * *", "Europe/Berlin", "2027-03-28 00:00", 3) ==
         Times{"2027-03-28 01:00", "2027-03-28 02:00", "2027-03-28 03:00"});
 }
