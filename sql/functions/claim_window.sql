@@ -1,6 +1,6 @@
--- Claims deliveries of the closed window of batch handler p_handler, for the owner of its sequence: by arrival, or with
--- p_groups (then at first it cuts a few rows by key) by key, and by arrival within one. A row found after a crash is cut
--- and claimed alone, as in inbox.claim; p_from and p_to: as there.
+-- Claims deliveries of the closed window of batch handler p_handler, for the owner of its sequence, by arrival. With
+-- p_groups, it cuts a few rows by key each time; once all are cut, it claims by key, and by arrival within one. A row
+-- found after a crash is cut and claimed alone, as in inbox.claim; p_from and p_to: as there.
 --
 -- One row for each delivery, then one with the state: more, end (all rows that are left are leased), waits (history
 -- comes first, or a suspect may not run now), ended (none is left: the window is over) or lost (another owner).

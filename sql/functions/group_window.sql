@@ -1,7 +1,6 @@
 -- Cuts some rows of window w, not grouped yet, by the key of their events: a row for each key, in the old row's place.
--- Events without a key are one group. An event that was purged joins the group of those. Returns the number of rows that
--- it cut, at most p_rows; 0: all are grouped. The caller owns the sequence. Locks: the rows. Indexes: delivery_order;
--- event_place in each day.
+-- Events without a key are one group, which purged events join. Returns the number of rows that it cut, at most p_rows;
+-- 0: all are grouped. The caller owns the sequence. Locks: the rows. Indexes: delivery_order; event_place in each day.
 create or replace function inbox.group_window(w inbox.batch_window, p_rows int) returns int
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' set enable_bitmapscan = off
 set enable_seqscan = off as $$

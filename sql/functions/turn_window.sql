@@ -1,10 +1,10 @@
--- Decides about the window of batch handler p_handler, for the owner of its sequence (fence p_sequence_fence). p_latest:
--- the latest close of its schedule that has come, null if the caller knows none. p_next: the next one, for people.
+-- Decides about the window of batch handler p_handler, for the owner of its sequence (fence p_sequence_fence).
+-- p_latest: the latest close of its schedule that has come, null if the caller knows none. p_next: the next one, for
+-- people. `handlers run` (asked_at) closes the window now, as soon as the last one has ended.
 --
--- state: open (events collect until the next close), closed (just now), running (its calls are not done), empty or
--- postponed (the close at p_latest had no event, or fewer than p_at_least), or lost (another owner). `handlers run`
--- (asked_at) closes the window now, as soon as the last one has ended. A close that is postponed p_most times in a row,
--- or for p_longest, is made with the events that there are.
+-- state: open, events collect until the next close; closed, just now; running, its calls are not done; lost, another
+-- owner. empty and postponed: the close at p_latest had no event, or fewer than p_at_least. A close that is postponed
+-- p_most times in a row, or for p_longest, is made with any number of events.
 --
 -- Locks: the sequence, which keeps the owner; the window's row. Index: delivery_order.
 create or replace function inbox.turn_window(

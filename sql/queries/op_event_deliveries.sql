@@ -3,10 +3,11 @@
 select h.name, d.attempts, d.claims,
        d.owner is not null and (d.sequence is not null or d.due_at > clock_timestamp()) as is_leased,
        case when d.due_at < 'infinity' then (extract(epoch from d.due_at) * 1000000)::bigint end,
-       case when h.mode = 'batch' then coalesce(w.ended_at is null and inbox.is_in_window(d, w), false)
+       case when h.mode = 'batch' then b.is_in_window
             else d.due_at <= clock_timestamp() or d.sequence is not null and d.lane is null end as is_due,
-       d.owner is null and case when h.mode = 'batch' then d.attempts = 0 or d.due_at <= clock_timestamp()
-                                else d.lane is not null and d.due_at = 'infinity' end as is_waiting, i.host, i.process_id,
+       d.owner is null
+         and case when h.mode = 'batch' then not b.is_in_window and (d.attempts = 0 or d.due_at <= clock_timestamp())
+                  else d.lane is not null and d.due_at = 'infinity' end as is_waiting, i.host, i.process_id,
        case when d.attempts > 0 then coalesce(d.last_error, (
          select f.error_class || ': ' || f.message from inbox.failure f
          where f.event_id = $4::uuid and f.handler_id = d.handler_id order by f.occurred_at desc limit 1)) end,
@@ -14,6 +15,7 @@ select h.name, d.attempts, d.claims,
 from inbox.delivery d
 join inbox.handler h using (handler_id)
 left join inbox.batch_window w on w.handler_id = h.handler_id
+cross join lateral (select coalesce(w.ended_at is null and inbox.is_in_window(d, w), false) as is_in_window) b
 left join inbox.instance i on i.instance_id = d.owner
 where d.shard_id = $1::int and d.pending @> $2::bigint
   and ($3::bigint is null

@@ -169,8 +169,8 @@ struct Handler {
   bool operator==(const Handler&) const = default;
 };
 
-/// The scope in force: a key that is not the record's may arrive on several partitions, so one instance runs them all. A
-/// window is one instance's, too.
+/// The scope in force: a key that is not the record's may arrive on several partitions, so one instance runs them all.
+/// One instance runs a window, too.
 inline OrderScope order_scope_of(const Handler& handler) {
   if (handler.mode == Mode::batch) return OrderScope::handler;
   return handler.order_by == "key" ? handler.order_scope : OrderScope::handler;

@@ -275,7 +275,7 @@ std::vector<Operation> operations() {
        answers::handlers_run,
        handler_name(),
        {{"handlers run daily-report --dry-run", "shows how many events wait"},
-        {"handlers run daily-report", "after confirmation; the instance that owns the handler calls it within a second"}}},
+        {"handlers run daily-report", "after confirmation; the handler is called within a second"}}},
       {"handlers retire",
        "Stops delivering to a handler and drops its pending events; outcomes and dead letters stay.",
        change,
