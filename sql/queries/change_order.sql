@@ -1,6 +1,7 @@
 -- The pending events of handler $1 keep their order from now on as mode $2 and order_scope $3 say: those of a sequence
--- belong to another one, or to none and are due now. All of a batch handler wait for its next window. Called
--- behind lock_routing. Locks: its sequences, its window, its dead letters of lanes, and deliveries. Indexes: delivery_order, delivery_lane, dead_letter_lane.
+-- belong to another one, or to none and are due now. All of a batch handler wait for its next window. Called behind
+-- lock_routing. Locks: its sequences, its window, its dead letters of lanes, and deliveries. Indexes: delivery_order,
+-- delivery_lane, dead_letter_lane.
 with sequences as (
   delete from inbox.sequence where handler_id = $1::int),
 batch_windows as (

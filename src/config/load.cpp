@@ -201,7 +201,7 @@ class Loader final {
     retry.cap = std::max(retry.cap, retry.base);
   }
 
-  /// A call of a batch handler has its transaction to itself. Calls follow each other, unless the handler asks for more.
+  /// A call of a batch handler has a transaction to itself. Calls follow each other, unless the handler asks for more.
   void apply_mode(const std::string& handler_key, Handler& handler) const {
     if (handler.mode != Mode::batch) return;
     if (!mentioned_.has(handler_key + ".concurrency")) handler.concurrency = 1;

@@ -30,6 +30,8 @@ const std::vector<Scenario>& scenarios() {
        measure_order_sql},
       {"order-slow", "mode sequential against single: calls of 10 ms, 4 partitions, concurrency 64",
        measure_order_slow},
+      {"batch", "a backlog as one window, 5,000 events per call of the sql handler, against mode single at 500",
+       measure_batch},
       {"sql-statement", "a preloaded topic into a table with one index by the sql handler, 500 events per call",
        measure_sql_statement},
       {"sql-memory", "the same without a broker, against insert ... select over the inbox in steps of 500",

@@ -38,6 +38,7 @@ void measure_order(const Options& options, Report& report);
 void measure_order_failures(const Options& options, Report& report);
 void measure_order_sql(const Options& options, Report& report);
 void measure_order_slow(const Options& options, Report& report);
+void measure_batch(const Options& options, Report& report);
 void measure_sql_statement(const Options& options, Report& report);
 void measure_sql_memory(const Options& options, Report& report);
 void measure_sql_single(const Options& options, Report& report);
