@@ -242,6 +242,37 @@ TEST_CASE("the keys of mode sequential are refused without it") {
   }
 }
 
+TEST_CASE("a batch handler has a period or a cron expression, one call at a time, and calls of max_events") {
+  const auto loaded = load(needed + handler("second", ", mode: batch, batch: {every: 10s, max_events: 300}"));
+  REQUIRE(loaded.ok());
+  const auto& batch = loaded.settings.handlers.at(1);
+  CHECK(batch.concurrency == 1);
+  CHECK(batch.events_per_call == 300);
+  CHECK(batch.group == 1);
+  CHECK(load(needed + handler("second", ", mode: batch, concurrency: 3, batch: {cron: '0 6 * * *'}"))
+            .settings.handlers.at(1)
+            .concurrency == 3);
+}
+
+TEST_CASE("windows that cannot be are refused, with the key and the remedy") {
+  const auto refused = [](const std::string& more) { return problems(load(needed + handler("second", ", " + more))); };
+  CHECK_THAT(refused("mode: batch"), ContainsSubstring("handlers[1].mode: mode: batch requires batch.every or"));
+  CHECK_THAT(refused("mode: batch, batch: {every: 1s, cron: '0 6 * * *'}"), ContainsSubstring("not both"));
+  CHECK_THAT(refused("mode: batch, batch: {every: 10ms}"), ContainsSubstring("batch.every: is shorter than 100ms"));
+  CHECK_THAT(refused("mode: batch, batch: {cron: '0 25 * * *'}"), ContainsSubstring("batch.cron: '25' is no hour"));
+  CHECK_THAT(refused("mode: batch, batch: {cron: '0 6 * * *', time_zone: Berlin}"),
+             ContainsSubstring("batch.time_zone: no time zone 'Berlin'"));
+  CHECK_THAT(refused("mode: batch, batch: {every: 1s, time_zone: Europe/Berlin}"),
+             ContainsSubstring("batch.time_zone: no effect without batch.cron"));
+  CHECK_THAT(refused("mode: batch, batch: {every: 1s, max_wait: 1h}"),
+             ContainsSubstring("batch.max_wait: no effect without batch.at_least"));
+  CHECK_THAT(refused("mode: batch, batch: {every: 1s, max_events: 30000}"),
+             ContainsSubstring("exceeds dispatch.in_hand_events (20000); raise that"));
+  CHECK_THAT(refused("mode: batch, events_per_call: 10, batch: {every: 1s}"),
+             ContainsSubstring("events_per_call: no effect with mode: batch; set batch.max_events"));
+  CHECK_THAT(refused("batch: {every: 1s}"), ContainsSubstring("handlers[1].batch: no effect without mode: batch"));
+}
+
 TEST_CASE("an order key is the record's key, the subject, a header or a place in the payload") {
   for (const std::string place : {"key", "subject", "header:customer", "json:/customer/id"}) {
     CAPTURE(place);
