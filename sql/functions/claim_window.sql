@@ -23,7 +23,6 @@ declare
   v_state text := 'end';
   v_left bigint := p_events;
   v_share bigint;
-  v_is_any boolean := false;
   v_taken inbox.delivery[] := '{}';
 begin
   perform pg_advisory_xact_lock_shared(1768841848, 'inbox.routing'::regclass::oid::int);
@@ -36,51 +35,45 @@ begin
     v_state := 'ended';
   elsif exists (select from inbox.backfill f where f.handler_id = p_handler) then
     v_state := 'waits';
-  elsif p_groups and inbox.group_window(w, 20) > 0 then
+  elsif p_groups and inbox.group_window(w, 20000) then
     v_state := 'more';
   else
     if p_groups then
       open c for
         select x.* from inbox.delivery x
-        where x.handler_id = p_handler and x.group_key is not null
-        order by x.group_key, coalesce(x.ordinal, x.delivery_id), inbox.stored_at(x), x.shard_id, lower(x.pending);
+        where x.handler_id = p_handler and x.group_key is not null and x.owner is null and inbox.is_in_window(x, w)
+        order by x.group_key, coalesce(x.ordinal, x.delivery_id), inbox.stored_at(x), x.shard_id, lower(x.pending)
+        limit p_rows for update skip locked;
     else
       open c for
         select x.* from inbox.delivery x
-        where x.handler_id = p_handler and x.sequence = 0 and x.lane is null
-          and coalesce(x.ordinal, x.delivery_id) <= w.last_ordinal
-        order by coalesce(x.ordinal, x.delivery_id), inbox.stored_at(x), x.shard_id, lower(x.pending);
+        where x.handler_id = p_handler and x.sequence = 0 and x.lane is null and x.owner is null
+          and coalesce(x.ordinal, x.delivery_id) <= w.last_ordinal and inbox.is_in_window(x, w)
+        order by coalesce(x.ordinal, x.delivery_id), inbox.stored_at(x), x.shard_id, lower(x.pending)
+        limit p_rows for update skip locked;
     end if;
     loop
       fetch c into d;
       exit when not found;
-      continue when not inbox.is_in_window(d, w);
-      v_is_any := true;
-      continue when d.owner is not null;
+      v_state := 'more';
       if d.claims < p_from or d.claims > p_to then
         v_state := 'waits';
         exit;
       end if;
-      if d.claims > 0 and cardinality(v_taken) > 0 or v_left <= 0 or cardinality(v_taken) >= p_rows then
-        v_state := 'more';
-        exit;
-      end if;
-      select x.* into d from inbox.delivery x
-      where x.delivery_id = d.delivery_id and x.owner is null for update skip locked;
-      if not found then
-        v_state := 'more';
-        exit;
-      end if;
+      exit when d.claims > 0 and cardinality(v_taken) > 0 or v_left <= 0;
       v_share := least(inbox.share_after_crashes(d), v_left);
       v_taken := v_taken || inbox.cut_delivery(d, v_share);
       v_left := v_left - v_share;
-      if d.claims > 0 or v_share < d.events then
-        v_state := 'more';
-        exit;
-      end if;
+      exit when d.claims > 0 or v_share < d.events;
     end loop;
     close c;
-    if not v_is_any then
+    -- The caller asks again after `more`, and finds `end`.
+    if v_state = 'end' and not exists (
+      select from inbox.delivery x
+      where x.handler_id = p_handler and x.sequence = 0 and x.lane is null
+        and coalesce(x.ordinal, x.delivery_id) <= w.last_ordinal and inbox.is_in_window(x, w)
+        and (x.group_key is not null or not p_groups))
+    then
       v_state := 'ended';
       update inbox.batch_window x
       set ended_at = clock_timestamp(),

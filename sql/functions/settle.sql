@@ -60,13 +60,13 @@ begin
 
   insert into inbox.delivery (handler_id, shard_id, sequence, ordinal, lane, order_key, pending, events, attempts,
                               due_at, expires_at, received_from, received_to, last_error)
-  select d.handler_id, d.shard_id, case when g.lane is not null or h.mode = 'batch' then d.sequence end,
+  select d.handler_id, d.shard_id, case when g.lane is not null or (select h.mode from inbox.handler h where h.handler_id = d.handler_id) = 'batch'
+              then d.sequence end,
          case when g.lane is not null then coalesce(d.ordinal, d.delivery_id) end, g.lane, g.key,
          g.offsets::int8multirange, inbox.count_of(g.offsets::int8multirange), d.attempts + 1,
          clock_timestamp() + g.delay::float8 * interval '1 ms', d.expires_at, d.received_from, d.received_to, g.error
   from unnest(g_of, g_offsets, g_delay, g_error, g_lane, g_key) g(i, offsets, delay, error, lane, key)
   join inbox.delivery d on d.delivery_id = d_id[g.i] and d.fence = d_fence[g.i]
-  join inbox.handler h on h.handler_id = d.handler_id
   where d.delivery_id = any (v_ids);
 
   insert into inbox.failure (event_id, handler_id, attempt, error_class, message, duration)

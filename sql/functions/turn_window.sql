@@ -51,6 +51,7 @@ begin
       w.began_at := asked_now;
       w.ended_at := null;
       w.last_ordinal := v_last;
+      w.grouped_to := -1;
       w.events := events;
       w.retrying := 0;
       w.dead := 0;
@@ -67,7 +68,8 @@ begin
     update inbox.batch_window x
     set decided_until = w.decided_until, next_close = p_next, asked_at = w.asked_at, postponed = w.postponed,
         postponed_since = w.postponed_since, closed_at = w.closed_at, began_at = w.began_at, ended_at = w.ended_at,
-        last_ordinal = w.last_ordinal, events = w.events, retrying = w.retrying, dead = w.dead
+        last_ordinal = w.last_ordinal, grouped_to = w.grouped_to, events = w.events, retrying = w.retrying,
+        dead = w.dead
     where x.handler_id = p_handler;
   end if;
   decided_until := w.decided_until;

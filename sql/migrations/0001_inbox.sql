@@ -184,6 +184,7 @@ create table inbox.sequence (
 -- The window of a batch handler. A window closes at closed_at and has the events received before that, in rows with an
 -- ordinal up to last_ordinal: later rows are of the next window. Its calls run until ended_at. Closes up to
 -- decided_until were made, postponed for want of events, or had none. retrying and dead: of the window when it ended.
+-- grouped_to: with group_by: key, rows up to this ordinal are cut by key.
 create table inbox.batch_window (
   handler_id      int primary key references inbox.handler on delete cascade,
   decided_until   timestamptz not null default clock_timestamp(),
@@ -195,6 +196,7 @@ create table inbox.batch_window (
   began_at        timestamptz,
   ended_at        timestamptz,
   last_ordinal    bigint not null default 0,
+  grouped_to      bigint not null default -1,
   events          bigint not null default 0,
   retrying        bigint not null default 0,
   dead            bigint not null default 0,

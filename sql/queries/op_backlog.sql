@@ -21,11 +21,13 @@ select h.handler_id, h.name, h.mode, h.topics, h.types, h.started_from, h.paused
 from inbox.handler h
 left join inbox.batch_window w on w.handler_id = h.handler_id
 cross join lateral (
-  select sum(d.events) filter (where not d.is_early) as events, sum(d.events) filter (where d.is_early) as waiting,
-         count(*) as runs, clock_timestamp() - min(d.due_at) filter (where not d.is_early) as oldest,
+  select sum(d.events) filter (where h.mode <> 'batch' or d.since is not null) as events,
+         sum(d.events) filter (where h.mode = 'batch' and d.since is null) as waiting,
+         count(*) as runs,
+         clock_timestamp() - min(case when h.mode = 'batch' then d.since else d.due_at end) as oldest,
          min(d.received_from) filter (where d.attempts > 0) as failed_from
   from (select d.events, d.due_at, d.attempts, d.received_from,
-               h.mode = 'batch' and not coalesce(w.ended_at is null and inbox.is_in_window(d, w), false) as is_early
+               case when h.mode = 'batch' then inbox.window_due_since(d, w) end as since
         from inbox.delivery d
         where d.handler_id = h.handler_id and d.due_at <= statement_timestamp()
         order by d.due_at limit $1::bigint) d) due
@@ -34,11 +36,11 @@ cross join lateral (
          sum(d.events) filter (where d.owner is null and d.due_at < 'infinity') as retrying,
          sum(d.events) filter (where d.owner is null and d.due_at = 'infinity' and not d.is_next) as waiting,
          sum(d.events) filter (where d.owner is null and d.due_at = 'infinity' and d.is_next) as in_order,
-         min(d.received_from) filter (where d.owner is null and d.due_at = 'infinity' and d.is_next)
-           as oldest_in_order,
+         min(d.since) filter (where d.owner is null and d.due_at = 'infinity' and d.is_next) as oldest_in_order,
          count(*) as runs, min(d.received_from) filter (where d.attempts > 0) as failed_from
   from (select d.events, d.owner, d.due_at, d.attempts, d.received_from,
-               case when h.mode = 'batch' then coalesce(w.ended_at is null and inbox.is_in_window(d, w), false)
+               case when h.mode = 'batch' then inbox.window_due_since(d, w) else d.received_from end as since,
+               case when h.mode = 'batch' then inbox.window_due_since(d, w) is not null
                     else d.lane is null end as is_next
         from inbox.delivery d
         where d.handler_id = h.handler_id and d.due_at > statement_timestamp()

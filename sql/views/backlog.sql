@@ -13,15 +13,15 @@ left join (
          sum(events) filter (where state = 'waiting') as waiting,
          clock_timestamp() - min(since) filter (where state = 'due') as oldest_due_age
   from (
-    select handler_id, events, case when due_at < 'infinity' then due_at else received_from end as since,
+    select handler_id, events,
+           case when is_batch then window_since when due_at < 'infinity' then due_at else received_from end as since,
            case when owner is not null and (sequence is not null or due_at > clock_timestamp()) then 'leased'
-                when is_batch and is_retry and due_at > clock_timestamp() and due_at < 'infinity' then 'retrying'
-                when is_batch and not is_in_window then 'waiting'
+                when is_batch and due_at > clock_timestamp() and due_at < 'infinity' then 'retrying'
+                when is_batch and window_since is null then 'waiting'
                 when due_at <= clock_timestamp() or sequence is not null and lane is null then 'due'
                 when due_at < 'infinity' then 'retrying' else 'waiting' end as state
     from (
-      select x.*, x.attempts > 0 as is_retry, b.mode is not null as is_batch,
-             b.mode is not null and w.ended_at is null and inbox.is_in_window(x, w) as is_in_window
+      select x.*, b.mode is not null as is_batch, inbox.window_due_since(x, w) as window_since
       from inbox.delivery x
       left join inbox.handler b on b.handler_id = x.handler_id and b.mode = 'batch'
       left join inbox.batch_window w on w.handler_id = b.handler_id) x) d

@@ -30,6 +30,7 @@ class Claimer final {
     int rows_most = 2'000;
     std::size_t keys_at_once = 500;  ///< of one renewal or release
     int rows_in_order = 64;          ///< of each sequence
+    int rows_of_window = 5'000;      ///< of a batch handler; with group_by: key a row may have one event
     int lanes_at_once = 10'000;      ///< of one reading
     int checked_lanes = 500;         ///< blocked keys compared with the database at once
     std::size_t lost_claims = 100;   ///< remembered for each handler; the rows of any further ones count as crashed

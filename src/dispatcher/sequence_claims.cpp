@@ -118,7 +118,7 @@ bool Claimer::claim_in_order(ClaimingHandler& handler, HandlerState& state) {
   auto claim = ordered->begin_claim_in_order(asked);
   if (!claim) return true;
   inbox::ClaimRequest& request = claim->request.claim;
-  request.rows = limits_.rows_in_order;
+  request.rows = claim->request.window ? limits_.rows_of_window : limits_.rows_in_order;
   request.not_before = state.low_water.not_before();
   request.fence = base::random_fence();
   suspects_.limit_claim(request, claim->max_crashes, asked);

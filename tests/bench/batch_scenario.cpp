@@ -24,6 +24,24 @@ DaemonRun drain_with_sql(KafkaBench& bench, const DaemonSettings& settings) {
   return out;
 }
 
+/// One window of all events, in calls of one key each, from its close.
+MeasuredRun run_groups(const Options& options, std::int64_t keys) {
+  const ScratchDatabase database{options.postgres};
+  PostgresSession control{database.url()};
+  Topic topic{options.kafka, options.partitions};
+  topic.preload_keyed(Generator{1, options.payload}, options.events, {keys, 0});
+  DaemonSettings settings;
+  settings.database_url = database.url();
+  settings.topic = topic.name();
+  settings.envelope = "outbox-router";
+  settings.handler_keys = "mode: batch, batch: {every: 365d, group_by: key, max_events: 1000}";
+  MeasuredRun out = run_daemon(options, settings, control, options.events).settled;
+  out.seconds = control.real(
+      "select extract(epoch from (select max(finished_at) from inbox.outcome) -"
+      " (select began_at from inbox.batch_window))");
+  return out;
+}
+
 }  // namespace
 
 void measure_batch(const Options& options, Report& report) {
@@ -46,6 +64,7 @@ void measure_batch(const Options& options, Report& report) {
     ratios.push_back(with.settled.rate() / without.settled.rate());
     memory = std::max(memory, with.peak_memory);
   }
+  report.run("batch, group_by: key, 10,000 keys, no-op plugin", run_groups(options, 10'000));
   const double ratio = median(ratios);
   report.goal("batch, sql, 5,000 per call, of single at 500", fixed(ratio, 2), ">= 1.00", ratio >= 1);
   report.goal("peak memory, one window of all events", mebibytes(memory), "< 250 MiB", memory < most_memory);

@@ -122,7 +122,7 @@ TEST_CASE("a handler that becomes a batch handler, or ceases to be one, keeps it
 
   fixture.app.run("create table app.gate (id int)");
   fixture.config.handlers[0].settings["statement"] = yaml_text(fixture.app.named(
-      "insert into app.applied select event_id from events cross join (select 1 / count(*) from app.gate) gate"));
+      "insert into app.applied select event_id, n from events cross join (select 1 / count(*) from app.gate) gate(n)"));
   daemon = fixture.start();
   fixture.events.produce(50, [](int) { return KeyedEvents::Made{"key"}; });
   fixture.database.wait_for("they have failed",

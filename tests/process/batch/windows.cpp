@@ -145,6 +145,26 @@ TEST_CASE("a window that was missed runs once at the next start") {
   CHECK(daemon->count_in_log("dispatcher: window of a batch handler closed") == 1);
 }
 
+TEST_CASE("events whose window nobody closes count as due since the close that was missed") {
+  BatchFixture fixture{"every: 1s"};
+  auto daemon = fixture.start();
+  fixture.events.produce(1, any);
+  fixture.wait_applied(1);
+  daemon->kill();
+  daemon.reset();
+  fixture.app.run(
+      "insert into inbox.delivery (handler_id, shard_id, sequence, pending, events, due_at, received_from, "
+      "received_to) select handler_id, 1, 0, '{[500,503)}', 3, 'infinity', clock_timestamp(), "
+      "clock_timestamp() from inbox.batch_window");
+  CHECK(fixture.database.number("select waiting from inbox.backlog") == 3);
+  fixture.app.run("update inbox.batch_window set next_close = clock_timestamp()");
+  CHECK(fixture.database.number("select due from inbox.backlog") == 3);
+  CHECK(fixture.database.number("select (oldest_due_age < interval '10 s')::int from inbox.backlog") == 1);
+  const auto status = command(fixture.config, {"handlers", "list", "--json"});
+  CHECK_THAT(status.out, ContainsSubstring("\"due\": 3"));
+  fixture.app.run("delete from inbox.delivery");
+}
+
 TEST_CASE("handlers run refuses other handlers and says how many events wait") {
   BatchFixture fixture{"every: 365d"};
   fixture.config.handlers.push_back(HandlerText{.name = "other", .plugin = "log"});
