@@ -60,7 +60,8 @@ begin
 
   insert into inbox.delivery (handler_id, shard_id, sequence, ordinal, lane, order_key, pending, events, attempts,
                               due_at, expires_at, received_from, received_to, last_error)
-  select d.handler_id, d.shard_id, case when g.lane is not null or (select h.mode from inbox.handler h where h.handler_id = d.handler_id) = 'batch'
+  select d.handler_id, d.shard_id, case when g.lane is not null
+                    or (select h.mode from inbox.handler h where h.handler_id = d.handler_id) = 'batch'
               then d.sequence end,
          case when g.lane is not null then coalesce(d.ordinal, d.delivery_id) end, g.lane, g.key,
          g.offsets::int8multirange, inbox.count_of(g.offsets::int8multirange), d.attempts + 1,

@@ -1,5 +1,5 @@
 -- Since when a batch handler's delivery is due, for people: since the close of its window w, or since a close that
--- nobody has made. null: it waits for its window. Reads no table.
+-- no instance has made. null: it waits for its window. Reads no table.
 create or replace function inbox.window_due_since(d inbox.delivery, w inbox.batch_window) returns timestamptz
 language sql stable parallel safe
 return case when (w).ended_at is null and inbox.is_in_window(d, w) then (w).closed_at
