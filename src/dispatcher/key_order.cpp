@@ -39,16 +39,28 @@ bool KeyOrder::goes_behind(const Pick& pick, OrderKey key) const {
   return !pick.run->lease.lane || pick.run->lane_has_failed || blocked->second.is_parked;
 }
 
+void KeyOrder::defer(OrderKey key, Active& active, const Pick& pick) {
+  deferred_[key].push_back(pick);
+  active.has_deferred = true;
+  ++deferred_events_;
+}
+
+/// After events left `deferred_`.
+void KeyOrder::note_deferred(OrderKey key, Active& active) {
+  const auto at = deferred_.find(key);
+  active.has_deferred = at != deferred_.end() && !at->second.empty();
+  if (!active.has_deferred && at != deferred_.end()) deferred_.erase(at);
+}
+
 bool KeyOrder::take(const Pick& pick, Call call, bool in_transaction) {
   const OrderKey key = order_key_of(*pick.run, pick.index);
   if (key == 0) return true;
-  const auto [at, is_new] = active_.try_emplace(key);
-  Active& active = at->second;
+  const auto [at, is_new] = active_.insert(key);
+  Active& active = *at;
   if (!is_new) {
     const bool may_join = active.call == call && (in_transaction || active.run == pick.run.get());
-    if (!may_join || !active.deferred.empty() || goes_behind(pick, key)) {
-      active.deferred.push_back(pick);
-      ++deferred_;
+    if (!may_join || active.has_deferred || goes_behind(pick, key)) {
+      defer(key, active, pick);
       return false;
     }
   }
@@ -68,12 +80,11 @@ std::vector<Pick> KeyOrder::take_ready(std::size_t most, Call call, bool in_tran
   while (out.empty() && !ready_.empty()) {
     const OrderKey key = ready_.front();
     ready_.pop_front();
-    const auto at = active_.find(key);
-    if (at == active_.end() || at->second.taken > 0) continue;
-    Active& active = at->second;
-    std::deque<Pick>& deferred = active.deferred;
+    Active* const active = active_.find(key);
+    if (active == nullptr || active->taken > 0 || !active->has_deferred) continue;
+    Deferred& deferred = deferred_.at(key);
     if (goes_behind(deferred.front(), key)) {
-      send_deferred_behind(key, active);
+      send_deferred_behind(key, *active, deferred);
       continue;
     }
     while (!deferred.empty() && out.size() < most && !goes_behind(deferred.front(), key)) {
@@ -82,10 +93,11 @@ std::vector<Pick> KeyOrder::take_ready(std::size_t most, Call call, bool in_tran
       out.push_back(std::move(deferred.front()));
       deferred.pop_front();
     }
-    active.taken += out.size();
-    active.call = call;
-    active.run = out.back().run.get();
-    deferred_ -= out.size();
+    active->taken += static_cast<std::uint32_t>(out.size());
+    active->call = call;
+    active->run = out.back().run.get();
+    deferred_events_ -= out.size();
+    note_deferred(key, *active);
   }
   return out;
 }
@@ -93,30 +105,30 @@ std::vector<Pick> KeyOrder::take_ready(std::size_t most, Call call, bool in_tran
 void KeyOrder::put_back(const std::vector<Pick>& picks) {
   for (auto pick = picks.rbegin(); pick != picks.rend(); ++pick) {
     const OrderKey key = order_key_of(*pick->run, pick->index);
-    const auto at = active_.find(key);
-    if (at == active_.end()) continue;  // its sequence was forgotten
-    std::deque<Pick>& deferred = at->second.deferred;
+    Active* const active = active_.find(key);
+    if (active == nullptr) continue;  // its sequence was forgotten
+    Deferred& deferred = deferred_[key];
     auto place = deferred.begin();
     while (place != deferred.end() && is_earlier(*place, *pick)) ++place;
     deferred.insert(place, *pick);
-    ++deferred_;
+    active->has_deferred = true;
+    ++deferred_events_;
     release(key, 1);
   }
 }
 
 /// That many taken events are settled or not taken any more. The key is free once none is taken.
 void KeyOrder::release(OrderKey key, std::size_t events) {
-  const auto at = active_.find(key);
-  if (at == active_.end()) return;
-  Active& active = at->second;
-  active.taken -= std::min(events, active.taken);
-  if (active.taken > 0) return;
-  if (active.deferred.empty()) {
-    active_.erase(at);
-    check_soon(key);
-  } else {
-    active.call = 0;
+  Active* const active = active_.find(key);
+  if (active == nullptr) return;
+  active->taken -= std::min(static_cast<std::uint32_t>(events), active->taken);
+  if (active->taken > 0) return;
+  if (active->has_deferred) {
+    active->call = 0;
     ready_.push_back(key);
+  } else {
+    active_.erase(key);
+    check_soon(key);
   }
 }
 
@@ -132,16 +144,16 @@ KeyOrder::Blocked& KeyOrder::block_key_of(const settler::Run& run, std::size_t i
 
 /// The next events of a key that is blocked, of one run: their outcomes are recorded together, and those of the next
 /// run after them. So the lane never has an event without the earlier ones of its key, whenever the process may crash.
-void KeyOrder::send_deferred_behind(OrderKey key, Active& active) {
-  std::deque<Pick>& deferred = active.deferred;
+void KeyOrder::send_deferred_behind(OrderKey key, Active& active, Deferred& deferred) {
   active.call = 0;
   const settler::Run* const run = deferred.front().run.get();
   while (!deferred.empty() && deferred.front().run.get() == run && goes_behind(deferred.front(), key)) {
     behind_.push_back(std::move(deferred.front()));
     deferred.pop_front();
     ++active.taken;
-    --deferred_;
+    --deferred_events_;
   }
+  note_deferred(key, active);
 }
 
 std::vector<settler::Report> KeyOrder::take_behind() {
@@ -229,11 +241,13 @@ void KeyOrder::checked(const std::vector<inbox::Lane>& lanes) {
 }
 
 void KeyOrder::forget(std::int32_t sequence) {
-  std::erase_if(active_, [&](const auto& entry) {
-    if (entry.second.sequence != sequence) return false;
-    deferred_ -= entry.second.deferred.size();
-    return true;
-  });
+  for (const OrderKey key : active_.keys_if([&](const Active& active) { return active.sequence == sequence; })) {
+    active_.erase(key);
+    if (const auto at = deferred_.find(key); at != deferred_.end()) {
+      deferred_events_ -= at->second.size();
+      deferred_.erase(at);
+    }
+  }
   std::erase_if(blocked_, [&](const auto& entry) { return entry.second.sequence == sequence; });
   std::erase_if(behind_, [&](const Pick& pick) { return *pick.run->lease.sequence == sequence; });
 }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "dispatcher/key_table.hpp"
 #include "inbox/sequence.hpp"
 #include "settler/run.hpp"
 
@@ -53,8 +54,8 @@ class KeyOrder final {
   std::vector<settler::Report> take_behind();
   bool any_behind() const { return !behind_.empty(); }
   /// Events wait for the outcome of others of their key.
-  bool any_deferred() const { return deferred_ > 0; }
-  std::size_t deferred() const { return deferred_; }
+  bool any_deferred() const { return deferred_events_ > 0; }
+  std::size_t deferred() const { return deferred_events_; }
 
   /// Taken events that were not called, in order: they come first again.
   void put_back(const std::vector<Pick>& picks);
@@ -78,11 +79,12 @@ class KeyOrder final {
   /// A key with events that are taken (by workers, or on their way behind) or deferred.
   struct Active {
     std::int32_t sequence = 0;
-    std::size_t taken = 0;
+    std::uint32_t taken = 0;
     Call call = 0;                      ///< of the events taken last; 0: no event may join them
     const settler::Run* run = nullptr;  ///< of the events taken last
-    std::deque<Pick> deferred;
+    bool has_deferred = false;          ///< in deferred_
   };
+  using Deferred = std::deque<Pick>;
   struct Blocked {
     std::int32_t sequence = 0;
     std::int64_t lane = 0;
@@ -93,17 +95,20 @@ class KeyOrder final {
   };
 
   bool goes_behind(const Pick& pick, OrderKey key) const;
-  void send_deferred_behind(OrderKey key, Active& active);
+  void defer(OrderKey key, Active& active, const Pick& pick);
+  void send_deferred_behind(OrderKey key, Active& active, Deferred& deferred);
+  void note_deferred(OrderKey key, Active& active);
   void release(OrderKey key, std::size_t events);
   Blocked& block_key_of(const settler::Run& run, std::size_t index);
   void note_blocking(const settler::Run& run, std::size_t index, bool is_parked, std::size_t taken);
   void check_soon(OrderKey key);
 
-  std::unordered_map<OrderKey, Active> active_;
+  KeyTable<Active> active_;
+  std::unordered_map<OrderKey, Deferred> deferred_;  ///< of few keys: those with several events at once
   std::unordered_map<OrderKey, Blocked> blocked_;
   std::deque<OrderKey> ready_;  ///< keys with deferred events and none taken
   std::vector<Pick> behind_;
-  std::size_t deferred_ = 0;  ///< events, of all keys
+  std::size_t deferred_events_ = 0;
   std::deque<OrderKey> to_check_;
   std::size_t next_bucket_ = 0;  ///< of blocked_, for the keys that are checked in turn
 };

@@ -184,12 +184,13 @@ InFlight::Taken InFlight::take_in_order() {
     if (!slice) break;
     sequence = slice->run->lease.sequence;
     std::size_t i = slice->first;
+    Pick pick{slice->run, i, slice->one_by_one};  // one for all events: copies of `run` cost atomic operations
     for (; i < slice->end && (left > 0 || needs_.sql); ++i) {
       if (slice->one_by_one && in_call > 0 && !needs_.sql) {
         ++last_call_;
         in_call = 0;
       }
-      const Pick pick{slice->run, i, slice->one_by_one};
+      pick.index = i;
       if (keys_.take(pick, last_call_, needs_.sql)) take(pick);
     }
     slice->first = i;

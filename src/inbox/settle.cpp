@@ -1,5 +1,6 @@
 #include "inbox/settle.hpp"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -68,6 +69,13 @@ void DoneArrays::add(const Settlement& settlement) {
   done.add(settlement.done.text());
 }
 
+void DonePartArrays::add(const Settlement& settlement) {
+  id.add(settlement.key.delivery_id);
+  fence.add(settlement.key.fence);
+  done.add(settlement.done.text());
+  events.add(static_cast<std::int32_t>(settlement.done.count()));
+}
+
 void SettledArrays::add(const Settlement& settlement) {
   keys.push_back(settlement.key);
   const auto own = static_cast<std::int32_t>(keys.size());
@@ -119,14 +127,18 @@ void make_ascii(std::vector<Settlement>& settlements) {
 std::vector<LeaseKey> settle(Connection& connection, const base::Uuid& owner,
                              const std::vector<Settlement>& settlements) {
   DoneArrays done;
+  DonePartArrays parts;  // all done ones, if some of them are parts
   SettledArrays others;
-  std::size_t done_count = 0;
+  const auto count = [&](const auto& condition) {
+    return static_cast<std::size_t>(std::count_if(settlements.begin(), settlements.end(), condition));
+  };
+  const std::size_t done_count = count(only_done);
+  const bool has_parts = count(is_all_done) < done_count;
   for (const Settlement& settlement : settlements) {
-    if (is_all_done(settlement)) {
-      done.add(settlement);
-      ++done_count;
-    } else {
+    if (!only_done(settlement)) {
       others.add(settlement);
+    } else {
+      has_parts ? parts.add(settlement) : done.add(settlement);
     }
   }
   auto& access = connection.access();
@@ -135,14 +147,18 @@ std::vector<LeaseKey> settle(Connection& connection, const base::Uuid& owner,
   const auto note_done = [&](const pqxx::result& rows) {
     for (const auto& row : rows) settled.emplace(row[0].as<std::int64_t>(), row[1].as<std::int64_t>());
   };
+  const Statement& statement = has_parts ? statements::settle_parts : statements::settle_done;
+  const auto done_parameters = [&] {
+    return has_parts ? parameters(owner_text, parts) : parameters(owner_text, done);
+  };
   if (done_count == settlements.size()) {
-    note_done(access.run(statements::settle_done, parameters(owner_text, done)));
+    note_done(access.run(statement, done_parameters()));
   } else {
     access.transaction([&](pqxx::work& tx) {
       for (const auto& row : access.run_in(tx, statements::settle, parameters(owner_text, others))) {
         settled.insert(pair_of(others.keys.at(row[0].as<std::size_t>() - 1)));
       }
-      if (done_count > 0) note_done(access.run_in(tx, statements::settle_done, parameters(owner_text, done)));
+      if (done_count > 0) note_done(access.run_in(tx, statement, done_parameters()));
       return true;
     });
   }

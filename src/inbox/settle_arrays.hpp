@@ -27,6 +27,18 @@ struct DoneArrays {
   }
 };
 
+/// Those of settle_parts.
+struct DonePartArrays {
+  ArrayParameter id{ArrayParameter::Type::int8}, fence{ArrayParameter::Type::int8}, done{ArrayParameter::Type::text},
+      events{ArrayParameter::Type::int4};
+
+  void add(const Settlement& settlement);
+  template <class Visit>
+  void each(Visit visit) {
+    for (ArrayParameter* array : {&id, &fence, &done, &events}) visit(*array);
+  }
+};
+
 /// The array arguments of function inbox.settle, in order.
 struct SettledArrays {
   using Type = ArrayParameter::Type;

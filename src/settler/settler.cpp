@@ -130,16 +130,16 @@ void Settler::run() {
 /// Waits for work and takes the reports.
 std::vector<Report> Settler::collect() {
   std::unique_lock lock{mutex_};
-  const auto asked = [&] { return stopping_ || flush_wanted_ > flushed_ || is_awaited_; };
+  const auto asked = [&] { return stopping_ || flush_wanted_ > flushed_; };
   sleeping_ = reported_.empty();
   const bool waits_for_report = sleeping_;
-  if (!asked() && (!waits_for_report || reports_.empty())) {
+  if (!asked() && !is_awaited_ && (!waits_for_report || reports_.empty())) {
     changed_.wait_until(lock, next_turn(Clock::now()),
-                        [&] { return asked() || (waits_for_report && !reports_.empty()); });
+                        [&] { return asked() || is_awaited_ || (waits_for_report && !reports_.empty()); });
   }
   sleeping_ = false;
   flush_all_ = asked();
-  is_awaited_ = false;
+  is_awaiting_ = std::exchange(is_awaited_, false) || (is_awaiting_ && !reported_.empty());
   flushing_ = flush_wanted_;
   return std::exchange(reports_, {});
 }
@@ -148,7 +148,7 @@ Settler::Clock::time_point Settler::next_turn(Clock::time_point now) const {
   if (reported_.empty()) return now + limits_.turn;
   auto turn = now + limits_.linger;  // reports may have come meanwhile
   if (!finished_.empty()) turn = std::min(turn, finished_.front().since + limits_.linger);
-  if (!unfinished_.empty()) turn = std::min(turn, unfinished_.front().since + limits_.hold);
+  if (!unfinished_.empty()) turn = std::min(turn, unfinished_.front().since + hold());
   return turn;
 }
 
@@ -179,17 +179,21 @@ void Settler::add(std::vector<Report> reports) {
   }
 }
 
+std::chrono::milliseconds Settler::hold() const { return is_awaiting_ ? limits_.awaited_hold : limits_.hold; }
+
+/// Events that wait for an outcome get it at once if the run is finished. An unfinished run may finish in a moment, and
+/// its parts would cost more than the whole.
 bool Settler::is_due(Clock::time_point now) const {
   if (reported_.empty()) return false;
   if (flush_all_ || finished_.size() >= limits_.deliveries) return true;
-  return (!finished_.empty() && finished_.front().since + limits_.linger <= now) ||
-         (!unfinished_.empty() && unfinished_.front().since + limits_.hold <= now);
+  return (!finished_.empty() && (is_awaiting_ || finished_.front().since + limits_.linger <= now)) ||
+         (!unfinished_.empty() && unfinished_.front().since + hold() <= now);
 }
 
 Settler::Batch Settler::take_batch(Clock::time_point now) {
   Batch batch;
   take_from(finished_, std::nullopt, batch);
-  take_from(unfinished_, flush_all_ ? std::nullopt : std::optional{now - limits_.hold}, batch);
+  take_from(unfinished_, flush_all_ ? std::nullopt : std::optional{now - hold()}, batch);
   return batch;
 }
 

@@ -41,10 +41,11 @@ class Settler final {
   using Clock = std::chrono::steady_clock;
 
   struct Limits {
-    std::chrono::milliseconds linger{5};    ///< a finished run waits for others to share its transaction
-    std::chrono::milliseconds hold{50};     ///< an unfinished run waits for its rest: one delete, not many updates
-    std::size_t deliveries = 500;           ///< in one transaction
-    std::chrono::milliseconds turn{1'000};  ///< the longest sleep of the loop, which shows that it lives
+    std::chrono::milliseconds linger{5};        ///< a finished run waits for others to share its transaction
+    std::chrono::milliseconds hold{50};         ///< an unfinished run waits for its rest: one delete, not many updates
+    std::chrono::milliseconds awaited_hold{2};  ///< the same while other events wait for the outcomes
+    std::size_t deliveries = 500;               ///< in one transaction
+    std::chrono::milliseconds turn{1'000};      ///< the longest sleep of the loop, which shows that it lives
     DatabaseBackoff::Limits backoff;
   };
 
@@ -112,6 +113,7 @@ class Settler final {
 
   void run();
   std::vector<Report> collect();
+  std::chrono::milliseconds hold() const;
   bool is_due(Clock::time_point now) const;
   Clock::time_point next_turn(Clock::time_point now) const;
   void add(std::vector<Report> reports);
@@ -149,7 +151,8 @@ class Settler final {
   std::deque<QueuedRun> unfinished_;  ///< the other runs, oldest first; entries of runs completed since are stale
   std::uint64_t next_ticket_ = 1;
   std::uint64_t flushing_ = 0;
-  bool flush_all_ = false;  ///< a flush or a stop was requested
+  bool is_awaiting_ = false;  ///< events wait for outcomes in reported_
+  bool flush_all_ = false;    ///< a flush or a stop was requested
   DatabaseBackoff backoff_;
 
   std::thread thread_;
