@@ -18,6 +18,9 @@ OrderKey order_key_of(const settler::Run& run, std::size_t index) {
 
 namespace {
 
+/// The keys of a run are loaded from memory this many events before they are looked up.
+constexpr std::size_t prefetched = 8;
+
 /// Of two events of one key. The later one may have been put back first.
 bool is_earlier(const Pick& a, const Pick& b) {
   if (a.run == b.run) return a.index < b.index;
@@ -39,6 +42,10 @@ bool KeyOrder::goes_behind(const Pick& pick, OrderKey key) const {
   return !pick.run->lease.lane || pick.run->lane_has_failed || blocked->second.is_parked;
 }
 
+void KeyOrder::prefetch(const settler::Run& run, std::size_t index) const {
+  if (index + prefetched < run.size()) active_.prefetch(order_key_of(run, index + prefetched));
+}
+
 void KeyOrder::defer(OrderKey key, Active& active, const Pick& pick) {
   deferred_[key].push_back(pick);
   active.has_deferred = true;
@@ -53,6 +60,7 @@ void KeyOrder::note_deferred(OrderKey key, Active& active) {
 }
 
 bool KeyOrder::take(const Pick& pick, Call call, bool in_transaction) {
+  prefetch(*pick.run, pick.index);
   const OrderKey key = order_key_of(*pick.run, pick.index);
   if (key == 0) return true;
   const auto [at, is_new] = active_.insert(key);
@@ -181,9 +189,9 @@ void KeyOrder::settled(const settler::Run& run, const settler::KeyEffects& effec
   if (run.lease.lane && !(effects.blocking.empty() && effects.parking.empty())) run.lane_has_failed = true;
   for (const auto& range : effects.finished.ranges()) {
     for (std::int64_t i = range.first; i < range.end; ++i) {
+      prefetch(run, static_cast<std::size_t>(i));
       const OrderKey key = order_key_of(run, static_cast<std::size_t>(i));
-      if (key == 0) continue;
-      release(key, taken);
+      if (key != 0) release(key, taken);
     }
   }
   for (const std::size_t index : effects.blocking) note_blocking(run, index, false, taken);

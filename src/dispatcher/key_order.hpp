@@ -95,6 +95,7 @@ class KeyOrder final {
   };
 
   bool goes_behind(const Pick& pick, OrderKey key) const;
+  void prefetch(const settler::Run& run, std::size_t index) const;
   void defer(OrderKey key, Active& active, const Pick& pick);
   void send_deferred_behind(OrderKey key, Active& active, Deferred& deferred);
   void note_deferred(OrderKey key, Active& active);
