@@ -6,7 +6,8 @@
 -- comes first, or a suspect may not run now), ended (none is left: the window is over) or lost (another owner).
 --
 -- Locks: shared advisory lock on routing, which keeps the owner; the deliveries that it takes, SKIP LOCKED; the
--- window's row at its end. Indexes: delivery_order or delivery_group; dead_letter_handler.
+-- window's row at its end. Indexes: delivery_order or delivery_group; delivery_due;
+-- dead_letter_handler.
 create or replace function inbox.claim_window(
   p_handler int, p_owner uuid, p_fence bigint, p_sequence_fence bigint, p_events bigint, p_rows int, p_groups boolean,
   p_from int, p_to int)
@@ -14,7 +15,7 @@ returns table (state text, sequence int, epoch int, next_offset bigint, delivery
                events int, attempts int, claims int, received_from bigint, received_to bigint, ordinal bigint,
                lane bigint, group_key bigint)
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' set enable_bitmapscan = off
-set enable_seqscan = off as $$
+set enable_seqscan = off set enable_sort = off set jit = off as $$
 #variable_conflict use_column
 declare
   w inbox.batch_window;
@@ -78,7 +79,7 @@ begin
       update inbox.batch_window x
       set ended_at = clock_timestamp(),
           retrying = (select coalesce(sum(r.events), 0) from inbox.delivery r
-                      where r.handler_id = p_handler and r.sequence = 0 and r.lane is null and r.attempts > 0),
+                      where r.handler_id = p_handler and r.due_at < 'infinity' and r.sequence = 0 and r.lane is null),
           dead = (select count(*) from inbox.dead_letter l
                   where l.handler_id = p_handler and l.died_at >= w.began_at)
       where x.handler_id = p_handler;

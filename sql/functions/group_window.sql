@@ -3,7 +3,7 @@
 -- caller owns the sequence. Locks: the window's row; the rows. Indexes: delivery_order; event_place in each day.
 create or replace function inbox.group_window(w inbox.batch_window, p_events int) returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' set enable_bitmapscan = off
-set enable_seqscan = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
   d inbox.delivery;
   v_ids bigint[] := '{}';

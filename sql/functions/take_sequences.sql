@@ -2,12 +2,15 @@
 -- partitions that p_owner has assigned), and if p_orphans others that have pending rows. Their leased deliveries lose
 -- their owner, and so an earlier owner can settle nothing. If there is none to take, wanted sequences with another live
 -- owner are marked, so that the owner releases them.
+-- p_order: as the caller is configured (inbox.order_of). If the handler's row says otherwise, such as in a rolling
+-- deploy, the caller takes none: it would run the events in another order.
 --
 -- Locks: if there is one to take, the exclusive advisory lock on routing. Without it an ingest transaction could lease
 -- new deliveries to the earlier owner. Then the sequences and their leased deliveries. Indexes: primary key of
 -- sequence; delivery_order and delivery_lane.
 create or replace function inbox.take_sequences(
-  p_handler int, p_owner uuid, p_fence bigint, p_lease interval, p_wanted int[], p_orphans boolean)
+  p_handler int, p_owner uuid, p_fence bigint, p_lease interval, p_wanted int[], p_orphans boolean,
+  p_order text)
 returns setof int
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' set enable_seqscan = off as $$
 declare
@@ -43,7 +46,7 @@ begin
       and (s.owner <> p_owner or s.sequence <> all (p_wanted)));
 
   if v_found is null or not exists (
-    select from inbox.handler h where h.handler_id = p_handler and h.mode <> 'single' and h.retired_at is null)
+    select from inbox.handler h where h.handler_id = p_handler and inbox.order_of(h.mode, h.order_scope) = p_order and h.retired_at is null)
   then
     update inbox.sequence s set wanted_by = p_owner
     where s.handler_id = p_handler and s.sequence = any (p_wanted) and s.sequence > 0 and s.owner <> p_owner

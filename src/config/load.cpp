@@ -76,7 +76,9 @@ class Loader final {
     for (std::size_t i = 0; i < settings.handlers.size(); ++i) {
       for (const Row<Handler>& row : table_.handlers) {
         const auto common = out.find("handler_defaults." + row.about.key);
-        if (common == out.end()) continue;
+        const bool is_of_batch = settings.handlers[i].mode == Mode::batch &&
+                                 (row.about.key == "events_per_call" || row.about.key == "group");  // apply_mode
+        if (common == out.end() || is_of_batch) continue;
         out.emplace("handlers[" + std::to_string(i) + "]." + row.about.key,
                     Origin{Origin::From::handler_defaults, common->second.place});
       }
@@ -204,9 +206,10 @@ class Loader final {
   /// A call of a batch handler has a transaction to itself. Calls follow each other, unless the handler asks for more.
   void apply_mode(const std::string& handler_key, Handler& handler) const {
     if (handler.mode != Mode::batch) return;
-    if (!mentioned_.has(handler_key + ".concurrency")) handler.concurrency = 1;
-    if (!mentioned_.has(handler_key + ".events_per_call")) handler.events_per_call = handler.batch.max_events;
-    if (!mentioned_.has(handler_key + ".group")) handler.group = 1;
+    const bool asks = mentioned_.has(handler_key + ".concurrency") || mentioned_.has("handler_defaults.concurrency");
+    if (!asks) handler.concurrency = 1;
+    handler.events_per_call = handler.batch.max_events;
+    handler.group = 1;
   }
 
   /// The URL is shown and logged, so the password must leave it.

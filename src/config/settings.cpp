@@ -30,6 +30,12 @@ std::chrono::milliseconds delay_after(const Retry& retry, std::int32_t attempt) 
   return std::chrono::milliseconds{std::llround(std::min(grown, static_cast<double>(retry.cap.count())))};
 }
 
+std::string order_text(const Handler& handler) {
+  if (handler.mode == Mode::single) return "single";
+  if (handler.mode == Mode::batch) return "batch";
+  return order_scope_of(handler) == OrderScope::handler ? "sequential/handler" : "sequential/partition";
+}
+
 std::chrono::milliseconds longest_span(const Retry& retry) {
   std::chrono::milliseconds sum{0};
   for (std::int32_t attempt = 1; attempt < retry.max_attempts; ++attempt) sum += delay_after(retry, attempt);

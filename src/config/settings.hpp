@@ -176,6 +176,9 @@ inline OrderScope order_scope_of(const Handler& handler) {
   return handler.order_by == "key" ? handler.order_scope : OrderScope::handler;
 }
 
+/// The order of its events, as the database knows it: single, batch, sequential/partition or sequential/handler.
+std::string order_text(const Handler& handler);
+
 /// nullopt = forever.
 struct Retention {
   using Keep = std::optional<milliseconds>;

@@ -35,7 +35,9 @@ std::optional<OrderedHandler::WindowEnd> InFlight::take_window_end() {
 InFlight::Clock::time_point InFlight::next_window_work(Clock::time_point now) const {
   if (!sequences_.may_run(inbox::whole_handler)) return now + poll_;
   if (!window_->is_running()) return window_->next_turn();
-  return room_is_enough() && !sequences_.is_alone(inbox::whole_handler) ? next_read_ : now + poll_;
+  if (sequences_.is_alone(inbox::whole_handler)) return now + poll_;
+  // The workers wait for a whole call: the claim must not wait for more room than that.
+  return room_is_enough() || queue_.queued() < events_per_call_ ? next_read_ : now + poll_;
 }
 
 std::optional<OrderedClaim> InFlight::begin_window_claim(Clock::time_point now) {
@@ -77,7 +79,8 @@ InFlight::Taken InFlight::take_window() {
   after_change();
   const bool groups = order_->batch->group_by == config::GroupBy::key;
   std::int64_t left = events_per_call_;
-  bool is_complete = window_->is_read() || room() < 1 || sequences_.is_alone(inbox::whole_handler);
+  const bool is_full = claiming_in_order_ == 0 && room() < 1;  // a claim in progress has reserved room
+  bool is_complete = window_->is_read() || is_full || sequences_.is_alone(inbox::whole_handler);
   std::optional<std::int64_t> group;
   while (left > 0) {
     auto slice = queue_.next_slice([](const settler::Run&) { return true; });

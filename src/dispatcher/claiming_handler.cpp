@@ -32,12 +32,12 @@ InFlight::Clock::time_point InFlight::next_claim(Clock::time_point now) {
     wants_room_ = true;
     return now + poll_;
   }
+  if (window_) return sequences_.lanes_to_read() ? now : next_window_work(now);
   if (backlog_ && room_is_enough()) return now;
   wants_room_ = backlog_;
   const auto retry = retries_.next();
   auto next = retry ? std::min(*retry, next_poll_) : next_poll_;
   if (order_ && (sequences_.lanes_to_read() || keys_.must_check())) return now;
-  if (window_) return std::min(next, next_window_work(now));
   if (order_ && sequences_.any_to_read(now) && room_is_enough()) next = std::min(next, next_read_);
   return next;
 }
@@ -45,6 +45,10 @@ InFlight::Clock::time_point InFlight::next_claim(Clock::time_point now) {
 std::optional<Claim> InFlight::begin_claim(Clock::time_point now) {
   const std::lock_guard lock{mutex_};
   if (!takes()) return std::nullopt;
+  if (window_) {  // all its events are of the sequence
+    backlog_ = false;
+    return std::nullopt;
+  }
   const auto retry = retries_.next();
   const bool is_time = now >= next_poll_ || (retry && now >= *retry);
   const std::int64_t free = room();

@@ -50,8 +50,10 @@ class DatabaseDeliveries final : public Deliveries {
 
   Answer<std::vector<std::int32_t>> take_sequences(std::int32_t handler_id, std::int64_t fence,
                                                    std::chrono::milliseconds lease,
-                                                   const std::vector<std::int32_t>& wanted, bool orphans) override {
-    return ask([&] { return inbox::take_sequences(connection_, owner_, handler_id, fence, lease, wanted, orphans); });
+                                                   const std::vector<std::int32_t>& wanted, bool orphans,
+                                                   const std::string& order) override {
+    return ask(
+        [&] { return inbox::take_sequences(connection_, owner_, handler_id, fence, lease, wanted, orphans, order); });
   }
 
   Answer<std::vector<inbox::RenewedSequence>> renew_sequences(std::int32_t handler_id,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -38,7 +39,7 @@ class Deliveries {
   virtual Answer<std::vector<std::int32_t>> take_sequences(std::int32_t /*handler_id*/, std::int64_t /*fence*/,
                                                            std::chrono::milliseconds /*lease*/,
                                                            const std::vector<std::int32_t>& /*wanted*/,
-                                                           bool /*orphans*/) {
+                                                           bool /*orphans*/, const std::string& /*order*/) {
     return std::vector<std::int32_t>{};
   }
   virtual Answer<std::vector<inbox::RenewedSequence>> renew_sequences(std::int32_t /*handler_id*/,

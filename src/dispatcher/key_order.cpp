@@ -3,12 +3,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/uuid.hpp"
+
 namespace inboxd::dispatcher {
 
+/// A producer can choose keys whose hashes collide, but not across sequences: it does not know the secret.
 OrderKey order_key(std::int32_t sequence, envelope::KeyHash hash) {
   if (hash == envelope::no_order_key) return 0;
-  constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;
-  const std::uint64_t key = static_cast<std::uint64_t>(hash) ^ (static_cast<std::uint64_t>(sequence) * odd);
+  static const auto secret = static_cast<std::uint64_t>(base::random_fence());
+  std::uint64_t mixed = secret + static_cast<std::uint64_t>(sequence) * 0x9e3779b97f4a7c15;  // splitmix64
+  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
+  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
+  const std::uint64_t key = static_cast<std::uint64_t>(hash) ^ mixed ^ (mixed >> 31);
   return key == 0 ? 1 : key;
 }
 

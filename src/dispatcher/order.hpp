@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "config/settings.hpp"
 #include "dispatcher/in_flight.hpp"
@@ -15,6 +16,7 @@ struct InFlight::Order {
   config::OnFailure on_failure = config::OnFailure::block;
   bool is_of_whole_handler = false;
   std::optional<config::Batch> batch{};
+  std::string text{};
   bool operator==(const Order&) const = default;
 
   std::int32_t sequence_of(std::int32_t shard_id) const {

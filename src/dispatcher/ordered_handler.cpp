@@ -29,7 +29,8 @@ void InFlight::set_order(const config::Handler& settings, const plugin::Instance
     const bool is_batch = settings.mode == config::Mode::batch;
     order = std::make_shared<const Order>(Order{envelope::OrderKeyRule{settings}, settings.on_failure,
                                                 config::order_scope_of(settings) == config::OrderScope::handler,
-                                                is_batch ? std::optional{settings.batch} : std::nullopt});
+                                                is_batch ? std::optional{settings.batch} : std::nullopt,
+                                                config::order_text(settings)});
   }
   const bool is_same = order && order_ && *order == *order_ && needs.no_payloads == needs_.no_payloads;
   if (!is_same) {
@@ -265,7 +266,7 @@ OrderedHandler* InFlight::ordered() {
 OrderedHandler::SequencesToTake InFlight::sequences_to_take(Clock::time_point now) {
   const std::lock_guard lock{mutex_};
   if (!order_ || !takes()) return {};
-  return {sequences_.wanted(), sequences_.looks_for_orphans(now)};
+  return {sequences_.wanted(), sequences_.looks_for_orphans(now), order_->text};
 }
 
 void InFlight::sequences_taken(const std::vector<std::int32_t>& sequences, std::int64_t fence,

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "dispatcher/sequences.hpp"
@@ -28,6 +29,7 @@ class OrderedHandler {
   struct SequencesToTake {
     std::vector<std::int32_t> wanted;
     bool orphans = false;  ///< also those without an owner
+    std::string order{};   ///< as configured here
   };
   virtual SequencesToTake sequences_to_take(Clock::time_point now) = 0;
   virtual void sequences_taken(const std::vector<std::int32_t>& sequences, std::int64_t fence,

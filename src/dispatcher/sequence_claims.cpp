@@ -56,7 +56,8 @@ bool Claimer::take_sequences(OrderedHandler& ordered, ClaimingHandler& handler, 
   if (to_take.wanted.empty() && !to_take.orphans) return true;
   const auto lease = handler.lease().length;
   const std::int64_t fence = base::random_fence();
-  const auto answer = deliveries_->take_sequences(handler.handler_id(), fence, lease, to_take.wanted, to_take.orphans);
+  const auto answer =
+      deliveries_->take_sequences(handler.handler_id(), fence, lease, to_take.wanted, to_take.orphans, to_take.order);
   if (!worked(answer)) return false;
   const auto& taken = std::get<0>(answer);
   if (taken.empty()) return true;

@@ -97,12 +97,13 @@ ClaimedRow read_row(const pqxx::row& row, const ClaimRequest& claim) {
 
 std::vector<std::int32_t> take_sequences(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
                                          std::int64_t fence, std::chrono::milliseconds lease,
-                                         const std::vector<std::int32_t>& wanted, bool orphans) {
+                                         const std::vector<std::int32_t>& wanted, bool orphans,
+                                         const std::string& order) {
   auto shards = array_of(Type::int4, wanted);
   std::vector<std::int32_t> out;
   for (const auto& row : connection.access().call(
            statements::take_sequences,
-           pqxx::params{handler_id, owner.text(), fence, lease.count(), shards.finish(), orphans})) {
+           pqxx::params{handler_id, owner.text(), fence, lease.count(), shards.finish(), orphans, order})) {
     out.push_back(row[0].as<std::int32_t>());
   }
   return out;

@@ -23,10 +23,12 @@ struct SequenceKey {
 };
 
 /// Takes sequences without a live owner: the `wanted` ones and, if `orphans`, all that have pending rows. Returns those
-/// taken, all with the given fence. Also takes sequences again that this process owns.
+/// taken, all with the given fence. Also takes sequences again that this process owns. Takes none if the handler's
+/// order in the database is not `order` (config::order_text).
 std::vector<std::int32_t> take_sequences(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
                                          std::int64_t fence, std::chrono::milliseconds lease,
-                                         const std::vector<std::int32_t>& wanted, bool orphans);
+                                         const std::vector<std::int32_t>& wanted, bool orphans,
+                                         const std::string& order);
 
 struct RenewedSequence {
   std::int32_t sequence = 0;

@@ -172,7 +172,8 @@ class FakeDeliveries final : public Deliveries {
   // In order: this process is the only one.
 
   Answer<std::vector<std::int32_t>> take_sequences(std::int32_t, std::int64_t, std::chrono::milliseconds,
-                                                   const std::vector<std::int32_t>& wanted, bool) override {
+                                                   const std::vector<std::int32_t>& wanted, bool,
+                                                   const std::string&) override {
     const std::lock_guard lock{database_.mutex};
     if (database_.is_away()) return disconnected();
     auto& all = database_.taken_sequences;
