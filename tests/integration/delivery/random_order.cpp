@@ -40,7 +40,7 @@ class RandomOrder : public OrderInstances {
     Instance& instance = owner_ != nullptr && chance(80) ? *owner_ : instances_[static_cast<std::size_t>(pick(2))];
     const int which = pick(100);
     if (events() == 0 || which < 10) return store(instance);
-    if (which < 14) return take(instance);
+    if (which < 14) return take_again(instance);
     if (which < 32) return claim(instance);
     if (which < 50) return call(instance);
     if (which < 68) return settle(instance);
@@ -51,7 +51,7 @@ class RandomOrder : public OrderInstances {
     using State = OrderModel::State;
     if (which < 88) return skip(any_event([](const auto& each) { return each.state == State::in_lane; }));
     if (which < 91) return retry(any_event([](const auto& each) { return each.due == OrderModel::Due::later; }));
-    if (which < 97) return replay(any_event([](const auto& each) { return each.state == State::dead; }));
+    if (which < 97) return replay(any_dead());
     release_key(key_at(1 + pick(keys_)));
   }
 
@@ -63,6 +63,28 @@ class RandomOrder : public OrderInstances {
       if (wanted(model_.event(offset))) found.push_back(offset);
     }
     return found.empty() || chance(10) ? pick(events()) : *any_of(found);
+  }
+
+  /// Preferably one whose later events of the lane are leased.
+  std::int64_t any_dead() {
+    using State = OrderModel::State;
+    std::set<char> leased;
+    for (const auto& each : model_.events()) {
+      if (each.state == State::in_lane && each.is_leased) leased.insert(each.key);
+    }
+    const auto is_dead = [](const auto& each) { return each.state == State::dead; };
+    const auto is_before_leased = [&](const auto& each) { return is_dead(each) && leased.contains(each.key); };
+    const auto& all = model_.events();
+    if (std::any_of(all.begin(), all.end(), is_before_leased)) return any_event(is_before_leased);
+    return any_event(is_dead);
+  }
+
+  /// Often with a claim and the outcome of an earlier call at once: an owner may be its own predecessor.
+  void take_again(Instance& instance) {
+    take(instance);
+    if (!chance(50)) return;
+    claim(instance);
+    settle(instance);
   }
 
   // ---- the clock and operators
@@ -97,8 +119,14 @@ class RandomOrder : public OrderInstances {
   void retry(std::int64_t offset) {
     check("retry " + std::to_string(offset), model_.retry(offset), operators_.run("events retry", named(offset)));
   }
+  /// Often the owner crashes next, with later events of the lane leased.
   void replay(std::int64_t offset) {
     check("replay " + std::to_string(offset), model_.replay(offset), operators_.run("dead replay", named(offset)));
+    if (!chance(30)) return;
+    crash();
+    Instance& next = instances_[static_cast<std::size_t>(pick(2))];
+    take(next);
+    claim(next);
   }
   void release_key(char key) {
     check(std::string{"release "} + key, model_.release_key(key),
@@ -128,6 +156,10 @@ class RandomOrder : public OrderInstances {
     }
     demand_same(expected, found);
     demand_same(model_.lanes(), lanes);
+    for (const auto& row : database().rows("select lower(pending) from inbox.delivery where lane is not null and "
+                                           "owner is null and due_at < 'infinity'")) {
+      demand(model_.event(std::stoll(*row[0])).due != OrderModel::Due::never, "a row that waits is due: " + *row[0]);
+    }
   }
 
   template <class Set>
