@@ -65,7 +65,7 @@ class RandomOrder : public OrderInstances {
     return found.empty() || chance(10) ? pick(events()) : *any_of(found);
   }
 
-  /// Preferably one whose later events of the lane are leased.
+  /// Preferably one before leased events of its lane.
   std::int64_t any_dead() {
     using State = OrderModel::State;
     std::set<char> leased;
@@ -170,7 +170,7 @@ class RandomOrder : public OrderInstances {
     demand(expected == found, "the database is in another state:" + text);
   }
 
-  /// Whatever is pending comes to an end, without further failures and operators.
+  /// All pending events come to an end, without further failures and operators.
   void finish() {
     is_finishing_ = true;
     crash();
@@ -197,7 +197,7 @@ class RandomOrder : public OrderInstances {
 
 }  // namespace
 
-TEST_CASE("whatever owners and operators do, the database has the state of a model, and keys keep their order") {
+TEST_CASE("after each step of owners and operators the database has the state of a model, and keys keep their order") {
   const auto on_failure = GENERATE(config::OnFailure::block, config::OnFailure::park, config::OnFailure::skip);
   const auto seed = static_cast<std::uint64_t>(Catch::getSeed());
   int events = 0;
