@@ -6,9 +6,9 @@
 --   closes after that. f_ one row for each failed attempt;
 --   duration in ms. x_ dead offsets. Each names its delivery by a subscript of d_ (of).
 -- * For sequences: g_lane, the lane that a failed event begins or continues, with its order key. w_ offsets that wait
---   behind the first row of their lane. x_state: dead, parks (later events of its key are parked behind it) or parked.
---   Without a dead letter that parks its key, a parked event waits in its lane instead: an operator has released it.
---   A waiting row takes over the order key of the lane's first row, for the view lanes.
+--   behind the first row of their lane, with their order key: that row may have ended. x_state: dead, parks (later
+--   events of its key are parked behind it) or parked. Without a dead letter that parks its key, a parked event waits
+--   in its lane instead: an operator has released it.
 --
 -- Locks: the sequences, if lanes change; the deliveries, in order of id. Indexes: primary key of delivery; for dead
 -- letters as inbox.dead_letter; dead_letter_parks, delivery_lane. `= any (ids)` beside a join on the same id, and no
@@ -18,7 +18,7 @@ create or replace function inbox.settle(
   g_of int[], g_offsets text[], g_delay bigint[], g_error text[], g_lane bigint[], g_key bytea[],
   f_of int[], f_event uuid[], f_attempt int[], f_class text[], f_message text[], f_duration bigint[],
   x_of int[], x_offset bigint[], x_event uuid[], x_state text[], x_lane bigint[], x_key bytea[],
-  w_of int[], w_offsets text[], w_lane bigint[])
+  w_of int[], w_offsets text[], w_lane bigint[], w_key bytea[])
 returns int[]
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' set enable_seqscan = off as $$
 declare
@@ -94,21 +94,18 @@ begin
 
   if v_keeps_lanes then
     with waiting as (
-      select w.i, w.offsets::int8multirange as offsets, w.lane
-      from unnest(w_of, w_offsets, w_lane) w(i, offsets, lane)
+      select w.i, w.offsets::int8multirange as offsets, w.lane, w.key
+      from unnest(w_of, w_offsets, w_lane, w_key) w(i, offsets, lane, key)
       union all
-      select x.i, int8multirange(int8range(x."offset", x."offset" + 1)), x.lane
-      from unnest(x_of, x_offset, x_state, x_lane) x(i, "offset", state, lane)
+      select x.i, int8multirange(int8range(x."offset", x."offset" + 1)), x.lane, x.key
+      from unnest(x_of, x_offset, x_state, x_lane, x_key) x(i, "offset", state, lane, key)
       join inbox.delivery d on d.delivery_id = d_id[x.i] and d.fence = d_fence[x.i]
       where x.state = 'parked' and not inbox.is_parked(d.handler_id, d.sequence, x.lane)),
     added as (
       insert into inbox.delivery (handler_id, shard_id, sequence, ordinal, lane, order_key, pending, events, due_at,
                                   expires_at, received_from, received_to)
-      select d.handler_id, d.shard_id, d.sequence, coalesce(d.ordinal, d.delivery_id), w.lane,
-             (select f.order_key from inbox.delivery f
-              where f.handler_id = d.handler_id and f.sequence = d.sequence and f.lane = w.lane
-              order by coalesce(f.ordinal, f.delivery_id) limit 1),
-             w.offsets, inbox.count_of(w.offsets), 'infinity', d.expires_at, d.received_from, d.received_to
+      select d.handler_id, d.shard_id, d.sequence, coalesce(d.ordinal, d.delivery_id), w.lane, w.key, w.offsets,
+             inbox.count_of(w.offsets), 'infinity', d.expires_at, d.received_from, d.received_to
       from waiting w join inbox.delivery d on d.delivery_id = d_id[w.i] and d.fence = d_fence[w.i]
       where d.delivery_id = any (v_ids)
       returning handler_id, sequence, lane),

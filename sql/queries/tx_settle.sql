@@ -4,4 +4,4 @@ select inbox.require_all_settled(cardinality(inbox.settle(
   $6::int[], $7::text[], $8::bigint[], $9::text[], $10::bigint[], $11::bytea[],
   $12::int[], $13::uuid[], $14::int[], $15::text[], $16::text[], $17::bigint[],
   $18::int[], $19::bigint[], $20::uuid[], $21::text[], $22::bigint[], $23::bytea[],
-  $24::int[], $25::text[], $26::bigint[])), cardinality($2::bigint[]))
+  $24::int[], $25::text[], $26::bigint[], $27::bytea[])), cardinality($2::bigint[]))

@@ -104,7 +104,7 @@ void SettledArrays::add(const Settlement& settlement) {
   for (const WaitingEvents& waiting : settlement.waiting) {
     waiting_of.add(own);
     waiting_offsets.add(waiting.offsets.text());
-    waiting_lane.add(waiting.lane);
+    add_key(FailedKey{waiting.lane, waiting.key}, waiting_lane, waiting_key);
   }
   id.add(settlement.key.delivery_id);
   fence.add(settlement.key.fence);

@@ -31,6 +31,7 @@ struct RetryGroup {
 struct WaitingEvents {
   std::int64_t lane = 0;
   event::OffsetSet offsets;
+  std::optional<std::string> key{};  ///< as in FailedKey
 };
 
 /// One failed attempt of one event.

@@ -50,7 +50,8 @@ struct SettledArrays {
       failed_message{Type::text}, failed_duration{Type::int8};
   ArrayParameter dead_of{Type::int4}, dead_offset{Type::int8}, dead_event{Type::uuid}, dead_state{Type::text},
       dead_lane{Type::int8}, dead_key{Type::bytea};
-  ArrayParameter waiting_of{Type::int4}, waiting_offsets{Type::text}, waiting_lane{Type::int8};
+  ArrayParameter waiting_of{Type::int4}, waiting_offsets{Type::text}, waiting_lane{Type::int8},
+      waiting_key{Type::bytea};
 
   void add(const Settlement& settlement);
   template <class Visit>
@@ -79,7 +80,8 @@ struct SettledArrays {
                                   &dead_key,
                                   &waiting_of,
                                   &waiting_offsets,
-                                  &waiting_lane}) {
+                                  &waiting_lane,
+                                  &waiting_key}) {
       visit(*array);
     }
   }

@@ -176,7 +176,7 @@ void SettlementBuilder::wait(const FailedEvent& failed, RunSettlement& out) {
   std::vector<inbox::WaitingEvents>& lanes = out.settlement.waiting;
   auto lane = std::find_if(lanes.begin(), lanes.end(),
                            [&](const inbox::WaitingEvents& each) { return each.lane == key->lane; });
-  if (lane == lanes.end()) lane = lanes.insert(lane, {key->lane, {}});
+  if (lane == lanes.end()) lane = lanes.insert(lane, {key->lane, {}, std::move(key->key)});
   lane->offsets.add(event.offset);
 }
 

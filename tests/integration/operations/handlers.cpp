@@ -282,7 +282,7 @@ TEST_CASE("deliveries that are split or rescheduled while their retired handler 
         "]::bigint[], array[" + std::to_string(run.key.fence) +
         "]::bigint[], array['{[0,7)}'], array['{}'], array[1], array['{[0,7)}'], array[5]::bigint[], "
         "array['late'], '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', "
-        "'{}', '{}')");
+        "'{}', '{}', '{}')");
   }
   SECTION("a step of its back-fill") {
     database.run("delete from inbox.delivery");

@@ -112,7 +112,7 @@ class LanesFixture final {
       for (auto& lane : out.waiting) {
         if (lane.lane == lane_of(own_key)) return lane.offsets.add(offset);
       }
-      out.waiting.push_back({lane_of(own_key), {}});
+      out.waiting.push_back({lane_of(own_key), {}, std::string{own_key}});
       out.waiting.back().offsets.add(offset);
     };
     for (const auto* event : run.events) {

@@ -26,13 +26,13 @@ void KeyedEvents::produce(int count, const std::function<Made(int)>& make) {
   fixture_.note(made);
 }
 
-std::string KeyedEvents::out_of_order(const std::string& handler) const {
+std::string KeyedEvents::out_of_order(const std::string& handler, bool only_first_attempts) const {
   std::map<std::string, int> last;
   std::string out;
   int found = 0;
   for (const Recorded& call : fixture_.recording.all()) {
     const auto at = places_.find(call.event_id);
-    if (call.handler != handler || at == places_.end()) continue;
+    if (call.handler != handler || at == places_.end() || (only_first_attempts && call.attempt > 1)) continue;
     const auto [known, is_first] = last.try_emplace(at->second.key, -1);
     const int number = at->second.number;
     if (number != known->second && number != known->second + 1 && ++found <= 5) {

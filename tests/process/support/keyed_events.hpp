@@ -27,10 +27,12 @@ class KeyedEvents final {
   std::string key_of(const std::string& id) const { return places_.at(id).key; }
 
   /// Places where calls of one key left their order: an event after a later one, or the next one before the outcome of
-  /// the one before was recorded. A repeated call of the same event is in order. Empty: all is in order.
-  std::string out_of_order(const std::string& handler = "recorder") const;
+  /// the one before was recorded. A repeated call of the same event is in order. Empty: all is in order. Of handlers
+  /// with `on_failure: skip` only first attempts count.
+  std::string out_of_order(const std::string& handler = "recorder", bool only_first_attempts = false) const;
   /// The numbers of a key's events in the order of their calls.
   std::vector<int> calls_of(const std::string& key, const std::string& handler = "recorder") const;
+  int events_of(const std::string& key) const { return per_key_.contains(key) ? per_key_.at(key) : 0; }
 
  private:
   struct Place {
