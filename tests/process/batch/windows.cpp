@@ -145,6 +145,41 @@ TEST_CASE("a window that was missed runs once at the next start") {
   CHECK(daemon->count_in_log("dispatcher: window of a batch handler closed") == 1);
 }
 
+TEST_CASE("calls are full although each claim brings a part of a call only") {
+  BatchFixture fixture{"every: 365d, max_events: 600"};
+  fixture.config.sections["ingest"] = "batch_events: 1";
+  const auto daemon = fixture.start();
+  fixture.events.produce(1'300, any);
+  fixture.wait_stored(1'300);
+  fixture.close_window();
+  fixture.wait_applied(1'300);
+  CHECK(fixture.app.text("select string_agg(events::text, ' ' order by call) from app.calls") == "600 600 100");
+}
+
+TEST_CASE("a database clock that was ahead does not hold up later windows") {
+  BatchFixture fixture{"every: 500ms"};
+  const auto daemon = fixture.start();
+  fixture.app.wait_for("the window is known", "select count(*) from inbox.batch_window", 1);
+  fixture.app.run("update inbox.batch_window set decided_until = clock_timestamp() + interval '1 year'");
+  fixture.events.produce(20, any);
+  fixture.wait_applied(20);
+}
+
+TEST_CASE("an instance that is configured for another mode does not run a batch handler's events") {
+  BatchFixture fixture{"every: 365d"};
+  auto handlers = fixture.config.handlers;
+  fixture.config.handlers[0].more = {"mode: sequential"};
+  const auto old = fixture.start();
+  fixture.config.handlers = handlers;
+  auto daemon = fixture.start();
+  fixture.events.produce(50, any);
+  fixture.wait_stored(50);
+  fixture.close_window();
+  fixture.wait_applied(50);
+  CHECK(fixture.app.number("select count(*) from app.calls") == 1);
+  CHECK(fixture.wait_done("batch").is_perfect());
+}
+
 TEST_CASE("events whose window nobody closes count as due since the close that was missed") {
   BatchFixture fixture{"every: 1s"};
   auto daemon = fixture.start();
