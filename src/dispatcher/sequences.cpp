@@ -53,7 +53,7 @@ bool Sequences::looks_for_orphans(Clock::time_point now) {
   if (now < next_search_) return false;
   // The first search waits, too: the instances that have the partitions come first.
   const bool is_first = next_search_ == Clock::time_point{};
-  next_search_ = now + limits_.orphans;
+  next_search_ = now + (is_first ? limits_.first_search : limits_.orphans);
   return !is_first;
 }
 

@@ -32,8 +32,9 @@ class Sequences final {
   using Clock = std::chrono::steady_clock;
 
   struct Limits {
-    std::chrono::milliseconds orphans{3'000};  ///< between two searches for sequences without an owner
-    std::chrono::milliseconds sweep{10'000};   ///< between two readings from the start, for rows stored out of order
+    std::chrono::milliseconds first_search{3'000};  ///< for sequences without an owner, after the start
+    std::chrono::milliseconds orphans{700};         ///< between two such searches: a crashed owner's keys wait for it
+    std::chrono::milliseconds sweep{10'000};  ///< between two readings from the start, for rows stored out of order
     int strange_leases = 5;  ///< readings that met a lease of unknown events, before the sequence is taken again
   };
   enum class State { taken, reading, caught_up, draining };

@@ -44,10 +44,12 @@ void write_configuration(const files::path& file, const Options& options, const 
       << "\", properties: " << properties_of(options) << "}\n"
       << "topics:\n"
       << "  - {name: " << settings.topic << ", envelope: " << settings.envelope << "}\n";
-  for (const std::string& name : settings.more_topics) out << "  - {name: " << name << "}\n";
+  for (const std::string& name : settings.more_topics)
+    out << "  - {name: " << name << ", envelope: " << settings.envelope << "}\n";
   if (!settings.tracing.empty()) out << "tracing: " << settings.tracing << "\n";
   out << "ingest: {connections: " << options.connections << ", batch_events: " << options.batch << "}\n"
       << "admin: " << settings.admin << "\n"
+      << "dispatch: " << settings.dispatch << "\n"
       << "handlers:\n";
   const std::string plugin = settings.plugin.empty() ? BENCH_HANDLER : settings.plugin;
   for (int i = 1; i <= settings.handlers; ++i) {

@@ -22,8 +22,9 @@ struct DaemonSettings {
   std::string handler_keys = "concurrency: 2, events_per_call: 500";
   std::string types = "[]";
   std::string envelope = "custom, custom: {id: key}";  ///< of the topic
-  std::string admin = "{listen: off}";   ///< YAML
-  std::string tracing = {};              ///< YAML; empty: none
+  std::string admin = "{listen: off}";                 ///< YAML
+  std::string tracing = {};                            ///< YAML; empty: none
+  std::string dispatch = "{}";                         ///< YAML
   std::vector<std::string> more_topics = {};
 };
 

@@ -1,5 +1,6 @@
 // Mode sequential, beside mode single in the same run.
-#include "kafka_bench.hpp"
+#include "latency.hpp"
+#include "order_bench.hpp"
 #include "scenarios.hpp"
 
 namespace inboxd::bench {
@@ -10,31 +11,6 @@ constexpr std::int64_t fewer_keys = 10'000;
 constexpr double hot = 0.5;
 constexpr int slow_partitions = 4;
 constexpr int slow_part = 50;  ///< of the events, in the scenario with slow calls
-
-/// A topic whose records have keys, and a database.
-struct OrderBench {
-  OrderBench(const Options& asked, Topic::Keys keys)
-      : options{asked}, database{asked.postgres}, control{database.url()}, topic{asked.kafka, asked.partitions} {
-    topic.preload_keyed(Generator{1, options.payload}, options.events, keys);
-  }
-
-  DaemonSettings settings(const std::string& mode, const std::string& more) const {
-    DaemonSettings out;
-    out.database_url = database.url();
-    out.topic = topic.name();
-    out.envelope = "outbox-router";
-    out.handler_keys = "mode: " + mode + ", " + more;
-    return out;
-  }
-  MeasuredRun run(const DaemonSettings& settings) {
-    return run_daemon(options, settings, control, options.events).settled;
-  }
-
-  const Options& options;
-  ScratchDatabase database;
-  PostgresSession control;
-  Topic topic;
-};
 
 /// The rate of mode sequential, of that of mode single.
 double ratio_of_modes(OrderBench& bench, Report& report, const std::string& more, const std::string& plugin_settings) {
@@ -108,6 +84,33 @@ void measure_order_sql(const Options& options, Report& report) {
   }
   const double rate = median(rates);
   report.goal("upserts of 10,000 keys in order, 500 events per call", rate_text(rate), ">= 80k/s", rate >= 80'000);
+}
+
+void measure_order_latency(const Options& options, Report& report) {
+  constexpr double per_second = 1'000;
+  constexpr double most = 1.1;
+  const ScratchDatabase database{options.postgres};
+  const auto measured = [&](const std::string& mode) {
+    SteadyLoad load{.per_second = per_second};
+    if (options.smoke) load.time = std::chrono::seconds{2};
+    load.handler_keys = "mode: " + mode + ", concurrency: 8";
+    Topic topic{options.kafka, options.partitions};
+    const SteadyRun run = run_steadily(options, database.url(), topic, load);
+    report.run(mode, run.run);
+    report.note(mode + ": " + percentiles_text(run.latencies));
+    return run.latencies;
+  };
+  std::vector<double> p50, p99;
+  for (int round = 0; round < options.rounds; ++round) {
+    const Latencies single = measured("single"), ordered = measured("sequential");
+    p50.push_back(percentile_ms(ordered, 0.5) / percentile_ms(single, 0.5));
+    p99.push_back(percentile_ms(ordered, 0.99) / percentile_ms(single, 0.99));
+  }
+  for (const auto& [name, ratios] : {std::pair{"p50", p50}, std::pair{"p99", p99}}) {
+    const double ratio = median(ratios);
+    report.goal(std::string{"latency "} + name + " at 1,000/s, of mode single", fixed(ratio, 2), "<= 1.10",
+                ratio <= most);
+  }
 }
 
 void measure_order_slow(const Options& options, Report& report) {

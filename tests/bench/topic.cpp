@@ -95,11 +95,9 @@ std::optional<std::uint32_t> microseconds_since_sending(std::string_view payload
 
 Topic::Topic(const std::string& brokers, int partitions, std::int64_t kept_bytes)
     : name_{unique_name()}, partitions_{partitions}, producer_{nullptr} {
-  auto handle = make_kafka_handle(RD_KAFKA_PRODUCER, brokers,
-                                  {{"acks", "all"},
-                                   {"linger.ms", "1"},
-                                   {"batch.size", "262144"},
-                                   {"queue.buffering.max.messages", "200000"}});
+  auto handle = make_kafka_handle(
+      RD_KAFKA_PRODUCER, brokers,
+      {{"acks", "all"}, {"linger.ms", "1"}, {"batch.size", "262144"}, {"queue.buffering.max.messages", "200000"}});
   create_topic(handle.get(), name_, partitions_, kept_bytes);
   producer_ = handle.release();
 }
@@ -121,11 +119,11 @@ void Topic::send(int partition, const std::string& key, const std::string& paylo
       headers = rd_kafka_headers_new(1);
       rd_kafka_header_add(headers, "id", -1, id.data(), static_cast<ssize_t>(id.size()));
     }
-    const auto code = rd_kafka_producev(
-        producer_, RD_KAFKA_V_TOPIC(name_.c_str()), RD_KAFKA_V_PARTITION(partition),
-        RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_KEY(key.data(), key.size()),
-        RD_KAFKA_V_VALUE(const_cast<char*>(payload.data()), payload.size()), RD_KAFKA_V_HEADERS(headers),
-        RD_KAFKA_V_END);
+    const auto code =
+        rd_kafka_producev(producer_, RD_KAFKA_V_TOPIC(name_.c_str()), RD_KAFKA_V_PARTITION(partition),
+                          RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_KEY(key.data(), key.size()),
+                          RD_KAFKA_V_VALUE(const_cast<char*>(payload.data()), payload.size()),
+                          RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_END);
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR && headers != nullptr) rd_kafka_headers_destroy(headers);
     if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL) {
       rd_kafka_poll(producer_, 10);
@@ -155,8 +153,19 @@ void Topic::preload_keyed(const Generator& generator, std::int64_t events, Keys 
   for (std::int64_t number = 0; number < events; ++number) {
     generator.write_payload(number, payload);
     const std::int64_t drawn = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(keys.count));
-    const std::int64_t key = share(random) < keys.hot_share ? 0 : drawn;
+    const std::int64_t key = keys.first + (share(random) < keys.hot_share ? 0 : drawn);
     send(static_cast<int>(key % partitions_), "customer-" + std::to_string(key), payload, key_of(generator.id(number)));
+    if (number % 1000 == 0) rd_kafka_poll(producer_, 0);
+  }
+  flush();
+}
+
+void Topic::preload_once(const Generator& generator, std::int64_t keys) {
+  std::string payload;
+  for (std::int64_t number = 0; number < keys; ++number) {
+    generator.write_payload(number, payload);
+    send(static_cast<int>(number % partitions_), "customer-" + std::to_string(number), payload,
+         key_of(generator.id(number)));
     if (number % 1000 == 0) rd_kafka_poll(producer_, 0);
   }
   flush();

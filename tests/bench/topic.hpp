@@ -29,14 +29,18 @@ class Topic final {
   /// acknowledged all.
   void preload(const Generator& generator, std::int64_t first, std::int64_t events);
 
-  /// The keys of records whose id is in the header `id`: `count` keys, of which the first has that share of all
-  /// records.
+  /// The keys of records whose id is in the header `id`: `count` keys from number `first` on, of which the first has
+  /// that share of all records.
   struct Keys {
     std::int64_t count = 0;
     double hot_share = 0;
+    std::int64_t first = 0;
   };
   /// The same with such keys; all records of a key are in one partition.
   void preload_keyed(const Generator& generator, std::int64_t events, Keys keys);
+
+  /// One record for each of so many keys, from number 0 on.
+  void preload_once(const Generator& generator, std::int64_t keys);
 
   /// Produces at a steady rate until `events` are sent or `stop` is set. The payload begins with the time of sending.
   /// Returns the number of sent records.

@@ -2,10 +2,12 @@
 //   failures     failed attempts per event before it is done (default 0)
 //   takes        how long each call takes (default 0ms)
 //   fail_one_in  fail only one in so many offsets (default 1: all)
+//   holds_after  calls after so many wait until they are cancelled (default 0: none)
 //   file         written at the end: microseconds from sending to the first call of each event, as unsigned 32-bit
 //                numbers, in the order of the calls
 #include <inboxd/handler.hpp>
 
+#include <atomic>
 #include <fstream>
 #include <mutex>
 #include <thread>
@@ -30,6 +32,7 @@ class BenchHandler final : public inboxd::Handler {
   explicit BenchHandler(const inboxd::Settings& settings)
       : failures_{settings.number("failures", 0)},
         fail_one_in_{std::max<std::int64_t>(settings.number("fail_one_in", 1), 1)},
+        holds_after_{settings.number("holds_after", 0)},
         takes_{settings.duration("takes", inboxd::Milliseconds{0})},
         file_{settings.text("file", "")} {}
 
@@ -40,7 +43,11 @@ class BenchHandler final : public inboxd::Handler {
               static_cast<std::streamsize>(microseconds_.size() * sizeof(std::uint32_t)));
   }
 
-  inboxd::Outcome handle(inboxd::Call&, const inboxd::Event& event) override {
+  inboxd::Outcome handle(inboxd::Call& call, const inboxd::Event& event) override {
+    if (holds_after_ > 0 && ++calls_ > holds_after_) {
+      while (!call.is_cancelled()) std::this_thread::sleep_for(std::chrono::milliseconds{20});
+      return inboxd::retry("held", "bench");
+    }
     if (takes_.count() > 0) std::this_thread::sleep_for(takes_);
     if (!file_.empty() && event.attempt() == 1) note(event);
     if (event.attempt() <= failures_ && event.offset() % fail_one_in_ == 0) return inboxd::retry("on purpose", "bench");
@@ -59,6 +66,8 @@ class BenchHandler final : public inboxd::Handler {
 
   const std::int64_t failures_;
   const std::int64_t fail_one_in_;
+  const std::int64_t holds_after_;
+  std::atomic<std::int64_t> calls_{0};
   const inboxd::Milliseconds takes_;
   const std::string file_;
   std::mutex mutex_;

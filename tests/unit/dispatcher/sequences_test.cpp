@@ -90,8 +90,8 @@ TEST_CASE("orphans are looked for from time to time, not at once") {
   CHECK_FALSE(sequences.looks_for_orphans(now));
   CHECK_FALSE(sequences.looks_for_orphans(now + seconds{2}));
   CHECK(sequences.looks_for_orphans(now + seconds{3}));
-  CHECK_FALSE(sequences.looks_for_orphans(now + seconds{4}));
-  CHECK(sequences.looks_for_orphans(now + seconds{6}));
+  CHECK_FALSE(sequences.looks_for_orphans(now + milliseconds{3'500}));
+  CHECK(sequences.looks_for_orphans(now + milliseconds{3'700}));
 }
 
 TEST_CASE("nothing is read before the lanes are known") {

@@ -1,0 +1,118 @@
+// Memory and rate of mode sequential with many blocked keys.
+#include <algorithm>
+#include <thread>
+
+#include "order_bench.hpp"
+#include "scenarios.hpp"
+
+namespace inboxd::bench {
+namespace {
+
+constexpr std::int64_t most_memory = 250 << 20;
+constexpr double least_ratio = 0.9;
+constexpr std::int64_t some_blocked = 20'000;
+constexpr std::size_t small_payload = 64;
+constexpr auto poll_interval = std::chrono::milliseconds{200};
+constexpr const char* late_retries = ", deadline: 1h, retry: {backoff: fixed, base: 24h, jitter: 0}";
+constexpr const char* small_calls = "concurrency: 2, events_per_call: 500";
+/// That many events are always in flight, however slow the calls are.
+constexpr int calls_in_flight = 10;
+
+constexpr const char* leased = "select coalesce(sum(events), 0) from inbox.delivery where owner is not null";
+constexpr const char* blocked = "select count(*) from inbox.delivery where lane is not null";
+constexpr const char* done = "select coalesce(sum(inbox.count_of(offsets)), 0) from inbox.outcome";
+
+void wait_for(BenchDaemon& daemon, PostgresSession& control, const std::string& sql, std::int64_t wanted) {
+  while (control.number(sql) < wanted) {
+    if (!daemon.is_running()) daemon.wait();  // throws with the end of the log
+    std::this_thread::sleep_for(poll_interval);
+  }
+}
+
+/// Resident memory with all events in memory, none of them done, behind as many blocked keys. Mode single has no keys:
+/// the first events wait for their retries.
+std::int64_t memory_of(const Options& options, const std::string& mode, std::int64_t keys) {
+  OrderBench bench{options, {keys, 0, keys}};
+  DaemonSettings settings = bench.settings(mode, std::string{small_calls} + late_retries);
+  settings.dispatch = "{in_hand_events: " + std::to_string(options.events) + ", in_hand_bytes: 4GiB}";
+  settings.handler_settings = "{failures: 1, holds_after: " + std::to_string(keys) + "}";
+  fresh_inbox(options, settings, bench.control);
+  Topic first{options.kafka, options.partitions};
+  first.preload_once(Generator{2, options.payload}, keys);
+  DaemonSettings of_first = settings;
+  of_first.topic = first.name();
+  {
+    BenchDaemon daemon{options, of_first, false};
+    wait_for(daemon, bench.control, mode == "sequential" ? blocked : "select count(*) from inbox.failure", keys);
+  }
+  settings.more_topics = {first.name()};
+  settings.handler_settings = "{holds_after: 1}";
+  settings.handler_keys = "mode: " + mode + ", concurrency: " + std::to_string(calls_in_flight) +
+                          ", events_per_call: " + std::to_string(options.events / calls_in_flight) + late_retries;
+  BenchDaemon daemon{options, settings, false};
+  wait_for(daemon, bench.control, leased, options.events - options.events / 100);
+  return resident_memory(daemon.process());
+}
+
+/// From the first stored event to the last outcome, with so many blocked keys of other events in the database.
+MeasuredRun run_beside_lanes(const Options& options, std::int64_t lanes, Report& report) {
+  OrderBench bench{options, {options.events, 0, lanes}};
+  DaemonSettings settings = bench.settings("sequential", std::string{small_calls} + late_retries);
+  fresh_inbox(options, settings, bench.control);
+  Topic first{options.kafka, options.partitions};
+  DaemonSettings with_both = settings;
+  with_both.more_topics = {first.name()};
+  if (lanes > 0) {
+    first.preload_once(Generator{2, small_payload}, lanes);
+    DaemonSettings of_first = settings;
+    of_first.topic = first.name();
+    of_first.handler_settings = "{failures: 1}";
+    BenchDaemon daemon{options, of_first, false};
+    wait_for(daemon, bench.control, blocked, lanes);
+    daemon.stop();
+    bench.control.run("vacuum analyze inbox.delivery");
+    bench.control.run("checkpoint");
+  }
+  const std::string began = bench.control.text("select clock_timestamp()::text");
+  CostMeasurement measurement{bench.control, options.kafka};
+  BenchDaemon daemon{options, with_both, false};
+  wait_for(daemon, bench.control, done, options.events);
+  MeasuredRun out{options.events, 0, measurement.stop()};
+  out.cost.own_cpu = cpu_seconds(daemon.process());
+  report.note("resident memory with " + std::to_string(lanes) + " blocked keys " +
+              mebibytes(resident_memory(daemon.process())));
+  out.seconds = bench.control.real(
+      "select extract(epoch from (select max(finished_at) from inbox.outcome) - "
+      "(select min(received_at) from inbox.event where received_at > '" +
+      began + "'))");
+  daemon.stop();
+  return out;
+}
+
+}  // namespace
+
+void measure_order_memory(const Options& options, Report& report) {
+  Options small = options;
+  small.payload = small_payload;
+  const std::int64_t keys = std::min(some_blocked, options.events / 2);
+  const std::int64_t single = memory_of(small, "single", keys);
+  report.note("mode single, all events in memory: " + mebibytes(single));
+  const std::int64_t ordered = memory_of(small, "sequential", keys);
+  report.goal(std::to_string(keys) + " blocked keys, " + std::to_string(options.events) + " events of " +
+                  std::to_string(small_payload) + " B in memory",
+              mebibytes(ordered), "< 250 MiB", ordered < most_memory);
+
+  std::vector<double> ratios;
+  for (int round = 0; round < options.rounds; ++round) {
+    const MeasuredRun without = run_beside_lanes(options, 0, report);
+    report.run("no blocked key", without);
+    const MeasuredRun with = run_beside_lanes(options, options.events, report);
+    report.run("blocked keys", with);
+    ratios.push_back(with.rate() / without.rate());
+  }
+  const double ratio = median(ratios);
+  report.goal(std::to_string(options.events) + " blocked keys: rate of other keys, of that without", fixed(ratio, 2),
+              ">= 0.90", ratio >= least_ratio);
+}
+
+}  // namespace inboxd::bench
