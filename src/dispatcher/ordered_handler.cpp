@@ -101,8 +101,7 @@ consumer::HandOff::Reservation InFlight::reserve_in_order(const consumer::HandOf
 
 void InFlight::end_in_order(const consumer::HandOff::InOrder& part, std::int32_t sequence, bool is_in_memory) {
   const std::lock_guard lock{mutex_};
-  sequences_.end_reservation(sequence, {part.epoch, part.expected},
-                             is_in_memory ? std::optional{LogPosition{part.epoch, part.next}} : std::nullopt);
+  sequences_.end_reservation(sequence, {part.epoch, part.expected}, {part.epoch, part.next}, is_in_memory);
   after_change();
   if (is_in_memory) return;
   next_read_ = Clock::now();
@@ -339,7 +338,9 @@ std::optional<OrderedClaim> InFlight::begin_claim_in_order(Clock::time_point now
   }
   next_read_ = now + poll_;
   auto read = sequences_.to_read(now);
-  OrderedClaim out = ordered_claim(read.empty() ? std::max<std::int64_t>(free / 2, 1) : free);
+  // Room for ingest: a batch without room would make its sequence fall back to claims, and those of others with it.
+  const bool shares_room = read.empty() || sequences_.any_caught_up();
+  OrderedClaim out = ordered_claim(shares_room ? std::max<std::int64_t>(free / 2, 1) : free);
   out.request.owned = sequences_.with_lanes();
   out.request.read = std::move(read);
   return out;

@@ -169,6 +169,11 @@ bool Sequences::is_alone(std::int32_t sequence) const {
   return at != owned_.end() && at->second.alone != 0;
 }
 
+bool Sequences::any_caught_up() const {
+  return std::any_of(owned_.begin(), owned_.end(),
+                     [](const auto& each) { return each.second.state == State::caught_up; });
+}
+
 std::int64_t Sequences::fence(std::int32_t sequence) const {
   const auto at = owned_.find(sequence);
   return at == owned_.end() ? 0 : at->second.fence;
@@ -185,7 +190,6 @@ std::vector<inbox::SequenceToRead> Sequences::to_read(Clock::time_point now) {
   std::vector<inbox::SequenceToRead> out;
   for (auto& [number, sequence] : owned_) {
     if (!may_read(sequence)) continue;
-    sequence.batches_at_read = sequence.batches;
     const bool sweeps = now >= sequence.next_sweep;
     if (sweeps) sequence.next_sweep = now + limits_.sweep;
     if (!sweeps && sequence.state == State::caught_up) continue;
@@ -243,8 +247,8 @@ void Sequences::read(const inbox::SequenceRead& read) {
     case SequenceRead::State::end:
       // Of a partition that another instance has, new deliveries come at any time.
       if (sequence.state != State::reading || sequence.alone != 0 || !assigned_.contains(read.sequence)) break;
-      // A batch that was stored meanwhile may have left deliveries that this reading did not see.
-      if (read.next_offset < 0 || sequence.batches != sequence.batches_at_read) break;
+      // A batch that this reading did not see leaves another position.
+      if (read.next_offset < 0) break;
       sequence.taken_to = {read.epoch, read.next_offset};
       change(sequence, State::caught_up);
       break;
@@ -266,16 +270,16 @@ std::optional<Sequences::Reservation> Sequences::reserve(std::int32_t sequence, 
   return Reservation{may, at->second.fence};
 }
 
-void Sequences::end_reservation(std::int32_t sequence, LogPosition expected, std::optional<LogPosition> stored) {
+void Sequences::end_reservation(std::int32_t sequence, LogPosition expected, LogPosition next, bool is_in_memory) {
   const auto at = owned_.find(sequence);
   if (at == owned_.end()) return;
   Sequence& mine = at->second;
   if (mine.reserving > 0) --mine.reserving;
-  ++mine.batches;
   if (mine.state != State::caught_up) return;
-  if (stored && mine.taken_to == expected) {
-    mine.taken_to = *stored;
-  } else {
+  LogPosition& to = mine.taken_to;
+  if (is_in_memory && to == expected) {
+    to = next;
+  } else if (to.epoch != next.epoch || to.next_offset < next.next_offset) {  // else a reading has seen the batch
     change(mine, State::reading);
   }
 }

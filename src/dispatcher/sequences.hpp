@@ -89,6 +89,7 @@ class Sequences final {
   void claimed(const inbox::LeasedRun& run);
   void run_left(std::int32_t sequence, std::int64_t delivery_id);
   bool may_run(std::int32_t sequence) const;
+  bool any_caught_up() const;
   /// A delivery found after a crash is in memory: nothing else may be claimed.
   bool is_alone(std::int32_t sequence) const;
   /// 0: not owned.
@@ -103,8 +104,8 @@ class Sequences final {
   };
   /// nullopt: the sequence is not owned. Otherwise `end_reservation` must follow.
   std::optional<Reservation> reserve(std::int32_t sequence, LogPosition expected);
-  /// Ends it. `stored`: the position after the batch, if all its deliveries are in memory.
-  void end_reservation(std::int32_t sequence, LogPosition expected, std::optional<LogPosition> stored);
+  /// Ends it. `next`: the position after the batch. `is_in_memory`: it is stored, and all its deliveries are in memory.
+  void end_reservation(std::int32_t sequence, LogPosition expected, LogPosition next, bool is_in_memory);
 
   std::size_t count() const { return owned_.size(); }
 
@@ -117,10 +118,8 @@ class Sequences final {
     std::int64_t mark = -1;
     std::int64_t mark_offset = -1;
     LogPosition taken_to{};
-    int runs = 0;                       ///< in memory
-    int reserving = 0;                  ///< batches that are being stored
-    std::uint64_t batches = 0;          ///< reservations that ended
-    std::uint64_t batches_at_read = 0;  ///< the same when it was read last
+    int runs = 0;       ///< in memory
+    int reserving = 0;  ///< batches that are being stored
     int strange_leases = 0;
     std::int64_t alone = 0;  ///< a delivery found after a crash is in memory: nothing else is claimed
     Clock::time_point next_sweep{};

@@ -150,16 +150,16 @@ TEST_CASE("a batch is born leased only if all before it is in memory or settled"
   SECTION("while it is read, no batch") {
     begin_reading(sequences);
     CHECK_FALSE(may_be_leased(sequences, 100));
-    sequences.end_reservation(shard, {1, 100}, std::nullopt);
+    sequences.end_reservation(shard, {1, 100}, {1, 120}, false);
     sequences.read(read_of(State::more));
     CHECK_FALSE(may_be_leased(sequences, 100));
   }
   SECTION("caught up, the batch from that position on") {
     catch_up(sequences);
     CHECK(may_be_leased(sequences, 100));
-    sequences.end_reservation(shard, {1, 100}, LogPosition{1, 120});
+    sequences.end_reservation(shard, {1, 100}, {1, 120}, true);
     CHECK_FALSE(may_be_leased(sequences, 100));
-    sequences.end_reservation(shard, {1, 100}, std::nullopt);
+    sequences.end_reservation(shard, {1, 100}, {1, 120}, false);
   }
   SECTION("caught up, not a batch of another epoch") {
     catch_up(sequences);
@@ -169,7 +169,7 @@ TEST_CASE("a batch is born leased only if all before it is in memory or settled"
     catch_up(sequences);
     for (std::int64_t offset = 100; offset < 200; offset += 20) {
       CHECK(may_be_leased(sequences, offset));
-      sequences.end_reservation(shard, {1, offset}, LogPosition{1, offset + 20});
+      sequences.end_reservation(shard, {1, offset}, {1, offset + 20}, true);
     }
     CHECK(start_of(sequences, now) == -1);
     CHECK_FALSE(sequences.any_to_read(now + seconds{1}));
@@ -177,16 +177,24 @@ TEST_CASE("a batch is born leased only if all before it is in memory or settled"
   SECTION("a batch that is stored as due is read first") {
     catch_up(sequences);
     CHECK(may_be_leased(sequences, 100));
-    sequences.end_reservation(shard, {1, 100}, std::nullopt);
+    sequences.end_reservation(shard, {1, 100}, {1, 120}, false);
     CHECK_FALSE(may_be_leased(sequences, 120));
     CHECK(sequences.any_to_read(now));
-    sequences.end_reservation(shard, {1, 120}, std::nullopt);
-    sequences.read(read_of(State::end, 140));  // of a reading that began before
+    sequences.end_reservation(shard, {1, 120}, {1, 140}, false);
+    sequences.read(read_of(State::end, 120));  // of a reading that did not see the second batch
     CHECK_FALSE(may_be_leased(sequences, 140));
-    sequences.end_reservation(shard, {1, 140}, std::nullopt);
+    sequences.end_reservation(shard, {1, 140}, {1, 160}, false);
     CHECK(sequences.to_read(now).size() == 1);
-    sequences.read(read_of(State::end, 140));
-    CHECK(may_be_leased(sequences, 140));
+    sequences.read(read_of(State::end, 160));
+    CHECK(may_be_leased(sequences, 160));
+  }
+  SECTION("a reading may see a batch before ingest knows of its commit") {
+    begin_reading(sequences);
+    CHECK_FALSE(may_be_leased(sequences, 100));
+    sequences.read(read_of(State::end, 120));
+    CHECK(sequences.any_caught_up());
+    sequences.end_reservation(shard, {1, 100}, {1, 120}, false);
+    CHECK(may_be_leased(sequences, 120));
   }
   SECTION("while a row found after a crash is in memory, no batch") {
     begin_reading(sequences);
@@ -246,7 +254,7 @@ TEST_CASE("a sequence is released once its runs have left memory and its batches
   CHECK(sequences.take_drained().empty());
   sequences.run_left(shard, 0);
   CHECK(sequences.take_drained().empty());
-  sequences.end_reservation(shard, {1, 100}, std::nullopt);
+  sequences.end_reservation(shard, {1, 100}, {1, 120}, false);
   CHECK(sequences.take_drained() == Keys{{shard, fence}});
   CHECK(sequences.count() == 0);
   CHECK(sequences.wanted() == Numbers{shard});
@@ -331,7 +339,7 @@ TEST_CASE("a lease of unknown events that stays makes the sequence be taken agai
     sequences.reserve(shard, {1, 100});
     for (int i = 0; i < 20; ++i) sequences.read(read_of(State::leased));
     CHECK(sequences.take_begun_drains().empty());
-    sequences.end_reservation(shard, {1, 100}, std::nullopt);
+    sequences.end_reservation(shard, {1, 100}, {1, 120}, false);
     for (int i = 0; i < 5; ++i) sequences.read(read_of(State::leased));
     CHECK(sequences.take_begun_drains() == Numbers{shard});
   }
