@@ -45,9 +45,13 @@ begin
     where s.handler_id = p_handler and s.sequence = c.sequence and s.leased_until > clock_timestamp()
       and (s.owner <> p_owner or s.sequence <> all (p_wanted)));
 
-  if v_found is null or not exists (
-    select from inbox.handler h where h.handler_id = p_handler and inbox.order_of(h.mode, h.order_scope) = p_order and h.retired_at is null)
+  if not exists (
+    select from inbox.handler h
+    where h.handler_id = p_handler and inbox.order_of(h.mode, h.order_scope) = p_order and h.retired_at is null)
   then
+    return;
+  end if;
+  if v_found is null then
     update inbox.sequence s set wanted_by = p_owner
     where s.handler_id = p_handler and s.sequence = any (p_wanted) and s.sequence > 0 and s.owner <> p_owner
       and s.leased_until > clock_timestamp() and s.wanted_by is distinct from p_owner;
