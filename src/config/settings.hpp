@@ -152,7 +152,7 @@ struct Handler {
   std::vector<std::string> topics;             ///< exact, or a prefix that ends with *; empty = all
   std::vector<std::string> types;              ///< the same; empty = all
   StartAt start{StartAt::Kind::end, 0};
-  Mode mode = Mode::single;
+  Mode mode = Mode::sequential;
   std::string order_by = "key";                ///< key, subject, header:NAME or json:/pointer
   OrderScope order_scope = OrderScope::partition;
   MissingKey missing_key = MissingKey::unordered;

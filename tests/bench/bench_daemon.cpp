@@ -52,8 +52,10 @@ void write_configuration(const files::path& file, const Options& options, const 
       << "dispatch: " << settings.dispatch << "\n"
       << "handlers:\n";
   const std::string plugin = settings.plugin.empty() ? BENCH_HANDLER : settings.plugin;
+  const bool names_mode = settings.handler_keys.find("mode: ") != std::string::npos;
+  const std::string keys = (names_mode ? "" : "mode: single, ") + settings.handler_keys;
   for (int i = 1; i <= settings.handlers; ++i) {
-    out << "  - {name: noop_" << i << ", plugin: \"" << plugin << "\", " << settings.handler_keys
+    out << "  - {name: noop_" << i << ", plugin: \"" << plugin << "\", " << keys
         << ", subscribe: {types: " << settings.types << "}, settings: " << settings.handler_settings << "}\n";
   }
 }

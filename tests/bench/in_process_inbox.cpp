@@ -13,6 +13,7 @@ std::vector<config::Handler> noop_handlers(int count, const std::string& topic) 
   for (int i = 1; i <= count; ++i) {
     config::Handler handler;
     handler.name = "noop_" + std::to_string(i);
+    handler.mode = config::Mode::single;
     handler.topics = {topic};
     out.push_back(handler);
   }

@@ -20,7 +20,7 @@ constexpr int calls_in_flight = 10;
 
 constexpr const char* leased = "select coalesce(sum(events), 0) from inbox.delivery where owner is not null";
 constexpr const char* blocked = "select count(*) from inbox.delivery where lane is not null";
-constexpr const char* done = "select coalesce(sum(inbox.count_of(offsets)), 0) from inbox.outcome";
+const std::string done = "select coalesce(sum(inbox.count_of(offsets)), 0) from inbox.outcome";
 
 void wait_for(BenchDaemon& daemon, PostgresSession& control, const std::string& sql, std::int64_t wanted) {
   while (control.number(sql) < wanted) {
@@ -54,38 +54,49 @@ std::int64_t memory_of(const Options& options, const std::string& mode, std::int
   return resident_memory(daemon.process());
 }
 
-/// From the first stored event to the last outcome, with so many blocked keys of other events in the database.
-MeasuredRun run_beside_lanes(const Options& options, std::int64_t lanes, Report& report) {
-  OrderBench bench{options, {options.events, 0, lanes}};
+struct BesideLanes {
+  double first_outcome = 0;  ///< seconds after the first event was stored: a new owner reads the blocked keys first
+  MeasuredRun run;           ///< from the first outcome to the last
+};
+
+/// The rate of other keys after as many events that are blocked or, to compare, done.
+BesideLanes run_after(const Options& options, bool is_blocked, Report& report) {
+  OrderBench bench{options, {options.events, 0, options.events}};
   DaemonSettings settings = bench.settings("sequential", std::string{small_calls} + late_retries);
   fresh_inbox(options, settings, bench.control);
   Topic first{options.kafka, options.partitions};
-  DaemonSettings with_both = settings;
-  with_both.more_topics = {first.name()};
-  if (lanes > 0) {
-    first.preload_once(Generator{2, small_payload}, lanes);
+  first.preload_once(Generator{2, small_payload}, options.events);
+  {
     DaemonSettings of_first = settings;
     of_first.topic = first.name();
-    of_first.handler_settings = "{failures: 1}";
+    if (is_blocked) of_first.handler_settings = "{failures: 1}";
     BenchDaemon daemon{options, of_first, false};
-    wait_for(daemon, bench.control, blocked, lanes);
+    wait_for(daemon, bench.control, is_blocked ? blocked : done, options.events);
     daemon.stop();
-    bench.control.run("vacuum analyze inbox.delivery");
-    bench.control.run("checkpoint");
   }
-  const std::string began = bench.control.text("select clock_timestamp()::text");
+  bench.control.run("vacuum analyze inbox.delivery");
+  bench.control.run("checkpoint");
+
+  const std::string began = " > '" + bench.control.text("select clock_timestamp()::text") + "'";
+  settings.more_topics = {first.name()};
   CostMeasurement measurement{bench.control, options.kafka};
-  BenchDaemon daemon{options, with_both, false};
-  wait_for(daemon, bench.control, done, options.events);
-  MeasuredRun out{options.events, 0, measurement.stop()};
-  out.cost.own_cpu = cpu_seconds(daemon.process());
-  report.note("resident memory with " + std::to_string(lanes) + " blocked keys " +
-              mebibytes(resident_memory(daemon.process())));
-  out.seconds = bench.control.real(
-      "select extract(epoch from (select max(finished_at) from inbox.outcome) - "
-      "(select min(received_at) from inbox.event where received_at > '" +
-      began + "'))");
+  BenchDaemon daemon{options, settings, false};
+  wait_for(daemon, bench.control, done + (" where finished_at" + began), options.events);
+  BesideLanes out{0, {options.events, 0, measurement.stop()}};
+  out.run.cost.own_cpu = cpu_seconds(daemon.process());
+  const std::string memory = mebibytes(resident_memory(daemon.process()));
   daemon.stop();
+  const auto seconds = [&](const std::string& from, const std::string& to) {
+    return bench.control.real("select extract(epoch from (" + to + ") - (" + from + "))");
+  };
+  const std::string outcome = "(finished_at) from inbox.outcome where finished_at" + began;
+  out.run.seconds = seconds("select min" + outcome, "select max" + outcome);
+  out.first_outcome =
+      seconds("select min(received_at) from inbox.event where received_at" + began, "select min" + outcome);
+  const std::string state = is_blocked ? " events blocked: " : " events done: ";
+  report.run(is_blocked ? "blocked keys" : "no blocked key", out.run);
+  report.note(std::to_string(options.events) + state + "first outcome after " + fixed(out.first_outcome, 2) +
+              " s, resident memory " + memory);
   return out;
 }
 
@@ -104,11 +115,9 @@ void measure_order_memory(const Options& options, Report& report) {
 
   std::vector<double> ratios;
   for (int round = 0; round < options.rounds; ++round) {
-    const MeasuredRun without = run_beside_lanes(options, 0, report);
-    report.run("no blocked key", without);
-    const MeasuredRun with = run_beside_lanes(options, options.events, report);
-    report.run("blocked keys", with);
-    ratios.push_back(with.rate() / without.rate());
+    const BesideLanes without = run_after(options, false, report);
+    const BesideLanes with = run_after(options, true, report);
+    ratios.push_back(with.run.rate() / without.run.rate());
   }
   const double ratio = median(ratios);
   report.goal(std::to_string(options.events) + " blocked keys: rate of other keys, of that without", fixed(ratio, 2),

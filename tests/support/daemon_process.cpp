@@ -1,5 +1,6 @@
 #include "support/daemon_process.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -22,6 +23,9 @@ std::string text_of(const HandlerText& handler) {
   out += "    subscribe: {topics: " + list(handler.topics) + ", types: " + list(handler.types) + "}\n";
   out += "    start: " + handler.start + "\n";
   for (const std::string& line : handler.more) out += "    " + line + "\n";
+  const auto is_mode = [](const std::string& key) { return key.starts_with("mode:"); };
+  // Tests of order and of windows name their mode.
+  if (std::none_of(handler.more.begin(), handler.more.end(), is_mode)) out += "    mode: single\n";
   if (!handler.settings.empty()) out += "    settings:\n";
   for (const auto& [name, value] : handler.settings) out += "      " + name + ": " + value + "\n";
   return out;

@@ -174,6 +174,7 @@ TEST_CASE("through PgBouncer in transaction mode without prepared statements eve
   inbox::make_partitions(one, 1);
   config::Handler handler;
   handler.name = "receipt";
+  handler.mode = config::Mode::single;
   inbox::register_handlers(one, {handler});
   inbox::write_first_positions(one, {{"orders", "", 0, 0}});
   const auto routing = inbox::read_routing(one);

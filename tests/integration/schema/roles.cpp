@@ -25,6 +25,7 @@ TEST_CASE("the roles ingest and worker can each do their work, and together all 
 
   config::Handler handler;
   handler.name = "receipt";
+  handler.mode = config::Mode::single;
   handler.topics = {"orders"};
   const auto id = inbox::register_handlers(*daemon, {handler}).at(0).handler_id;
   handler.topics = {"audit"};

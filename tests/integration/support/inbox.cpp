@@ -49,6 +49,7 @@ std::int32_t Inbox::add_handler(const std::string& name, const std::vector<std::
                                 const std::vector<std::string>& types, config::StartAt start) {
   config::Handler handler;
   handler.name = name;
+  handler.mode = config::Mode::single;
   handler.topics = topics;
   handler.types = types;
   handler.start = start;
@@ -185,6 +186,7 @@ void wait_for_waiter(Inbox& inbox) {
 config::Handler handler_named(const std::string& name) {
   config::Handler out;
   out.name = name;
+  out.mode = config::Mode::single;
   return out;
 }
 

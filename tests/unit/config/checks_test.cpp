@@ -236,9 +236,9 @@ TEST_CASE("the keys of mode sequential are refused without it") {
        {"order_by: subject", "order_scope: handler", "missing_key: shared", "on_failure: park"}) {
     CAPTURE(key);
     const std::string name = key.substr(0, key.find(':'));
-    CHECK_THAT(problems(load(needed + handler("second", ", " + key))),
+    CHECK_THAT(problems(load(needed + handler("second", ", mode: single, " + key))),
                ContainsSubstring("handlers[1]." + name + ": no effect without mode: sequential"));
-    CHECK(load(needed + handler("second", ", mode: sequential, " + key)).ok());
+    CHECK(load(needed + handler("second", ", " + key)).ok());
   }
 }
 

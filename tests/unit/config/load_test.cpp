@@ -158,6 +158,7 @@ shutdown: {drain: 0ms}
   handler.plugin = "./h.so";
   handler.topics = {"one", "tw*"};
   handler.types = {"order.*", "*"};
+  handler.mode = Mode::single;
   handler.start.kind = StartAt::Kind::beginning;
   handler.concurrency = 2;
   handler.events_per_call = 3;

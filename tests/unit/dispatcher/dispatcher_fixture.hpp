@@ -337,6 +337,7 @@ struct DispatcherFixture {
   static config::Handler handler(int concurrency = 2, int events_per_call = 1) {
     config::Handler out;
     out.name = "test";
+    out.mode = config::Mode::single;
     out.concurrency = concurrency;
     out.events_per_call = events_per_call;
     return out;

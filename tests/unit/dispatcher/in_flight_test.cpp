@@ -16,6 +16,7 @@ using test::offsets_from;
 config::Handler handler(int concurrency, int events_per_call) {
   config::Handler out;
   out.name = "test";
+  out.mode = config::Mode::single;
   out.concurrency = concurrency;
   out.events_per_call = events_per_call;
   return out;
