@@ -47,7 +47,8 @@ begin
 
   if not exists (
     select from inbox.handler h
-    where h.handler_id = p_handler and inbox.order_of(h.mode, h.order_scope) = p_order and h.retired_at is null)
+    where h.handler_id = p_handler and inbox.order_of(h.mode, h.order_scope) = p_order and p_order <> 'single'
+      and h.retired_at is null)
   then
     return;
   end if;

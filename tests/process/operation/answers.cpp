@@ -152,6 +152,7 @@ TEST_CASE("every answer of the admin port has exactly the fields of the OpenAPI 
   fixture.check("dead/discard", 200, R"({"all": true})");
   fixture.check("events/show", 200, "?id=" + fixture.dead);
   fixture.check("handlers/retire", 409, R"({"handler": "nobody"})");
+  fixture.check("handlers/run", 409, R"({"handler": "nobody"})");
 
   fixture.check("partitions/accept-gap", 409, R"({"topic": ")" + fixture.topic() + R"(", "partition": 0})");
   const std::string halt = "update inbox.shard set halted_at = now(), halted_reason = 'a test', ";
