@@ -153,6 +153,9 @@ TEST_CASE("every answer of the admin port has exactly the fields of the OpenAPI 
   fixture.check("events/show", 200, "?id=" + fixture.dead);
   fixture.check("handlers/retire", 409, R"({"handler": "nobody"})");
   fixture.check("handlers/run", 409, R"({"handler": "nobody"})");
+  fixture.database().run("update inbox.handler set mode = 'batch'");
+  fixture.check("handlers/run", 200, R"({"handler": "recorder", "dry-run": true})");
+  fixture.database().run("update inbox.handler set mode = 'single'");
 
   fixture.check("partitions/accept-gap", 409, R"({"topic": ")" + fixture.topic() + R"(", "partition": 0})");
   const std::string halt = "update inbox.shard set halted_at = now(), halted_reason = 'a test', ";
