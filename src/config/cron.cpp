@@ -65,7 +65,7 @@ bool add_item(const Field& field, const std::string& item, Bits& out) {
   const auto slash = item.find('/');
   const std::string range = item.substr(0, slash);
   const auto step = slash == std::string::npos ? std::optional{1} : number(item.substr(slash + 1));
-  if (!step || *step < 1) return false;
+  if (!step || *step < 1 || *step > field.most) return false;
   std::optional<int> first = field.least, last = field.most;
   if (range != "*") {
     const auto dash = range.find('-');
@@ -135,40 +135,52 @@ bool Cron::matches(sys_days day) const {
   return any_day_ || any_weekday_ ? by_day && by_weekday : by_day || by_weekday;
 }
 
-/// The first time of a local day after `after`.
-std::optional<Cron::Time> Cron::first_of_day(sys_days day, Time after) const {
-  std::optional<Time> out;
-  const auto consider = [&](date::sys_seconds time) {
-    const Time at{time.time_since_epoch()};
-    if (at > after && (!out || at < *out)) out = at;
-  };
+/// The times of a local day, not sorted.
+template <class Visit>
+void Cron::each_of_day(sys_days day, Visit visit) const {
+  if (!matches(day)) return;
   for (int hour = 0; hour < 24; ++hour) {
     for (int minute = 0; minute < 60; ++minute) {
       if (!hours_.test(static_cast<std::size_t>(hour)) || !minutes_.test(static_cast<std::size_t>(minute))) continue;
       const date::local_seconds local{day.time_since_epoch() + std::chrono::hours{hour} + std::chrono::minutes{minute}};
       const date::local_info info = zone_->get_info(local);
-      const auto at_offset = [&](const date::sys_info& of) {
-        return date::sys_seconds{local.time_since_epoch() - of.offset};
-      };
+      const auto at_offset = [&](const date::sys_info& of) { return Time{local.time_since_epoch() - of.offset}; };
       if (info.result == date::local_info::nonexistent) {
-        if (!is_interval_) consider(info.first.end);
+        if (!is_interval_) visit(Time{info.first.end.time_since_epoch()});
         continue;
       }
-      consider(at_offset(info.first));
-      if (info.result == date::local_info::ambiguous && is_interval_) consider(at_offset(info.second));
+      visit(at_offset(info.first));
+      if (info.result == date::local_info::ambiguous && is_interval_) visit(at_offset(info.second));
     }
+  }
+}
+
+sys_days Cron::local_day(Time time) const {
+  const date::sys_seconds seconds{std::chrono::floor<std::chrono::seconds>(time.time_since_epoch())};
+  return sys_days{std::chrono::floor<days>(zone_->to_local(seconds).time_since_epoch())};
+}
+
+std::optional<Cron::Time> Cron::next(Time after) const {
+  std::optional<Time> out;
+  const sys_days first = local_day(after);
+  for (sys_days day = first; !out && day <= first + longest_search; day += days{1}) {
+    each_of_day(day, [&](Time at) {
+      if (at > after && (!out || at < *out)) out = at;
+    });
   }
   return out;
 }
 
-std::optional<Cron::Time> Cron::next(Time after) const {
-  const date::sys_seconds since{std::chrono::floor<std::chrono::seconds>(after.time_since_epoch())};
-  const auto first = std::chrono::floor<days>(zone_->to_local(since).time_since_epoch());
-  for (sys_days day{first}; day.time_since_epoch() <= first + longest_search; day += days{1}) {
-    if (!matches(day)) continue;
-    if (const auto out = first_of_day(day, after)) return out;
+std::optional<Cron::Time> Cron::last(Time after, Time until) const {
+  std::optional<Time> out;
+  const sys_days newest = local_day(until);
+  const sys_days oldest = std::max(local_day(after), newest - longest_search);
+  for (sys_days day = newest; !out && day >= oldest; day -= days{1}) {
+    each_of_day(day, [&](Time at) {
+      if (at > after && at <= until && (!out || at > *out)) out = at;
+    });
   }
-  return std::nullopt;
+  return out;
 }
 
 }  // namespace inboxd::config

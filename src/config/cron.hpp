@@ -28,11 +28,15 @@ class Cron final {
 
   /// The first time after `after`; nullopt: none within ten years.
   std::optional<Time> next(Time after) const;
+  /// The last time after `after` and not after `until`; nullopt: none within ten years.
+  std::optional<Time> last(Time after, Time until) const;
 
  private:
   Cron() = default;
   bool matches(std::chrono::sys_days day) const;
-  std::optional<Time> first_of_day(std::chrono::sys_days day, Time after) const;
+  template <class Visit>
+  void each_of_day(std::chrono::sys_days day, Visit visit) const;
+  std::chrono::sys_days local_day(Time time) const;
 
   std::bitset<60> minutes_;
   std::bitset<24> hours_;

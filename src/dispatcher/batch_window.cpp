@@ -47,7 +47,7 @@ void BatchWindow::turned(const inbox::WindowTurn& turn, Clock::time_point asked)
   latest_.reset();
   if (turn.state == Turn::lost) return forget();
   if (turn.state == Turn::closed || turn.state == Turn::running) {
-    if (turn.state == Turn::closed) events_ = turn.events;
+    events_ = turn.events;
     began_ = asked;
     return change(State::running);
   }

@@ -110,7 +110,7 @@ struct WindowTurn {
   event::Microseconds now = 0;            ///< by the database's clock
   event::Microseconds decided_until = 0;  ///< closes up to here are decided
   event::Microseconds closed_at = 0;      ///< the last close
-  std::int64_t events = 0;                ///< of a close that was decided now
+  std::int64_t events = 0;                ///< of the window that runs, or of a close that was decided now
 };
 /// Decides about the window of a batch handler, and closes it in time. Repeating it is harmless.
 WindowTurn turn_window(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,

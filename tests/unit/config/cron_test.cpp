@@ -94,6 +94,7 @@ TEST_CASE("a wrong cron expression is refused with the field and the remedy") {
   CHECK_THAT(problem("0 0 * * 8"), ContainsSubstring("'8' is no day of week"));
   CHECK_THAT(problem("0 5-1 * * *"), ContainsSubstring("'5-1' is no hour"));
   CHECK_THAT(problem("*/0 * * * *"), ContainsSubstring("'*/0' is no minute"));
+  CHECK_THAT(problem("*/90 * * * *"), ContainsSubstring("'*/90' is no minute"));
   CHECK_THAT(problem("1,,2 * * * *"), ContainsSubstring("'' is no minute"));
   CHECK_THAT(problem("0 0 31 2 *"), ContainsSubstring("no day matches"));
   CHECK_THAT(problem("0 0 * * *", "Berlin"), ContainsSubstring("no time zone 'Berlin'"));

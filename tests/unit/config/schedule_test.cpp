@@ -41,5 +41,6 @@ TEST_CASE("missed closes are one: the latest") {
   CHECK(daily.latest(at(6h), at(day + 6h)) == at(day + 6h));
   CHECK(daily.latest(at(6h), at(1'000 * day + 3h)) == at(999 * day + 6h));
   CHECK(cron("*/5 * * * *").latest(at(0s), at(5'000 * day + 7min)) == at(5'000 * day + 5min));
+  CHECK(cron("* * * jan *").latest(at(0s), at(5'000 * day)) == at(4'779 * day - 1min));  // 31 January 1983
   CHECK(cron("0 0 29 2 *").latest(at(0s), at(2'000 * day)) == at(789 * day));  // 1972
 }

@@ -75,6 +75,7 @@ TEST_CASE("without the sequence a window is unknown, and its new owner asks at o
   BatchWindow window = every_ten_seconds();
   window.turned(turn(Turn::State::running, 30 * second, 30 * second), start);
   CHECK(window.is_running());
+  CHECK(window.events() == 7);  // also after a restart in the middle of the window
   window.turned(turn(Turn::State::lost, 0, 0), start + 1s);
   CHECK_FALSE(window.is_running());
   CHECK(window.next_turn() <= start);
