@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "process/support/batch_fixture.hpp"
+#include "support/proxy.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -62,6 +63,8 @@ TEST_CASE("a window whose owner is killed, stopped, frozen or replaced has each 
   statement.insert(1, "with rest as materialized (select pg_sleep(0.01)) ");
   statement.replace(statement.find(") with call as") + 1, 6, ",");
   statement.replace(statement.rfind("from events"), 11, "from events, rest");
+  Proxy proxy{port_of(fixture.config.url)};
+  fixture.config.url = url_with_port(fixture.config.url, proxy.port());
   Owners owners{fixture};
   int produced = 0;
   for (int round = 0; round < 4; ++round) {
@@ -86,9 +89,7 @@ TEST_CASE("a window whose owner is killed, stopped, frozen or replaced has each 
         owner.process().signal(SIGCONT);
         break;
       default:
-        fixture.app.run(
-            "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and "
-            "application_name like 'inboxd%'");
+        proxy.cut();
     }
     fixture.wait_applied(produced);
     fixture.app.wait_for("the window has ended",
