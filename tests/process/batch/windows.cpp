@@ -14,7 +14,7 @@ KeyedEvents::Made any(int i) { return {"key" + std::to_string(i % 7)}; }
 }  // namespace
 
 TEST_CASE("a batch handler gets the events of a window in full calls, by arrival") {
-  BatchFixture fixture{"every: 365d, max_events: 100"};
+  BatchFixture fixture{"every: 365d, max_events: 100", {"concurrency: 1"}};
   const auto daemon = fixture.start();
   fixture.events.produce(250, any);
   fixture.wait_stored(250);
@@ -146,7 +146,7 @@ TEST_CASE("a window that was missed runs once at the next start") {
 }
 
 TEST_CASE("calls are full although each claim brings a part of a call only") {
-  BatchFixture fixture{"every: 365d, max_events: 600"};
+  BatchFixture fixture{"every: 365d, max_events: 600", {"concurrency: 1"}};
   fixture.config.sections["ingest"] = "batch_events: 1";
   const auto daemon = fixture.start();
   fixture.events.produce(1'300, any);
