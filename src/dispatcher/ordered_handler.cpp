@@ -65,7 +65,11 @@ void InFlight::after_change() {
   bool any_drain = false;
   do {
     any_drain = false;
-    for (const auto& left : queue_.take_left()) sequences_.run_left(left.sequence, left.delivery_id);
+    for (const auto& left : queue_.take_left()) {
+      if (!sequences_.run_left(left.sequence, left.delivery_id)) continue;
+      next_read_ = Clock::now();
+      claimer_->wake.notify();
+    }
     for (const std::int32_t sequence : sequences_.take_begun_drains()) {
       any_drain = true;
       keys_.forget(sequence);

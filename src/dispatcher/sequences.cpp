@@ -219,11 +219,13 @@ void Sequences::claimed(const inbox::LeasedRun& run) {
   if (run.claims > 1) sequence.alone = run.key.delivery_id;
 }
 
-void Sequences::run_left(std::int32_t sequence, std::int64_t delivery_id) {
+bool Sequences::run_left(std::int32_t sequence, std::int64_t delivery_id) {
   const auto at = owned_.find(sequence);
-  if (at == owned_.end()) return;
+  if (at == owned_.end()) return false;
   if (at->second.runs > 0) --at->second.runs;
-  if (at->second.alone == delivery_id) at->second.alone = 0;
+  if (at->second.alone != delivery_id) return false;
+  at->second.alone = 0;
+  return true;
 }
 
 void Sequences::read(const inbox::SequenceRead& read) {

@@ -87,7 +87,8 @@ class Sequences final {
   /// The state of a sequence after a claim; before it, `claimed` was called for its runs.
   void read(const inbox::SequenceRead& read);
   void claimed(const inbox::LeasedRun& run);
-  void run_left(std::int32_t sequence, std::int64_t delivery_id);
+  /// A run has left memory. True: the sequence waited for it, and can be read again.
+  bool run_left(std::int32_t sequence, std::int64_t delivery_id);
   bool may_run(std::int32_t sequence) const;
   bool any_caught_up() const;
   /// A delivery found after a crash is in memory: nothing else may be claimed.

@@ -44,6 +44,7 @@ struct FakeDatabase {
   std::optional<std::chrono::milliseconds> longest_statement;
   std::deque<inbox::LeasedRun> due_in_order;  ///< for handlers that keep order: log rows and rows of lanes
   std::vector<std::int32_t> taken_sequences, released_sequences;
+  int claims_in_order = 0;
   int lost_claims_in_order = 0;  ///< so many of the next ones get no answer
 
   /// Under the lock.
@@ -193,16 +194,38 @@ class FakeDeliveries final : public Deliveries {
   }
   Answer<inbox::ClaimedInOrder> claim_in_order(const inbox::ClaimInOrderRequest& request) override {
     const std::lock_guard lock{database_.mutex};
+    ++database_.claims_in_order;
     if (database_.is_away()) return disconnected();
     if (database_.lost_claims_in_order > 0 && !database_.due_in_order.empty()) {
       --database_.lost_claims_in_order;
       return disconnected();
     }
     inbox::ClaimedInOrder out;
-    if (request.read.empty()) return out;
-    for (auto& run : std::exchange(database_.due_in_order, {})) out.claimed.runs.push_back(std::move(run));
-    for (const auto& read : request.read)
-      out.sequences.push_back({read.sequence, inbox::SequenceRead::State::end, 0, -1});
+    using State = inbox::SequenceRead::State;
+    for (const auto& read : request.read) {
+      State state = State::end;
+      int runs = 0;
+      auto& due = database_.due_in_order;
+      for (auto at = due.begin(); at != due.end();) {
+        const bool is_of_other = at->sequence.value_or(read.sequence) != read.sequence;
+        const bool is_suspect = inbox::is_suspect(*at);
+        if (!is_of_other && is_suspect && runs > 0) {  // claimed alone
+          state = State::more;
+          break;
+        }
+        if (is_of_other) {
+          ++at;
+          continue;
+        }
+        ++runs;
+        out.claimed.runs.push_back(std::move(*at));
+        at = due.erase(at);
+        if (!is_suspect) continue;
+        state = State::more;
+        break;
+      }
+      out.sequences.push_back({read.sequence, state, 0, -1});
+    }
     return out;
   }
 

@@ -138,6 +138,38 @@ TEST_CASE("in transactions, a failed event blocks its key") {
   REQUIRE(eventually([&] { return waiting(fixture.base.database) == Offsets{3}; }));
 }
 
+TEST_CASE("runs of a crashed owner follow each other without waiting for a poll, or for another sequence") {
+  constexpr std::int32_t slow = sequence_of_runs + 1;
+  DispatcherFixture fixture{{std::chrono::hours{1}}};
+  const auto add = [&](std::int32_t sequence, std::int64_t first) {
+    auto run = lease_with_keys(first, all_of_key("k", 4), first + 1);
+    run.sequence = sequence;
+    run.claims = 2;
+    fixture.database.add_in_order(std::move(run));
+  };
+  add(slow, 100);
+  for (std::int64_t i = 0; i < 8; ++i) add(sequence_of_runs, i * 4);
+  const auto claims = [&] { return fixture.database.read([](const auto& it) { return it.claims_in_order; }); };
+  const auto latch = std::make_shared<test::Latch>();
+  fixture.run(
+      [&](const Delivered& each, const auto&) {
+        if (each.event->offset == 100) {
+          latch->wait();
+          return Verdict{};
+        }
+        const int before = claims();  // the claimer looks for work meanwhile, and finds none
+        fixture.dispatcher.notify_due(7);
+        CHECK(eventually([&] { return claims() > before; }));
+        return Verdict{};
+      },
+      sequential(2, 1));
+  fixture.dispatcher.assigned(sequence_of_runs);
+  fixture.dispatcher.assigned(slow);
+  CHECK(eventually([&] { return fixture.database.done() == 32; }));
+  latch->open();
+  CHECK(eventually([&] { return fixture.database.done() == 36; }));
+}
+
 TEST_CASE("what a claim in order without an answer may have leased is released before the next claim") {
   DispatcherFixture fixture;
   fixture.database.lost_claims_in_order = 1;

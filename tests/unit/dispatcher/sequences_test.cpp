@@ -206,9 +206,9 @@ TEST_CASE("a batch is born leased only if all before it is in memory or settled"
     sequences.read(read_of(State::end));
     CHECK_FALSE(may_be_leased(sequences, 100));
     CHECK(sequences.to_read(now).empty());
-    sequences.run_left(shard, 8);
+    CHECK_FALSE(sequences.run_left(shard, 8));
     CHECK(sequences.to_read(now).empty());
-    sequences.run_left(shard, 7);
+    CHECK(sequences.run_left(shard, 7));
     CHECK(sequences.any_to_read(now));
   }
 }
