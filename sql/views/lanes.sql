@@ -1,7 +1,7 @@
--- Keys of sequential handlers whose events wait. blocked: behind a failed event that is tried again; one row for each
--- lane of delivery, with its first row. parked: behind a dead letter that parks the key, until an operator acts.
--- waiting counts the events behind that first one. It reads all lanes once, and looks up each first event and each
--- parked lane by index. Keys are shortened to 256 bytes.
+-- Keys of sequential handlers whose events wait. blocked: behind a failed event that is tried again or, without an
+-- attempt, of a key that is too slow to wait in memory; one row for each lane of delivery, with its first row. parked:
+-- behind a dead letter that parks the key, until an operator acts. waiting counts the events behind that first one. It
+-- reads all lanes once, and looks up each first event and each parked lane by index. Keys are shortened to 256 bytes.
 create or replace view inbox.lanes as
 select h.name as handler, d.order_key as key, inbox.text_or_null(d.order_key) as key_text, 'blocked' as state,
        d.in_lane - 1 as waiting, e.event_id as head_event_id, d.attempts, nullif(d.due_at, 'infinity') as due_at,

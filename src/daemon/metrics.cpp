@@ -338,8 +338,8 @@ void add_handlers(std::vector<MetricRow>& rows) {
   rows.push_back(gauge("sequences", "Sequences of a sequential handler that this instance runs.", {"handler"},
                        each_stat<&Stats::sequences>));
   rows.push_back(gauge("blocked_keys",
-                       "Keys of these sequences that a failed event blocks or a dead letter parks; run inboxd lanes "
-                       "list.", {"handler"}, each_stat<&Stats::blocked_keys>));
+                       "Keys of these sequences that are slow, blocked by a failed event or parked by a dead letter; "
+                       "run inboxd lanes list.", {"handler"}, each_stat<&Stats::blocked_keys>));
   rows.push_back(counter("given_back_events_total", "Events released to the database without a charge.",
                          {"handler"}, [](const Figures& figures, Exposition& out) {
                            each_handler(figures, out, [](const auto& handler) { return handler.stats.released; });

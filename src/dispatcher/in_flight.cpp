@@ -268,8 +268,10 @@ void InFlight::wake() {
 void InFlight::review(Pace::Running running) {
   const std::lock_guard lock{mutex_};
   pace_.note_running(running);
-  if (order_)
-    return work_has_come();  // its queue is bounded by its claims, and no other instance could take the events
+  if (order_) {  // its queue is bounded by its claims, and no other instance could take the events
+    block_slow_keys();
+    return work_has_come();
+  }
   const std::int64_t target = pace_.target();
   if (queue_.queued() <= too_much * target) return;
   queue_.release(target);

@@ -228,6 +228,7 @@ class InFlight final : public ClaimingHandler,
   void after_change();
   void work_has_come();
   bool is_slow() const;
+  void block_slow_keys();
   bool wake_claimer_to_release();
   void wake_claimer_for_room();
 
@@ -276,6 +277,7 @@ class InFlight final : public ClaimingHandler,
   std::map<std::int32_t, Busy> busy_;  ///< by sequence
   Clock::time_point next_read_{};      ///< of the sequences
   Clock::time_point next_check_{};     ///< of blocked keys
+  Clock::time_point next_slow_look_{};
   std::optional<BatchWindow> window_;  ///< mode batch
   std::optional<WindowEnd> window_end_;
   std::int64_t claiming_in_order_ = 0;

@@ -1,3 +1,4 @@
+// Which events of an order key may be taken. Those of blocked keys: blocked_keys.cpp.
 #include "dispatcher/key_order.hpp"
 
 #include <algorithm>
@@ -22,12 +23,6 @@ OrderKey order_key_of(const settler::Run& run, std::size_t index) {
   return order_key(run.lease.sequence.value_or(inbox::whole_handler), run.key_of(index));
 }
 
-namespace {
-
-/// The keys of a run are loaded from memory this many events before they are looked up.
-constexpr std::size_t prefetched = 8;
-
-/// Of two events of one key. The later one may have been put back first.
 bool is_earlier(const Pick& a, const Pick& b) {
   if (a.run == b.run) return a.index < b.index;
   const inbox::LeasedRun& of_a = a.run->lease;
@@ -36,33 +31,33 @@ bool is_earlier(const Pick& a, const Pick& b) {
   return of_a.events[a.index]->offset < of_b.events[b.index]->offset;
 }
 
-}  // namespace
+namespace {
 
-// ---- taking
+/// The keys of a run are loaded from memory this many events before they are looked up.
+constexpr std::size_t prefetched = 8;
 
-/// A lane's own events are those that its key waits for, unless one of them has failed again, or the key is parked.
-bool KeyOrder::goes_behind(const Pick& pick, OrderKey key) const {
-  if (blocked_.empty()) return false;
-  const auto blocked = blocked_.find(key);
-  if (blocked == blocked_.end()) return false;
-  return !pick.run->lease.lane || pick.run->lane_has_failed || blocked->second.is_parked;
+/// Usually at the end.
+void insert_in_order(std::deque<Pick>& to, const Pick& pick) {
+  auto place = to.end();
+  while (place != to.begin() && is_earlier(pick, *std::prev(place))) --place;
+  to.insert(place, pick);
 }
+
+}  // namespace
 
 void KeyOrder::prefetch(const settler::Run& run, std::size_t index) const {
   if (index + prefetched < run.size()) active_.prefetch(order_key_of(run, index + prefetched));
 }
 
-void KeyOrder::defer(OrderKey key, Active& active, const Pick& pick) {
-  deferred_[key].push_back(pick);
+/// To call it later, or to send it behind.
+KeyOrder::Deferred& KeyOrder::defer(OrderKey key, Active& active, const Pick& pick) {
+  Deferred& deferred = deferred_[key];
   active.has_deferred = true;
   ++deferred_events_;
-}
-
-/// After events left `deferred_`.
-void KeyOrder::note_deferred(OrderKey key, Active& active) {
-  const auto at = deferred_.find(key);
-  active.has_deferred = at != deferred_.end() && !at->second.empty();
-  if (!active.has_deferred && at != deferred_.end()) deferred_.erase(at);
+  const bool behind = goes_behind(pick, key);
+  if (behind) pick.run->lane_has_failed = true;  // none of its later events may run before this one
+  insert_in_order(behind ? deferred.behind : deferred.calls, pick);
+  return deferred;
 }
 
 bool KeyOrder::take(const Pick& pick, Call call, bool in_transaction) {
@@ -71,19 +66,19 @@ bool KeyOrder::take(const Pick& pick, Call call, bool in_transaction) {
   if (key == 0) return true;
   const auto [at, is_new] = active_.insert(key);
   Active& active = *at;
-  if (!is_new) {
-    const bool may_join = active.call == call && (in_transaction || active.run == pick.run.get());
-    if (!may_join || active.has_deferred || goes_behind(pick, key)) {
-      defer(key, active, pick);
-      return false;
-    }
-  }
-  active.sequence = *pick.run->lease.sequence;
-  ++active.taken;
+  if (is_new) active.sequence = *pick.run->lease.sequence;
   if (goes_behind(pick, key)) {
-    behind_.push_back(pick);
+    send_if_possible(key, active, defer(key, active, pick));
     return false;
   }
+  const bool may_join = active.call == call && (in_transaction || active.run == pick.run.get());
+  const bool must_wait = active.has_deferred && !deferred_.at(key).calls.empty();
+  if (must_wait || (active.taken > 0 && !may_join)) {
+    defer(key, active, pick);
+    return false;
+  }
+  ++active.taken;
+  if (pick.run->lease.lane) ++active.taken_of_lane;
   active.call = call;
   active.run = pick.run.get();
   return true;
@@ -97,21 +92,21 @@ std::vector<Pick> KeyOrder::take_ready(std::size_t most, Call call, bool in_tran
     Active* const active = active_.find(key);
     if (active == nullptr || active->taken > 0 || !active->has_deferred) continue;
     Deferred& deferred = deferred_.at(key);
-    if (goes_behind(deferred.front(), key)) {
-      send_deferred_behind(key, *active, deferred);
-      continue;
+    while (!deferred.calls.empty() && out.size() < most) {
+      const Pick& next = deferred.calls.front();
+      if (!out.empty() && (out.back().one_by_one || next.one_by_one)) break;
+      if (!out.empty() && !in_transaction && out.back().run != next.run) break;
+      if (next.run->lease.lane) ++active->taken_of_lane;
+      out.push_back(std::move(deferred.calls.front()));
+      deferred.calls.pop_front();
     }
-    while (!deferred.empty() && out.size() < most && !goes_behind(deferred.front(), key)) {
-      if (!out.empty() && (out.back().one_by_one || deferred.front().one_by_one)) break;
-      if (!out.empty() && !in_transaction && out.back().run != deferred.front().run) break;
-      out.push_back(std::move(deferred.front()));
-      deferred.pop_front();
-    }
+    if (out.empty()) continue;
     active->taken += static_cast<std::uint32_t>(out.size());
     active->call = call;
     active->run = out.back().run.get();
+    if (deferred.taken) *deferred.taken += out.size();
     deferred_events_ -= out.size();
-    note_deferred(key, *active);
+    refresh(key, *active);
   }
   return out;
 }
@@ -121,73 +116,33 @@ void KeyOrder::put_back(const std::vector<Pick>& picks) {
     const OrderKey key = order_key_of(*pick->run, pick->index);
     Active* const active = active_.find(key);
     if (active == nullptr) continue;  // its sequence was forgotten
-    Deferred& deferred = deferred_[key];
-    auto place = deferred.begin();
-    while (place != deferred.end() && is_earlier(*place, *pick)) ++place;
-    deferred.insert(place, *pick);
-    active->has_deferred = true;
-    ++deferred_events_;
-    release(key, 1);
+    defer(key, *active, *pick);
+    release(key, *pick->run, 1);
   }
 }
 
-/// That many taken events are settled or not taken any more. The key is free once none is taken.
-void KeyOrder::release(OrderKey key, std::size_t events) {
+/// That many taken events are settled or not taken any more.
+void KeyOrder::release(OrderKey key, const settler::Run& run, std::size_t events) {
   Active* const active = active_.find(key);
   if (active == nullptr) return;
   active->taken -= std::min(static_cast<std::uint32_t>(events), active->taken);
-  if (active->taken > 0) return;
-  if (active->has_deferred) {
-    active->call = 0;
-    ready_.push_back(key);
-  } else {
-    active_.erase(key);
-    check_soon(key);
+  if (run.lease.lane) active->taken_of_lane -= std::min(static_cast<std::uint32_t>(events), active->taken_of_lane);
+  if (active->taken == 0) active->call = 0;
+  refresh(key, *active);
+}
+
+/// After a change of the key: its next events are ready, may go behind, or it is free.
+void KeyOrder::refresh(OrderKey key, Active& active) {
+  if (active.has_deferred) {
+    Deferred& deferred = deferred_.at(key);
+    if (active.taken == 0 && !deferred.calls.empty()) ready_.push_back(key);
+    send_if_possible(key, active, deferred);
+    active.has_deferred = !deferred.empty();
+    if (!active.has_deferred) deferred_.erase(key);
   }
-}
-
-// ---- blocked keys
-
-KeyOrder::Blocked& KeyOrder::block_key_of(const settler::Run& run, std::size_t index) {
-  Blocked& out = blocked_[order_key_of(run, index)];
-  out.sequence = *run.lease.sequence;
-  out.lane = run.key_of(index);
-  ++out.changes;
-  return out;
-}
-
-/// The next events of a key that is blocked, of one run: their outcomes are recorded together, and those of the next
-/// run after them. So the lane never has an event without the earlier ones of its key, whenever the process may crash.
-void KeyOrder::send_deferred_behind(OrderKey key, Active& active, Deferred& deferred) {
-  active.call = 0;
-  const settler::Run* const run = deferred.front().run.get();
-  while (!deferred.empty() && deferred.front().run.get() == run && goes_behind(deferred.front(), key)) {
-    behind_.push_back(std::move(deferred.front()));
-    deferred.pop_front();
-    ++active.taken;
-    --deferred_events_;
-  }
-  note_deferred(key, active);
-}
-
-std::vector<settler::Report> KeyOrder::take_behind() {
-  using Kind = settler::FailedEvent::Kind;
-  std::vector<settler::Report> out;
-  for (Pick& pick : std::exchange(behind_, {})) {
-    const auto at = blocked_.find(order_key_of(*pick.run, pick.index));
-    const Kind kind = at != blocked_.end() && at->second.is_parked ? Kind::parked : Kind::waits;
-    std::vector<settler::FailedEvent> waiting;
-    waiting.push_back({pick.index, {}, std::chrono::milliseconds{0}, kind});
-    out.push_back({std::move(pick.run), pick.index, pick.index + 1, std::move(waiting)});
-  }
-  return out;
-}
-
-void KeyOrder::note_blocking(const settler::Run& run, std::size_t index, bool is_parked, std::size_t taken) {
-  const OrderKey key = order_key_of(run, index);
-  Blocked& now = block_key_of(run, index);
-  now.is_parked = now.is_parked || is_parked;
-  release(key, taken);
+  if (active.has_deferred || active.taken > 0) return;
+  active_.erase(key);
+  check_soon(key);
 }
 
 void KeyOrder::settled(const settler::Run& run, const settler::KeyEffects& effects, bool was_taken) {
@@ -197,73 +152,24 @@ void KeyOrder::settled(const settler::Run& run, const settler::KeyEffects& effec
     for (std::int64_t i = range.first; i < range.end; ++i) {
       prefetch(run, static_cast<std::size_t>(i));
       const OrderKey key = order_key_of(run, static_cast<std::size_t>(i));
-      if (key != 0) release(key, taken);
+      if (key != 0) release(key, run, taken);
     }
   }
   for (const std::size_t index : effects.blocking) note_blocking(run, index, false, taken);
   for (const std::size_t index : effects.parking) note_blocking(run, index, true, taken);
-  // Its lane has events from now on, also where the first of them has its outcome already.
-  for (const std::size_t index : effects.waiting) note_blocking(run, index, false, taken);
-}
-
-void KeyOrder::block(const inbox::Lane& lane) {
-  const OrderKey key = order_key(lane.sequence, lane.lane);
-  Blocked& blocked = blocked_[key];
-  blocked.sequence = lane.sequence;
-  blocked.lane = lane.lane;
-  blocked.is_parked = blocked.is_parked || lane.is_parked;
-  ++blocked.changes;
-}
-
-/// No event of the key is in memory: its lane may be over.
-void KeyOrder::check_soon(OrderKey key) {
-  const auto at = blocked_.find(key);
-  if (at == blocked_.end()) return;
-  ++at->second.changes;
-  if (std::exchange(at->second.is_queued, true)) return;
-  to_check_.push_back(key);
-}
-
-std::vector<inbox::Lane> KeyOrder::to_check(std::size_t most) {
-  std::vector<inbox::Lane> out;
-  const auto add = [&](Blocked& blocked) {
-    blocked.checked_at = blocked.changes;
-    out.push_back({blocked.sequence, blocked.lane, true, blocked.is_parked});
-  };
-  while (!to_check_.empty() && out.size() < most) {
-    const auto at = blocked_.find(to_check_.front());
-    to_check_.pop_front();
-    if (at == blocked_.end()) continue;
-    at->second.is_queued = false;
-    add(at->second);
-  }
-  const std::size_t buckets = blocked_.empty() ? 0 : std::min(blocked_.bucket_count(), most);
-  for (std::size_t i = 0; i < buckets && out.size() < most; ++i) {
-    next_bucket_ = (next_bucket_ + 1) % blocked_.bucket_count();
-    for (auto at = blocked_.begin(next_bucket_); at != blocked_.end(next_bucket_); ++at) add(at->second);
-  }
-  return out;
-}
-
-void KeyOrder::checked(const std::vector<inbox::Lane>& lanes) {
-  for (const inbox::Lane& lane : lanes) {
-    const auto at = blocked_.find(order_key(lane.sequence, lane.lane));
-    if (at == blocked_.end() || at->second.changes != at->second.checked_at) continue;
-    at->second.is_parked = lane.is_parked;
-    if (!lane.has_events && !lane.is_parked && !active_.contains(at->first)) blocked_.erase(at);
-  }
+  for (const std::size_t index : effects.waiting) was_sent(run, index, taken);
 }
 
 void KeyOrder::forget(std::int32_t sequence) {
   for (const OrderKey key : active_.keys_if([&](const Active& active) { return active.sequence == sequence; })) {
     active_.erase(key);
-    if (const auto at = deferred_.find(key); at != deferred_.end()) {
-      deferred_events_ -= at->second.size();
-      deferred_.erase(at);
-    }
+    const auto at = deferred_.find(key);
+    if (at == deferred_.end()) continue;
+    deferred_events_ -= at->second.calls.size() + at->second.behind.size();
+    deferred_.erase(at);
   }
+  std::erase_if(sendable_, [&](OrderKey key) { return !active_.contains(key); });
   std::erase_if(blocked_, [&](const auto& entry) { return entry.second.sequence == sequence; });
-  std::erase_if(behind_, [&](const Pick& pick) { return *pick.run->lease.sequence == sequence; });
 }
 
 }  // namespace inboxd::dispatcher

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct Pick {
   bool one_by_one = false;  ///< it must be called alone
 };
 
+/// Of two events of one key.
+bool is_earlier(const Pick& a, const Pick& b);
+
 /// An order key of a sequence. 0: none, the event runs in no order. Keys that share a number only wait for each other.
 using OrderKey = std::uint64_t;
 OrderKey order_key(std::int32_t sequence, envelope::KeyHash hash);
@@ -32,10 +36,12 @@ OrderKey order_key_of(const settler::Run& run, std::size_t index);
 ///                    |  `-- further events of the key are deferred, in memory
 ///                    `--settled as a failure--> blocked or parked: further events go behind (to the lane, or parked)
 ///
-/// Events go behind as they are called: in order, each after the outcomes of those before.
+/// A key that is blocked has pending events in its lane in the database, which are claimed as runs of the lane. A slow
+/// key with too many events in memory becomes blocked without a failure, so that others have room.
 ///
-/// A blocked key has pending events in its lane in the database, which are claimed as runs of the lane. Bookkeeping
-/// without lock or clock; InFlight guards it.
+/// Events go behind in order, each after the outcomes of those before, except of those that are in the lane already:
+/// the lane never has an event without the earlier ones of its key, whenever the process may crash. Bookkeeping without
+/// lock or clock; InFlight guards it.
 class KeyOrder final {
  public:
   /// The call that an event would be part of, never 0. Events of one key share a call if their outcomes are recorded
@@ -45,14 +51,13 @@ class KeyOrder final {
 
   /// Whether the event may be taken for that call; it counts as taken then. Otherwise it is deferred, or goes behind.
   bool take(const Pick& pick, Call call, bool in_transaction = false);
-  /// Events of the next key that became free, at most `most`, all for one call. They count as taken. Those of blocked
-  /// keys go behind.
+  /// Events of the next key that became free, at most `most`, all for one call. They count as taken.
   std::vector<Pick> take_ready(std::size_t most, Call call, bool in_transaction = false);
   bool any_ready() const { return !ready_.empty(); }
 
   /// Events that leave memory because their key is blocked or parked: to report to the settler.
   std::vector<settler::Report> take_behind();
-  bool any_behind() const { return !behind_.empty(); }
+  bool any_behind() const { return !sendable_.empty(); }
   /// Events wait for the outcome of others of their key.
   bool any_deferred() const { return deferred_events_ > 0; }
   std::size_t deferred() const { return deferred_events_; }
@@ -69,6 +74,8 @@ class KeyOrder final {
   bool must_check() const { return !to_check_.empty(); }
   /// Their present state. It counts unless they changed in memory since.
   void checked(const std::vector<inbox::Lane>& lanes);
+  /// Blocks each free key with more than `least` events deferred, if fewer of them were taken since the last look.
+  void block_slow_keys(std::size_t least);
 
   /// Forgets a sequence, whose events leave memory.
   void forget(std::int32_t sequence);
@@ -76,15 +83,24 @@ class KeyOrder final {
   std::size_t blocked_keys() const { return blocked_.size(); }
 
  private:
-  /// A key with events that are taken (by workers, or on their way behind) or deferred.
+  /// A key with events that are taken by workers, deferred, or on their way behind.
   struct Active {
     std::int32_t sequence = 0;
     std::uint32_t taken = 0;
     Call call = 0;                      ///< of the events taken last; 0: no event may join them
     const settler::Run* run = nullptr;  ///< of the events taken last
+    std::uint32_t taken_of_lane = 0;    ///< of `taken`
     bool has_deferred = false;          ///< in deferred_
   };
-  using Deferred = std::deque<Pick>;
+  struct Deferred {
+    std::deque<Pick> calls;   ///< to be taken, in order
+    std::deque<Pick> behind;  ///< to go behind, in order
+    std::size_t sent = 0;     ///< events on their way behind, all of one run
+    const settler::Run* sent_run = nullptr;
+    bool is_sendable = false;          ///< in sendable_
+    std::optional<std::size_t> taken;  ///< since the last look for slow keys; nullopt: it has not seen the key
+    bool empty() const { return calls.empty() && behind.empty() && sent == 0; }
+  };
   struct Blocked {
     std::int32_t sequence = 0;
     std::int64_t lane = 0;
@@ -94,21 +110,26 @@ class KeyOrder final {
     std::uint32_t checked_at = 0;  ///< `changes` when the database was asked
   };
 
-  bool goes_behind(const Pick& pick, OrderKey key) const;
   void prefetch(const settler::Run& run, std::size_t index) const;
-  void defer(OrderKey key, Active& active, const Pick& pick);
-  void send_deferred_behind(OrderKey key, Active& active, Deferred& deferred);
-  void note_deferred(OrderKey key, Active& active);
-  void release(OrderKey key, std::size_t events);
-  Blocked& block_key_of(const settler::Run& run, std::size_t index);
+  Deferred& defer(OrderKey key, Active& active, const Pick& pick);
+  void release(OrderKey key, const settler::Run& run, std::size_t events);
+  void refresh(OrderKey key, Active& active);
+
+  bool goes_behind(const Pick& pick, OrderKey key) const;
+  static bool may_send(const Active& active, const Deferred& deferred);
+  void send_if_possible(OrderKey key, const Active& active, Deferred& deferred);
+  void send(OrderKey key, Deferred& deferred, std::vector<settler::Report>& out);
+  void was_sent(const settler::Run& run, std::size_t index, std::size_t taken);
+  void reconsider(OrderKey key);
+  Blocked& block_key(OrderKey key, std::int32_t sequence, std::int64_t lane);
   void note_blocking(const settler::Run& run, std::size_t index, bool is_parked, std::size_t taken);
   void check_soon(OrderKey key);
 
   KeyTable<Active> active_;
   std::unordered_map<OrderKey, Deferred> deferred_;  ///< of few keys: those with several events at once
   std::unordered_map<OrderKey, Blocked> blocked_;
-  std::deque<OrderKey> ready_;  ///< keys with deferred events and none taken
-  std::vector<Pick> behind_;
+  std::deque<OrderKey> ready_;     ///< keys with events to call and none taken
+  std::deque<OrderKey> sendable_;  ///< keys with events that may go behind now
   std::size_t deferred_events_ = 0;
   std::deque<OrderKey> to_check_;
   std::size_t next_bucket_ = 0;  ///< of blocked_, for the keys that are checked in turn

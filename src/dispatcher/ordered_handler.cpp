@@ -2,6 +2,7 @@
 #include "dispatcher/ordered_handler.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "dispatcher/in_flight.hpp"
@@ -16,11 +17,14 @@ namespace {
 constexpr std::int64_t slow_below = 64;
 /// A sequence without progress for this long is shared: the worker that has it waits for a lock, say.
 constexpr std::chrono::milliseconds shared_after{250};
+/// Between two looks for keys that are slow: more than this time's work of theirs is in memory.
+constexpr std::chrono::milliseconds slow_after{1'000};
+/// A slow key is blocked if its events are this part of all in memory. Few keys with less cannot fill it.
+constexpr std::int64_t large_part = 8;
 /// Between two comparisons of blocked keys with the database, in turn.
 constexpr std::chrono::milliseconds check_every{1'000};
 
 }  // namespace
-
 
 /// Under the lock.
 void InFlight::set_order(const config::Handler& settings, const plugin::Instance::Needs& needs) {
@@ -154,14 +158,12 @@ InFlight::Taken InFlight::take_in_order() {
   const auto now = Clock::now();
   sequences_.drain_overdue(now);
   after_change();
-  if (keys_.any_behind()) {
-    out.behind = keys_.take_behind();
-    for (const settler::Report& report : out.behind) {
-      queue_.taken(*report.run, 1);
-      busy_[*report.run->lease.sequence].events += 1;
-    }
-    return out;
+  out.behind = keys_.take_behind();
+  for (const settler::Report& report : out.behind) {
+    queue_.taken(*report.run, 1);
+    busy_[*report.run->lease.sequence].events += 1;
   }
+  if (!out.behind.empty()) return out;
   const std::int64_t queued = queue_.queued();
   if (queued == 0) return out;
   std::int64_t left = needs_.sql ? pace_.batch_size_in_transactions(queued) : pace_.batch_size(queued);
@@ -230,6 +232,17 @@ void InFlight::put_back_in_order(const std::vector<RunSlice>& slices) {
   }
   keys_.put_back(picks);
   for (auto slice = unordered.rbegin(); slice != unordered.rend(); ++slice) queue_.push_front(std::move(*slice));
+}
+
+/// Under the lock. Events of slow keys must not fill the memory: other keys flow beside them.
+void InFlight::block_slow_keys() {
+  const auto now = Clock::now();
+  if (now < next_slow_look_ || window_) return;
+  next_slow_look_ = now + slow_after;
+  const bool is_filling =
+      budgets_->events.left_for(held()) < held() || budgets_->bytes.left_for(held_bytes()) < held_bytes();
+  keys_.block_slow_keys(is_filling ? static_cast<std::size_t>(held() / large_part)
+                                   : std::numeric_limits<std::size_t>::max());
 }
 
 bool InFlight::awaits(const std::vector<settler::Report>& reports) const {

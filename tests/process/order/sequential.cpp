@@ -74,6 +74,30 @@ TEST_CASE("with on_failure: skip later events of a key do not wait for a failed 
   CHECK(fixture.events.calls_of("one") == expected);
 }
 
+TEST_CASE("a slow key with half of the events does not hold up the others, and keeps its order") {
+  OrderFixture fixture{1, {"concurrency: 4"}};
+  fixture.config.sections["dispatch"] = "in_hand_events: 200";
+  fixture.set("takes", "100ms");
+  fixture.set("takes_type", "Slow");
+  auto daemon = fixture.start();
+  fixture.events.produce(2'000, [](int i) {
+    return i % 2 == 0 ? KeyedEvents::Made{"hot", "Slow"} : KeyedEvents::Made{key_number(i % 20)};
+  });
+  fixture.database.wait_for(
+      "the other keys are done",
+      "select coalesce(sum(inbox.count_of(o.offsets - l.offsets)), 0) from inbox.outcome o, "
+      "(select range_agg(int8range(\"offset\", \"offset\" + 1)) as offsets from inbox.event where key = 'hot') l",
+      1'000);
+  CHECK(fixture.events.calls_of("hot").size() < 300);
+  CHECK(fixture.database.number("select count(*) from inbox.lanes where state = 'blocked'") == 1);
+  daemon->stop();
+  fixture.set("takes", "0ms");
+  daemon = fixture.start();
+  CHECK(fixture.wait_done().is_perfect());
+  CHECK(fixture.events.out_of_order() == "");
+  CHECK(fixture.database.number("select count(*) from inbox.delivery") == 0);
+}
+
 TEST_CASE("a key that comes on several partitions keeps the order of storing with order_scope: handler") {
   OrderFixture fixture{4, {"order_by: \"header:customer\"", "concurrency: 4"}};
   const auto daemon = fixture.start();

@@ -35,6 +35,7 @@ class Recorder : public inboxd::Handler {
         slow_type_{settings.text("slow_type", "")},
         hang_type_{settings.text("hang_type", "")},
         takes_{settings.duration("takes", inboxd::Milliseconds{0})},
+        takes_type_{settings.text("takes_type", "")},
         gate_{settings.text("gate", "")},
         publishes_{settings.text("publishes", "")} {
     wait_at(settings.text("create_gate", ""));
@@ -49,7 +50,8 @@ class Recorder : public inboxd::Handler {
       publish(call, event);
     }
     if (!crash_type_.empty() && event.type() == crash_type_) std::abort();
-    if (takes_.count() > 0) std::this_thread::sleep_for(takes_);
+    const bool takes_time = takes_.count() > 0 && (takes_type_.empty() || event.type() == takes_type_);
+    if (takes_time) std::this_thread::sleep_for(takes_);
     if (!slow_type_.empty() && event.type() == slow_type_) {
       while (!call.is_cancelled()) std::this_thread::sleep_for(std::chrono::milliseconds{5});
       return inboxd::retry("told to be slow", "test.slow");
@@ -110,6 +112,7 @@ class Recorder : public inboxd::Handler {
   std::string slow_type_;  ///< until it is cancelled
   std::string hang_type_;  ///< forever
   inboxd::Milliseconds takes_;
+  std::string takes_type_;  ///< only these take time; empty: all
   std::string gate_;
   std::string publishes_;
 };

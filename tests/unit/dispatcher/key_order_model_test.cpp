@@ -28,6 +28,7 @@ struct Options {
   int keys = 4;
   std::size_t events_per_call = 1;
   int max_attempts = 3;
+  bool has_slow_keys = false;   ///< some become blocked without a failure
   bool in_transaction = false;  ///< workers record the outcomes of their calls
 };
 
@@ -59,6 +60,10 @@ class Model {
     int attempts = 0;
     bool is_due = true;  ///< of a lane
     Run lease;
+  };
+  struct ParkedEvent {
+    std::int64_t lane = 0, offset = 0;
+    Row from;
   };
   struct Worker {
     WorkBatch batch;
@@ -118,6 +123,8 @@ class Model {
         return store();
       default:
         if (chance(5)) take_over();
+        if (chance(10)) release();
+        if (options_.has_slow_keys && chance(20)) keys_.block_slow_keys(static_cast<std::size_t>(pick(3)));
         return;
     }
   }
@@ -207,6 +214,22 @@ class Model {
     }
   }
   void answer() { keys_.checked(std::exchange(asked_, {})); }
+
+  /// An operator releases a parked key: its parked events wait in the lane again, behind those that are leased.
+  void release() {
+    if (parked_.empty()) return;
+    const std::int64_t lane = *parked_.begin();
+    if (std::any_of(rows_.begin(), rows_.end(), [&](const Row& row) { return row.lane == lane && row.lease; })) return;
+    parked_.erase(lane);
+    note("released lane " + std::to_string(lane));
+    for (const ParkedEvent& each : parked_events_) {
+      if (each.lane != lane) continue;
+      log_[static_cast<std::size_t>(each.offset)].is_final = false;
+      add_to_lane(each.from, lane, {each.offset}, 0, false);
+    }
+    std::erase_if(parked_events_, [&](const ParkedEvent& each) { return each.lane == lane; });
+    if (lanes().contains(lane)) advance(lane);
+  }
 
   /// Another owner of the same name: all leases end, and nothing in memory counts.
   void take_over() {
@@ -464,6 +487,8 @@ class Model {
     for (const inbox::DeadEvent& dead : settlement.dead) {
       if (dead.state != inbox::DeadEvent::State::parked || parked_.contains(dead.key->lane)) {
         end(dead.offset);
+        if (dead.state == inbox::DeadEvent::State::parked)
+          parked_events_.push_back({dead.key->lane, dead.offset, from});
       } else {
         add_to_lane(from, dead.key->lane, {dead.offset}, 0, false);
         touched.insert(dead.key->lane);
@@ -492,6 +517,7 @@ class Model {
   std::vector<Event> log_;
   std::vector<Row> rows_;
   std::set<std::int64_t> parked_;
+  std::vector<ParkedEvent> parked_events_;
   std::int64_t last_id_ = 0;
   KeyOrder keys_;
   KeyOrder::Call call_ = 0;
@@ -522,6 +548,7 @@ void run_models(Options options) {
 TEST_CASE("whatever happens, the events of a key are called in order, and each gets one outcome") {
   Options options;
   options.in_transaction = GENERATE(false, true);
+  options.has_slow_keys = GENERATE(false, true);
   SECTION("a failure blocks its key") { options.on_failure = OnFailure::block; }
   SECTION("a dead letter parks its key") { options.on_failure = OnFailure::park; }
   SECTION("a failure is skipped") { options.on_failure = OnFailure::skip; }

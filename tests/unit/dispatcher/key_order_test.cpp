@@ -234,6 +234,45 @@ TEST_CASE("events that are put back after their key was blocked go behind") {
   CHECK(sent_behind(keys, Kind::waits) == Offsets{11});
 }
 
+TEST_CASE("a key with many events in memory becomes blocked if few of them were taken since the last look") {
+  KeyOrder keys;
+  const Run run = run_in_order({{10, 11, 12, 13, 14}, {a, a, a, a, b}});
+  CHECK(keys.take({run, 0}, 1));
+  for (const std::size_t i : {1, 2, 3}) CHECK_FALSE(keys.take({run, i}, 2));
+  CHECK(keys.take({run, 4}, 2));
+  keys.block_slow_keys(2);  // it is new
+  keys.block_slow_keys(3);  // it has few events
+  CHECK(keys.blocked_keys() == 0);
+  keys.settled(*run, finished(0, 1));
+  CHECK(offsets_of(keys.take_ready(2, 3)) == Offsets{11, 12});
+  keys.put_back({{run, 2}});
+  keys.block_slow_keys(1);  // two were taken
+  CHECK(keys.blocked_keys() == 0);
+  keys.block_slow_keys(1);
+  CHECK(keys.blocked_keys() == 1);
+  CHECK(sent_behind(keys, Kind::waits).empty());  // one is with its worker
+  keys.settled(*run, finished(1, 2));
+  CHECK(sent_behind(keys, Kind::waits) == Offsets{12, 13});
+}
+
+TEST_CASE("an event of the log goes behind at once while events of its lane run") {
+  KeyOrder keys;
+  keys.block(lane_a);
+  const Run lane = run_in_order({{10, 11}, {a, a}, 2, a});
+  const Run log = run_in_order({{20}, {a}, 5});
+  const Run later = run_in_order({{21}, {a}, 6});
+  CHECK(keys.take({lane, 0}, 1));
+  CHECK_FALSE(keys.take({lane, 1}, 2));
+  CHECK_FALSE(keys.take({log, 0}, 2));
+  CHECK_FALSE(keys.take({later, 0}, 2));
+  CHECK(sent_behind(keys, Kind::waits) == Offsets{20});
+  CHECK(sent_behind(keys, Kind::waits).empty());  // the next run's only once that is recorded
+  keys.settled(*lane, finished(0, 1));
+  CHECK(offsets_of(keys.take_ready(2, 3)) == Offsets{11});
+  keys.settled(*log, waiting(0));
+  CHECK(sent_behind(keys, Kind::waits) == Offsets{21});
+}
+
 TEST_CASE("the runs of a lane run while their key is blocked, and other events of the key do not") {
   KeyOrder keys;
   keys.block(lane_a);
