@@ -13,7 +13,7 @@ create or replace function inbox.claim(
   p_handler int, p_owner uuid, p_fence bigint, p_lease interval, p_events bigint, p_rows int, p_low timestamptz,
   p_from int default 0, p_to int default 2147483647)
 returns table (delivery_id bigint, shard_id int, pending text, events int, attempts int, claims int,
-               received_from bigint, received_to bigint, locked int)
+               received_from bigint, received_to bigint, locked int, never_expires boolean)
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' set enable_bitmapscan = off
 set enable_seqscan = off as $$
 #variable_conflict use_column
@@ -40,10 +40,10 @@ begin
     select counted.*, least(share, p_events - before)::bigint as n, (select count(*) from due) as locked
     from counted where before < p_events),
   rest as (
-    insert into inbox.delivery (handler_id, shard_id, pending, events, attempts, claims, due_at, expires_at,
+    insert into inbox.delivery (handler_id, shard_id, pending, events, attempts, claims, due_at, never_expires,
                                 received_from, received_to, last_error)
     select handler_id, shard_id, pending - inbox.first_of(pending, n), events - n, attempts, claims, due_at,
-           expires_at, received_from, received_to, last_error
+           never_expires, received_from, received_to, last_error
     from taken where n < events and n < inbox.count_of(pending))
   update inbox.delivery d
   set owner = p_owner, fence = p_fence, claims = t.claims + 1, due_at = clock_timestamp() + p_lease,
@@ -57,6 +57,6 @@ begin
   returning d.delivery_id, d.shard_id, d.pending::text, d.events, d.attempts, d.claims,
             case when isfinite(d.received_from) then (extract(epoch from d.received_from) * 1000000)::bigint end,
             case when isfinite(d.received_to) then (extract(epoch from d.received_to) * 1000000)::bigint end,
-            t.locked::int;
+            t.locked::int, d.never_expires;
 end
 $$;

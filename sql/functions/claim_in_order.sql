@@ -18,7 +18,7 @@ create or replace function inbox.claim_in_order(
   p_from int, p_to int)
 returns table (state text, sequence int, epoch int, next_offset bigint, delivery_id bigint, shard_id int, pending text,
                events int, attempts int, claims int, received_from bigint, received_to bigint, ordinal bigint,
-               lane bigint)
+               lane bigint, never_expires boolean)
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' set enable_bitmapscan = off
 set enable_seqscan = off as $$
 #variable_conflict use_column
@@ -123,7 +123,7 @@ begin
       end if;
     end if;
     return query select v_state, q.sequence, q.epoch, q.next_offset, null::bigint, null::int, null::text, null::int,
-                        null::int, null::int, null::bigint, null::bigint, null::bigint, null::bigint;
+                        null::int, null::int, null::bigint, null::bigint, null::bigint, null::bigint, null::boolean;
   end loop;
 
   update inbox.delivery x set owner = p_owner, fence = p_fence, claims = x.claims + 1, due_at = 'infinity'
@@ -133,7 +133,7 @@ begin
          t.attempts, t.claims + 1,
          case when isfinite(t.received_from) then (extract(epoch from t.received_from) * 1000000)::bigint end,
          case when isfinite(t.received_to) then (extract(epoch from t.received_to) * 1000000)::bigint end,
-         coalesce(t.ordinal, t.delivery_id), t.lane
+         coalesce(t.ordinal, t.delivery_id), t.lane, t.never_expires
   from unnest(v_taken) with ordinality t order by t.ordinality;
 end
 $$;

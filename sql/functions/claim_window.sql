@@ -13,7 +13,7 @@ create or replace function inbox.claim_window(
   p_from int, p_to int)
 returns table (state text, sequence int, epoch int, next_offset bigint, delivery_id bigint, shard_id int, pending text,
                events int, attempts int, claims int, received_from bigint, received_to bigint, ordinal bigint,
-               lane bigint, group_key bigint)
+               lane bigint, group_key bigint, never_expires boolean)
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' set enable_bitmapscan = off
 set enable_seqscan = off set enable_sort = off set jit = off as $$
 #variable_conflict use_column
@@ -93,9 +93,9 @@ begin
          t.attempts, t.claims + 1,
          case when isfinite(t.received_from) then (extract(epoch from t.received_from) * 1000000)::bigint end,
          case when isfinite(t.received_to) then (extract(epoch from t.received_to) * 1000000)::bigint end,
-         coalesce(t.ordinal, t.delivery_id), null::bigint, t.group_key
+         coalesce(t.ordinal, t.delivery_id), null::bigint, t.group_key, t.never_expires
   from unnest(v_taken) with ordinality t order by t.ordinality;
   return query select v_state, 0, null::int, null::bigint, null::bigint, null::int, null::text, null::int, null::int,
-                      null::int, null::bigint, null::bigint, null::bigint, null::bigint, null::bigint;
+                      null::int, null::bigint, null::bigint, null::bigint, null::bigint, null::bigint, null::boolean;
 end
 $$;

@@ -14,10 +14,10 @@ begin
   end if;
   d.ordinal := case when d.sequence is not null then coalesce(d.ordinal, d.delivery_id) end;
   insert into inbox.delivery (handler_id, shard_id, sequence, ordinal, lane, order_key, group_key, pending, events,
-                              attempts, claims, due_at, expires_at, received_from, received_to, last_error)
+                              attempts, claims, due_at, never_expires, received_from, received_to, last_error)
   values (d.handler_id, d.shard_id, d.sequence, d.ordinal, d.lane, d.order_key, d.group_key, d.pending - v_first,
           inbox.count_of(d.pending - v_first), d.attempts, d.claims,
-          case when d.lane is null then d.due_at else 'infinity' end, d.expires_at, d.received_from, d.received_to,
+          case when d.lane is null then d.due_at else 'infinity' end, d.never_expires, d.received_from, d.received_to,
           d.last_error);
   d.pending := v_first;
   d.events := p_events;

@@ -11,12 +11,14 @@ begin
                                  sequence, ordinal, lane, order_key, parks)
   select d.handler_id, x.event, d.shard_id, x."offset", e.source_id, e.event_type, e.source, e.subject, e.key,
          e.payload, e.headers, e.occurred_at, e.kafka_timestamp, e.received_at,
-         d.attempts + (x.state <> 'parked')::int,
+         d.attempts + (x.state not in ('parked', 'expired'))::int,
          coalesce((select jsonb_agg(jsonb_build_object('attempt', f.attempt, 'occurred_at', f.occurred_at,
                                                        'error_class', f.error_class, 'message', f.message)
                                     order by f.occurred_at)
                    from inbox.failure f where f.event_id = x.event and f.handler_id = d.handler_id), '[]'),
-         case x.state when 'parked' then 'parked' else 'dead' end, d.sequence,
+         case when x.state in ('expires', 'expired') then 'expired' when x.state = 'parked' then 'parked'
+              else 'dead' end,
+         d.sequence,
          case when d.sequence is not null then coalesce(d.ordinal, d.delivery_id) end, x.lane, x.key,
          x.state = 'parks'
   from unnest(x_id, x_offset, x_event, x_state, x_lane, x_key) x(id, "offset", event, state, lane, key)
@@ -33,9 +35,13 @@ begin
       parks = excluded.parks;
 
   insert into inbox.outcome (handler_id, shard_id, offsets, outcome, attempts, owner)
-  select d.handler_id, d.shard_id, range_agg(int8range(x."offset", x."offset" + 1)), 'dead', d.attempts + 1, d.owner
-  from unnest(x_id, x_offset, x_state) x(id, "offset", state) join inbox.delivery d on d.delivery_id = x.id
+  select d.handler_id, d.shard_id, range_agg(int8range(x."offset", x."offset" + 1)), t.outcome, t.attempts, d.owner
+  from unnest(x_id, x_offset, x_state) x(id, "offset", state)
+  join inbox.delivery d on d.delivery_id = x.id
+  cross join lateral (
+    select case when x.state in ('expires', 'expired') then 'expired' else 'dead' end as outcome,
+           d.attempts + (x.state <> 'expired')::int as attempts) t
   where d.delivery_id = any (p_ids) and x.state <> 'parked'
-  group by d.delivery_id;
+  group by d.delivery_id, t.outcome, t.attempts;
 end
 $$;

@@ -28,9 +28,9 @@ begin
   update inbox.batch_window x set grouped_to = v_ordinal where x.handler_id = w.handler_id;
   perform from inbox.delivery x where x.delivery_id = any (v_ids) order by x.delivery_id for update;
   insert into inbox.delivery (handler_id, shard_id, sequence, ordinal, group_key, pending, events, attempts, claims,
-                              due_at, expires_at, received_from, received_to, last_error)
+                              due_at, never_expires, received_from, received_to, last_error)
   select x.handler_id, x.shard_id, x.sequence, coalesce(x.ordinal, x.delivery_id), g.group_key, g.pending, g.events,
-         x.attempts, x.claims, x.due_at, x.expires_at, x.received_from, x.received_to, x.last_error
+         x.attempts, x.claims, x.due_at, x.never_expires, x.received_from, x.received_to, x.last_error
   from inbox.delivery x
   cross join lateral (
     select k.group_key, range_agg(int8range(k."offset", k."offset" + 1)) as pending, count(*) as events

@@ -1,6 +1,7 @@
--- Turns dead letters p_ids into deliveries, first attempt. A run has one handler's events of a shard, in order, spans
--- less than 1,000 offsets and weighs about 8 MiB. A dropped event is restored from the dead letter's copy. Dead letters
--- that a backfill has yet to pass stay, because the backfill may deliver the event. So do those of retired handlers.
+-- Turns dead letters p_ids into deliveries, first attempt; those that had expired do not expire again. A run has one
+-- handler's events of a shard, in order, spans less than 1,000 offsets and weighs about 8 MiB. A dropped event is
+-- restored from the dead letter's copy. Dead letters that a backfill has yet to pass stay, because the backfill may
+-- deliver the event. So do those of retired handlers.
 --
 -- A dead letter of a sequence comes back in its lane, at its place in the order of storing. An event that was the first
 -- of the lane and is not leased waits behind it. Events that are parked behind one of p_ids come with it, about p_most
@@ -117,11 +118,11 @@ begin
     returning 1),
   born as (
     insert into inbox.delivery (handler_id, shard_id, sequence, ordinal, lane, order_key, pending, events, due_at,
-                                received_from, received_to)
+                                never_expires, received_from, received_to)
     select p.handler_id, p.shard_id, case when p.in_lane then p.sequence when p.is_batch then 0 end,
            case when p.in_lane then p.ordinal end, case when p.in_lane then p.lane end, (array_agg(p.order_key))[1],
            range_agg(int8range(p."offset", p."offset" + 1)), count(*),
-           case when p.in_lane then 'infinity' else v_now end,
+           case when p.in_lane then 'infinity' else v_now end, bool_or(p.state = 'expired'),
            -- In a lane the time of storing is part of the order, also of an event that is restored now.
            min(case when p.in_lane then least(p.received_at, p.stored_at, p.next_from)
                     else coalesce(p.stored_at, v_now) end),

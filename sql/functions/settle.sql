@@ -7,8 +7,9 @@
 --   duration in ms. x_ dead offsets. Each names its delivery by a subscript of d_ (of).
 -- * For sequences: g_lane, the lane that a failed event begins or continues, with its order key. w_ offsets that wait
 --   behind the first row of their lane, with their order key: that row may have ended. x_state: dead, parks (later
---   events of its key are parked behind it) or parked. Without a dead letter that parks its key, a parked event waits
---   in its lane instead: an operator has released it.
+--   events of its key are parked behind it), parked, expired (before a call) or expires (it failed, and a retry would
+--   be too late). Without a dead letter that parks its key, a parked event waits in its lane instead: an operator has
+--   released it.
 --
 -- Locks: the sequences, if lanes change; the deliveries, in order of id. Indexes: primary key of delivery; for dead
 -- letters as inbox.dead_letter; dead_letter_parks, delivery_lane. `= any (ids)` beside a join on the same id, and no
@@ -35,7 +36,7 @@ begin
   end if;
   -- Before the deliveries: one settlement at a time adds to a lane or ends its first row, so that none is forgotten.
   v_keeps_lanes := cardinality(w_of) > 0 or exists (select from unnest(g_lane) l where l is not null)
-    or exists (select from unnest(x_state) x where x <> 'dead')
+    or exists (select from unnest(x_state) x where x in ('parks', 'parked'))
     or exists (select from inbox.delivery d where d.delivery_id = any (d_id) and d.lane is not null);
   if v_keeps_lanes then
     perform from inbox.sequence s
@@ -59,13 +60,13 @@ begin
   where d.delivery_id = any (v_ids) and s.done <> '{}';
 
   insert into inbox.delivery (handler_id, shard_id, sequence, ordinal, lane, order_key, pending, events, attempts,
-                              due_at, expires_at, received_from, received_to, last_error)
+                              due_at, never_expires, received_from, received_to, last_error)
   select d.handler_id, d.shard_id, case when g.lane is not null
                     or (select h.mode from inbox.handler h where h.handler_id = d.handler_id) = 'batch'
               then d.sequence end,
          case when g.lane is not null then coalesce(d.ordinal, d.delivery_id) end, g.lane, g.key,
          g.offsets::int8multirange, inbox.count_of(g.offsets::int8multirange), d.attempts + 1,
-         clock_timestamp() + g.delay::float8 * interval '1 ms', d.expires_at, d.received_from, d.received_to, g.error
+         clock_timestamp() + g.delay::float8 * interval '1 ms', d.never_expires, d.received_from, d.received_to, g.error
   from unnest(g_of, g_offsets, g_delay, g_error, g_lane, g_key) g(i, offsets, delay, error, lane, key)
   join inbox.delivery d on d.delivery_id = d_id[g.i] and d.fence = d_fence[g.i]
   where d.delivery_id = any (v_ids);
@@ -103,9 +104,9 @@ begin
       where x.state = 'parked' and not inbox.is_parked(d.handler_id, d.sequence, x.lane)),
     added as (
       insert into inbox.delivery (handler_id, shard_id, sequence, ordinal, lane, order_key, pending, events, due_at,
-                                  expires_at, received_from, received_to)
+                                  never_expires, received_from, received_to)
       select d.handler_id, d.shard_id, d.sequence, coalesce(d.ordinal, d.delivery_id), w.lane, w.key, w.offsets,
-             inbox.count_of(w.offsets), 'infinity', d.expires_at, d.received_from, d.received_to
+             inbox.count_of(w.offsets), 'infinity', d.never_expires, d.received_from, d.received_to
       from waiting w join inbox.delivery d on d.delivery_id = d_id[w.i] and d.fence = d_fence[w.i]
       where d.delivery_id = any (v_ids)
       returning handler_id, sequence, lane),

@@ -27,11 +27,11 @@ begin
       v_piece := inbox.first_of(v_left, p_size);
       v_left := v_left - v_piece;
       insert into inbox.delivery as x (handler_id, shard_id, pending, events, sequence, ordinal, lane, order_key,
-                                       attempts, claims, fence, owner, due_at, expires_at, received_from, received_to,
-                                       last_error)
+                                       attempts, claims, fence, owner, due_at, never_expires, received_from,
+                                       received_to, last_error)
       values (d.handler_id, d.shard_id, v_piece, inbox.count_of(v_piece), d.sequence,
               case when d.sequence is not null then coalesce(d.ordinal, d.delivery_id) end, d.lane, d.order_key,
-              d.attempts, d.claims, d.fence, d.owner, d.due_at, d.expires_at, d.received_from, d.received_to,
+              d.attempts, d.claims, d.fence, d.owner, d.due_at, d.never_expires, d.received_from, d.received_to,
               d.last_error)
       returning x.delivery_id into delivery_id;
       pending := v_piece::text;

@@ -232,7 +232,7 @@ create table inbox.delivery (
   fence         bigint not null default 0,
   owner         uuid,
   due_at        timestamptz not null,
-  expires_at    timestamptz,
+  never_expires boolean not null default false,  -- an operator has replayed it
   received_from timestamptz not null,
   received_to   timestamptz not null,
   last_error    text,

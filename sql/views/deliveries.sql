@@ -27,7 +27,7 @@ from inbox.ledger l
 join inbox.outcome o on o.shard_id = l.shard_id and lower(o.offsets) > l."offset" - 10000
                     and lower(o.offsets) <= l."offset" and o.offsets @> l."offset"
 join inbox.handler h using (handler_id)
-where o.outcome not in ('dead', 'discarded')
+where o.outcome not in ('dead', 'expired', 'discarded')
    or not exists (
         select from inbox.dead_letter x
         where x.handler_id = o.handler_id and x.shard_id = l.shard_id and x."offset" = l."offset")

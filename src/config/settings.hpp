@@ -165,8 +165,15 @@ struct Handler {
   milliseconds lease{30'000};
   int max_crashes = 10;                        ///< an event in flight at so many crashes is dead-lettered
   Retry retry;
+  std::optional<milliseconds> expire_after;    ///< since occurred_at, else received_at; nullopt: never
   PluginSettings settings;
   bool operator==(const Handler&) const = default;
+};
+
+/// What becomes of a handler's failed and late events.
+struct Policy {
+  Retry retry;
+  std::optional<milliseconds> expire_after;
 };
 
 /// The scope in force: a key that is not the record's may arrive on several partitions, so one instance runs them all.

@@ -134,6 +134,11 @@ std::vector<Row<Handler>> handler_rows() {
   add(common(ranged(Type::fraction, "retry.jitter", 0, 1,
                     "The random share of a delay: 0.2 makes it 0.8 to 1.2 times as long.")),
       &Handler::retry, &Retry::jitter);
+  add(common(keep("expire_after",
+                  "Events older than this are not called and not retried; they become dead letters in state expired. "
+                  "By the time the event occurred, else when it was stored.",
+                  second)),
+      &Handler::expire_after);
   add(plain("settings", Type::plugin_settings, "The plugin's own settings."), &Handler::settings);
   return rows;
 }

@@ -58,8 +58,8 @@ inline Description duration(std::string key, std::int64_t least, std::int64_t mo
 inline Description size(std::string key, std::int64_t least, std::int64_t most, std::string help) {
   return ranged(Type::size, std::move(key), least, most, std::move(help));
 }
-inline Description keep(std::string key, std::string help) {
-  return ranged(Type::keep, std::move(key), hour, 36'500 * day, std::move(help));
+inline Description keep(std::string key, std::string help, std::int64_t least = hour) {
+  return ranged(Type::keep, std::move(key), least, 36'500 * day, std::move(help));
 }
 
 inline Description choice(std::string key, std::vector<std::string> choices, std::string help) {

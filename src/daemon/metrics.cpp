@@ -294,12 +294,13 @@ void add_backlog(std::vector<MetricRow>& rows) {
 }
 
 void add_handlers(std::vector<MetricRow>& rows) {
-  rows.push_back(counter("attempts_total", "Attempts by recorded outcome: done, retried or dead.",
+  rows.push_back(counter("attempts_total", "Recorded outcomes: done, retried, dead or expired.",
                          {"handler", "outcome"}, [](const Figures& figures, Exposition& out) {
                            for (const HandlerFigures& handler : figures.handlers) {
                              out.add({handler.name, "done"}, handler.outcomes.done);
                              out.add({handler.name, "retried"}, handler.outcomes.retried);
                              out.add({handler.name, "dead"}, handler.outcomes.dead);
+                             out.add({handler.name, "expired"}, handler.outcomes.expired);
                            }
                          }));
   rows.push_back(counter("failures_total",

@@ -276,7 +276,9 @@ bool Claimer::read_low_water(ClaimingHandler& handler, HandlerState& state) {
   const auto answer = deliveries_->read_due(handler.handler_id(), state.low_water.reading_from(asked),
                                             state.low_water.asks_writers(asked));
   if (!worked(answer)) return false;
-  state.low_water.observe(std::get<0>(answer), asked, Clock::now());
+  const auto came = Clock::now();
+  state.low_water.observe(std::get<0>(answer), asked, came);
+  signals_->clock.observe(std::get<0>(answer).now, asked, came);
   const bool begins = !state.low_water.not_before();
   state.next_reading = asked + (handler.was_active() || begins ? limits_.reading : limits_.idle_reading);
   return true;

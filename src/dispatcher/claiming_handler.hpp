@@ -10,6 +10,7 @@
 
 #include "base/wake_signal.hpp"
 #include "dispatcher/ordered_handler.hpp"
+#include "event/database_clock.hpp"
 #include "inbox/claim.hpp"
 #include "settler/run.hpp"
 
@@ -19,6 +20,7 @@ namespace inboxd::dispatcher {
 struct ClaimerSignals {
   base::WakeSignal wake;                  ///< a handler may claim, or has leases to release
   std::atomic<std::int64_t> suspects{0};  ///< suspect runs in flight, of all handlers (inbox::is_suspect)
+  event::DatabaseClock clock;
 };
 
 /// A claim for which a handler has room.

@@ -4,6 +4,8 @@
 #include <thread>
 #include <utility>
 
+#include "dispatcher/expiry.hpp"
+
 namespace inboxd::dispatcher {
 namespace {
 
@@ -25,7 +27,7 @@ InFlight::InFlight(std::int32_t handler_id, const config::Handler& settings, std
       budgets_{std::move(budgets)},
       claimer_{std::move(claimer)},
       handler_{settings.name},
-      retry_{settings.retry},
+      policy_{std::make_shared<const config::Policy>(config::Policy{settings.retry, settings.expire_after})},
       lease_{settings.lease},
       max_crashes_{settings.max_crashes},
       pace_{settings.concurrency, settings.events_per_call},
@@ -60,7 +62,7 @@ void InFlight::configure(const config::Handler& settings, plugin::Instance::Need
   handler_ = settings.name;
   events_per_call_ = settings.events_per_call;
   transaction_events_ = events_per_call_ * settings.group;
-  retry_ = settings.retry;
+  policy_ = std::make_shared<const config::Policy>(config::Policy{settings.retry, settings.expire_after});
   lease_ = settings.lease;
   max_crashes_ = settings.max_crashes;
   pace_.configure(settings.concurrency, settings.events_per_call);
@@ -137,7 +139,7 @@ void InFlight::add(std::shared_ptr<settler::Run> run, std::int64_t bytes, Clock:
 /// A run for the queue or the settler; in a sequence with the key of each event. Without the lock: keys take a while.
 std::shared_ptr<settler::Run> InFlight::run_of(inbox::LeasedRun lease) {
   std::unique_lock lock{mutex_};
-  const auto run = std::make_shared<settler::Run>(std::move(lease), retry_, shared_from_this(), handler_);
+  const auto run = std::make_shared<settler::Run>(std::move(lease), policy_, shared_from_this(), handler_);
   const auto order = order_;
   lock.unlock();
   if (run->lease.sequence) set_keys(*run, order.get());
@@ -221,6 +223,12 @@ void InFlight::notify_due() {
 // ---- workers
 
 InFlight::Taken InFlight::take(const std::atomic<bool>& stop, Work done) {
+  Taken out = next_work(stop, done);
+  for (settler::Report& report : take_out_expired(out.slices, now())) out.uncalled.push_back(std::move(report));
+  return out;
+}
+
+InFlight::Taken InFlight::next_work(const std::atomic<bool>& stop, Work done) {
   std::unique_lock lock{mutex_};
   if (done.events > 0) pace_.worked(done.events, done.busy);
   for (;;) {

@@ -163,11 +163,12 @@ class InFlight final : public ClaimingHandler,
     std::int64_t events = 0;
     Clock::duration busy{0};
   };
-  /// Events for a worker, and reports of events that leave memory without a call (their keys are blocked).
+  /// Events for a worker, and reports of events that leave memory without a call: their keys are blocked, or they have
+  /// expired.
   struct Taken {
     std::vector<RunSlice> slices;
-    std::vector<settler::Report> behind;
-    bool empty() const { return slices.empty() && behind.empty(); }
+    std::vector<settler::Report> uncalled;
+    bool empty() const { return slices.empty() && uncalled.empty(); }
   };
   /// The next events for one worker; waits for some. Empty once `stop` is set and `wake` was called.
   Taken take(const std::atomic<bool>& stop, Work done);
@@ -187,6 +188,7 @@ class InFlight final : public ClaimingHandler,
   void settled_in_order(const settler::Run& run, const settler::KeyEffects& effects) override;
   void lost(const settler::Run& run) override;
   void retry_at(Clock::time_point due) override;
+  event::Microseconds now() const override { return claimer_->clock.now(); }
 
   /// Nothing is in flight or reserved, and no backlog is known.
   bool idle() const;
@@ -223,6 +225,7 @@ class InFlight final : public ClaimingHandler,
   Clock::time_point next_window_work(Clock::time_point now) const;
   OrderedClaim ordered_claim(std::int64_t events);
   void append(Taken& out, const Pick& pick, bool begins_call);
+  Taken next_work(const std::atomic<bool>& stop, Work done);
   bool may_take_from(const settler::Run& run, Clock::time_point now) const;
   void put_back_in_order(const std::vector<RunSlice>& slices);
   void after_change();
@@ -246,7 +249,7 @@ class InFlight final : public ClaimingHandler,
   std::uint64_t work_changes_ = 0;  ///< of the events that workers might take in order
   unsigned closed_ = 0;
   std::string handler_;  ///< its name
-  config::Retry retry_;
+  std::shared_ptr<const config::Policy> policy_;
   std::chrono::milliseconds lease_;
   std::int32_t max_crashes_;
   plugin::Instance::Needs needs_;

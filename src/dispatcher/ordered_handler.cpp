@@ -158,12 +158,12 @@ InFlight::Taken InFlight::take_in_order() {
   const auto now = Clock::now();
   sequences_.drain_overdue(now);
   after_change();
-  out.behind = keys_.take_behind();
-  for (const settler::Report& report : out.behind) {
+  out.uncalled = keys_.take_behind();
+  for (const settler::Report& report : out.uncalled) {
     queue_.taken(*report.run, 1);
     busy_[*report.run->lease.sequence].events += 1;
   }
-  if (!out.behind.empty()) return out;
+  if (!out.uncalled.empty()) return out;
   const std::int64_t queued = queue_.queued();
   if (queued == 0) return out;
   std::int64_t left = needs_.sql ? pace_.batch_size_in_transactions(queued) : pace_.batch_size(queued);

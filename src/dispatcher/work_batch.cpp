@@ -82,7 +82,7 @@ std::optional<WorkBatch::Later> WorkBatch::later_events(const settler::Run& run,
   if (interrupted) return Later::interrupt;
   if (run.on_failure == config::OnFailure::skip || verdict.kind == event::Verdict::Kind::done) return std::nullopt;
   // The last attempt makes a dead letter of it, which blocks nothing.
-  const bool is_last = std::int64_t{run.lease.attempts} + 1 >= run.retry.max_attempts;
+  const bool is_last = std::int64_t{run.lease.attempts} + 1 >= run.policy->retry.max_attempts;
   if (verdict.kind == event::Verdict::Kind::retry && !is_last) return Later::wait;
   return run.on_failure == config::OnFailure::park ? std::optional{Later::park} : std::nullopt;
 }

@@ -33,7 +33,7 @@ bool Worker::run() {
   for (;;) {
     auto taken = in_flight.take(share_->stop, std::exchange(work_, {}));
     if (taken.empty()) break;
-    settler_.report(std::move(taken.behind), true);  // together, so that a lane gets its events in order
+    settler_.report(std::move(taken.uncalled), true);  // together, so that a lane gets its events in order
     if (taken.slices.empty()) continue;
     {
       const std::lock_guard lock{mutex_};

@@ -46,6 +46,7 @@ struct LeasedRun {
   std::int64_t ordinal = 0;                ///< in a sequence: its place in the order of storing
   std::optional<std::int64_t> lane{};      ///< the hash of the order key whose events these are
   std::optional<std::int64_t> group{};     ///< the hash of the one key that a batch handler gets in a call
+  bool never_expires = false;              ///< an operator has replayed it
   bool has_content = true;                 ///< false: payloads and headers were left in the database
   std::shared_ptr<const Place> place;
   std::shared_ptr<const EventBlock> block;  ///< keeps the events' bytes

@@ -38,6 +38,10 @@ std::string_view state_text(DeadEvent::State state) {
       return "parks";
     case DeadEvent::State::parked:
       return "parked";
+    case DeadEvent::State::expired:
+      return "expired";
+    case DeadEvent::State::expires:
+      return "expires";
     default:
       return "dead";
   }

@@ -47,8 +47,9 @@ struct DeadEvent {
   std::int64_t offset = 0;
   base::Uuid event_id;
   /// parks: later events of its key are parked behind it. parked: one of those, without an attempt; it waits in its
-  /// lane instead if an operator has released the key meanwhile.
-  enum class State { dead, parks, parked };
+  /// lane instead if an operator has released the key meanwhile. expired: before a call. expires: it failed, and a
+  /// retry would be too late.
+  enum class State { dead, parks, parked, expired, expires };
   State state = State::dead;
   std::optional<FailedKey> key{};  ///< nullopt: not in a sequence
 };

@@ -136,8 +136,10 @@ void add_endings(const EventFile& file, std::vector<Moment>& out) {
   }
   for (const auto& letter : file.dead) {
     // An outcome may be purged before its dead letter.
-    const bool is_told = std::any_of(file.history.outcomes.begin(), file.history.outcomes.end(),
-                                     [&](const auto& o) { return o.outcome == "dead" && o.handler == letter.handler; });
+    const auto tells_it = [&](const auto& o) {
+      return (o.outcome == "dead" || o.outcome == "expired") && o.handler == letter.handler;
+    };
+    const bool is_told = std::any_of(file.history.outcomes.begin(), file.history.outcomes.end(), tells_it);
     if (!is_told) out.push_back({letter.died_at, letter.state, letter.handler, letter.message});
   }
   for (const auto& note : file.history.notes) out.push_back({note.at, note.what, "", note.who});

@@ -31,6 +31,7 @@ void OutcomeCounts::recorded(const Run& run, const inbox::Settlement& settlement
   entry.counts.done += static_cast<std::uint64_t>(counts.done);
   entry.counts.retried += static_cast<std::uint64_t>(counts.retried);
   entry.counts.dead += static_cast<std::uint64_t>(counts.dead);
+  entry.counts.expired += static_cast<std::uint64_t>(counts.expired);
   for (const auto& failure : settlement.failures) {
     const std::string& name = failure.error_class.empty() ? "none" : failure.error_class;
     const bool fits = entry.counts.failures.contains(name) || entry.counts.failures.size() < most_classes;
@@ -81,7 +82,12 @@ void FailureLog::recorded(const Run& run, const inbox::Settlement& settlement, C
   begin_second(now);
   const inbox::Place& place = *run.lease.place;
   auto dead = settlement.dead.begin();  // in the order of the failures
+  using State = inbox::DeadEvent::State;
+  const auto is_uncalled = [](const inbox::DeadEvent& each) {
+    return each.state == State::parked || each.state == State::expired;
+  };
   for (const inbox::FailedAttempt& failure : settlement.failures) {
+    dead = std::find_if_not(dead, settlement.dead.end(), is_uncalled);
     const bool died = dead != settlement.dead.end() && dead->event_id == failure.event_id;
     if (died && dead_.take()) {
       log_.warn("settler.event_dead", {{"event_id", failure.event_id.text()},

@@ -10,6 +10,7 @@
 
 #include "config/settings.hpp"
 #include "envelope/order_key.hpp"
+#include "event/now.hpp"
 #include "event/offsets.hpp"
 #include "event/verdict.hpp"
 #include "inbox/claim.hpp"
@@ -38,6 +39,9 @@ class RunOwner {
   /// The same for a run of a sequence, called before `settled`.
   virtual void settled_in_order(const Run& /*run*/, const KeyEffects& /*effects*/) {}
 
+  /// The database's clock.
+  virtual event::Microseconds now() const { return event::now(); }
+
   /// The lease is lost: reports of the run were dropped, and none will be recorded.
   virtual void lost(const Run& run) = 0;
 
@@ -47,9 +51,10 @@ class RunOwner {
 
 /// A delivery in flight, from its lease to its last settlement. Shared by its owner, the workers and the settler.
 struct Run {
-  Run(inbox::LeasedRun leased, config::Retry policy, std::shared_ptr<RunOwner> run_owner, std::string handler_name)
+  Run(inbox::LeasedRun leased, std::shared_ptr<const config::Policy> of_handler, std::shared_ptr<RunOwner> run_owner,
+      std::string handler_name)
       : lease{std::move(leased)},
-        retry{std::move(policy)},
+        policy{std::move(of_handler)},
         owner{std::move(run_owner)},
         handler{std::move(handler_name)} {}
   Run(const Run&) = delete;
@@ -60,7 +65,7 @@ struct Run {
   envelope::KeyHash key_of(std::size_t index) const { return keys.empty() ? envelope::no_order_key : keys[index]; }
 
   const inbox::LeasedRun lease;
-  const config::Retry retry;
+  const std::shared_ptr<const config::Policy> policy;
   const std::shared_ptr<RunOwner> owner;
   const std::string handler;            ///< its name, for the log
   std::vector<envelope::KeyHash> keys;  ///< in a sequence: the order key of each event. Set before it is shared
@@ -78,8 +83,8 @@ struct FailedEvent {
   std::size_t index = 0;
   event::Verdict verdict;
   std::chrono::milliseconds duration{0};
-  /// waits: it was not called, because its key is blocked. parked: because its key is parked.
-  enum class Kind { failed, waits, parked };
+  /// waits: it was not called, because its key is blocked. parked: because its key is parked. expired: it is too old.
+  enum class Kind { failed, waits, parked, expired };
   Kind kind = Kind::failed;
 };
 

@@ -59,12 +59,22 @@ std::chrono::milliseconds backoff_for(const config::Retry& retry, std::int32_t a
 }
 
 Transition transition_for(const event::Verdict& verdict, std::int32_t attempts, const config::Retry& retry,
-                          double random01) {
+                          double random01, std::optional<std::chrono::milliseconds> left) {
   if (verdict.kind == event::Verdict::Kind::done) return Done{};
   const std::int64_t attempt = std::int64_t{attempts} + 1;
   if (verdict.kind == event::Verdict::Kind::dead || attempt >= retry.max_attempts) return Dead{};
-  if (verdict.delay) return RetryIn{std::max(*verdict.delay, std::chrono::milliseconds{0})};
-  return RetryIn{backoff_for(retry, static_cast<std::int32_t>(attempt), random01)};
+  RetryIn out{backoff_for(retry, static_cast<std::int32_t>(attempt), random01)};
+  if (verdict.delay) out.delay = std::max(*verdict.delay, std::chrono::milliseconds{0});
+  if (left && out.delay >= *left) return Expired{};
+  return out;
+}
+
+std::optional<std::chrono::milliseconds> left_of(const Run& run, std::size_t index, event::Microseconds now) {
+  const auto& most = run.policy->expire_after;
+  if (!most || run.lease.never_expires) return std::nullopt;
+  const event::Event& event = *run.lease.events[index];
+  const std::chrono::microseconds age{now - event.occurred_at.value_or(event.received_at)};
+  return std::chrono::floor<std::chrono::milliseconds>(*most - age);
 }
 
 void SettlementBuilder::add(Report report) {
@@ -112,11 +122,16 @@ RunSettlement SettlementBuilder::take(double random01) {
 }
 
 void SettlementBuilder::settle_failed(FailedEvent& failed, double random01, RunSettlement& out) {
-  if (failed.kind != FailedEvent::Kind::failed) return wait(failed, out);
+  using Kind = FailedEvent::Kind;
+  if (failed.kind == Kind::expired) return expired(failed, out);
+  if (failed.kind != Kind::failed) return wait(failed, out);
   const inbox::LeasedRun& lease = run_->lease;
-  const Transition transition = transition_for(failed.verdict, lease.attempts, run_->retry, random01);
+  const auto left = run_->policy->expire_after ? left_of(*run_, failed.index, run_->owner->now()) : std::nullopt;
+  const Transition transition = transition_for(failed.verdict, lease.attempts, run_->policy->retry, random01, left);
   if (const auto* in = std::get_if<RetryIn>(&transition)) {
     retry(failed, *in, out);
+  } else if (std::holds_alternative<Expired>(transition)) {
+    expired(failed, out);
   } else {
     dead(failed, out);
   }
@@ -161,6 +176,16 @@ void SettlementBuilder::dead(const FailedEvent& failed, RunSettlement& out) {
   using State = inbox::DeadEvent::State;
   out.settlement.dead.push_back({event.offset, event.event_id, parks ? State::parks : State::dead, std::move(key)});
   ++out.counts.dead;
+}
+
+/// Before a call, or after one that failed. Later events of its key do not wait for it.
+void SettlementBuilder::expired(const FailedEvent& failed, RunSettlement& out) {
+  const event::Event& event = *run_->lease.events[failed.index];
+  using State = inbox::DeadEvent::State;
+  const State state = failed.kind == FailedEvent::Kind::expired ? State::expired : State::expires;
+  if (run_->is_in_order()) out.keys.finished.add(static_cast<std::int64_t>(failed.index));
+  out.settlement.dead.push_back({event.offset, event.event_id, state, key_of(failed.index)});
+  ++out.counts.expired;
 }
 
 /// An event that was not called, because its key is blocked or parked.

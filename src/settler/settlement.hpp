@@ -27,12 +27,19 @@ struct RetryIn {
 struct Dead {
   bool operator==(const Dead&) const = default;
 };
-using Transition = std::variant<Done, RetryIn, Dead>;
+struct Expired {
+  bool operator==(const Expired&) const = default;
+};
+using Transition = std::variant<Done, RetryIn, Dead, Expired>;
 
 /// The transition of an event after a verdict. `attempts` counts the failures settled before: this was attempt
-/// `attempts + 1`. A delay that the handler asked for gets no jitter and no cap.
+/// `attempts + 1`. A delay that the handler asked for gets no jitter and no cap. `left`: until the event expires.
 Transition transition_for(const event::Verdict& verdict, std::int32_t attempts, const config::Retry& retry,
-                          double random01);
+                          double random01, std::optional<std::chrono::milliseconds> left = std::nullopt);
+
+/// The time until an event of the run expires, not positive if it has; nullopt: it never does. By the time it occurred,
+/// else when it was stored.
+std::optional<std::chrono::milliseconds> left_of(const Run& run, std::size_t index, event::Microseconds now);
 
 /// The wait after failed attempt number `attempt` (1 = the first): the policy's growth, its cap, then its jitter, so
 /// at most cap * (1 + jitter). `random01` is in [0, 1).
@@ -46,8 +53,9 @@ struct EventCounts {
   std::int64_t done = 0;
   std::int64_t retried = 0;
   std::int64_t dead = 0;
+  std::int64_t expired = 0;
   std::int64_t waiting = 0;  ///< in their lane, or parked
-  std::int64_t events() const { return done + retried + dead + waiting; }
+  std::int64_t events() const { return done + retried + dead + expired + waiting; }
 };
 
 struct RunSettlement {
@@ -77,6 +85,7 @@ class SettlementBuilder {
   void settle_failed(FailedEvent& failed, double random01, RunSettlement& out);
   void retry(const FailedEvent& failed, RetryIn retry, RunSettlement& out);
   void dead(const FailedEvent& failed, RunSettlement& out);
+  void expired(const FailedEvent& failed, RunSettlement& out);
   void wait(const FailedEvent& failed, RunSettlement& out);
   std::optional<inbox::FailedKey> key_of(std::size_t index) const;
 

@@ -65,6 +65,18 @@ TEST_CASE("jitter spreads a delay evenly around itself, also at the cap") {
   CHECK(backoff_for(retry, 20, 0.0) == milliseconds{8'000});
 }
 
+TEST_CASE("an event expires if its retry would come too late, and is dead after its last attempt") {
+  const auto retry = policy(config::Backoff::fixed, milliseconds{100}, milliseconds{1'000});
+  const auto failed = verdict(Verdict::Kind::retry);
+  CHECK(transition_for(failed, 0, retry, 0.5, milliseconds{101}) == Transition{RetryIn{milliseconds{100}}});
+  CHECK(transition_for(failed, 0, retry, 0.5, milliseconds{100}) == Transition{Expired{}});
+  CHECK(transition_for(failed, 0, retry, 0.5, milliseconds{-5}) == Transition{Expired{}});
+  CHECK(transition_for(verdict(Verdict::Kind::retry, milliseconds{200}), 0, retry, 0.5, milliseconds{150}) ==
+        Transition{Expired{}});
+  CHECK(transition_for(failed, 4, retry, 0.5, milliseconds{1}) == Transition{Dead{}});
+  CHECK(transition_for(verdict(Verdict::Kind::done), 0, retry, 0.5, milliseconds{1}) == Transition{Done{}});
+}
+
 TEST_CASE("a done event is done at any attempt") {
   const config::Retry retry;
   CHECK(transition_for(verdict(Verdict::Kind::done), 0, retry, 0.5) == Transition{Done{}});

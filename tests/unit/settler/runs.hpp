@@ -87,7 +87,9 @@ class RecordingOwner final : public settler::RunOwner {
 inline std::shared_ptr<settler::Run> run_of(inbox::LeasedRun lease, config::Retry retry = {},
                                             std::shared_ptr<settler::RunOwner> owner = nullptr) {
   if (!owner) owner = std::make_shared<RecordingOwner>();
-  return std::make_shared<settler::Run>(std::move(lease), std::move(retry), std::move(owner), "receipt");
+  return std::make_shared<settler::Run>(std::move(lease),
+                                        std::make_shared<const config::Policy>(config::Policy{std::move(retry), {}}),
+                                        std::move(owner), "receipt");
 }
 
 inline std::vector<settler::Report> one(settler::Report report) {

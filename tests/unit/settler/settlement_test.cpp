@@ -107,7 +107,7 @@ TEST_CASE("events of a run that failed alike become one delivery with one due ti
   const RunSettlement out = builder.take(0.123);
   REQUIRE(out.settlement.retries.size() == 1);
   CHECK(out.settlement.retries[0].offsets == set({1, 3, 5}));
-  CHECK(out.settlement.retries[0].delay == backoff_for(run->retry, 1, 0.123));
+  CHECK(out.settlement.retries[0].delay == backoff_for(run->policy->retry, 1, 0.123));
   CHECK(out.settlement.failures.size() == 3);
   CHECK_FALSE(out.settlement.retries[0].last_error);  // two of "a", one of "b": no error is common to all
 }
