@@ -133,6 +133,9 @@ create table inbox.handler (
   routing_version bigint not null,
   changed_under   bigint not null,
   paused_reason   text,
+  fuse            text check (fuse in ('blown', 'trying')),
+  trial_owner     uuid,  -- the process that tries one event
+  trial_until     timestamptz,
   retired_at      timestamptz,
   created_at      timestamptz not null default clock_timestamp()
 );

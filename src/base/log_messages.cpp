@@ -216,6 +216,12 @@ constexpr LogMessage messages[] = {
     {"dispatcher.events_gone", warn, "dispatcher: events no longer stored, their deliveries skipped",
      "Pending deliveries name events that retention or an operator has deleted.",
      "Raise `retention.events` if handlers may be behind for longer."},
+    {"dispatcher.fuse_closed", info, "dispatcher: handler runs again, the event that it tried is done",
+     "Its fuse had paused it, and an operator resumed it."},
+    {"dispatcher.handler_paused", error, "dispatcher: handler paused in all instances",
+     "It failed as often in a row as `handlers[].fuse.failures` allows, or with an error for which `retry.rules` say "
+     "pause. Its events wait.",
+     "Correct the cause, then `inboxd handlers resume NAME`."},
     {"dispatcher.handler_resumed", info, "dispatcher: stopped handler runs again",
      "Enough of the handler's abandoned calls have returned."},
     {"dispatcher.handler_stopped", error, "dispatcher: handler stopped, too many calls never returned",

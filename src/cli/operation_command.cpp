@@ -221,6 +221,8 @@ std::vector<Command> operation_commands() {
                                                     {"quarantine retry", present_quarantine_change},
                                                     {"quarantine discard", present_quarantine_change},
                                                     {"handlers list", present_handlers},
+                                                    {"handlers pause", present_paused},
+                                                    {"handlers resume", present_resumed},
                                                     {"handlers run", present_window_closed},
                                                     {"handlers retire", present_retired},
                                                     {"handlers restore", present_restored},

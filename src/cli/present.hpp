@@ -23,6 +23,8 @@ std::string present_quarantine_list(const operations::Document& document, const 
 std::string present_quarantine(const operations::Document& document, const Look& look);
 std::string present_quarantine_change(const operations::Document& document, const Look& look);
 std::string present_handlers(const operations::Document& document, const Look& look);
+std::string present_paused(const operations::Document& document, const Look& look);
+std::string present_resumed(const operations::Document& document, const Look& look);
 std::string present_window_closed(const operations::Document& document, const Look& look);
 std::string present_retired(const operations::Document& document, const Look& look);
 std::string present_restored(const operations::Document& document, const Look& look);

@@ -219,6 +219,24 @@ std::string present_handlers(const Document& document, const Look& look) {
   return table.empty() ? "no handlers; `inboxd handlers list` includes retired ones\n" : table.text(look);
 }
 
+std::string present_paused(const Document& document, const Look&) {
+  if (!document.contains("handler")) return "";
+  const bool was_paused = document.at("was_paused").get<bool>();
+  const std::string now = was_paused                           ? " is paused already: "
+                          : document.at("dry_run").get<bool>() ? " would be paused: "
+                                                               : " is paused: ";
+  return one_line(text_at(document, "handler")) + now + one_line(text_at(document, "paused_reason")) + "\n";
+}
+
+std::string present_resumed(const Document& document, const Look&) {
+  if (!document.contains("handler")) return "";
+  const std::string name = one_line(text_at(document, "handler"));
+  if (document.at("paused_reason").is_null()) return name + " is not paused\n";
+  const std::string was = " (it was paused: " + one_line(text_at(document, "paused_reason")) + ")\n";
+  if (document.at("dry_run").get<bool>()) return name + " would be resumed" + was;
+  return name + (document.value("is_trying", false) ? " tries one event" : " is resumed") + was;
+}
+
 std::string present_window_closed(const Document& document, const Look& look) {
   if (!document.contains("handler")) return "";
   const bool dry_run = document.at("dry_run").get<bool>();

@@ -165,6 +165,7 @@ struct Handler {
   milliseconds lease{30'000};
   int max_crashes = 10;                        ///< an event in flight at so many crashes is dead-lettered
   Retry retry;
+  int fuse_failures = 0;                       ///< so many in a row pause the handler; 0: none
   std::optional<milliseconds> expire_after;    ///< since occurred_at, else received_at; nullopt: never
   PluginSettings settings;
   bool operator==(const Handler&) const = default;

@@ -134,6 +134,10 @@ std::vector<Row<Handler>> handler_rows() {
   add(common(ranged(Type::fraction, "retry.jitter", 0, 1,
                     "The random share of a delay: 0.2 makes it 0.8 to 1.2 times as long.")),
       &Handler::retry, &Retry::jitter);
+  add(common(number("fuse.failures", 0, 1'000'000,
+                    "So many failed attempts in a row in one instance pause the handler in all; 0: none. Calls that "
+                    "have begun by then end. handlers resume tries one event first.")),
+      &Handler::fuse_failures);
   add(common(keep("expire_after",
                   "Events older than this are not called and not retried; they become dead letters in state expired. "
                   "By the time the event occurred, else when it was stored.",

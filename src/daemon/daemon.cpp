@@ -75,17 +75,15 @@ void Daemon::replace_handlers(PreparedHandlers prepared) { set_handlers(std::mov
 
 void Daemon::set_handlers(PreparedHandlers prepared) {
   const std::lock_guard lock{handlers_mutex_};
-  running_handlers_.clear();
   handlers_.clear();
   std::vector<inbox::Registered> registered;
   for (auto& handler : prepared.handlers) {
     registered.push_back(handler.registered);
     handlers_[handler.handler_id] = handler.settings.name;
-    if (!handler.paused) running_handlers_.push_back(handler.handler_id);
     if (!tracer_->settings().is_off()) {
       handler.instance = plugin::traced(std::move(handler.instance), {handler.settings.name, group_}, tracer_);
     }
-    handler.paused = handler.paused || paused_;  // a reload keeps the pause of this instance
+    handler.paused = paused_;  // a reload keeps the pause of this instance
   }
   registrations_.set(std::move(registered), std::move(prepared.retired));
   dispatcher_.replace_handlers(std::move(prepared.handlers));
@@ -95,7 +93,7 @@ bool Daemon::pause_all(bool paused, const std::string& actor) {
   const std::lock_guard lock{handlers_mutex_};
   if (paused_ == paused) return false;
   paused_ = paused;
-  for (const std::int32_t handler_id : running_handlers_) dispatcher_.set_paused(handler_id, paused);
+  for (const auto& [handler_id, name] : handlers_) dispatcher_.set_paused(handler_id, paused);
   note(actor, paused ? "instance pause" : "instance resume");
   return true;
 }

@@ -117,7 +117,6 @@ class Daemon final {
 
   mutable std::mutex handlers_mutex_;           // guards the next three; main thread and admin port
   std::map<std::int32_t, std::string> handlers_;
-  std::vector<std::int32_t> running_handlers_;  ///< not paused in the database
   bool paused_ = false;
 
   std::uint64_t last_stored_ = 0;  ///< at the last log_rates(); main thread

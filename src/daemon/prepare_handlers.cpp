@@ -102,7 +102,7 @@ void register_all(inbox::Connection& connection, const std::vector<config::Handl
     setup->second.registered = registered[i];
     // Metrics and commands use the database's name for the handler.
     setup->second.settings.name = registered[i].name;
-    setup->second.paused = paused.contains(registered[i].handler_id);
+    setup->second.held = paused.contains(registered[i].handler_id);
     out.handlers.push_back(std::move(setup->second));
   }
 }

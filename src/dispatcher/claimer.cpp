@@ -88,6 +88,7 @@ void Claimer::run() {
 
 void Claimer::serve(ClaimingHandlers handlers) {
   maintain_all_leases(handlers);
+  maintain_holds(handlers);
   suspects_.begin_round();
   if (suspects_.isolation().is_on()) serve_isolated(handlers);
   if (suspects_.isolation().is_on()) return;
@@ -118,6 +119,7 @@ void Claimer::serve_isolated(const ClaimingHandlers& handlers) {
 Claimer::Clock::time_point Claimer::next_turn(Clock::time_point now) {
   auto turn = std::min(now + limits_.turn, suspects_.isolation().next_look(now));
   if (now < blocked_until_) return std::min(turn, blocked_until_);
+  turn = std::min(turn, next_holds_);
   for (const auto& handler : list_handlers_()) {
     const HandlerState& state = state_of(*handler);
     if (!suspects_.isolation().is_on()) {

@@ -12,6 +12,7 @@
 #include "dispatcher/ordered_handler.hpp"
 #include "event/database_clock.hpp"
 #include "inbox/claim.hpp"
+#include "inbox/handler_hold.hpp"
 #include "settler/run.hpp"
 
 namespace inboxd::dispatcher {
@@ -45,6 +46,12 @@ class ClaimingHandler {
   virtual bool was_active() = 0;
   /// Closes the handler, or opens it again, while a suspect runs alone.
   virtual void set_isolated(bool isolated) = 0;
+
+  // Pauses that hold for all instances (hold.hpp).
+
+  virtual void set_hold(inbox::HandlerHold::State state) = 0;
+  virtual std::optional<inbox::HoldNews> hold_news() const = 0;
+  virtual void hold_written() = 0;
 
   // One claim at a time.
 

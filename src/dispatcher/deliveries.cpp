@@ -48,6 +48,18 @@ class DatabaseDeliveries final : public Deliveries {
     });
   }
 
+  Answer<std::vector<inbox::HandlerHold>> read_holds(const std::vector<std::int32_t>& handlers,
+                                                     std::chrono::milliseconds trial) override {
+    return ask([&] { return inbox::read_holds(connection_, owner_, handlers, trial); });
+  }
+
+  Answer<std::monostate> write_hold(std::int32_t handler_id, const inbox::HoldNews& news) override {
+    return ask([&] {
+      inbox::write_hold(connection_, owner_, handler_id, news);
+      return std::monostate{};
+    });
+  }
+
   Answer<std::vector<std::int32_t>> take_sequences(std::int32_t handler_id, std::int64_t fence,
                                                    std::chrono::milliseconds lease,
                                                    const std::vector<std::int32_t>& wanted, bool orphans,

@@ -12,6 +12,7 @@
 #include "config/settings.hpp"
 #include "inbox/answer.hpp"
 #include "inbox/claim.hpp"
+#include "inbox/handler_hold.hpp"
 #include "inbox/sequence.hpp"
 #include "inbox/watchdog.hpp"
 
@@ -64,6 +65,15 @@ class Deliveries {
   virtual Answer<std::vector<inbox::Lane>> check_lanes(std::int32_t /*handler_id*/,
                                                        const std::vector<inbox::Lane>& lanes) {
     return lanes;
+  }
+
+  /// Pauses of handlers; see inbox/handler_hold.hpp.
+  virtual Answer<std::vector<inbox::HandlerHold>> read_holds(const std::vector<std::int32_t>& /*handlers*/,
+                                                             std::chrono::milliseconds /*trial*/) {
+    return std::vector<inbox::HandlerHold>{};
+  }
+  virtual Answer<std::monostate> write_hold(std::int32_t /*handler_id*/, const inbox::HoldNews& /*news*/) {
+    return std::monostate{};
   }
 
   /// The time limit of all following statements together, at most the configured deadline each; nullopt: only that.

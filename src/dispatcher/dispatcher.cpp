@@ -71,6 +71,7 @@ std::shared_ptr<InFlight> Dispatcher::prepare(const HandlerSetup& handler) {
     in_flight = kept;
   }
   in_flight->configure(handler.settings, handler.instance->needs());
+  if (handler.held) in_flight->set_hold(inbox::HandlerHold::State::held);
   handler.paused ? in_flight->close(InFlight::Closed::paused) : in_flight->reopen(InFlight::Closed::paused);
   in_flight->reopen(InFlight::Closed::retired);
   in_flight->reopen(InFlight::Closed::stopped);

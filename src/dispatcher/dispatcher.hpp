@@ -31,7 +31,8 @@ struct HandlerSetup {
   std::int32_t handler_id = 0;
   config::Handler settings;
   std::unique_ptr<plugin::Instance> instance;
-  bool paused = false;
+  bool paused = false;             ///< in this instance
+  bool held = false;               ///< paused in the database, for all
   inbox::Registered registered{};  ///< the database's row, to restore after a rollback of the database
 };
 

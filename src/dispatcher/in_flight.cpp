@@ -40,6 +40,11 @@ std::string InFlight::handler() const {
 
 void InFlight::close(Closed reason) {
   const std::lock_guard lock{mutex_};
+  close_for(reason);
+}
+
+/// Under the lock.
+void InFlight::close_for(Closed reason) {
   closed_ |= static_cast<unsigned>(reason);
   sequences_.drain_all();
   after_change();
@@ -50,6 +55,11 @@ void InFlight::close(Closed reason) {
 
 void InFlight::reopen(Closed reason) {
   const std::lock_guard lock{mutex_};
+  reopen_for(reason);
+}
+
+/// Under the lock.
+void InFlight::reopen_for(Closed reason) {
   closed_ &= ~static_cast<unsigned>(reason);
   backlog_ = true;
   claimer_->wake.notify();
@@ -59,6 +69,7 @@ void InFlight::configure(const config::Handler& settings, plugin::Instance::Need
   const std::lock_guard lock{mutex_};
   set_order(settings, needs);
   needs_ = needs;
+  hold_.configure(settings.fuse_failures);
   handler_ = settings.name;
   events_per_call_ = settings.events_per_call;
   transaction_events_ = events_per_call_ * settings.group;
@@ -224,7 +235,9 @@ void InFlight::notify_due() {
 
 InFlight::Taken InFlight::take(const std::atomic<bool>& stop, Work done) {
   Taken out = next_work(stop, done);
+  const bool had_work = !out.slices.empty();
   for (settler::Report& report : take_out_expired(out.slices, now())) out.uncalled.push_back(std::move(report));
+  if (had_work && out.slices.empty()) trial_came_back();
   return out;
 }
 
@@ -234,14 +247,16 @@ InFlight::Taken InFlight::next_work(const std::atomic<bool>& stop, Work done) {
   for (;;) {
     if (order_) {
       if (stop) return {};
-      if (Taken taken = window_ ? take_window() : take_in_order(); !taken.empty()) return taken;
+      Taken taken = waits_for_trial() ? Taken{} : window_ ? take_window() : take_in_order();
+      keep_one(taken);
+      if (!taken.empty()) return taken;
       ++idle_workers_;
       work_.wait(lock, [&, seen = work_changes_] { return stop || work_changes_ != seen; });
       --idle_workers_;
       continue;
     }
     ++idle_workers_;
-    work_.wait(lock, [&] { return stop || order_ || queue_.queued() > 0; });
+    work_.wait(lock, [&] { return stop || order_ || (queue_.queued() > 0 && !waits_for_trial()); });
     --idle_workers_;
     if (stop) return {};
     if (order_) continue;
@@ -254,13 +269,17 @@ InFlight::Taken InFlight::next_work(const std::atomic<bool>& stop, Work done) {
       wake_claimer_to_release();
     }
     if (queue_.queued() > 0 && idle_workers_ > 0) work_.notify_one();
-    if (!slices.empty()) return {std::move(slices), {}};
+    if (slices.empty()) continue;
+    Taken taken{std::move(slices), {}};
+    keep_one(taken);
+    return taken;
   }
 }
 
 void InFlight::put_back(std::vector<RunSlice> slices) {
   if (slices.empty()) return;
   const std::lock_guard lock{mutex_};
+  hold_.put_back();
   order_ ? put_back_in_order(slices) : queue_.put_back(std::move(slices));
   if (!takes()) queue_.release(0);
   wake_claimer_to_release();
@@ -305,6 +324,7 @@ void InFlight::settled(const settler::Run& run, std::int64_t events) {
 
 void InFlight::lost(const settler::Run& run) {
   const std::lock_guard lock{mutex_};
+  hold_.put_back();
   queue_.lost(run);
   if (run.lease.sequence) sequences_.drain(*run.lease.sequence);
   after_change();
@@ -344,7 +364,7 @@ Stats InFlight::stats() const {
   out.backlog = backlog_;
   out.sequences = sequences_.count();
   out.blocked_keys = keys_.blocked_keys();
-  out.paused = is(Closed::paused);
+  out.paused = is(Closed::paused) || is(Closed::held);
   out.stopped = is(Closed::stopped);
   out.calls = calls_.snapshot();
   return out;

@@ -18,6 +18,7 @@
 #include "dispatcher/batch_window.hpp"
 #include "dispatcher/capacity.hpp"
 #include "dispatcher/claiming_handler.hpp"
+#include "dispatcher/hold.hpp"
 #include "dispatcher/key_order.hpp"
 #include "dispatcher/ordered_handler.hpp"
 #include "dispatcher/run_queue.hpp"
@@ -103,7 +104,7 @@ class InFlight final : public ClaimingHandler,
   std::string handler() const override;
 
   /// The reasons for which a handler takes nothing and releases its queued runs.
-  enum class Closed : unsigned { paused = 1, retired = 2, stopped = 4, shutdown = 8, isolation = 16 };
+  enum class Closed : unsigned { paused = 1, retired = 2, stopped = 4, shutdown = 8, isolation = 16, held = 32 };
   void close(Closed reason);
   void reopen(Closed reason);
   /// Applies settings after a reload.
@@ -121,6 +122,13 @@ class InFlight final : public ClaimingHandler,
   void end_in_order(const consumer::HandOff::InOrder& part, std::int32_t sequence, bool is_in_memory);
   void assigned(std::int32_t shard_id);
   void revoked(std::int32_t shard_id);
+
+  // Pauses that hold for all instances.
+  void set_hold(inbox::HandlerHold::State state) override;
+  std::optional<inbox::HoldNews> hold_news() const override;
+  void hold_written() override;
+  /// A rule of the handler says that an error pauses it.
+  void pause(const std::string& error_class);
 
   // The claimer (claiming_handler.cpp).
   bool is_open() const override;
@@ -188,6 +196,7 @@ class InFlight final : public ClaimingHandler,
   void settled_in_order(const settler::Run& run, const settler::KeyEffects& effects) override;
   void lost(const settler::Run& run) override;
   void retry_at(Clock::time_point due) override;
+  void recorded(std::int64_t done, std::int64_t failed, const std::string& error_class) override;
   event::Microseconds now() const override { return claimer_->clock.now(); }
 
   /// Nothing is in flight or reserved, and no backlog is known.
@@ -226,6 +235,12 @@ class InFlight final : public ClaimingHandler,
   OrderedClaim ordered_claim(std::int64_t events);
   void append(Taken& out, const Pick& pick, bool begins_call);
   Taken next_work(const std::atomic<bool>& stop, Work done);
+  void keep_one(Taken& taken);
+  void after_hold(Hold::State before);
+  bool waits_for_trial() const;
+  void trial_came_back();
+  void close_for(Closed reason);
+  void reopen_for(Closed reason);
   bool may_take_from(const settler::Run& run, Clock::time_point now) const;
   void put_back_in_order(const std::vector<RunSlice>& slices);
   void after_change();
@@ -248,6 +263,7 @@ class InFlight final : public ClaimingHandler,
   int idle_workers_ = 0;
   std::uint64_t work_changes_ = 0;  ///< of the events that workers might take in order
   unsigned closed_ = 0;
+  Hold hold_;
   std::string handler_;  ///< its name
   std::shared_ptr<const config::Policy> policy_;
   std::chrono::milliseconds lease_;

@@ -227,42 +227,6 @@ Document quarantine_task() {
                  {"interrupted", flag("with 503: repeat the request for the rest"), false}});
 }
 
-Document partition_here() {
-  return object({{"topic", text()},
-                 {"partition", integer()},
-                 {"state", text()},
-                 {"position", or_null(integer())},
-                 {"high_watermark", or_null(integer())},
-                 {"lag", or_null(integer())},
-                 {"received", integer("records since the start")}});
-}
-
-Document handler_here() {
-  return object({{"handler", text()},
-                 {"in_flight", integer("events")},
-                 {"in_flight_bytes", integer()},
-                 {"queued", integer("of them waiting for a worker")},
-                 {"per_second", number("recent rate of events")},
-                 {"has_backlog", flag("more events are due in the database")},
-                 {"paused", flag()},
-                 {"stopped", flag("too many of its calls never returned")},
-                 {"abandoned_calls", integer("past their deadline and not yet returned")},
-                 {"deadlines_passed", integer()},
-                 {"repeated_transactions", integer()},
-                 {"released", integer()}});
-}
-
-Document since_start() {
-  return object({{"stored", integer()},
-                 {"duplicates", integer()},
-                 {"quarantined", integer()},
-                 {"conflicts", integer()},
-                 {"done", integer()},
-                 {"retried", integer()},
-                 {"dead", integer()},
-                 {"leases_lost", integer()}});
-}
-
 }  // namespace
 
 Document components() {
@@ -408,6 +372,20 @@ Document handlers_retire() {
                  {"interrupted", flag("with 503: repeat the request for the rest"), false}});
 }
 
+Document handlers_pause() {
+  return object({dry_run(),
+                 {"handler", text()},
+                 {"was_paused", flag("true: nothing to do")},
+                 {"paused_reason", text("now, or as it would be")}});
+}
+
+Document handlers_resume() {
+  return object({dry_run(),
+                 {"handler", text()},
+                 {"paused_reason", or_null(text("until now; null: nothing to do"))},
+                 {"is_trying", flag("a fuse had paused it: it tries one event first"), false}});
+}
+
 Document handlers_run() {
   return object({dry_run(),
                  {"handler", text()},
@@ -445,50 +423,5 @@ Document partitions_accept_recreated() {
                                            {"position", integer()}}))},
                  refused_partitions()});
 }
-
-Document instance_show() {
-  return object({{"instance_id", uuid()},
-                 {"version", text()},
-                 {"started_at", time()},
-                 {"group", text()},
-                 {"state", word({"starting", "running", "stopping"})},
-                 {"paused", flag(), false},
-                 {"partitions", list(partition_here()), false},
-                 {"handlers", list(handler_here()), false},
-                 {"since_start", since_start(), false}});
-}
-
-Document instance_paused() { return object({dry_run(), {"paused", flag()}}); }
-
-Document check() {
-  return object({{"ok", flag("no problem")},
-                 {"findings", list(object({{"result", word({"ok", "warning", "problem", "unreachable"})},
-                                           {"subject", text("`database`, `topic orders`")},
-                                           {"message", text("the fact, then the remedy")}}))}});
-}
-
-Document config_show() {
-  return object({{"file", text()},
-                 {"settings", list(object({{"key", text("`handlers[0].retry.base`")},
-                                           {"value", anything("secrets are ********")},
-                                           {"text", text("the value as YAML")},
-                                           {"origin", word({"default", "file", "handler_defaults"})},
-                                           {"line", integer("in the file as read; none for a default"), false},
-                                           {"column", integer(), false}}))}});
-}
-
-Document config_reference() { return object({{"reference", text("Markdown, or YAML")}}); }
-
-Document config_schema() { return map(anything("of JSON Schema")); }
-
-Document migrate() {
-  return object({{"applied", integer("the last migration of the database")},
-                 {"known", integer("the last migration of this program")},
-                 {"due", list(text("a migration's name"))},
-                 {"changed", list(text("a migration that was applied with another text"))},
-                 {"sql", list(text("of each due migration, with `plan`")), false}});
-}
-
-Document version() { return object({{"inboxd", text()}, {"libraries", map(text("its version"))}}); }
 
 }  // namespace inboxd::operations::answers

@@ -16,7 +16,7 @@ DocumentSchema dead_list, dead_show, dead_replay, dead_discard;
 DocumentSchema dead_not_one;  ///< likewise
 DocumentSchema lanes_list, lanes_release;
 DocumentSchema quarantine_list, quarantine_show, quarantine_retry, quarantine_discard;
-DocumentSchema handlers_list, handlers_run, handlers_retire, handlers_restore;
+DocumentSchema handlers_list, handlers_pause, handlers_resume, handlers_run, handlers_retire, handlers_restore;
 DocumentSchema partitions_list, partitions_accept_gap, partitions_accept_recreated;
 DocumentSchema instance_show;
 DocumentSchema instance_paused;  ///< of `instance pause` and `instance resume`

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "operations/documents.hpp"
 #include "operations/handler_queries.hpp"
 #include "operations/operation_table.hpp"
 #include "operations/status_operation.hpp"
@@ -24,6 +25,14 @@ Answer unknown(Context& context, const std::string& verb, const std::string& nam
 
 std::optional<HandlerPending> find(Context& context, const std::string& name) {
   return find_pending(*context.connection, name, live_within);
+}
+
+/// One that is not retired.
+std::optional<HandlerState> find_handler(Context& context, const std::string& name) {
+  for (auto& handler : read_handlers(*context.connection)) {
+    if (handler.name == name && !handler.retired_at) return std::move(handler);
+  }
+  return std::nullopt;
 }
 
 bool has_pending(const HandlerPending& handler) { return handler.events > 0 || handler.backfill > 0; }
@@ -56,6 +65,35 @@ Answer functions::handlers_list(Context& context, const Arguments&) {
   }
   out.document = {{"handlers", std::move(handlers)}};
   return out;
+}
+
+Answer functions::handlers_pause(Context& context, const Arguments& arguments) {
+  const std::string name = *arguments.text("handler");
+  const auto reason = arguments.text("reason");
+  if (!reason || reason->empty()) {
+    return {base::ExitCode::usage, nullptr, "handlers pause: pass --reason TEXT; status shows it"};
+  }
+  const auto handler = find_handler(context, name);
+  if (!handler) return unknown(context, "handlers pause", name);
+  const bool was_paused = handler->paused_reason.has_value();
+  if (!arguments.flag("dry-run")) pause_handler(*context.connection, name, *reason, context.actor);
+  return {base::ExitCode::done,
+          {{"dry_run", arguments.flag("dry-run")},
+           {"handler", name},
+           {"was_paused", was_paused},
+           {"paused_reason", handler->paused_reason.value_or(*reason)}},
+          ""};
+}
+
+Answer functions::handlers_resume(Context& context, const Arguments& arguments) {
+  const std::string name = *arguments.text("handler");
+  const auto handler = find_handler(context, name);
+  if (!handler) return unknown(context, "handlers resume", name);
+  Document document = {
+      {"dry_run", arguments.flag("dry-run")}, {"handler", name}, {"paused_reason", text_of(handler->paused_reason)}};
+  if (arguments.flag("dry-run")) return {base::ExitCode::done, document, ""};
+  document["is_trying"] = resume_handler(*context.connection, name, context.actor) == "trying";
+  return {base::ExitCode::done, document, ""};
 }
 
 Answer functions::handlers_run(Context& context, const Arguments& arguments) {

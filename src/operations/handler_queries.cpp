@@ -36,6 +36,19 @@ std::optional<WindowToClose> close_window(inbox::Connection& connection, const s
   return out;
 }
 
+bool pause_handler(inbox::Connection& connection, const std::string& handler, const std::string& reason,
+                   const std::string& actor) {
+  return connection.access()
+      .run(inbox::statements::op_handler_pause, pqxx::params{handler, reason, actor})[0][0]
+      .as<bool>();
+}
+
+std::string resume_handler(inbox::Connection& connection, const std::string& handler, const std::string& actor) {
+  return connection.access()
+      .run(inbox::statements::op_handler_resume, pqxx::params{handler, actor})[0][0]
+      .as<std::string>();
+}
+
 void retire_handler(inbox::Connection& connection, const HandlerPending& pending, const std::string& actor) {
   auto& access = connection.access();
   access.transaction([&](pqxx::work& tx) {

@@ -20,6 +20,12 @@ struct HandlerPending {
 std::optional<HandlerPending> find_pending(inbox::Connection& connection, const std::string& handler,
                                            std::chrono::seconds seen_within);
 
+/// Pauses a handler for all instances; false: it was paused already. Recorded in the audit.
+bool pause_handler(inbox::Connection& connection, const std::string& handler, const std::string& reason,
+                   const std::string& actor);
+/// Resumes it: `resumed`, `trying` (a fuse had paused it) or `running` (it was not paused).
+std::string resume_handler(inbox::Connection& connection, const std::string& handler, const std::string& actor);
+
 /// Stops delivering to the handler from the next batch on, even if a configuration names it; recorded in the audit.
 /// Waits for running ingest transactions, 10 s at most.
 /// A batch handler whose window is to close now.

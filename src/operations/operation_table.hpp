@@ -17,7 +17,7 @@ OperationFunction lanes_list, lanes_release;
 // quarantine_operations.cpp
 OperationFunction quarantine_list, quarantine_show, quarantine_retry, quarantine_discard;
 // handler_operations.cpp
-OperationFunction handlers_list, handlers_run, handlers_retire, handlers_restore;
+OperationFunction handlers_list, handlers_pause, handlers_resume, handlers_run, handlers_retire, handlers_restore;
 // partition_operations.cpp
 OperationFunction partitions_list, partitions_accept_gap, partitions_accept_recreated;
 // daemon_operations.cpp

@@ -39,6 +39,9 @@ class RunOwner {
   /// The same for a run of a sequence, called before `settled`.
   virtual void settled_in_order(const Run& /*run*/, const KeyEffects& /*effects*/) {}
 
+  /// Outcomes of events that were called, of one settlement; with the last failed one's error class.
+  virtual void recorded(std::int64_t /*done*/, std::int64_t /*failed*/, const std::string& /*error_class*/) {}
+
   /// The database's clock.
   virtual event::Microseconds now() const { return event::now(); }
 

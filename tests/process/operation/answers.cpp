@@ -152,6 +152,10 @@ TEST_CASE("every answer of the admin port has exactly the fields of the OpenAPI 
   fixture.check("dead/discard", 200, R"({"all": true})");
   fixture.check("events/show", 200, "?id=" + fixture.dead);
   fixture.check("handlers/retire", 409, R"({"handler": "nobody"})");
+  fixture.check("handlers/pause", 409, R"({"handler": "nobody", "reason": "a test"})");
+  fixture.check("handlers/pause", 200, R"({"handler": "recorder", "reason": "a test"})");
+  fixture.check("handlers/resume", 200, R"({"handler": "recorder", "dry-run": true})");
+  fixture.check("handlers/resume", 200, R"({"handler": "recorder"})");
   fixture.check("handlers/run", 409, R"({"handler": "nobody"})");
   fixture.database().run("update inbox.handler set mode = 'batch'");
   fixture.check("handlers/run", 200, R"({"handler": "recorder", "dry-run": true})");

@@ -20,9 +20,9 @@ TEST_CASE("an unknown key is refused with its place and a suggestion") {
 }
 
 TEST_CASE("a key of a later version is unknown like any other") {
-  const auto loaded = load(needed + "    isolation: process\n    fuse: {failures: 50}\n");
+  const auto loaded = load(needed + "    isolation: process\n    rate: 100/s\n");
   CHECK_THAT(problems(loaded), ContainsSubstring("inboxd.yaml:9:5: handlers[0].isolation: unknown key"));
-  CHECK_THAT(problems(loaded), ContainsSubstring("inboxd.yaml:10:5: handlers[0].fuse: unknown key"));
+  CHECK_THAT(problems(loaded), ContainsSubstring("inboxd.yaml:10:5: handlers[0].rate: unknown key"));
 }
 
 TEST_CASE("a key with dots is refused, because keys are nested") {

@@ -1,0 +1,52 @@
+// Claimer for pauses that hold for all instances: it tells the database about fuses, and reads what it says.
+#include <algorithm>
+
+#include "dispatcher/claimer.hpp"
+
+namespace inboxd::dispatcher {
+namespace {
+
+/// A pause is obeyed within two seconds.
+constexpr std::chrono::milliseconds read_every{500};
+/// After so long without a sign of the process that tries an event, another one tries.
+constexpr std::chrono::seconds longest_trial{10};
+
+}  // namespace
+
+void Claimer::maintain_holds(const ClaimingHandlers& handlers) {
+  if (is_blocked() || !write_news(handlers)) return;
+  if (Clock::now() < next_holds_) return;
+  next_holds_ = Clock::now() + read_every;
+  read_holds(handlers);
+}
+
+bool Claimer::write_news(const ClaimingHandlers& handlers) {
+  for (const auto& handler : handlers) {
+    const auto news = handler->hold_news();
+    if (!news) continue;
+    if (!worked(deliveries_->write_hold(handler->handler_id(), *news))) return false;
+    handler->hold_written();
+    if (news->kind == inbox::HoldNews::Kind::closed) {
+      log_.info("dispatcher.fuse_closed", {{"handler", handler->handler()}});
+    } else {
+      log_.error("dispatcher.handler_paused", {{"handler", handler->handler()}, {"reason", news->reason}});
+    }
+  }
+  return true;
+}
+
+bool Claimer::read_holds(const ClaimingHandlers& handlers) {
+  std::vector<std::int32_t> ids;
+  for (const auto& handler : handlers) ids.push_back(handler->handler_id());
+  if (ids.empty()) return true;
+  const auto answer = deliveries_->read_holds(ids, longest_trial);
+  if (!worked(answer)) return false;
+  for (const inbox::HandlerHold& hold : std::get<0>(answer)) {
+    const auto handler = std::find_if(handlers.begin(), handlers.end(),
+                                      [&](const auto& each) { return each->handler_id() == hold.handler_id; });
+    if (handler != handlers.end()) (*handler)->set_hold(hold.state);
+  }
+  return true;
+}
+
+}  // namespace inboxd::dispatcher

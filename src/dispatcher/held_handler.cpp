@@ -1,0 +1,72 @@
+// InFlight while its handler is paused for all instances, or tries one event.
+#include <utility>
+
+#include "dispatcher/in_flight.hpp"
+
+namespace inboxd::dispatcher {
+
+void InFlight::set_hold(inbox::HandlerHold::State state) {
+  const std::lock_guard lock{mutex_};
+  const auto before = hold_.state();
+  hold_.read(state);
+  after_hold(before);
+}
+
+std::optional<inbox::HoldNews> InFlight::hold_news() const {
+  const std::lock_guard lock{mutex_};
+  return hold_.news();
+}
+
+void InFlight::hold_written() {
+  const std::lock_guard lock{mutex_};
+  hold_.written();
+}
+
+void InFlight::pause(const std::string& error_class) {
+  const std::lock_guard lock{mutex_};
+  const auto before = hold_.state();
+  hold_.pause(error_class);
+  after_hold(before);
+}
+
+void InFlight::recorded(std::int64_t done, std::int64_t failed, const std::string& error_class) {
+  const std::lock_guard lock{mutex_};
+  const auto before = hold_.state();
+  hold_.recorded(done, failed, error_class);
+  after_hold(before);
+}
+
+/// Under the lock.
+void InFlight::after_hold(Hold::State before) {
+  if (hold_.state() == before) return;
+  if (hold_.state() == Hold::State::held) {
+    close_for(Closed::held);
+  } else {
+    reopen_for(Closed::held);
+  }
+  ++work_changes_;
+  work_.notify_all();
+}
+
+/// Under the lock. While an event is tried, the others wait.
+bool InFlight::waits_for_trial() const { return hold_.state() == Hold::State::trial && hold_.is_tried(); }
+
+void InFlight::trial_came_back() {
+  const std::lock_guard lock{mutex_};
+  hold_.put_back();
+  work_has_come();
+}
+
+/// Under the lock. Of events for a worker, the one to try.
+void InFlight::keep_one(Taken& taken) {
+  if (hold_.state() != Hold::State::trial || taken.slices.empty()) return;
+  hold_.take_trial();
+  std::vector<RunSlice> rest = std::exchange(taken.slices, {});
+  RunSlice one = rest.front();
+  one.end = one.first + 1;
+  if (++rest.front().first == rest.front().end) rest.erase(rest.begin());
+  taken.slices.push_back(std::move(one));
+  order_ ? put_back_in_order(rest) : queue_.put_back(std::move(rest));
+}
+
+}  // namespace inboxd::dispatcher

@@ -1,0 +1,81 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "inbox/handler_hold.hpp"
+
+namespace inboxd::dispatcher {
+
+/// Whether a handler runs here, as the database and its own failures say.
+///
+///   open --fuse blows, or a rule says pause--> held --the database says so--> open
+///                                               |  ^
+///                     the database says so      v  | the event fails
+///                                             trial --the event is done--> open
+///
+/// What happens here is news for the database; what the database says before it has the news is out of date.
+/// Bookkeeping without a lock; InFlight guards it.
+class Hold final {
+ public:
+  using State = inbox::HandlerHold::State;
+
+  /// `failures` in a row blow the fuse; 0: none.
+  void configure(int failures) { most_failures_ = failures; }
+  State state() const { return state_; }
+
+  /// The state in the database, as long as no news waits.
+  void read(State state) {
+    if (news_ || state == state_) return;
+    change(state);
+  }
+
+  /// Recorded outcomes, the last error's class among them.
+  void recorded(std::int64_t done, std::int64_t failed, const std::string& error_class) {
+    if (state_ == State::trial) {
+      if (done > 0) return report({Kind::closed, ""}, State::open);
+      if (failed > 0) return report({Kind::blown, trial_failed + error_class}, State::held);
+    }
+    failures_ = done > 0 ? 0 : failures_ + failed;
+    if (state_ != State::open || most_failures_ == 0 || failures_ < most_failures_) return;
+    report({Kind::blown, std::to_string(failures_) + " failures in a row, the last: " + error_class}, State::held);
+  }
+
+  /// A rule of the handler says so.
+  void pause(const std::string& error_class) {
+    if (state_ == State::open) report({Kind::paused, "retry.rules: " + error_class}, State::held);
+    if (state_ == State::trial) report({Kind::blown, trial_failed + error_class}, State::held);
+  }
+
+  /// A worker takes the event that is tried.
+  void take_trial() { is_tried_ = true; }
+  bool is_tried() const { return is_tried_; }
+  /// It came back without an outcome.
+  void put_back() { is_tried_ = false; }
+
+  const std::optional<inbox::HoldNews>& news() const { return news_; }
+  void written() { news_.reset(); }
+
+ private:
+  using Kind = inbox::HoldNews::Kind;
+  static constexpr const char* trial_failed = "the event that it tried has failed: ";
+
+  void report(inbox::HoldNews news, State state) {
+    news_ = std::move(news);
+    change(state);
+  }
+  void change(State state) {
+    state_ = state;
+    failures_ = 0;
+    is_tried_ = false;
+  }
+
+  int most_failures_ = 0;
+  State state_ = State::open;
+  std::int64_t failures_ = 0;
+  bool is_tried_ = false;
+  std::optional<inbox::HoldNews> news_;
+};
+
+}  // namespace inboxd::dispatcher
