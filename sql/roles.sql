@@ -44,7 +44,7 @@ from (values
   ('ledger',              'insert, update (received_at)',        'update (received_at), delete'),
   ('ledger_trim',         '',                                    'update'),
   ('also_seen',           'insert',                              'delete'),
-  ('event',               'insert',                              'insert'),
+  ('event',               'insert',                              'insert, delete'),
   ('quarantine',          'insert',                              'update (reason, detail, event_id), delete'),
   ('routing',             'update',                              'update'),
   ('handler',             'insert, update',                      'update'),

@@ -1,6 +1,7 @@
--- Drops a day partition. Returns its name, or null if the day is needed again. Runs with the owner's rights. Locks: the
--- partitioned table, then the day (ACCESS EXCLUSIVE, in the order of every reader and writer). Need is checked again
--- behind the locks; the caller limits the time by statement_timeout.
+-- Drops a day partition. Returns its name, or null if the day is needed again. Pending events of the day move to
+-- partition event_kept first. Runs with the owner's rights. Locks: the partitioned table, then the day (ACCESS
+-- EXCLUSIVE, in the order of every reader and writer) and event_kept. Need is checked again behind the locks; the
+-- caller limits the time by statement_timeout. Index: event_place.
 create or replace function inbox.drop_partition(p_table text, p_keep interval, p_day text) returns text
 language plpgsql security definer set search_path = pg_catalog, pg_temp set timezone = 'UTC' as $$
 declare
@@ -23,6 +24,24 @@ begin
   execute format('lock table inbox.%I in access exclusive mode', p_day);
   if p_table = 'event' and inbox.is_day_needed(v_end) then
     return null;
+  end if;
+  if p_table = 'event' and exists (
+    select from inbox.delivery d where d.received_from < v_end and d.received_to >= v_end - interval '1 day')
+  then
+    alter table inbox.event detach partition inbox.event_kept;
+    -- Each event by itself: offset 0 keeps the planner from reading the whole day.
+    execute format(
+      'insert into inbox.event_kept select e.* from ('
+      '  select distinct d.shard_id, o as place from inbox.delivery d, unnest(d.pending) r,'
+      '    generate_series(lower(r), upper(r) - 1) o'
+      '  where d.received_from < $1 and d.received_to >= $1 - interval ''1 day'') p '
+      'cross join lateral ('
+      '  select x.* from inbox.%I x where x.shard_id = p.shard_id and x."offset" = p.place offset 0) e', p_day)
+    using v_end;
+    execute format('drop table inbox.%I', p_day);
+    execute format('alter table inbox.event attach partition inbox.event_kept for values from (minvalue) to (%L)',
+                   v_end);
+    return p_day;
   end if;
   execute format('drop table inbox.%I', p_day);
   return p_day;

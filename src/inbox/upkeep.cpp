@@ -61,6 +61,22 @@ std::optional<KeptDay> find_kept_day(Connection& connection, std::chrono::millis
   return KeptDay{rows[0][0].as<std::string>(), rows[0][1].as<std::string>()};
 }
 
+std::vector<ShardToTrim> find_shards_to_trim(Connection& connection) {
+  std::vector<ShardToTrim> out;
+  for (const auto& row : connection.access().run(statements::shards_to_trim, pqxx::params{}, Effect::reads)) {
+    out.push_back({row[0].as<std::int32_t>(), row[1].as<std::string>(), row[2].as<std::int64_t>(),
+                   row[3].as<std::optional<std::int64_t>>()});
+  }
+  return out;
+}
+
+EventsTrimmed trim_events(Connection& connection, std::int32_t shard_id, event::Microseconds before,
+                          std::int64_t first, int limit) {
+  const auto row =
+      connection.access().run(statements::trim_events, pqxx::params{shard_id, before, first, limit})[0];
+  return {row[0].as<std::int64_t>(), row[1].as<std::optional<std::int64_t>>()};
+}
+
 LedgerTrimmed trim_ledger(Connection& connection, std::chrono::milliseconds keep, int blocks) {
   const auto row = connection.access().run(statements::trim_ledger, pqxx::params{keep.count(), blocks})[0];
   return {row[0].as<std::int64_t>(), row[1].as<bool>(), row[2].as<bool>()};

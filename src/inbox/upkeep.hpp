@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/uuid.hpp"
+#include "event/record.hpp"
 #include "inbox/connection.hpp"
 
 namespace inboxd::inbox {
@@ -16,8 +17,9 @@ int make_partitions(Connection& connection, int days_ahead);
 /// The first day for which some table has no partition: its start in seconds since 1970.
 std::int64_t days_made_until(Connection& connection);
 
-/// Drops one day partition of table `event`, `outcome` or `failure` that is older than `keep` and not needed; returns
-/// its name. Blocks users of the table for less than a second; if that is not enough, it throws and changes nothing.
+/// Drops one day partition of table `event`, `outcome` or `failure` that is older than `keep`; returns its name. Keeps
+/// its pending events, and the whole day if they are many. Blocks users of the table for less than a second; if that is
+/// not enough, it throws and changes nothing.
 std::optional<std::string> drop_partition(Connection& connection, const std::string& table,
                                           std::chrono::milliseconds keep);
 
@@ -27,6 +29,24 @@ struct KeptDay {
   std::string handlers;
 };
 std::optional<KeptDay> find_kept_day(Connection& connection, std::chrono::milliseconds keep);
+
+/// A shard, and until when its kept events were received: pending ones of dropped days.
+struct ShardToTrim {
+  std::int32_t shard_id = 0;
+  std::string topic;
+  event::Microseconds now = 0;  ///< by the database's clock
+  std::optional<event::Microseconds> newest_kept;
+};
+std::vector<ShardToTrim> find_shards_to_trim(Connection& connection);
+
+/// Deletes the events of a shard that were received before `before` and are not needed, of its next `limit` from offset
+/// `first` on.
+struct EventsTrimmed {
+  std::int64_t rows = 0;
+  std::optional<std::int64_t> next;  ///< the offset to continue at; nullopt: there is no more
+};
+EventsTrimmed trim_events(Connection& connection, std::int32_t shard_id, event::Microseconds before,
+                          std::int64_t first, int limit);
 
 /// Deletes expired rows from the next `blocks` blocks of the ledger. The instances walk through it once a day,
 /// together.

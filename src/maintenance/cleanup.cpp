@@ -79,6 +79,31 @@ void Cleanup::warn_of_kept_day(std::chrono::milliseconds keep) {
   log_.warn("maintenance.day_kept", {{"partition", kept->partition}, {"handlers", kept->handlers}});
 }
 
+void Cleanup::plan_walks() {
+  for (const auto& shard : inbox::find_shards_to_trim(connection_)) {
+    if (shard.newest_kept) walks_.push_back({shard.shard_id, *shard.newest_kept + 1});
+  }
+}
+
+void Cleanup::trim_events() {
+  if (walks_.empty()) plan_walks();
+  turn_.run_batches([&] {
+    if (walks_.empty()) return false;
+    Walk& walk = walks_.back();
+    const auto bite = inbox::trim_events(connection_, walk.shard_id, walk.before, walk.next, batch_rows);
+    trimmed_events_ += bite.rows;
+    if (bite.next) {
+      walk.next = *bite.next;
+    } else {
+      walks_.pop_back();
+    }
+    return !walks_.empty();
+  });
+  if (turn_.has_more() || trimmed_events_ == 0) return;
+  log_.info("maintenance.events_trimmed", {{"events", trimmed_events_}});
+  trimmed_events_ = 0;
+}
+
 void Cleanup::trim_ledger() {
   const auto keep = retention().ledger;
   if (!keep) return;

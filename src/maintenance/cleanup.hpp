@@ -2,9 +2,11 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <vector>
 
 #include "base/log.hpp"
 #include "config/settings.hpp"
+#include "event/record.hpp"
 #include "inbox/connection.hpp"
 #include "maintenance/turn.hpp"
 
@@ -22,6 +24,8 @@ class Cleanup final {
 
   /// Old days of events, outcomes and failures; old dead letters and quarantined records.
   void purge();
+  /// Settled events that were kept when their day was dropped.
+  void trim_events();
   /// Old event ids.
   void trim_ledger();
   /// Superseded positions.
@@ -33,6 +37,14 @@ class Cleanup final {
  private:
   using Clock = std::chrono::steady_clock;
 
+  /// Events of a shard to delete: from an offset on, received before a time.
+  struct Walk {
+    std::int32_t shard_id;
+    event::Microseconds before;
+    std::int64_t next = 0;
+  };
+
+  void plan_walks();
   void drop_days(const char* table, std::chrono::milliseconds keep);
   void warn_of_kept_day(std::chrono::milliseconds keep);
   config::Retention retention() const;
@@ -41,9 +53,11 @@ class Cleanup final {
   Turn& turn_;
   base::Logger& log_;
   Clock::time_point next_kept_day_warning_{};
-  std::int64_t trimmed_ids_ = 0;  ///< not logged yet
-  int blocks_ = 64;               ///< of the ledger's next batch
-  mutable std::mutex mutex_;      // guards the following
+  std::vector<Walk> walks_;          ///< of trim_events, still to make
+  std::int64_t trimmed_events_ = 0;  ///< not logged yet
+  std::int64_t trimmed_ids_ = 0;     ///< not logged yet
+  int blocks_ = 64;                  ///< of the ledger's next batch
+  mutable std::mutex mutex_;         // guards the following
   config::Retention retention_;
 };
 

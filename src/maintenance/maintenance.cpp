@@ -84,7 +84,7 @@ void Maintenance::join() {
 }
 
 void Maintenance::run() {
-  std::array<PeriodicTask, 11> tasks{{{&Maintenance::check_registrations, 2s},
+  std::array<PeriodicTask, 12> tasks{{{&Maintenance::check_registrations, 2s},
                                       {&Maintenance::send_heartbeat, 1s},
                                       {&Maintenance::write_audit_entries, 1s},
                                       {&Maintenance::write_unsubscribed, 1s},
@@ -92,6 +92,7 @@ void Maintenance::run() {
                                       {&Maintenance::backfill, 1s},
                                       {&Maintenance::make_partitions, 600s},
                                       {&Maintenance::purge, 60s},
+                                      {&Maintenance::trim_events, 600s},
                                       {&Maintenance::trim_ledger, 60s},
                                       {&Maintenance::trim_positions, 60s},
                                       {&Maintenance::check_vacuum, 60s}}};

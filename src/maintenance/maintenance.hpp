@@ -115,6 +115,7 @@ class Maintenance final {
   void make_partitions();
   void observe_days();
   void purge() { cleanup_.purge(); }
+  void trim_events() { cleanup_.trim_events(); }
   void trim_ledger() { cleanup_.trim_ledger(); }
   void trim_positions() { cleanup_.trim_positions(); }
   void check_vacuum();

@@ -132,7 +132,7 @@ TEST_CASE("each role has exactly the rights of its row, table by table") {
         "update(lane) update(last_error) update(ordinal) update(owner) update(sequence), reader select, worker delete "
         "insert select update\n"
         "delivery_delivery_id_seq: ingest usage\n"
-        "event: ingest insert select, reader select, worker insert select\n"
+        "event: ingest insert select, reader select, worker delete insert select\n"
         "failure: ingest select, reader select, worker insert select\n"
         "former_subscription: ingest insert select, reader select, worker delete select\n"
         "handler: ingest insert select update, reader select, worker select update\n"

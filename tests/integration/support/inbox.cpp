@@ -176,6 +176,22 @@ std::int64_t Inbox::sessions() {
       {database_.schema()});
 }
 
+void make_old_day(Inbox& inbox, const std::string& day) {
+  inbox.database().run(
+      "do $$ declare d date := '" + day +
+      "'; begin set local timezone = 'UTC'; execute format('create table inbox.event_%s partition of inbox.event for "
+      "values from (%L) to (%L)', to_char(d, 'YYYYMMDD'), d::timestamptz, (d + 1)::timestamptz); end $$");
+  const std::string noon = "'" + day + " 12:00:00+00'";
+  const std::string is_recent = " received_from > now() - interval '1 year'";
+  inbox.database().run(
+      "with gone as (delete from inbox.event where received_at > now() - interval '1 year' returning *) insert into "
+      "inbox.event select shard_id, \"offset\", event_id, source_id, event_type, source, subject, key, payload, "
+      "headers, occurred_at, kafka_timestamp, " +
+      noon + " from gone");
+  inbox.database().run("update inbox.delivery set received_from = " + noon + ", received_to = " + noon + " where" +
+                       is_recent);
+}
+
 void wait_for_waiter(Inbox& inbox) {
   inbox.database().wait_for("a session waits",
                             "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%" +

@@ -104,6 +104,9 @@ class Batch final {
 /// The database error of `call`; throws if `call` succeeds.
 inbox::DatabaseFailure failure_of(const std::function<void()>& call);
 
+/// Moves all events and deliveries to a day long ago: event_20200101, or another that has no partition yet.
+void make_old_day(Inbox& inbox, const std::string& day = "2020-01-01");
+
 /// Waits until a session that stores events in the schema waits for a lock.
 void wait_for_waiter(Inbox& inbox);
 

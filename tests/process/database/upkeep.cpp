@@ -81,7 +81,7 @@ TEST_CASE("the log names a day that is kept past its retention, and its handler"
   fixture.database.run(
       "create table inbox.event_20200101 partition of inbox.event for values from ('2020-01-01 00:00:00+00') to "
       "('2020-01-02 00:00:00+00'); insert into inbox.delivery (handler_id, shard_id, pending, events, due_at, "
-      "received_from, received_to) select handler_id, 1, '{[0,1)}', 1, now() + interval '1 day', "
+      "received_from, received_to) select handler_id, 1, '{[0,1)}', 20000, now() + interval '1 day', "
       "'2020-01-01 12:00:00+00', '2020-01-01 12:00:00+00' from inbox.handler");
   const auto daemon = fixture.start();
   daemon->wait_log("kind=maintenance.day_kept");
