@@ -337,7 +337,7 @@ constexpr LogMessage messages[] = {
      "Partitions past their retention could not be dropped, usually because a query reads the table.",
      "End long queries on the table (pg_stat_activity)."},
     {"maintenance.events_trimmed", info, "maintenance: old events removed",
-     "Settled events were removed that had been pending when their day was dropped."},
+     "Events past `topics[].retention` were removed, and events that are settled since their day was dropped."},
     {"maintenance.handler_readded", error, "maintenance: lost handler was added again by another process, ending",
      "The database lost a handler and another process added it again, so this process ends to start with that one.",
      "Compare `inbox.events` with the handler's own data for the time before it was added again."},

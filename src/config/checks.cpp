@@ -115,6 +115,14 @@ void check_custom(const Topic& topic, const std::string& key, Reading& reading) 
   }
 }
 
+void check_retention(const Settings& settings, const std::string& key, const Topic& topic, Reading& reading) {
+  const auto& events = settings.retention.events;
+  if (!topic.retention || !events || *topic.retention <= *events) return;
+  complain(reading, {key + ".retention", "retention.events"},
+           "is longer than retention.events (" + duration_text(*events) + "), which drops whole days of all topics; "
+           "raise that, or shorten this key");
+}
+
 void check_topic(const Settings& settings, std::size_t index, Reading& reading) {
   const Topic& topic = settings.topics[index];
   const std::string key = item_key("topics", index);
@@ -142,6 +150,7 @@ void check_topic(const Settings& settings, std::size_t index, Reading& reading) 
     }
   }
   check_custom(topic, key, reading);
+  check_retention(settings, key, topic, reading);
 }
 
 /// Names and aliases share one name space: each must identify one handler.

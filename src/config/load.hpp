@@ -46,6 +46,9 @@ std::string place_of_setting(const Loaded& loaded, std::size_t handler, const st
 /// topics were added, removed or reordered. Empty: a reload is enough.
 std::vector<std::string> restart_needed(const Settings& before, const Settings& after);
 
+/// Takes the retention of each topic, which needs no restart, unless the list of topics has changed.
+void take_retention(std::vector<Topic>& topics, const std::vector<Topic>& from);
+
 /// Copies the origins of `kept` keys and all keys below them from `before` into `after`.
 void keep_origins(const std::vector<std::string>& kept, const std::map<std::string, Origin>& before,
                   std::map<std::string, Origin>& after);

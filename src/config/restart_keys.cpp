@@ -45,6 +45,11 @@ void keep_origins(const std::vector<std::string>& kept, const std::map<std::stri
   }
 }
 
+void take_retention(std::vector<Topic>& topics, const std::vector<Topic>& from) {
+  if (!are_same_entries(topics, from)) return;
+  for (std::size_t i = 0; i < topics.size(); ++i) topics[i].retention = from[i].retention;
+}
+
 std::vector<std::string> restart_needed(const Settings& before, const Settings& after) {
   const Table table = settings_table();
   std::vector<std::string> out;

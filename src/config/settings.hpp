@@ -71,6 +71,9 @@ struct CustomRules {
   bool operator==(const CustomRules&) const = default;
 };
 
+/// How long something is kept; nullopt = forever.
+using Keep = std::optional<milliseconds>;
+
 struct Topic {
   std::string name;                            ///< exact name; empty if there is a pattern
   std::string pattern;                         ///< regular expression beginning with ^
@@ -80,6 +83,7 @@ struct Topic {
   OnMissingId on_missing_id = OnMissingId::quarantine;
   std::size_t payload_limit = 1 << 20;
   Tombstones tombstones = Tombstones::store;
+  Keep retention;                              ///< of its events; forever: until their day is dropped
   bool operator==(const Topic&) const = default;
 };
 
@@ -187,9 +191,8 @@ inline OrderScope order_scope_of(const Handler& handler) {
 /// The order of its events, as the database knows it: single, batch, sequential/partition or sequential/handler.
 std::string order_text(const Handler& handler);
 
-/// nullopt = forever.
 struct Retention {
-  using Keep = std::optional<milliseconds>;
+  using Keep = config::Keep;
   Keep events{std::chrono::hours{24 * 30}};
   Keep ledger{std::chrono::hours{24 * 30}};
   Keep outcomes{std::chrono::hours{24 * 30}};

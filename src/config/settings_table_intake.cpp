@@ -121,6 +121,11 @@ std::vector<Row<Topic>> topic_rows() {
            "The largest payload, key, or all headers together; larger records go to quarantine."),
       &Topic::payload_limit);
   add(choice("tombstones", {"store", "skip"}, "Whether records without a value become events."), &Topic::tombstones);
+  rows.push_back(row<Topic>(
+      keep("retention",
+           "How long the topic's events are kept, such as 3d, if that is shorter than retention.events; pending events "
+           "stay until they are settled. The disk space is free once the whole day is dropped."),
+      &Topic::retention));
   return rows;
 }
 

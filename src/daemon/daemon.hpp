@@ -70,7 +70,7 @@ class Daemon final {
   void replace_handlers(PreparedHandlers prepared);
   /// Ends the handlers of a refused reload. Any thread.
   void discard(std::vector<dispatcher::HandlerSetup> handlers) { dispatcher_.discard(std::move(handlers)); }
-  void set_retention(const config::Retention& retention) { maintenance_.set_retention(retention); }
+  void set_retention(const config::Settings& settings) { maintenance_.set_retention(settings); }
   /// Pauses or resumes all handlers in this instance; false: nothing changed. Any thread.
   bool pause_all(bool paused, const std::string& actor);
   bool is_paused() const;

@@ -99,9 +99,10 @@ void Reload::take(Read read) {
   settings.handlers = std::move(read.loaded.settings.handlers);
   settings.log = read.loaded.settings.log;
   settings.retention = read.loaded.settings.retention;
+  config::take_retention(settings.topics, read.loaded.settings.topics);
   settings.drain = read.loaded.settings.drain;
   loaded_.origins = std::move(read.loaded.origins);
-  daemon_.set_retention(settings.retention);
+  daemon_.set_retention(settings);
   log_.set_level(settings.log.level);
   log_.set_format(format_of(settings.log));
   log_.info("daemon.reloaded", {{"handlers", settings.handlers.size()}});

@@ -29,14 +29,20 @@ int next_blocks(int blocks, std::chrono::nanoseconds took) {
   return took < short_batch ? std::min(blocks * 2, most_blocks) : blocks;
 }
 
-void Cleanup::set_retention(const config::Retention& retention) {
+void Cleanup::set_retention(const config::Settings& settings) {
   const std::lock_guard lock{mutex_};
-  retention_ = retention;
+  retention_ = settings.retention;
+  topics_ = settings.topics;
 }
 
 config::Retention Cleanup::retention() const {
   const std::lock_guard lock{mutex_};
   return retention_;
+}
+
+config::Topics Cleanup::topics() const {
+  const std::lock_guard lock{mutex_};
+  return config::Topics{topics_};
 }
 
 void Cleanup::purge() {
@@ -80,8 +86,14 @@ void Cleanup::warn_of_kept_day(std::chrono::milliseconds keep) {
 }
 
 void Cleanup::plan_walks() {
+  const config::Topics topics = this->topics();
   for (const auto& shard : inbox::find_shards_to_trim(connection_)) {
-    if (shard.newest_kept) walks_.push_back({shard.shard_id, *shard.newest_kept + 1});
+    event::Microseconds before = shard.newest_kept ? *shard.newest_kept + 1 : 0;
+    const config::Topic* topic = topics.find(shard.topic);
+    if (topic != nullptr && topic->retention) {
+      before = std::max(before, shard.now - std::chrono::microseconds{*topic->retention}.count());
+    }
+    if (before > 0) walks_.push_back({shard.shard_id, before});
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/log.hpp"
 #include "config/settings.hpp"
+#include "config/topics.hpp"
 #include "event/record.hpp"
 #include "inbox/connection.hpp"
 #include "maintenance/turn.hpp"
@@ -19,12 +20,12 @@ int next_blocks(int blocks, std::chrono::nanoseconds took);
 /// Deletes data past its retention, in batches. Each task is one turn on the maintenance thread.
 class Cleanup final {
  public:
-  Cleanup(const config::Retention& retention, inbox::Connection& connection, Turn& turn, base::Logger& log)
-      : connection_{connection}, turn_{turn}, log_{log}, retention_{retention} {}
+  Cleanup(const config::Settings& settings, inbox::Connection& connection, Turn& turn, base::Logger& log)
+      : connection_{connection}, turn_{turn}, log_{log}, retention_{settings.retention}, topics_{settings.topics} {}
 
   /// Old days of events, outcomes and failures; old dead letters and quarantined records.
   void purge();
-  /// Settled events that were kept when their day was dropped.
+  /// Events past the retention of their topic, and settled ones that were kept when their day was dropped.
   void trim_events();
   /// Old event ids.
   void trim_ledger();
@@ -32,7 +33,7 @@ class Cleanup final {
   void trim_positions();
 
   /// From a reload. Any thread.
-  void set_retention(const config::Retention& retention);
+  void set_retention(const config::Settings& settings);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -48,6 +49,7 @@ class Cleanup final {
   void drop_days(const char* table, std::chrono::milliseconds keep);
   void warn_of_kept_day(std::chrono::milliseconds keep);
   config::Retention retention() const;
+  config::Topics topics() const;
 
   inbox::Connection& connection_;
   Turn& turn_;
@@ -59,6 +61,7 @@ class Cleanup final {
   int blocks_ = 64;                  ///< of the ledger's next batch
   mutable std::mutex mutex_;         // guards the following
   config::Retention retention_;
+  std::vector<config::Topic> topics_;
 };
 
 }  // namespace inboxd::maintenance

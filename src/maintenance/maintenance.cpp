@@ -65,7 +65,7 @@ Maintenance::Maintenance(const config::Settings& settings, inbox::InstanceIdenti
       current_problem_{std::move(current_problem)},
       log_{log},
       connection_{settings.database, "maintenance", watchdog, log},
-      cleanup_{settings.retention, connection_, turn_, log} {}
+      cleanup_{settings, connection_, turn_, log} {}
 
 Maintenance::~Maintenance() {
   request_stop();

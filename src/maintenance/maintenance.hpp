@@ -83,7 +83,7 @@ class Maintenance final {
   /// Configured handlers were retired or restored since the last call, so this process must prepare its handlers.
   bool take_stale_handlers() { return handlers_are_stale_.exchange(false); }
   /// From a reload. Any thread.
-  void set_retention(const config::Retention& retention) { cleanup_.set_retention(retention); }
+  void set_retention(const config::Settings& settings) { cleanup_.set_retention(settings); }
   /// Queues an entry for table audit; keeps the last hundred while the database is away. Any thread.
   void note(AuditEntry entry);
   /// Any thread.

@@ -70,6 +70,20 @@ TEST_CASE("a topic has either a name or a pattern") {
   CHECK_THAT(problems(load(with_topic("name: a\n  - name: a"))), ContainsSubstring("'a' is topics[0] already"));
 }
 
+TEST_CASE("a topic's retention is not longer than that of all events") {
+  const auto with = [](const std::string& topic, const std::string& events) {
+    return load(with_topic("{name: a, retention: " + topic + "}") + "retention: {events: " + events + "}\n");
+  };
+  CHECK(with("3d", "30d").ok());
+  CHECK(with("30d", "30d").ok());
+  CHECK(with("40d", "forever").ok());
+  CHECK(with("forever", "30d").ok());
+  CHECK_THAT(problems(with("31d", "30d")),
+             ContainsSubstring("topics[0].retention: is longer than retention.events (30d), which drops whole days of "
+                               "all topics; raise that, or shorten this key"));
+  CHECK_THAT(problems(with("59m", "30d")), ContainsSubstring("topics[0].retention: '59m' is not"));
+}
+
 TEST_CASE("a pattern begins with ^ and is a POSIX extended regular expression") {
   CHECK(load(with_topic("pattern: \"^orders\\\\.(a|b)$\"")).ok());
   CHECK_THAT(problems(load(with_topic("pattern: orders"))), ContainsSubstring("that begins with ^"));

@@ -97,7 +97,8 @@ kafka:
   namespace: prod
   properties: {security.protocol: sasl_ssl, session.timeout.ms: 1000, socket.keepalive.enable: true}
 topics:
-  - {name: one, start: end, envelope: cloudevents, on_missing_id: position, payload_limit: 2KiB, tombstones: skip}
+  - {name: one, start: end, envelope: cloudevents, on_missing_id: position, payload_limit: 2KiB, tombstones: skip,
+     retention: 12h}
   - {name: two, start: "2024-01-31T12:00:00Z", envelope: outbox-router, on_missing_id: digest}
   - pattern: ^x\.[a-z]+$
     start: committed
@@ -139,6 +140,7 @@ shutdown: {drain: 0ms}
   one.on_missing_id = OnMissingId::position;
   one.payload_limit = 2048;
   one.tombstones = Tombstones::skip;
+  one.retention = 12h;
   Topic two;
   two.name = "two";
   two.start = {StartAt::Kind::time, 1'706'702'400'000'000};

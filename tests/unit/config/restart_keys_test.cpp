@@ -13,6 +13,7 @@ TEST_CASE("a key that a reload can change needs no restart") {
   after.log.level = inboxd::base::LogLevel::debug;
   after.drain = std::chrono::seconds{1};
   after.retention.events = std::nullopt;
+  after.topics[0].retention = std::chrono::hours{72};
   after.handlers[0].concurrency = 3;
   after.handlers[0].plugin = "other";
   after.handlers.push_back(after.handlers[0]);
@@ -41,6 +42,20 @@ TEST_CASE("topics that are added, removed or reordered need a restart") {
   after.topics[1].name = "second";
   CHECK(restart_needed(before, after) == Keys{"topics"});
   CHECK(restart_needed(after, before) == Keys{"topics"});
+}
+
+TEST_CASE("a reload takes the retention of topics, unless their list has changed") {
+  Settings running = load(needed).settings;
+  std::vector<Topic> read = running.topics;
+  read[0].retention = std::chrono::hours{72};
+  read[0].payload_limit = 5;
+  take_retention(running.topics, read);
+  CHECK(running.topics[0].retention == std::chrono::hours{72});
+  CHECK(running.topics[0].payload_limit != 5);
+  read[0].name = "another";
+  read[0].retention = std::nullopt;
+  take_retention(running.topics, read);
+  CHECK(running.topics[0].retention == std::chrono::hours{72});
 }
 
 TEST_CASE("a kept key keeps its origin, with all keys below it; other keys get the new origin") {
