@@ -51,6 +51,26 @@ TEST_CASE("old rows of ledger and position are deleted in steps, never the newes
   CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100).rows == 10);
 }
 
+TEST_CASE("ids that a partition set back could read again are kept, and absorb the records") {
+  using namespace std::chrono_literals;
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(5).store(inbox.connection());
+  make_ledger_old(inbox);
+  inbox.database().run("insert into inbox.position values ($1::int, 1, -1, 2, 1)", {std::to_string(shard)});
+  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100).rows == 2);
+
+  Batch again{inbox};
+  again.at(shard, 2, 1);
+  for (const int i : {2, 3, 4}) again.event(batch.events()[static_cast<std::size_t>(i)].event_id);
+  const auto result = again.store(inbox.connection());
+  CHECK(result.duplicates == 3);
+  CHECK(result.stored == 0);
+  inbox.database().run("update inbox.ledger_trim set day = day - 1");
+  CHECK(inbox::trim_ledger(inbox.connection(), 24h, 100).rows == 3);
+}
+
 TEST_CASE("the ledger is trimmed once a day, in steps that any instance continues") {
   using namespace std::chrono_literals;
   Inbox inbox;
