@@ -18,6 +18,7 @@ struct Destroy {
   void operator()(rd_kafka_event_t* event) const { rd_kafka_event_destroy(event); }
   void operator()(rd_kafka_error_t* error) const { rd_kafka_error_destroy(error); }
   void operator()(rd_kafka_AdminOptions_t* options) const { rd_kafka_AdminOptions_destroy(options); }
+  void operator()(rd_kafka_ConfigResource_t* resource) const { rd_kafka_ConfigResource_destroy(resource); }
   void operator()(rd_kafka_TopicCollection_t* topics) const { rd_kafka_TopicCollection_destroy(topics); }
   void operator()(const rd_kafka_metadata_t* metadata) const { rd_kafka_metadata_destroy(metadata); }
 };

@@ -4,6 +4,7 @@
 
 #include "config/suggest.hpp"
 #include "config/topics.hpp"
+#include "config/units.hpp"
 #include "inbox/connection.hpp"
 #include "inbox/database_error.hpp"
 #include "inbox/handler_registration.hpp"
@@ -11,6 +12,7 @@
 #include "kafka/client_log.hpp"
 #include "kafka/lookup.hpp"
 #include "kafka/properties.hpp"
+#include "kafka/topic_retention.hpp"
 #include "operations/server_queries.hpp"
 
 namespace inboxd::operations {
@@ -99,6 +101,32 @@ Finding check_pattern(const std::string& pattern, const std::vector<std::string>
   return {Kind::warning, subject, "matches no topic yet; a topic that appears later is read from its beginning"};
 }
 
+/// Warns about topics whose records can be read again after the ledger has forgotten their ids.
+void check_ledger(const config::Settings& settings, rd_kafka_t* client, const std::vector<std::string>& topics,
+                  std::chrono::milliseconds patience, FoundList& out) {
+  const auto& ledger = settings.retention.ledger;
+  if (!ledger) return;
+  const config::Topics configured{settings.topics};
+  std::vector<std::string> read;
+  for (const std::string& topic : topics) {
+    if (configured.find(topic) != nullptr) read.push_back(topic);
+  }
+  const auto retentions = kafka::topic_retentions(client, read, patience);
+  if (!retentions) {
+    out.push_back({Kind::warning, "retention.ledger",
+                   "not compared with the topics' retention.ms: " + retentions.problem().message});
+    return;
+  }
+  for (const auto& [topic, kept] : retentions.value()) {
+    if (kept && *kept <= *ledger) continue;
+    out.push_back({Kind::warning, "topic " + topic,
+                   "retention.ledger (" + config::duration_text(*ledger) + ") is shorter than the time that Kafka " +
+                       "keeps its records (" + (kept ? "retention.ms: " + config::duration_text(*kept) : "for ever") +
+                       "): older records that are read again, or sent again, are stored as new events; raise "
+                       "retention.ledger, or lower the topic's retention.ms"});
+  }
+}
+
 }  // namespace
 
 FoundList check_database(const config::Settings& settings, inbox::Connection& first, inbox::Connection* second) {
@@ -179,6 +207,7 @@ FoundList check_brokers(const config::Settings& settings, std::chrono::milliseco
     out.push_back(topic.name.empty() ? check_pattern(topic.pattern, topics.value())
                                      : check_topic(topic.name, topics.value(), described.value()));
   }
+  check_ledger(settings, client.value().get(), topics.value(), patience, out);
   return out;
 }
 

@@ -1,0 +1,22 @@
+#pragma once
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "kafka/handle.hpp"
+
+namespace inboxd::kafka {
+
+/// How long the brokers keep the records of a topic, by `retention.ms` and `cleanup.policy`; nullopt: for ever.
+using TopicRetention = std::optional<std::chrono::milliseconds>;
+
+/// Of all topics, in one request, which blocks for at most `timeout`; any thread. Topics whose configuration this user
+/// may not read are left out.
+base::Result<std::map<std::string, TopicRetention>> topic_retentions(rd_kafka_t* client,
+                                                                     const std::vector<std::string>& topics,
+                                                                     std::chrono::milliseconds timeout);
+
+}  // namespace inboxd::kafka
