@@ -60,6 +60,7 @@ class Operator final {
       : session_{session}, operation_{operation}, settings_{settings}, log_{command_log()} {
     context_.name_space = settings.kafka.name_space;
     context_.topics = settings.topics;
+    context_.retention = settings.retention;
     context_.actor = actor();
     if (interrupt != nullptr) {
       context_.pause = [interrupt](std::chrono::milliseconds most) { return interrupt->wait(most); };

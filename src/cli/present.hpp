@@ -10,6 +10,8 @@ namespace inboxd::cli {
 using Presenter = std::string (*)(const operations::Document& document, const Look& look);
 
 std::string present_status(const operations::Document& document, const Look& look);
+/// The field `sizes` of status.
+std::string present_sizes(const operations::Document& sizes, const Look& look);
 std::string present_events(const operations::Document& document, const Look& look);
 std::string present_event(const operations::Document& document, const Look& look);
 std::string present_trace(const operations::Document& document, const Look& look);

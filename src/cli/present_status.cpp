@@ -285,6 +285,7 @@ std::string present_status(const Document& document, const Look& look) {
     out += "\n" + of_batches;
   }
   out += "\n" + instances(document.at("instances"), look);
+  if (document.contains("sizes")) out += "\n" + present_sizes(document.at("sizes"), look);
   return out;
 }
 

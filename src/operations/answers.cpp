@@ -252,6 +252,12 @@ Document components() {
 }
 
 Document status() {
+  const Document size = object({{"table", text()}, {"day", or_null(text("null: no days"))}, {"bytes", integer()}});
+  const Document growth = object({{"table", text()},
+                                  {"bytes_per_day", integer("at today's rate")},
+                                  {"days_left", or_null(number("until its oldest day is dropped; null: never"))}});
+  const Document sizes = object(
+      {{"bytes", integer()}, {"bytes_per_day", integer()}, {"growth", list(growth)}, {"tables", list(size)}});
   const Document unsubscribed = object({{"topic", text()}, {"event_type", text()}, {"events", integer()}});
   return with_count(object({{"is_well", flag()},
                             {"verdict", text("one sentence")},
@@ -261,7 +267,7 @@ Document status() {
                             {"topics", list(reference("Partition"))},
                             {"handlers", list(reference("Handler"))},
                             {"instances", list(reference("Instance"))},
-                            {"unsubscribed", list(unsubscribed)}}),
+                            {"unsubscribed", list(unsubscribed)}, {"sizes", sizes, false}}),
                     "quarantined", "records of all topics");
 }
 

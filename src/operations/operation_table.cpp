@@ -102,9 +102,10 @@ std::vector<Operation> operations() {
        Needs::database,
        functions::status,
        answers::status,
-       {},
+       {{"sizes", Kind::flag, "also bytes of each table and day, their growth, and days until the oldest is dropped"}},
        {{"status", "once; exits with 1 if an operator has to act"},
         {"status --watch", "again every two seconds, until Ctrl-C"},
+        {"status --sizes", "with bytes of each table and day"},
         {"status --json", "for a program"}}},
 
       {"events list",

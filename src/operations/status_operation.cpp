@@ -2,6 +2,7 @@
 
 #include "operations/documents.hpp"
 #include "operations/operation_table.hpp"
+#include "operations/size_queries.hpp"
 
 namespace inboxd::operations {
 namespace {
@@ -18,7 +19,7 @@ Document documents_of(const List& list) {
 
 }  // namespace
 
-Answer functions::status(Context& context, const Arguments&) {
+Answer functions::status(Context& context, const Arguments& arguments) {
   auto& connection = *context.connection;
   Situation situation;
   situation.partitions = read_partitions(connection, {{}, true, false});
@@ -28,7 +29,8 @@ Answer functions::status(Context& context, const Arguments&) {
   situation.instances = read_instances(connection);
   situation.quarantine = count_quarantined(connection);
   situation.unsubscribed = inbox::read_unsubscribed(connection, most_unsubscribed);
-  const Document document = document_of(situation);
+  Document document = document_of(situation);
+  if (arguments.flag("sizes")) document["sizes"] = document_of(read_sizes(connection), context.retention);
   return {document.at("is_well").get<bool>() ? base::ExitCode::done : base::ExitCode::no, document, ""};
 }
 

@@ -13,6 +13,28 @@ using namespace inboxd;
 using namespace inboxd::support;
 using base::ExitCode;
 
+TEST_CASE("status --sizes shows the bytes of each table and day, and the days until the oldest is dropped") {
+  Inbox inbox;
+  Batch{inbox}.at(inbox.add_shard("orders"), 0).events(100, std::string(1'000, 'x')).store(inbox.connection());
+  OperationRunner runner{inbox};
+  CHECK_FALSE(runner.run("status").document.contains("sizes"));
+  const auto sizes = runner.run("status", {{"sizes", {"true"}}}).document.at("sizes");
+  const auto today = inbox.database().text("select to_char(now() at time zone 'UTC', 'YYYY-MM-DD')");
+  std::int64_t ledger = 0, of_today = 0, days = 0;
+  for (const auto& one : sizes.at("tables")) {
+    if (one.at("table") == "ledger") ledger = one.at("bytes");
+    days += one.at("table") == "event" && !one.at("day").is_null() ? 1 : 0;
+    if (one.at("table") == "event" && one.at("day") == today) of_today = one.at("bytes");
+  }
+  CHECK(ledger > 0);
+  CHECK(of_today > 100'000);
+  CHECK(days ==
+        inbox.database().number("select count(*) - 1 from pg_inherits where inhparent = 'inbox.event'::regclass"));
+  CHECK(sizes.at("bytes") > of_today + ledger);
+  CHECK(sizes.at("growth").at(0).at("table") == "event");
+  CHECK(sizes.at("growth").at(0).at("days_left") > 29);
+}
+
 TEST_CASE("status shows positions, lag, pending events and live daemons") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
