@@ -57,6 +57,7 @@ from (values
   ('outcome',             '',                                    'insert'),
   ('failure',             '',                                    'insert'),
   ('dead_letter',         'update (parks, sequence, lane)',      'insert, update, delete'),
+  ('edit',                '',                                    'insert, update, delete'),
   ('instance',            'insert, update',                      'insert, update, delete'),
   ('unsubscribed',        '',                                    'insert, update, delete'),
   ('audit',               'insert',                              'insert')) t(name, ingest, worker)

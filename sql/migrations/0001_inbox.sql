@@ -310,6 +310,22 @@ create index dead_letter_handler on inbox.dead_letter (handler_id, died_at);
 create index dead_letter_parks on inbox.dead_letter (handler_id, sequence, lane) where parks;
 create index dead_letter_lane on inbox.dead_letter (handler_id, sequence, lane) where lane is not null;
 
+-- Payload and headers that an operator has put in place of an event's for one handler (`dead edit`). The event and its
+-- dead letter keep the original. received_at: of the event.
+create table inbox.edit (
+  edit_id     bigint generated always as identity primary key,
+  handler_id  int not null,
+  shard_id    int not null,
+  "offset"    bigint not null,
+  event_id    uuid not null,
+  payload     bytea,
+  headers     bytea,
+  received_at timestamptz not null,
+  edited_at   timestamptz not null default clock_timestamp(),
+  edited_by   text not null,
+  unique (handler_id, shard_id, "offset")
+);
+
 -- Raw records that could not become events.
 create table inbox.quarantine (
   quarantine_id   bigint generated always as identity primary key,

@@ -5,6 +5,7 @@ from (values
   ('shard', 'select, insert, update'), ('position', 'select, insert, delete'), ('ledger', 'select, insert, delete'),
   ('event', 'select, insert, delete'), ('delivery', 'select, insert, update, delete'), ('outcome', 'select, insert'),
   ('failure', 'select, insert'), ('dead_letter', 'select, insert, update, delete'),
+  ('edit', 'select, insert, update, delete'),
   ('quarantine', 'select, insert, delete'), ('handler', 'select, insert, update'), ('routing', 'select, update'),
   ('backfill', 'select, insert, update, delete'), ('also_seen', 'select, insert, delete'),
   ('former_subscription', 'select, insert, delete'),

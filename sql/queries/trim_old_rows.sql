@@ -1,9 +1,22 @@
--- Deletes a chunk of dead letters and quarantined records past their retention (null: kept forever), and instances not
--- seen for 7 days. Locks: the rows.
+-- Deletes a chunk of dead letters and quarantined records past their retention (null: kept forever), edits whose event
+-- and dead letter are gone, and instances not seen for 7 days. Locks: the rows. Indexes: unique key of dead_letter;
+-- event_place of all days, for each edit.
 with dead as (
   delete from inbox.dead_letter where dead_letter_id in (
     select dead_letter_id from inbox.dead_letter
     where died_at < clock_timestamp() - $1::bigint * interval '1 ms' limit $3::int)
+  returning 1),
+edits as (
+  delete from inbox.edit where edit_id in (
+    select x.edit_id from inbox.edit x
+    where x.received_at < clock_timestamp() - interval '1 day'
+      and not exists (
+        select from inbox.dead_letter l
+        where l.handler_id = x.handler_id and l.shard_id = x.shard_id and l."offset" = x."offset")
+      and not exists (
+        select from inbox.event e
+        where e.shard_id = x.shard_id and e."offset" = x."offset" and e.event_id = x.event_id)
+    limit $3::int)
   returning 1),
 raw as (
   delete from inbox.quarantine where quarantine_id in (
@@ -12,4 +25,4 @@ raw as (
   returning 1),
 gone as (
   delete from inbox.instance where last_seen_at < clock_timestamp() - interval '7 days' returning 1)
-select (select count(*) from dead) + (select count(*) from raw)
+select (select count(*) from dead) + (select count(*) from raw) + (select count(*) from edits)

@@ -14,6 +14,7 @@ operations::Document schema_of(const operations::Parameter& parameter) {
       out = {{"type", "boolean"}, {"default", false}};
       break;
     case Kind::text:
+    case Kind::bytes:
       out = {{"type", "string"}};
       break;
     case Kind::texts:

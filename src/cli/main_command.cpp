@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
 #include <utility>
 
@@ -33,6 +34,33 @@ Look look_of(int descriptor) {
   return out;
 }
 
+/// The most bytes of a file that is an argument: more than a broker takes by default.
+constexpr std::size_t largest_file = 16 << 20;
+
+base::Result<std::string> content_of(const std::string& file) {
+  std::ifstream in{file, std::ios::binary};
+  std::string out(largest_file + 1, '\0');
+  in.read(out.data(), static_cast<std::streamsize>(out.size()));
+  if (in.bad() || (in.gcount() == 0 && !in.eof())) return base::Problem{file + " cannot be read"};
+  out.resize(static_cast<std::size_t>(in.gcount()));
+  if (out.size() > largest_file) return base::Problem{file + " has more than 16 MiB"};
+  return out;
+}
+
+/// Puts the contents of files in place of their names.
+base::Result<operations::Arguments> arguments_of(Parsed parsed) {
+  for (const auto& parameter : parsed.command->parameters) {
+    const auto given = parsed.given.find(parameter.name);
+    if (parameter.kind != operations::Parameter::Kind::bytes || given == parsed.given.end()) continue;
+    for (std::string& file : given->second) {
+      auto content = content_of(file);
+      if (!content) return base::Problem{"--" + parameter.name + ": " + content.problem().message};
+      file = std::move(content).value();
+    }
+  }
+  return operations::read_arguments(parsed.command->parameters, parsed.given, event::now());
+}
+
 }  // namespace
 
 Output standard_output() {
@@ -51,7 +79,7 @@ ExitCode main_command(const std::vector<std::string>& words, const Output& outpu
   }
   const auto& parsed = std::get<Parsed>(outcome);
   Session session{output, config_file_of(parsed), parsed.json};
-  const auto arguments = operations::read_arguments(parsed.command->parameters, parsed.given, event::now());
+  const auto arguments = arguments_of(parsed);
   if (!arguments) {
     session.say(parsed.command->verb + ": " + arguments.problem().message + "; see inboxd " + parsed.command->verb +
                 " -h");

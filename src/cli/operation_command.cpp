@@ -214,6 +214,7 @@ std::vector<Command> operation_commands() {
                                                     {"dead list", present_dead_list},
                                                     {"dead show", present_dead},
                                                     {"dead replay", present_dead_change},
+                                                    {"dead edit", present_dead_edit},
                                                     {"dead discard", present_dead_change},
                                                     {"lanes list", present_lanes},
                                                     {"lanes release", present_lanes_change},

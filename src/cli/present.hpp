@@ -19,6 +19,7 @@ std::string present_event_change(const operations::Document& document, const Loo
 std::string present_dead_list(const operations::Document& document, const Look& look);
 std::string present_dead(const operations::Document& document, const Look& look);
 std::string present_dead_change(const operations::Document& document, const Look& look);
+std::string present_dead_edit(const operations::Document& document, const Look& look);
 std::string present_lanes(const operations::Document& document, const Look& look);
 std::string present_lanes_change(const operations::Document& document, const Look& look);
 std::string present_quarantine_list(const operations::Document& document, const Look& look);
@@ -41,6 +42,9 @@ std::string present_version(const operations::Document& document, const Look& lo
 
 /// Events with the same ID, to choose from.
 std::string present_candidates(const operations::Document& events, const Look& look);
+
+/// The content that a handler gets in place of an event's own; null: nothing.
+std::string present_edit(const operations::Document& edit, const Look& look);
 
 /// Headers and payload of an event or record, cut to a length for terminals.
 std::string present_content(const operations::Document& record, const Look& look);

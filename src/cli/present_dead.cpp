@@ -84,6 +84,20 @@ std::string present_dead_change(const Document& document, const Look& look) {
   return in_tone(out, Tone::plain, look) + "\n";
 }
 
+std::string present_dead_edit(const Document& document, const Look& look) {
+  if (document.contains("events")) return present_candidates(document.at("events"), look);
+  if (!document.contains("dead_letter_id")) return "";
+  const auto size = [&](const char* key) {
+    return document.at(key).is_null() ? "no payload" : bytes_text(document.at(key).get<std::int64_t>());
+  };
+  std::string out = "dead letter " + text_at(document, "dead_letter_id") + ", event " + text_at(document, "event_id") +
+                    " for " + one_line(text_at(document, "handler")) + ", " + size("payload_size_before") + " -> " +
+                    size("payload_size");
+  if (document.contains("parked")) out += ", with " + number_at(document, "parked") + " events parked behind";
+  if (document.contains("replayed")) out += ": " + number_at(document, "replayed") + " replayed";
+  return in_tone(out, Tone::plain, look) + "\n";
+}
+
 std::string present_lanes(const Document& document, const Look& look) {
   Table table{{{"HANDLER"},
                {"KEY", Align::left, true},

@@ -137,6 +137,14 @@ std::string present_content(const Document& record, const Look& look) {
   return out;
 }
 
+std::string present_edit(const Document& edit, const Look& look) {
+  if (edit.is_null()) return "";
+  return in_tone("edited for " + one_line(text_at(edit, "handler")) + " by " + one_line(text_at(edit, "edited_by")) +
+                     " at " + text_at(edit, "edited_at"),
+                 Tone::warning, look) +
+         "\n" + present_content(edit, look);
+}
+
 std::string present_events(const Document& document, const Look& look) {
   Table table{{{"RECEIVED"},
                {"KAFKA"},
@@ -171,6 +179,7 @@ std::string present_event(const Document& document, const Look& look) {
            "\n";
   }
   out += present_content(event, look);
+  for (const auto& edit : document.value("edits", Document::array())) out += present_edit(edit, look);
   out += "\n" + states_table(document.at("handlers"), look);
   return out + failures_text(document.at("failures"), look);
 }
@@ -214,7 +223,8 @@ std::string present_dead(const Document& document, const Look& look) {
     sheet.add("notes", text_at(letter, "notes"));
     add_attributes(letter.at("event"), sheet);
     if (!out.empty()) out += "\n";
-    out += sheet.text(look) + present_content(letter.at("event"), look) + reasons_text(letter.at("reasons"), look);
+    out += sheet.text(look) + present_content(letter.at("event"), look) + present_edit(letter.at("edit"), look) +
+           reasons_text(letter.at("reasons"), look);
   }
   return out;
 }

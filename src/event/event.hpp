@@ -17,6 +17,8 @@ struct Event {
   /// Of key and payload bytes only: tells a resend from a conflict. Set at ingest and kept in the ledger; a claim does
   /// not read it.
   std::int64_t digest = 0;
+  /// Of the edit that replaced payload and headers for a handler; 0: none. Set by a claim.
+  std::int64_t edit_id = 0;
   MaybeBytes source_id;                        ///< the producer's text; null where it is event_id's canonical text
   std::string_view event_type;
   MaybeBytes source;

@@ -82,15 +82,18 @@ event::Event read_event(const BinaryRow& row, std::int32_t shard_id, base::Arena
   out.occurred_at = row.time(10);
   out.kafka_timestamp = row.time(11);
   out.received_at = row.time(12).value_or(0);
+  if (!row.is_null(13)) out.edit_id = row.int8(13);
   return out;
 }
 
-std::shared_ptr<PGresult> fetch(Connection::Access& access, Ranges& ranges, bool payloads) {
+std::shared_ptr<PGresult> fetch(Connection::Access& access, Ranges& ranges, bool payloads, std::int32_t handler_id) {
   WireParameters parameters;
   for (ArrayParameter* array : {&ranges.run, &ranges.shard, &ranges.first, &ranges.end, &ranges.from, &ranges.to}) {
     parameters.add(array->finish());
   }
   parameters.add(payloads ? "t" : "f", 1, 0);
+  const std::string handler = std::to_string(handler_id);
+  parameters.add(handler.data(), static_cast<int>(handler.size()), 0);
   return access.fetch(statements::fetch_events, parameters);
 }
 
@@ -107,7 +110,7 @@ std::size_t read_portion(Connection::Access& access, std::vector<ClaimedRow>& ro
       for (const auto& range : of_run) ranges.add(static_cast<std::int32_t>(i), rows[i], range);
     }
   }
-  const auto result = fetch(access, ranges, payloads);
+  const auto result = fetch(access, ranges, payloads, rows[begin].run.handler_id);
   const int count = PQntuples(result.get());
   auto block = std::make_shared<EventBlock>();
   block->events.reserve(static_cast<std::size_t>(count));  // runs point to the events: they must not move

@@ -3,30 +3,12 @@
 #include "base/text.hpp"
 #include "operations/dead_queries.hpp"
 #include "operations/documents.hpp"
-#include "operations/find_event.hpp"
+#include "operations/find_dead.hpp"
 #include "operations/operation_table.hpp"
 #include "operations/unknown_name.hpp"
 
 namespace inboxd::operations {
 namespace {
-
-Document letter_document(const DeadLetter& letter, bool whole) {
-  Document out = {{"dead_letter_id", letter.dead_letter_id},
-                  {"handler", letter.handler},
-                  {"state", letter.state},
-                  {"attempts", letter.attempts},
-                  {"died_at", time_of(letter.died_at)},
-                  {"error_class", letter.error_class},
-                  {"last_error", letter.message},
-                  {"notes", text_of(letter.notes)}};
-  if (whole) {
-    out["reasons"] = Document::parse(letter.reasons.value_or("[]"), nullptr, false);
-    out["event"] = whole_of(letter.event);
-  } else {
-    out["event"] = summary_of(letter.event);
-  }
-  return out;
-}
 
 DeadFilter filter_of(const Arguments& arguments) {
   DeadFilter out;
@@ -43,93 +25,6 @@ bool is_empty(const DeadFilter& filter) {
          !filter.died.since && !filter.died.until && filter.dead_letter_ids.empty() && filter.event_ids.empty();
 }
 
-struct FoundLetters {
-  std::vector<std::int64_t> dead_letter_ids;
-  std::vector<base::Uuid> event_ids;
-  std::vector<std::string> missing;  ///< IDs without a dead letter
-  std::optional<Answer> refusal;     ///< no ID has one, or an ID belongs to several events, which it lists
-};
-
-/// Whether digits may also be a producer's id. Not for changes: once the dead letter with that number is gone, the same
-/// command would hit another event.
-enum class Digits { number, number_or_producers_id };
-
-constexpr std::size_t longest_name = 100;
-
-bool has_digits_only(const std::string& id) { return id.find_first_not_of("0123456789") == std::string::npos; }
-
-bool is_number_of_one(inbox::Connection& connection, std::int64_t number) {
-  DeadFilter filter;
-  filter.dead_letter_ids.push_back(number);
-  return !pick_dead(connection, filter, true, 1).empty();
-}
-
-std::vector<StoredEvent> events_with_id(inbox::Connection& connection, const std::string& id) {
-  DeadIdentity identity;
-  identity.event_id = base::parse_uuid(id);
-  identity.source_id = id;
-  if (const auto place = parse_place(id)) {
-    identity.topic = place->topic;
-    identity.partition = place->partition;
-    identity.offset = place->offset;
-  }
-  return identify_dead(connection, identity);
-}
-
-Answer several(const std::string& verb, const std::string& id, const std::vector<StoredEvent>& events) {
-  Document candidates = Document::array();
-  for (const auto& event : events) candidates.push_back(summary_of(event));
-  return {base::ExitCode::no,
-          {{"events", std::move(candidates)}},
-          verb + ": dead letters of " + std::to_string(events.size()) + " events have the id " +
-              base::json_quote(base::shorten(id, longest_name)) + "; pass an event_id"};
-}
-
-bool is_one_event(const std::vector<StoredEvent>& events) {
-  for (const auto& event : events) {
-    if (event.event_id != events.front().event_id) return false;
-  }
-  return true;
-}
-
-std::string about_missing(const std::string& verb, const std::vector<std::string>& missing) {
-  std::vector<std::string> names;
-  for (const std::string& id : missing) names.push_back(base::json_quote(base::shorten(id, longest_name)));
-  return verb + ": no dead letter " + base::joined(names);
-}
-
-/// An ID is a dead letter's number, an event_id, a producer's id, or TOPIC/PARTITION/OFFSET. Numbers come first.
-FoundLetters find_letters(Context& context, const std::string& verb, const std::vector<std::string>& ids,
-                          Digits digits) {
-  FoundLetters out;
-  for (const std::string& id : ids) {
-    const auto number = parse_number(id);
-    if (number && is_number_of_one(*context.connection, *number)) {
-      out.dead_letter_ids.push_back(*number);
-      continue;
-    }
-    const bool is_number_only = digits == Digits::number && has_digits_only(id);
-    const auto events = is_number_only ? std::vector<StoredEvent>{} : events_with_id(*context.connection, id);
-    if (events.empty()) {
-      out.missing.push_back(id);
-    } else if (is_one_event(events)) {
-      out.event_ids.push_back(events.front().event_id);
-    } else {
-      out.refusal = several(verb, id, events);
-      return out;
-    }
-  }
-  if (out.missing.empty() || !out.dead_letter_ids.empty() || !out.event_ids.empty()) return out;
-  const std::string help = digits == Digits::number
-                               ? "; digits alone are a number from `dead list`; for an event pass its event_id or "
-                                 "TOPIC/PARTITION/OFFSET"
-                               : "; an ID is a number from `dead list`, an event_id, the producer's id, or "
-                                 "TOPIC/PARTITION/OFFSET";
-  out.refusal =
-      Answer{base::ExitCode::no, {{"dead_letters", Document::array()}}, about_missing(verb, out.missing) + help};
-  return out;
-}
-
 struct Task {
   std::string verb;             ///< `dead replay`
   std::string past;             ///< `replayed`
@@ -142,19 +37,6 @@ struct Done {
   Replayed brought_back;
   bool interrupted = false;
 };
-
-/// Brings back the events that one transaction has left parked. False: stopped in between.
-bool bring_back_rest(Context& context, const Task& task, const Deed& deed, std::vector<std::int64_t> parking,
-                     Replayed& sum) {
-  while (!parking.empty()) {
-    if (context.pause(std::chrono::milliseconds{0})) return false;
-    Replayed more = replay_dead(*context.connection, parking, deed, task.verb);
-    sum.letters += more.letters;
-    sum.restored += more.restored;
-    parking = std::move(more.parking);
-  }
-  return true;
-}
 
 template <class Batch>
 Done work_off(Context& context, const Arguments& arguments, const Task& task, const std::vector<std::int64_t>& ids,
@@ -170,7 +52,7 @@ Done work_off(Context& context, const Arguments& arguments, const Task& task, co
         done.brought_back.letters += some.released.letters;
         done.brought_back.restored += some.released.restored;
         const Deed deed{context.actor, arguments.asked()};
-        is_stopped = !bring_back_rest(context, task, deed, some.released.parking, done.brought_back);
+        is_stopped = !bring_back_rest(context, task.verb, deed, some.released.parking, done.brought_back);
         return end;
       });
   done.interrupted = interrupted || is_stopped;
@@ -308,7 +190,10 @@ Answer functions::dead_show(Context& context, const Arguments& arguments) {
   if (found.refusal) return *found.refusal;
   Document letters = Document::array();
   for (const auto& letter : find_dead(*context.connection, found.dead_letter_ids, found.event_ids)) {
-    letters.push_back(letter_document(letter, true));
+    Document document = letter_document(letter, true);
+    const auto edit = edit_of(*context.connection, letter);
+    document["edit"] = edit ? document_of(*edit) : Document(nullptr);
+    letters.push_back(std::move(document));
   }
   return {base::ExitCode::done, {{"dead_letters", std::move(letters)}}, ""};
 }

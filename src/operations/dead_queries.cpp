@@ -185,6 +185,47 @@ Replayed release_parked(inbox::Connection& connection, const std::vector<std::in
   return bring_back(connection, inbox::statements::op_lanes_release, dead_letter_ids, deed, operation);
 }
 
+std::vector<Edit> read_edits(inbox::Connection& connection, std::int32_t shard_id, std::int64_t offset,
+                             const base::Uuid& event_id) {
+  std::vector<Edit> out;
+  for (const auto& found :
+       inbox::run_read(connection, inbox::statements::op_edits, pqxx::params{shard_id, offset, event_id.text()})) {
+    inbox::RowReader row{found};
+    Edit edit;
+    edit.handler = row.text();
+    edit.edited_at = row.int8();
+    edit.edited_by = row.text();
+    edit.payload_size = row.maybe_int8();
+    edit.content.payload = row.maybe_bytes();
+    edit.content.headers = row.maybe_bytes();
+    out.push_back(std::move(edit));
+  }
+  return out;
+}
+
+std::optional<Replayed> edit_dead(inbox::Connection& connection, std::int64_t dead_letter_id, const Content& content,
+                                  const Deed& deed) {
+  auto letters = inbox::array_of(Type::int8, std::vector<std::int64_t>{dead_letter_id});
+  const auto bytes = letters.finish();
+  pqxx::params edit{dead_letter_id};
+  append_bytes(edit, content.payload);
+  append_bytes(edit, content.headers);
+  edit.append(deed.actor);
+  auto& access = connection.access();
+  std::optional<Replayed> out;
+  access.transaction([&](pqxx::work& tx) {
+    lock_dead(access, tx);
+    out.reset();
+    if (access.run_in(tx, inbox::statements::op_dead_edit, edit).empty()) return false;
+    const pqxx::params replay{bytes, deed.actor, deed.asked, most_parked, std::string{"dead edit"}};
+    Replayed replayed = read_replayed(access.run_in(tx, inbox::statements::op_dead_replay, replay));
+    if (replayed.letters == 0) return false;
+    out = std::move(replayed);
+    return true;
+  });
+  return out;
+}
+
 Discarded discard_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
                        const Deed& deed) {
   auto letters = inbox::array_of(Type::int8, dead_letter_ids);

@@ -96,6 +96,29 @@ Replayed replay_dead(inbox::Connection& connection, const std::vector<std::int64
 Replayed release_parked(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
                         const Deed& deed, const std::string& operation = "lanes release");
 
+/// Payload and headers (packed) of an event; null: none.
+struct Content {
+  std::optional<std::string> payload;
+  std::optional<std::string> headers;
+};
+
+/// The content that a handler gets in place of an event's own.
+struct Edit {
+  std::string handler;
+  event::Microseconds edited_at = 0;
+  std::string edited_by;
+  std::optional<std::int64_t> payload_size;
+  Content content;
+};
+/// Edits of an event, at most one for each handler.
+std::vector<Edit> read_edits(inbox::Connection& connection, std::int32_t shard_id, std::int64_t offset,
+                             const base::Uuid& event_id);
+
+/// Edits a dead letter and replays it like replay_dead, in one transaction. nullopt: nothing was changed, because the
+/// dead letter is gone or cannot be replayed (now).
+std::optional<Replayed> edit_dead(inbox::Connection& connection, std::int64_t dead_letter_id, const Content& content,
+                                  const Deed& deed);
+
 struct Discarded {
   std::int64_t letters = 0;  ///< that existed
   Replayed released;         ///< events that were parked behind them

@@ -157,4 +157,9 @@ Document extended(Document object, std::initializer_list<Field> fields) {
   return object;
 }
 
+Document with_count(Document object, const std::string& name, const std::string& about) {
+  return extended(std::move(object),
+                  {{name, integer(about)}, {"at_least_" + name, flag("counting stopped at a limit"), false}});
+}
+
 }  // namespace inboxd::operations::schema

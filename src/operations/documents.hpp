@@ -61,5 +61,7 @@ struct Field {
 /// Later versions may add fields.
 Document object(std::initializer_list<Field> fields);
 Document extended(Document object, std::initializer_list<Field> fields);
+/// A number, with `at_least_NAME: true` if counting stopped at a limit.
+Document with_count(Document object, const std::string& name, const std::string& about);
 
 }  // namespace inboxd::operations::schema

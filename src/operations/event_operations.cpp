@@ -4,6 +4,7 @@
 #include <map>
 
 #include "operations/documents.hpp"
+#include "operations/find_dead.hpp"
 #include "operations/find_event.hpp"
 #include "operations/operation_table.hpp"
 #include "operations/partition_queries.hpp"
@@ -22,6 +23,7 @@ EventFile open_file(Context& context, const EventPlace& place) {
   // After a restore of the database two records can claim one place: the id decides.
   if (out.event && out.event->event_id != place.event_id) out.event.reset();
   out.dead = find_dead(connection, {}, {place.event_id});
+  out.edits = read_edits(connection, place.shard_id, place.offset, place.event_id);
   if (!out.event) {
     out.is_purged = true;
     if (!out.dead.empty()) out.event = out.dead.front().event;
@@ -190,8 +192,12 @@ Answer functions::events_list(Context& context, const Arguments& arguments) {
 
 Answer functions::events_show(Context& context, const Arguments& arguments) {
   return tell(context, arguments, [](const EventFile& file) {
-    return Document{
-        {"event", event_document(file)}, {"handlers", handler_states(file)}, {"failures", failures_of(file)}};
+    Document edits = Document::array();
+    for (const auto& edit : file.edits) edits.push_back(document_of(edit));
+    return Document{{"event", event_document(file)},
+                    {"handlers", handler_states(file)},
+                    {"failures", failures_of(file)},
+                    {"edits", std::move(edits)}};
   });
 }
 

@@ -14,6 +14,7 @@ struct EventFile {
   bool is_purged = false;            ///< no longer in the inbox
   std::vector<DeadLetter> dead;
   EventHistory history;
+  std::vector<Edit> edits;
 };
 
 /// `due`, `leased`, `retrying`, `waiting`.

@@ -10,11 +10,7 @@ using Type = inbox::ArrayParameter::Type;
 
 void append_filter(pqxx::params& into, const LaneFilter& filter) {
   into.append(filter.handler);
-  if (filter.key) {
-    into.append(pqxx::binary_cast(*filter.key));
-  } else {
-    into.append();
-  }
+  append_bytes(into, filter.key);
 }
 
 }  // namespace

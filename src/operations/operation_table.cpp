@@ -65,6 +65,15 @@ Parameters dead_selection() {
   return joined(joined({ids}, dead_filter()), joined({{"all", Kind::flag, "every dead letter"}}, confirmation()));
 }
 
+Parameters dead_edit_parameters() {
+  return joined(
+      {{"id", Kind::text, "number, event_id, the producer's id, or TOPIC/PARTITION/OFFSET", "ID", Place::word},
+       {"handler", Kind::text, "of this handler, if the event is a dead letter of several", "NAME"},
+       {"payload", Kind::bytes, "the new payload: a file's content", "FILE"},
+       {"header", Kind::texts, "a header in place of those of that name", "NAME=VALUE"}},
+      confirmation());
+}
+
 Parameters quarantine_selection() {
   const Parameter ids{"id", Kind::texts, "numbers of records", "NUMBER", Place::optional_word};
   return joined(joined({ids}, quarantine_filter()), joined({{"all", Kind::flag, "every record"}}, confirmation()));
@@ -190,6 +199,16 @@ std::vector<Operation> operations() {
        {{"dead replay --handler billing --error \"timeout*\" --dry-run", "shows how many"},
         {"dead replay --handler billing --error \"timeout*\" --rate 50", "50 a second, after confirmation"},
         {"dead replay 12 13 --yes", "two of them, without confirmation"}}},
+      {"dead edit",
+       "Replays a dead letter with another payload or other headers, for its handler only. The original stays: `dead "
+       "show` and `events show` show both.",
+       change,
+       Needs::database,
+       functions::dead_edit,
+       answers::dead_edit,
+       dead_edit_parameters(),
+       {{"dead edit 12 --payload mended.json", "the file's content in place of the payload, after confirmation"},
+        {"dead edit orders/3/81723 --handler receipt --header tenant=a", "of one of several handlers, one header"}}},
       {"dead discard",
        "Removes dead letters for good; outcomes and audit keep a record of them. Events that are parked behind one are "
        "delivered.",

@@ -12,6 +12,8 @@ OperationFunction events_list, events_show, events_trace;
 OperationFunction events_retry, events_skip;
 // dead_operations.cpp
 OperationFunction dead_list, dead_show, dead_replay, dead_discard;
+// dead_edit.cpp
+OperationFunction dead_edit;
 // lane_operations.cpp
 OperationFunction lanes_list, lanes_release;
 // quarantine_operations.cpp

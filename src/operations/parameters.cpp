@@ -40,6 +40,9 @@ base::Result<std::int64_t> read_time(const Parameter& parameter, const std::stri
 
 std::string as_typed(const Parameter& parameter, const std::vector<std::string>& texts) {
   if (parameter.kind == Kind::flag) return "--" + parameter.name;
+  if (parameter.kind == Kind::bytes) {
+    return "--" + parameter.name + " (" + std::to_string(texts.front().size()) + " bytes)";
+  }
   std::string out;
   for (const std::string& text : texts) {
     if (!out.empty()) out += ' ';
@@ -74,6 +77,8 @@ std::vector<std::string> Arguments::texts(std::string_view name) const {
   return value == nullptr ? std::vector<std::string>{} : *value;
 }
 
+std::optional<std::string> Arguments::bytes(std::string_view name) const { return text(name); }
+
 std::optional<std::int64_t> Arguments::number(std::string_view name) const {
   const auto* const value = find<std::int64_t>(name);
   return value == nullptr ? std::nullopt : std::optional{*value};
@@ -102,7 +107,7 @@ base::Result<Arguments> read_arguments(const std::vector<Parameter>& parameters,
       continue;
     }
     for (const std::string& text : found->second) {
-      if (!base::is_database_text(text)) return wrong(parameter, text, "UTF-8 text");
+      if (parameter.kind != Kind::bytes && !base::is_database_text(text)) return wrong(parameter, text, "UTF-8 text");
     }
     const std::string& text = found->second.front();
     switch (parameter.kind) {
@@ -110,6 +115,7 @@ base::Result<Arguments> read_arguments(const std::vector<Parameter>& parameters,
         value = true;
         break;
       case Kind::text:
+      case Kind::bytes:
         value = text;
         break;
       case Kind::texts:

@@ -18,7 +18,8 @@ struct Parameter {
     text,
     texts,
     number,
-    time,  ///< RFC 3339, or a duration: that long ago
+    time,   ///< RFC 3339, or a duration: that long ago
+    bytes,  ///< the content of a file on the command line, a string over HTTP; the audit has its size
   };
   enum class Place {
     option,  ///< --name VALUE
@@ -41,6 +42,7 @@ class Arguments {
   bool flag(std::string_view name) const;
   std::optional<std::string> text(std::string_view name) const;
   std::vector<std::string> texts(std::string_view name) const;
+  std::optional<std::string> bytes(std::string_view name) const;
   std::optional<std::int64_t> number(std::string_view name) const;
   std::optional<event::Microseconds> time(std::string_view name) const;
 

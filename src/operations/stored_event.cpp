@@ -21,6 +21,14 @@ inbox::ArrayParameter like_patterns(const std::vector<std::string>& names) {
   return inbox::array_of(inbox::ArrayParameter::Type::text, out);
 }
 
+void append_bytes(pqxx::params& into, const std::optional<std::string>& bytes) {
+  if (bytes) {
+    into.append(pqxx::binary_cast(*bytes));
+  } else {
+    into.append();
+  }
+}
+
 bool cut_key(std::optional<std::string>& key) {
   if (!key || key->size() <= shown_key) return false;
   const std::string text = base::shorten(*key, shown_key);

@@ -21,6 +21,9 @@ inline constexpr std::size_t shown_key = 256;
 /// Cuts a longer key, text at a character's beginning. True: it was longer.
 bool cut_key(std::optional<std::string>& key);
 
+/// Adds a parameter of type bytea. The bytes must outlive the parameters.
+void append_bytes(pqxx::params& into, const std::optional<std::string>& bytes);
+
 /// Reads the 14 columns `shard_id … received_at`, which all statements on events share, then payload and headers.
 StoredEvent read_stored_event(inbox::RowReader& row, bool with_payload);
 

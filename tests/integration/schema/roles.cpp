@@ -132,6 +132,7 @@ TEST_CASE("each role has exactly the rights of its row, table by table") {
         "update(lane) update(last_error) update(ordinal) update(owner) update(sequence), reader select, worker delete "
         "insert select update\n"
         "delivery_delivery_id_seq: ingest usage\n"
+        "edit: ingest select, reader select, worker delete insert select update\n"
         "event: ingest insert select, reader select, worker delete insert select\n"
         "failure: ingest select, reader select, worker insert select\n"
         "former_subscription: ingest insert select, reader select, worker delete select\n"

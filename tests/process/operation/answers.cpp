@@ -147,6 +147,14 @@ TEST_CASE("every answer of the admin port has exactly the fields of the OpenAPI 
   fixture.check("lanes/release", 200, R"({"key": "k"})");
   fixture.check("dead/replay", 200, R"({"all": true, "dry-run": true})");
   fixture.check("dead/replay", 409, R"({"handler": "nobody"})");
+  fixture.check("dead/edit", 409, R"({"id": "999999", "payload": "mended"})");
+  const std::string edit = R"({"id": ")" + fixture.dead + R"(", "payload": "mended", "header": ["tenant=a"])";
+  fixture.check("dead/edit", 200, edit + R"(, "dry-run": true})");
+  fixture.check("dead/edit", 200, edit + "}");
+  fixture.database().wait_for("it is dead again",
+                              "select count(*) from inbox.dead_letter where event_id = '" + fixture.dead + "'", 1);
+  fixture.check("dead/show", 200, "?id=" + fixture.dead);
+  fixture.check("events/show", 200, "?id=" + fixture.dead);
   fixture.check("dead/replay", 200, R"({"all": true})");
   fixture.database().wait_for("it is dead again", "select count(*) from inbox.dead_letter where state = 'dead'", 1);
   fixture.check("dead/discard", 200, R"({"all": true})");

@@ -1,0 +1,231 @@
+#include "operations/answers.hpp"
+#include "operations/documents.hpp"
+
+namespace inboxd::operations::answers {
+namespace {
+
+using namespace schema;
+
+Document bytes_component() {
+  Document out = any_of({text(), object({{"base64", text()}})});
+  out["description"] = "Text if the bytes are UTF-8, else base64.";
+  return out;
+}
+
+/// A producer can write any time.
+Document producers_time(const std::string& whose) { return text(whose + "; RFC 3339 for years from 1 to 9999"); }
+
+Document event_summary() {
+  return object({{"event_id", uuid()},
+                 {"source_id", text("the producer's id; event_id as text if the producer's id is a UUID")},
+                 {"topic", text()},
+                 {"partition", integer()},
+                 {"offset", integer()},
+                 {"event_type", text("empty: none")},
+                 {"source", or_null(text())},
+                 {"subject", or_null(text())},
+                 {"key", or_null(bytes())},
+                 {"key_is_cut", flag("the key is longer than shown"), false},
+                 {"payload_size", or_null(integer("bytes; null: a tombstone"))},
+                 {"occurred_at", or_null(producers_time("by the producer's clock"))},
+                 {"kafka_timestamp", or_null(producers_time("the record's"))},
+                 {"received_at", time("when it was stored, by the database's clock")}});
+}
+
+Document headers() { return list(object({{"name", bytes()}, {"value", or_null(bytes())}})); }
+
+Document whole_event() { return extended(event_summary(), {{"headers", headers()}, {"payload", or_null(bytes())}}); }
+
+/// An event as far as it is known: place and id alone, if it is purged and not dead.
+Document event_on_record() {
+  Document out = whole_event();
+  out["properties"]["partition_id"] = integer("of a purged event");
+  out["required"] = {"event_id", "offset"};
+  return extended(out, {{"is_purged", flag("no longer in the inbox; a dead letter may still have its content")}});
+}
+
+Document worker() { return object({{"host", text()}, {"process_id", integer()}}); }
+
+Document handler_result() {
+  return object(
+      {{"handler", text()},
+       {"state",
+        word({"due", "leased", "retrying", "waiting", "done", "dead", "expired", "parked", "skipped", "discarded"})},
+       {"attempts", integer()},
+       {"due_at", or_null(time("of a leased delivery: the end of the lease; null: in its turn, in a sequence"))},
+       {"finished_at", or_null(time())},
+       {"last_error", or_null(text())},
+       {"worker", or_null(reference("Worker"))},
+       {"paused_reason", or_null(text()), false},
+       {"dead_letter_id", integer(), false}});
+}
+
+Document failure() {
+  return object({{"handler", text()},
+                 {"attempt", integer("from 1")},
+                 {"occurred_at", time()},
+                 {"error_class", text()},
+                 {"message", text()},
+                 {"duration_seconds", or_null(number())}});
+}
+
+Document moment() {
+  return object({{"at", producers_time("by the producer's, Kafka's or the database's clock")},
+                 {"what", text()},
+                 {"handler", or_null(text())},
+                 {"detail", text()}});
+}
+
+Document dead_letter(const std::string& event) {
+  return object({{"dead_letter_id", integer()},
+                 {"handler", text()},
+                 {"state", word({"dead", "expired", "parked"})},
+                 {"attempts", integer()},
+                 {"died_at", time()},
+                 {"error_class", text("of the last failure")},
+                 {"last_error", text()},
+                 {"notes", or_null(text())},
+                 {"event", reference(event)}});
+}
+
+/// The content that a handler gets in place of the event's own.
+Document edit() {
+  return object({{"handler", text()},
+                 {"edited_at", time()},
+                 {"edited_by", text()},
+                 {"payload_size", or_null(integer("bytes"))},
+                 {"headers", headers()},
+                 {"payload", or_null(bytes())}});
+}
+
+Document lane() {
+  return object({{"handler", text()},
+                 {"key", or_null(bytes())},
+                 {"state", word({"blocked", "parked"})},
+                 {"waiting", integer("events behind the first one")},
+                 {"head_event_id", or_null(uuid())},
+                 {"attempts", integer("of the first one")},
+                 {"due_at", or_null(time("null: it runs now, or the key is parked"))},
+                 {"last_error", or_null(text())}});
+}
+
+Document reason() {
+  return object({{"attempt", integer()}, {"occurred_at", time()}, {"error_class", text()}, {"message", text()}});
+}
+
+Document quarantined_record() {
+  return object({{"quarantine_id", integer()},
+                 {"reason", text()},
+                 {"detail", text()},
+                 {"event_id", or_null(uuid())},
+                 {"topic", text()},
+                 {"partition", integer()},
+                 {"offset", integer()},
+                 {"key", or_null(bytes())},
+                 {"key_is_cut", flag("the key is longer than shown"), false},
+                 {"payload_size", or_null(integer("bytes"))},
+                 {"kafka_timestamp", or_null(producers_time("the record's"))},
+                 {"received_at", time()}});
+}
+
+Document range() { return object({{"from", integer()}, {"to", integer("exclusive")}}); }
+
+Document partition() {
+  return object({{"partition_id", integer()},
+                 {"source", text()},
+                 {"topic", text()},
+                 {"partition", integer()},
+                 {"incarnation", text("the topic's id")},
+                 {"is_newest", flag("no later incarnation is known")},
+                 {"epoch", or_null(integer())},
+                 {"position", or_null(integer("the next offset to store"))},
+                 {"high_watermark", or_null(integer("the broker's, including open transactions, as of observed_at"))},
+                 {"lag", or_null(integer("records; null: not observed for 10 s, or no daemon runs"))},
+                 {"observed_at", or_null(time("when a daemon last observed the high watermark"))},
+                 {"observed_age_seconds", or_null(number())},
+                 {"last_stable_offset", or_null(integer("the first offset of the oldest open transaction, if any"))},
+                 {"transaction_open_since", or_null(time("if an open transaction holds the partition back"))},
+                 {"halted_reason", or_null(text())},
+                 {"halted_at", or_null(time())},
+                 {"what_to_do", or_null(text("the command or condition that ends a halt"))},
+                 {"gap", or_null(reference("OffsetRange"))},
+                 {"new_incarnation", or_null(text("waits for `partitions accept-recreated`"))},
+                 {"accepted_gaps", list(reference("OffsetRange"))}});
+}
+
+Document window() {
+  return object({{"next_close", or_null(time("null: no instance has run the handler yet"))},
+                 {"postponed", integer("closes in a row with too few events")},
+                 {"closed_at", or_null(time("of the last window; null: none yet"))},
+                 {"is_running", flag("it has events without an outcome")},
+                 {"seconds", or_null(number("that its calls took, so far if it is running"))},
+                 {"events", integer()},
+                 {"retrying", integer("failed events that waited for a later window when it ended")},
+                 {"dead", integer("dead letters of the handler while it ran")}});
+}
+
+Document handler() {
+  Document out = object({{"handler", text()},
+                         {"mode", text()},
+                         {"topics", list(text("a name, or a prefix with *"))},
+                         {"types", list(text())},
+                         {"started_from", text()},
+                         {"paused_reason", or_null(text())},
+                         {"retired_at", or_null(time())}});
+  out = with_count(std::move(out), "due", "events that any instance may claim now");
+  out = with_count(std::move(out), "leased", "claimed by an instance");
+  out = with_count(std::move(out), "retrying", "failed, due later");
+  out = with_count(std::move(out), "waiting", "behind another event of their key, or for their window");
+  out = with_count(std::move(out), "dead", "dead letters");
+  return extended(std::move(out), {{"oldest_due_age_seconds", or_null(number())},
+                                   {"backfill", integer("offsets that its back-fill has yet to pass")},
+                                   {"window", or_null(window())}});
+}
+
+Document instance() {
+  return object({{"instance_id", uuid()},
+                 {"host", text()},
+                 {"process_id", integer()},
+                 {"version", text()},
+                 {"started_at", time()},
+                 {"last_seen_at", time()},
+                 {"unseen_seconds", number("by the database's clock")},
+                 {"is_gone", flag("not seen within 15 s")},
+                 {"trouble", or_null(text("its failure when it was last seen"))}});
+}
+
+Document status_finding() {
+  return object({{"severity", word({"problem", "remark"})},
+                 {"kind", text("stable: `partition_halted`")},
+                 {"message", text("the fact")},
+                 {"remedy", or_null(text("the next step"))}});
+}
+
+}  // namespace
+
+Document components() {
+  return {{"Bytes", bytes_component()},
+          {"Headers", headers()},
+          {"EventSummary", event_summary()},
+          {"Event", whole_event()},
+          {"EventOnRecord", event_on_record()},
+          {"Worker", worker()},
+          {"HandlerResult", handler_result()},
+          {"Failure", failure()},
+          {"Moment", moment()},
+          {"DeadLetterSummary", dead_letter("EventSummary")},
+          {"DeadLetter",
+           extended(dead_letter("Event"), {{"reasons", list(reason())}, {"edit", or_null(reference("Edit"))}})},
+          {"Edit", edit()},
+          {"Lane", lane()},
+          {"QuarantinedRecord", quarantined_record()},
+          {"WholeQuarantinedRecord",
+           extended(quarantined_record(), {{"headers", headers()}, {"payload", or_null(bytes())}})},
+          {"OffsetRange", range()},
+          {"Partition", partition()},
+          {"Handler", handler()},
+          {"Instance", instance()},
+          {"StatusFinding", status_finding()}};
+}
+
+}  // namespace inboxd::operations::answers
