@@ -1,3 +1,6 @@
+#include <utility>
+#include <vector>
+
 #include "cli/present.hpp"
 #include "cli/terminal_text.hpp"
 #include "cli/value_text.hpp"
@@ -5,14 +8,23 @@
 namespace inboxd::cli {
 namespace {
 
+/// With the columns by which the dead letters are grouped.
 std::string groups_table(const Document& groups, const Look& look) {
-  Table table{{{"DEAD", Align::right}, {"HANDLER"}, {"ERROR CLASS", Align::left, true}, {"FIRST"}, {"LAST"}}};
+  static const std::vector<std::pair<std::string, std::string>> titles{
+      {"handler", "HANDLER"}, {"error_class", "ERROR CLASS"}, {"event_type", "TYPE"}};
+  std::vector<Column> columns{{"DEAD", Align::right}};
+  for (const auto& [key, title] : titles) {
+    if (groups.at(0).contains(key)) columns.push_back({title, Align::left, key != "handler"});
+  }
+  columns.insert(columns.end(), {{"FIRST"}, {"LAST"}});
+  Table table{columns};
   for (const auto& group : groups) {
-    table.add({{number_at(group, "dead")},
-               {text_at(group, "handler")},
-               {text_at(group, "error_class")},
-               {time_at(group, "first_died_at")},
-               {time_at(group, "last_died_at")}});
+    std::vector<Cell> cells{{number_at(group, "dead")}};
+    for (const auto& [key, title] : titles) {
+      if (group.contains(key)) cells.push_back({text_at(group, key)});
+    }
+    cells.insert(cells.end(), {{time_at(group, "first_died_at")}, {time_at(group, "last_died_at")}});
+    table.add(cells);
   }
   return table.text(look);
 }
@@ -30,7 +42,8 @@ std::string counts_of(const Document& counts) {
 
 std::string present_dead_list(const Document& document, const Look& look) {
   const auto& letters = document.at("dead_letters");
-  if (letters.empty()) return "";
+  if (document.at("groups").empty()) return "";
+  if (letters.empty()) return groups_table(document.at("groups"), look);
   Table table{{{"NUMBER", Align::right},
                {"DIED"},
                {"HANDLER"},

@@ -100,8 +100,9 @@ Document events_not_one() {
 
 Document dead_list() {
   return object({{"total", integer()},
-                 {"groups", list(object({{"handler", text()},
-                                         {"error_class", text()},
+                 {"groups", list(object({{"handler", text(), false},
+                                         {"error_class", text(), false},
+                                         {"event_type", text(), false},
                                          {"dead", integer()},
                                          {"first_died_at", time()},
                                          {"last_died_at", time()}}))},

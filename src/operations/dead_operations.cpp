@@ -10,6 +10,20 @@
 namespace inboxd::operations {
 namespace {
 
+/// Groups by handler and error class above the list.
+constexpr std::int64_t most_groups = 1'000;
+
+Document group_document(const DeadGroup& group) {
+  Document out = Document::object();
+  if (group.handler) out["handler"] = *group.handler;
+  if (group.error_class) out["error_class"] = *group.error_class;
+  if (group.event_type) out["event_type"] = *group.event_type;
+  out["dead"] = group.letters;
+  out["first_died_at"] = time_of(group.first_died_at);
+  out["last_died_at"] = time_of(group.last_died_at);
+  return out;
+}
+
 DeadFilter filter_of(const Arguments& arguments) {
   DeadFilter out;
   out.handler = arguments.text("handler");
@@ -165,23 +179,22 @@ Answer work_through(Context& context, const Arguments& arguments, const Task& ta
 
 Answer functions::dead_list(Context& context, const Arguments& arguments) {
   const auto filter = filter_of(arguments);
+  const auto by = arguments.text("group-by");
+  if (by && *by != "error" && *by != "type" && *by != "handler") {
+    return {base::ExitCode::usage, nullptr, "dead list: --group-by takes error, type or handler"};
+  }
+  const auto limit = *arguments.number("limit");
+  const auto found = group_dead(*context.connection, filter, by, by ? limit : most_groups);
   Document groups = Document::array();
-  std::int64_t total = 0;
-  for (const auto& group : group_dead(*context.connection, filter)) {
-    total += group.letters;
-    groups.push_back({{"handler", group.handler},
-                      {"error_class", group.error_class},
-                      {"dead", group.letters},
-                      {"first_died_at", time_of(group.first_died_at)},
-                      {"last_died_at", time_of(group.last_died_at)}});
-  }
+  for (const auto& group : found.groups) groups.push_back(group_document(group));
   Document letters = Document::array();
-  for (const auto& letter : list_dead(*context.connection, filter, *arguments.number("limit"))) {
-    letters.push_back(letter_document(letter, false));
+  if (!by) {
+    for (const auto& letter : list_dead(*context.connection, filter, limit)) {
+      letters.push_back(letter_document(letter, false));
+    }
   }
-  const bool is_empty = letters.empty();
-  Document document{{"total", total}, {"groups", std::move(groups)}, {"dead_letters", std::move(letters)}};
-  if (!is_empty) return {base::ExitCode::done, std::move(document), ""};
+  Document document{{"total", found.letters}, {"groups", std::move(groups)}, {"dead_letters", std::move(letters)}};
+  if (found.letters > 0) return {base::ExitCode::done, std::move(document), ""};
   return nothing_matches(context, arguments, std::move(document), "no dead letter matches");
 }
 

@@ -131,18 +131,23 @@ std::vector<StoredEvent> identify_dead(inbox::Connection& connection, const Dead
   return out;
 }
 
-std::vector<DeadGroup> group_dead(inbox::Connection& connection, const DeadFilter& filter) {
+DeadGroups group_dead(inbox::Connection& connection, const DeadFilter& filter, const std::optional<std::string>& by,
+                      std::int64_t limit) {
   FilterParameters parameters{filter};
-  std::vector<DeadGroup> out;
+  parameters.values.append(by);
+  parameters.values.append(limit);
+  DeadGroups out;
   for (const auto& found : inbox::run_read(connection, inbox::statements::op_dead_groups, parameters.values)) {
     inbox::RowReader row{found};
     DeadGroup group;
-    group.handler = row.text();
-    group.error_class = row.text();
+    group.handler = row.maybe_text();
+    group.error_class = row.maybe_text();
+    group.event_type = row.maybe_text();
     group.letters = row.int8();
     group.first_died_at = row.int8();
     group.last_died_at = row.int8();
-    out.push_back(std::move(group));
+    out.letters = row.int8();
+    out.groups.push_back(std::move(group));
   }
   return out;
 }

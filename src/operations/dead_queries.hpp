@@ -50,14 +50,22 @@ struct DeadIdentity {
 /// Events of dead letters with that ID, without payloads; at most ten.
 std::vector<StoredEvent> identify_dead(inbox::Connection& connection, const DeadIdentity& identity);
 
+/// Dead letters that share the handler, the class of the last error or the type: those by which they are grouped.
 struct DeadGroup {
-  std::string handler;
-  std::string error_class;
+  std::optional<std::string> handler;
+  std::optional<std::string> error_class;
+  std::optional<std::string> event_type;
   std::int64_t letters = 0;
   event::Microseconds first_died_at = 0;
   event::Microseconds last_died_at = 0;
 };
-std::vector<DeadGroup> group_dead(inbox::Connection& connection, const DeadFilter& filter);
+struct DeadGroups {
+  std::vector<DeadGroup> groups;  ///< the largest first
+  std::int64_t letters = 0;       ///< of all groups, also of those beyond the limit
+};
+/// `by`: error, type or handler; nullopt: by handler and error. At most `limit` groups. Ignores the ids.
+DeadGroups group_dead(inbox::Connection& connection, const DeadFilter& filter, const std::optional<std::string>& by,
+                      std::int64_t limit);
 
 struct PickedLetter {
   std::int64_t dead_letter_id = 0;

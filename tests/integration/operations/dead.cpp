@@ -494,3 +494,32 @@ TEST_CASE("the list shows the newest and their groups; one dead letter shows its
   CHECK(runner.run("dead show", {{"id", {"999999"}}}).code == ExitCode::no);
   CHECK(runner.run("dead list", {{"handler", {"nobody"}}}).code == ExitCode::no);
 }
+
+TEST_CASE("dead letters are counted by error, type or handler, the largest group first") {
+  Inbox inbox;
+  add_dead_letters(inbox, 2, "receipt", "orders", "timeout.read");
+  add_dead_letters(inbox, 3, "audit", "payments", "validation");
+  add_dead_letters(inbox, 2, "ledger", "refunds", "validation");
+  inbox.database().run("update inbox.dead_letter set event_type = 'Refunded' where \"offset\" = 0");
+  OperationRunner runner{inbox};
+  const auto counts = [&](const std::string& by, const std::string& key) {
+    const auto document = runner.run("dead list", {{"group-by", {by}}}).document;
+    CHECK(document.at("total") == 7);
+    CHECK(document.at("dead_letters").empty());
+    std::string out;
+    for (const auto& group : document.at("groups")) {
+      CHECK(group.size() == 4);  // the key, the number, the first and the newest time
+      out += group.at(key).get<std::string>() + " " + std::to_string(group.at("dead").get<int>()) + ", ";
+    }
+    return out;
+  };
+  CHECK(counts("error", "error_class") == "validation 5, timeout.read 2, ");
+  CHECK(counts("type", "event_type") == "OrderPlaced 4, Refunded 3, ");
+  CHECK(counts("handler", "handler") == "audit 3, ledger 2, receipt 2, ");
+  const auto first = runner.run("dead list", {{"group-by", {"handler"}}, {"limit", {"1"}}}).document;
+  CHECK(first.at("groups").size() == 1);
+  CHECK(first.at("total") == 7);
+  CHECK(runner.run("dead list", {{"group-by", {"topic"}}}).message ==
+        "dead list: --group-by takes error, type or handler");
+  CHECK(runner.run("dead list").document.at("groups").size() == 3);
+}

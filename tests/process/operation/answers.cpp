@@ -92,6 +92,7 @@ TEST_CASE("every answer of the admin port has exactly the fields of the OpenAPI 
     fixture.check(operation, 404, "?id=nobody-has-this");
   }
   fixture.check("dead/list", 200);
+  fixture.check("dead/list", 200, "?group-by=type");
   fixture.check("dead/show", 200, "?id=" + fixture.dead);
   fixture.check("dead/show", 404, "?id=999999");
   fixture.check("quarantine/list", 200);
