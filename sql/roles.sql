@@ -34,7 +34,8 @@ revoke all on all sequences in schema :"schema" from :"ingest", :"worker", :"rea
 
 -- ingest stores, routes, registers handlers and accepts gaps. worker claims, settles, maintains, replays, discards and
 -- retires handlers. `quarantine retry` needs both. A right to update one column serves row locks, which require it; in
--- quarantine, a retry writes the reason why a record stays. audit is append-only.
+-- quarantine, a retry writes the reason why a record stays. `events forget` erases the content of events and records.
+-- audit is append-only.
 select format('grant %s on %I.%I to %I', g.rights, :'schema', t.name, g.role)
 from (values
   --                      ingest                                 worker
@@ -44,8 +45,10 @@ from (values
   ('ledger',              'insert, update (received_at)',        'update (received_at), delete'),
   ('ledger_trim',         '',                                    'update'),
   ('also_seen',           'insert',                              'delete'),
-  ('event',               'insert',                              'insert, delete'),
-  ('quarantine',          'insert',                              'update (reason, detail, event_id), delete'),
+  ('event',               'insert',                              'insert, delete, '
+                          'update (key, payload, headers, subject, forgotten_at)'),
+  ('quarantine',          'insert',                              'update (reason, detail, event_id, key, payload, '
+                          'headers, forgotten_at), delete'),
   ('routing',             'update',                              'update'),
   ('handler',             'insert, update',                      'update'),
   ('former_subscription', 'insert',                              'delete'),
@@ -55,7 +58,7 @@ from (values
   ('delivery',            'insert, update (last_error, sequence, ordinal, lane, group_key, owner, fence, due_at), '
                           'delete',                              'insert, update, delete'),
   ('outcome',             '',                                    'insert'),
-  ('failure',             '',                                    'insert'),
+  ('failure',             '',                                    'insert, update (message)'),
   ('dead_letter',         'update (parks, sequence, lane)',      'insert, update, delete'),
   ('edit',                '',                                    'insert, update, delete'),
   ('instance',            'insert, update',                      'insert, update, delete'),

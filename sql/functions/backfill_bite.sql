@@ -29,7 +29,8 @@ begin
     return;
   end if;
   with near as (
-    select e."offset", e.event_id, e.event_type, e.received_at, coalesce(octet_length(e.payload), 0) as size
+    select e."offset", e.event_id, e.event_type, e.received_at, coalesce(octet_length(e.payload), 0) as size,
+           e.forgotten_at is not null as is_forgotten
     from inbox.event e
     where e.shard_id = b.shard_id and e."offset" >= b.next_offset and e."offset" < b.end_offset
     order by e."offset" limit p_events),
@@ -42,7 +43,7 @@ begin
     select range_agg(int8range("offset", "offset" + 1)) as pending, min(received_at) as received_from,
            max(received_at) as received_to
     from bite
-    where case when b.elsewhere or not inbox.matches(event_type, b.types) then exists (
+    where not is_forgotten and case when b.elsewhere or not inbox.matches(event_type, b.types) then exists (
             select from inbox.also_seen s
             where s.event_id = bite.event_id and s.routing_version < b.routing_version
               and inbox.matches(s.topic, b.topics) and inbox.matches(s.event_type, b.types)

@@ -9,6 +9,8 @@
 -- calls again with those. A parked event whose key another dead letter parks stays. p_keep_heads: only the parked
 -- events come back; p_ids stay dead and no longer park their key.
 --
+-- A dead letter whose content `events forget` has erased is recorded as skipped instead.
+--
 -- Locks: the sequences of p_ids, then the dead letters in order of id, then the first rows of the lanes. share_routing
 -- and op_dead_lock come first in the same transaction, so that no handler is added or retired meanwhile. Indexes:
 -- primary keys of dead_letter and backfill; dead_letter_parks, dead_letter_lane, delivery_lane, event_place.
@@ -70,6 +72,13 @@ begin
   from (
     select x.dead_letter_id, x.event_id from inbox.dead_letter x
     where x.dead_letter_id = any (v_ids || v_parked) order by x.dead_letter_id for update) t;
+
+  with forgotten as (
+    delete from inbox.dead_letter x where x.dead_letter_id = any (v_ids) and x.forgotten_at is not null
+    returning x.handler_id, x.shard_id, x."offset", x.attempts)
+  insert into inbox.outcome (handler_id, shard_id, offsets, outcome, attempts)
+  select f.handler_id, f.shard_id, int8multirange(int8range(f."offset", f."offset" + 1)), 'skipped', f.attempts
+  from forgotten f;
 
   select coalesce(array_agg(f.delivery_id), '{}') into v_firsts
   from (select distinct x.handler_id, x.sequence, x.lane from inbox.dead_letter x

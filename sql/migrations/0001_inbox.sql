@@ -100,6 +100,7 @@ create table inbox.ledger_trim (
 );
 insert into inbox.ledger_trim (day) values ('-infinity');
 
+-- forgotten_at: when `events forget` erased key, payload, headers and subject. No handler gets such an event.
 create table inbox.event (
   shard_id        int not null,
   "offset"        bigint not null,
@@ -113,7 +114,8 @@ create table inbox.event (
   headers         bytea,
   occurred_at     timestamptz,
   kafka_timestamp timestamptz,
-  received_at     timestamptz not null
+  received_at     timestamptz not null,
+  forgotten_at    timestamptz
 ) partition by range (received_at);
 create index event_place on inbox.event (shard_id, "offset");
 
@@ -302,6 +304,7 @@ create table inbox.dead_letter (
   ordinal         bigint,
   lane            bigint check (lane is null or sequence is not null),
   order_key       bytea,
+  forgotten_at    timestamptz,
   parks           boolean not null default false check (not parks or lane is not null),
   unique (handler_id, shard_id, "offset")  -- not event_id: it may return as another event once the ledger is trimmed
 );
@@ -340,7 +343,8 @@ create table inbox.quarantine (
   digest          bigint not null,
   headers         bytea,
   kafka_timestamp timestamptz,
-  received_at     timestamptz not null default clock_timestamp()
+  received_at     timestamptz not null default clock_timestamp(),
+  forgotten_at    timestamptz
 );
 create index quarantine_place on inbox.quarantine (shard_id, "offset");
 

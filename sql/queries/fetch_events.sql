@@ -10,7 +10,7 @@ from unnest($1::int[], $2::int[], $3::bigint[], $4::bigint[], $5::timestamptz[],
 cross join lateral (
   select e.* from inbox.event e
   where e.shard_id = r.shard and e."offset" >= r.first and e."offset" < r."end"
-    and e.received_at >= r.received_from and e.received_at <= r.received_to
+    and e.received_at >= r.received_from and e.received_at <= r.received_to and e.forgotten_at is null
   order by e."offset") e
 left join lateral (
   select x.edit_id, x.payload, x.headers from inbox.edit x

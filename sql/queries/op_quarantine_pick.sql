@@ -3,7 +3,8 @@
 -- and digest are kept. Those come last. No locks. Index: primary key if ids are given.
 select q.quarantine_id, s.topic,
        coalesce(octet_length(q.key), 0) + coalesce(octet_length(q.payload), 0) + coalesce(octet_length(q.headers), 0),
-       q.reason <> 'too_large' or q.key is not null or q.payload is not null as was_kept
+       q.forgotten_at is null
+         and (q.reason <> 'too_large' or q.key is not null or q.payload is not null) as was_kept
 from inbox.quarantine q join inbox.shard s using (shard_id)
 where (cardinality($1::text[]) = 0 or s.topic like any ($1::text[]))
   and (cardinality($2::text[]) = 0 or q.reason like any ($2::text[]))

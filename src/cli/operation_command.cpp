@@ -211,6 +211,7 @@ std::vector<Command> operation_commands() {
                                                     {"events trace", present_trace},
                                                     {"events retry", present_event_change},
                                                     {"events skip", present_event_change},
+                                                    {"events forget", present_forgotten},
                                                     {"dead list", present_dead_list},
                                                     {"dead show", present_dead},
                                                     {"dead replay", present_dead_change},

@@ -16,6 +16,7 @@ std::string present_events(const operations::Document& document, const Look& loo
 std::string present_event(const operations::Document& document, const Look& look);
 std::string present_trace(const operations::Document& document, const Look& look);
 std::string present_event_change(const operations::Document& document, const Look& look);
+std::string present_forgotten(const operations::Document& document, const Look& look);
 std::string present_dead_list(const operations::Document& document, const Look& look);
 std::string present_dead(const operations::Document& document, const Look& look);
 std::string present_dead_change(const operations::Document& document, const Look& look);

@@ -93,6 +93,16 @@ Document events_change() {
                  did_you_mean()});
 }
 
+Document events_forget() {
+  return object({dry_run(),
+                 {"events", integer("erased; in a dry run: to be erased")},
+                 {"leased", integer("left alone: an instance has them in memory; repeat the request")},
+                 {"dead_letters", integer()},
+                 {"records", integer("in quarantine")},
+                 {"skipped", integer("deliveries that were pending"), false},
+                 {"interrupted", flag("with 503: repeat the request for the rest"), false}});
+}
+
 Document events_not_one() {
   const Document event = any_of({reference("EventSummary"), object({{"event_id", uuid()}})});
   return object({{"events", list(event)}});

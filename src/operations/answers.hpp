@@ -11,6 +11,7 @@ Document components();
 DocumentSchema status;
 DocumentSchema events_list, events_show, events_trace;
 DocumentSchema events_change;   ///< of `events retry` and `events skip`
+DocumentSchema events_forget;
 DocumentSchema events_not_one;  ///< if an id matches no event or several
 DocumentSchema dead_list, dead_show, dead_replay, dead_edit, dead_discard;
 DocumentSchema dead_not_one;  ///< likewise

@@ -38,10 +38,15 @@ Parameters dead_filter() {
           until_parameter("died")};
 }
 
-Parameters lane_filter() {
-  return {{"handler", Kind::text, "of this handler", "NAME"},
-          {"key", Kind::text, "of this key", "TEXT"},
-          {"key-hex", Kind::text, "of the key with these bytes", "HEX"}};
+Parameters confirmation() { return {dry_run_parameter(), yes_parameter()}; }
+
+Parameters lane_filter() { return joined({{"handler", Kind::text, "of this handler", "NAME"}}, key_parameters()); }
+
+/// A person's key, which must not end in the audit.
+Parameters hidden_key() {
+  Parameters out = key_parameters();
+  for (Parameter& parameter : out) parameter.is_hidden = true;
+  return joined(out, confirmation());
 }
 
 Parameters quarantine_filter() {
@@ -56,8 +61,6 @@ Parameters partition_filter() {
           {"halted", Kind::flag, "only halted partitions"},
           {"all", Kind::flag, "include former incarnations"}};
 }
-
-Parameters confirmation() { return {dry_run_parameter(), yes_parameter()}; }
 
 Parameters dead_selection() {
   const Parameter ids{"id", Kind::texts, "numbers, event_ids, producers' ids or TOPIC/PARTITION/OFFSET", "ID",
@@ -164,6 +167,16 @@ std::vector<Operation> operations() {
        answers::events_change,
        event_and_handler({{"reason", Kind::text, "kept as the dead letter's message (required)", "TEXT"}}),
        {{"events skip orders/3/81723 --handler receipt --reason obsolete", "after confirmation"}}},
+      {"events forget",
+       "Erases a person's data: key, payload, headers and subject of all events, dead letters and quarantined records "
+       "with a key. Ids and outcomes stay. Pending events of the key are skipped, with an outcome. Reads all events.",
+       change,
+       Needs::database,
+       functions::events_forget,
+       answers::events_forget,
+       hidden_key(),
+       {{"events forget --key customer-4711 --dry-run", "shows how many"},
+        {"events forget --key-hex 00112233", "after confirmation, in small transactions"}}},
 
       {"dead list",
        "Dead letters, newest first, and their number by handler and error class.",

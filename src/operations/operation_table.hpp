@@ -10,6 +10,8 @@ OperationFunction status;
 OperationFunction events_list, events_show, events_trace;
 // event_changes.cpp
 OperationFunction events_retry, events_skip;
+// forget_operation.cpp
+OperationFunction events_forget;
 // dead_operations.cpp
 OperationFunction dead_list, dead_show, dead_replay, dead_discard;
 // dead_edit.cpp

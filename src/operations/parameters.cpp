@@ -40,6 +40,7 @@ base::Result<std::int64_t> read_time(const Parameter& parameter, const std::stri
 
 std::string as_typed(const Parameter& parameter, const std::vector<std::string>& texts) {
   if (parameter.kind == Kind::flag) return "--" + parameter.name;
+  if (parameter.is_hidden) return "--" + parameter.name + " (hidden)";
   if (parameter.kind == Kind::bytes) {
     return "--" + parameter.name + " (" + std::to_string(texts.front().size()) + " bytes)";
   }
@@ -159,6 +160,11 @@ Parameter rate_parameter() {
   out.least = 1;
   out.most = 1'000'000;
   return out;
+}
+
+std::vector<Parameter> key_parameters() {
+  return {{"key", Parameter::Kind::text, "of this key", "TEXT"},
+          {"key-hex", Parameter::Kind::text, "of the key with these bytes", "HEX"}};
 }
 
 Parameter dry_run_parameter() { return {"dry-run", Parameter::Kind::flag, "show the effect, change nothing"}; }

@@ -34,6 +34,7 @@ struct Parameter {
   std::optional<std::int64_t> default_number = {};
   std::int64_t least = 0;  ///< numbers
   std::int64_t most = 0;
+  bool is_hidden = false;  ///< the audit and the log do not have the value
 };
 
 /// Checked arguments. To ask for a name or kind that the operation did not declare is a bug and throws.
@@ -77,6 +78,8 @@ Parameter limit_parameter(std::int64_t default_number);
 Parameter since_parameter(std::string help);
 Parameter until_parameter(std::string help);
 Parameter rate_parameter();
+/// --key and --key-hex.
+std::vector<Parameter> key_parameters();
 Parameter dry_run_parameter();
 Parameter yes_parameter();
 

@@ -137,6 +137,11 @@ TEST_CASE("every answer of the admin port has exactly the fields of the OpenAPI 
   fixture.check("events/show", 200, "?id=" + fixture.purged);
   fixture.check("events/trace", 200, "?id=" + fixture.purged);
 
+  fixture.check("events/forget", 409, R"({"key": "nobody"})");
+  fixture.check("events/forget", 200, R"({"key-hex": ")" + std::string(10'000, 'f') + R"(", "dry-run": true})");
+  fixture.check("events/forget", 200, R"({"key-hex": ")" + std::string(10'000, 'f') + R"("})");
+  fixture.check("events/show", 200, "?id=" + fixture.odd);
+
   fixture.check("lanes/list", 200);
   fixture.check("lanes/release", 409, R"({"all": true})");
   fixture.database().run(

@@ -1,0 +1,16 @@
+-- Erases the content of at most $3 quarantined records with key $2. They stay, and a retry leaves them alone. $1 actor.
+-- Returns how many. Locks: the records, in order of id. Reads all of quarantine.
+with records as materialized (
+  select q.quarantine_id from inbox.quarantine q where q.key = $2::bytea
+  order by q.quarantine_id limit $3::int for update),
+erased as (
+  update inbox.quarantine q
+  set key = null, payload = null, headers = null, forgotten_at = clock_timestamp()
+  from records where q.quarantine_id = records.quarantine_id
+  returning q.quarantine_id),
+noted as (
+  insert into inbox.audit (actor, operation, target, detail)
+  select $1::text, 'events forget', 'key sha256:' || encode(sha256($2::bytea), 'hex'),
+         jsonb_build_object('records', count(*), 'quarantine_ids', jsonb_agg(quarantine_id))
+  from erased having count(*) > 0)
+select count(*) from erased

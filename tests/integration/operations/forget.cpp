@@ -1,0 +1,140 @@
+// `events forget`: a person's data.
+#include <catch2/catch_test_macros.hpp>
+
+#include "integration/operations/lanes_fixture.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+using base::ExitCode;
+using End = LanesFixture::End;
+
+namespace {
+
+/// Everywhere that a key, a payload or a header can be.
+std::string left_of(Inbox& inbox, const std::string& key) {
+  return inbox.database().text(
+      "select concat_ws(' ', (select count(*) from inbox.event where key = $1::bytea or payload is not null), "
+      "(select count(*) from inbox.dead_letter where key = $1::bytea or order_key = $1::bytea or payload is not null), "
+      "(select count(*) from inbox.quarantine where key = $1::bytea or payload is not null), "
+      "(select count(*) from inbox.delivery where order_key = $1::bytea), (select count(*) from inbox.edit))",
+      {key});
+}
+
+operations::Answer forget(Inbox& inbox, const std::string& key, bool dry_run = false) {
+  OperationRunner runner{inbox};
+  std::map<std::string, std::vector<std::string>> given{{"key", {key}}};
+  if (dry_run) given["dry-run"] = {"true"};
+  return runner.run("events forget", given);
+}
+
+}  // namespace
+
+TEST_CASE("a forgotten key leaves no content in done, waiting, parked, dead and quarantined rows; ids stay") {
+  Inbox inbox;
+  LanesFixture lanes{inbox};
+  lanes.store("aaa");
+  lanes.run('a', End::parks);
+  lanes.store("a");
+  Batch batch{inbox};
+  batch.at(lanes.shard, 4).reject("no_id").store(inbox.connection());
+  inbox.database().run("update inbox.quarantine set key = 'a', payload = 'x'");
+  const auto ids = inbox.database().text("select string_agg(event_id::text, ' ' order by \"offset\") from inbox.event");
+  const auto dry = forget(inbox, "a", true);
+  CHECK(dry.document.at("events") == 4);
+  CHECK(dry.document.at("dead_letters") == 3);
+  CHECK(dry.document.at("records") == 1);
+  const auto answer = forget(inbox, "a");
+  CHECK(answer.code == ExitCode::done);
+  CHECK(answer.document.at("events") == 4);
+  CHECK(answer.document.at("skipped") == 1);  // the one that was stored last was due
+  CHECK(left_of(inbox, "a") == "0 0 0 0 0");
+  CHECK(inbox.database().text("select string_agg(event_id::text, ' ' order by \"offset\") from inbox.event") == ids);
+  CHECK(inbox.database().number("select count(*) from inbox.dead_letter") == 3);
+  CHECK(inbox.database().number("select count(*) from inbox.outcome") == 2);  // dead and skipped
+  CHECK(forget(inbox, "a").code == ExitCode::no);
+}
+
+TEST_CASE("the audit has a digest of a forgotten key, not the key") {
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  Batch batch{inbox};
+  batch.at(inbox.add_shard("orders"), 0).events(1).deliver_to(handler).store(inbox.connection());
+  inbox.database().run("update inbox.event set key = 'customer-4711'");
+  forget(inbox, "customer-4711");
+  CHECK(inbox.database().text("select target from inbox.audit where operation = 'events forget'") ==
+        "key sha256:" + inbox.database().text("select encode(sha256('customer-4711'), 'hex')"));
+  CHECK(inbox.database().number("select count(*) from inbox.audit where audit::text like '%4711%'") == 0);
+  CHECK(inbox.database().text("select state from inbox.deliveries") == "skipped");
+  CHECK(claim_due(inbox.connection(), handler, inbox.owner).runs.empty());
+}
+
+TEST_CASE("forgetting a blocked key skips its events; other keys and later events of the key go on") {
+  Inbox inbox;
+  LanesFixture lanes{inbox};
+  lanes.store("abab");
+  lanes.run('a', End::retried);
+  lanes.store("ab");
+  CHECK(forget(inbox, "a").document.at("skipped") == 3);
+  CHECK(lanes.lanes() == "");
+  lanes.store("a");
+  CHECK(lanes.drain() == "5 6");
+}
+
+TEST_CASE("an event that an instance has in memory is left alone until it is settled") {
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  Batch batch{inbox};
+  batch.at(inbox.add_shard("orders"), 0).events(3, "secret").deliver_to(handler).store(inbox.connection());
+  inbox.database().run("update inbox.event set key = 'a' where \"offset\" = 1");
+  const auto run = claim_due(inbox.connection(), handler, inbox.owner).runs.at(0);
+  OperationRunner runner{inbox};
+  int waits = 0;
+  runner.context.pause = [&](milliseconds most) {
+    if (most.count() > 0 && ++waits == 2) {
+      CHECK(inbox.database().number("select count(*) from inbox.event where key = 'a'") == 1);
+      inbox::settle(inbox.connection(), inbox.owner, {all_done(run)});
+    }
+    return false;
+  };
+  const auto answer = runner.run("events forget", {{"key-hex", {"61"}}});
+  CHECK(answer.code == ExitCode::done);
+  CHECK(answer.document.at("events") == 1);
+  CHECK(inbox.database().number("select count(*) from inbox.event where payload is null") == 1);
+  CHECK(inbox.database().text("select string_agg(distinct state, ' ') from inbox.deliveries") == "done");
+}
+
+TEST_CASE("with events that stay leased, forgetting ends with `try again`") {
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  Batch batch{inbox};
+  batch.at(inbox.add_shard("orders"), 0).events(1).deliver_to(handler).store(inbox.connection());
+  inbox.database().run("update inbox.event set key = 'a'");
+  const auto run = claim_due(inbox.connection(), handler, inbox.owner).runs.at(0);
+  const auto answer = forget(inbox, "a");
+  CHECK(answer.code == ExitCode::try_again);
+  CHECK(answer.document.at("leased") == 1);
+  CHECK(inbox.database().number("select count(*) from inbox.event where payload is not null") == 1);
+}
+
+TEST_CASE("no handler gets a forgotten event: not by a back-fill, a replay, or `quarantine retry`") {
+  Inbox inbox;
+  LanesFixture lanes{inbox};
+  lanes.store("ab");
+  lanes.run('a', End::dead);
+  Batch batch{inbox};
+  batch.at(lanes.shard, 2).reject("no_id").store(inbox.connection());
+  inbox.database().run("update inbox.quarantine set key = 'a', payload = 'x'");
+  forget(inbox, "a");
+  OperationRunner runner{inbox};
+  CHECK(runner.run("dead replay", {{"all", {"true"}}}).code == ExitCode::done);
+  CHECK(inbox.database().number("select count(*) from inbox.dead_letter") == 0);
+  CHECK(lanes.drain() == "");
+  CHECK(inbox.database().number("select count(*) from inbox.outcome where outcome = 'skipped'") == 1);
+  const auto late = inbox.add_handler("late", {}, {}, Inbox::beginning());
+  backfill_all(inbox.connection());
+  const auto runs = claim_due(inbox.connection(), late, inbox.owner).runs;
+  REQUIRE(events_in(runs) == 1);
+  CHECK(runs[0].events[0]->key == "b");
+  const auto retried = runner.run("quarantine retry", {{"all", {"true"}}, {"dry-run", {"true"}}});
+  CHECK(retried.document.at("not_kept") == 1);
+}
