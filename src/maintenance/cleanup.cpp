@@ -99,7 +99,7 @@ void Cleanup::plan_walks() {
 
 void Cleanup::trim_events() {
   if (walks_.empty()) plan_walks();
-  turn_.run_batches([&] {
+  turn_.run_gently([&] {
     if (walks_.empty()) return false;
     Walk& walk = walks_.back();
     const auto bite = inbox::trim_events(connection_, walk.shard_id, walk.before, walk.next, batch_rows);
@@ -119,7 +119,7 @@ void Cleanup::trim_events() {
 void Cleanup::trim_ledger() {
   const auto keep = retention().ledger;
   if (!keep) return;
-  turn_.run_batches([&] {
+  turn_.run_gently([&] {
     const auto began = Clock::now();
     const int blocks = blocks_;
     blocks_ = std::max(blocks / 2, 1);  // used if the statement fails

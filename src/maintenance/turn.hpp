@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <functional>
 
@@ -13,7 +14,7 @@ class Turn final {
  public:
   using Clock = std::chrono::steady_clock;
 
-  Turn(base::Heartbeat& heartbeat, const base::StopSignal& stop) : heartbeat_{heartbeat}, stop_{stop} {}
+  Turn(base::Heartbeat& heartbeat, base::StopSignal& stop) : heartbeat_{heartbeat}, stop_{stop} {}
 
   void begin(Clock::time_point end) {
     heartbeat_.beat();
@@ -39,11 +40,22 @@ class Turn final {
     }
   }
 
+  /// The same with a rest after each batch, four times as long as the batch and at most a second: a purge leaves the
+  /// server to ingest.
+  void run_gently(const std::function<bool()>& batch) {
+    run_batches([&] {
+      const auto began = Clock::now();
+      const bool has_next = batch();
+      if (has_next) stop_.wait_for(std::min<Clock::duration>(4 * (Clock::now() - began), std::chrono::seconds{1}));
+      return has_next;
+    });
+  }
+
   void beat() { heartbeat_.beat(); }
 
  private:
   base::Heartbeat& heartbeat_;
-  const base::StopSignal& stop_;
+  base::StopSignal& stop_;
   Clock::time_point end_{};
   bool has_more_ = false;
 };

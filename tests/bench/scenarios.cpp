@@ -6,6 +6,7 @@ const std::vector<Scenario>& scenarios() {
   static const std::vector<Scenario> all{
       {"ingest-memory", "records from memory, no broker: ledger, event, delivery run, position", measure_ingest_memory},
       {"duplicates", "all records are stored already", measure_duplicates},
+      {"purge", "ingest from memory while as many old ids and events are deleted", measure_purge},
       {"ingest-kafka", "a preloaded topic until all events are stored", measure_ingest_kafka},
       {"end-to-end", "a preloaded topic until a no-op plugin has done all events", measure_end_to_end},
       {"wal", "bytes of WAL per event, end to end", measure_wal},

@@ -1,0 +1,88 @@
+// A purge of as many old ids and events as are ingested beside it.
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+#include "in_process_inbox.hpp"
+#include "maintenance/cleanup.hpp"
+#include "postgres_session.hpp"
+#include "scenarios.hpp"
+
+namespace inboxd::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* topic = "bench";
+
+/// As many ids past the retention as the run has events, and as many events past that of their topic.
+void add_old_rows(PostgresSession& session, std::int64_t count) {
+  session.run(
+      "create table inbox.event_20200101 partition of inbox.event for values from ('2020-01-01 00:00:00+00') to "
+      "('2020-01-02 00:00:00+00'); "
+      "insert into inbox.shard (shard_id, topic, partition) values (2147483647, 'old', 0)");
+  const std::string series = " from generate_series(1, " + std::to_string(count) + ") i";
+  session.run("insert into inbox.ledger select gen_random_uuid(), 2147483647, i, i, '2020-01-01'" + series);
+  session.run(
+      "insert into inbox.event (shard_id, \"offset\", event_id, event_type, payload, received_at) select 2147483647, "
+      "i, gen_random_uuid(), 'Happened', decode(repeat('61', 256), 'hex'), '2020-01-01 12:00:00+00'" +
+      series);
+  session.run("vacuum analyze inbox.ledger");
+  session.run("vacuum analyze inbox.event_20200101");
+  session.run("checkpoint");
+}
+
+/// The daemon's own tasks, one turn after another, until nothing is left. Returns the seconds that they took.
+double purge(inbox::Connection& connection) {
+  config::Settings settings;
+  config::Topic old;
+  old.name = "old";
+  old.retention = std::chrono::hours{24};
+  settings.topics = {old};
+  base::Heartbeat heartbeat;
+  base::StopSignal stop;
+  base::Logger log{base::LogLevel::warn, base::LogFormat::text};
+  maintenance::Turn turn{heartbeat, stop};
+  maintenance::Cleanup cleanup{settings, connection, turn, log};
+  const auto began = Clock::now();
+  bool has_more = true;
+  while (has_more) {
+    turn.begin(Clock::now() + std::chrono::seconds{1});
+    cleanup.trim_ledger();
+    has_more = turn.has_more();
+    turn.begin(Clock::now() + std::chrono::seconds{1});
+    cleanup.trim_events();
+    has_more = has_more || turn.has_more();
+  }
+  return std::chrono::duration<double>(Clock::now() - began).count();
+}
+
+}  // namespace
+
+void measure_purge(const Options& options, Report& report) {
+  const ScratchDatabase database{options.postgres};
+  std::vector<double> ratios;
+  for (int round = 0; round < options.rounds; ++round) {
+    InProcessInbox local_inbox{options, database.url(), topic, options.handlers};
+    PostgresSession session{database.url()};
+    add_old_rows(session, options.events);
+    const MeasuredRun alone = local_inbox.ingest({.seed = 1});
+    report.run("alone", alone);
+    double seconds = 0;
+    std::thread purging{[&, connection = local_inbox.connect("maintenance")] { seconds = purge(*connection); }};
+    const MeasuredRun beside = local_inbox.ingest({.seed = 2});
+    purging.join();
+    report.run("beside a purge", beside);
+    const MeasuredRun after = local_inbox.ingest({.seed = 3});  // the ledger grows: a later run is slower by itself
+    report.run("alone, after", after);
+    report.note("the purge took " + fixed(seconds, 1) + " s, the ingest beside it " + fixed(beside.seconds, 1) + " s");
+    const auto left = session.number("select count(*) from inbox.event where shard_id = 2147483647") +
+                      session.number("select count(*) from inbox.ledger where shard_id = 2147483647");
+    if (left != 0) throw std::runtime_error{"purge: " + std::to_string(left) + " rows are left"};
+    ratios.push_back(2 * beside.rate() / (alone.rate() + after.rate()));
+  }
+  report.goal("ingest beside a purge, of that alone", fixed(median(ratios), 2), ">= 0.90", median(ratios) >= 0.9);
+}
+
+}  // namespace inboxd::bench
