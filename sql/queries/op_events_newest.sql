@@ -1,10 +1,13 @@
--- The newest events of shards $1, received in [$2, $3), of types $4 (LIKE patterns; none: all), at most $6 in all.
+-- The newest events of shards $1, received in [$2, $3), of types $4 (LIKE patterns; none: all), at most $6 in all. With
+-- key $9 (null: any); for handler $10 (null: any) and in its states $11 (none: any), if $12.
 -- Looks at no more than $5 events of a shard. Returns at least one row: how many were looked at, the oldest of those,
 -- and the time from which no event can be missing (null: none is). $7 and $8: the days around.
 --
 -- A shard's events are received in the order of their offsets, except restored ones, which have lower offsets. So the
 -- look ends at the first event that is too old. A binary search finds where it starts, instead of walking the rest of
--- the day. Keys up to the length shown. No locks. Index: event_place, backwards.
+-- the day. States are those of the events looked at: pending, else dead, else the last outcome. Keys up to the length
+-- shown. No locks. Indexes: event_place, backwards; for states outcome_place and the unique key of dead_letter, and all
+-- of delivery, which has pending work only.
 with recursive halves as (
   select s.shard_id, before.first is not null as has_before, coalesce(before.first, 0) as low, e."offset" + 1 as high
   from unnest($1::int[]) s(shard_id)
@@ -37,16 +40,52 @@ ends as (  -- not if nothing was found and there is no day before: restored even
   where h.low >= h.high),
 looked as materialized (
   select s.shard_id, e."offset", e.received_at, x.inside,
-         x.inside and (cardinality($4::text[]) = 0 or e.event_type like any ($4::text[])) as wanted
+         x.inside and (cardinality($4::text[]) = 0 or e.event_type like any ($4::text[]))
+           and ($9::bytea is null or e.key = $9::bytea) as wanted
   from unnest($1::int[]) s(shard_id)
   left join ends on ends.shard_id = s.shard_id
   cross join lateral (
-    select e."offset", e.received_at, e.event_type from inbox.event e
+    select e."offset", e.received_at, e.event_type, e.key from inbox.event e
     where e.shard_id = s.shard_id and e."offset" < coalesce(ends."offset", 9223372036854775807)
       and e.received_at >= 'epoch'::timestamptz + $7::bigint * interval '1 us'
       and e.received_at < 'epoch'::timestamptz + $3::bigint * interval '1 us'
     order by e."offset" desc limit $5::bigint) e
   cross join lateral (select e.received_at >= 'epoch'::timestamptz + $2::bigint * interval '1 us' as inside) x),
+bounds as materialized (
+  select shard_id, min("offset") as low, max("offset") as high,
+         int8multirange(int8range(min("offset"), max("offset") + 1)) as span
+  from looked where wanted and $12::boolean group by shard_id),
+asked as materialized (
+  select h.handler_id, h.mode from inbox.handler h
+  where $10::text is null or h.name = $10::text or $10::text = any (h.aliases)),
+states as (
+  select 1 as place, a.handler_id, d.shard_id, d.pending * b.span as offsets, now() as at,
+         case when d.owner is not null and (d.sequence is not null or d.due_at > statement_timestamp()) then 'leased'
+              when a.mode = 'batch' and not w.is_in and (d.attempts = 0 or d.due_at <= statement_timestamp())
+                or a.mode <> 'batch' and d.lane is not null and d.due_at = 'infinity' then 'waiting'
+              when d.attempts > 0 and not (
+                a.mode = 'batch' and w.is_in
+                or a.mode <> 'batch' and (d.due_at <= statement_timestamp() or d.sequence is not null
+                                          and d.lane is null)) then 'retrying'
+              else 'due' end as state
+  from bounds b join inbox.delivery d on d.shard_id = b.shard_id and d.pending && b.span
+  join asked a using (handler_id)
+  left join inbox.batch_window v on v.handler_id = a.handler_id
+  cross join lateral (select coalesce(v.ended_at is null and inbox.is_in_window(d, v), false) as is_in) w
+  union all
+  select 2, x.handler_id, x.shard_id, int8multirange(int8range(x."offset", x."offset" + 1)), x.died_at, x.state
+  from bounds b cross join asked a join inbox.dead_letter x on x.handler_id = a.handler_id and x.shard_id = b.shard_id
+  where x."offset" >= b.low and x."offset" <= b.high
+  union all
+  select 3, o.handler_id, o.shard_id, o.offsets * b.span, o.finished_at, o.outcome
+  from bounds b join inbox.outcome o on o.shard_id = b.shard_id and lower(o.offsets) > b.low - 10000
+    and lower(o.offsets) <= b.high
+  join asked a using (handler_id)),
+stated as (
+  select distinct on (s.handler_id, s.shard_id, o."offset") s.shard_id, o."offset", s.state
+  from states s cross join lateral unnest(s.offsets) r
+  cross join lateral generate_series(lower(r), upper(r) - 1) o("offset")
+  order by s.handler_id, s.shard_id, o."offset", s.place, s.at desc),
 summary as (
   select coalesce(sum(inside), 0)::bigint as n, (extract(epoch from min(oldest_inside)) * 1000000)::bigint as oldest,
          (extract(epoch from max(oldest) filter (where n = $5::bigint and inside = n)) * 1000000)::bigint as sure_from
@@ -59,7 +98,9 @@ select summary.n, summary.oldest, summary.sure_from,
        (extract(epoch from e.kafka_timestamp) * 1000000)::bigint, (extract(epoch from e.received_at) * 1000000)::bigint
 from summary
 left join (
-  (select shard_id, "offset", received_at from looked where wanted
+  (select shard_id, "offset", received_at from looked
+   where wanted and (not $12::boolean or (shard_id, "offset") in (
+     select t.shard_id, t."offset" from stated t where cardinality($11::text[]) = 0 or t.state = any ($11::text[])))
    order by received_at desc, shard_id, "offset" desc limit $6::bigint) w
   join inbox.event e using (shard_id, "offset", received_at)
   join inbox.shard h using (shard_id)) on true

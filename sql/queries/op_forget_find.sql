@@ -1,5 +1,5 @@
--- Events with key $3 among the next $4 events of shard $1 behind offset $2. Each row has the last offset that was looked
--- at, and whether a handler has the event leased. If no event has the key there is one row without an event. No locks.
+-- Events with key $3 among the next $4 events of shard $1 behind offset $2. Each row has the last offset looked at, and
+-- whether a handler has the event leased. If no event has the key there is one row without an event. No locks.
 -- Index: event_place. event has no index by key: one would slow ingest for a command that runs seldom.
 with near as materialized (
   select e."offset", e.received_at, e.key = $3::bytea as is_of_key

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text.hpp"
 #include "operations/documents.hpp"
 #include "operations/find_dead.hpp"
 #include "operations/find_event.hpp"
+#include "operations/key_argument.hpp"
 #include "operations/operation_table.hpp"
 #include "operations/partition_queries.hpp"
 #include "operations/unknown_name.hpp"
@@ -14,6 +16,8 @@ namespace inboxd::operations {
 namespace {
 
 constexpr event::Microseconds day_us = 86'400'000'000;
+const std::vector<std::string> states{"due",  "leased", "retrying", "waiting", "parked",
+                                      "done", "dead",   "expired",  "skipped", "discarded"};
 
 EventFile open_file(Context& context, const EventPlace& place) {
   auto& connection = *context.connection;
@@ -161,6 +165,13 @@ void add_endings(const EventFile& file, std::vector<Moment>& out) {
 Answer functions::events_list(Context& context, const Arguments& arguments) {
   auto& connection = *context.connection;
   EventsFilter filter;
+  auto key = read_key("events list", arguments);
+  if (key.refusal) return std::move(*key.refusal);
+  filter.key = std::move(key.key);
+  for (const std::string& state : arguments.texts("state")) {
+    if (std::ranges::find(states, state) != states.end()) continue;
+    return {base::ExitCode::usage, nullptr, "events list: --state takes " + base::joined(states)};
+  }
   for (const auto& partition : read_partitions(connection, {arguments.texts("topic"), false, false})) {
     filter.shards.push_back(partition.shard_id);
   }
@@ -168,6 +179,8 @@ Answer functions::events_list(Context& context, const Arguments& arguments) {
     return nothing_matches(context, arguments, {{"events", Document::array()}}, "no topic is ingested yet");
   }
   filter.types = arguments.texts("type");
+  filter.handler = arguments.text("handler");
+  filter.states = arguments.texts("state");
   filter.received = {arguments.time("since"), arguments.time("until")};
   const auto found = newest_events(connection, filter, *arguments.number("limit"), *arguments.number("search"));
   Document events = Document::array();

@@ -79,8 +79,10 @@ class Search final {
         most_{most},
         shards_{inbox::array_of(Type::int4, filter.shards)},
         types_{like_patterns(filter.types)},
+        states_{inbox::array_of(Type::text, filter.states)},
         shard_bytes_{shards_.finish()},
-        type_bytes_{types_.finish()} {}
+        type_bytes_{types_.finish()},
+        state_bytes_{states_.finish()} {}
 
   NewestEvents run() {
     for (const Window& window : windows_of(event_days(connection_), filter_.received)) {
@@ -95,19 +97,32 @@ class Search final {
 
   /// The most events to read of each shard now.
   std::int64_t most_of_each() const {
-    if (filter_.types.empty()) return wanted();  // each event matches
+    if (filter_.takes_all()) return wanted();  // each event matches
     return std::max(few, (most_ - found_.looked_at) / static_cast<std::int64_t>(filter_.shards.size()));
+  }
+
+  Found ask(const Window& window, std::int64_t of_each) {
+    pqxx::params parameters{shard_bytes_,
+                            window.from,
+                            window.until,
+                            type_bytes_,
+                            of_each,
+                            wanted(),
+                            window.from - window.from % day_us,
+                            end_of_day(window.until)};
+    append_bytes(parameters, filter_.key);
+    parameters.append(filter_.handler);
+    parameters.append(state_bytes_);
+    parameters.append(filter_.asks_state());
+    return read_found(inbox::run_read(connection_, inbox::statements::op_events_newest, parameters));
   }
 
   void look_through(const Window& window) {
     for (std::int64_t of_each = few;; of_each *= 4) {
       const auto most = most_of_each();
       of_each = std::min(of_each, most);
-      Found answer = read_found(
-          inbox::run_read(connection_, inbox::statements::op_events_newest,
-                          pqxx::params{shard_bytes_, window.from, window.until, type_bytes_, of_each, wanted(),
-                                       window.from - window.from % day_us, end_of_day(window.until)}));
-      if (filter_.types.empty() && of_each == most) answer.sure_from.reset();  // `wanted` of each suffice
+      Found answer = ask(window, of_each);
+      if (filter_.takes_all() && of_each == most) answer.sure_from.reset();  // `wanted` of each suffice
       const auto sure = std::ranges::partition_point(
           answer.events, [&](const StoredEvent& e) { return !answer.sure_from || e.received_at >= *answer.sure_from; });
       const bool is_enough = !answer.sure_from || sure - answer.events.begin() >= wanted();
@@ -132,8 +147,10 @@ class Search final {
   const std::int64_t most_;
   inbox::ArrayParameter shards_;
   inbox::ArrayParameter types_;
+  inbox::ArrayParameter states_;
   const pqxx::bytes_view shard_bytes_;
   const pqxx::bytes_view type_bytes_;
+  const pqxx::bytes_view state_bytes_;
   NewestEvents found_;
 };
 

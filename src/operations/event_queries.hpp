@@ -18,7 +18,14 @@ std::vector<event::Microseconds> event_days(inbox::Connection& connection);
 struct EventsFilter {
   std::vector<std::int32_t> shards;
   std::vector<std::string> types;  ///< exact or prefix*; empty = all
+  std::optional<std::string> key;
+  std::optional<std::string> handler;  ///< name or alias: events that the handler got or will get
+  std::vector<std::string> states;     ///< for the handler, or for any; empty = all
   Period received;
+
+  bool asks_state() const { return handler || !states.empty(); }
+  /// Every event of the shards and the period matches.
+  bool takes_all() const { return types.empty() && !key && !asks_state(); }
 };
 
 /// The newest events, found by reading each shard backwards.
@@ -29,7 +36,8 @@ struct NewestEvents {
   bool complete = true;                        ///< false: stopped by `search`, there may be more
 };
 
-/// At most `limit` events. A filter by type looks at about `search` events at most, shared among the shards.
+/// At most `limit` events. A filter by type, key or state looks at about `search` events at most, shared among the
+/// shards.
 NewestEvents newest_events(inbox::Connection& connection, const EventsFilter& filter, std::int64_t limit,
                            std::int64_t search);
 

@@ -17,16 +17,18 @@ Parameters joined(Parameters first, const Parameters& more) {
 }
 
 Parameters event_filter() {
-  Parameter search{"search", Kind::number, "with --type: search only the N newest events", "N"};
+  Parameter search{"search", Kind::number, "with --type, --key, --handler or --state: search only the N newest events",
+                   "N"};
   search.default_number = 20'000;
   search.least = 1;
   search.most = 1'000'000'000;
-  return {{"topic", Kind::texts, "of this topic; NAME* for a prefix", "NAME"},
-          {"type", Kind::texts, "of this type; NAME* for a prefix", "TYPE"},
-          since_parameter("received"),
-          until_parameter("received"),
-          limit_parameter(20),
-          search};
+  const Parameters states{
+      {"handler", Kind::text, "that this handler got or will get", "NAME"},
+      {"state", Kind::texts, "due, leased, retrying, waiting, parked, done, dead, … for a handler", "STATE"}};
+  return joined(joined({{"topic", Kind::texts, "of this topic; NAME* for a prefix", "NAME"},
+                        {"type", Kind::texts, "of this type; NAME* for a prefix", "TYPE"}},
+                       joined(key_parameters(), states)),
+                {since_parameter("received"), until_parameter("received"), limit_parameter(20), search});
 }
 
 Parameters dead_filter() {
@@ -129,6 +131,8 @@ std::vector<Operation> operations() {
        event_filter(),
        {{"events list", "the newest of all topics"},
         {"events list --topic orders --since 30m", "of one topic, of the last half hour"},
+        {"events list --handler receipt --state retrying", "those that a handler failed and will retry"},
+        {"events list --key customer-4711 --search 1000000", "of one key, among the newest million"},
         {"events list --type \"order.*\" --limit 100 --json", "by type, for a program"}}},
       {"events show",
        "One event and its state for each handler.",

@@ -87,6 +87,7 @@ TEST_CASE("every answer of the admin port has exactly the fields of the OpenAPI 
   fixture.check("status", 200);
   fixture.check("events/list", 200);
   fixture.check("events/list", 200, "?topic=nobody-has-this");
+  fixture.check("events/list", 200, "?handler=recorder&state=done&key=none");
   for (const std::string operation : {"events/show", "events/trace"}) {
     for (const std::string& id : {fixture.done, fixture.dead, fixture.odd}) fixture.check(operation, 200, "?id=" + id);
     fixture.check(operation, 404, "?id=nobody-has-this");
