@@ -232,6 +232,8 @@ std::vector<Command> operation_commands() {
                                                     {"partitions list", present_partitions},
                                                     {"partitions accept-gap", present_accepted},
                                                     {"partitions accept-recreated", present_accepted},
+                                                    {"partitions seek", present_seek},
+                                                    {"audit list", present_audit},
                                                     {"instance show", present_instance},
                                                     {"instance pause", present_instance_change},
                                                     {"instance resume", present_instance_change},

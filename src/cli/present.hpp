@@ -34,6 +34,8 @@ std::string present_retired(const operations::Document& document, const Look& lo
 std::string present_restored(const operations::Document& document, const Look& look);
 std::string present_partitions(const operations::Document& document, const Look& look);
 std::string present_accepted(const operations::Document& document, const Look& look);
+std::string present_seek(const operations::Document& document, const Look& look);
+std::string present_audit(const operations::Document& document, const Look& look);
 std::string present_instance(const operations::Document& document, const Look& look);
 std::string present_instance_change(const operations::Document& document, const Look& look);
 std::string present_configuration(const operations::Document& document, const Look& look);

@@ -211,6 +211,31 @@ std::string present_quarantine_change(const Document& document, const Look& look
   return in_tone(out, Tone::plain, look) + "\n";
 }
 
+std::string present_seek(const Document& document, const Look& look) {
+  if (!document.contains("to")) return "";
+  std::string out = one_line(text_at(document, "topic")) + "/" + text_at(document, "partition") + " from " +
+                    number_at(document, "position") + " to " + number_at(document, "to") + ": ";
+  if (document.at("passed_over") > 0) {
+    out += number_at(document, "passed_over") + " offsets are never read";
+  } else {
+    out += number_at(document, "read_again") + " offsets are read again, " + number_at(document, "known") +
+           " known events, at most " + number_at(document, "new_at_most") + " stored as new";
+  }
+  return in_tone(out, Tone::plain, look) + "\n";
+}
+
+std::string present_audit(const Document& document, const Look& look) {
+  Table table{{{"MADE"}, {"ACTOR"}, {"OPERATION"}, {"TARGET", Align::left, true}, {"DETAIL", Align::left, true}}};
+  for (const auto& change : document.at("changes")) {
+    table.add({{time_at(change, "occurred_at")},
+               {text_at(change, "actor")},
+               {text_at(change, "operation")},
+               {text_at(change, "target")},
+               {change.at("detail").dump(-1, ' ', false, Document::error_handler_t::replace)}});
+  }
+  return table.empty() ? "" : table.text(look);
+}
+
 std::string present_version(const Document& document, const Look& look) {
   std::string out = "inboxd " + text_at(document, "inboxd") + "\n";
   Sheet sheet;

@@ -244,4 +244,25 @@ Document partitions_accept_recreated() {
                  refused_partitions()});
 }
 
+Document partitions_seek() {
+  return object({dry_run(),
+                 {"topic", text(), false},
+                 {"partition", integer(), false},
+                 {"position", integer("before"), false},
+                 {"to", integer("the offset from which it is read"), false},
+                 {"read_again", integer("offsets"), false},
+                 {"known", integer("of them events that the ledger absorbs"), false},
+                 {"new_at_most", integer("of them not in the ledger: stored and delivered as new, if events"), false},
+                 {"passed_over", integer("offsets that are never read"), false},
+                 {"moved", flag("a daemon reads there within 15 s"), false}});
+}
+
+Document audit_list() {
+  return object({{"changes", list(object({{"occurred_at", time()},
+                                          {"actor", text()},
+                                          {"operation", text("such as `dead replay`")},
+                                          {"target", text("the request")},
+                                          {"detail", anything("how many, by kind")}}))}});
+}
+
 }  // namespace inboxd::operations::answers

@@ -18,7 +18,8 @@ DocumentSchema dead_not_one;  ///< likewise
 DocumentSchema lanes_list, lanes_release;
 DocumentSchema quarantine_list, quarantine_show, quarantine_retry, quarantine_discard;
 DocumentSchema handlers_list, handlers_pause, handlers_resume, handlers_run, handlers_retire, handlers_restore;
-DocumentSchema partitions_list, partitions_accept_gap, partitions_accept_recreated;
+DocumentSchema partitions_list, partitions_accept_gap, partitions_accept_recreated, partitions_seek;
+DocumentSchema audit_list;
 DocumentSchema instance_show;
 DocumentSchema instance_paused;  ///< of `instance pause` and `instance resume`
 DocumentSchema check, config_show, config_reference, config_schema, migrate, version;

@@ -385,6 +385,33 @@ std::vector<Operation> operations() {
        nullptr,
        {"partitions accept-incarnation", "shards accept-recreated", "shards accept-incarnation"}},
 
+      {"partitions seek",
+       "Reads a partition from another offset. Known events are absorbed by the ledger; those that it has forgotten "
+       "are "
+       "stored and delivered as new. A time means the first event received since then.",
+       change,
+       Needs::database,
+       functions::partitions_seek,
+       answers::partitions_seek,
+       joined({{"to", Kind::text, "the offset, or a time such as 2024-01-31T12:00:00Z (required)", "OFFSET|TIME"}},
+              topic_and_partition(Place::word)),
+       {{"partitions seek orders 3 --to 81723 --dry-run", "shows how many events would be stored as new"},
+        {"partitions seek orders 3 --to 2024-01-31T12:00:00Z", "after confirmation; a daemon obeys within 15 s"}}},
+
+      {"audit list",
+       "Changes by operators, newest first: who, when, what, to how many. Also new and changed subscriptions.",
+       read_with_token,
+       Needs::database,
+       functions::audit_list,
+       answers::audit_list,
+       {{"actor", Kind::texts, "by this person; NAME* for a prefix", "NAME"},
+        {"operation", Kind::texts, "of this operation; NAME* for a prefix", "NAME"},
+        since_parameter("made"),
+        until_parameter("made"),
+        limit_parameter(50)},
+       {{"audit list --since 24h", "of the last day"},
+        {"audit list --operation partitions* --actor ann* --json", "by operation and person, for a program"}}},
+
       {"instance show",
        "State that only the running daemon knows: partitions, events in flight, pauses.",
        read,

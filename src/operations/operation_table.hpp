@@ -24,6 +24,10 @@ OperationFunction quarantine_list, quarantine_show, quarantine_retry, quarantine
 OperationFunction handlers_list, handlers_pause, handlers_resume, handlers_run, handlers_retire, handlers_restore;
 // partition_operations.cpp
 OperationFunction partitions_list, partitions_accept_gap, partitions_accept_recreated;
+// seek_operation.cpp
+OperationFunction partitions_seek;
+// audit_operation.cpp
+OperationFunction audit_list;
 // daemon_operations.cpp
 OperationFunction instance_show, instance_pause, instance_resume;
 OperationFunction check, config_show, config_reference, config_schema, version;

@@ -85,6 +85,27 @@ std::optional<AcceptedGap> accept_gap(inbox::Connection& connection, const Parti
   return out;
 }
 
+SeekPlan plan_seek(inbox::Connection& connection, std::int32_t shard_id, std::optional<std::int64_t> offset,
+                   std::optional<event::Microseconds> since) {
+  const auto rows =
+      inbox::run_read(connection, inbox::statements::op_shard_seek_plan, pqxx::params{shard_id, offset, since});
+  inbox::RowReader row{rows[0]};
+  SeekPlan out;
+  out.target = row.maybe_int8();
+  out.position = row.int8();
+  out.epoch = row.int4();
+  out.known = row.int8();
+  return out;
+}
+
+std::optional<std::int64_t> seek(inbox::Connection& connection, std::int32_t shard_id, std::int32_t epoch,
+                                 std::int64_t target, const std::string& actor) {
+  const auto rows = connection.access().run(inbox::statements::op_shard_seek,
+                                            pqxx::params{shard_id, epoch, target, actor}, Effect::writes);
+  if (rows.empty()) return std::nullopt;
+  return rows[0][0].as<std::int64_t>();
+}
+
 std::vector<AcceptedRecreation> accept_recreated(inbox::Connection& connection, const std::vector<PartitionState>& seen,
                                                  const std::string& actor) {
   inbox::ArrayParameter shards{inbox::ArrayParameter::Type::int4};

@@ -62,6 +62,21 @@ struct AcceptedGap {
 std::optional<AcceptedGap> accept_gap(inbox::Connection& connection, const PartitionState& seen,
                                       const std::string& actor);
 
+/// The effect of reading a partition from another offset.
+struct SeekPlan {
+  std::optional<std::int64_t> target;  ///< nullopt: no event was received since that time
+  std::int64_t position = 0;
+  std::int32_t epoch = 0;
+  std::int64_t known = 0;  ///< events between target and position whose ids the ledger has
+};
+/// From `offset`, or from the first event received since that time. Reads all of the ledger.
+SeekPlan plan_seek(inbox::Connection& connection, std::int32_t shard_id, std::optional<std::int64_t> offset,
+                   std::optional<event::Microseconds> since);
+
+/// Moves the position; returns the one before. nullopt: the shard has another epoch, is halted, or is not the newest.
+std::optional<std::int64_t> seek(inbox::Connection& connection, std::int32_t shard_id, std::int32_t epoch,
+                                 std::int64_t target, const std::string& actor);
+
 struct AcceptedRecreation {
   std::int32_t partition = 0;
   std::string old_incarnation;

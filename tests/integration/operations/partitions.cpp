@@ -149,8 +149,9 @@ TEST_CASE("a gap that changed since it was shown is not accepted") {
   SECTION("it is longer") { database.run("update inbox.shard set gap = '[10,50)'"); }
   SECTION("it begins elsewhere") { database.run("update inbox.shard set gap = '[9,40)'"); }
   SECTION("the partition continues elsewhere behind it") {
-    database.run("insert into inbox.position (shard_id, epoch, first_offset, next_offset, routing_version) "
-                 "select shard_id, 1, 10, 45, 0 from inbox.shard");
+    database.run(
+        "insert into inbox.position (shard_id, epoch, first_offset, next_offset, routing_version) "
+        "select shard_id, 1, 10, 45, 0 from inbox.shard");
   }
   SECTION("it lies in the log behind a truncation") {
     database.run(
@@ -338,4 +339,55 @@ TEST_CASE("accepting a topic's former id starts a new incarnation, with other id
         std::vector<std::int32_t>{first_shard});
   CHECK(inbox.database().number("select count(*) from inbox.audit where operation = 'partitions accept-recreated' and "
                                 "actor = 'ann@host'") == 4);
+}
+
+TEST_CASE("a seek by time reads from the first event received since then") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(4).store(inbox.connection());
+  inbox.database().run("delete from inbox.event where \"offset\" < 2");
+  OperationRunner runner{inbox};
+  const std::map<std::string, std::vector<std::string>> given{
+      {"topic", {"orders"}}, {"partition", {"0"}}, {"to", {"2024-01-01T00:00:00Z"}}};
+  const auto answer = runner.run("partitions seek", given);
+  CHECK(answer.code == ExitCode::done);
+  CHECK(answer.document.at("to") == 2);
+  CHECK(answer.document.at("known") == 2);
+  CHECK(answer.document.at("new_at_most") == 0);
+  CHECK(inbox.position("orders") == 2);
+}
+
+TEST_CASE("a seek forward notes the offsets that it passes over as a gap") {
+  Inbox inbox;
+  inbox.add_shard("orders");
+  OperationRunner runner{inbox};
+  const auto answer = runner.run("partitions seek", {{"topic", {"orders"}}, {"partition", {"0"}}, {"to", {"7"}}});
+  CHECK(answer.document.at("passed_over") == 7);
+  CHECK(inbox.position("orders") == 7);
+  CHECK(inbox.database().text("select gaps::text from inbox.shard") == "{[0,7)}");
+}
+
+TEST_CASE("a seek is refused without a target, for a halted partition, and if it moved since it was shown") {
+  Inbox inbox;
+  inbox.add_shard("orders");
+  OperationRunner runner{inbox};
+  const auto to = [&](const std::string& target, bool dry_run = false) {
+    std::map<std::string, std::vector<std::string>> given{
+        {"topic", {"orders"}}, {"partition", {"0"}}, {"to", {target}}};
+    if (dry_run) given["dry-run"] = {"true"};
+    return runner.run("partitions seek", given);
+  };
+  CHECK(to("yesterday").code == ExitCode::usage);
+  CHECK(to("0").message == "partitions seek: the position is there already");
+  CHECK(to("2024-01-01T00:00:00Z").message == "partitions seek: no event was received since then; pass an offset");
+  const auto plan = to("5", true);
+  CHECK(inbox.position("orders") == 0);
+  to("3");
+  runner.context.agreed = plan.plan;
+  CHECK(to("5").code == ExitCode::no);
+  runner.context.agreed = nullptr;
+  inbox.database().run("update inbox.shard set halted_reason = 'a test', halted_at = now()");
+  CHECK(to("5").message == "partitions seek: the partition is halted: a test; `partitions list` has the remedy");
+  CHECK(inbox.position("orders") == 3);
 }

@@ -104,6 +104,8 @@ TEST_CASE("every answer of the admin port has exactly the fields of the OpenAPI 
   fixture.check("quarantine/retry", 409, R"({"topic": ["nobody-has-this"]})");
   fixture.check("quarantine/discard", 200, R"({"all": true, "dry-run": true})");
   fixture.check("quarantine/discard", 200, R"({"all": true})");
+  fixture.check("audit/list", 200, "?operation=quarantine*");
+  fixture.check("audit/list", 200, "?actor=nobody");
   fixture.check("handlers/list", 200);
   fixture.check("partitions/list", 200);
   fixture.check("version", 200);
@@ -176,6 +178,10 @@ TEST_CASE("every answer of the admin port has exactly the fields of the OpenAPI 
   fixture.check("handlers/run", 200, R"({"handler": "recorder", "dry-run": true})");
   fixture.database().run("update inbox.handler set mode = 'single'");
 
+  const std::string place = R"({"topic": ")" + fixture.topic() + R"(", "partition": 0, "to": )";
+  fixture.check("partitions/seek", 409, place + "999999}");
+  fixture.check("partitions/seek", 200, place + R"(0, "dry-run": true})");
+  fixture.check("partitions/seek", 200, place + "0}");
   fixture.check("partitions/accept-gap", 409, R"({"topic": ")" + fixture.topic() + R"(", "partition": 0})");
   const std::string halt = "update inbox.shard set halted_at = now(), halted_reason = 'a test', ";
   fixture.database().run(halt + "gap = '[1,5)'");
