@@ -165,6 +165,53 @@ std::optional<Value> convert_texts(const Description& about, const Node& node, c
   return Value{std::move(out)};
 }
 
+std::optional<RetryRule::Then> then_of(const std::string& text) {
+  using Then = RetryRule::Then;
+  for (const Then then : {Then::retry, Then::dead, Then::pause}) {
+    if (text == word_of(then)) return then;
+  }
+  return std::nullopt;
+}
+
+std::optional<RetryRule> convert_rule(const Node& node, const std::string& key, Reading& reading) {
+  const std::string wanted = "a rule is {error: CLASS, then: retry | dead | pause}";
+  std::optional<std::string> error;
+  std::optional<RetryRule::Then> then;
+  for (const Entry& entry : node.entries) {
+    const std::string entry_key = key + "." + entry.key;
+    if (entry.value.kind == Node::Kind::refused) return std::nullopt;
+    const bool is_text = entry.value.kind == Node::Kind::scalar;
+    const auto text = is_text ? expanded(entry.value, entry_key, reading) : std::nullopt;
+    if (is_text && !text) return std::nullopt;
+    if (entry.key == "error" && text && !text->empty()) {
+      error = *text;
+    } else if (entry.key == "then" && text && then_of(*text)) {
+      then = then_of(*text);
+    } else {
+      reading.problem(entry.place, entry_key, wanted);
+      return std::nullopt;
+    }
+  }
+  if (error && then) return RetryRule{*error, *then};
+  reading.problem(node.place, key, wanted);
+  return std::nullopt;
+}
+
+std::optional<Value> convert_rules(const Description& about, const Node& node, const std::string& key,
+                                   Reading& reading) {
+  if (node.kind != Node::Kind::list) {
+    reading.problem(node.place, key, sentence_for(about, node));
+    return std::nullopt;
+  }
+  RetryRules out;
+  for (const Node& item : node.items) {
+    if (item.kind == Node::Kind::refused) continue;
+    const std::string item_key = key + "[" + std::to_string(&item - node.items.data()) + "]";
+    if (auto rule = convert_rule(item, item_key, reading)) out.push_back(std::move(*rule));
+  }
+  return Value{std::move(out)};
+}
+
 std::optional<std::string> secret_entry(const Entry& entry, const std::string& key, Reading& reading) {
   auto secret = read_secret(entry.value, key, reading.environment, reading.findings);
   if (!secret) reading.mentioned.spoil(key);
@@ -311,6 +358,8 @@ std::optional<Value> convert(const Description& about, const Node& node, const s
     }
     case Type::texts:
       return convert_texts(about, node, key, reading);
+    case Type::rules:
+      return convert_rules(about, node, key, reading);
     case Type::properties:
       return convert_properties(node, key, reading);
     case Type::plugin_settings:

@@ -48,6 +48,15 @@ Json type_of(const Description& about) {
       return {{"$ref", "#/$defs/secret"}};
     case Type::texts:
       return {{"type", "array"}, {"uniqueItems", true}, {"items", text_of(about)}};
+    case Type::rules:
+      return {{"type", "array"},
+              {"items",
+               {{"type", "object"},
+                {"required", Json::array({"error", "then"})},
+                {"additionalProperties", false},
+                {"properties",
+                 {{"error", {{"type", "string"}, {"minLength", 1}}},
+                  {"then", {{"enum", Json::array({"retry", "dead", "pause"})}}}}}}}};
     case Type::properties:
       return {{"type", Json::array({"object", "null"})}, {"additionalProperties", {{"$ref", "#/$defs/property"}}}};
     case Type::plugin_settings:

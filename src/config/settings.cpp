@@ -30,6 +30,26 @@ std::chrono::milliseconds delay_after(const Retry& retry, std::int32_t attempt) 
   return std::chrono::milliseconds{std::llround(std::min(grown, static_cast<double>(retry.cap.count())))};
 }
 
+std::string_view word_of(RetryRule::Then then) {
+  switch (then) {
+    case RetryRule::Then::dead:
+      return "dead";
+    case RetryRule::Then::pause:
+      return "pause";
+    default:
+      return "retry";
+  }
+}
+
+const RetryRule* rule_for(const Retry& retry, std::string_view error_class) {
+  for (const RetryRule& rule : retry.rules) {
+    const bool is_prefix = rule.error.ends_with('*');
+    const std::string_view wanted = std::string_view{rule.error}.substr(0, rule.error.size() - (is_prefix ? 1 : 0));
+    if (is_prefix ? error_class.starts_with(wanted) : error_class == wanted) return &rule;
+  }
+  return nullptr;
+}
+
 std::string order_text(const Handler& handler) {
   if (handler.mode == Mode::single) return "single";
   if (handler.mode == Mode::batch) return "batch";

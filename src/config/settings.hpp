@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -107,12 +108,24 @@ struct Dispatch {
 
 enum class Backoff { fixed, linear, exponential };
 
+/// What becomes of an event that failed with an error of this class: exact, or a prefix that ends with *.
+struct RetryRule {
+  enum class Then { retry, dead, pause };
+  std::string error;
+  Then then = Then::retry;
+  bool operator==(const RetryRule&) const = default;
+};
+using RetryRules = std::vector<RetryRule>;
+/// As the configuration says it.
+std::string_view word_of(RetryRule::Then then);
+
 struct Retry {
   int max_attempts = 20;
   Backoff backoff = Backoff::exponential;
   milliseconds base{2'000};
   milliseconds cap{300'000};
   double jitter = 0.2;                         ///< 0..1: a delay d becomes d * (1 - jitter .. 1 + jitter)
+  RetryRules rules{};                          ///< the first that matches counts
   bool operator==(const Retry&) const = default;
 };
 
@@ -174,6 +187,9 @@ struct Handler {
   PluginSettings settings;
   bool operator==(const Handler&) const = default;
 };
+
+/// The first rule for an error of that class; null: none.
+const RetryRule* rule_for(const Retry& retry, std::string_view error_class);
 
 /// What becomes of a handler's failed and late events.
 struct Policy {

@@ -73,6 +73,8 @@ std::string range_of(const Description& about) {
     case Type::duration:
     case Type::size:
       return limit_text(about, about.least) + " to " + limit_text(about, about.most);
+    case Type::rules:
+      return "a list of {error: CLASS, then: retry | dead | pause}";
     case Type::secret:
       return "{file: /path}, {credential: name} or {env: NAME}";
     case Type::properties:
@@ -105,6 +107,8 @@ std::string wanted_by(const Description& about) {
       return "a duration (250ms, 30s, 5m, 12h, 7d) from " + range_of(about);
     case Type::size:
       return "a size (512B, 64KiB, 8MiB) from " + range_of(about);
+    case Type::rules:
+      return "a list such as [{error: \"validation.*\", then: dead}]; then is retry, dead or pause";
     case Type::secret:
       return range_of(about);
     case Type::properties:

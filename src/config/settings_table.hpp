@@ -16,7 +16,7 @@ using TextMap = std::map<std::string, std::string>;
 
 /// The value of one key. The key's type decides the alternative: choices (by index) and sizes are numbers.
 using Value = std::variant<bool, std::int64_t, double, std::string, std::chrono::milliseconds, Retention::Keep, StartAt,
-                           Secret, Texts, TextMap>;
+                           Secret, Texts, TextMap, RetryRules>;
 
 enum class Type {
   text,
@@ -30,6 +30,7 @@ enum class Type {
   choice,
   secret,
   texts,
+  rules,            ///< retry.rules
   properties,       ///< librdkafka's own
   plugin_settings,  ///< a plugin's own
 };

@@ -134,6 +134,11 @@ std::vector<Row<Handler>> handler_rows() {
   add(common(ranged(Type::fraction, "retry.jitter", 0, 1,
                     "The random share of a delay: 0.2 makes it 0.8 to 1.2 times as long.")),
       &Handler::retry, &Retry::jitter);
+  add(common(plain("retry.rules", Type::rules,
+                   "What becomes of an event that failed, by the class of its error, exact or as a prefix (sql.*); the "
+                   "first rule that matches counts. retry: even if the handler gave up, until max_attempts. dead: at "
+                   "once. pause: the handler is paused in all instances, and the event is not charged.")),
+      &Handler::retry, &Retry::rules);
   add(common(number("fuse.failures", 0, 1'000'000,
                     "So many failed attempts in a row in one instance pause the handler in all; 0: none. Calls that "
                     "have begun by then end. handlers resume tries one event first.")),

@@ -104,6 +104,15 @@ std::string entry_written(const Description& about, const std::string& name, con
 
 std::string yaml_scalar(const std::string& text) { return needs_quotes(text) ? base::json_quote(text) : text; }
 
+std::string rules_text(const RetryRules& rules) {
+  std::string out = "[";
+  for (const RetryRule& rule : rules) {
+    if (out.size() > 1) out += ", ";
+    out += "{error: " + yaml_scalar(rule.error) + ", then: " + std::string{word_of(rule.then)} + "}";
+  }
+  return out + "]";
+}
+
 std::string written(const Description& about, const Value& value) {
   struct Writer {
     const Description& about;
@@ -119,6 +128,7 @@ std::string written(const Description& about, const Value& value) {
     std::string operator()(const Secret& secret) const { return secret.empty() ? "" : std::string{hidden}; }
     std::string operator()(const Texts& texts) const { return list_text(texts); }
     std::string operator()(const TextMap& map) const { return map_text(about, map); }
+    std::string operator()(const RetryRules& rules) const { return rules_text(rules); }
   };
   return std::visit(Writer{about}, value);
 }
@@ -131,6 +141,11 @@ nlohmann::json json_written(const Description& about, const Value& value) {
   if (const auto* const flag = std::get_if<bool>(&value)) return *flag;
   if (const auto* const fraction = std::get_if<double>(&value)) return *fraction;
   if (about.type == Type::number) return std::get<std::int64_t>(value);
+  if (const auto* const rules = std::get_if<RetryRules>(&value)) {
+    auto out = nlohmann::json::array();
+    for (const RetryRule& rule : *rules) out.push_back({{"error", rule.error}, {"then", word_of(rule.then)}});
+    return out;
+  }
   if (const auto* const map = std::get_if<TextMap>(&value)) {
     auto out = nlohmann::json::object();
     for (const auto& [name, entry] : *map) out[name] = entry_written(about, name, entry);

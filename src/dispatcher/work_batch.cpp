@@ -13,6 +13,12 @@ constexpr std::string_view cancelled_class = "cancelled";
 /// The error class of an event without a verdict.
 constexpr const char* no_verdict_class = "no-verdict";
 
+bool is_pausing(const settler::Run& run, const event::Verdict& verdict) {
+  if (run.policy->retry.rules.empty()) return false;
+  const auto* const rule = config::rule_for(run.policy->retry, verdict.error_class);
+  return rule != nullptr && rule->then == config::RetryRule::Then::pause;
+}
+
 }  // namespace
 
 std::size_t WorkBatch::index_of(const Position& position) const {
@@ -67,12 +73,23 @@ std::size_t WorkBatch::together(std::size_t most) const {
 
 bool WorkBatch::begin_call(std::size_t events) {
   begin_ = end_;
+  if (paused_by_) return false;
   while (!stopped_keys_.empty() && !at_end(end_) && note_behind_failed(end_.slice, index_of(end_))) {
     advance(end_, 1);
     begin_ = end_;
   }
   advance(end_, together(events));
   return call_size() > 0;
+}
+
+/// The verdict as the handler's rules change it.
+event::Verdict WorkBatch::ruled(const settler::Run& run, event::Verdict verdict) {
+  if (verdict.kind == event::Verdict::Kind::done || run.policy->retry.rules.empty()) return verdict;
+  const auto* const rule = config::rule_for(run.policy->retry, verdict.error_class);
+  if (rule == nullptr || rule->then == config::RetryRule::Then::pause) return verdict;
+  using Kind = event::Verdict::Kind;
+  verdict.kind = rule->then == config::RetryRule::Then::dead ? Kind::dead : Kind::retry;
+  return verdict;
 }
 
 /// nullopt: they run.
@@ -88,9 +105,14 @@ std::optional<WorkBatch::Later> WorkBatch::later_events(const settler::Run& run,
 }
 
 /// Notes an event that is not done, and its key.
-void WorkBatch::note(std::size_t number, std::size_t index, const event::Verdict& verdict,
+void WorkBatch::note(std::size_t number, std::size_t index, const event::Verdict& given,
                      std::chrono::milliseconds duration, bool interrupted, bool one_by_one) {
   const settler::Run& run = *slices_[number].run;
+  const event::Verdict verdict = ruled(run, given);
+  if (!interrupted && is_pausing(run, verdict)) {
+    interrupted = true;
+    if (!paused_by_) paused_by_ = verdict.error_class;
+  }
   if (const auto later = later_events(run, verdict, interrupted)) {
     if (const OrderKey key = order_key_of(run, index); key != 0) stopped_keys_.emplace(key, *later);
   }
@@ -119,7 +141,7 @@ bool WorkBatch::cut_out_of_order(const std::vector<event::Verdict>& verdicts) {
     for (std::size_t i = first; i < end && given < verdicts.size(); ++i, ++given) {
       const OrderKey key = order_key_of(run, i);
       if (key == 0) continue;
-      if (later_events(run, verdicts[given], false)) {
+      if (later_events(run, ruled(run, verdicts[given]), is_pausing(run, verdicts[given]))) {
         failed.insert(key);
       } else if (verdicts[given].kind == event::Verdict::Kind::done && failed.contains(key)) {
         call_starts_.insert({&run, i});
@@ -206,6 +228,7 @@ void WorkBatch::keep_first() {
 void WorkBatch::rewind() {
   begin_ = end_ = reported_;
   failures_.clear();
+  paused_by_.reset();
   stopped_keys_ = reported_stops_;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -62,6 +63,8 @@ class WorkBatch {
   std::vector<settler::Report> take_finished();
   /// The events that no call has begun with, and the interrupted ones.
   std::vector<RunSlice> take_rest();
+  /// The class of an error for which the handler's rules say pause: no further call begins. The event is interrupted.
+  const std::optional<std::string>& paused_by() const { return paused_by_; }
   /// The running call's events, for another worker: the call did not return and is not charged.
   std::vector<RunSlice> call_slices() const;
 
@@ -85,8 +88,9 @@ class WorkBatch {
   std::size_t together(std::size_t most) const;
   RunSlice part(std::size_t number, std::size_t first, std::size_t end) const;
   void advance(Position& position, std::size_t events) const;
+  static event::Verdict ruled(const settler::Run& run, event::Verdict verdict);
   static std::optional<Later> later_events(const settler::Run& run, const event::Verdict& verdict, bool interrupted);
-  void note(std::size_t number, std::size_t index, const event::Verdict& verdict, std::chrono::milliseconds duration,
+  void note(std::size_t number, std::size_t index, const event::Verdict& given, std::chrono::milliseconds duration,
             bool interrupted, bool one_by_one);
   bool note_behind_failed(std::size_t number, std::size_t index);
   template <class Visit>
@@ -98,6 +102,7 @@ class WorkBatch {
   Position end_;
   std::vector<Failure> failures_;  ///< between reported_ and begin_, in order
   std::vector<RunSlice> interrupted_;
+  std::optional<std::string> paused_by_;
   std::unordered_map<OrderKey, Later> stopped_keys_;
   std::unordered_map<OrderKey, Later> reported_stops_;                 ///< of these, those by reported events
   std::set<std::pair<const settler::Run*, std::size_t>> call_starts_;  ///< events with which a call must begin

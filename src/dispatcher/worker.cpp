@@ -116,7 +116,7 @@ Worker::Clock::duration Worker::measure_call() {
 /// Takes over the verdicts; false if the call was given up meanwhile.
 bool Worker::end_call(Clock::duration duration) {
   work_.events += static_cast<std::int64_t>(delivered_.size());
-  const std::lock_guard lock{mutex_};
+  std::unique_lock lock{mutex_};
   if (abandoned_) return false;
   calling_ = false;
   // After a stop of the process, the handler may return before the overseer has noticed the stop.
@@ -127,6 +127,9 @@ bool Worker::end_call(Clock::duration duration) {
                   is_excused      ? WorkBatch::Cancelled::interrupted
                   : took_too_long ? WorkBatch::Cancelled::one_by_one
                                   : WorkBatch::Cancelled::failed);
+  const auto paused_by = batch_.paused_by();
+  lock.unlock();
+  if (paused_by) share_->in_flight->pause(*paused_by);
   return true;
 }
 
@@ -166,6 +169,7 @@ Worker::Review Worker::review(Clock::time_point now, Clock::duration slept) {
     } else {
       batch_.keep_first();
       batch_.fail_call(deadline_verdict(share_->deadline), rounded(elapsed));
+      out.paused_by = batch_.paused_by();
     }
     give_up(out);
     if (transaction_) transaction_->cut();

@@ -81,8 +81,9 @@ class Worker final {
     std::vector<settler::Report> reports;
     std::vector<RunSlice> rest;  ///< for other workers
     Pace::Running running;
-    bool abandoned = false;  ///< the call was given up: the thread is lost
-    bool split = false;      ///< its events are in the rest, to be called one by one; false: it was charged
+    bool abandoned = false;                  ///< the call was given up: the thread is lost
+    std::optional<std::string> paused_by{};  ///< WorkBatch::paused_by
+    bool split = false;  ///< its events are in the rest, to be called one by one; false: it was charged
   };
   /// `slept`: the time for which the process was stopped before this review, which no call is charged for.
   Review review(Clock::time_point now, Clock::duration slept);

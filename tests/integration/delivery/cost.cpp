@@ -168,7 +168,7 @@ TEST_CASE("a claim reads only the day partitions in which its runs were received
   inbox.database().run("update inbox.delivery set received_from = received_from - interval '1 day'");
   const std::string days =
       "from pg_stat_user_tables t join pg_inherits i on i.inhrelid = t.relid "
-      "where i.inhparent = 'inbox.event'::regclass";
+      "where i.inhparent = 'inbox.event'::regclass and i.inhrelid <> 'inbox.event_kept'::regclass";
   REQUIRE(inbox.database().number("select count(*) " + days) == 30);
   std::int64_t scans = 0;
   const auto days_read = [&] {

@@ -155,10 +155,10 @@ TEST_CASE("after a restore under load, events are replayed, and no stale settle 
   std::filesystem::remove(gate);
   const auto called_before = fixture.recording.count();
   wait_until("calls are held", [&] { return fixture.recording.count() > called_before; });
+  const auto moment = fixture.database.text("select clock_timestamp()");
   server.restore();
   const auto restored_at = monotonic_ms();
   fixture.database.session().close();
-  const auto moment = fixture.database.text("select clock_timestamp()");
   producer.wait_for_more(500);
   producer.finish();
   fixture.wait_stored(producer.produced());  // new runs reuse their numbers

@@ -127,6 +127,36 @@ TEST_CASE("database.connections has room for those of ingest and five more") {
                                        "1000\n"));
 }
 
+TEST_CASE("the first retry rule that matches an error's class counts") {
+  using Then = inboxd::config::RetryRule::Then;
+  const auto loaded = load(needed +
+                           "    retry: {rules: [{error: sql.23505, then: retry}, {error: sql.*, then: dead}, "
+                           "{error: http.401, then: pause}]}\n");
+  REQUIRE(problems(loaded).empty());
+  const auto& retry = loaded.settings.handlers.at(0).retry;
+  const auto then = [&](const std::string& error) {
+    const auto* const rule = inboxd::config::rule_for(retry, error);
+    return rule == nullptr ? std::nullopt : std::optional{rule->then};
+  };
+  CHECK(then("sql.23505") == Then::retry);
+  CHECK(then("sql.22012") == Then::dead);
+  CHECK(then("http.401") == Then::pause);
+  CHECK(then("http.4011") == std::nullopt);
+  CHECK(then("") == std::nullopt);
+}
+
+TEST_CASE("a retry rule that cannot be understood is refused with its place") {
+  const std::string wanted = "a rule is {error: CLASS, then: retry | dead | pause}";
+  for (const std::string rule : {"{error: a}", "{then: dead}", "{error: a, then: drop}", "{error: a, than: dead}", "a",
+                                 "{error: [], then: dead}", "{error: '', then: dead}"}) {
+    CAPTURE(rule);
+    CHECK_THAT(problems(load(needed + "    retry: {rules: [" + rule + "]}\n")),
+               ContainsSubstring("handlers[0].retry.rules[0]") && ContainsSubstring(wanted));
+  }
+  CHECK_THAT(problems(load(needed + "    retry: {rules: a}\n")),
+             ContainsSubstring("handlers[0].retry.rules: must be a list such as"));
+}
+
 TEST_CASE("an unset retry.cap rises to retry.base; a written one below retry.base is refused") {
   const auto cap_of = [](const std::string& retry, const std::string& common = "") {
     const auto loaded = load(needed + "    retry: {" + retry + "}\nhandler_defaults: {retry: {" + common + "}}\n");
