@@ -30,6 +30,7 @@ struct HandlerState {
   std::vector<std::string> types;
   std::string started_from;
   std::optional<std::string> paused_reason;
+  bool is_paused_by_fuse = false;
   std::optional<event::Microseconds> retired_at;
   Count due;  ///< any instance may claim them now
   Count leased;

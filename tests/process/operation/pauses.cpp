@@ -89,6 +89,10 @@ TEST_CASE("a handler that keeps failing is paused, tries one event when it is re
   CHECK_THAT(fixture.database.text("select paused_reason from inbox.handler"),
              ContainsSubstring(" failures in a row, the last: test.failure"));
 
+  const auto status = command(fixture.config, {"status"});
+  CHECK(status.status == ExitStatus{1, 0});
+  CHECK_THAT(status.out, ContainsSubstring("inboxd handlers resume recorder"));
+
   // Still broken: one call, and it is paused again.
   CHECK_THAT(handlers(fixture, "resume").out, ContainsSubstring("tries one event"));
   fixture.database.wait_for(
