@@ -47,6 +47,7 @@ Claimer::Claimer(std::unique_ptr<Deliveries> deliveries, std::shared_ptr<Claimer
       log_{log},
       limits_{limits},
       backoff_{settler::DatabaseBackoff::Part::dispatcher, log, limits.backoff},
+      holds_{{settler::DatabaseBackoff::Part::dispatcher, log, limits.backoff, "pauses of handlers"}, {}},
       suspects_{signals_, settler, log, limits.suspects} {}
 
 Claimer::~Claimer() {
@@ -119,7 +120,7 @@ void Claimer::serve_isolated(const ClaimingHandlers& handlers) {
 Claimer::Clock::time_point Claimer::next_turn(Clock::time_point now) {
   auto turn = std::min(now + limits_.turn, suspects_.isolation().next_look(now));
   if (now < blocked_until_) return std::min(turn, blocked_until_);
-  turn = std::min(turn, next_holds_);
+  turn = std::min(turn, std::max(next_holds_, holds_.not_before));
   for (const auto& handler : list_handlers_()) {
     const HandlerState& state = state_of(*handler);
     if (!suspects_.isolation().is_on()) {
@@ -156,6 +157,11 @@ void Claimer::attempt(Retry& retry, Work&& work) {
   } else if (refused_) {
     retry.not_before = Clock::now() + retry.backoff.failed(*refused_, Clock::now());
   }
+}
+
+void Claimer::maintain_holds(const ClaimingHandlers& handlers) {
+  if (is_blocked()) return;
+  attempt(holds_, [&] { return write_hold_news(handlers) && read_holds(handlers); });
 }
 
 /// If nothing is in flight, a wait loses nothing.

@@ -107,9 +107,9 @@ class Claimer final {
   bool release_claims(ClaimingHandler& handler, HandlerState& state);
   bool skip(HandlerState& state);
 
-  // handler_holds.cpp: pauses for all instances.
   void maintain_holds(const ClaimingHandlers& handlers);
-  bool write_news(const ClaimingHandlers& handlers);
+  // handler_holds.cpp: pauses for all instances.
+  bool write_hold_news(const ClaimingHandlers& handlers);
   bool read_holds(const ClaimingHandlers& handlers);
 
   bool read_low_water(ClaimingHandler& handler, HandlerState& state);
@@ -143,6 +143,7 @@ class Claimer final {
   Clock::time_point blocked_until_{};
   std::optional<inbox::DatabaseFailure> refused_;  ///< the failure of the last statement for one handler
   Clock::time_point next_renewals_{};
+  Retry holds_;
   Clock::time_point next_holds_{};
   Suspects suspects_;
 

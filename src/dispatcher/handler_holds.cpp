@@ -1,4 +1,4 @@
-// Claimer for pauses that hold for all instances: it tells the database about fuses, and reads what it says.
+// Claimer for pauses that hold for all instances: it records blown fuses in the database, and reads the pauses there.
 #include <algorithm>
 
 #include "dispatcher/claimer.hpp"
@@ -13,14 +13,7 @@ constexpr std::chrono::seconds longest_trial{10};
 
 }  // namespace
 
-void Claimer::maintain_holds(const ClaimingHandlers& handlers) {
-  if (is_blocked() || !write_news(handlers)) return;
-  if (Clock::now() < next_holds_) return;
-  next_holds_ = Clock::now() + read_every;
-  read_holds(handlers);
-}
-
-bool Claimer::write_news(const ClaimingHandlers& handlers) {
+bool Claimer::write_hold_news(const ClaimingHandlers& handlers) {
   for (const auto& handler : handlers) {
     const auto news = handler->hold_news();
     if (!news) continue;
@@ -36,6 +29,8 @@ bool Claimer::write_news(const ClaimingHandlers& handlers) {
 }
 
 bool Claimer::read_holds(const ClaimingHandlers& handlers) {
+  if (Clock::now() < next_holds_) return true;
+  next_holds_ = Clock::now() + read_every;
   std::vector<std::int32_t> ids;
   for (const auto& handler : handlers) ids.push_back(handler->handler_id());
   if (ids.empty()) return true;

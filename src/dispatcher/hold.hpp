@@ -15,7 +15,7 @@ namespace inboxd::dispatcher {
 ///                     the database says so      v  | the event fails
 ///                                             trial --the event is done--> open
 ///
-/// What happens here is news for the database; what the database says before it has the news is out of date.
+/// A change that begins here is news for the database. Until the database has the news, its state is out of date.
 /// Bookkeeping without a lock; InFlight guards it.
 class Hold final {
  public:
@@ -34,6 +34,7 @@ class Hold final {
   /// Recorded outcomes, the last error's class among them.
   void recorded(std::int64_t done, std::int64_t failed, const std::string& error_class) {
     if (state_ == State::trial) {
+      if (!is_tried_) return;  // of calls from before the pause
       if (done > 0) return report({Kind::closed, ""}, State::open);
       if (failed > 0) return report({Kind::blown, trial_failed + error_class}, State::held);
     }

@@ -19,7 +19,7 @@ constexpr std::int64_t slow_below = 64;
 constexpr std::chrono::milliseconds shared_after{250};
 /// Between two looks for keys that are slow: more than this time's work of theirs is in memory.
 constexpr std::chrono::milliseconds slow_after{1'000};
-/// A slow key is blocked if its events are this part of all in memory. Few keys with less cannot fill it.
+/// A slow key is blocked if its events are more than one in so many of those in memory.
 constexpr std::int64_t large_part = 8;
 /// Between two comparisons of blocked keys with the database, in turn.
 constexpr std::chrono::milliseconds check_every{1'000};
@@ -234,7 +234,7 @@ void InFlight::put_back_in_order(const std::vector<RunSlice>& slices) {
   for (auto slice = unordered.rbegin(); slice != unordered.rend(); ++slice) queue_.push_front(std::move(*slice));
 }
 
-/// Under the lock. Events of slow keys must not fill the memory: other keys flow beside them.
+/// Under the lock. Once half of the memory is in use, slow keys wait in their lanes, so that others have room.
 void InFlight::block_slow_keys() {
   const auto now = Clock::now();
   if (now < next_slow_look_ || window_) return;

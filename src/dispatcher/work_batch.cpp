@@ -13,9 +13,14 @@ constexpr std::string_view cancelled_class = "cancelled";
 /// The error class of an event without a verdict.
 constexpr const char* no_verdict_class = "no-verdict";
 
+const config::RetryRule* rule_for(const settler::Run& run, const event::Verdict& verdict) {
+  if (verdict.kind == event::Verdict::Kind::done) return nullptr;
+  const std::string_view error{verdict.error_class};
+  return config::rule_for(run.policy->retry, error.empty() ? event::unnamed_class : error);
+}
+
 bool is_pausing(const settler::Run& run, const event::Verdict& verdict) {
-  if (run.policy->retry.rules.empty()) return false;
-  const auto* const rule = config::rule_for(run.policy->retry, verdict.error_class);
+  const auto* const rule = rule_for(run, verdict);
   return rule != nullptr && rule->then == config::RetryRule::Then::pause;
 }
 
@@ -84,8 +89,7 @@ bool WorkBatch::begin_call(std::size_t events) {
 
 /// The verdict as the handler's rules change it.
 event::Verdict WorkBatch::ruled(const settler::Run& run, event::Verdict verdict) {
-  if (verdict.kind == event::Verdict::Kind::done || run.policy->retry.rules.empty()) return verdict;
-  const auto* const rule = config::rule_for(run.policy->retry, verdict.error_class);
+  const auto* const rule = rule_for(run, verdict);
   if (rule == nullptr || rule->then == config::RetryRule::Then::pause) return verdict;
   using Kind = event::Verdict::Kind;
   verdict.kind = rule->then == config::RetryRule::Then::dead ? Kind::dead : Kind::retry;
@@ -111,7 +115,7 @@ void WorkBatch::note(std::size_t number, std::size_t index, const event::Verdict
   const event::Verdict verdict = ruled(run, given);
   if (!interrupted && is_pausing(run, verdict)) {
     interrupted = true;
-    if (!paused_by_) paused_by_ = verdict.error_class;
+    if (!paused_by_) paused_by_ = verdict.error_class.empty() ? std::string{event::unnamed_class} : verdict.error_class;
   }
   if (const auto later = later_events(run, verdict, interrupted)) {
     if (const OrderKey key = order_key_of(run, index); key != 0) stopped_keys_.emplace(key, *later);

@@ -15,7 +15,7 @@ constexpr int events_looked_at = 20'000;
 /// Rows that one transaction erases.
 constexpr int most_erased = 500;
 
-/// Runs a statement that changes dead letters or what a replay reads. Its first row.
+/// Runs a statement that changes rows which a replay reads. Its rows.
 pqxx::result change(inbox::Connection& connection, const inbox::Statement& statement, const pqxx::params& parameters) {
   auto& access = connection.access();
   pqxx::result out;

@@ -17,7 +17,6 @@ constexpr std::size_t message_bytes = 2000;
 constexpr std::size_t class_bytes = 100;
 /// An order key is shown by this many bytes.
 constexpr std::size_t longest_key = 256;
-constexpr const char* unnamed_class = "failed";
 
 /// `shorten` adds a mark where it cuts, on top of its limit.
 constexpr std::size_t cut_mark_bytes = 3;
@@ -83,7 +82,8 @@ void SettlementBuilder::add(Report report) {
     done_.add({static_cast<std::int64_t>(from), static_cast<std::int64_t>(failed.index)});
     from = failed.index + 1;
     event::Verdict& verdict = failed.verdict;
-    verdict.error_class = verdict.error_class.empty() ? unnamed_class : tidy(verdict.error_class, class_bytes);
+    verdict.error_class = verdict.error_class.empty() ? std::string{event::unnamed_class}
+                                                    : tidy(verdict.error_class, class_bytes);
     verdict.message = tidy(verdict.message, message_bytes);
     failed_.push_back(std::move(failed));
   }

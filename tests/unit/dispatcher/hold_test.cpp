@@ -54,6 +54,13 @@ TEST_CASE("on trial, the first outcome decides") {
   }
 }
 
+TEST_CASE("calls from before the pause do not decide a trial") {
+  Hold hold;
+  hold.read(State::trial);
+  hold.recorded(5, 0, "");
+  CHECK(hold.state() == State::trial);
+}
+
 TEST_CASE("an event that comes back without an outcome can be tried again") {
   Hold hold;
   hold.read(State::trial);

@@ -119,6 +119,38 @@ TEST_CASE("missing verdicts are failures") {
   CHECK(reports[0].failed[0].verdict.error_class == "no-verdict");
 }
 
+TEST_CASE("the handler's rules change a verdict by its class") {
+  using Then = config::RetryRule::Then;
+  config::Retry policy;
+  policy.rules = {{"hopeless", Then::dead}, {"gave-up", Then::retry}, {"failed", Then::dead}};
+  WorkBatch batch{{{run_of(lease_of(offsets_from(0, 4)), policy), 0, 4}}};
+  const Verdict gave_up{Verdict::Kind::dead, std::nullopt, "gave-up", "m"};
+  call(batch, offsets_from(0, 4), {retry("hopeless"), gave_up, retry(""), retry("other")}, 4);
+  const auto reports = batch.take_finished();
+  REQUIRE(reports.size() == 1);
+  std::vector<Verdict::Kind> kinds;
+  for (const auto& failed : reports[0].failed) kinds.push_back(failed.verdict.kind);
+  CHECK(kinds == std::vector<Verdict::Kind>{Verdict::Kind::dead, Verdict::Kind::retry, Verdict::Kind::dead,
+                                            Verdict::Kind::retry});
+  CHECK_FALSE(batch.paused_by());
+}
+
+TEST_CASE("an error that pauses the handler is not charged, and no further call begins") {
+  config::Retry policy;
+  policy.rules = {{"away", config::RetryRule::Then::pause}};
+  WorkBatch batch{{{run_of(lease_of(offsets_from(0, 4)), policy), 0, 4}}};
+  call(batch, {0, 1}, {Verdict{}, retry("away")}, 2);
+  CHECK(batch.paused_by() == "away");
+  CHECK_FALSE(batch.begin_call(2));
+  const auto reports = batch.take_finished();
+  REQUIRE(reports.size() == 1);
+  CHECK(reports[0].end == 1);
+  CHECK(reports[0].failed.empty());
+  std::int64_t rest = 0;
+  for (const auto& slice : batch.take_rest()) rest += slice.size();
+  CHECK(rest == 3);
+}
+
 TEST_CASE("the rest behind a running call can be taken away without disturbing the call") {
   const auto a = run_of(lease_of(offsets_from(0, 5), 1));
   const auto b = run_of(lease_of(offsets_from(0, 5), 2));
