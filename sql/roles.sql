@@ -55,6 +55,8 @@ from (values
   ('backfill',            'insert, delete',                      'update, delete'),
   ('sequence',            'delete',                              'insert, update'),
   ('batch_window',        'delete',                              'insert, update'),
+  ('handler_limit',       '',                                    'insert, update'),
+  ('call_share',          '',                                    'insert, update, delete'),
   ('delivery',            'insert, update (last_error, sequence, ordinal, lane, group_key, owner, fence, due_at), '
                           'delete',                              'insert, update, delete'),
   ('outcome',             '',                                    'insert'),

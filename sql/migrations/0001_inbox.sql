@@ -213,6 +213,25 @@ create table inbox.batch_window (
   check ((postponed = 0) = (postponed_since is null))
 ) with (fillfactor = 50);
 
+-- A handler with `rate` or `max_in_flight`, which hold over all instances. spent_until: tokens are granted up to this
+-- time. The row's lock also guards call_share.
+create table inbox.handler_limit (
+  handler_id  int primary key references inbox.handler on delete cascade,
+  spent_until timestamptz not null default '-infinity'
+) with (fillfactor = 50);
+
+-- The parallel calls of a handler with `max_in_flight` that an instance may make, leased. wanted: how many it could
+-- use. served_at: when it had any.
+create table inbox.call_share (
+  handler_id   int not null references inbox.handler on delete cascade,
+  owner        uuid not null,
+  calls        int not null check (calls >= 0),
+  wanted       int not null check (wanted >= 0),
+  served_at    timestamptz not null default '-infinity',
+  leased_until timestamptz not null,
+  primary key (handler_id, owner)
+) with (fillfactor = 50);
+
 -- Pending events of one shard for one handler that share a state: a run.
 --
 -- Without a sequence, due_at is when any instance may claim the row, and so also the end of a lease. A row of a

@@ -7,6 +7,8 @@ from (values
   ('failure', 'select, insert'), ('dead_letter', 'select, insert, update, delete'),
   ('edit', 'select, insert, update, delete'),
   ('quarantine', 'select, insert, delete'), ('handler', 'select, insert, update'), ('routing', 'select, update'),
+  ('sequence', 'select, insert, update, delete'), ('batch_window', 'select, insert, update, delete'),
+  ('handler_limit', 'select, insert, update'), ('call_share', 'select, insert, update, delete'),
   ('backfill', 'select, insert, update, delete'), ('also_seen', 'select, insert, delete'),
   ('former_subscription', 'select, insert, delete'),
   ('instance', 'select, insert, update, delete'), ('unsubscribed', 'select, insert, update, delete'),

@@ -41,6 +41,14 @@ std::string_view word_of(RetryRule::Then then) {
   }
 }
 
+std::optional<double> rate_per_second(const Handler& handler) {
+  const std::string& text = handler.rate;
+  const auto slash = text.find('/');
+  if (slash == std::string::npos) return std::nullopt;
+  const double per = text.back() == 's' ? 1 : text.back() == 'm' ? 60 : 3'600;
+  return std::stod(text.substr(0, slash)) / per;
+}
+
 const RetryRule* rule_for(const Retry& retry, std::string_view error_class) {
   for (const RetryRule& rule : retry.rules) {
     const bool is_prefix = rule.error.ends_with('*');

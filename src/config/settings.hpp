@@ -184,9 +184,14 @@ struct Handler {
   Retry retry;
   int fuse_failures = 0;                       ///< so many in a row pause the handler; 0: none
   std::optional<milliseconds> expire_after;    ///< since occurred_at, else received_at; nullopt: never
+  std::string rate = "unlimited";              ///< events over all instances: N/s, N/m or N/h
+  int max_in_flight = 0;                       ///< calls over all instances; 0: unlimited
   PluginSettings settings;
   bool operator==(const Handler&) const = default;
 };
+
+/// `rate` in events a second; nullopt: unlimited.
+std::optional<double> rate_per_second(const Handler& handler);
 
 /// The first rule for an error of that class; null: none.
 const RetryRule* rule_for(const Retry& retry, std::string_view error_class);

@@ -148,6 +148,15 @@ std::vector<Row<Handler>> handler_rows() {
                   "By the time the event occurred, else when it was stored.",
                   second)),
       &Handler::expire_after);
+  add(common(shaped(text("rate",
+                         "The most events per time over all instances: 100/s, 50/m (minute), 10/h. At most half a "
+                         "second's worth at once. A call of several events counts each. Retries count. The call of a "
+                         "batch handler begins whole, and the following ones wait for longer."),
+                    "^(unlimited|[1-9][0-9]{0,6}/[smh])$", "unlimited, or a number per s, m or h, such as 100/s")),
+      &Handler::rate);
+  add(common(number("max_in_flight", 0, 100'000,
+                    "The most calls at once over all instances; 0: unlimited. concurrency limits those of one.")),
+      &Handler::max_in_flight);
   add(plain("settings", Type::plugin_settings, "The plugin's own settings."), &Handler::settings);
   return rows;
 }

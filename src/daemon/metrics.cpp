@@ -345,6 +345,8 @@ void add_handlers(std::vector<MetricRow>& rows) {
                          {"handler"}, [](const Figures& figures, Exposition& out) {
                            each_handler(figures, out, [](const auto& handler) { return handler.stats.released; });
                          }));
+  rows.push_back(gauge("limited", "1: events of the handler wait for rate or max_in_flight.", {"handler"},
+                       each_stat<&Stats::limited>));
   rows.push_back(counter("call_deadlines_total", "Calls abandoned because they did not return.", {"handler"},
                          [](const Figures& figures, Exposition& out) {
                            each_handler(figures, out, [](const auto& handler) { return handler.stats.deadlines; });

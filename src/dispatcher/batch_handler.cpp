@@ -77,6 +77,7 @@ InFlight::Taken InFlight::take_window() {
   Taken out;
   sequences_.drain_overdue(Clock::now());
   after_change();
+  if (queue_.queued() > 0 && !may_begin()) return out;
   const bool groups = order_->batch->group_by == config::GroupBy::key;
   std::int64_t left = events_per_call_;
   const bool is_full = claiming_in_order_ == 0 && room() < 1;  // a claim in progress has reserved room

@@ -82,7 +82,8 @@ void Claimer::run() {
     // If one handler's release is refused, another's may work.
     HandlerState& state = state_of(*handler);
     const bool released =
-        release_leases(*handler, state) && release_claims(*handler, state) && maintain_sequences(*handler, state);
+        release_leases(*handler, state) && release_claims(*handler, state) && maintain_sequences(*handler, state) &&
+        release_calls(*handler);
     if (!released && is_blocked()) return;
   }
 }
@@ -90,6 +91,7 @@ void Claimer::run() {
 void Claimer::serve(ClaimingHandlers handlers) {
   maintain_all_leases(handlers);
   maintain_holds(handlers);
+  maintain_limits(handlers);
   suspects_.begin_round();
   if (suspects_.isolation().is_on()) serve_isolated(handlers);
   if (suspects_.isolation().is_on()) return;
@@ -127,6 +129,7 @@ Claimer::Clock::time_point Claimer::next_turn(Clock::time_point now) {
       turn = std::min(turn, std::max(handler->next_claim(now), state.claims.not_before));
     }
     turn = std::min(turn, std::max(next_renewal(*handler, state), state.leases.not_before));
+    turn = std::min(turn, std::max(handler->next_limits(), state.limits.not_before));
   }
   return turn;
 }
@@ -139,9 +142,12 @@ Claimer::HandlerState& Claimer::state_of(const ClaimingHandler& handler) {
                                                about + ", its leases"};
   const settler::DatabaseBackoff claim_backoff{settler::DatabaseBackoff::Part::dispatcher, log_, limits_.backoff,
                                                about + ", its claims"};
+  const settler::DatabaseBackoff limit_backoff{settler::DatabaseBackoff::Part::dispatcher, log_, limits_.backoff,
+                                               about + ", its limits"};
   return states_
-      .emplace(handler.handler_id(),
-               HandlerState{{lease_backoff, {}}, {claim_backoff, {}}, 0, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}})
+      .emplace(handler.handler_id(), HandlerState{.leases = {lease_backoff, {}},
+                                                  .claims = {claim_backoff, {}},
+                                                  .limits = {limit_backoff, {}}})
       .first->second;
 }
 
@@ -162,6 +168,14 @@ void Claimer::attempt(Retry& retry, Work&& work) {
 void Claimer::maintain_holds(const ClaimingHandlers& handlers) {
   if (is_blocked()) return;
   attempt(holds_, [&] { return write_hold_news(handlers) && read_holds(handlers); });
+}
+
+void Claimer::maintain_limits(const ClaimingHandlers& handlers) {
+  for (const auto& handler : handlers) {
+    if (is_blocked()) return;
+    if (Clock::now() < handler->next_limits()) continue;
+    attempt(state_of(*handler).limits, [&] { return take_tokens(*handler) && share_calls(*handler); });
+  }
 }
 
 /// If nothing is in flight, a wait loses nothing.

@@ -69,17 +69,18 @@ class Claimer final {
   struct HandlerState {
     Retry leases;
     Retry claims;
+    Retry limits;
     int rows = 0;  ///< that the next claim looks at
-    LowWater low_water;
+    LowWater low_water{};
     Clock::time_point next_reading{};
     Clock::time_point last_renewal{};
     Clock::time_point next_take{};  ///< of sequences
     Clock::time_point last_sequence_renewal{};
-    std::vector<inbox::SequenceKey> drained;  ///< to release
-    std::vector<inbox::LeaseKey> to_release;
-    std::vector<inbox::LeaseKey> to_skip;
-    std::vector<std::int64_t> lost_claims;  ///< fences of claims without an answer
-    Clock::time_point first_lost{};         ///< when the first of these claims was sent
+    std::vector<inbox::SequenceKey> drained{};  ///< to release
+    std::vector<inbox::LeaseKey> to_release{};
+    std::vector<inbox::LeaseKey> to_skip{};
+    std::vector<std::int64_t> lost_claims{};  ///< fences of claims without an answer
+    Clock::time_point first_lost{};           ///< when the first of these claims was sent
   };
 
   void run();
@@ -111,6 +112,12 @@ class Claimer final {
   // handler_holds.cpp: pauses for all instances.
   bool write_hold_news(const ClaimingHandlers& handlers);
   bool read_holds(const ClaimingHandlers& handlers);
+
+  void maintain_limits(const ClaimingHandlers& handlers);
+  // handler_limits.cpp: limits for all instances.
+  bool take_tokens(ClaimingHandler& handler);
+  bool share_calls(ClaimingHandler& handler);
+  bool release_calls(ClaimingHandler& handler);
 
   bool read_low_water(ClaimingHandler& handler, HandlerState& state);
   bool claim(ClaimingHandler& handler, HandlerState& state);

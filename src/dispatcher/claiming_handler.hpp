@@ -13,6 +13,7 @@
 #include "event/database_clock.hpp"
 #include "inbox/claim.hpp"
 #include "inbox/handler_hold.hpp"
+#include "inbox/handler_limit.hpp"
 #include "settler/run.hpp"
 
 namespace inboxd::dispatcher {
@@ -28,6 +29,11 @@ struct ClaimerSignals {
 struct Claim {
   inbox::ClaimRequest request;  ///< the claimer adds the fence, the number of rows, the scan's start and suspects
   std::int32_t max_crashes = 0;
+};
+
+struct TokensToTake {
+  double per_second = 0;
+  std::int64_t events = 0;
 };
 
 /// A handler as the claimer sees it; InFlight implements it. Called by the claimer's thread.
@@ -52,6 +58,17 @@ class ClaimingHandler {
   virtual void set_hold(inbox::HandlerHold::State state) = 0;
   virtual std::optional<inbox::HoldNews> hold_news() const = 0;
   virtual void hold_written() = 0;
+
+  // Limits that hold for all instances (limits.hpp). A handler without limits needs none of these.
+
+  /// When to ask the database, unless the claimer is woken before.
+  virtual Clock::time_point next_limits() const { return Clock::time_point::max(); }
+  virtual std::optional<TokensToTake> tokens_to_take(Clock::time_point /*now*/) { return std::nullopt; }
+  /// `asked`: when the database was asked; the answer counts from then.
+  virtual void tokens_taken(const inbox::Tokens& /*tokens*/, Clock::time_point /*asked*/) {}
+  virtual std::optional<inbox::CallsRequest> calls_to_share(Clock::time_point /*now*/) { return std::nullopt; }
+  virtual void calls_shared(int /*calls*/, Clock::time_point /*asked*/) {}
+  virtual std::optional<inbox::CallsRequest> calls_to_release() { return std::nullopt; }
 
   // One claim at a time.
 

@@ -60,6 +60,14 @@ class DatabaseDeliveries final : public Deliveries {
     });
   }
 
+  Answer<inbox::Tokens> take_tokens(std::int32_t handler_id, double per_second, std::int64_t wanted) override {
+    return ask([&] { return inbox::take_tokens(connection_, handler_id, per_second, wanted); });
+  }
+
+  Answer<int> share_calls(std::int32_t handler_id, const inbox::CallsRequest& request) override {
+    return ask([&] { return inbox::share_calls(connection_, owner_, handler_id, request); });
+  }
+
   Answer<std::vector<std::int32_t>> take_sequences(std::int32_t handler_id, std::int64_t fence,
                                                    std::chrono::milliseconds lease,
                                                    const std::vector<std::int32_t>& wanted, bool orphans,

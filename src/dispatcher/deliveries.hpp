@@ -13,6 +13,7 @@
 #include "inbox/answer.hpp"
 #include "inbox/claim.hpp"
 #include "inbox/handler_hold.hpp"
+#include "inbox/handler_limit.hpp"
 #include "inbox/sequence.hpp"
 #include "inbox/watchdog.hpp"
 
@@ -75,6 +76,13 @@ class Deliveries {
   virtual Answer<std::monostate> write_hold(std::int32_t /*handler_id*/, const inbox::HoldNews& /*news*/) {
     return std::monostate{};
   }
+
+  /// Limits of handlers; see inbox/handler_limit.hpp.
+  virtual Answer<inbox::Tokens> take_tokens(std::int32_t /*handler_id*/, double /*per_second*/,
+                                            std::int64_t /*wanted*/) {
+    return inbox::Tokens{};
+  }
+  virtual Answer<int> share_calls(std::int32_t /*handler_id*/, const inbox::CallsRequest& /*request*/) { return 0; }
 
   /// The time limit of all following statements together, at most the configured deadline each; nullopt: only that.
   virtual void limit_statements(std::optional<std::chrono::milliseconds> longest) = 0;

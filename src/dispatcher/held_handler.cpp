@@ -51,8 +51,11 @@ void InFlight::after_hold(Hold::State before) {
 /// Under the lock. While an event is tried, the others wait.
 bool InFlight::waits_for_trial() const { return hold_.state() == Hold::State::trial && hold_.is_tried(); }
 
-void InFlight::trial_came_back() {
+/// Expired events. `all`: of a worker's, none is left to call.
+void InFlight::not_called(std::int64_t events, bool all) {
   const std::lock_guard lock{mutex_};
+  tokens_.give_back(events);
+  if (!all) return;
   hold_.put_back();
   work_has_come();
 }

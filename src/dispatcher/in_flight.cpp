@@ -70,6 +70,8 @@ void InFlight::configure(const config::Handler& settings, plugin::Instance::Need
   set_order(settings, needs);
   needs_ = needs;
   hold_.configure(settings.fuse_failures);
+  tokens_.configure(config::rate_per_second(settings));
+  share_.configure(settings.max_in_flight);
   handler_ = settings.name;
   events_per_call_ = settings.events_per_call;
   transaction_events_ = events_per_call_ * settings.group;
@@ -81,6 +83,8 @@ void InFlight::configure(const config::Handler& settings, plugin::Instance::Need
   // tombstone.
   queue_.want_content(!needs.no_payloads);
   if (wake_claimer_to_release()) backlog_ = true;
+  limits_have_changed();
+  claimer_->wake.notify();
   count();
 }
 
@@ -102,7 +106,7 @@ std::int64_t InFlight::held_bytes() const {
 std::int64_t InFlight::room() const {
   // Events that wait for others of their key do not count as work at hand: other keys flow beside a slow one.
   const std::int64_t at_work = held() - static_cast<std::int64_t>(keys_.deferred());
-  return free_room({pace_.target(), pace_.minimum(), at_work, budgets_->events.left_for(held()),
+  return free_room({target(), std::min(pace_.minimum(), target()), at_work, budgets_->events.left_for(held()),
                     budgets_->bytes.left_for(held_bytes()), bytes_per_event_});
 }
 
@@ -119,6 +123,7 @@ void InFlight::count() {
 /// The most events of a run, for workers that settle in transactions: each gets runs of its own. 0: no limit.
 std::int64_t InFlight::run_events_of(std::int64_t events) const {
   if (!needs_.sql) return 0;
+  if (tokens_.is_on()) return std::min(tokens_.in_a_bite(), transaction_events_);
   if (order_) return std::max<std::int64_t>(std::min(pace_.batch_size_in_transactions(events), transaction_events_), 1);
   const std::int64_t even = (events + pace_.workers() - 1) / pace_.workers();
   const std::int64_t transaction = std::min(pace_.batch_size_in_transactions(events), transaction_events_);
@@ -235,20 +240,21 @@ void InFlight::notify_due() {
 
 InFlight::Taken InFlight::take(const std::atomic<bool>& stop, Work done) {
   Taken out = next_work(stop, done);
-  const bool had_work = !out.slices.empty();
-  for (settler::Report& report : take_out_expired(out.slices, now())) out.uncalled.push_back(std::move(report));
-  if (had_work && out.slices.empty()) trial_came_back();
+  out.had_events = !out.slices.empty();
+  auto expired = take_out_expired(out.slices, now());
+  if (!expired.empty()) not_called(static_cast<std::int64_t>(expired.size()), out.slices.empty());
+  for (settler::Report& report : expired) out.uncalled.push_back(std::move(report));
   return out;
 }
 
 InFlight::Taken InFlight::next_work(const std::atomic<bool>& stop, Work done) {
   std::unique_lock lock{mutex_};
   if (done.events > 0) pace_.worked(done.events, done.busy);
+  if (done.had_events) share_.end();
   for (;;) {
     if (order_) {
       if (stop) return {};
-      Taken taken = waits_for_trial() ? Taken{} : window_ ? take_window() : take_in_order();
-      keep_one(taken);
+      Taken taken = begin(waits_for_trial() ? Taken{} : window_ ? take_window() : take_in_order());
       if (!taken.empty()) return taken;
       ++idle_workers_;
       work_.wait(lock, [&, seen = work_changes_] { return stop || work_changes_ != seen; });
@@ -256,23 +262,22 @@ InFlight::Taken InFlight::next_work(const std::atomic<bool>& stop, Work done) {
       continue;
     }
     ++idle_workers_;
-    work_.wait(lock, [&] { return stop || order_ || (queue_.queued() > 0 && !waits_for_trial()); });
+    work_.wait(lock, [&] { return stop || order_ || (queue_.queued() > 0 && !waits_for_trial() && may_begin()); });
     --idle_workers_;
     if (stop) return {};
     if (order_) continue;
     const std::int64_t expired = queue_.expired();
     const std::int64_t queued = queue_.queued();
     const std::int64_t size = needs_.sql ? pace_.batch_size_in_transactions(queued) : pace_.batch_size(queued);
-    std::vector<RunSlice> slices = queue_.take(size, Clock::now(), needs_.sql);
+    const auto now = Clock::now();
+    std::vector<RunSlice> slices = queue_.take(std::min(size, tokens_.allowed(now)), now, needs_.sql);
     if (queue_.expired() != expired) {
       count();
       wake_claimer_to_release();
     }
     if (queue_.queued() > 0 && idle_workers_ > 0) work_.notify_one();
     if (slices.empty()) continue;
-    Taken taken{std::move(slices), {}};
-    keep_one(taken);
-    return taken;
+    return begin({std::move(slices), {}});
   }
 }
 
@@ -280,6 +285,7 @@ void InFlight::put_back(std::vector<RunSlice> slices) {
   if (slices.empty()) return;
   const std::lock_guard lock{mutex_};
   hold_.put_back();
+  for (const RunSlice& slice : slices) tokens_.give_back(slice.size());
   order_ ? put_back_in_order(slices) : queue_.put_back(std::move(slices));
   if (!takes()) queue_.release(0);
   wake_claimer_to_release();
@@ -299,9 +305,8 @@ void InFlight::review(Pace::Running running) {
     block_slow_keys();
     return work_has_come();
   }
-  const std::int64_t target = pace_.target();
-  if (queue_.queued() <= too_much * target) return;
-  queue_.release(target);
+  if (queue_.queued() <= too_much * target()) return;
+  queue_.release(target());
   if (!wake_claimer_to_release()) return;
   backlog_ = true;
   count();
@@ -354,7 +359,7 @@ Stats InFlight::stats() const {
   out.in_flight = queue_.events();
   out.in_flight_bytes = queue_.bytes();
   out.reserved = reservations_.events();
-  out.target = std::min(pace_.target(), std::max(budgets_->events.limit(), pace_.minimum()));
+  out.target = std::min(target(), std::max(budgets_->events.limit(), pace_.minimum()));
   out.per_second = pace_.per_second();
   out.expired = queue_.expired();
   out.released = queue_.released();
@@ -366,6 +371,7 @@ Stats InFlight::stats() const {
   out.blocked_keys = keys_.blocked_keys();
   out.paused = is(Closed::paused) || is(Closed::held);
   out.stopped = is(Closed::stopped);
+  out.limited = tokens_.is_waiting() || share_.is_waiting();
   out.calls = calls_.snapshot();
   return out;
 }

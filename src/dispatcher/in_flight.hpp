@@ -20,6 +20,7 @@
 #include "dispatcher/claiming_handler.hpp"
 #include "dispatcher/hold.hpp"
 #include "dispatcher/key_order.hpp"
+#include "dispatcher/limits.hpp"
 #include "dispatcher/ordered_handler.hpp"
 #include "dispatcher/run_queue.hpp"
 #include "dispatcher/sequences.hpp"
@@ -43,6 +44,7 @@ struct Stats {
   int abandoned = 0;            ///< threads still in such a call
   bool backlog = false;         ///< more deliveries are due in the database
   bool paused = false;
+  bool limited = false;             ///< events wait for `rate` or `max_in_flight`
   bool stopped = false;             ///< too many abandoned threads
   std::size_t sequences = 0;        ///< that this process owns
   std::size_t blocked_keys = 0;     ///< of these sequences, parked ones included
@@ -130,6 +132,14 @@ class InFlight final : public ClaimingHandler,
   /// A rule of the handler says that an error pauses it.
   void pause(const std::string& error_class);
 
+  // Limits over all instances (limited_handler.cpp).
+  Clock::time_point next_limits() const override;
+  std::optional<TokensToTake> tokens_to_take(Clock::time_point now) override;
+  void tokens_taken(const inbox::Tokens& tokens, Clock::time_point asked) override;
+  std::optional<inbox::CallsRequest> calls_to_share(Clock::time_point now) override;
+  void calls_shared(int calls, Clock::time_point asked) override;
+  std::optional<inbox::CallsRequest> calls_to_release() override;
+
   // The claimer (claiming_handler.cpp).
   bool is_open() const override;
   bool was_active() override { return active_.exchange(false); }
@@ -170,16 +180,20 @@ class InFlight final : public ClaimingHandler,
   struct Work {
     std::int64_t events = 0;
     Clock::duration busy{0};
+    bool had_events = false;  ///< as Taken said
   };
   /// Events for a worker, and reports of events that leave memory without a call: their keys are blocked, or they have
   /// expired.
   struct Taken {
     std::vector<RunSlice> slices;
     std::vector<settler::Report> uncalled;
+    bool had_events = false;  ///< to call, the expired ones included
     bool empty() const { return slices.empty() && uncalled.empty(); }
   };
   /// The next events for one worker; waits for some. Empty once `stop` is set and `wake` was called.
   Taken take(const std::atomic<bool>& stop, Work done);
+  /// A worker with events ends.
+  void left();
   void put_back(std::vector<RunSlice> slices);
   /// Whether further events of a key wait for these outcomes, here or in a lane.
   bool awaits(const std::vector<settler::Report>& reports) const;
@@ -238,7 +252,12 @@ class InFlight final : public ClaimingHandler,
   void keep_one(Taken& taken);
   void after_hold(Hold::State before);
   bool waits_for_trial() const;
-  void trial_came_back();
+  // Limits; under the lock.
+  bool may_begin();
+  Taken begin(Taken taken);
+  void limits_have_changed();
+  std::int64_t target() const;
+  void not_called(std::int64_t events, bool all);
   void close_for(Closed reason);
   void reopen_for(Closed reason);
   bool may_take_from(const settler::Run& run, Clock::time_point now) const;
@@ -264,6 +283,8 @@ class InFlight final : public ClaimingHandler,
   std::uint64_t work_changes_ = 0;  ///< of the events that workers might take in order
   unsigned closed_ = 0;
   Hold hold_;
+  RateTokens tokens_;
+  CallShare share_;
   std::string handler_;  ///< its name
   std::shared_ptr<const config::Policy> policy_;
   std::chrono::milliseconds lease_;

@@ -165,8 +165,9 @@ InFlight::Taken InFlight::take_in_order() {
   }
   if (!out.uncalled.empty()) return out;
   const std::int64_t queued = queue_.queued();
-  if (queued == 0) return out;
+  if (queued == 0 || !may_begin()) return out;
   std::int64_t left = needs_.sql ? pace_.batch_size_in_transactions(queued) : pace_.batch_size(queued);
+  left = std::min(left, tokens_.allowed(now));
   const auto in_a_call = static_cast<std::size_t>(needs_.sql ? left : events_per_call_);
   std::size_t in_call = 0;
   ++last_call_;

@@ -32,6 +32,7 @@ bool Worker::run() {
   InFlight& in_flight = *share_->in_flight;
   for (;;) {
     auto taken = in_flight.take(share_->stop, std::exchange(work_, {}));
+    work_.had_events = taken.had_events;
     if (taken.empty()) break;
     settler_.report(std::move(taken.uncalled), true);  // together, so that a lane gets its events in order
     if (taken.slices.empty()) continue;
@@ -47,6 +48,7 @@ bool Worker::run() {
     const std::lock_guard lock{mutex_};
     if (abandoned_) break;
   }
+  if (work_.had_events) in_flight.left();
   bool was_given_up = false;
   {
     const std::lock_guard lock{mutex_};

@@ -1,0 +1,84 @@
+// InFlight where `rate` or `max_in_flight` limit its handler over all instances.
+#include <algorithm>
+
+#include "dispatcher/in_flight.hpp"
+
+namespace inboxd::dispatcher {
+
+/// Under the lock. Whether a worker may take events now. If not, the claimer asks the database.
+bool InFlight::may_begin() {
+  if (!tokens_.is_on() && !share_.is_on()) return true;
+  const auto now = Clock::now();
+  const bool has_tokens = tokens_.allowed(now) > 0;
+  const bool has_call = share_.may_begin(now);
+  if (has_tokens && has_call) return true;
+  const bool is_new = (!has_tokens && tokens_.note_waiting()) || (!has_call && share_.note_waiting());
+  if (is_new) claimer_->wake.notify();
+  return false;
+}
+
+/// Under the lock. Counts what a worker takes.
+InFlight::Taken InFlight::begin(Taken taken) {
+  keep_one(taken);
+  if (taken.slices.empty()) return taken;
+  share_.begin();
+  std::int64_t events = 0;
+  for (const RunSlice& slice : taken.slices) events += slice.size();
+  tokens_.spend(events);
+  return taken;
+}
+
+void InFlight::left() {
+  const std::lock_guard lock{mutex_};
+  share_.end();
+}
+
+/// Under the lock. The events to have in flight: of a handler with a rate, few, so that other instances have some, too.
+/// The calls of a window are not cut.
+std::int64_t InFlight::target() const {
+  return tokens_.is_on() && !window_ ? std::min(pace_.target(), tokens_.most_held()) : pace_.target();
+}
+
+// ---- the claimer
+
+InFlight::Clock::time_point InFlight::next_limits() const {
+  const std::lock_guard lock{mutex_};
+  return takes() ? std::min(tokens_.next_ask(), share_.next_ask()) : Clock::time_point::max();
+}
+
+std::optional<TokensToTake> InFlight::tokens_to_take(Clock::time_point now) {
+  const std::lock_guard lock{mutex_};
+  if (!takes() || !tokens_.is_on() || now < tokens_.next_ask()) return std::nullopt;
+  return TokensToTake{tokens_.per_second(), tokens_.ask(now)};
+}
+
+void InFlight::tokens_taken(const inbox::Tokens& tokens, Clock::time_point asked) {
+  const std::lock_guard lock{mutex_};
+  tokens_.granted(tokens, asked);
+  limits_have_changed();
+}
+
+std::optional<inbox::CallsRequest> InFlight::calls_to_share(Clock::time_point now) {
+  const std::lock_guard lock{mutex_};
+  if (now < share_.next_ask()) return std::nullopt;
+  const int idle = takes() ? static_cast<int>(std::min<std::int64_t>(queue_.queued(), idle_workers_)) : 0;
+  return share_.ask(idle, now);
+}
+
+void InFlight::calls_shared(int calls, Clock::time_point asked) {
+  const std::lock_guard lock{mutex_};
+  share_.granted(calls, asked);
+  limits_have_changed();
+}
+
+std::optional<inbox::CallsRequest> InFlight::calls_to_release() {
+  const std::lock_guard lock{mutex_};
+  return share_.release();
+}
+
+void InFlight::limits_have_changed() {
+  ++work_changes_;
+  work_.notify_all();
+}
+
+}  // namespace inboxd::dispatcher
