@@ -20,9 +20,22 @@ TEST_CASE("an unknown key is refused with its place and a suggestion") {
 }
 
 TEST_CASE("a key of a later version is unknown like any other") {
-  const auto loaded = load(needed + "    isolation: process\n    rate: 100/s\n");
+  const auto loaded = load(needed + "    isolation: process\n");
   CHECK_THAT(problems(loaded), ContainsSubstring("inboxd.yaml:9:5: handlers[0].isolation: unknown key"));
-  CHECK_THAT(problems(loaded), ContainsSubstring("inboxd.yaml:10:5: handlers[0].rate: unknown key"));
+}
+
+TEST_CASE("a rate is a number of events per second, minute or hour") {
+  const auto loaded = [](const std::string& rate) { return load(needed + "    rate: " + rate + "\n"); };
+  const auto per_second = [&](const std::string& rate) {
+    return inboxd::config::rate_per_second(loaded(rate).settings.handlers.at(0));
+  };
+  CHECK(per_second("100/s") == 100.0);
+  CHECK(per_second("90/m") == 1.5);
+  CHECK(per_second("36/h") == 0.01);
+  CHECK_FALSE(per_second("unlimited"));
+  for (const char* const wrong : {"0/s", "100", "100/d", "1.5/s", "-1/s", "10000000000/s"}) {
+    CHECK_THAT(problems(loaded(wrong)), ContainsSubstring("a number per s, m or h, such as 100/s"));
+  }
 }
 
 TEST_CASE("a key with dots is refused, because keys are nested") {
