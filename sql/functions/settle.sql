@@ -1,7 +1,8 @@
 -- Records outcomes of all kinds, guarded by id, fence, owner and pending @> settled: a delivery whose lease was lost
 -- does not change. Returns the subscripts of the deliveries that were settled; the other leases were lost.
 -- * d_ deliveries: all offsets that leave them now, and of those the done ones. A delivery may occur under several
---   fences, but only once under each, because an update applies one of two joined rows.
+--   fences, but only once under each, because an update applies one of two joined rows. d_skipped: those that the
+--   handler has skipped.
 -- * g_ offsets that failed alike and are retried together, after g_delay ms; those of a batch handler in a window that
 --   closes after that. f_ one row for each failed attempt;
 --   duration in ms. x_ dead offsets. Each names its delivery by a subscript of d_ (of).
@@ -15,7 +16,7 @@
 -- letters as inbox.dead_letter; dead_letter_parks, delivery_lane. `= any (ids)` beside a join on the same id, and no
 -- sequential scans: a plan made while the table is small is kept.
 create or replace function inbox.settle(
-  p_owner uuid, d_id bigint[], d_fence bigint[], d_settled text[], d_done text[],
+  p_owner uuid, d_id bigint[], d_fence bigint[], d_settled text[], d_done text[], d_skipped text[],
   g_of int[], g_offsets text[], g_delay bigint[], g_error text[], g_lane bigint[], g_key bytea[],
   f_of int[], f_event uuid[], f_attempt int[], f_class text[], f_message text[], f_duration bigint[],
   x_of int[], x_offset bigint[], x_event uuid[], x_state text[], x_lane bigint[], x_key bytea[],
@@ -54,10 +55,12 @@ begin
     order by d.delivery_id for update of d) t;
 
   insert into inbox.outcome (handler_id, shard_id, offsets, outcome, attempts, owner)
-  select d.handler_id, d.shard_id, s.done::int8multirange, 'done', d.attempts + 1, p_owner
-  from unnest(d_id, d_fence, d_done) s(id, fence, done)
+  select d.handler_id, d.shard_id, s.offsets::int8multirange, s.outcome, d.attempts + 1, p_owner
+  from (select 'done', * from unnest(d_id, d_fence, d_done)
+        union all
+        select 'skipped', * from unnest(d_id, d_fence, d_skipped)) s(outcome, id, fence, offsets)
   join inbox.delivery d on d.delivery_id = s.id and d.fence = s.fence
-  where d.delivery_id = any (v_ids) and s.done <> '{}';
+  where d.delivery_id = any (v_ids) and s.offsets <> '{}';
 
   insert into inbox.delivery (handler_id, shard_id, sequence, ordinal, lane, order_key, pending, events, attempts,
                               due_at, never_expires, received_from, received_to, last_error)

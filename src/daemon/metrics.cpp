@@ -294,13 +294,14 @@ void add_backlog(std::vector<MetricRow>& rows) {
 }
 
 void add_handlers(std::vector<MetricRow>& rows) {
-  rows.push_back(counter("attempts_total", "Recorded outcomes: done, retried, dead or expired.",
+  rows.push_back(counter("attempts_total", "Recorded outcomes: done, retried, dead, expired or skipped.",
                          {"handler", "outcome"}, [](const Figures& figures, Exposition& out) {
                            for (const HandlerFigures& handler : figures.handlers) {
                              out.add({handler.name, "done"}, handler.outcomes.done);
                              out.add({handler.name, "retried"}, handler.outcomes.retried);
                              out.add({handler.name, "dead"}, handler.outcomes.dead);
                              out.add({handler.name, "expired"}, handler.outcomes.expired);
+                             out.add({handler.name, "skipped"}, handler.outcomes.skipped);
                            }
                          }));
   rows.push_back(counter("failures_total",

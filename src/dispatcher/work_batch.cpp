@@ -14,7 +14,7 @@ constexpr std::string_view cancelled_class = "cancelled";
 constexpr const char* no_verdict_class = "no-verdict";
 
 const config::RetryRule* rule_for(const settler::Run& run, const event::Verdict& verdict) {
-  if (verdict.kind == event::Verdict::Kind::done) return nullptr;
+  if (!verdict.is_failure()) return nullptr;
   const std::string_view error{verdict.error_class};
   return config::rule_for(run.policy->retry, error.empty() ? event::unnamed_class : error);
 }
@@ -101,7 +101,7 @@ std::optional<WorkBatch::Later> WorkBatch::later_events(const settler::Run& run,
                                                         bool interrupted) {
   if (!run.is_in_order()) return std::nullopt;
   if (interrupted) return Later::interrupt;
-  if (run.on_failure == config::OnFailure::skip || verdict.kind == event::Verdict::Kind::done) return std::nullopt;
+  if (run.on_failure == config::OnFailure::skip || !verdict.is_failure()) return std::nullopt;
   // The last attempt makes a dead letter of it, which blocks nothing.
   const bool is_last = std::int64_t{run.lease.attempts} + 1 >= run.policy->retry.max_attempts;
   if (verdict.kind == event::Verdict::Kind::retry && !is_last) return Later::wait;
@@ -147,7 +147,7 @@ bool WorkBatch::cut_out_of_order(const std::vector<event::Verdict>& verdicts) {
       if (key == 0) continue;
       if (later_events(run, ruled(run, verdicts[given]), is_pausing(run, verdicts[given]))) {
         failed.insert(key);
-      } else if (verdicts[given].kind == event::Verdict::Kind::done && failed.contains(key)) {
+      } else if (!verdicts[given].is_failure() && failed.contains(key)) {
         call_starts_.insert({&run, i});
         any = true;
       }

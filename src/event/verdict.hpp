@@ -12,11 +12,13 @@ inline constexpr std::string_view unnamed_class = "failed";
 /// The verdict of one call on one event. The handler returns it, or another part of the daemon does in its place: the
 /// plugin room (`no-verdict`, `bad-verdict`, `exception`, `cancelled`) or the dispatcher (a deadline, a crash).
 struct Verdict {
-  enum class Kind { done, retry, dead };
+  /// skipped: the handler has no use for the event.
+  enum class Kind { done, retry, dead, skipped };
   Kind kind = Kind::done;
   std::optional<std::chrono::milliseconds> delay;  ///< retry: the delay the handler asks for; else the policy's backoff
   std::string error_class;                         ///< short, dotted (`timeout`, `validation.amount`); may be empty
   std::string message;
+  bool is_failure() const { return kind == Kind::retry || kind == Kind::dead; }
 };
 
 }  // namespace inboxd::event

@@ -57,6 +57,7 @@ void make_ascii(std::string& text) {
 
 event::OffsetSet settled_offsets(const Settlement& settlement) {
   event::OffsetSet out = settlement.done;
+  for (const auto& range : settlement.skipped.ranges()) out.add(range);
   for (const RetryGroup& group : settlement.retries) {
     for (const auto& range : group.offsets.ranges()) out.add(range);
   }
@@ -114,6 +115,7 @@ void SettledArrays::add(const Settlement& settlement) {
   fence.add(settlement.key.fence);
   settled.add(settled_offsets(settlement).text());
   done.add(settlement.done.text());
+  skipped.add(settlement.skipped.text());
 }
 
 void make_ascii(std::vector<Settlement>& settlements) {

@@ -54,8 +54,8 @@ struct DeadEvent {
   std::optional<FailedKey> key{};  ///< nullopt: not in a sequence
 };
 
-/// The outcomes to record for one delivery. `done`, `retries`, `dead` and `waiting` are disjoint parts of its pending
-/// offsets.
+/// The outcomes to record for one delivery. `done`, `skipped`, `retries`, `dead` and `waiting` are disjoint parts of
+/// its pending offsets.
 struct Settlement {
   LeaseKey key;
   event::OffsetSet done;
@@ -63,6 +63,7 @@ struct Settlement {
   std::vector<FailedAttempt> failures;
   std::vector<DeadEvent> dead;
   std::vector<WaitingEvents> waiting{};
+  event::OffsetSet skipped{};  ///< by the handler
   bool is_of_lane = false;  ///< when its events are settled, the next row of the lane is due
   bool whole = false;       ///< covers everything that was pending
 };

@@ -7,7 +7,7 @@ namespace inboxd::inbox {
 /// Whether its events are done and nothing else changes.
 inline bool only_done(const Settlement& settlement) {
   return settlement.retries.empty() && settlement.dead.empty() && settlement.failures.empty() &&
-         settlement.waiting.empty() && !settlement.is_of_lane;
+         settlement.waiting.empty() && settlement.skipped.empty() && !settlement.is_of_lane;
 }
 
 /// Whether the whole delivery is done: the frequent case, which one plain statement settles.
@@ -42,7 +42,8 @@ struct DonePartArrays {
 /// The array arguments of function inbox.settle, in order.
 struct SettledArrays {
   using Type = ArrayParameter::Type;
-  ArrayParameter id{Type::int8}, fence{Type::int8}, settled{Type::text}, done{Type::text};
+  ArrayParameter id{Type::int8}, fence{Type::int8}, settled{Type::text}, done{Type::text},
+      skipped{Type::text};
   std::vector<LeaseKey> keys;  ///< the settlements that the `_of` arrays refer to, numbered from 1
   ArrayParameter retry_of{Type::int4}, retry_offsets{Type::text}, retry_delay{Type::int8}, retry_error{Type::text},
       retry_lane{Type::int8}, retry_key{Type::bytea};
@@ -60,6 +61,7 @@ struct SettledArrays {
                                   &fence,
                                   &settled,
                                   &done,
+                                  &skipped,
                                   &retry_of,
                                   &retry_offsets,
                                   &retry_delay,

@@ -52,9 +52,10 @@ event::Verdict verdict_of(const inboxd_verdict* said) {
     return bad_verdict("struct_size is " + std::to_string(said->struct_size) + ", it must be sizeof(inboxd_verdict)");
   }
   if (said->outcome == INBOXD_DONE) return {};
+  if (said->outcome == INBOXD_SKIPPED) return {event::Verdict::Kind::skipped, std::nullopt, {}, {}};
   if (said->outcome != INBOXD_RETRY && said->outcome != INBOXD_DEAD) {
     return bad_verdict("the outcome is " + std::to_string(said->outcome) +
-                       ", it must be INBOXD_DONE, INBOXD_RETRY or INBOXD_DEAD");
+                       ", it must be INBOXD_DONE, INBOXD_RETRY, INBOXD_DEAD or INBOXD_SKIPPED");
   }
   event::Verdict verdict{event::Verdict::Kind::dead, std::nullopt, class_of(said->error_class),
                          message_of(to_view(said->message))};

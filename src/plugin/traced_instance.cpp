@@ -28,13 +28,15 @@ std::string_view name_of(event::Verdict::Kind kind) {
       return "retry";
     case event::Verdict::Kind::dead:
       return "dead";
+    case event::Verdict::Kind::skipped:
+      return "skipped";
   }
   return "done";
 }
 
 void describe(const event::Verdict& verdict, Span& span) {
   span.outcome = name_of(verdict.kind);
-  if (verdict.kind == event::Verdict::Kind::done) return;
+  if (!verdict.is_failure()) return;
   span.error_type = verdict.error_class.empty() ? "_OTHER" : verdict.error_class;
   span.failure = verdict.message;
 }

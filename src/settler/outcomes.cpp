@@ -32,6 +32,7 @@ void OutcomeCounts::recorded(const Run& run, const inbox::Settlement& settlement
   entry.counts.retried += static_cast<std::uint64_t>(counts.retried);
   entry.counts.dead += static_cast<std::uint64_t>(counts.dead);
   entry.counts.expired += static_cast<std::uint64_t>(counts.expired);
+  entry.counts.skipped += static_cast<std::uint64_t>(counts.skipped);
   for (const auto& failure : settlement.failures) {
     const std::string& name = failure.error_class.empty() ? "none" : failure.error_class;
     const bool fits = entry.counts.failures.contains(name) || entry.counts.failures.size() < most_classes;

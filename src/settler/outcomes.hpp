@@ -23,6 +23,7 @@ class OutcomeCounts final {
     std::uint64_t retried = 0;
     std::uint64_t dead = 0;
     std::uint64_t expired = 0;
+    std::uint64_t skipped = 0;
     std::uint64_t leases_lost = 0;
     std::map<std::string, std::uint64_t> failures;  ///< by error class; `other` beyond the first hundred classes
     base::Histogram::Snapshot end_to_end;           ///< seconds from the record's time in Kafka to `done` recorded

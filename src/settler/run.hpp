@@ -81,7 +81,7 @@ struct Run {
   std::atomic<std::chrono::steady_clock::time_point> leased_until{std::chrono::steady_clock::time_point::max()};
 };
 
-/// An event of a report that is not done; `index` is its place in the run's events.
+/// An event of a report that is not done, but failed or skipped; `index` is its place in the run's events.
 struct FailedEvent {
   std::size_t index = 0;
   event::Verdict verdict;

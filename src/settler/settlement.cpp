@@ -125,6 +125,7 @@ void SettlementBuilder::settle_failed(FailedEvent& failed, double random01, RunS
   using Kind = FailedEvent::Kind;
   if (failed.kind == Kind::expired) return expired(failed, out);
   if (failed.kind != Kind::failed) return wait(failed, out);
+  if (failed.verdict.kind == event::Verdict::Kind::skipped) return skip(failed, out);
   const inbox::LeasedRun& lease = run_->lease;
   const auto left = run_->policy->expire_after ? left_of(*run_, failed.index, run_->owner->now()) : std::nullopt;
   const Transition transition = transition_for(failed.verdict, lease.attempts, run_->policy->retry, random01, left);
@@ -186,6 +187,13 @@ void SettlementBuilder::expired(const FailedEvent& failed, RunSettlement& out) {
   if (run_->is_in_order()) out.keys.finished.add(static_cast<std::int64_t>(failed.index));
   out.settlement.dead.push_back({event.offset, event.event_id, state, key_of(failed.index)});
   ++out.counts.expired;
+}
+
+/// By the handler: no failure, and later events of its key may run.
+void SettlementBuilder::skip(const FailedEvent& skipped, RunSettlement& out) {
+  if (run_->is_in_order()) out.keys.finished.add(static_cast<std::int64_t>(skipped.index));
+  out.settlement.skipped.add(run_->lease.events[skipped.index]->offset);
+  ++out.counts.skipped;
 }
 
 /// An event that was not called, because its key is blocked or parked.

@@ -32,8 +32,9 @@ struct Expired {
 };
 using Transition = std::variant<Done, RetryIn, Dead, Expired>;
 
-/// The transition of an event after a verdict. `attempts` counts the failures settled before: this was attempt
-/// `attempts + 1`. A delay that the handler asked for gets no jitter and no cap. `left`: until the event expires.
+/// The transition of an event after a verdict; skipped events have none. `attempts` counts the failures settled before:
+/// this was attempt `attempts + 1`. A delay that the handler asked for gets no jitter and no cap. `left`: until the
+/// event expires.
 Transition transition_for(const event::Verdict& verdict, std::int32_t attempts, const config::Retry& retry,
                           double random01, std::optional<std::chrono::milliseconds> left = std::nullopt);
 
@@ -54,8 +55,9 @@ struct EventCounts {
   std::int64_t retried = 0;
   std::int64_t dead = 0;
   std::int64_t expired = 0;
+  std::int64_t skipped = 0;
   std::int64_t waiting = 0;  ///< in their lane, or parked
-  std::int64_t events() const { return done + retried + dead + expired + waiting; }
+  std::int64_t events() const { return done + retried + dead + expired + skipped + waiting; }
 };
 
 struct RunSettlement {
@@ -86,6 +88,7 @@ class SettlementBuilder {
   void retry(const FailedEvent& failed, RetryIn retry, RunSettlement& out);
   void dead(const FailedEvent& failed, RunSettlement& out);
   void expired(const FailedEvent& failed, RunSettlement& out);
+  void skip(const FailedEvent& skipped, RunSettlement& out);
   void wait(const FailedEvent& failed, RunSettlement& out);
   std::optional<inbox::FailedKey> key_of(std::size_t index) const;
 

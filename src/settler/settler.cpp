@@ -97,7 +97,7 @@ void Settler::count(const Run& run, const inbox::Settlement& settlement, const E
   outcomes_.recorded(run, settlement, counts);
   failures_.recorded(run, settlement, now);
   const auto failed = static_cast<std::int64_t>(settlement.failures.size());
-  run.owner->recorded(counts.done, failed, failed == 0 ? "" : settlement.failures.back().error_class);
+  run.owner->recorded(counts.done + counts.skipped, failed, failed == 0 ? "" : settlement.failures.back().error_class);
 }
 
 void Settler::count_lost(const Run& run) {

@@ -1,5 +1,6 @@
 // Dead-letters each event with everything that it was given as the message, so that a test can read it from the
-// verdict. An event with key `done` is done, with `retry` is retried after 1.5 s. Logs a line per call.
+// verdict. An event with key `done` is done, with `skip` skipped, with `retry` retried after 1.5 s. Logs a line for
+// each call.
 #include <inboxd/handler.hpp>
 
 namespace {
@@ -31,6 +32,7 @@ struct Echo : inboxd::Handler {
 
   inboxd::Outcome handle(inboxd::Call& call, const inboxd::Event& event) override {
     if (event.key() == "done") return inboxd::done();
+    if (event.key() == "skip") return inboxd::skipped();
     if (event.key() == "retry") return inboxd::retry(1500ms, "later", "later.please");
     log.info("saw " + event.id());
     const bool has_time = call.time_left() > 0ms;

@@ -102,8 +102,9 @@ TEST_CASE("a plugin in C can require the trace context") {
 
 TEST_CASE("each event of a call has its own verdict, in order") {
   LoadAttempt attempt{"echo"};
-  const auto verdicts = DeliveredEvents{{"done", "retry", "x", "done"}}.handled_by(attempt.instance());
-  REQUIRE(verdicts.size() == 4);
+  const auto verdicts = DeliveredEvents{{"done", "retry", "x", "done", "skip"}}.handled_by(attempt.instance());
+  REQUIRE(verdicts.size() == 5);
+  CHECK(verdicts[4].kind == Kind::skipped);
   CHECK(verdicts[0].kind == Kind::done);
   CHECK(verdicts[1].kind == Kind::retry);
   CHECK(verdicts[1].delay == 1500ms);

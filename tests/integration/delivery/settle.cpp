@@ -147,6 +147,22 @@ TEST_CASE("events that failed alike are split off into one run and due at its ti
   CHECK(again.runs[0].events.size() == 2);
 }
 
+TEST_CASE("events that the handler has skipped have an outcome of their own, and no failure") {
+  Inbox inbox;
+  const auto [handler, run] = claimed_run(inbox, 10);
+  inbox::Settlement settlement;
+  settlement.key = run.key;
+  for (const std::size_t i : {0, 1}) settlement.done.add(run.events[i]->offset);
+  for (const std::size_t i : {2, 5}) settlement.skipped.add(run.events[i]->offset);
+  settlement.retries = {retry(run, {3}, milliseconds{60'000})};
+  settlement.failures.push_back(failed(*run.events[3], 1));
+  CHECK(inbox::settle(inbox.connection(), inbox.owner, {settlement}).empty());
+  CHECK(states(inbox) == "done:2 leased:5 retrying:1 skipped:2");
+  CHECK(inbox.database().number("select count(*) from inbox.deliveries where state = 'skipped' and attempts = 1 "
+                                "and finished_at is not null and last_error is null") == 2);
+  CHECK(inbox.database().number("select count(*) from inbox.dead_letter") == 0);
+}
+
 TEST_CASE("events that are retried together keep their own error each") {
   Inbox inbox;
   const auto [handler, run] = claimed_run(inbox, 2);

@@ -280,7 +280,7 @@ TEST_CASE("deliveries that are split or rescheduled while their retired handler 
     other.run(
         "select inbox.settle('" + inbox.owner.text() + "', array[" + std::to_string(run.key.delivery_id) +
         "]::bigint[], array[" + std::to_string(run.key.fence) +
-        "]::bigint[], array['{[0,7)}'], array['{}'], array[1], array['{[0,7)}'], array[5]::bigint[], "
+        "]::bigint[], array['{[0,7)}'], array['{}'], array['{}'], array[1], array['{[0,7)}'], array[5]::bigint[], "
         "array['late'], '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', "
         "'{}', '{}', '{}')");
   }

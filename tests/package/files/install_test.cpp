@@ -18,6 +18,7 @@ TEST_CASE("an install puts program, handlers, headers, units and documents in pl
                                  "include/inboxd/handler.h",
                                  "include/inboxd/handler.hpp",
                                  "include/inboxd/sql.h",
+                                 "include/inboxd/settings.hpp",
                                  "include/inboxd/sql.hpp",
                                  "include/inboxd/trace.h",
                                  "include/inboxd/trace.hpp",

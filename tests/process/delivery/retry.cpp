@@ -5,7 +5,7 @@
 #include <numeric>
 #include <regex>
 
-#include "process/support/daemon_fixture.hpp"
+#include "process/support/admin_fixture.hpp"
 #include "support/http.hpp"
 #include "support/test_environment.hpp"
 
@@ -125,6 +125,26 @@ TEST_CASE("the verdict dead dead-letters at once") {
                         " handler=recorder topic=" + fixture.topic +
                         " partition=0 offset=0 attempts=1 error_class=[^\n]* kind=settler.event_dead\n"};
   wait_until("the log names the event", [&] { return std::regex_search(daemon->log(), line); });
+}
+
+TEST_CASE("an event that the handler skips is finished, listed and counted as skipped") {
+  AdminFixture admin;
+  DaemonFixture& fixture = admin.fixture;
+  fixture.set("skip_type", "NotMine");
+  fixture.config.handlers[0].more = {"mode: sequential", "fuse: {failures: 2}"};
+  const auto daemon = admin.start();
+  fixture.produce(4, "NotMine");
+  fixture.produce(6);
+  fixture.database.wait_for("all are finished",
+                            "select count(*) from inbox.deliveries where finished_at is not null", 10);
+  CHECK(fixture.database.text("select string_agg(state || ' ' || n, ', ' order by state) from "
+                              "(select state, count(*) n from inbox.deliveries group by 1) s") == "done 6, skipped 4");
+  CHECK(fixture.recording.count() == 10);
+  CHECK(fixture.database.number("select count(*) from inbox.failures") == 0);
+  const auto listed = command(fixture.config, {"events", "list", "--handler", "recorder", "--state", "skipped"});
+  CHECK(std::count(listed.out.begin(), listed.out.end(), '\n') >= 4);
+  CHECK_THAT(listed.out, Catch::Matchers::ContainsSubstring("NotMine"));
+  CHECK(gauge(admin.port, "inboxd_attempts_total{handler=\"recorder\",outcome=\"skipped\"}") == 4);
 }
 
 TEST_CASE("replayed dead letters are handled again, from the first attempt") {

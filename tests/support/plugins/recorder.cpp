@@ -31,6 +31,7 @@ class Recorder : public inboxd::Handler {
         fail_first_{settings.number("fail_first", 0)},
         fail_type_{settings.text("fail_type", "")},
         dead_type_{settings.text("dead_type", "")},
+        skip_type_{settings.text("skip_type", "")},
         crash_type_{settings.text("crash_type", "")},
         slow_type_{settings.text("slow_type", "")},
         hang_type_{settings.text("hang_type", "")},
@@ -62,6 +63,7 @@ class Recorder : public inboxd::Handler {
       std::this_thread::sleep_for(std::chrono::milliseconds{5});
     }
     if (!dead_type_.empty() && event.type() == dead_type_) return inboxd::dead("told to be dead", "test.dead");
+    if (!skip_type_.empty() && event.type() == skip_type_) return inboxd::skipped();
     if (event.attempt() <= failures_of(event.type())) return inboxd::retry("told to fail", "test.failure");
     if (event.attempt() <= fail_first_ || (!fail_type_.empty() && event.type() == fail_type_)) {
       return inboxd::retry("told to fail on attempt " + std::to_string(event.attempt()), "test.failure");
@@ -108,6 +110,7 @@ class Recorder : public inboxd::Handler {
   std::int64_t fail_first_;
   std::string fail_type_;
   std::string dead_type_;
+  std::string skip_type_;
   std::string crash_type_;
   std::string slow_type_;  ///< until it is cancelled
   std::string hang_type_;  ///< forever

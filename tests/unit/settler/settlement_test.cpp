@@ -99,6 +99,23 @@ TEST_CASE("a failed event is split off, and its neighbours are done") {
   CHECK(out.counts.retried == 1);
 }
 
+TEST_CASE("an event that the handler skips has no failure, and the next event of its key may run") {
+  const auto run = run_of(lease_of(offsets_from(0, 3)));
+  run->keys = {7, 7, 7};
+  SettlementBuilder builder{run};
+  FailedEvent skipped;
+  skipped.index = 1;
+  skipped.verdict.kind = event::Verdict::Kind::skipped;
+  builder.add({run, 0, 3, {skipped}});
+  const RunSettlement out = builder.take(0.5);
+  CHECK(out.settlement.done == set({0, 2}));
+  CHECK(out.settlement.skipped == set({1}));
+  CHECK(out.settlement.failures.empty());
+  CHECK(out.keys.finished == set({0, 1, 2}));
+  CHECK(out.counts.skipped == 1);
+  CHECK(out.counts.events() == 3);
+}
+
 TEST_CASE("events of a run that failed alike become one delivery with one due time, at any jitter") {
   const auto run = run_of(lease_of(offsets_from(0, 6)));
   SettlementBuilder builder{run};

@@ -31,8 +31,8 @@
  * Build it with CMake (`find_package(inboxd)`, `inboxd_add_handler(example example.c)`), inspect it with `inboxd plugin
  * check ./example.so`, and configure it: `plugin: ./example.so`.
  *
- * Delivery. An event is delivered until it is done or dead: again after a retry or a crash. So an effect outside the
- * database may happen twice; the event id, the same each time, is the idempotency key. A call has 1 to
+ * Delivery. An event is delivered until it is done, skipped or dead: again after a retry or a crash. So an effect
+ * outside the database may happen twice; the event id, the same each time, is the idempotency key. A call has 1 to
  * `events_per_call` events, each with its own verdict. An event without one is retried with error class `no-verdict`.
  *
  * Threads. Each function below has a tag:
@@ -124,9 +124,10 @@ typedef struct inboxd_header {
 /* ---- Verdicts --------------------------------------------------------------------------------------------------- */
 
 enum {
-  INBOXD_DONE = 1,  /* the event is finished */
-  INBOXD_RETRY = 2, /* failed; try again after `delay_ms` or the configured backoff */
-  INBOXD_DEAD = 3   /* failed, no retry can help: dead-letter it at once */
+  INBOXD_DONE = 1,   /* the event is finished */
+  INBOXD_RETRY = 2,  /* failed; try again after `delay_ms` or the configured backoff */
+  INBOXD_DEAD = 3,   /* failed, no retry can help: dead-letter it at once */
+  INBOXD_SKIPPED = 4 /* finished: the event is not for this handler */
 };
 
 #define INBOXD_POLICY_DELAY (-1)                              /* the configured backoff */
@@ -138,7 +139,7 @@ enum {
 /* The verdict on one event. Its texts are copied before `call->verdict` returns. */
 typedef struct inboxd_verdict {
   uint32_t struct_size;
-  int32_t outcome;          /* INBOXD_DONE, INBOXD_RETRY or INBOXD_DEAD */
+  int32_t outcome;          /* INBOXD_DONE, INBOXD_RETRY, INBOXD_DEAD or INBOXD_SKIPPED */
   int64_t delay_ms;         /* INBOXD_RETRY: INBOXD_POLICY_DELAY, or 0 to INBOXD_MAX_DELAY_MS */
   inboxd_bytes error_class; /* short and dotted, for rules and dashboards: `timeout`, `validation.amount`. Letters,
                                digits and . _ - (others become _). May be null */
@@ -162,7 +163,7 @@ struct inboxd_call {
   uint32_t reserved; /* 0 */
 
   /* [call] Sets the verdict on the event at `index`, or on INBOXD_THE_REST. The last one counts; an index out of range
-   * changes nothing. Short forms: inboxd_done, inboxd_retry, inboxd_dead. */
+   * changes nothing. Short forms: inboxd_done, inboxd_retry, inboxd_dead, inboxd_skip. */
   void (*verdict)(inboxd_call* call, size_t index, const inboxd_verdict* verdict);
 
   /* [call] The headers of the event at `index`, in order, and their count; NULL and 0 if there are none. Borrowed until
@@ -284,6 +285,10 @@ static inline void inboxd_say(inboxd_call* call, size_t index, int32_t outcome, 
 
 static inline void inboxd_done(inboxd_call* call, size_t index) {
   inboxd_say(call, index, INBOXD_DONE, INBOXD_POLICY_DELAY, inboxd_text(NULL), inboxd_text(NULL));
+}
+
+static inline void inboxd_skip(inboxd_call* call, size_t index) {
+  inboxd_say(call, index, INBOXD_SKIPPED, INBOXD_POLICY_DELAY, inboxd_text(NULL), inboxd_text(NULL));
 }
 
 /* delay_ms: INBOXD_POLICY_DELAY, unless the handler knows better (Retry-After). */
