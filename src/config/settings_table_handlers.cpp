@@ -70,8 +70,8 @@ std::vector<Row<Handler>> handler_rows() {
   add(handler_name(texts("aliases", "Former names, so that a renamed handler keeps its deliveries.")),
       &Handler::aliases);
   add(required("log", text("plugin",
-                           "The plugin that handles the events: sql or log, or the path of a .so file (relative to "
-                           "the daemon's working directory).")),
+                           "The plugin that handles the events: sql, exec or log, or the path of a .so file (relative "
+                           "to the daemon's working directory).")),
       &Handler::plugin);
   add(minimal("[orders]",
               subscription(texts("subscribe.topics", "Topics to receive, exact or as a prefix (order.*); none: all."))),

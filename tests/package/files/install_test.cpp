@@ -13,6 +13,7 @@ TEST_CASE("an install puts program, handlers, headers, units and documents in pl
   const TempFolder prefix;
   install_below(prefix.path());
   for (const char* const file : {"bin/inboxd",
+                                 "lib/inboxd/exec.so",
                                  "lib/inboxd/log.so",
                                  "lib/inboxd/sql.so",
                                  "include/inboxd/handler.h",

@@ -1,0 +1,39 @@
+// The handler `exec` gives events to a program, in any language. Settings:
+//   command      program and arguments, as a list; there is no shell
+//   mode         stream (default): a child that lives on gets a line of JSON for each event and answers each with one;
+//                once: a process for each event, its payload on stdin
+//   environment  a map of variables, beside PATH and LANG
+//   folder       the working directory (default /)
+//   user, nice, memory_mib, open_files   limits of the process
+#include <inboxd/handler.hpp>
+
+#include "once.hpp"
+#include "program.hpp"
+#include "stream.hpp"
+
+namespace exec_handler {
+namespace {
+
+struct Exec final : inboxd::Handler {
+  explicit Exec(const inboxd::Settings& settings) : program{program_of(settings)}, stream{program, settings.log()} {}
+
+  void handle_batch(inboxd::Call& call, const inboxd::Events& events) override {
+    if (program.mode == Mode::stream) return stream.handle(call, events);
+    for (const inboxd::Event event : events) {
+      if (call.is_cancelled()) return;
+      try {
+        if (const auto outcome = run_once(program, call, event)) call.settle(event, *outcome);
+      } catch (const std::exception& thrown) {
+        call.settle(event, inboxd::retry(thrown.what(), "exec.start"));
+      }
+    }
+  }
+
+  const Program program;
+  Stream stream;
+};
+
+}  // namespace
+}  // namespace exec_handler
+
+INBOXD_HANDLER(exec_handler::Exec, "exec", INBOXD_VERSION)

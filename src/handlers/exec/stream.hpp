@@ -1,0 +1,59 @@
+#pragma once
+#include <chrono>
+#include <inboxd/handler.hpp>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "child.hpp"
+#include "program.hpp"
+
+namespace exec_handler {
+
+/// Children that live on: each gets events as lines and answers each with a line. A call has a child of its own;
+/// between calls children wait in a pool. Any thread.
+class Stream final {
+ public:
+  Stream(Program program, inboxd::Log log) : program_{std::move(program)}, log_{log} {}
+
+  /// The events of a call are written at once; answers may come in any order. If the child ends or writes something
+  /// else, the first event without an answer is charged, and a new child gets the others.
+  void handle(inboxd::Call& call, const inboxd::Events& events);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Session {
+    explicit Session(const Program& program) : child{program, {}} {}
+    Child child;
+    std::string output{};
+    std::string errors{};
+  };
+  /// The events of a call without an answer.
+  class Open;
+  /// Why a child is of no further use.
+  struct Failure {
+    std::string error_class;
+    std::string message;
+  };
+
+  std::unique_ptr<Session> begin(const inboxd::Call& call);
+  std::unique_ptr<Session> take_idle();
+  void put_back(std::unique_ptr<Session> session);
+  std::optional<Failure> converse(Session& session, inboxd::Call& call, Open& open);
+  std::optional<Failure> read_answers(Session& session, inboxd::Call& call, Open& open);
+  void log_errors(Session& session) const;
+  void note_failure();
+
+  const Program program_;
+  const inboxd::Log log_;
+
+  std::mutex mutex_;  // guards the following
+  std::vector<std::unique_ptr<Session>> idle_;
+  int failures_ = 0;  ///< since the last complete call
+  Clock::time_point next_start_{};
+};
+
+}  // namespace exec_handler

@@ -1,0 +1,232 @@
+// The shipped handler `exec`: children that answer line by line, and a process for each event.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "process/support/daemon_fixture.hpp"
+#include "support/wait.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// A Python child. It appends `id attempt` of each event to the file `seen`, then does as the event's type says.
+constexpr const char* child = R"(
+import json, os, subprocess, sys, time
+seen = open(os.environ["SEEN"], "a")
+def answer(event, outcome, **more):
+    print(json.dumps({"event_id": event["event_id"], "outcome": outcome, **more}), flush=True)
+for line in sys.stdin:
+    event = json.loads(line)
+    seen.write(event["event_id"] + " " + str(event["attempt"]) + "\n")
+    seen.flush()
+    kind = event["type"]
+    if kind == "Crash" and event["attempt"] == 1:
+        print("out of ideas", file=sys.stderr, flush=True)
+        os._exit(3)
+    if kind == "Hang":
+        pid = subprocess.Popen(["sleep", "1000"]).pid
+        open(os.environ["SEEN"] + ".sleeper", "w").write(str(pid))
+        time.sleep(1000)
+    if kind == "Garbage" and event["attempt"] == 1: print("hello", flush=True)
+    elif kind == "Stranger" and event["attempt"] == 1: answer({"event_id": "unknown"}, "done")
+    elif kind == "Flood" and event["attempt"] == 1: print("x" * 3000000, flush=True)
+    elif kind == "Later" and event["attempt"] == 1:
+        answer(event, "retry", delay="10ms", error="my.later", message="busy")
+    elif kind == "Dead": answer(event, "dead", error="my.class", message="no way")
+    elif kind == "NotMine": answer(event, "skipped")
+    elif kind == "Show": answer(event, "dead", message=json.dumps(event, sort_keys=True) + str(sorted(os.environ)))
+    else: answer(event, "done")
+)";
+
+struct ExecFixture : DaemonFixture {
+  explicit ExecFixture(const std::string& more = "", int partitions = 1) : DaemonFixture{partitions} {
+    std::ofstream{folder / "child.py"} << child;
+    std::filesystem::permissions(folder.path(), std::filesystem::perms{0777});
+    auto& handler = config.handlers[0];
+    handler.plugin = "exec";
+    handler.settings = {{"command", "[python3, " + (folder / "child.py").string() + "]"},
+                        {"environment", "{SEEN: " + (folder / "seen").string() + "}"}};
+    handler.more = {"concurrency: 2", "retry: {max_attempts: 3, backoff: fixed, base: 50ms}", "lease: 2s"};
+    if (!more.empty()) handler.more.push_back(more);
+  }
+  std::vector<std::string> seen() const {
+    std::vector<std::string> out;
+    std::ifstream file{folder / "seen"};
+    for (std::string line; std::getline(file, line);) out.push_back(line);
+    return out;
+  }
+  std::string failure() { return database.text("select error_class || ': ' || message from inbox.failures limit 1"); }
+  TempFolder folder;
+};
+
+}  // namespace
+
+TEST_CASE("a child gets a line for each event and answers each with one") {
+  ExecFixture fixture{"events_per_call: 20"};
+  const auto daemon = fixture.start();
+  fixture.produce(200);
+  CHECK(fixture.wait_done().is_perfect());
+  auto seen = fixture.seen();
+  CHECK(seen.size() == 200);
+  std::sort(seen.begin(), seen.end());
+  CHECK(std::unique(seen.begin(), seen.end()) == seen.end());
+}
+
+TEST_CASE("a child says retry with a delay, dead, or skipped") {
+  ExecFixture fixture;
+  const auto daemon = fixture.start();
+  fixture.produce(1, "Later");
+  fixture.produce(1, "Dead");
+  fixture.produce(1, "NotMine");
+  fixture.produce(1);
+  fixture.database.wait_for("all are finished", "select count(*) from inbox.deliveries where finished_at is not null",
+                            4);
+  CHECK(fixture.database.text("select string_agg(state, ' ' order by state) from inbox.deliveries") ==
+        "dead done done skipped");
+  CHECK(fixture.database.text("select string_agg(error_class || ': ' || message, ', ' order by error_class) "
+                              "from inbox.failures") == "my.class: no way, my.later: busy");
+}
+
+TEST_CASE("a child that crashes, or writes something else, costs an attempt of the event that it had, and no other") {
+  const std::string type = GENERATE("Crash", "Garbage", "Stranger", "Flood");
+  ExecFixture fixture{"events_per_call: 10"};
+  const auto daemon = fixture.start();
+  fixture.produce(10);
+  fixture.produce(1, type);
+  fixture.produce(10);
+  CHECK(fixture.wait_done().is_perfect());
+  CHECK(fixture.database.number("select count(*) from inbox.failures") == 1);
+  CHECK_THAT(fixture.failure(), ContainsSubstring(type == "Crash" ? "exec.crashed: the program exited with status 3: "
+                                                                    "out of ideas"
+                                                  : type == "Garbage" ? "exec.answer: the program wrote a line that is "
+                                                                        "no answer: it is not a JSON object"
+                                                  : type == "Stranger" ? "its event_id is of no event that waits"
+                                                                       : "it is longer than 1 MiB"));
+}
+
+TEST_CASE("a child that hangs is killed at the deadline, with the processes that it has started") {
+  ExecFixture fixture{"deadline: 1s"};
+  fixture.config.handlers[0].more[1] = "retry: {max_attempts: 1}";
+  const auto daemon = fixture.start();
+  fixture.produce(1, "Hang");
+  fixture.produce(5);
+  fixture.database.wait_for("it is dead", "select count(*) from inbox.dead_letters", 1);
+  std::ifstream file{fixture.folder / "seen.sleeper"};
+  int sleeper = 0;
+  file >> sleeper;
+  REQUIRE(sleeper > 0);
+  wait_until("its process has ended", [&] { return kill(sleeper, 0) != 0; });
+  fixture.database.wait_for("the others are done", "select count(*) from inbox.deliveries where state = 'done'", 5);
+}
+
+TEST_CASE("an event is shown whole, and the daemon's environment is not") {
+  ExecFixture fixture;
+  DaemonProcess daemon{fixture.config, {"run", "--migrate"}, {{"MY_SECRET", "hush"}}};
+  daemon.wait_ready();
+  auto message = event_message(fixture.topic, "0b000000-0000-4000-8000-000000000000",
+                               "{\n  \"big\": 12345678901234567890,\n \"text\": \"\\u00e4\"}", "Show");
+  message.key = "a\xff";
+  fixture.kafka.produce({message});
+  fixture.database.wait_for("it is dead", "select count(*) from inbox.dead_letters", 1);
+  const auto shown = fixture.database.text("select message from inbox.failures");
+  CHECK_THAT(shown, ContainsSubstring(R"("body": {"big": 12345678901234567890, "text": "\u00e4"})"));
+  CHECK_THAT(shown, ContainsSubstring(R"("key_base64": "Yf8=")"));
+  CHECK_THAT(shown, ContainsSubstring(R"("attempt": 1)"));
+  CHECK_THAT(shown, ContainsSubstring(R"("topic": ")" + fixture.topic + R"(")"));
+  CHECK_THAT(shown, !ContainsSubstring("MY_SECRET"));
+}
+
+TEST_CASE("a daemon that is killed beside its children loses no event, and the children end") {
+  ExecFixture fixture{"events_per_call: 10", 4};
+  auto daemon = fixture.start();
+  fixture.produce(300);
+  wait_until("some are done", [&] { return fixture.seen().size() > 50; });
+  daemon->kill();
+  daemon = fixture.start();
+  fixture.produce(100);
+  CHECK(fixture.wait_done().is_perfect());
+}
+
+TEST_CASE("a process for each event: its exit status decides, its last line of stderr is the message") {
+  ExecFixture fixture;
+  std::ofstream{fixture.folder / "child.sh"} << R"bash(#!/bin/bash
+payload=$(cat)
+echo "$INBOXD_EVENT_ID $INBOXD_ATTEMPT" >>"$SEEN"
+case $INBOXD_TYPE in
+    Dead) echo "first" >&2; echo "no way: $payload $INBOXD_KEY" >&2; exit 65 ;;
+    Later) if [ "$INBOXD_ATTEMPT" = 1 ]; then echo busy >&2; exit 75; fi ;;
+    Killed) if [ "$INBOXD_ATTEMPT" = 1 ]; then kill -9 $$; fi ;;
+    Nice) nice | grep -qx 7 ;;
+    Background) sleep 1000 & ;;
+esac
+)bash";
+  std::filesystem::permissions(fixture.folder / "child.sh", std::filesystem::perms{0755});
+  fixture.set("command", "[" + (fixture.folder / "child.sh").string() + "]");
+  fixture.set("mode", "once");
+  fixture.set("nice", "7");
+  const auto daemon = fixture.start();
+  for (const char* const type : {"Dead", "Later", "Killed", "Nice", "Background"}) fixture.produce(1, type);
+  fixture.database.wait_for("all are finished", "select count(*) from inbox.deliveries where finished_at is not null",
+                            5);
+  CHECK(fixture.database.text("select string_agg(state, ' ' order by state) from inbox.deliveries") ==
+        "dead done done done done");
+  const auto failures = fixture.database.text(
+      "select string_agg(error_class || ': ' || message, ', ' order by error_class) from inbox.failures");
+  CHECK_THAT(failures, ContainsSubstring("exec.exit_65: no way: {"));
+  CHECK_THAT(failures, ContainsSubstring("exec.exit_75: busy"));
+  CHECK_THAT(failures, ContainsSubstring("exec.signal_9: the program was killed by signal 9"));
+}
+
+TEST_CASE("the examples for exec do as they say") {
+  ExecFixture fixture;
+  const std::filesystem::path examples{INBOXD_EXAMPLES};
+  const auto yaml = read_file(examples / GENERATE("mailer", "archive") / "inboxd.yaml");
+  const bool is_mailer = yaml.find("mailer") != std::string::npos;
+  if (is_mailer) {
+    fixture.set("command", "[python3, " + (examples / "mailer/mailer.py").string() + "]");
+  } else {
+    std::filesystem::create_directory(fixture.folder / "archive");
+    fixture.set("command", "[" + (examples / "archive/archive.sh").string() + "]");
+    fixture.set("mode", "once");
+    fixture.set("environment", "{ARCHIVE: " + (fixture.folder / "archive").string() + "}");
+  }
+  const auto daemon = fixture.start();
+  fixture.kafka.produce({event_message(fixture.topic, "0b000000-0000-4000-8000-000000000001",
+                                       R"({"email": "a@example.org"})", "OrderPlaced"),
+                         event_message(fixture.topic, "0b000000-0000-4000-8000-000000000002", "{}", "Draft")});
+  fixture.database.wait_for("both are finished", "select count(*) from inbox.deliveries where finished_at is not null",
+                            2);
+  CHECK(fixture.database.text("select string_agg(state, ' ' order by event_id) from inbox.deliveries") == "done dead");
+  CHECK(fixture.failure() ==
+        (is_mailer ? "order.no_email: the order has no email address" : "exec.exit_65: drafts are not archived"));
+  if (!is_mailer) {
+    CHECK(read_file(fixture.folder / "archive/0b000000-0000-4000-8000-000000000001") ==
+          R"({"email": "a@example.org"})");
+  }
+}
+
+TEST_CASE("mistakes in the settings of exec are refused with the remedy") {
+  ExecFixture fixture;
+  fixture.migrate();
+  const auto refused = [&](const std::string& name, const std::string& value) {
+    ExecFixture wrong;
+    wrong.set(name, value);
+    return command(wrong.config, {"check"}).out;
+  };
+  CHECK_THAT(refused("command", "[no-such-program]"), ContainsSubstring("there is no program 'no-such-program'"));
+  CHECK_THAT(refused("command", "python3"), ContainsSubstring("it must be a list of program and arguments"));
+  CHECK_THAT(refused("mode", "twice"), ContainsSubstring("it must be stream or once"));
+  CHECK_THAT(refused("user", "no-such-user"), ContainsSubstring("there is no user 'no-such-user'"));
+  CHECK_THAT(refused("nice", "50"), ContainsSubstring("0 (normal) to 19"));
+  CHECK_THAT(refused("folder", "/no/such"), ContainsSubstring("it must be a folder"));
+}
