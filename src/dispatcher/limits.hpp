@@ -46,7 +46,7 @@ class RateTokens final {
   /// Events wait for tokens, until the next answer. True if the claimer must know.
   bool note_waiting() { return !std::exchange(is_waiting_, true); }
   bool is_waiting() const { return is_waiting_; }
-  Clock::time_point next_ask() const { return is_waiting_ ? not_before_ : Clock::time_point::max(); }
+  Clock::time_point next_ask() const { return is_on() && is_waiting_ ? not_before_ : Clock::time_point::max(); }
   /// How many to ask for. Begins the pause before the next question.
   std::int64_t ask(Clock::time_point now) {
     if (now >= good_until_) tokens_ = std::min<std::int64_t>(tokens_, 0);

@@ -37,6 +37,22 @@ TEST_CASE("without limits nothing is asked for") {
   CHECK_FALSE(share.release());
 }
 
+TEST_CASE("a limit that a reload removes is asked for no more") {
+  RateTokens tokens = tokens_of(200);
+  tokens.note_waiting();
+  tokens.configure(std::nullopt);
+  CHECK(tokens.next_ask() == Clock::time_point::max());
+  CHECK(tokens.allowed(start) > 1'000'000'000);
+  CallShare share = share_of(10);
+  share.note_waiting();
+  share.ask(1, start);
+  share.granted(1, start);
+  share.configure(0);
+  CHECK(share.ask(0, share.next_ask()).wanted == 0);
+  share.granted(0, start);
+  CHECK(share.next_ask() == Clock::time_point::max());
+}
+
 TEST_CASE("a tenth of a second's tokens are asked for once events wait") {
   RateTokens tokens = tokens_of(200);
   CHECK(tokens.allowed(start) == 0);
