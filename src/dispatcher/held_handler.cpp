@@ -22,10 +22,10 @@ void InFlight::hold_written() {
   hold_.written();
 }
 
-void InFlight::pause(const std::string& error_class) {
+void InFlight::pause(const std::string& reason) {
   const std::lock_guard lock{mutex_};
   const auto before = hold_.state();
-  hold_.pause(error_class);
+  hold_.pause(reason);
   after_hold(before);
 }
 

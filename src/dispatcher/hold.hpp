@@ -43,10 +43,10 @@ class Hold final {
     report({Kind::blown, std::to_string(failures_) + " failures in a row, the last: " + error_class}, State::held);
   }
 
-  /// A rule of the handler says so.
-  void pause(const std::string& error_class) {
-    if (state_ == State::open) report({Kind::paused, "retry.rules: " + error_class}, State::held);
-    if (state_ == State::trial) report({Kind::blown, trial_failed + error_class}, State::held);
+  /// A verdict or a rule of the handler says so.
+  void pause(const std::string& reason) {
+    if (state_ == State::open) return report({Kind::paused, reason}, State::held);
+    if (state_ == State::trial) report({Kind::blown, trial_failed + reason}, State::held);
   }
 
   /// A worker takes the event that is tried.

@@ -301,6 +301,7 @@ void InFlight::wake() {
 void InFlight::review(Pace::Running running) {
   const std::lock_guard lock{mutex_};
   pace_.note_running(running);
+  look_whether_back();
   if (order_) {  // its queue is bounded by its claims, and no other instance could take the events
     block_slow_keys();
     return work_has_come();

@@ -129,8 +129,10 @@ class InFlight final : public ClaimingHandler,
   void set_hold(inbox::HandlerHold::State state) override;
   std::optional<inbox::HoldNews> hold_news() const override;
   void hold_written() override;
-  /// A rule of the handler says that an error pauses it.
-  void pause(const std::string& error_class);
+  /// A verdict or a rule of the handler pauses it.
+  void pause(const std::string& reason);
+  /// Its service is away: no call begins for that long.
+  void away(std::chrono::milliseconds delay);
 
   // Limits over all instances (limited_handler.cpp).
   Clock::time_point next_limits() const override;
@@ -256,6 +258,7 @@ class InFlight final : public ClaimingHandler,
   bool may_begin();
   Taken begin(Taken taken);
   void limits_have_changed();
+  void look_whether_back();
   std::int64_t target() const;
   void not_called(std::int64_t events, bool all);
   void close_for(Closed reason);
@@ -283,6 +286,7 @@ class InFlight final : public ClaimingHandler,
   std::uint64_t work_changes_ = 0;  ///< of the events that workers might take in order
   unsigned closed_ = 0;
   Hold hold_;
+  std::optional<Clock::time_point> away_until_;
   RateTokens tokens_;
   CallShare share_;
   std::string handler_;  ///< its name

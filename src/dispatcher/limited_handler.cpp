@@ -1,4 +1,4 @@
-// InFlight where `rate` or `max_in_flight` limit its handler over all instances.
+// InFlight where `rate` or `max_in_flight` limit its handler over all instances, or its service is away.
 #include <algorithm>
 
 #include "dispatcher/in_flight.hpp"
@@ -7,6 +7,7 @@ namespace inboxd::dispatcher {
 
 /// Under the lock. Whether a worker may take events now. If not, the claimer asks the database.
 bool InFlight::may_begin() {
+  if (away_until_) return false;
   if (!tokens_.is_on() && !share_.is_on()) return true;
   const auto now = Clock::now();
   const bool has_tokens = tokens_.allowed(now) > 0;
@@ -26,6 +27,18 @@ InFlight::Taken InFlight::begin(Taken taken) {
   for (const RunSlice& slice : taken.slices) events += slice.size();
   tokens_.spend(events);
   return taken;
+}
+
+void InFlight::away(std::chrono::milliseconds delay) {
+  const std::lock_guard lock{mutex_};
+  away_until_ = std::max(away_until_.value_or(Clock::time_point{}), Clock::now() + delay);
+}
+
+/// Under the lock; the overseer comes at least five times a second.
+void InFlight::look_whether_back() {
+  if (!away_until_ || Clock::now() < *away_until_) return;
+  away_until_.reset();
+  limits_have_changed();
 }
 
 void InFlight::left() {

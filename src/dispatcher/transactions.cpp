@@ -154,7 +154,7 @@ bool Worker::apply_call_end(const transaction::CallEnd& end) {
   }
   if (end.unhandled_error) {
     for (event::Verdict& verdict : verdicts_) {
-      if (verdict.is_failure()) continue;
+      if (!verdict.is_finished()) continue;
       verdict = failure("sql." + end.unhandled_error->sqlstate,
                         "a statement failed and was not rolled back, although the handler said done: " +
                             end.unhandled_error->message);
@@ -162,7 +162,7 @@ bool Worker::apply_call_end(const transaction::CallEnd& end) {
     return false;
   }
   return std::any_of(verdicts_.begin(), verdicts_.end(),
-                     [](const event::Verdict& verdict) { return !verdict.is_failure(); });
+                     [](const event::Verdict& verdict) { return verdict.is_finished(); });
 }
 
 /// One settlement for each run, even if other runs lie between the run's slices of the batch.

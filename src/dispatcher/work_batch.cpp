@@ -10,6 +10,8 @@ namespace {
 
 /// The error class of an event that a cancelled handler did not come to; also set by the plugin room.
 constexpr std::string_view cancelled_class = "cancelled";
+/// If the handler does not say how long its service is away.
+constexpr std::chrono::milliseconds usually_away{1'000};
 /// The error class of an event without a verdict.
 constexpr const char* no_verdict_class = "no-verdict";
 
@@ -22,6 +24,17 @@ const config::RetryRule* rule_for(const settler::Run& run, const event::Verdict&
 bool is_pausing(const settler::Run& run, const event::Verdict& verdict) {
   const auto* const rule = rule_for(run, verdict);
   return rule != nullptr && rule->then == config::RetryRule::Then::pause;
+}
+
+/// Whether the verdict leaves its event unhandled, and stops the handler for a while.
+bool is_stopping(const settler::Run& run, const event::Verdict& verdict) {
+  return (!verdict.is_finished() && !verdict.is_failure()) || is_pausing(run, verdict);
+}
+
+/// The reason of a pause, for operators.
+std::string pause_reason(const event::Verdict& verdict) {
+  const std::string error{verdict.error_class.empty() ? event::unnamed_class : std::string_view{verdict.error_class}};
+  return verdict.kind == event::Verdict::Kind::pause ? error + ": " + verdict.message : "retry.rules: " + error;
 }
 
 }  // namespace
@@ -78,7 +91,7 @@ std::size_t WorkBatch::together(std::size_t most) const {
 
 bool WorkBatch::begin_call(std::size_t events) {
   begin_ = end_;
-  if (paused_by_) return false;
+  if (paused_by_ || away_for_) return false;
   while (!stopped_keys_.empty() && !at_end(end_) && note_behind_failed(end_.slice, index_of(end_))) {
     advance(end_, 1);
     begin_ = end_;
@@ -113,9 +126,13 @@ void WorkBatch::note(std::size_t number, std::size_t index, const event::Verdict
                      std::chrono::milliseconds duration, bool interrupted, bool one_by_one) {
   const settler::Run& run = *slices_[number].run;
   const event::Verdict verdict = ruled(run, given);
-  if (!interrupted && is_pausing(run, verdict)) {
+  if (!interrupted && is_stopping(run, verdict)) {
     interrupted = true;
-    if (!paused_by_) paused_by_ = verdict.error_class.empty() ? std::string{event::unnamed_class} : verdict.error_class;
+    if (verdict.kind == event::Verdict::Kind::away) {
+      away_for_ = std::max(away_for_.value_or(verdict.delay.value_or(usually_away)), verdict.delay.value_or(usually_away));
+    } else if (!paused_by_) {
+      paused_by_ = pause_reason(verdict);
+    }
   }
   if (const auto later = later_events(run, verdict, interrupted)) {
     if (const OrderKey key = order_key_of(run, index); key != 0) stopped_keys_.emplace(key, *later);
@@ -145,9 +162,9 @@ bool WorkBatch::cut_out_of_order(const std::vector<event::Verdict>& verdicts) {
     for (std::size_t i = first; i < end && given < verdicts.size(); ++i, ++given) {
       const OrderKey key = order_key_of(run, i);
       if (key == 0) continue;
-      if (later_events(run, ruled(run, verdicts[given]), is_pausing(run, verdicts[given]))) {
+      if (later_events(run, ruled(run, verdicts[given]), is_stopping(run, verdicts[given]))) {
         failed.insert(key);
-      } else if (!verdicts[given].is_failure() && failed.contains(key)) {
+      } else if (verdicts[given].is_finished() && failed.contains(key)) {
         call_starts_.insert({&run, i});
         any = true;
       }
@@ -233,6 +250,7 @@ void WorkBatch::rewind() {
   begin_ = end_ = reported_;
   failures_.clear();
   paused_by_.reset();
+  away_for_.reset();
   stopped_keys_ = reported_stops_;
 }
 

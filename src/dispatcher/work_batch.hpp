@@ -63,8 +63,10 @@ class WorkBatch {
   std::vector<settler::Report> take_finished();
   /// The events that no call has begun with, and the interrupted ones.
   std::vector<RunSlice> take_rest();
-  /// The class of an error for which the handler's rules say pause: no further call begins. The event is interrupted.
+  /// The reason of a pause, by a verdict or by the handler's rules: no further call begins. The event is interrupted.
   const std::optional<std::string>& paused_by() const { return paused_by_; }
+  /// The same for a service that is away: for how long.
+  const std::optional<std::chrono::milliseconds>& away_for() const { return away_for_; }
   /// The running call's events, for another worker: the call did not return and is not charged.
   std::vector<RunSlice> call_slices() const;
 
@@ -103,6 +105,7 @@ class WorkBatch {
   std::vector<Failure> failures_;  ///< between reported_ and begin_, in order
   std::vector<RunSlice> interrupted_;
   std::optional<std::string> paused_by_;
+  std::optional<std::chrono::milliseconds> away_for_;
   std::unordered_map<OrderKey, Later> stopped_keys_;
   std::unordered_map<OrderKey, Later> reported_stops_;                 ///< of these, those by reported events
   std::set<std::pair<const settler::Run*, std::size_t>> call_starts_;  ///< events with which a call must begin

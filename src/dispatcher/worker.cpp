@@ -130,8 +130,10 @@ bool Worker::end_call(Clock::duration duration) {
                   : took_too_long ? WorkBatch::Cancelled::one_by_one
                                   : WorkBatch::Cancelled::failed);
   const auto paused_by = batch_.paused_by();
+  const auto away_for = batch_.away_for();
   lock.unlock();
   if (paused_by) share_->in_flight->pause(*paused_by);
+  if (away_for) share_->in_flight->away(*away_for);
   return true;
 }
 

@@ -12,12 +12,14 @@ inline constexpr std::string_view unnamed_class = "failed";
 /// The verdict of one call on one event. The handler returns it, or another part of the daemon does in its place: the
 /// plugin room (`no-verdict`, `bad-verdict`, `exception`, `cancelled`) or the dispatcher (a deadline, a crash).
 struct Verdict {
-  /// skipped: the handler has no use for the event.
-  enum class Kind { done, retry, dead, skipped };
+  /// skipped: the handler has no use for the event. away, pause: not handled, and no attempt; the handler makes no
+  /// call for `delay`, or until an operator resumes it.
+  enum class Kind { done, retry, dead, skipped, away, pause };
   Kind kind = Kind::done;
-  std::optional<std::chrono::milliseconds> delay;  ///< retry: the delay the handler asks for; else the policy's backoff
+  std::optional<std::chrono::milliseconds> delay;  ///< retry, away: the delay the handler asks for; else the policy's backoff
   std::string error_class;                         ///< short, dotted (`timeout`, `validation.amount`); may be empty
   std::string message;
+  bool is_finished() const { return kind == Kind::done || kind == Kind::skipped; }
   bool is_failure() const { return kind == Kind::retry || kind == Kind::dead; }
 };
 

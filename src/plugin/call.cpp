@@ -53,18 +53,19 @@ event::Verdict verdict_of(const inboxd_verdict* said) {
   }
   if (said->outcome == INBOXD_DONE) return {};
   if (said->outcome == INBOXD_SKIPPED) return {event::Verdict::Kind::skipped, std::nullopt, {}, {}};
-  if (said->outcome != INBOXD_RETRY && said->outcome != INBOXD_DEAD) {
+  if (said->outcome < INBOXD_DONE || said->outcome > INBOXD_PAUSE) {
     return bad_verdict("the outcome is " + std::to_string(said->outcome) +
-                       ", it must be INBOXD_DONE, INBOXD_RETRY, INBOXD_DEAD or INBOXD_SKIPPED");
+                       ", it must be one of INBOXD_DONE to INBOXD_PAUSE");
   }
-  event::Verdict verdict{event::Verdict::Kind::dead, std::nullopt, class_of(said->error_class),
-                         message_of(to_view(said->message))};
-  if (said->outcome == INBOXD_DEAD) return verdict;
+  using Kind = event::Verdict::Kind;
+  event::Verdict verdict{said->outcome == INBOXD_PAUSE ? Kind::pause : Kind::dead, std::nullopt,
+                         class_of(said->error_class), message_of(to_view(said->message))};
+  if (said->outcome == INBOXD_DEAD || said->outcome == INBOXD_PAUSE) return verdict;
   if (said->delay_ms < INBOXD_POLICY_DELAY || said->delay_ms > INBOXD_MAX_DELAY_MS) {
     return bad_verdict("the delay is " + std::to_string(said->delay_ms) + " ms, it must be -1 or 0 to " +
                        std::to_string(INBOXD_MAX_DELAY_MS));
   }
-  verdict.kind = event::Verdict::Kind::retry;
+  verdict.kind = said->outcome == INBOXD_AWAY ? Kind::away : Kind::retry;
   if (said->delay_ms != INBOXD_POLICY_DELAY) verdict.delay = milliseconds{said->delay_ms};
   return verdict;
 }

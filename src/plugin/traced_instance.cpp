@@ -30,13 +30,17 @@ std::string_view name_of(event::Verdict::Kind kind) {
       return "dead";
     case event::Verdict::Kind::skipped:
       return "skipped";
+    case event::Verdict::Kind::away:
+      return "away";
+    case event::Verdict::Kind::pause:
+      return "pause";
   }
   return "done";
 }
 
 void describe(const event::Verdict& verdict, Span& span) {
   span.outcome = name_of(verdict.kind);
-  if (!verdict.is_failure()) return;
+  if (verdict.is_finished()) return;
   span.error_type = verdict.error_class.empty() ? "_OTHER" : verdict.error_class;
   span.failure = verdict.message;
 }

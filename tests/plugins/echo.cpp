@@ -1,6 +1,5 @@
 // Dead-letters each event with everything that it was given as the message, so that a test can read it from the
-// verdict. An event with key `done` is done, with `skip` skipped, with `retry` retried after 1.5 s. Logs a line for
-// each call.
+// verdict. Other keys name another verdict: done, skip, retry (after 1.5 s), away, pause. Logs a line for each call.
 #include <inboxd/handler.hpp>
 
 namespace {
@@ -33,6 +32,8 @@ struct Echo : inboxd::Handler {
   inboxd::Outcome handle(inboxd::Call& call, const inboxd::Event& event) override {
     if (event.key() == "done") return inboxd::done();
     if (event.key() == "skip") return inboxd::skipped();
+    if (event.key() == "away") return inboxd::away(700ms, "it does not answer", "away");
+    if (event.key() == "pause") return inboxd::pause("it has gone", "gone");
     if (event.key() == "retry") return inboxd::retry(1500ms, "later", "later.please");
     log.info("saw " + event.id());
     const bool has_time = call.time_left() > 0ms;

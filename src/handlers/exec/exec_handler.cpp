@@ -24,7 +24,7 @@ struct Exec final : inboxd::Handler {
       try {
         if (const auto outcome = run_once(program, call, event)) call.settle(event, *outcome);
       } catch (const std::exception& thrown) {
-        call.settle(event, inboxd::retry(thrown.what(), "exec.start"));
+        return call.settle_rest(inboxd::away(std::chrono::seconds{10}, thrown.what(), "exec.start"));
       }
     }
   }

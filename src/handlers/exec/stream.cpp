@@ -1,7 +1,6 @@
 #include "stream.hpp"
 
 #include <algorithm>
-#include <thread>
 #include <unordered_map>
 
 #include "event_line.hpp"
@@ -63,13 +62,16 @@ class Stream::Open {
 void Stream::handle(inboxd::Call& call, const inboxd::Events& events) {
   Open open{events};
   while (!open.empty() && !call.is_cancelled()) {
+    if (const auto wait = wait_before_start(); wait.count() > 0) {
+      return call.settle_rest(inboxd::away(wait, "the program has failed several times", "exec.crashed"));
+    }
     std::unique_ptr<Session> session;
     try {
-      session = begin(call);
+      session = begin();
     } catch (const std::exception& thrown) {
-      return call.settle_rest(inboxd::retry(thrown.what(), "exec.start"));
+      log_.error(thrown.what());
+      return call.settle_rest(inboxd::away(longest_wait, thrown.what(), "exec.start"));
     }
-    if (!session) return;
     const auto failure = converse(*session, call, open);
     if (!failure) {
       if (open.empty()) put_back(std::move(session));
@@ -81,23 +83,15 @@ void Stream::handle(inboxd::Call& call, const inboxd::Events& events) {
   }
 }
 
-/// A child, a new one after the wait that failures have earned; null: the call was cancelled meanwhile.
-std::unique_ptr<Stream::Session> Stream::begin(const inboxd::Call& call) {
-  for (;;) {
-    if (auto idle = take_idle()) return idle;
-    {
-      const std::lock_guard lock{mutex_};
-      if (Clock::now() >= next_start_) break;
-    }
-    if (call.is_cancelled()) return nullptr;
-    std::this_thread::sleep_for(look_every);
-  }
-  try {
-    return std::make_unique<Session>(program_);
-  } catch (...) {
-    note_failure();
-    throw;
-  }
+std::unique_ptr<Stream::Session> Stream::begin() {
+  if (auto idle = take_idle()) return idle;
+  return std::make_unique<Session>(program_);
+}
+
+/// Not positive: a child may be started now.
+inboxd::Milliseconds Stream::wait_before_start() {
+  const std::lock_guard lock{mutex_};
+  return std::chrono::ceil<milliseconds>(next_start_ - Clock::now());
 }
 
 /// One that is still alive. An end between two calls costs no event an attempt.

@@ -20,7 +20,8 @@ class Stream final {
   Stream(Program program, inboxd::Log log) : program_{std::move(program)}, log_{log} {}
 
   /// The events of a call are written at once; answers may come in any order. If the child ends or writes something
-  /// else, the first event without an answer is charged, and a new child gets the others.
+  /// else, the first event without an answer is charged, and a new child gets the others. After several failures the
+  /// handler waits, without a charge.
   void handle(inboxd::Call& call, const inboxd::Events& events);
 
  private:
@@ -39,13 +40,14 @@ class Stream final {
     std::string message;
   };
 
-  std::unique_ptr<Session> begin(const inboxd::Call& call);
+  std::unique_ptr<Session> begin();
   std::unique_ptr<Session> take_idle();
   void put_back(std::unique_ptr<Session> session);
   std::optional<Failure> converse(Session& session, inboxd::Call& call, Open& open);
   std::optional<Failure> read_answers(Session& session, inboxd::Call& call, Open& open);
   void log_errors(Session& session) const;
   void note_failure();
+  inboxd::Milliseconds wait_before_start();
 
   const Program program_;
   const inboxd::Log log_;

@@ -102,9 +102,13 @@ TEST_CASE("a plugin in C can require the trace context") {
 
 TEST_CASE("each event of a call has its own verdict, in order") {
   LoadAttempt attempt{"echo"};
-  const auto verdicts = DeliveredEvents{{"done", "retry", "x", "done", "skip"}}.handled_by(attempt.instance());
-  REQUIRE(verdicts.size() == 5);
+  const auto verdicts = DeliveredEvents{{"done", "retry", "x", "done", "skip", "away", "pause"}}.handled_by(attempt.instance());
+  REQUIRE(verdicts.size() == 7);
   CHECK(verdicts[4].kind == Kind::skipped);
+  CHECK(verdicts[5].kind == Kind::away);
+  CHECK(verdicts[5].delay == 700ms);
+  CHECK(verdicts[6].kind == Kind::pause);
+  CHECK(verdicts[6].message == "it has gone");
   CHECK(verdicts[0].kind == Kind::done);
   CHECK(verdicts[1].kind == Kind::retry);
   CHECK(verdicts[1].delay == 1500ms);

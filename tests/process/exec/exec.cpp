@@ -230,3 +230,17 @@ TEST_CASE("mistakes in the settings of exec are refused with the remedy") {
   CHECK_THAT(refused("nice", "50"), ContainsSubstring("0 (normal) to 19"));
   CHECK_THAT(refused("folder", "/no/such"), ContainsSubstring("it must be a folder"));
 }
+
+TEST_CASE("a program that cannot be started costs no attempt, and its events run once it is there") {
+  ExecFixture fixture;
+  const auto program = fixture.folder / "program.sh";
+  std::ofstream{program} << "#!" << (fixture.folder / "python").string() << "\n" << child;
+  std::filesystem::permissions(program, std::filesystem::perms{0755});
+  fixture.set("command", "[" + program.string() + "]");
+  const auto daemon = fixture.start();
+  fixture.produce(20);
+  daemon->wait_log("cannot start");
+  std::ofstream{program} << "#!/usr/bin/env python3\n" << child;
+  CHECK(fixture.wait_done().is_perfect());
+  CHECK(fixture.database.number("select count(*) from inbox.failures") == 0);
+}

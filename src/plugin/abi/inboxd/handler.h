@@ -124,10 +124,14 @@ typedef struct inboxd_header {
 /* ---- Verdicts --------------------------------------------------------------------------------------------------- */
 
 enum {
-  INBOXD_DONE = 1,   /* the event is finished */
-  INBOXD_RETRY = 2,  /* failed; try again after `delay_ms` or the configured backoff */
-  INBOXD_DEAD = 3,   /* failed, no retry can help: dead-letter it at once */
-  INBOXD_SKIPPED = 4 /* finished: the event is not for this handler */
+  INBOXD_DONE = 1,    /* the event is finished */
+  INBOXD_RETRY = 2,   /* failed; try again after `delay_ms` or the configured backoff */
+  INBOXD_DEAD = 3,    /* failed, no retry can help: dead-letter it at once */
+  INBOXD_SKIPPED = 4, /* finished: the event is not for this handler */
+  INBOXD_AWAY = 5,    /* not handled: a service that every event needs does not answer. No attempt is counted, and no call
+                         of the handler begins in this instance for `delay_ms` (by default a second) */
+  INBOXD_PAUSE = 6    /* not handled: an operator must act. No attempt is counted; the handler is paused in all instances,
+                         with the error class and message as the reason */
 };
 
 #define INBOXD_POLICY_DELAY (-1)                              /* the configured backoff */
@@ -139,8 +143,8 @@ enum {
 /* The verdict on one event. Its texts are copied before `call->verdict` returns. */
 typedef struct inboxd_verdict {
   uint32_t struct_size;
-  int32_t outcome;          /* INBOXD_DONE, INBOXD_RETRY, INBOXD_DEAD or INBOXD_SKIPPED */
-  int64_t delay_ms;         /* INBOXD_RETRY: INBOXD_POLICY_DELAY, or 0 to INBOXD_MAX_DELAY_MS */
+  int32_t outcome;          /* INBOXD_DONE to INBOXD_PAUSE */
+  int64_t delay_ms;         /* INBOXD_RETRY, INBOXD_AWAY: INBOXD_POLICY_DELAY, or 0 to INBOXD_MAX_DELAY_MS */
   inboxd_bytes error_class; /* short and dotted, for rules and dashboards: `timeout`, `validation.amount`. Letters,
                                digits and . _ - (others become _). May be null */
   inboxd_bytes message;     /* for people: the cause, without secrets. May be null */

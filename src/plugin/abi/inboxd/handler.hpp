@@ -74,6 +74,17 @@ inline Outcome dead(std::string message, std::string error_class = {}) {
   return {INBOXD_DEAD, std::nullopt, std::move(message), std::move(error_class)};
 }
 
+// Not handled: a service that every event needs does not answer. No attempt is counted, and no call of the handler
+// begins in this instance for that long.
+inline Outcome away(Milliseconds delay, std::string message, std::string error_class = {}) {
+  return {INBOXD_AWAY, std::max(delay, Milliseconds{0}), std::move(message), std::move(error_class)};
+}
+
+// Not handled: an operator must act. No attempt is counted; the handler is paused in all instances, with this reason.
+inline Outcome pause(std::string message, std::string error_class = {}) {
+  return {INBOXD_PAUSE, std::nullopt, std::move(message), std::move(error_class)};
+}
+
 // ---- Events ---------------------------------------------------------------------------------------------------------
 
 struct Header {
