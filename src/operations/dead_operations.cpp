@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <map>
 
 #include "base/text.hpp"
+#include "config/units.hpp"
 #include "operations/dead_queries.hpp"
 #include "operations/documents.hpp"
 #include "operations/find_dead.hpp"
@@ -47,7 +49,8 @@ struct Task {
 };
 
 struct Done {
-  std::int64_t letters = 0;
+  std::int64_t picked = 0;   ///< of the picked ones, also those that were gone
+  std::int64_t letters = 0;  ///< discarded
   Replayed brought_back;
   bool interrupted = false;
 };
@@ -61,6 +64,7 @@ Done work_off(Context& context, const Arguments& arguments, const Task& task, co
   const bool interrupted =
       in_batches(context, {task.past, task.per_second}, total, [&](std::int64_t begin, std::int64_t end) {
         if (is_stopped) return end;
+        done.picked = end;
         const Discarded some = batch(std::vector<std::int64_t>(ids.begin() + begin, ids.begin() + end));
         done.letters += some.letters;
         done.brought_back.letters += some.released.letters;
@@ -76,13 +80,17 @@ Done work_off(Context& context, const Arguments& arguments, const Task& task, co
 struct Picked {
   std::vector<std::int64_t> ids;
   std::map<std::string, std::int64_t> handlers;
-  bool more = false;        ///< more match
+  bool more = false;  ///< more match
+  /// Events that fail again die later: with --until, a repeated command leaves those alone, so that it ends.
+  event::Microseconds until = 0;
   NotNow left_out;          ///< matches that are left alone
   std::int64_t parked = 0;  ///< events parked behind them, which are replayed or released
 };
 
 /// Lists every id: a later dead letter can have a lower id, from a transaction that was still open.
-Document plan_of(const Picked& picked) { return {{"dead_letter_ids", picked.ids}, {"more", picked.more}}; }
+Document plan_of(const Picked& picked) {
+  return {{"dead_letter_ids", picked.ids}, {"more", picked.more}, {"until", picked.until}};
+}
 
 Picked pick(Context& context, const DeadFilter& filter, const Task& task) {
   Picked out;
@@ -91,8 +99,13 @@ Picked pick(Context& context, const DeadFilter& filter, const Task& task) {
     wanted.dead_letter_ids = context.agreed.at("dead_letter_ids").get<std::vector<std::int64_t>>();
     wanted.event_ids.clear();
     out.more = context.agreed.at("more").get<bool>();
+    out.until = context.agreed.at("until").get<event::Microseconds>();
   }
   auto letters = pick_dead(*context.connection, wanted, task.any_too, context.most_rows + 1);
+  if (context.agreed.is_null()) {
+    const auto now = database_time(*context.connection);
+    out.until = std::min(filter.died.until.value_or(now), now);
+  }
   if (static_cast<std::int64_t>(letters.size()) > context.most_rows) {
     out.more = true;
     letters.pop_back();
@@ -118,10 +131,13 @@ std::string why_none(const NotNow& left_out) {
                               : "no dead letter matches";
 }
 
+std::string about_rest(const Picked& picked) {
+  return "; for the rest, repeat the command with --until " + config::time_text(picked.until);
+}
+
 std::string about_more(const Task& task, const Picked& picked) {
   if (!picked.more) return "";
-  return task.verb + ": limited to the first " + std::to_string(picked.ids.size()) +
-         "; repeat the command for the rest";
+  return task.verb + ": limited to the first " + std::to_string(picked.ids.size()) + about_rest(picked);
 }
 
 /// The common part of replay and discard, once the filter is complete.
@@ -150,8 +166,8 @@ Answer work_on(Context& context, const Arguments& arguments, const Task& task, c
   document["interrupted"] = done.interrupted;
   if (!done.interrupted) return {base::ExitCode::done, document, about_more(task, picked)};
   return {base::ExitCode::try_again, document,
-          task.verb + ": stopped after " + std::to_string(done.letters) + " of " + std::to_string(ids.size()) +
-              "; repeat the command for the rest"};
+          task.verb + ": stopped after " + std::to_string(done.picked) + " of " + std::to_string(ids.size()) +
+              about_rest(picked)};
 }
 
 template <class Batch>

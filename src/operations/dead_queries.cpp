@@ -152,6 +152,10 @@ DeadGroups group_dead(inbox::Connection& connection, const DeadFilter& filter, c
   return out;
 }
 
+event::Microseconds database_time(inbox::Connection& connection) {
+  return inbox::run_read(connection, inbox::statements::op_now, pqxx::params{})[0][0].as<event::Microseconds>();
+}
+
 std::vector<PickedLetter> pick_dead(inbox::Connection& connection, const DeadFilter& filter, bool any_too,
                                     std::int64_t limit) {
   WithIds parameters{filter};

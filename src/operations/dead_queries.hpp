@@ -73,8 +73,11 @@ struct PickedLetter {
   std::string error_class;
 };
 
-/// The dead letters to replay or discard, in the order of their partitions; those that park a key come last. `any_too`
-/// includes those that cannot be replayed (now).
+/// By the clock that dates dead letters.
+event::Microseconds database_time(inbox::Connection& connection);
+
+/// The dead letters to replay or discard, in the order of their partitions, or of storing where a key has events of
+/// several; those that park a key come last. `any_too` includes those that cannot be replayed (now).
 std::vector<PickedLetter> pick_dead(inbox::Connection& connection, const DeadFilter& filter, bool any_too,
                                     std::int64_t limit);
 

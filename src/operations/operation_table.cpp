@@ -209,7 +209,7 @@ std::vector<Operation> operations() {
       {"dead replay",
        "Delivers dead letters to their handlers again: from the first attempt, in the order of their partitions. In a "
        "sequential handler they run before later events of their key. Events that are parked behind a dead letter come "
-       "with it, at any --rate.",
+       "with it, at any --rate. Events that fail again meanwhile are not replayed twice.",
        change,
        Needs::database,
        functions::dead_replay,

@@ -33,6 +33,25 @@ std::int32_t add_dead_letters(Inbox& inbox, int events, const std::string& name 
   return handler;
 }
 
+/// Claims all that is due; every event is dead-lettered.
+void fail_due(Inbox& inbox, std::int32_t handler) {
+  for (const auto& run : claim_due(inbox.connection(), handler, inbox.owner).runs) {
+    inbox::Settlement settlement;
+    settlement.key = run.key;
+    settlement.whole = true;
+    for (const auto* event : run.events) settlement.dead.push_back({event->offset, event->event_id});
+    REQUIRE(inbox::settle(inbox.connection(), inbox.owner, {settlement}).empty());
+  }
+}
+
+/// The `--until TIME` of a message, for the next command.
+std::string until_in(const std::string& message) {
+  const std::string option = "repeat the command with --until ";
+  const auto at = message.find(option);
+  REQUIRE(at != std::string::npos);
+  return message.substr(at + option.size());
+}
+
 std::int64_t dead_letters(Inbox& inbox) { return inbox.database().number("select count(*) from inbox.dead_letter"); }
 
 /// Deletes all events, as after their retention.
@@ -179,6 +198,64 @@ TEST_CASE("a replay at a rate works in steps of that size, and stops between two
   CHECK(dead_letters(inbox) == 10);
 }
 
+TEST_CASE("a replay delivers each dead letter of its start once, although events fail again beside it") {
+  Inbox inbox;
+  const auto handler = add_dead_letters(inbox, 1'200);
+  OperationRunner runner{inbox};
+  std::vector<std::int64_t> progress;
+  runner.context.progress = [&](const operations::Progress& step) { progress.push_back(step.done); };
+  runner.context.pause = [&](milliseconds) {
+    fail_due(inbox, handler);
+    return false;
+  };
+  const auto answer = runner.run("dead replay", {{"all", {"true"}}});
+  CHECK(answer.code == ExitCode::done);
+  CHECK(answer.document.at("replayed") == 1'200);
+  CHECK(progress == std::vector<std::int64_t>{500, 1'000, 1'200});
+  CHECK(dead_letters(inbox) == 1'200);
+  CHECK(inbox.database().text("select string_agg(distinct detail ->> 'events', ' ' order by detail ->> 'events') from "
+                              "inbox.audit where operation = 'dead replay'") == "200 500");
+}
+
+TEST_CASE("an interrupted replay or discard continues with the command that it names") {
+  for (const std::string verb : {"dead replay", "dead discard"}) {
+    CAPTURE(verb);
+    Inbox inbox;
+    const auto handler = add_dead_letters(inbox, 1'200);
+    OperationRunner runner{inbox};
+    runner.context.pause = [](milliseconds) { return true; };
+    const auto first = runner.run(verb, {{"all", {"true"}}});
+    CHECK(first.code == ExitCode::try_again);
+    CHECK(first.document.at("interrupted") == true);
+    CHECK(first.message.starts_with(verb + ": stopped after 500 of 1200; for the rest, repeat the command with"));
+    CHECK(dead_letters(inbox) == 700);
+    fail_due(inbox, handler);  // after a replay, 500 are dead again
+    add_dead_letters(inbox, 3, "audit", "payments");
+    const auto later = dead_letters(inbox) - 700;
+    runner.context.pause = [](milliseconds) { return false; };
+    const auto second = runner.run(verb, {{"all", {"true"}}, {"until", {until_in(first.message)}}});
+    CHECK(second.code == ExitCode::done);
+    CHECK(second.document.at("matched") == 700);
+    CHECK(dead_letters(inbox) == later);
+    CHECK(later == (verb == "dead replay" ? 503 : 3));
+  }
+}
+
+TEST_CASE("a replay that stops in between has kept the order of a key with events of two partitions") {
+  Inbox inbox;
+  add_dead_letters(inbox, 4);
+  auto& database = inbox.database();
+  const auto other = std::to_string(inbox.add_shard("payments"));
+  database.run("update inbox.handler set mode = 'sequential', order_scope = 'handler'");
+  database.run("update inbox.dead_letter set sequence = 0, lane = 7, ordinal = 10 - \"offset\"");
+  database.run("update inbox.dead_letter set shard_id = $1 where \"offset\" in (1, 3)", {other});
+  OperationRunner runner{inbox};
+  int steps = 0;
+  runner.context.pause = [&](milliseconds) { return ++steps == 2; };
+  CHECK(runner.run("dead replay", {{"all", {"true"}}, {"rate", {"1"}}}).document.at("replayed") == 2);
+  CHECK(database.text("select string_agg(ordinal::text, ' ' order by ordinal) from inbox.delivery") == "7 8");
+}
+
 TEST_CASE("a dry run changes nothing") {
   Inbox inbox;
   add_dead_letters(inbox, 3);
@@ -237,7 +314,8 @@ TEST_CASE("an operator who confirms the first of many gets the first and is told
   const auto answer = agree_to({{"all", {"true"}}});
   CHECK(answer.document.at("discarded") == 2);
   CHECK(answer.document.at("more") == true);
-  CHECK(answer.message.find("limited to the first 2; repeat the command for the rest") != std::string::npos);
+  CHECK(answer.message.find("limited to the first 2; for the rest, repeat the command with --until 2") !=
+        std::string::npos);
   CHECK(agree_to({{"id", {event}}}).document.at("discarded") == 1);
   CHECK(inbox.database().text("select array_agg(\"offset\" order by \"offset\") from inbox.dead_letter") == "{2,3}");
 }
@@ -448,11 +526,13 @@ TEST_CASE("dead letters beyond one command's limit are reported, and left for th
     const auto plan = runner.run(verb, {{"all", {"true"}}, {"dry-run", {"true"}}});
     CHECK(plan.document.at("matched") == 2);
     CHECK(plan.document.at("more") == true);
-    CHECK(plan.message.find("limited to the first 2; repeat the command for the rest") != std::string::npos);
+    CHECK(plan.message.find("limited to the first 2; for the rest, repeat the command with --until 2") !=
+          std::string::npos);
     const auto answer = runner.run(verb, {{"all", {"true"}}});
     CHECK(answer.code == ExitCode::done);
     CHECK(answer.document.at("more") == true);
-    CHECK(answer.message.find("limited to the first 2; repeat the command for the rest") != std::string::npos);
+    CHECK(answer.message.find("limited to the first 2; for the rest, repeat the command with --until 2") !=
+          std::string::npos);
   }
   REQUIRE(dead_letters(inbox) == 1);
   const auto last = runner.run("dead replay", {{"all", {"true"}}});
