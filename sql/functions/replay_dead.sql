@@ -24,7 +24,7 @@ declare
   v_parked bigint[];
   v_ids bigint[];
   v_firsts bigint[];  -- first rows of lanes, before
-  v_lane_handler int[];
+  v_lane_handler int[];  -- and those lanes
   v_lane_sequence int[];
   v_lanes bigint[];
 begin
@@ -80,7 +80,9 @@ begin
   select f.handler_id, f.shard_id, int8multirange(int8range(f."offset", f."offset" + 1)), 'skipped', f.attempts
   from forgotten f;
 
-  select coalesce(array_agg(f.delivery_id), '{}') into v_firsts
+  select coalesce(array_agg(f.delivery_id), '{}'), coalesce(array_agg(l.handler_id), '{}'),
+         coalesce(array_agg(l.sequence), '{}'), coalesce(array_agg(l.lane), '{}')
+  into v_firsts, v_lane_handler, v_lane_sequence, v_lanes
   from (select distinct x.handler_id, x.sequence, x.lane from inbox.dead_letter x
         where x.dead_letter_id = any (v_ids) and x.lane is not null) l
   cross join lateral (
@@ -91,15 +93,19 @@ begin
   with picked as materialized (
     select x.*, x.lane is not null and x.sequence = inbox.sequence_of(h.mode, h.order_scope, x.shard_id) as in_lane,
            h.mode = 'batch' as is_batch,
+           coalesce((x.handler_id, x.sequence, x.lane) in (
+             select t.* from unnest(v_lane_handler, v_lane_sequence, v_lanes) t), false) as joins_others,
            coalesce(octet_length(x.key), 0) + coalesce(octet_length(x.payload), 0)
              + coalesce(octet_length(x.headers), 0) as bytes
     from inbox.dead_letter x join inbox.handler h using (handler_id) where x.dead_letter_id = any (v_ids)),
-  stored as materialized (
-    select p.dead_letter_id, e.received_at
-    from picked p
-    cross join lateral (
-      select max(e.received_at) as received_at from inbox.event e
-      where e.shard_id = p.shard_id and e."offset" = p."offset" and e.event_id = p.event_id) e),
+  stored as materialized (  -- where the dead letter says, else in any day: another replay may have restored it
+    select p.dead_letter_id, coalesce(
+             (select e.received_at from inbox.event e
+              where e.shard_id = p.shard_id and e."offset" = p."offset" and e.received_at = p.received_at
+                and e.event_id = p.event_id limit 1),
+             (select max(e.received_at) from inbox.event e
+              where e.shard_id = p.shard_id and e."offset" = p."offset" and e.event_id = p.event_id)) as received_at
+    from picked p),
   -- Rows of the lane from the same delivery: a new row does not reach across them, and is ordered among them.
   placed as (
     select p.*, s.received_at as stored_at, n.rows_before, n.next_from
@@ -108,7 +114,7 @@ begin
       select count(*) filter (where lower(d.pending) < p."offset") as rows_before,
              min(d.received_from) filter (where lower(d.pending) > p."offset" and p.sequence <> 0) as next_from
       from inbox.delivery d
-      where p.in_lane and d.handler_id = p.handler_id and d.sequence = p.sequence and d.lane = p.lane
+      where p.in_lane and p.joins_others and d.handler_id = p.handler_id and d.sequence = p.sequence and d.lane = p.lane
         and coalesce(d.ordinal, d.delivery_id) = p.ordinal and d.shard_id = p.shard_id) n),
   weighed as (
     select p.*, (sum(p.bytes) over (
@@ -125,27 +131,34 @@ begin
     from placed p where p.stored_at is null
     order by p.shard_id, p."offset"
     returning 1),
-  born as (
-    insert into inbox.delivery (handler_id, shard_id, sequence, ordinal, lane, order_key, pending, events, due_at,
-                                never_expires, received_from, received_to)
-    select p.handler_id, p.shard_id, case when p.in_lane then p.sequence when p.is_batch then 0 end,
-           case when p.in_lane then p.ordinal end, case when p.in_lane then p.lane end, (array_agg(p.order_key))[1],
-           range_agg(int8range(p."offset", p."offset" + 1)), count(*),
-           case when p.in_lane then 'infinity' else v_now end, bool_or(p.state = 'expired'),
+  runs as (
+    select p.handler_id, p.shard_id, case when p.in_lane then p.sequence when p.is_batch then 0 end as sequence,
+           case when p.in_lane then p.ordinal end as ordinal, case when p.in_lane then p.lane end as lane,
+           bool_or(p.joins_others) as joins_others, (array_agg(p.order_key))[1] as order_key,
+           range_agg(int8range(p."offset", p."offset" + 1)) as pending, count(*) as events,
+           bool_or(p.state = 'expired') as never_expires,
            -- In a lane the time of storing is part of the order, also of an event that is restored now.
            min(case when p.in_lane then least(p.received_at, p.stored_at, p.next_from)
-                    else coalesce(p.stored_at, v_now) end),
-           max(coalesce(p.stored_at, v_now))
+                    else coalesce(p.stored_at, v_now) end) as received_from,
+           max(coalesce(p.stored_at, v_now)) as received_to
     from weighed p
     group by p.handler_id, p.shard_id, p.in_lane, case when p.in_lane then p.sequence when p.is_batch then 0 end,
              case when p.in_lane then p.lane end, case when p.in_lane then p.ordinal end,
-             case when p.in_lane and p.sequence = 0 then p.received_at end, p.rows_before, p."offset" / 1000, p.bite
-    order by p.handler_id, p.shard_id, min(p."offset")
-    returning handler_id, sequence, lane)
-  select (select count(*) from back), coalesce(array_agg(b.handler_id), '{}'), coalesce(array_agg(b.sequence), '{}'),
-         coalesce(array_agg(b.lane), '{}')
-  into restored, v_lane_handler, v_lane_sequence, v_lanes
-  from (select distinct handler_id, sequence, lane from born where lane is not null) b;
+             case when p.in_lane and p.sequence = 0 then p.received_at end, p.rows_before, p."offset" / 1000, p.bite),
+  placed_runs as (
+    select r.*, r.lane is null or not r.joins_others and row_number() over (
+             partition by r.handler_id, r.sequence, r.lane
+             order by r.ordinal, case when r.sequence = 0 then r.received_from end, r.shard_id, lower(r.pending)) = 1
+             as is_due
+    from runs r),
+  born as (
+    insert into inbox.delivery (handler_id, shard_id, sequence, ordinal, lane, order_key, pending, events, due_at,
+                                never_expires, received_from, received_to)
+    select r.handler_id, r.shard_id, r.sequence, r.ordinal, r.lane, r.order_key, r.pending, r.events,
+           case when r.is_due then v_now else 'infinity' end, r.never_expires, r.received_from, r.received_to
+    from placed_runs r
+    order by r.handler_id, r.shard_id, lower(r.pending))
+  select count(*) into restored from back;
 
   delete from inbox.dead_letter x where x.dead_letter_id = any (v_ids);
   update inbox.dead_letter x set parks = x.dead_letter_id = any (parking)

@@ -150,15 +150,21 @@ void BenchDaemon::fail(const std::string& what) const {
 }
 
 void BenchDaemon::migrate(const Options& options, const DaemonSettings& settings) {
+  run_command(options, settings, {"migrate"});
+}
+
+void BenchDaemon::run_command(const Options& options, const DaemonSettings& settings,
+                              const std::vector<std::string>& words) {
   const auto folder = make_folder();
   write_configuration(folder / "inboxd.yaml", options, settings);
-  const pid_t process =
-      start(folder / "log", {INBOXD_PROGRAM, "--config", (folder / "inboxd.yaml").string(), "migrate"});
+  std::vector<std::string> arguments{INBOXD_PROGRAM, "--config", (folder / "inboxd.yaml").string()};
+  arguments.insert(arguments.end(), words.begin(), words.end());
+  const pid_t process = start(folder / "log", arguments);
   int status = 0;
   waitpid(process, &status, 0);
   const std::string log = end_of(folder / "log");
   files::remove_all(folder);
-  if (status != 0) throw std::runtime_error{"inboxd migrate: " + log};
+  if (status != 0) throw std::runtime_error{"inboxd " + words.front() + ": " + log};
 }
 
 }  // namespace inboxd::bench

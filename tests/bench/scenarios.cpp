@@ -19,6 +19,8 @@ const std::vector<Scenario>& scenarios() {
       {"old-snapshot-load", "the same at full load for --seconds, and as long without the snapshot",
        measure_old_snapshot_load},
       {"retries", "every event fails twice, then succeeds", measure_retries},
+      {"dead-replay", "100,000 dead letters replayed into a no-op handler, mode single and sequential",
+       measure_dead_replay},
       {"partitions-200", "200 partitions at low rates, 30 day partitions", measure_partitions},
       {"operations", "duration of operator commands; --events 10000000 fills the inbox", measure_operations},
       {"operation-cost", "admin port, a scrape per second and traces: on against off", measure_operation_cost},

@@ -29,6 +29,7 @@ void measure_memory(const Options& options, Report& report);
 void measure_old_snapshot(const Options& options, Report& report);
 void measure_old_snapshot_load(const Options& options, Report& report);
 void measure_retries(const Options& options, Report& report);
+void measure_dead_replay(const Options& options, Report& report);
 void measure_partitions(const Options& options, Report& report);
 void measure_operations(const Options& options, Report& report);
 void measure_metrics(const Options& options, Report& report);
