@@ -1,6 +1,7 @@
 -- The newest events of shards $1, received in [$2, $3), of types $4 (LIKE patterns; none: all), at most $6 in all. With
 -- key $9 (null: any); for handler $10 (null: any) and in its states $11 (none: any), if $12.
--- Looks at no more than $5 events of a shard. Returns at least one row: how many were looked at, the oldest of those,
+-- Looks at no more than $5 events of a shard; if $13, at events of the key alone, by index event_key (sql/README.md), $5
+-- in all. Returns at least one row: how many were looked at, the oldest of those,
 -- and the time from which no event can be missing (null: none is). $7 and $8: the days around.
 --
 -- A shard's events are received in the order of their offsets, except restored ones, which have lower offsets. So the
@@ -21,7 +22,7 @@ with recursive halves as (
     select e."offset" + 1 as first from inbox.event e
     where e.shard_id = s.shard_id and e.received_at < 'epoch'::timestamptz + $7::bigint * interval '1 us'
     order by e."offset" desc limit 1) before on true
-  where $3::bigint < $8::bigint
+  where $3::bigint < $8::bigint and not $13::boolean
   union all
   select h.shard_id, h.has_before, case when e.is_before then e."offset" + 1 else h.low end,
          case when e.is_before then h.high else (h.low + h.high) / 2 end
@@ -50,7 +51,17 @@ looked as materialized (
       and e.received_at >= 'epoch'::timestamptz + $7::bigint * interval '1 us'
       and e.received_at < 'epoch'::timestamptz + $3::bigint * interval '1 us'
     order by e."offset" desc limit $5::bigint) e
-  cross join lateral (select e.received_at >= 'epoch'::timestamptz + $2::bigint * interval '1 us' as inside) x),
+  cross join lateral (select e.received_at >= 'epoch'::timestamptz + $2::bigint * interval '1 us' as inside) x
+  where not $13::boolean
+  union all
+  (select e.shard_id, e."offset", e.received_at, true,
+          cardinality($4::text[]) = 0 or e.event_type like any ($4::text[])
+   from inbox.event e
+   where $13::boolean and substr(e.key, 1, 256) = substr($9::bytea, 1, 256) and e.key = $9::bytea
+     and e.shard_id = any ($1::int[])
+     and e.received_at >= 'epoch'::timestamptz + $2::bigint * interval '1 us'
+     and e.received_at < 'epoch'::timestamptz + $3::bigint * interval '1 us'
+   order by e.received_at desc limit $5::bigint)),
 bounds as materialized (
   select shard_id, min("offset") as low, max("offset") as high,
          int8multirange(int8range(min("offset"), max("offset") + 1)) as span
@@ -91,7 +102,7 @@ summary as (
          (extract(epoch from max(oldest) filter (where n = $5::bigint and inside = n)) * 1000000)::bigint as sure_from
   from (select count(*) as n, count(*) filter (where inside) as inside, min(received_at) as oldest,
                min(received_at) filter (where inside) as oldest_inside
-        from looked group by shard_id) x)
+        from looked group by case when not $13::boolean then shard_id end) x)
 select summary.n, summary.oldest, summary.sure_from,
        e.shard_id, h.topic, h.partition, e."offset", e.event_id, e.source_id, e.event_type, e.source, e.subject,
        substr(e.key, 1, 257), length(e.payload), (extract(epoch from e.occurred_at) * 1000000)::bigint,

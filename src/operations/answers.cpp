@@ -63,6 +63,7 @@ Document events_list() {
                  {"looked_at", integer("events"), false},
                  {"back_to", or_null(time("of the oldest event searched")), false},
                  {"complete", flag("false: the search reached its limit, there may be more"), false},
+                 {"next_until", or_null(time("to search on from there; null: complete")), false},
                  did_you_mean()});
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "config/units.hpp"
 #include "operations/documents.hpp"
 #include "operations/find_dead.hpp"
 #include "operations/find_event.hpp"
@@ -160,6 +161,14 @@ void add_endings(const EventFile& file, std::vector<Moment>& out) {
   }
 }
 
+/// How to search on, after a search that reached its limit.
+std::string about_rest(const EventsFilter& filter, const NewestEvents& found) {
+  const std::string out = "only the newest " + std::to_string(found.looked_at) + " events were searched; ";
+  // Many events may have one time. Then a search until then would end there again.
+  if (found.next_until == filter.received.until) return out + "raise --search";
+  return out + "search on with --until " + config::time_text(*found.next_until) + ", or raise --search";
+}
+
 }  // namespace
 
 Answer functions::events_list(Context& context, const Arguments& arguments) {
@@ -189,15 +198,12 @@ Answer functions::events_list(Context& context, const Arguments& arguments) {
   if (events.empty()) {
     out = nothing_matches(context, arguments, Document::object(), "no event matches");
   }
-  if (!found.complete) {
-    out.message += (out.message.empty() ? "" : "; ");
-    out.message += "only the newest " + std::to_string(found.looked_at) +
-                   " events were searched; --search or --topic searches further";
-  }
+  if (found.next_until) out.message += (out.message.empty() ? "" : "; ") + about_rest(filter, found);
   Document document = {{"events", std::move(events)},
                        {"looked_at", found.looked_at},
                        {"back_to", time_of(found.back_to)},
-                       {"complete", found.complete}};
+                       {"complete", !found.next_until},
+                       {"next_until", time_of(found.next_until)}};
   if (!out.document.is_null()) document.update(out.document);
   out.document = std::move(document);
   return out;

@@ -68,6 +68,10 @@ Found read_found(const pqxx::result& rows) {
   return out;
 }
 
+bool has_key_index(inbox::Connection& connection) {
+  return inbox::run_read(connection, inbox::statements::op_key_index, pqxx::params{})[0][0].as<bool>();
+}
+
 /// Searches stretch by stretch. In each it reads a few events of every shard, then more, until the newest are certain:
 /// with many shards, `limit` events of each would be far too many.
 class Search final {
@@ -77,6 +81,7 @@ class Search final {
         filter_{filter},
         limit_{limit},
         most_{most},
+        by_key_{filter.key && has_key_index(connection)},
         shards_{inbox::array_of(Type::int4, filter.shards)},
         types_{like_patterns(filter.types)},
         states_{inbox::array_of(Type::text, filter.states)},
@@ -86,7 +91,7 @@ class Search final {
 
   NewestEvents run() {
     for (const Window& window : windows_of(event_days(connection_), filter_.received)) {
-      if (wanted() <= 0 || !found_.complete) break;
+      if (wanted() <= 0 || found_.next_until) break;
       look_through(window);
     }
     return std::move(found_);
@@ -98,6 +103,7 @@ class Search final {
   /// The most events to read of each shard now.
   std::int64_t most_of_each() const {
     if (filter_.takes_all()) return wanted();  // each event matches
+    if (by_key_) return most_ - found_.looked_at;
     return std::max(few, (most_ - found_.looked_at) / static_cast<std::int64_t>(filter_.shards.size()));
   }
 
@@ -114,11 +120,12 @@ class Search final {
     parameters.append(filter_.handler);
     parameters.append(state_bytes_);
     parameters.append(filter_.asks_state());
+    parameters.append(by_key_);
     return read_found(inbox::run_read(connection_, inbox::statements::op_events_newest, parameters));
   }
 
   void look_through(const Window& window) {
-    for (std::int64_t of_each = few;; of_each *= 4) {
+    for (std::int64_t of_each = by_key_ ? most_ : few;; of_each *= 4) {
       const auto most = most_of_each();
       of_each = std::min(of_each, most);
       Found answer = ask(window, of_each);
@@ -128,7 +135,7 @@ class Search final {
       const bool is_enough = !answer.sure_from || sure - answer.events.begin() >= wanted();
       if (!is_enough && of_each < most) continue;
       take(answer, sure);
-      if (!is_enough) found_.complete = false;
+      if (!is_enough) found_.next_until = *answer.sure_from + 1;
       return;
     }
   }
@@ -145,6 +152,7 @@ class Search final {
   const EventsFilter& filter_;
   const std::int64_t limit_;
   const std::int64_t most_;
+  const bool by_key_;
   inbox::ArrayParameter shards_;
   inbox::ArrayParameter types_;
   inbox::ArrayParameter states_;

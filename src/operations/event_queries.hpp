@@ -33,11 +33,12 @@ struct NewestEvents {
   std::vector<StoredEvent> events;  ///< newest first, without payload and headers
   std::int64_t looked_at = 0;
   std::optional<event::Microseconds> back_to;  ///< the oldest event looked at
-  bool complete = true;                        ///< false: stopped by `search`, there may be more
+  /// Stopped by `search`: a search with this `until` continues, and repeats the events of one time.
+  std::optional<event::Microseconds> next_until;
 };
 
 /// At most `limit` events. A filter by type, key or state looks at about `search` events at most, shared among the
-/// shards.
+/// shards. With index event_key, a filter by key looks at events of the key alone.
 NewestEvents newest_events(inbox::Connection& connection, const EventsFilter& filter, std::int64_t limit,
                            std::int64_t search);
 

@@ -123,7 +123,8 @@ std::vector<Operation> operations() {
         {"status --json", "for a program"}}},
 
       {"events list",
-       "Stored events, newest first.",
+       "Stored events, newest first. With a filter by type, key, handler or state it searches the --search newest and "
+       "names the --until that continues; with the index by key (sql/README.md), --key searches all.",
        read_with_token,
        Needs::database,
        functions::events_list,

@@ -33,6 +33,25 @@ void measure_ingest_memory(const Options& options, Report& report) {
   report.goal("ingest from memory, of the limit", fixed(median(ratios), 2), ">= 0.70", median(ratios) >= 0.7);
 }
 
+void measure_key_index(const Options& options, Report& report) {
+  const ScratchDatabase database{options.postgres};
+  PostgresSession session{database.url()};
+  std::vector<double> ratios;
+  for (int round = 0; round < options.rounds; ++round) {
+    const MeasuredRun without = InProcessInbox{options, database.url(), topic, options.handlers}.ingest({});
+    report.run("without", without);
+    InProcessInbox indexed{options, database.url(), topic, options.handlers};
+    session.run("create index event_key on inbox.event (substr(key, 1, 256), received_at)");
+    const MeasuredRun with = indexed.ingest({});
+    report.run("with", with);
+    report.note("the index has " +
+                mebibytes(session.number("select sum(pg_relation_size(inhrelid)) from pg_inherits where inhparent = "
+                                         "'inbox.event_key'::regclass")));
+    ratios.push_back(with.rate() / without.rate());
+  }
+  report.note("ingest with the index by key, of that without: " + fixed(median(ratios), 2));
+}
+
 void measure_duplicates(const Options& options, Report& report) {
   KafkaBench bench{options};
   RatesBesideBaseline rounds;

@@ -24,6 +24,7 @@ constexpr int days = 12;
 constexpr int times_each = 9;
 constexpr int times_each_in_smoke = 2;
 constexpr double goal_milliseconds = 100;
+constexpr double search_milliseconds = 1'000;  ///< of a search that finds too few, or shows a thousand
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
   for (auto at = text.find(what); at != text.npos; at = text.find(what, at + by.size()))
@@ -155,16 +156,29 @@ void measure_operations(const Options& options, Report& report) {
       {"handlers", "list"},
       {"partitions", "list"},
       {"events", "list"},
-      {"events", "list", "--limit", "1000"},
-      {"events", "list", "--type", "order.r*"},
       {"events", "list", "--since", time("5.501"), "--until", time("5.5")},
       {"events", "show", id},
       {"events", "show", place},
       {"events", "trace", id},
       {"dead", "list"},
   };
+  const std::vector<std::vector<std::string>> searches{
+      {"--limit", "1000"},
+      {"--type", "order.r*"},
+      {"--type", "order.none"},
+      {"--type", "order.none", "--until", time("5.5")},
+      {"--topic", stored_topic, "--type", "order.none", "--since", time("2"), "--until", time("1")},
+      {"--key", "none"},
+      {"--key", "none", "--since", time("5.501"), "--until", time("5.5")},
+      {"--key", middle},
+      {"--handler", "noop_1", "--state", "due"},
+      {"--handler", "noop_1", "--state", "retrying"},
+      {"--handler", "noop_1", "--state", "dead"},
+      {"--handler", "noop_1", "--state", "dead", "--until", time("5.5")},
+      {"--handler", "noop_1", "--state", "skipped", "--type", "order.r*", "--until", time("5.5")},
+  };
   const auto folder = write_configuration(options, database.url());
-  for (const auto& command : commands) {
+  const auto measure = [&](const std::vector<std::string>& command, double most) {
     std::vector<std::string> line{INBOXD_PROGRAM, "--config", (folder / "inboxd.yaml").string()};
     line.insert(line.end(), command.begin(), command.end());
     std::vector<double> took;
@@ -172,14 +186,14 @@ void measure_operations(const Options& options, Report& report) {
     std::string name;
     for (const auto& word : command) name += (name.empty() ? "" : " ") + word;
     const double worst = *std::max_element(took.begin(), took.end());
-    const std::string figure = fixed(median(took), 0) + " ms, at most " + fixed(worst, 0);
-    if (std::count(command.begin(), command.end(), "--limit") + std::count(command.begin(), command.end(), "--type") >
-        0) {
-      report.note(name + ": " + figure);  // large requests: a thousand to show, twenty thousand to search
-      continue;
-    }
-    report.goal(name + " (" + std::to_string(options.events) + " events, " + std::to_string(days) + " days)", figure,
-                "< 100 ms", median(took) < goal_milliseconds);
+    report.goal(name + " (" + std::to_string(options.events) + " events, " + std::to_string(days) + " days)",
+                fixed(median(took), 0) + " ms, at most " + fixed(worst, 0), "< " + fixed(most, 0) + " ms",
+                median(took) < most);
+  };
+  for (const auto& command : commands) measure(command, goal_milliseconds);
+  for (auto search : searches) {
+    search.insert(search.begin(), {"events", "list"});
+    measure(search, search_milliseconds);
   }
   files::remove_all(folder);
 }

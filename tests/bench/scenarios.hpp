@@ -17,6 +17,7 @@ struct Scenario {
 const std::vector<Scenario>& scenarios();
 
 void measure_ingest_memory(const Options& options, Report& report);
+void measure_key_index(const Options& options, Report& report);
 void measure_duplicates(const Options& options, Report& report);
 void measure_purge(const Options& options, Report& report);
 void measure_ingest_kafka(const Options& options, Report& report);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <thread>
 
 #include "integration/support/inbox.hpp"
@@ -66,6 +67,10 @@ TEST_CASE("a dropped day leaves its pending events, which go once they are settl
 
 TEST_CASE("pending events of several days are kept together, with the times at which they were received") {
   Inbox inbox;
+  const bool has_key_index = GENERATE(false, true);  // sql/README.md
+  if (has_key_index) {
+    inbox.database().run("create index event_key on inbox.event (substr(key, 1, 256), received_at)");
+  }
   const auto handler = inbox.add_handler("receipt");
   const auto shard = inbox.add_shard("orders");
   for (const std::int64_t day : {0, 1, 2}) {
@@ -76,6 +81,13 @@ TEST_CASE("pending events of several days are kept together, with the times at w
   }
   CHECK(inbox.database().text("select string_agg(to_char(received_at at time zone 'UTC', 'DD') || ':' || \"offset\", "
                               "' ' order by \"offset\") from inbox.event_kept") == "01:0 01:1 02:3 02:4 03:6 03:7");
+  inbox.database().run("select inbox.make_partitions(20)");
+  const auto days =
+      inbox.database().number("select count(*) from pg_inherits where inhparent = 'inbox.event'::regclass");
+  CHECK(inbox.database().number("select count(*) from pg_inherits where inhparent = to_regclass('inbox.event_key')") ==
+        (has_key_index ? days : 0));
+  CHECK(inbox.database().number("select count(*) from pg_index where indexrelid = to_regclass('inbox.event_key') and "
+                                "indisvalid") == has_key_index);
   CHECK(events_in(claim_due(inbox.connection(), handler, inbox.owner).runs) == 6);
 }
 

@@ -156,7 +156,7 @@ TEST_CASE("a search for a rare type stops at a limit and reports it") {
   const auto shallow = runner.run("events list", {{"type", {"Rare"}}, {"search", {"100"}}});
   CHECK(shallow.code == ExitCode::no);
   CHECK(shallow.document.at("complete") == false);
-  CHECK_THAT(shallow.message, ContainsSubstring("--search or --topic searches further"));
+  CHECK_THAT(shallow.message, ContainsSubstring("search on with --until 2"));
   const auto deep = runner.run("events list", {{"type", {"Rare"}}, {"search", {"10000"}}});
   CHECK(places(deep) == std::vector<std::string>{"payments/0", "orders/0"});
   CHECK(deep.document.at("complete") == true);

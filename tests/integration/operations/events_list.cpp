@@ -1,5 +1,6 @@
 // Filters of `events list` by key, handler and state.
 #include <catch2/catch_test_macros.hpp>
+#include <set>
 
 #include "integration/operations/lanes_fixture.hpp"
 
@@ -20,6 +21,11 @@ std::string listed(Inbox& inbox, const Given& given) {
     out += (out.empty() ? "" : " ") + std::to_string(event.at("offset").get<int>());
   }
   return out;
+}
+
+/// As sql/README.md documents it.
+void add_key_index(Inbox& inbox) {
+  inbox.database().run("create index event_key on inbox.event (substr(key, 1, 256), received_at)");
 }
 
 }  // namespace
@@ -82,4 +88,58 @@ TEST_CASE("a search by state ends at the limit of events to search, and says so"
   CHECK(answer.document.at("events").empty());
   CHECK(answer.document.at("complete") == false);
   CHECK(answer.document.at("looked_at") == 100);
+}
+
+TEST_CASE("a search that reached its limit names the time to continue from, and misses no event") {
+  Inbox inbox;
+  LanesFixture lanes{inbox};
+  for (int i = 0; i < 40; ++i) lanes.store("aab");  // batches with one time each
+  OperationRunner runner{inbox};
+  Given given{{"key", {"a"}}, {"search", {"20"}}, {"limit", {"1000"}}};
+  std::set<int> seen;
+  for (int steps = 1;; ++steps) {
+    REQUIRE(steps <= 12);
+    const auto answer = runner.run("events list", given);
+    for (const auto& event : answer.document.at("events")) seen.insert(event.at("offset").get<int>());
+    if (answer.document.at("complete") == true) break;
+    const auto until = answer.document.at("next_until").get<std::string>();
+    CHECK(answer.message.ends_with("20 events were searched; search on with --until " + until + ", or raise --search"));
+    given["until"] = {until};
+  }
+  CHECK(seen.size() == 80);
+  CHECK(runner.run("events list", {{"type", {"none"}}, {"search", {"20"}}, {"until", given["until"]}})
+            .document.at("events")
+            .empty());
+}
+
+TEST_CASE("events of one time that exceed the search make it ask for more, not for an earlier time") {
+  Inbox inbox;
+  Batch batch{inbox};
+  batch.at(inbox.add_shard("orders"), 0).events(1000).store(inbox.connection());
+  OperationRunner runner{inbox};
+  Given given{{"type", {"none"}}, {"search", {"100"}}};
+  given["until"] = {runner.run("events list", given).document.at("next_until").get<std::string>()};
+  const auto answer = runner.run("events list", given);
+  CHECK(answer.document.at("complete") == false);
+  CHECK(answer.message.ends_with("only the newest 100 events were searched; raise --search"));
+}
+
+TEST_CASE("with the documented index, a search by key finds events of all days beyond the limit") {
+  Inbox inbox;
+  LanesFixture lanes{inbox};
+  lanes.store("k" + std::string(500, 'a') + "k");
+  const std::string long_key(5'000, 'k');
+  inbox.database().run("update inbox.event set key = convert_to($1, 'UTF8') where \"offset\" = 3", {long_key});
+  inbox.database().run("update inbox.event set received_at = received_at - interval '1 day' where \"offset\" = 0");
+  const Given given{{"key", {"k"}}, {"search", {"20"}}};
+  REQUIRE(listed(inbox, given) == "501");
+  add_key_index(inbox);
+  CHECK(listed(inbox, given) == "501 0");
+  CHECK(listed(inbox, {{"key", {long_key}}}) == "3");
+  CHECK(listed(inbox, {{"key", {"k"}}, {"topic", {"orders"}}, {"type", {"none"}}}) == "");
+  CHECK(listed(inbox, {{"key", {"k"}}, {"handler", {"receipt"}}, {"state", {"due"}}}) == "501 0");
+  const auto answer =
+      OperationRunner{inbox}.run("events list", {{"key", {"a"}}, {"search", {"20"}}, {"limit", {"30"}}});
+  CHECK(answer.document.at("events").size() == 20);
+  CHECK(answer.document.at("complete") == false);
 }
