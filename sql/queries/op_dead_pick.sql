@@ -1,9 +1,12 @@
--- The dead letters that a replay or discard means, in order of their shards, or of storing where the order of a key
--- spans shards; those that park a key come last. $1 to $6 as in op_dead_list, ids $7 of dead letters and $8 of events
--- (both null: any), at most $9. Unless $10, without those of retired handlers, those that a backfill has yet to pass,
--- and events that another dead letter parks, as in inbox.replay_dead. No locks.
+-- The dead letters that a replay or discard means, lane by lane in order of storing, others in order of their shards;
+-- those that park a key come last. A bite with whole lanes adds no row to lanes of earlier ones, so it is cheaper. $1 to
+-- $6 as in op_dead_list, ids $7 of dead letters and $8 of events (both null: any), at most $9. Unless $10, without those
+-- of retired handlers, those that a backfill has yet to pass, and events that another dead letter parks, as in
+-- inbox.replay_dead. No locks.
 select x.dead_letter_id, h.name, coalesce(x.reasons -> -1 ->> 'error_class', '')
 from inbox.dead_letter x join inbox.handler h using (handler_id)
+cross join lateral (
+  select case when x.sequence = inbox.sequence_of(h.mode, h.order_scope, x.shard_id) then x.lane end as lane) k
 where ($1::text is null or h.name = $1::text or $1::text = any (h.aliases))
   and (cardinality($2::text[]) = 0 or x.event_type like any ($2::text[]))
   and (cardinality($3::text[]) = 0 or coalesce(x.reasons -> -1 ->> 'error_class', '') like any ($3::text[]))
@@ -18,6 +21,6 @@ where ($1::text is null or h.name = $1::text or $1::text = any (h.aliases))
           and not exists (select from inbox.backfill f
                           where f.handler_id = x.handler_id and f.shard_id = x.shard_id and f.next_offset <= x."offset"
                             and x."offset" < f.end_offset))
-order by x.parks, x.handler_id, case when x.lane is not null and x.sequence = 0 then x.ordinal end,
-         case when x.lane is not null and x.sequence = 0 then x.received_at end, x.shard_id, x."offset"
+order by x.parks, x.handler_id, k.lane, case when k.lane is not null then x.ordinal end,
+         case when k.lane is not null and x.sequence = 0 then x.received_at end, x.shard_id, x."offset"
 limit $9::bigint

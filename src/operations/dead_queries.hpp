@@ -76,8 +76,8 @@ struct PickedLetter {
 /// By the clock that dates dead letters.
 event::Microseconds database_time(inbox::Connection& connection);
 
-/// The dead letters to replay or discard, in the order of their partitions, or of storing where a key has events of
-/// several; those that park a key come last. `any_too` includes those that cannot be replayed (now).
+/// The dead letters to replay or discard: those of ordered keys key by key, others in the order of their partitions;
+/// those that park a key come last. `any_too` includes those that cannot be replayed (now).
 std::vector<PickedLetter> pick_dead(inbox::Connection& connection, const DeadFilter& filter, bool any_too,
                                     std::int64_t limit);
 

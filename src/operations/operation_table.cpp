@@ -208,9 +208,9 @@ std::vector<Operation> operations() {
         {"dead show orders/3/81723", "by topic, partition and offset"}},
        answers::dead_not_one},
       {"dead replay",
-       "Delivers dead letters to their handlers again: from the first attempt, in the order of their partitions. In a "
-       "sequential handler they run before later events of their key. Events that are parked behind a dead letter come "
-       "with it, at any --rate. Events that fail again meanwhile are not replayed twice.",
+       "Delivers dead letters to their handlers again, from the first attempt, in the order of their partitions. A "
+       "sequential handler gets them key by key, before later events of the key. Events that are parked behind a dead "
+       "letter come with it, at any --rate. Events that fail again meanwhile are not replayed twice.",
        change,
        Needs::database,
        functions::dead_replay,
