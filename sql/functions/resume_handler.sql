@@ -7,7 +7,7 @@ declare
   h inbox.handler;
   v_answer text;
 begin
-  select x.* into h from inbox.handler x where x.name = p_handler or p_handler = any (x.aliases) for no key update;
+  select x.* into h from inbox.handler x where x.name = inbox.handler_called(p_handler) for no key update;
   if h.handler_id is null then
     raise exception 'unknown handler %', p_handler using errcode = 'no_data_found';
   end if;

@@ -7,7 +7,7 @@ select case when coalesce($7::text, 'handler') = 'handler' then h.name end,
        (extract(epoch from min(x.died_at)) * 1000000)::bigint, (extract(epoch from max(x.died_at)) * 1000000)::bigint,
        (sum(count(*)) over ())::bigint
 from inbox.dead_letter x join inbox.handler h using (handler_id)
-where ($1::text is null or h.name = $1::text or $1::text = any (h.aliases))
+where ($1::text is null or h.name = $1::text)
   and (cardinality($2::text[]) = 0 or x.event_type like any ($2::text[]))
   and (cardinality($3::text[]) = 0 or coalesce(x.reasons -> -1 ->> 'error_class', '') like any ($3::text[]))
   and ($4::text is null or position(lower($4::text) in lower(coalesce(x.reasons -> -1 ->> 'message', ''))) > 0)

@@ -16,5 +16,5 @@ cross join lateral (
     and ($6::bigint is null or x.died_at < 'epoch'::timestamptz + $6::bigint * interval '1 us')
   order by x.died_at desc limit $7::bigint) x
 join inbox.shard s using (shard_id)
-where $1::text is null or h.name = $1::text or $1::text = any (h.aliases)
+where $1::text is null or h.name = $1::text
 order by x.died_at desc, x.dead_letter_id desc limit $7::bigint

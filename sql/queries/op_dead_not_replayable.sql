@@ -11,7 +11,7 @@ cross join lateral (
       and x."offset" < f.end_offset) as is_awaited) b
 cross join lateral (
   select x.state = 'parked' and not x.parks and inbox.is_parked(x.handler_id, x.sequence, x.lane) as is_parked) k
-where ($1::text is null or h.name = $1::text or $1::text = any (h.aliases))
+where ($1::text is null or h.name = $1::text)
   and (cardinality($2::text[]) = 0 or x.event_type like any ($2::text[]))
   and (cardinality($3::text[]) = 0 or coalesce(x.reasons -> -1 ->> 'error_class', '') like any ($3::text[]))
   and ($4::text is null or position(lower($4::text) in lower(coalesce(x.reasons -> -1 ->> 'message', ''))) > 0)

@@ -7,7 +7,7 @@ select x.dead_letter_id, h.name, coalesce(x.reasons -> -1 ->> 'error_class', '')
 from inbox.dead_letter x join inbox.handler h using (handler_id)
 cross join lateral (
   select case when x.sequence = inbox.sequence_of(h.mode, h.order_scope, x.shard_id) then x.lane end as lane) k
-where ($1::text is null or h.name = $1::text or $1::text = any (h.aliases))
+where ($1::text is null or h.name = $1::text)
   and (cardinality($2::text[]) = 0 or x.event_type like any ($2::text[]))
   and (cardinality($3::text[]) = 0 or coalesce(x.reasons -> -1 ->> 'error_class', '') like any ($3::text[]))
   and ($4::text is null or position(lower($4::text) in lower(coalesce(x.reasons -> -1 ->> 'message', ''))) > 0)

@@ -68,7 +68,7 @@ bounds as materialized (
   from looked where wanted and $12::boolean group by shard_id),
 asked as materialized (
   select h.handler_id, h.mode from inbox.handler h
-  where $10::text is null or h.name = $10::text or $10::text = any (h.aliases)),
+  where $10::text is null or h.name = $10::text),
 states as (
   select 1 as place, a.handler_id, d.shard_id, d.pending * b.span as offsets, now() as at,
          case when d.owner is not null and (d.sequence is not null or d.due_at > statement_timestamp()) then 'leased'

@@ -3,9 +3,6 @@
 select l.handler, l.key, l.state, l.waiting::bigint, l.head_event_id, l.attempts,
        (extract(epoch from l.due_at) * 1000000)::bigint, l.last_error
 from inbox.lanes l
-where ($1::text is null
-       or exists (
-         select from inbox.handler h
-         where h.name = l.handler and ($1::text = h.name or $1::text = any (h.aliases))))
+where ($1::text is null or l.handler = $1::text)
   and ($2::bytea is null or l.key = substr($2::bytea, 1, 256))
 order by l.waiting desc, l.handler, l.key limit $3::int

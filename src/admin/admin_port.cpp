@@ -178,7 +178,7 @@ HttpResponse AdminPort::operate(const operations::Operation& operation, const op
   };
   operations::Answer answer;
   try {
-    answer = operation.function(context, arguments);
+    answer = operations::run(operation, context, arguments);
   } catch (...) {
     answer = operations::answer_for(inbox::describe(std::current_exception()), connection_.where());
   }

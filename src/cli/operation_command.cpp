@@ -81,7 +81,7 @@ class Operator final {
     ProgressLine line{session_.output};
     context_.progress = [&](const operations::Progress& progress) { line.show(progress); };
     try {
-      return operation_.function(context_, arguments);
+      return operations::run(operation_, context_, arguments);
     } catch (...) {
       const auto failure = inbox::describe(std::current_exception());  // rethrows a bug
       return operations::answer_for(failure, connection_ ? connection_->where() : "");

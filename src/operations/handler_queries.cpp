@@ -36,6 +36,11 @@ std::optional<WindowToClose> close_window(inbox::Connection& connection, const s
   return out;
 }
 
+std::optional<std::string> present_handler_name(inbox::Connection& connection, const std::string& name) {
+  const auto rows = inbox::run_read(connection, inbox::statements::op_handler_called, pqxx::params{name});
+  return rows[0][0].as<std::optional<std::string>>();
+}
+
 bool pause_handler(inbox::Connection& connection, const std::string& handler, const std::string& reason,
                    const std::string& actor) {
   return connection.access()

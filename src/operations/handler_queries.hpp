@@ -20,14 +20,15 @@ struct HandlerPending {
 std::optional<HandlerPending> find_pending(inbox::Connection& connection, const std::string& handler,
                                            std::chrono::seconds seen_within);
 
+/// The present name of the handler that has this name or had it; nullopt: there is none.
+std::optional<std::string> present_handler_name(inbox::Connection& connection, const std::string& name);
+
 /// Pauses a handler for all instances; false: it was paused already. Recorded in the audit.
 bool pause_handler(inbox::Connection& connection, const std::string& handler, const std::string& reason,
                    const std::string& actor);
 /// Resumes it: `resumed`, `trying` (a fuse had paused it) or `running` (it was not paused).
 std::string resume_handler(inbox::Connection& connection, const std::string& handler, const std::string& actor);
 
-/// Stops delivering to the handler from the next batch on, even if a configuration names it; recorded in the audit.
-/// Waits for running ingest transactions, 10 s at most.
 /// A batch handler whose window is to close now.
 struct WindowToClose {
   std::string mode;
@@ -39,6 +40,8 @@ struct WindowToClose {
 std::optional<WindowToClose> close_window(inbox::Connection& connection, const std::string& handler,
                                           const std::string& actor, bool asks, std::chrono::seconds seen_within);
 
+/// Stops delivering to the handler from the next batch on, even if a configuration names it; recorded in the audit.
+/// Waits for running ingest transactions, 10 s at most.
 void retire_handler(inbox::Connection& connection, const HandlerPending& pending, const std::string& actor);
 
 /// Delivers events to a retired handler again from the next batch on, none of before; recorded in the audit. False: the

@@ -1,5 +1,7 @@
 #include "operations/operation.hpp"
 
+#include "operations/handler_queries.hpp"
+
 namespace inboxd::operations {
 namespace {
 
@@ -18,6 +20,14 @@ std::string path_of(const Operation& operation) { return path_of_verb(operation.
 bool is_path_of(const Operation& operation, const std::string& path) {
   return path == path_of(operation) || std::any_of(operation.aliases.begin(), operation.aliases.end(),
                                                    [&](const auto& alias) { return path == path_of_verb(alias); });
+}
+
+Answer run(const Operation& operation, Context& context, Arguments arguments) {
+  if (operation.needs == Needs::database && arguments.given().contains("handler")) {
+    const auto present = present_handler_name(*context.connection, *arguments.text("handler"));
+    if (present) arguments.set_text("handler", *present);
+  }
+  return operation.function(context, arguments);
 }
 
 Answer answer_for(const inbox::DatabaseFailure& failure, const std::string& where) {

@@ -94,6 +94,10 @@ std::string path_of(const Operation& operation);
 /// Whether the path belongs to the operation's verb or to an alias.
 bool is_path_of(const Operation& operation, const std::string& path);
 
+/// Runs the operation. A handler's former name in `arguments` becomes the present one, so that the operations know
+/// present names only. Throws like Operation::function.
+Answer run(const Operation& operation, Context& context, Arguments arguments);
+
 /// Exit status and message for a failed statement. `where` is Connection::where().
 Answer answer_for(const inbox::DatabaseFailure& failure, const std::string& where);
 

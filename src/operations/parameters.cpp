@@ -94,6 +94,12 @@ void Arguments::set_flag(std::string_view name, bool value) {
   if (value) given_[std::string{name}] = {"true"};
 }
 
+void Arguments::set_text(std::string_view name, std::string value) {
+  find<std::string>(name);
+  given_[std::string{name}] = {value};
+  values_.find(name)->second = std::move(value);
+}
+
 base::Result<Arguments> read_arguments(const std::vector<Parameter>& parameters,
                                        const std::map<std::string, std::vector<std::string>>& given,
                                        event::Microseconds now) {

@@ -48,6 +48,7 @@ class Arguments {
   std::optional<event::Microseconds> time(std::string_view name) const;
 
   void set_flag(std::string_view name, bool value);
+  void set_text(std::string_view name, std::string value);
 
   /// The arguments as texts, by name, for another process to read.
   const std::map<std::string, std::vector<std::string>>& given() const { return given_; }

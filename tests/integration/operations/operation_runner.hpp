@@ -23,7 +23,7 @@ class OperationRunner final {
       if (operation.verb != verb) continue;
       const auto arguments = operations::read_arguments(operation.parameters, given, now_);
       if (!arguments) throw std::runtime_error{arguments.problem().message};
-      return operation.function(context, arguments.value());
+      return operations::run(operation, context, arguments.value());
     }
     throw std::runtime_error{"no operation " + verb};
   }
