@@ -67,7 +67,9 @@ std::vector<Row<Handler>> handler_rows() {
     rows.push_back(row<Handler>(std::move(about), members...));
   };
   add(required("first", handler_name(text("name", "The handler's durable name in the database."))), &Handler::name);
-  add(handler_name(texts("aliases", "Former names, so that a renamed handler keeps its deliveries.")),
+  add(handler_name(texts("aliases",
+                         "Former names: a renamed handler keeps its deliveries, and "
+                         "commands accept them. None may be another handler's name.")),
       &Handler::aliases);
   add(required("log", text("plugin",
                            "The plugin that handles the events: sql, exec or log, or the path of a .so file (relative "

@@ -189,12 +189,14 @@ PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::S
                                   const std::vector<inbox::Registered>& before) {
   PreparedHandlers out;
   std::map<std::size_t, std::string> retired;
-  const auto failure =
-      inbox::database_failure_of([&] { retired = inbox::find_retired(connection, settings.handlers); });
-  if (failure) {
-    out.refusal = refusal_of(*failure, "handlers could not be looked up");
-    return out;
-  }
+  std::optional<base::Problem> clash;
+  const auto failure = inbox::database_failure_of([&] {
+    retired = inbox::find_retired(connection, settings.handlers);
+    clash = inbox::find_alias_clash(connection, settings.handlers);
+  });
+  if (failure) out.refusal = refusal_of(*failure, "handlers could not be looked up");
+  if (clash) out.refusal = Refusal{ExitCode::configuration, clash->message};
+  if (out.refusal) return out;
   connection.close();  // makes room for the describer's connection
   LoadedHandlers loaded;
   out.refusal = load_plugins(settings, file, retired, plugins, watchdog, log, loaded);

@@ -110,6 +110,16 @@ class Registration {
     return row && row->is_retired ? std::optional{std::move(row->name)} : std::nullopt;
   }
 
+  /// An alias that is the name of another live handler.
+  std::optional<std::string> clashing_alias(const config::Handler& handler) {
+    const auto row = find(handler, nullptr);
+    if (!row || row->is_retired) return std::nullopt;
+    auto aliases = array_of(Type::text, handler.aliases);
+    const auto rows =
+        access_.run_in(tx_, statements::find_alias_clash, pqxx::params{aliases.finish(), row->handler_id});
+    return rows.empty() ? std::nullopt : std::optional{rows[0][0].as<std::string>()};
+  }
+
   /// In order. Rows that exist are restored first: in a database that lost commits, one of them may have the name of a
   /// handler that was added later.
   std::vector<Registered> restore_all(const std::vector<Registered>& before) {
@@ -319,6 +329,25 @@ std::map<std::size_t, std::string> find_retired(Connection& connection, const st
     Registration registration{access, tx, handlers, ""};
     for (std::size_t i = 0; i < handlers.size(); ++i) {
       if (auto name = registration.retired_name(handlers[i])) out.emplace(i, std::move(*name));
+    }
+    return false;  // nothing to commit
+  });
+  return out;
+}
+
+std::optional<base::Problem> find_alias_clash(Connection& connection, const std::vector<config::Handler>& handlers) {
+  auto& access = connection.access();
+  std::optional<base::Problem> out;
+  access.transaction([&](pqxx::work& tx) {
+    Registration registration{access, tx, handlers, ""};
+    for (const config::Handler& handler : handlers) {
+      const auto alias = registration.clashing_alias(handler);
+      if (!alias) continue;
+      out = base::Problem{"handler " + handler.name + ": its alias " + *alias +
+                          " is another handler in the database, with deliveries of its own; remove the alias, or drop "
+                          "those: inboxd handlers retire " +
+                          *alias};
+      break;
     }
     return false;  // nothing to commit
   });

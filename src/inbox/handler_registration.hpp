@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.hpp"
 #include "config/settings.hpp"
 #include "event/record.hpp"
 #include "inbox/handler_routing.hpp"
@@ -64,5 +65,9 @@ std::vector<Registered> restore_registrations(Connection& connection, const std:
 
 /// The configured handlers that are retired: index and name in the database.
 std::map<std::size_t, std::string> find_retired(Connection& connection, const std::vector<config::Handler>& handlers);
+
+/// A problem if an alias of a configured handler is the name of another one that is not retired: both have deliveries
+/// of their own, so that this is no rename. Nothing changes.
+std::optional<base::Problem> find_alias_clash(Connection& connection, const std::vector<config::Handler>& handlers);
 
 }  // namespace inboxd::inbox

@@ -43,6 +43,9 @@ Finding pooler_of(const ServerState& server, bool prepares) {
 }
 
 void check_handlers(inbox::Connection& connection, const std::vector<config::Handler>& handlers, FoundList& out) {
+  if (const auto clash = inbox::find_alias_clash(connection, handlers)) {
+    out.push_back({Kind::problem, database, clash->message});
+  }
   for (const auto& [place, name] : inbox::find_retired(connection, handlers)) {
     out.push_back({Kind::warning, "handler " + handlers[place].name,
                    "it is retired" + (name == handlers[place].name ? "" : " as " + name) +

@@ -121,6 +121,24 @@ TEST_CASE(
   CHECK(both.at(1).handler_id == id);
 }
 
+TEST_CASE("an alias clashes with a live handler of that name, unless this is its rename") {
+  Inbox inbox;
+  auto configured = handler_named("send-receipt");
+  configured.aliases = {"mail-receipt"};
+  const auto clashes = [&] {
+    const auto found = inbox::find_alias_clash(inbox.connection(), {handler_named("other"), configured});
+    if (found) CHECK(found->message.starts_with("handler send-receipt: its alias mail-receipt is another handler"));
+    return found.has_value();
+  };
+  CHECK_FALSE(clashes());
+  inbox.add_handler("mail-receipt");
+  CHECK_FALSE(clashes());  // a rename
+  inbox.add_handler("send-receipt");
+  CHECK(clashes());
+  inbox.database().run("update inbox.handler set retired_at = now() where name = 'mail-receipt'");
+  CHECK_FALSE(clashes());
+}
+
 TEST_CASE("adding or changing a handler is audited, with the actor and the former values") {
   Inbox inbox;
   auto handler = handler_named("receipt");

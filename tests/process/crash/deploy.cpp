@@ -1,4 +1,6 @@
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <csignal>
 #include <memory>
 
 #include "process/support/inbox_counts.hpp"
@@ -6,6 +8,7 @@
 #include "process/support/recorder_fixture.hpp"
 
 using namespace inboxd::support;
+using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("start: end with two instances that are killed in turn loses nothing in between") {
   RecorderFixture fixture{3};
@@ -80,4 +83,84 @@ TEST_CASE("a handler that one of two instances adds gets every event from then o
     INFO("partition " << partition << " from " << offset);
     REQUIRE(missed == 0);
   }
+}
+
+TEST_CASE(
+    "in a rolling rename both versions share one handler; nothing is lost or doubled, and dead letters stay its own") {
+  RecorderFixture fixture{4};
+  auto& database = fixture.database;
+  fixture.config.handlers[0].settings["dead_type"] = "Doomed";
+  auto old = std::make_unique<DaemonProcess>(fixture.config);
+  old->wait_ready();
+  NumberedProducer producer{fixture.topic};
+  const auto wait_more = [&] {
+    const auto before = producer.produced();
+    wait_until("more comes", [&] { return producer.produced() > before + 1'000; });
+  };
+  fixture.kafka.produce({event_message(fixture.topic, "0193d2a0-0000-7000-8000-000000000001", "{}", "Doomed")});
+  database.wait_for("an event is dead", "select count(*) from inbox.dead_letters where handler = 'recorder'", 1);
+  const auto row = database.text("select handler_id || ' ' || created_at from inbox.handler");
+
+  ConfigText next = fixture.config;
+  next.handlers[0].name = "successor";
+  next.handlers[0].more = {"aliases: [recorder]"};
+  next.handlers[0].settings.erase("dead_type");
+  DaemonProcess successor{next};
+  successor.wait_ready();
+  wait_until("the group has two members", [&] { return fixture.kafka.members(fixture.config.group).size() == 2; });
+  wait_more();
+  CHECK(old->stop() == ExitStatus{0, 0});
+  wait_more();
+  old = std::make_unique<DaemonProcess>(fixture.config);  // a restart in between does not undo the rename
+  old->wait_ready();
+  old->wait_log("kind=daemon.former_handler_name");
+  const auto called = fixture.recording.calls_by_event("recorder").size();
+  wait_until("the old version handles events of the renamed handler",
+             [&] { return fixture.recording.calls_by_event("recorder").size() > called; });
+  wait_more();
+  CHECK(old->stop() == ExitStatus{0, 0});
+  wait_more();
+  const auto events = producer.stop() + 1;
+  const auto replayed = command(next, {"dead", "replay", "--handler", "recorder", "--yes"});
+  INFO(replayed.err);
+  CHECK(replayed.status == ExitStatus{0, 0});
+  database.wait_for("all is done",
+                    "select count(*) from inbox.deliveries where handler = 'successor' and state = 'done'", events);
+  CHECK(database.number("select count(*) from inbox.deliveries") == events);
+  CHECK(database.number("select sum(inbox.count_of(offsets)) from inbox.outcome where outcome = 'done'") == events);
+  CHECK(database.number("select sum(inbox.count_of(offsets)) from inbox.outcome where outcome <> 'done'") == 1);
+  CHECK(database.number("select (select count(*) from inbox.dead_letter) + (select count(*) from inbox.delivery)") ==
+        0);
+  CHECK(database.text("select handler_id || ' ' || created_at from inbox.handler") == row);
+  CHECK(database.text("select name || ' ' || aliases::text from inbox.handler") == "successor {recorder}");
+  CHECK(fixture.recording.calls_by_event("successor").contains("0193d2a0-0000-7000-8000-000000000001"));
+}
+
+TEST_CASE("an alias that is another handler with deliveries of its own is refused, until that one is retired") {
+  RecorderFixture fixture{1};
+  fixture.config.handlers.push_back(fixture.config.handlers[0]);
+  fixture.config.handlers[1].name = "successor";
+  auto daemon = std::make_unique<DaemonProcess>(fixture.config);
+  daemon->wait_ready();
+  ConfigText clashing = fixture.config;
+  clashing.handlers = {fixture.config.handlers[1]};
+  clashing.handlers[0].more = {"aliases: [recorder]"};
+  const std::string sentence =
+      "handler successor: its alias recorder is another handler in the database, with deliveries of its own";
+  daemon->write_config(clashing.text());
+  daemon->process().signal(SIGHUP);
+  daemon->wait_log("kind=daemon.reload_refused");
+  CHECK_THAT(daemon->log(), ContainsSubstring(sentence));
+  CHECK(daemon->stop() == ExitStatus{0, 0});
+  const auto checked = command(clashing, {"check"});
+  CHECK(checked.status == ExitStatus{1, 0});
+  CHECK_THAT(checked.out, ContainsSubstring(sentence));
+  const auto refused = command(clashing, {"run"});
+  CHECK(refused.status == ExitStatus{78, 0});
+  CHECK_THAT(refused.err, ContainsSubstring(sentence));
+  CHECK(command(clashing, {"handlers", "retire", "recorder", "--yes"}).status == ExitStatus{0, 0});
+  daemon = std::make_unique<DaemonProcess>(clashing);
+  daemon->wait_ready();
+  fixture.kafka.produce(events_of(fixture.topic, 0, 5));
+  expect_settled(fixture.database.session(), 5, "successor");
 }
