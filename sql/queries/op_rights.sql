@@ -18,12 +18,12 @@ cross join lateral unnest(string_to_array(t.privileges, ', ')) p(privilege)
 cross join lateral (select p.privilege, t.name) w
 where not has_table_privilege('inbox.' || t.name, p.privilege)
 union all
-select 'update (received_at) on ledger' where not has_column_privilege('inbox.ledger', 'received_at', 'update')
-union all
-select 'update (reason, detail, event_id) on quarantine'
-where not (has_column_privilege('inbox.quarantine', 'reason', 'update')
-           and has_column_privilege('inbox.quarantine', 'detail', 'update')
-           and has_column_privilege('inbox.quarantine', 'event_id', 'update'))
+select 'update (' || c.columns || ') on ' || c.name
+from (values
+  ('ledger', 'received_at'), ('event', 'key, payload, headers, subject, forgotten_at'), ('failure', 'message'),
+  ('quarantine', 'reason, detail, event_id, key, payload, headers, forgotten_at')) c(name, columns)
+where exists (select from unnest(string_to_array(c.columns, ', ')) x(name)
+              where not has_column_privilege('inbox.' || c.name, x.name, 'update'))
 union all
 select 'execute on ' || f.proname from pg_proc f
 where f.pronamespace = (select c.relnamespace from pg_class c where c.oid = 'inbox.routing'::regclass)

@@ -172,6 +172,8 @@ TEST_CASE("a missing right of the daemon is reported by name") {
       {"delete on inbox.ledger", "delete on ledger"},
       {"update on inbox.ledger_trim", "update on ledger_trim"},
       {"update (received_at) on inbox.ledger", "update (received_at) on ledger"},
+      {"update (forgotten_at) on inbox.event", "update (key, payload, headers, subject, forgotten_at) on event"},
+      {"update (message) on inbox.failure", "update (message) on failure"},
       {"delete on inbox.former_subscription", "delete on former_subscription"},
       {"select on inbox.migration", "select on migration"},
       {"select on inbox.repeatable_migration", "select on repeatable_migration"},
