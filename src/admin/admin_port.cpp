@@ -61,7 +61,6 @@ AdminPort::AdminPort(const config::Settings& settings, operations::RunningDaemon
       name_space_{settings.kafka.name_space},
       schema_{settings.database.schema},
       topics_{settings.topics},
-      retention_{settings.retention},
       daemon_{daemon},
       log_{log},
       gate_{settings_},
@@ -165,7 +164,7 @@ HttpResponse AdminPort::operate(const operations::Operation& operation, const op
   context.name_space = name_space_;
   context.schema = schema_;
   context.topics = topics_;
-  context.retention = retention_;
+  context.retention = daemon_.in_force().settings.retention;
   context.actor = actor;
   const auto end = std::chrono::steady_clock::now() + settings_.answer_timeout * 4 / 5;
   // Work in batches stops between two of them if the client has gone, and in time to answer how far it came.

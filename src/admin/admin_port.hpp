@@ -44,7 +44,6 @@ class AdminPort final {
   const config::Database database_;
   const std::string name_space_, schema_;
   const std::vector<config::Topic> topics_;
-  const config::Retention retention_;
   operations::RunningDaemon& daemon_;
   base::Logger& log_;
   const Gate gate_;

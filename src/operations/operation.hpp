@@ -44,7 +44,7 @@ struct Context {
   RunningDaemon* daemon = nullptr;          ///< null unless the operation needs it
   std::string name_space;                   ///< kafka.namespace: part of ids derived from a topic
   std::vector<config::Topic> topics;        ///< the rules for reading records
-  config::Retention retention;              ///< as configured at the start
+  config::Retention retention;              ///< in force
   std::string schema;
   std::string actor;
   Document agreed;                     ///< the plan that a person confirmed, an upper bound; null: no bound

@@ -118,3 +118,25 @@ TEST_CASE("reading the configuration, and long reads, need the token") {
   CHECK(refused.status == ExitStatus{77, 0});
   CHECK_THAT(refused.err, ContainsSubstring("admin.token"));
 }
+
+TEST_CASE("a reload that changes retention changes the days left in status --sizes") {
+  AdminFixture admin;
+  const auto daemon = admin.start();
+  admin.fixture.produce(1);
+  CHECK(admin.fixture.wait_done().is_perfect());
+  const auto days_left = [&] {
+    return json::parse(get(admin.port, "/v1/status?sizes=true", with_token).body)
+        .at("sizes")
+        .at("growth")
+        .at(0)
+        .at("days_left")
+        .get<double>();
+  };
+  CHECK(days_left() > 29);
+  auto changed = admin.config;
+  changed.sections["retention"] = "events: 7d";
+  daemon->write_config(changed.text());
+  daemon->process().signal(SIGHUP);
+  daemon->wait_log("kind=daemon.reloaded");
+  wait_until("it is in force", [&] { return days_left() < 9; });
+}
