@@ -1,13 +1,14 @@
 -- Erases the content of events (p_shard, p_offset, received at p_received): key, payload, headers, subject, error
 -- messages and edits. Ids, type and outcomes stay. Pending ones are skipped, with an outcome: without its key an event
 -- means nothing to a handler. Events that are leased are left alone, because a handler may have them in memory; the
--- caller tries again. p_key_digest: for the audit, in place of the key. left_leased: subscripts of those.
+-- caller tries again; left_leased: their subscripts. An expired lease ends, so that its owner cannot renew it. The audit
+-- has no digest of the key: keys can be guessed.
 --
 -- Locks: the rows of backfill of these shards, so that none passes the events meanwhile; the sequences of lanes; the
 -- deliveries, in order of id; the events. share_routing and op_dead_lock come first in the same transaction. Indexes:
 -- event_place; failure_event; primary key of sequence. Reads all of delivery, which has pending work only.
 create or replace function inbox.forget_events(
-  p_actor text, p_key_digest text, p_shard int[], p_offset bigint[], p_received timestamptz[],
+  p_actor text, p_shard int[], p_offset bigint[], p_received timestamptz[],
   out erased bigint, out skipped bigint, out left_leased int[])
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' as $$
 declare
@@ -47,7 +48,7 @@ begin
     select d, f.offsets from inbox.delivery d join freed f on f.shard = d.shard_id and f.offsets && d.pending),
   shrunk as (
     update inbox.delivery d
-    set pending = d.pending - t.offsets, events = inbox.count_of(d.pending - t.offsets)
+    set pending = d.pending - t.offsets, events = inbox.count_of(d.pending - t.offsets), owner = null, fence = 0
     from taken t where d.delivery_id = (t.d).delivery_id and not d.pending <@ t.offsets),
   ended as (
     delete from inbox.delivery d using taken t where d.delivery_id = (t.d).delivery_id and d.pending <@ t.offsets),
@@ -71,7 +72,7 @@ begin
   from unnest(v_gone) g where (g).lane is not null;
   if erased > 0 then
     insert into inbox.audit (actor, operation, target, detail)
-    values (p_actor, 'events forget', p_key_digest,
+    values (p_actor, 'events forget', 'a key',
             jsonb_build_object('events', erased, 'skipped', skipped, 'event_ids', to_jsonb(v_ids)));
   end if;
 end

@@ -10,7 +10,7 @@ erased as (
   returning q.quarantine_id),
 noted as (
   insert into inbox.audit (actor, operation, target, detail)
-  select $1::text, 'events forget', 'key sha256:' || encode(sha256($2::bytea), 'hex'),
+  select $1::text, 'events forget', 'a key',
          jsonb_build_object('records', count(*), 'quarantine_ids', jsonb_agg(quarantine_id))
   from erased having count(*) > 0)
 select count(*) from erased

@@ -176,7 +176,7 @@ bool WorkBatch::cut_out_of_order(const std::vector<event::Verdict>& verdicts) {
 bool WorkBatch::is_next_taken(std::chrono::steady_clock::time_point now) const {
   if (at_end(end_)) return false;
   const settler::Run& run = *slices_[end_.slice].run;
-  return run.is_in_order() && (run.lost || run.leased_until.load() <= now);
+  return run.lost || run.leased_until.load() <= now;
 }
 
 std::size_t WorkBatch::call_size() const {

@@ -33,7 +33,8 @@ class WorkBatch {
   /// Whether an event was done although one before it with the same key was not. The call must then be undone; when it
   /// runs again it ends before such events.
   bool cut_out_of_order(const std::vector<event::Verdict>& verdicts);
-  /// Whether the next events are of a sequence that another instance may own by then: they would run out of order.
+  /// Whether the next events have no lease by then: another instance may have them, or an operator may have erased
+  /// their content.
   bool is_next_taken(std::chrono::steady_clock::time_point now) const;
   /// The call's events as a handler gets them.
   void deliver(std::vector<plugin::Delivered>& to) const;

@@ -49,11 +49,11 @@ struct Progressed {
   std::int64_t records = 0;
 };
 
-void erase(Context& context, const std::string& key, const std::vector<KeyedEvent>& events, Progressed& sum) {
+void erase(Context& context, const std::vector<KeyedEvent>& events, Progressed& sum) {
   for (std::size_t at = 0; at < events.size(); at += bite) {
     const auto end = std::min(at + bite, events.size());
     auto some = forget_events(
-        *context.connection, context.actor, key,
+        *context.connection, context.actor,
         {events.begin() + static_cast<std::ptrdiff_t>(at), events.begin() + static_cast<std::ptrdiff_t>(end)});
     sum.events += some.erased;
     sum.skipped += some.skipped;
@@ -64,11 +64,11 @@ void erase(Context& context, const std::string& key, const std::vector<KeyedEven
 
 /// False: stopped in between.
 bool erase_all(Context& context, const std::string& key, Progressed& sum) {
-  const auto each = [&](const std::vector<KeyedEvent>& events) { erase(context, key, events, sum); };
+  const auto each = [&](const std::vector<KeyedEvent>& events) { erase(context, events, sum); };
   if (!Search{context, key}.run(each)) return false;
   for (int waits = 0; !sum.leased.empty() && waits < most_waits; ++waits) {
     if (context.pause(wait)) return false;
-    erase(context, key, std::exchange(sum.leased, {}), sum);
+    erase(context, std::exchange(sum.leased, {}), sum);
   }
   // Last: an event that was leased may have become a dead letter.
   for (auto* const count : {&sum.dead_letters, &sum.records}) {

@@ -51,7 +51,7 @@ KeyedEvents find_by_key(inbox::Connection& connection, std::int32_t shard_id, st
   return out;
 }
 
-Forgotten forget_events(inbox::Connection& connection, const std::string& actor, const std::string& key,
+Forgotten forget_events(inbox::Connection& connection, const std::string& actor,
                         const std::vector<KeyedEvent>& events) {
   inbox::ArrayParameter shard{Type::int4}, offset{Type::int8}, received{Type::timestamptz};
   for (const auto& event : events) {
@@ -59,9 +59,8 @@ Forgotten forget_events(inbox::Connection& connection, const std::string& actor,
     offset.add(event.offset);
     received.add_time(event.received_at);
   }
-  const auto rows =
-      change(connection, inbox::statements::op_forget_events,
-             pqxx::params{actor, pqxx::binary_cast(key), shard.finish(), offset.finish(), received.finish()});
+  const auto rows = change(connection, inbox::statements::op_forget_events,
+                           pqxx::params{actor, shard.finish(), offset.finish(), received.finish()});
   Forgotten out;
   out.erased = rows[0][0].as<std::int64_t>();
   out.skipped = rows[0][1].as<std::int64_t>();

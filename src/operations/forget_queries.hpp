@@ -31,8 +31,7 @@ struct Forgotten {
   std::vector<KeyedEvent> leased;  ///< left alone
 };
 /// Erases events in one transaction. May be repeated after any error.
-Forgotten forget_events(inbox::Connection& connection, const std::string& actor, const std::string& key,
-                        const std::vector<KeyedEvent>& events);
+Forgotten forget_events(inbox::Connection& connection, const std::string& actor, const std::vector<KeyedEvent>& events);
 
 /// Erases some hundred dead letters, or records in quarantine, in one transaction. 0: there are no more.
 std::int64_t forget_dead_letters(inbox::Connection& connection, const std::string& actor, const std::string& key);

@@ -431,20 +431,19 @@ TEST_CASE("a slice that begins a call ends the one before it") {
   CHECK_FALSE(batch.begin_call(10));
 }
 
-TEST_CASE("events whose sequence another instance may own by then are not called") {
+TEST_CASE("events are not called once their lease has ended or is lost, in order or not") {
   const auto now = std::chrono::steady_clock::now();
-  const auto run = run_in_order({{10, 11}, {a, a}});
-  const auto unordered = run_of(lease_of({20}));
-  unordered->leased_until = now;
-  run->leased_until = now + milliseconds{1};
-  WorkBatch batch{{{run, 0, 2}, {unordered, 0, 1}}};
-  CHECK_FALSE(batch.is_next_taken(now));
-  call(batch, {10}, done(1));
-  CHECK(batch.is_next_taken(now + milliseconds{1}));
-  call(batch, {11}, done(1));
-  CHECK_FALSE(batch.is_next_taken(now));
-  call(batch, {20}, done(1));
-  CHECK_FALSE(batch.is_next_taken(now));
+  for (const auto& run : {run_in_order({{10, 11}, {a, a}}), run_of(lease_of({10, 11}))}) {
+    run->leased_until = now + milliseconds{1};
+    WorkBatch batch{{{run, 0, 2}}};
+    CHECK_FALSE(batch.is_next_taken(now));
+    call(batch, {10}, done(1));
+    CHECK(batch.is_next_taken(now + milliseconds{1}));
+    run->lost = true;
+    CHECK(batch.is_next_taken(now));
+    call(batch, {11}, done(1));
+    CHECK_FALSE(batch.is_next_taken(now));
+  }
 }
 
 }  // namespace inboxd::dispatcher
