@@ -219,7 +219,8 @@ std::string present_seek(const Document& document, const Look& look) {
     out += number_at(document, "passed_over") + " offsets are never read";
   } else {
     out += number_at(document, "read_again") + " offsets are read again, " + number_at(document, "known") +
-           " known events, at most " + number_at(document, "new_at_most") + " stored as new";
+           " known events, at most " + number_at(document, "new_at_most") +
+           " stored as new. If Kafka has deleted some, the partition halts: partitions accept-gap goes on behind them";
   }
   return in_tone(out, Tone::plain, look) + "\n";
 }

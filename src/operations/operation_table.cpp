@@ -388,8 +388,8 @@ std::vector<Operation> operations() {
 
       {"partitions seek",
        "Reads a partition from another offset. Known events are absorbed by the ledger; those that it has forgotten "
-       "are "
-       "stored and delivered as new. A time means the first event received since then.",
+       "are stored and delivered as new. Below the log's start the partition halts, until `partitions accept-gap`. A "
+       "time means the first event received since then.",
        change,
        Needs::database,
        functions::partitions_seek,

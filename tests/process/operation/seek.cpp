@@ -42,3 +42,29 @@ TEST_CASE("a running daemon reads a partition again; known events stay applied o
   CHECK(fixture.database.text("select detail from inbox.audit where operation = 'partitions seek'") ==
         "{\"to\": 1, \"from\": 5}");
 }
+
+TEST_CASE("a seek below the log's start says so beforehand, and halts the partition until the gap is accepted") {
+  DaemonFixture fixture{1};
+  const auto daemon = fixture.start();
+  fixture.produce(10);
+  CHECK(fixture.wait_done().is_perfect());
+  fixture.kafka.delete_records(fixture.topic, 0, 6);
+  const auto run = [&](std::vector<std::string> arguments) {
+    const auto finished = command(fixture.config, arguments);
+    INFO(finished.out << finished.err);
+    CHECK(finished.status == ExitStatus{0, 0});
+    return finished.out;
+  };
+  CHECK_THAT(run({"partitions", "seek", fixture.topic, "0", "--to", "2", "--dry-run"}),
+             ContainsSubstring("If Kafka has deleted some, the partition halts"));
+  run({"partitions", "seek", fixture.topic, "0", "--to", "2", "--yes"});
+  const milliseconds within{60'000};  // a daemon looks for new positions every 15 s
+  fixture.database.wait_for("it is halted", "select count(*) from inbox.lag where halted_reason is not null", 1,
+                            within);
+  CHECK(fixture.database.text("select gap from inbox.shard") == "[2,6)");
+  run({"partitions", "accept-gap", fixture.topic, "0", "--yes"});
+  fixture.produce(1);
+  CHECK(fixture.wait_done("recorder", within).is_perfect());
+  fixture.database.wait_for("all is read", "select position from inbox.lag where halted_reason is null", 11);
+  CHECK(fixture.recording.count() == 11);
+}
