@@ -53,6 +53,8 @@ from (values
   ('handler',             'insert, update',                      'update'),
   ('former_subscription', 'insert',                              'delete'),
   ('backfill',            'insert, delete',                      'update, delete'),
+  ('backfill_request',    'delete',                              'insert, update, delete'),
+  ('backfill_range',      '',                                    'insert, update, delete'),
   ('sequence',            'delete',                              'insert, update'),
   ('batch_window',        'delete',                              'insert, update'),
   ('handler_limit',       '',                                    'insert, update'),

@@ -2,13 +2,14 @@
 --
 -- q_: the sequences to read, each from an ordinal on, with a mark (ordinal and last offset). Leased rows up to the
 -- mark are in the owner's memory. A leased row beyond it is not (a claim without an answer) and ends the reading of its
--- sequence. Rows that were stored out of order, such as a record retried from quarantine, are found from -1 on. o_: all
--- sequences of the owner with their fences, for lanes. A row found after a crash is cut as in inbox.claim, and claimed
--- alone in its sequence. p_from and p_to: as there.
+-- sequence. Rows that were stored out of order, such as a record retried from quarantine, are found from -1 on. So are
+-- those of a running `handlers backfill`, which may become visible after later ones. o_: all sequences of the owner
+-- with their fences, for lanes. A row found after a crash is cut as in inbox.claim, and claimed alone in its sequence.
+-- p_from and p_to: as there.
 --
 -- One row for each delivery, and one for each sequence of q_ with its state: end (no row is left), more, leased, waits
--- (a backfill comes first, or a suspect may not run now) or lost (another owner). With it the shard's position from
--- before its rows were read: all deliveries below that are claimed, if the state is end.
+-- (a backfill comes first or gives more, or a suspect may not run now) or lost (another owner). With it the shard's
+-- position from before its rows were read: all deliveries below that are claimed, if the state is end.
 --
 -- Locks: shared advisory lock on routing, which keeps the owner; the deliveries that it takes, SKIP LOCKED. Indexes:
 -- delivery_order; delivery_due and delivery_lane for lanes.
@@ -34,6 +35,7 @@ declare
   v_rows int;
   v_state text;
   v_is_history boolean;
+  v_is_fed boolean;
   v_taken inbox.delivery[] := '{}';
 begin
   perform pg_advisory_xact_lock_shared(1768841848, 'inbox.routing'::regclass::oid::int);
@@ -41,6 +43,8 @@ begin
   from unnest(o_sequence, o_fence) o(sequence, fence)
   join inbox.sequence s on s.handler_id = p_handler and s.sequence = o.sequence and s.fence = o.fence
                        and s.owner = p_owner;
+  select exists (
+    select from inbox.backfill_request r where r.handler_id = p_handler and r.ended_at is null) into v_is_fed;
 
   for d in
     select x.* from inbox.delivery x
@@ -77,7 +81,7 @@ begin
       for d in
         select x.* from inbox.delivery x
         where x.handler_id = p_handler and x.sequence = q.sequence and x.lane is null
-          and coalesce(x.ordinal, x.delivery_id) >= q.start
+          and coalesce(x.ordinal, x.delivery_id) >= case when v_is_fed then -1 else q.start end
         order by coalesce(x.ordinal, x.delivery_id), inbox.stored_at(x), x.shard_id, lower(x.pending)
       loop
         if d.owner is not null then
@@ -114,7 +118,8 @@ begin
           exit;
         end if;
       end loop;
-      if v_state = 'end' and q.sequence <> 0 and exists (
+      if v_state = 'end' and v_is_fed
+        or v_state = 'end' and q.sequence <> 0 and exists (
         select from inbox.backfill f where f.handler_id = p_handler and f.shard_id = q.sequence)
         or v_state = 'end' and q.sequence = 0 and exists (
         select from inbox.backfill f where f.handler_id = p_handler)

@@ -175,6 +175,39 @@ create table inbox.backfill (
   primary key (handler_id, shard_id)
 );
 
+-- `handlers backfill`: the last request of a handler. It has ended once no range is left and instances have claimed all
+-- of its deliveries. topics and types narrow the subscription (empty: all of it). offsets: of all ranges at the start.
+-- fed_ids: deliveries of the last bite, given at fed_at. spent_until: tokens of `rate` are granted up to this time.
+create table inbox.backfill_request (
+  handler_id       int primary key references inbox.handler,
+  from_time        timestamptz not null,
+  to_time          timestamptz not null,
+  topics           text[] not null default '{}',
+  types            text[] not null default '{}',
+  again            boolean not null,
+  rate             int check (rate > 0),
+  offsets          bigint not null,
+  requested_at     timestamptz not null default clock_timestamp(),
+  fed_at           timestamptz not null default clock_timestamp(),
+  fed_ids          bigint[] not null default '{}',
+  spent_until      timestamptz not null default clock_timestamp(),
+  delivered_events bigint not null default 0,
+  deleted_letters  bigint not null default 0,
+  ended_at         timestamptz,
+  cancelled        boolean not null default false
+) with (fillfactor = 50);
+
+-- The offsets of a request that are left in a shard. elsewhere: as in backfill.
+create table inbox.backfill_range (
+  handler_id  int not null references inbox.backfill_request on delete cascade,
+  shard_id    int not null references inbox.shard,
+  next_offset bigint not null,
+  end_offset  bigint not null,
+  elsewhere   boolean not null,
+  check (next_offset < end_offset),
+  primary key (handler_id, shard_id)
+) with (fillfactor = 50);
+
 -- The right to run one sequential handler's events of one shard, or of all shards (0), in order. One owner at a time:
 -- it changes only under the exclusive routing lock, so that no ingest transaction leases deliveries to an old owner.
 -- wanted_by: an instance that has the partition assigned and waits for another owner to release the sequence.

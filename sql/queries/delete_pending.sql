@@ -4,7 +4,10 @@
 -- key of backfill; delivery_due.
 with history as (
   delete from inbox.backfill where handler_id = $1::int),
+request as (
+  delete from inbox.backfill_request where handler_id = $1::int),
 deliveries as (
   delete from inbox.delivery where handler_id = $1::int)
 select exists (select from inbox.backfill where handler_id = $1::int)
+    or exists (select from inbox.backfill_request where handler_id = $1::int)
     or exists (select from inbox.delivery where handler_id = $1::int)

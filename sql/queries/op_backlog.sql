@@ -49,6 +49,8 @@ cross join lateral (
   select count(*) as letters
   from (select from inbox.dead_letter x where x.handler_id = h.handler_id limit $2::bigint) x) dead
 left join lateral (
-  select sum(b.end_offset - b.next_offset) as events from inbox.backfill b
-  where b.handler_id = h.handler_id) history on true
+  select sum(b.end_offset - b.next_offset) as events from (
+    select f.next_offset, f.end_offset from inbox.backfill f where f.handler_id = h.handler_id
+    union all
+    select g.next_offset, g.end_offset from inbox.backfill_range g where g.handler_id = h.handler_id) b) history on true
 order by h.name

@@ -319,6 +319,8 @@ constexpr LogMessage messages[] = {
      "Let systemd or the container runtime restart the daemon; correct the cause in the line if it repeats."},
     {"kafka.query_client_log", debug, "kafka: query client message",
      "A line of the log of the client that answers questions to the brokers."},
+    {"maintenance.backfill_ended", info, "maintenance: requested back-fill ended",
+     "All events of a `handlers backfill` are delivered, or it was cancelled."},
     {"maintenance.backfilled", info, "maintenance: stored events delivered to new handlers",
      "The back-fill of handlers that ask for earlier events is complete."},
     {"maintenance.change_restored", error, "maintenance: database lost a handler's change, made it again",

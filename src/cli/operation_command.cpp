@@ -62,6 +62,7 @@ class Operator final {
     context_.topics = settings.topics;
     context_.retention = settings.retention;
     context_.actor = actor();
+    context_.follows = true;
     if (interrupt != nullptr) {
       context_.pause = [interrupt](std::chrono::milliseconds most) { return interrupt->wait(most); };
     }
@@ -227,6 +228,7 @@ std::vector<Command> operation_commands() {
                                                     {"handlers pause", present_paused},
                                                     {"handlers resume", present_resumed},
                                                     {"handlers run", present_window_closed},
+                                                    {"handlers backfill", present_backfill},
                                                     {"handlers retire", present_retired},
                                                     {"handlers restore", present_restored},
                                                     {"partitions list", present_partitions},

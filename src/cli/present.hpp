@@ -30,6 +30,7 @@ std::string present_handlers(const operations::Document& document, const Look& l
 std::string present_paused(const operations::Document& document, const Look& look);
 std::string present_resumed(const operations::Document& document, const Look& look);
 std::string present_window_closed(const operations::Document& document, const Look& look);
+std::string present_backfill(const operations::Document& document, const Look& look);
 std::string present_retired(const operations::Document& document, const Look& look);
 std::string present_restored(const operations::Document& document, const Look& look);
 std::string present_partitions(const operations::Document& document, const Look& look);

@@ -40,6 +40,8 @@ Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::
                    registrations_,
                    consumer_.unsubscribed(),
                    [this] { return current_problem(); },
+                   {[this](std::int32_t id, std::chrono::milliseconds time) { return dispatcher_.events_in(id, time); },
+                    [this](std::int32_t id) { dispatcher_.notify_fed(id); }},
                    watchdog_,
                    log} {}
 

@@ -253,6 +253,15 @@ void Dispatcher::notify_due(std::int32_t handler_id) {
   if (const auto in_flight = find(handler_id)) in_flight->notify_due();
 }
 
+std::int64_t Dispatcher::events_in(std::int32_t handler_id, std::chrono::milliseconds time) const {
+  const auto in_flight = find(handler_id);
+  return in_flight ? in_flight->events_in(time) : 1;
+}
+
+void Dispatcher::notify_fed(std::int32_t handler_id) {
+  if (const auto in_flight = find(handler_id)) in_flight->notify_fed();
+}
+
 consumer::HandOff::Reservation Dispatcher::reserve_in_order(std::int32_t handler_id, const InOrder& part,
                                                             std::int64_t events, std::size_t bytes) {
   const auto in_flight = find(handler_id);

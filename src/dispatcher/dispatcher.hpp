@@ -89,6 +89,11 @@ class Dispatcher final : public consumer::HandOff {
   void assigned(std::int32_t shard_id) override;
   void revoked(std::int32_t shard_id) override;
 
+  /// The events that a handler ends in about that time, at least a call for each of its workers. Any thread.
+  std::int64_t events_in(std::int32_t handler_id, std::chrono::milliseconds time) const;
+  /// A back-fill made events of that handler pending. Any thread.
+  void notify_fed(std::int32_t handler_id);
+
   /// All zero for an unknown handler.
   Stats stats(std::int32_t handler_id) const;
   /// Nothing is in flight or reserved here, and no backlog is known. Other instances may be busy.

@@ -236,6 +236,21 @@ void InFlight::notify_due() {
   claimer_->wake.notify();
 }
 
+std::int64_t InFlight::events_in(std::chrono::milliseconds time) const {
+  const std::lock_guard lock{mutex_};
+  const double events = pace_.per_second() * std::chrono::duration<double>{time}.count();
+  return std::max(pace_.minimum(), static_cast<std::int64_t>(events));
+}
+
+void InFlight::notify_fed() {
+  const std::lock_guard lock{mutex_};
+  if (window_) return;  // its events wait until it closes
+  ++due_notices_;
+  sequences_.sweep();
+  next_read_ = next_poll_ = Clock::now();
+  claimer_->wake.notify();
+}
+
 // ---- workers
 
 InFlight::Taken InFlight::take(const std::atomic<bool>& stop, Work done) {

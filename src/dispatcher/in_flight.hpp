@@ -119,6 +119,9 @@ class InFlight final : public ClaimingHandler,
   void hand_over(inbox::LeasedRun run, std::int64_t reserved);
   void release(std::int64_t events);
   void notify_due();
+  std::int64_t events_in(std::chrono::milliseconds time) const;
+  /// A back-fill has added deliveries, which a sequence that has caught up does not look for.
+  void notify_fed();
   consumer::HandOff::Reservation reserve_in_order(const consumer::HandOff::InOrder& part, std::int64_t events,
                                                   std::size_t bytes);
   void end_in_order(const consumer::HandOff::InOrder& part, std::int32_t sequence, bool is_in_memory);

@@ -179,6 +179,10 @@ std::int64_t Sequences::fence(std::int32_t sequence) const {
   return at == owned_.end() ? 0 : at->second.fence;
 }
 
+void Sequences::sweep() {
+  for (auto& entry : owned_) entry.second.next_sweep = {};
+}
+
 bool Sequences::any_to_read(Clock::time_point now) const {
   return std::any_of(owned_.begin(), owned_.end(), [&](const auto& entry) {
     const Sequence& sequence = entry.second;

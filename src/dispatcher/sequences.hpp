@@ -82,6 +82,8 @@ class Sequences final {
   std::optional<LanesFrom> lanes_to_read() const;
   void lanes_read(std::int32_t sequence, std::int64_t last, bool is_complete);
 
+  /// The next readings are from the start.
+  void sweep();
   bool any_to_read(Clock::time_point now) const;
   std::vector<inbox::SequenceToRead> to_read(Clock::time_point now);
   /// The state of a sequence after a claim; before it, `claimed` was called for its runs.

@@ -132,4 +132,22 @@ std::optional<Backfilled> backfill_bite(Connection& connection, int most_events)
   return Backfilled{row[0].as<std::int64_t>(), row[1].as<std::int64_t>()};
 }
 
+Fed feed_backfill(Connection& connection, const std::vector<std::int32_t>& handlers,
+                  const std::vector<std::int32_t>& bites) {
+  auto ids = array_of(ArrayParameter::Type::int4, handlers);
+  auto most = array_of(ArrayParameter::Type::int4, bites);
+  const pqxx::params parameters{ids.finish(), most.finish(), backfill_bite_bytes};
+  const auto row = connection.access().run(statements::feed_backfill, parameters)[0];
+  const std::string state = row[0].as<std::string>();
+  Fed out;
+  out.state = state == "fed" ? Fed::State::fed : state == "ended" ? Fed::State::ended
+            : state == "waits" ? Fed::State::waits : Fed::State::none;
+  if (!row[1].is_null()) out.handler_id = row[1].as<std::int32_t>();
+  out.read = row[2].as<std::int64_t>();
+  out.events = row[3].as<std::int64_t>();
+  out.dead_letters = row[4].as<std::int64_t>();
+  if (!row[5].is_null()) out.wait = std::chrono::milliseconds{static_cast<std::int64_t>(row[5].as<double>()) + 1};
+  return out;
+}
+
 }  // namespace inboxd::inbox

@@ -99,4 +99,18 @@ struct Backfilled {
 /// Turns the next stored events of a back-fill into deliveries. nullopt: no back-fill is left.
 std::optional<Backfilled> backfill_bite(Connection& connection, int most_events);
 
+/// The result of one bite of a requested back-fill (`handlers backfill`).
+struct Fed {
+  enum class State { none, waits, fed, ended };
+  State state = State::none;              ///< none: no request of these handlers runs
+  std::optional<std::int32_t> handler_id; ///< that was fed, or whose request has ended
+  std::int64_t read = 0;                  ///< events that were passed
+  std::int64_t events = 0;                ///< of these, that became deliveries
+  std::int64_t dead_letters = 0;          ///< of these events; deleted
+  std::chrono::milliseconds wait{0};      ///< until the next token of its rate
+};
+/// `bites`: the most events for each of the handlers.
+Fed feed_backfill(Connection& connection, const std::vector<std::int32_t>& handlers,
+                  const std::vector<std::int32_t>& bites);
+
 }  // namespace inboxd::inbox

@@ -58,14 +58,16 @@ std::chrono::seconds VacuumHoldback::age(const std::optional<inbox::OldestTransa
 
 Maintenance::Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity,
                          inbox::Registrations& registrations, inbox::Unsubscribed& unsubscribed,
-                         CurrentProblem current_problem, inbox::Watchdog& watchdog, base::Logger& log)
+                         CurrentProblem current_problem, FedHandlers fed_handlers, inbox::Watchdog& watchdog,
+                         base::Logger& log)
     : identity_{std::move(identity)},
       registrations_{registrations},
       unsubscribed_{unsubscribed},
       current_problem_{std::move(current_problem)},
       log_{log},
       connection_{settings.database, "maintenance", watchdog, log},
-      cleanup_{settings, connection_, turn_, log} {}
+      cleanup_{settings, connection_, turn_, log},
+      feeder_{registrations, connection_, turn_, std::move(fed_handlers), log} {}
 
 Maintenance::~Maintenance() {
   request_stop();
@@ -84,12 +86,13 @@ void Maintenance::join() {
 }
 
 void Maintenance::run() {
-  std::array<PeriodicTask, 12> tasks{{{&Maintenance::check_registrations, 2s},
+  std::array<PeriodicTask, 13> tasks{{{&Maintenance::check_registrations, 2s},
                                       {&Maintenance::send_heartbeat, 1s},
                                       {&Maintenance::write_audit_entries, 1s},
                                       {&Maintenance::write_unsubscribed, 1s},
                                       {&Maintenance::observe_backlog, 5s},
                                       {&Maintenance::backfill, 1s},
+                                      {&Maintenance::feed_backfills, 1s},
                                       {&Maintenance::make_partitions, 600s},
                                       {&Maintenance::purge, 60s},
                                       {&Maintenance::trim_events, 600s},

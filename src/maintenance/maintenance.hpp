@@ -21,6 +21,7 @@
 #include "inbox/unsubscribed.hpp"
 #include "inbox/upkeep.hpp"
 #include "maintenance/cleanup.hpp"
+#include "maintenance/feeder.hpp"
 #include "maintenance/turn.hpp"
 #include "operations/status_queries.hpp"
 
@@ -67,10 +68,10 @@ class Maintenance final {
   using CurrentProblem = std::function<std::optional<std::string>()>;
 
   /// `registrations`: the handlers of this process, restored if the database loses them. `unsubscribed`: the counts of
-  /// ingest, written every second.
+  /// ingest, written every second. `fed_handlers`: for `handlers backfill`.
   Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity, inbox::Registrations& registrations,
-              inbox::Unsubscribed& unsubscribed, CurrentProblem current_problem, inbox::Watchdog& watchdog,
-              base::Logger& log);
+              inbox::Unsubscribed& unsubscribed, CurrentProblem current_problem, FedHandlers fed_handlers,
+              inbox::Watchdog& watchdog, base::Logger& log);
   ~Maintenance();
   Maintenance(const Maintenance&) = delete;
   Maintenance& operator=(const Maintenance&) = delete;
@@ -112,6 +113,7 @@ class Maintenance final {
   void observe_backlog();
   void count_backlog();
   void backfill();
+  void feed_backfills() { feeder_.feed(); }
   void make_partitions();
   void observe_days();
   void purge() { cleanup_.purge(); }
@@ -139,6 +141,7 @@ class Maintenance final {
   inbox::Connection connection_;
   Turn turn_{heartbeat_, stop_};
   Cleanup cleanup_;
+  Feeder feeder_;
   int checked_session_ = 0;                            ///< of the last check_registrations()
   std::optional<std::set<std::int32_t>> retired_;      ///< as last reported stale
   Clock::time_point next_stale_report_{};              ///< until then the main thread has time to follow `retired_`

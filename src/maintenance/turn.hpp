@@ -51,6 +51,7 @@ class Turn final {
     });
   }
 
+  void rest(Clock::duration time) { stop_.wait_for(time); }
   void beat() { heartbeat_.beat(); }
 
  private:

@@ -222,6 +222,17 @@ Document handlers_restore() {
                  {"configured_by", list(text("a daemon: `host (process 42)`"))}});
 }
 
+Document handlers_backfill() {
+  return object({dry_run(),
+                 {"handler", text()},
+                 {"configured_by", list(text("a daemon: `host (process 42)`"))},
+                 {"state", schema::word({"running", "done", "cancelled"})},
+                 {"offsets", integer("that it passes in all: its events, or more")},
+                 {"left", integer("offsets to go")},
+                 {"events", integer("made pending so far")},
+                 {"dead_letters", integer("of these events; deleted")}});
+}
+
 Document partitions_list() { return object({{"partitions", list(reference("Partition"))}, did_you_mean()}); }
 
 Document partitions_accept_gap() {

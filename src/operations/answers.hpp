@@ -18,6 +18,7 @@ DocumentSchema dead_not_one;  ///< likewise
 DocumentSchema lanes_list, lanes_release;
 DocumentSchema quarantine_list, quarantine_show, quarantine_retry, quarantine_discard;
 DocumentSchema handlers_list, handlers_pause, handlers_resume, handlers_run, handlers_retire, handlers_restore;
+DocumentSchema handlers_backfill;
 DocumentSchema partitions_list, partitions_accept_gap, partitions_accept_recreated, partitions_seek;
 DocumentSchema audit_list;
 DocumentSchema instance_show;

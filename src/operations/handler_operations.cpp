@@ -16,13 +16,6 @@ constexpr int batch_deliveries = 2'000;
 /// The wait for deliveries that another transaction has locked.
 constexpr milliseconds look_again{100};
 
-Answer unknown(Context& context, const std::string& verb, const std::string& name) {
-  const UnknownName handler = unknown_name("handler", name, handler_names(context));
-  Document document;
-  suggest(handler, document);
-  return {base::ExitCode::no, document, verb + ": " + handler.sentence};
-}
-
 std::optional<HandlerPending> find(Context& context, const std::string& name) {
   return find_pending(*context.connection, name, live_within);
 }
@@ -74,7 +67,7 @@ Answer functions::handlers_pause(Context& context, const Arguments& arguments) {
     return {base::ExitCode::usage, nullptr, "handlers pause: pass --reason TEXT; status shows it"};
   }
   const auto handler = find_handler(context, name);
-  if (!handler) return unknown(context, "handlers pause", name);
+  if (!handler) return unknown_handler(context, "handlers pause", name);
   const bool was_paused = handler->paused_reason.has_value();
   if (!arguments.flag("dry-run")) pause_handler(*context.connection, name, *reason, context.actor);
   return {base::ExitCode::done,
@@ -88,7 +81,7 @@ Answer functions::handlers_pause(Context& context, const Arguments& arguments) {
 Answer functions::handlers_resume(Context& context, const Arguments& arguments) {
   const std::string name = *arguments.text("handler");
   const auto handler = find_handler(context, name);
-  if (!handler) return unknown(context, "handlers resume", name);
+  if (!handler) return unknown_handler(context, "handlers resume", name);
   Document document = {
       {"dry_run", arguments.flag("dry-run")}, {"handler", name}, {"paused_reason", text_of(handler->paused_reason)}};
   if (arguments.flag("dry-run")) return {base::ExitCode::done, document, ""};
@@ -100,7 +93,7 @@ Answer functions::handlers_run(Context& context, const Arguments& arguments) {
   const std::string name = *arguments.text("handler");
   const bool is_dry = arguments.flag("dry-run");
   const auto window = close_window(*context.connection, name, context.actor, !is_dry, live_within);
-  if (!window) return unknown(context, "handlers run", name);
+  if (!window) return unknown_handler(context, "handlers run", name);
   if (window->mode != "batch") {
     return {base::ExitCode::no, nullptr,
             "handlers run: " + name + " has mode: " + window->mode + "; only a batch handler has windows"};
@@ -117,7 +110,7 @@ Answer functions::handlers_run(Context& context, const Arguments& arguments) {
 Answer functions::handlers_retire(Context& context, const Arguments& arguments) {
   const std::string name = *arguments.text("handler");
   auto pending = find(context, name);
-  if (!pending) return unknown(context, "handlers retire", name);
+  if (!pending) return unknown_handler(context, "handlers retire", name);
   Document document = {
       {"dry_run", arguments.flag("dry-run")},    {"handler", name},           {"was_retired", pending->is_retired},
       {"configured_by", pending->configured_by}, {"events", pending->events}, {"backfill", pending->backfill}};
@@ -139,7 +132,7 @@ Answer functions::handlers_retire(Context& context, const Arguments& arguments) 
 Answer functions::handlers_restore(Context& context, const Arguments& arguments) {
   const std::string name = *arguments.text("handler");
   auto pending = find(context, name);
-  if (!pending) return unknown(context, "handlers restore", name);
+  if (!pending) return unknown_handler(context, "handlers restore", name);
   Document document = {{"dry_run", arguments.flag("dry-run")},
                        {"handler", name},
                        {"was_retired", pending->is_retired},

@@ -97,6 +97,18 @@ Parameters handler_name() {
   return joined({{"handler", Kind::text, "the handler's name", "NAME", Place::word}}, confirmation());
 }
 
+Parameters backfill_selection() {
+  return joined(
+      {{"from", Kind::time, "received at this time or later: 2024-01-31T12:00:00Z, or 2h for two hours ago", "TIME"},
+       {"to", Kind::time, "received before this time (default: now)", "TIME"},
+       {"topic", Kind::texts, "of this topic; NAME* for a prefix", "NAME"},
+       {"type", Kind::texts, "of this type; NAME* for a prefix", "TYPE"},
+       rate_parameter(),
+       {"again", Kind::flag, "also events that it has done, skipped, expired or given up"},
+       {"cancel", Kind::flag, "end the running back-fill instead"}},
+      confirmation());
+}
+
 Parameters topic_and_partition(Place place_of_partition) {
   Parameter partition{"partition", Kind::number, "the partition's number", "PARTITION", place_of_partition};
   partition.most = 1'000'000;
@@ -333,6 +345,17 @@ std::vector<Operation> operations() {
        handler_name(),
        {{"handlers run daily-report --dry-run", "shows how many events wait"},
         {"handlers run daily-report", "after confirmation; the handler is called within a second"}}},
+      {"handlers backfill",
+       "Delivers stored events of the handler's subscription to it, in bites, below live events: those that it never "
+       "got, each once. The daemons do the work, also after Ctrl-C; `status` shows the offsets to go.",
+       change,
+       Needs::database,
+       functions::handlers_backfill,
+       answers::handlers_backfill,
+       joined({{"handler", Kind::text, "the handler's name", "NAME", Place::word}}, backfill_selection()),
+       {{"handlers backfill receipt --from 2024-01-31T00:00:00Z --to 2024-02-01T00:00:00Z --dry-run", "shows its size"},
+        {"handlers backfill receipt --from 7d --type OrderPlaced --rate 500", "after confirmation; shows its progress"},
+        {"handlers backfill receipt --cancel", "ends it; events that are pending already stay"}}},
       {"handlers retire",
        "Stops delivering to a handler and drops its pending events; outcomes and dead letters stay.",
        change,

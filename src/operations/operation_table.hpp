@@ -22,6 +22,8 @@ OperationFunction lanes_list, lanes_release;
 OperationFunction quarantine_list, quarantine_show, quarantine_retry, quarantine_discard;
 // handler_operations.cpp
 OperationFunction handlers_list, handlers_pause, handlers_resume, handlers_run, handlers_retire, handlers_restore;
+// backfill_operation.cpp
+OperationFunction handlers_backfill;
 // partition_operations.cpp
 OperationFunction partitions_list, partitions_accept_gap, partitions_accept_recreated;
 // seek_operation.cpp

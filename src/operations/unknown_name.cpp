@@ -64,6 +64,13 @@ void suggest(const UnknownName& unknown, Document& document) {
 
 std::vector<std::string> handler_names(Context& context) { return names_in_use(*context.connection)["handler"]; }
 
+Answer unknown_handler(Context& context, const std::string& verb, const std::string& name) {
+  const UnknownName handler = unknown_name("handler", name, handler_names(context));
+  Document document;
+  suggest(handler, document);
+  return {base::ExitCode::no, document, verb + ": " + handler.sentence};
+}
+
 Answer nothing_matches(Context& context, const Arguments& arguments, Document document, const std::string& otherwise) {
   const UnknownName unknown = unknown_among(names_for_filters(*context.connection), arguments);
   suggest(unknown, document);

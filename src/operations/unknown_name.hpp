@@ -20,6 +20,9 @@ void suggest(const UnknownName& unknown, Document& document);
 /// Names and aliases of all handlers.
 std::vector<std::string> handler_names(Context& context);
 
+/// The answer if no handler has that name.
+Answer unknown_handler(Context& context, const std::string& verb, const std::string& name);
+
 /// The answer if no row matches the filters. It names the first filter (`handler`, `topic`, `type`, `error`, `reason`)
 /// with a name that the inbox does not know; if it knows all of them the message is `otherwise`.
 Answer nothing_matches(Context& context, const Arguments& arguments, Document document, const std::string& otherwise);

@@ -33,6 +33,8 @@ constexpr const char* invariants[] = {
     "quarantine set reason = 'strange'",
     "quarantine set payload_size = -1",
     "backfill set next_offset = end_offset",
+    "backfill_request set rate = 0",
+    "backfill_range set next_offset = end_offset",
     "routing set only_row = false",
     "ledger_trim set next_block = -1",
 };
@@ -45,6 +47,11 @@ void fill(Inbox& inbox) {
   const Session::Parameters ids{std::to_string(handler), std::to_string(shard)};
   inbox.database().run("insert into inbox.outcome values ($1::int, $2::int, '{[5,6)}', 'done', 1)", ids);
   inbox.database().run("insert into inbox.backfill values ($1::int, $2::int, 0, 1)", ids);
+  inbox.database().run(
+      "insert into inbox.backfill_request (handler_id, from_time, to_time, again, offsets) values ($1::int, now(), "
+      "now(), false, 1)",
+      {ids[0]});
+  inbox.database().run("insert into inbox.backfill_range values ($1::int, $2::int, 0, 1, false)", ids);
   inbox.database().run(
       "insert into inbox.failure values (gen_random_uuid(), $1::int, 1, now(), 'app', 'no', interval '1 s')", {ids[0]});
   inbox.database().run(

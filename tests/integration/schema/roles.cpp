@@ -3,6 +3,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "integration/support/roles_fixture.hpp"
+#include "operations/backfill_queries.hpp"
 #include "operations/dead_queries.hpp"
 #include "operations/handler_queries.hpp"
 #include "operations/partition_queries.hpp"
@@ -89,6 +90,11 @@ TEST_CASE("the roles ingest and worker can each do their work, and together all 
   inbox::trim_positions(*daemon, 100);
   inbox::trim_old_rows(*daemon, 24h, 24h, 100);
   const auto late = operations::find_pending(*daemon, "late", 1min).value();
+  operations::BackfillRequest request;
+  request.handler_id = late.handler_id;
+  CHECK(operations::request_backfill(*daemon, request, "ann", "late").has_value());
+  CHECK(inbox::feed_backfill(*daemon, {late.handler_id}, {1'000}).state == inbox::Fed::State::fed);
+  operations::cancel_backfill(*daemon, late.handler_id, "ann");
   operations::retire_handler(*daemon, late, "ann");
   operations::drop_pending(*daemon, late.handler_id, 100);
   CHECK(operations::restore_handler(*daemon, late.handler_id, "ann"));
@@ -125,6 +131,8 @@ TEST_CASE("each role has exactly the rights of its row, table by table") {
         "also_seen: ingest insert select, reader select, worker delete select\n"
         "audit: ingest insert select, reader select, worker insert select\n"
         "backfill: ingest delete insert select, reader select, worker delete select update\n"
+        "backfill_range: ingest select, reader select, worker delete insert select update\n"
+        "backfill_request: ingest delete select, reader select, worker delete insert select update\n"
         "batch_window: ingest delete select, reader select, worker insert select update\n"
         "call_share: ingest select, reader select, worker delete insert select update\n"
         "dead_letter: ingest select update(lane) update(parks) update(sequence), reader select, worker delete insert "

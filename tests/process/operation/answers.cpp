@@ -173,6 +173,9 @@ TEST_CASE("every answer of the admin port has exactly the fields of the OpenAPI 
   fixture.check("handlers/pause", 200, R"({"handler": "recorder", "reason": "a test"})");
   fixture.check("handlers/resume", 200, R"({"handler": "recorder", "dry-run": true})");
   fixture.check("handlers/resume", 200, R"({"handler": "recorder"})");
+  fixture.check("handlers/backfill", 200, R"({"handler": "recorder", "dry-run": true})");
+  fixture.check("handlers/backfill", 200, R"({"handler": "recorder", "rate": 1})");
+  fixture.check("handlers/backfill", 409, R"({"handler": "recordr"})");
   fixture.check("handlers/run", 409, R"({"handler": "nobody"})");
   fixture.database().run("update inbox.handler set mode = 'batch'");
   fixture.check("handlers/run", 200, R"({"handler": "recorder", "dry-run": true})");

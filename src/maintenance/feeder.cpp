@@ -1,0 +1,48 @@
+#include "maintenance/feeder.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "inbox/upkeep.hpp"
+
+namespace inboxd::maintenance {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// A live event waits behind one bite.
+constexpr milliseconds bite_time{10};
+constexpr std::int64_t largest_bite = 4'096;
+
+/// Between two questions whether the handler has ended its bite. Doubles while it has not: it may be paused for days.
+constexpr milliseconds shortest_pause{2};
+constexpr milliseconds longest_pause{128};
+
+}  // namespace
+
+void Feeder::feed() {
+  using State = inbox::Fed::State;
+  std::vector<std::int32_t> handlers;
+  for (const auto& registered : registrations_.get()) handlers.push_back(registered.handler_id);
+  do {
+    const auto began = Turn::Clock::now();
+    std::vector<std::int32_t> bites;
+    for (const std::int32_t id : handlers) {
+      bites.push_back(static_cast<std::int32_t>(std::min(handlers_.events_in(id, bite_time), largest_bite)));
+    }
+    const inbox::Fed fed = inbox::feed_backfill(connection_, handlers, bites);
+    if (fed.state == State::none) return;
+    if (fed.state == State::waits) {
+      turn_.rest(std::clamp(fed.wait, pause_, longest_pause));
+      pause_ = std::min(2 * pause_, longest_pause);
+      continue;
+    }
+    pause_ = shortest_pause;
+    if (fed.state == State::ended) log_.info("maintenance.backfill_ended", {{"handler_id", *fed.handler_id}});
+    if (fed.events > 0) handlers_.notify(*fed.handler_id);
+    // Passing events over could take all of the server's time.
+    if (fed.events == 0) turn_.rest(Turn::Clock::now() - began);
+  } while (turn_.should_continue());
+}
+
+}  // namespace inboxd::maintenance

@@ -1,0 +1,46 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+#include "base/log.hpp"
+#include "inbox/connection.hpp"
+#include "inbox/registrations.hpp"
+#include "maintenance/turn.hpp"
+
+namespace inboxd::maintenance {
+
+/// The handlers of this process, as the feeder sees them. Any thread.
+struct FedHandlers {
+  /// The events that a handler ends in about so long.
+  std::function<std::int64_t(std::int32_t handler_id, std::chrono::milliseconds time)> events_in;
+  /// It has deliveries to claim.
+  std::function<void(std::int32_t handler_id)> notify;
+};
+
+/// Feeds handlers from `handlers backfill`, bite by bite: the next one once the handler has nearly ended the last. Runs
+/// on the maintenance thread.
+class Feeder final {
+ public:
+  Feeder(inbox::Registrations& registrations, inbox::Connection& connection, Turn& turn, FedHandlers handlers,
+         base::Logger& log)
+      : registrations_{registrations},
+        connection_{connection},
+        turn_{turn},
+        handlers_{std::move(handlers)},
+        log_{log} {}
+
+  /// One turn. Returns at once if no handler has a request.
+  void feed();
+
+ private:
+  inbox::Registrations& registrations_;
+  inbox::Connection& connection_;
+  Turn& turn_;
+  const FedHandlers handlers_;
+  base::Logger& log_;
+  std::chrono::milliseconds pause_{0};  ///< before the next question whether a handler is ready
+};
+
+}  // namespace inboxd::maintenance

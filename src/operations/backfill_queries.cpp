@@ -1,0 +1,57 @@
+#include "operations/backfill_queries.hpp"
+
+#include "inbox/array_parameter.hpp"
+#include "inbox/connection_access.hpp"
+#include "operations/stored_event_rows.hpp"
+#include "statements.hpp"
+
+namespace inboxd::operations {
+namespace {
+
+inbox::ArrayParameter texts(const std::vector<std::string>& all) {
+  return inbox::array_of(inbox::ArrayParameter::Type::text, all);
+}
+
+}  // namespace
+
+std::optional<BackfillState> find_backfill(inbox::Connection& connection, const std::string& handler,
+                                           std::chrono::seconds seen_within) {
+  const auto rows =
+      inbox::run_read(connection, inbox::statements::op_backfill_find, pqxx::params{handler, seen_within.count()});
+  if (rows.empty()) return std::nullopt;
+  inbox::RowReader row{rows[0]};
+  BackfillState out;
+  out.handler_id = row.int4();
+  out.is_retired = row.flag();
+  out.configured_by = row.texts();
+  out.has_ended = row.flag();
+  out.is_cancelled = row.flag();
+  out.offsets = row.int8();
+  out.left = row.int8();
+  out.events = row.int8();
+  out.dead_letters = row.int8();
+  return out;
+}
+
+std::int64_t count_offsets(inbox::Connection& connection, const BackfillRequest& request) {
+  auto topics = texts(request.topics);
+  const pqxx::params parameters{request.handler_id, request.from, request.to, topics.finish()};
+  return inbox::run_read(connection, inbox::statements::op_backfill_plan, parameters)[0][0].as<std::int64_t>();
+}
+
+std::optional<std::int64_t> request_backfill(inbox::Connection& connection, const BackfillRequest& request,
+                                             const std::string& actor, const std::string& asked) {
+  auto topics = texts(request.topics);
+  auto types = texts(request.types);
+  const pqxx::params parameters{request.handler_id, request.from,   request.to,
+                                topics.finish(),    types.finish(), request.again,
+                                request.rate,       actor,          asked};
+  const auto rows = connection.access().run(inbox::statements::op_backfill_request, parameters);
+  return rows.empty() ? std::nullopt : std::optional{rows[0][0].as<std::int64_t>()};
+}
+
+bool cancel_backfill(inbox::Connection& connection, std::int32_t handler_id, const std::string& actor) {
+  return !connection.access().run(inbox::statements::op_backfill_cancel, pqxx::params{handler_id, actor}).empty();
+}
+
+}  // namespace inboxd::operations
