@@ -119,12 +119,13 @@ SteadyRun run_steadily(const Options& options, const std::string& database_url, 
   topic.preload(Generator{1, options.payload}, events_of(load), topic.partitions());
   BenchDaemon daemon{options, settings, false};
   wait_until([&] { return control.number("select count(*) from inbox.position") >= topic.partitions(); }, "positions");
-  const std::int64_t before = topic.partitions();
+  const std::int64_t before = load.stored_before + topic.partitions();
   wait_until([&] { return control.number("select count(*) from inbox.event") >= before; }, "the first stored");
   wait_until([&] { return control.number("select count(*) from inbox.delivery") == 0; }, "the first settled");
   const double own_before = cpu_seconds(daemon.process());
   CostMeasurement measurement{control, options.kafka};
   const std::atomic<bool> stop{false};
+  if (load.begun) load.begun(control);
   const std::int64_t events =
       topic.produce_steadily(Generator{1, options.payload}, load.per_second, events_of(load), stop);
   out.run.events = events;
@@ -132,6 +133,7 @@ SteadyRun run_steadily(const Options& options, const std::string& database_url, 
   out.run.cost = measurement.stop();
   out.run.cost.own_cpu = cpu_seconds(daemon.process()) - own_before;
   wait_until([&] { return control.number("select count(*) from inbox.event") >= before + events; }, "all stored");
+  wait_until([&] { return control.number("select count(*) from inbox.backfill_range") == 0; }, "all back-filled");
   wait_until([&] { return control.number("select count(*) from inbox.delivery") == 0; }, "all settled");
   daemon.stop();
   check_counts(control, before + events, before + events);

@@ -14,6 +14,8 @@ const std::vector<Scenario>& scenarios() {
       {"wal", "bytes of WAL per event, end to end", measure_wal},
       {"three-handlers", "end to end with three handlers instead of one", measure_three_handlers},
       {"drain", "a backlog that is already in the database", measure_drain},
+      {"backfill", "stored events to a handler that got none, alone and beside live events at 1,000/s",
+       measure_backfill},
       {"latency", "from producing to the handler's call, at 1,000 and 10,000 events/s", measure_latency},
       {"memory", "resident memory while PostgreSQL is down under load", measure_memory},
       {"old-snapshot", "a session that keeps an old snapshot open, at full load and at 2,000 events/s",
