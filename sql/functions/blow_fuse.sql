@@ -3,7 +3,7 @@
 -- key of handler.
 create or replace function inbox.blow_fuse(
   p_handler int, p_owner uuid, p_reason text, p_is_fuse boolean, p_actor text)
-returns void language sql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' as $$
+returns void language sql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
   with blown as (
     update inbox.handler h
     set paused_reason = p_reason, fuse = case when p_is_fuse then 'blown' end, trial_owner = null, trial_until = null

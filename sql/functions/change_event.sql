@@ -23,7 +23,11 @@ begin
     status := 'gone';
     return;
   end if;
-  if d.owner is not null and (d.sequence is not null or d.due_at > clock_timestamp()) then
+  if d.owner is not null
+     and (case when d.sequence is null then d.due_at > clock_timestamp()
+               else exists (select from inbox.sequence s
+                            where s.handler_id = d.handler_id and s.sequence = d.sequence
+                              and s.leased_until > clock_timestamp()) end) then
     status := 'leased';
     return;
   end if;

@@ -28,7 +28,12 @@ begin
     where d.delivery_id = any (v_deliveries) and d.lane is not null)
   order by s.handler_id, s.sequence for no key update;
   perform from inbox.delivery d
-  where d.delivery_id = any (v_deliveries) and (d.owner is null or d.sequence is null and d.due_at <= v_now)
+  where d.delivery_id = any (v_deliveries)
+    and (d.owner is null
+         or case when d.sequence is null then d.due_at <= v_now
+                 else not exists (select from inbox.sequence s
+                                  where s.handler_id = d.handler_id and s.sequence = d.sequence
+                                    and s.leased_until > v_now) end)
   order by d.delivery_id for update;
 
   select coalesce(array_agg(p.i) filter (where l.is_leased), '{}'),
@@ -39,7 +44,10 @@ begin
     select exists (
       select from inbox.delivery d
       where d.shard_id = p.shard and d.pending @> p."offset" and d.owner is not null
-        and (d.sequence is not null or d.due_at > v_now)) as is_leased) l;
+        and case when d.sequence is null then d.due_at > v_now
+                 else exists (select from inbox.sequence s
+                              where s.handler_id = d.handler_id and s.sequence = d.sequence
+                                and s.leased_until > v_now) end) as is_leased) l;
 
   with freed as (
     select p_shard[i] as shard, range_agg(int8range(p_offset[i], p_offset[i] + 1)) as offsets

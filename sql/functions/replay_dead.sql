@@ -136,7 +136,7 @@ begin
            case when p.in_lane then p.ordinal end as ordinal, case when p.in_lane then p.lane end as lane,
            bool_or(p.joins_others) as joins_others, (array_agg(p.order_key))[1] as order_key,
            range_agg(int8range(p."offset", p."offset" + 1)) as pending, count(*) as events,
-           bool_or(p.state = 'expired') as never_expires,
+           bool_or(p.state <> 'parked') as never_expires,
            -- In a lane the time of storing is part of the order, also of an event that is restored now.
            min(case when p.in_lane then least(p.received_at, p.stored_at, p.next_from)
                     else coalesce(p.stored_at, v_now) end) as received_from,

@@ -2,6 +2,7 @@
 -- p_held now and could use p_wanted. An instance may use as many as the others do not want, and at least its even
 -- share; if there are more instances than calls, the one that was served longest ago comes first. An answer below
 -- p_held asks for calls back: they stay its own until it reports fewer. Nothing held and nothing wanted: the row goes.
+-- A lease that ends long after p_lease was given before the clock was turned back, and is over.
 -- Locks: the handler's row of handler_limit, then its rows of call_share. Indexes: primary keys.
 create or replace function inbox.share_calls(
   p_handler int, p_owner uuid, p_most int, p_wanted int, p_held int, p_lease interval)
@@ -15,7 +16,8 @@ begin
   perform from inbox.handler_limit l where l.handler_id = p_handler for no key update;
   delete from inbox.call_share s
   where s.handler_id = p_handler
-    and (s.owner <> p_owner and s.leased_until < clock_timestamp() or s.owner = p_owner and p_wanted + p_held = 0);
+    and (s.owner <> p_owner and not s.leased_until between clock_timestamp() and clock_timestamp() + 2 * p_lease
+         or s.owner = p_owner and p_wanted + p_held = 0);
   if p_wanted + p_held = 0 then
     return 0;
   end if;

@@ -167,7 +167,10 @@ void Claimer::attempt(Retry& retry, Work&& work) {
 
 void Claimer::maintain_holds(const ClaimingHandlers& handlers) {
   if (is_blocked()) return;
-  attempt(holds_, [&] { return write_hold_news(handlers) && read_holds(handlers); });
+  attempt(holds_, [&] {
+    const bool all_written = write_hold_news(handlers);
+    return !is_blocked() && read_holds(handlers) && all_written;
+  });
 }
 
 void Claimer::maintain_limits(const ClaimingHandlers& handlers) {

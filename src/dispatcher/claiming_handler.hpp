@@ -57,7 +57,9 @@ class ClaimingHandler {
 
   virtual void set_hold(inbox::HandlerHold::State state) = 0;
   virtual std::optional<inbox::HoldNews> hold_news() const = 0;
-  virtual void hold_written() = 0;
+  virtual void hold_written(const inbox::HoldNews& news) = 0;
+  /// Nothing but such a pause keeps it from running here.
+  virtual bool may_try() const = 0;
 
   // Limits that hold for all instances (limits.hpp). A handler without limits needs none of these.
 

@@ -49,8 +49,9 @@ class DatabaseDeliveries final : public Deliveries {
   }
 
   Answer<std::vector<inbox::HandlerHold>> read_holds(const std::vector<std::int32_t>& handlers,
+                                                     const std::vector<std::int32_t>& may_try,
                                                      std::chrono::milliseconds trial) override {
-    return ask([&] { return inbox::read_holds(connection_, owner_, handlers, trial); });
+    return ask([&] { return inbox::read_holds(connection_, owner_, handlers, may_try, trial); });
   }
 
   Answer<std::monostate> write_hold(std::int32_t handler_id, const inbox::HoldNews& news) override {

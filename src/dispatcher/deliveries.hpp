@@ -70,6 +70,7 @@ class Deliveries {
 
   /// Pauses of handlers; see inbox/handler_hold.hpp.
   virtual Answer<std::vector<inbox::HandlerHold>> read_holds(const std::vector<std::int32_t>& /*handlers*/,
+                                                             const std::vector<std::int32_t>& /*may_try*/,
                                                              std::chrono::milliseconds /*trial*/) {
     return std::vector<inbox::HandlerHold>{};
   }

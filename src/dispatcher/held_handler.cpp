@@ -17,9 +17,14 @@ std::optional<inbox::HoldNews> InFlight::hold_news() const {
   return hold_.news();
 }
 
-void InFlight::hold_written() {
+void InFlight::hold_written(const inbox::HoldNews& news) {
   const std::lock_guard lock{mutex_};
-  hold_.written();
+  hold_.written(news);
+}
+
+bool InFlight::may_try() const {
+  const std::lock_guard lock{mutex_};
+  return (closed_ & ~static_cast<unsigned>(Closed::held)) == 0;
 }
 
 void InFlight::pause(const std::string& reason) {

@@ -56,7 +56,10 @@ class Hold final {
   void put_back() { is_tried_ = false; }
 
   const std::optional<inbox::HoldNews>& news() const { return news_; }
-  void written() { news_.reset(); }
+  /// Newer news stays.
+  void written(const inbox::HoldNews& news) {
+    if (news_ == news) news_.reset();
+  }
 
  private:
   using Kind = inbox::HoldNews::Kind;

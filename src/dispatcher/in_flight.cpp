@@ -257,7 +257,11 @@ InFlight::Taken InFlight::take(const std::atomic<bool>& stop, Work done) {
   Taken out = next_work(stop, done);
   out.had_events = !out.slices.empty();
   auto expired = take_out_expired(out.slices, now());
-  if (!expired.empty()) not_called(static_cast<std::int64_t>(expired.size()), out.slices.empty());
+  std::int64_t not_called_events = 0;
+  for (const settler::Report& report : expired) {
+    not_called_events += static_cast<std::int64_t>(report.end - report.first);
+  }
+  if (!expired.empty()) not_called(not_called_events, out.slices.empty());
   for (settler::Report& report : expired) out.uncalled.push_back(std::move(report));
   return out;
 }
@@ -346,6 +350,7 @@ void InFlight::settled(const settler::Run& run, std::int64_t events) {
 void InFlight::lost(const settler::Run& run) {
   const std::lock_guard lock{mutex_};
   hold_.put_back();
+  work_has_come();
   queue_.lost(run);
   if (run.lease.sequence) sequences_.drain(*run.lease.sequence);
   after_change();

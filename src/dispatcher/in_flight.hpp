@@ -131,7 +131,8 @@ class InFlight final : public ClaimingHandler,
   // Pauses that hold for all instances.
   void set_hold(inbox::HandlerHold::State state) override;
   std::optional<inbox::HoldNews> hold_news() const override;
-  void hold_written() override;
+  void hold_written(const inbox::HoldNews& news) override;
+  bool may_try() const override;
   /// A verdict or a rule of the handler pauses it.
   void pause(const std::string& reason);
   /// Its service is away: no call begins for that long.

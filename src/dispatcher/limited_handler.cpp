@@ -56,7 +56,8 @@ std::int64_t InFlight::target() const {
 
 InFlight::Clock::time_point InFlight::next_limits() const {
   const std::lock_guard lock{mutex_};
-  return takes() ? std::min(tokens_.next_ask(), share_.next_ask()) : Clock::time_point::max();
+  // Calls still run in a handler that takes nothing: their share stays leased.
+  return std::min(takes() ? tokens_.next_ask() : Clock::time_point::max(), share_.next_ask());
 }
 
 std::optional<TokensToTake> InFlight::tokens_to_take(Clock::time_point now) {

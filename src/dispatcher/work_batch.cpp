@@ -129,7 +129,8 @@ void WorkBatch::note(std::size_t number, std::size_t index, const event::Verdict
   if (!interrupted && is_stopping(run, verdict)) {
     interrupted = true;
     if (verdict.kind == event::Verdict::Kind::away) {
-      away_for_ = std::max(away_for_.value_or(verdict.delay.value_or(usually_away)), verdict.delay.value_or(usually_away));
+      const auto delay = verdict.delay.value_or(usually_away);
+      away_for_ = std::max(away_for_.value_or(delay), delay);
     } else if (!paused_by_) {
       paused_by_ = pause_reason(verdict);
     }

@@ -16,8 +16,9 @@ struct Verdict {
   /// call for `delay`, or until an operator resumes it.
   enum class Kind { done, retry, dead, skipped, away, pause };
   Kind kind = Kind::done;
-  std::optional<std::chrono::milliseconds> delay;  ///< retry, away: the delay the handler asks for; else the policy's backoff
-  std::string error_class;                         ///< short, dotted (`timeout`, `validation.amount`); may be empty
+  /// retry, away: the delay that the handler asks for; otherwise the policy's backoff.
+  std::optional<std::chrono::milliseconds> delay;
+  std::string error_class;  ///< short, dotted (`timeout`, `validation.amount`); may be empty
   std::string message;
   bool is_finished() const { return kind == Kind::done || kind == Kind::skipped; }
   bool is_failure() const { return kind == Kind::retry || kind == Kind::dead; }

@@ -7,13 +7,15 @@
 namespace inboxd::inbox {
 
 std::vector<HandlerHold> read_holds(Connection& connection, const base::Uuid& owner,
-                                    const std::vector<std::int32_t>& handlers, std::chrono::milliseconds trial) {
+                                    const std::vector<std::int32_t>& handlers,
+                                    const std::vector<std::int32_t>& may_try, std::chrono::milliseconds trial) {
   using State = HandlerHold::State;
-  ArrayParameter ids{ArrayParameter::Type::int4};
+  ArrayParameter ids{ArrayParameter::Type::int4}, trying{ArrayParameter::Type::int4};
   for (const std::int32_t id : handlers) ids.add(id);
+  for (const std::int32_t id : may_try) trying.add(id);
   std::vector<HandlerHold> out;
-  for (const auto& row :
-       connection.access().call(statements::handler_holds, pqxx::params{owner.text(), ids.finish(), trial.count()})) {
+  const pqxx::params parameters{owner.text(), ids.finish(), trying.finish(), trial.count()};
+  for (const auto& row : connection.access().call(statements::handler_holds, parameters)) {
     const auto state = row[1].view();
     out.push_back({row[0].as<std::int32_t>(), state == "trial"  ? State::trial
                                               : state == "held" ? State::held

@@ -17,9 +17,11 @@ struct HandlerHold {
   State state = State::open;
 };
 
-/// For process `owner`. A trial belongs to the first process that asks, as long as it asks again within `trial`.
+/// For process `owner`. A trial belongs to the first process that asks and may try the handler, as long as it asks
+/// again within `trial`. Waits for no lock.
 std::vector<HandlerHold> read_holds(Connection& connection, const base::Uuid& owner,
-                                    const std::vector<std::int32_t>& handlers, std::chrono::milliseconds trial);
+                                    const std::vector<std::int32_t>& handlers,
+                                    const std::vector<std::int32_t>& may_try, std::chrono::milliseconds trial);
 
 /// A handler's news for the database.
 struct HoldNews {
@@ -27,6 +29,7 @@ struct HoldNews {
   enum class Kind { paused, blown, closed };
   Kind kind = Kind::paused;
   std::string reason{};
+  bool operator==(const HoldNews&) const = default;
 };
 
 /// Changes the handler's pause for all instances, with a record in audit. Repeating it is harmless.

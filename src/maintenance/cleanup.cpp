@@ -33,6 +33,7 @@ void Cleanup::set_retention(const config::Settings& settings) {
   const std::lock_guard lock{mutex_};
   retention_ = settings.retention;
   topics_ = settings.topics;
+  is_new_ = true;
 }
 
 config::Retention Cleanup::retention() const {
@@ -98,6 +99,7 @@ void Cleanup::plan_walks() {
 }
 
 void Cleanup::trim_events() {
+  if (is_new_.exchange(false)) walks_.clear();  // planned by the former settings
   if (walks_.empty()) plan_walks();
   turn_.run_gently([&] {
     if (walks_.empty()) return false;

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <mutex>
@@ -59,6 +60,7 @@ class Cleanup final {
   std::int64_t trimmed_events_ = 0;  ///< not logged yet
   std::int64_t trimmed_ids_ = 0;     ///< not logged yet
   int blocks_ = 64;                  ///< of the ledger's next batch
+  std::atomic<bool> is_new_{false};  ///< the retention
   mutable std::mutex mutex_;         // guards the following
   config::Retention retention_;
   std::vector<config::Topic> topics_;

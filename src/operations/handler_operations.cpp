@@ -68,13 +68,13 @@ Answer functions::handlers_pause(Context& context, const Arguments& arguments) {
   }
   const auto handler = find_handler(context, name);
   if (!handler) return unknown_handler(context, "handlers pause", name);
-  const bool was_paused = handler->paused_reason.has_value();
-  if (!arguments.flag("dry-run")) pause_handler(*context.connection, name, *reason, context.actor);
+  bool was_paused = handler->paused_reason.has_value();
+  if (!arguments.flag("dry-run")) was_paused = !pause_handler(*context.connection, name, *reason, context.actor);
   return {base::ExitCode::done,
           {{"dry_run", arguments.flag("dry-run")},
            {"handler", name},
            {"was_paused", was_paused},
-           {"paused_reason", handler->paused_reason.value_or(*reason)}},
+           {"paused_reason", was_paused ? handler->paused_reason.value_or(*reason) : *reason}},
           ""};
 }
 

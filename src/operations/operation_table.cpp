@@ -44,11 +44,17 @@ Parameters confirmation() { return {dry_run_parameter(), yes_parameter()}; }
 
 Parameters lane_filter() { return joined({{"handler", Kind::text, "of this handler", "NAME"}}, key_parameters()); }
 
-/// A person's key, which must not end in the audit.
+/// The audit does not have the value.
+Parameter hidden(Parameter parameter) {
+  parameter.is_hidden = true;
+  return parameter;
+}
+
+/// Keys of persons must not end in the audit.
 Parameters hidden_key() {
-  Parameters out = key_parameters();
-  for (Parameter& parameter : out) parameter.is_hidden = true;
-  return joined(out, confirmation());
+  Parameters out;
+  for (Parameter& parameter : key_parameters()) out.push_back(hidden(std::move(parameter)));
+  return out;
 }
 
 Parameters quarantine_filter() {
@@ -75,7 +81,7 @@ Parameters dead_edit_parameters() {
       {{"id", Kind::text, "number, event_id, the producer's id, or TOPIC/PARTITION/OFFSET", "ID", Place::word},
        {"handler", Kind::text, "of this handler, if the event is a dead letter of several", "NAME"},
        {"payload", Kind::bytes, "the new payload: a file's content", "FILE"},
-       {"header", Kind::texts, "a header in place of those of that name", "NAME=VALUE"}},
+       hidden({"header", Kind::texts, "a header in place of those of that name", "NAME=VALUE"})},
       confirmation());
 }
 
@@ -191,7 +197,7 @@ std::vector<Operation> operations() {
        Needs::database,
        functions::events_forget,
        answers::events_forget,
-       hidden_key(),
+       joined(hidden_key(), confirmation()),
        {{"events forget --key customer-4711 --dry-run", "shows how many"},
         {"events forget --key-hex 00112233", "after confirmation, in small transactions"}}},
 
@@ -268,7 +274,8 @@ std::vector<Operation> operations() {
        Needs::database,
        functions::lanes_release,
        answers::lanes_release,
-       joined(joined(lane_filter(), {{"all", Kind::flag, "every parked key"}}), confirmation()),
+       joined(joined({{"handler", Kind::text, "of this handler", "NAME"}}, hidden_key()),
+              joined({{"all", Kind::flag, "every parked key"}}, confirmation())),
        {{"lanes release --handler receipt --dry-run", "shows how many"},
         {"lanes release --handler receipt --key ORDER-4711", "one key, after confirmation"}}},
 

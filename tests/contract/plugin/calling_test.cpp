@@ -102,7 +102,8 @@ TEST_CASE("a plugin in C can require the trace context") {
 
 TEST_CASE("each event of a call has its own verdict, in order") {
   LoadAttempt attempt{"echo"};
-  const auto verdicts = DeliveredEvents{{"done", "retry", "x", "done", "skip", "away", "pause"}}.handled_by(attempt.instance());
+  DeliveredEvents batch{{"done", "retry", "x", "done", "skip", "away", "pause"}};
+  const auto verdicts = batch.handled_by(attempt.instance());
   REQUIRE(verdicts.size() == 7);
   CHECK(verdicts[4].kind == Kind::skipped);
   CHECK(verdicts[5].kind == Kind::away);

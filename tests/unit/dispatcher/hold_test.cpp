@@ -34,11 +34,26 @@ TEST_CASE("what the database says counts once it has the news") {
   hold.recorded(0, 1, "a");
   hold.read(State::open);
   CHECK(hold.state() == State::held);
-  hold.written();
+  hold.written(*hold.news());
   hold.read(State::held);
   CHECK(hold.state() == State::held);
   hold.read(State::open);
   CHECK(hold.state() == State::open);
+}
+
+TEST_CASE("news that comes while the database gets other news is not lost") {
+  Hold hold;
+  hold.configure(1);
+  hold.read(State::trial);
+  hold.take_trial();
+  hold.recorded(1, 0, "");
+  const auto closed = *hold.news();
+  hold.recorded(0, 1, "b");  // before the database has answered
+  hold.written(closed);
+  REQUIRE(hold.news());
+  CHECK(hold.news()->kind == Kind::blown);
+  hold.read(State::open);
+  CHECK(hold.state() == State::held);
 }
 
 TEST_CASE("on trial, the first outcome decides") {

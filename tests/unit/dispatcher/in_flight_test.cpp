@@ -1,6 +1,7 @@
 #include "dispatcher/in_flight.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <thread>
 
 #include "unit/settler/runs.hpp"
 
@@ -75,6 +76,31 @@ TEST_CASE("a handler that now wants payloads gets no events that were claimed wi
   const std::atomic<bool> stop{false};
   for (const RunSlice& slice : in_flight->take(stop, {}).slices)
     in_flight->lost(*slice.run);  // a run keeps its owner alive, and the owner the run
+}
+
+TEST_CASE("calls that run while a handler is closed keep their share of max_in_flight") {
+  auto settings = handler(1, 1);
+  settings.max_in_flight = 4;
+  const auto in_flight = in_flight_of(settings);
+  in_flight->configure(settings, {});
+  const auto room = in_flight->reserve(1, 100);
+  in_flight->hand_over(lease_of({1}, 41), room.events);
+  std::atomic<bool> stop{false};
+  InFlight::Taken taken;
+  std::thread worker{[&] { taken = in_flight->take(stop, {}); }};
+  const auto until = InFlight::Clock::now() + seconds{30};
+  while (!in_flight->stats().limited && InFlight::Clock::now() < until) std::this_thread::yield();
+  REQUIRE(in_flight->calls_to_share(InFlight::Clock::now()));
+  in_flight->calls_shared(1, InFlight::Clock::now());
+  worker.join();
+  REQUIRE(taken.slices.size() == 1);
+  in_flight->close(InFlight::Closed::shutdown);
+  const auto next = in_flight->next_limits();
+  CHECK(next <= InFlight::Clock::now() + seconds{1});
+  const auto renewed = in_flight->calls_to_share(next);
+  REQUIRE(renewed);
+  CHECK(renewed->held == 1);
+  in_flight->lost(*taken.slices[0].run);  // a run keeps its owner alive, and the owner the run
 }
 
 TEST_CASE("due times close together become one, and none becomes earlier") {

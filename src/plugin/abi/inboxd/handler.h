@@ -128,10 +128,10 @@ enum {
   INBOXD_RETRY = 2,   /* failed; try again after `delay_ms` or the configured backoff */
   INBOXD_DEAD = 3,    /* failed, no retry can help: dead-letter it at once */
   INBOXD_SKIPPED = 4, /* finished: the event is not for this handler */
-  INBOXD_AWAY = 5,    /* not handled: a service that every event needs does not answer. No attempt is counted, and no call
-                         of the handler begins in this instance for `delay_ms` (by default a second) */
-  INBOXD_PAUSE = 6    /* not handled: an operator must act. No attempt is counted; the handler is paused in all instances,
-                         with the error class and message as the reason */
+  INBOXD_AWAY = 5,    /* not handled: a service that every event needs does not answer. No attempt is counted, and no
+                         call of the handler begins in this instance for `delay_ms` (by default a second) */
+  INBOXD_PAUSE = 6    /* not handled: an operator must act. No attempt is counted; the handler is paused in all
+                         instances, with the error class and message as the reason */
 };
 
 #define INBOXD_POLICY_DELAY (-1)                              /* the configured backoff */
