@@ -1,8 +1,8 @@
 -- The dead letters that a replay or discard means, lane by lane in order of storing, others in order of their shards;
--- those that park a key come last. A bite with whole lanes adds no row to lanes of earlier ones, so it is cheaper. $1 to
--- $6 as in op_dead_list, ids $7 of dead letters and $8 of events (both null: any), at most $9. Unless $10, without those
--- of retired handlers, those that a backfill has yet to pass, and events that another dead letter parks, as in
--- inbox.replay_dead. No locks.
+-- those that park a key come last. A bite with whole lanes adds no row to lanes of earlier ones, so it is cheaper.
+-- $1 to $6 as in op_dead_list, ids $7 of dead letters and $8 of events (both null: any), at most $9. Unless $10,
+-- without those of retired handlers, those that a backfill has yet to pass, and events that another dead letter parks,
+-- as in inbox.replay_dead. No locks.
 select x.dead_letter_id, h.name, coalesce(x.reasons -> -1 ->> 'error_class', '')
 from inbox.dead_letter x join inbox.handler h using (handler_id)
 cross join lateral (

@@ -1,8 +1,8 @@
 -- The newest events of shards $1, received in [$2, $3), of types $4 (LIKE patterns; none: all), at most $6 in all. With
 -- key $9 (null: any); for handler $10 (null: any) and in its states $11 (none: any), if $12.
--- Looks at no more than $5 events of a shard; if $13, at events of the key alone, by index event_key (sql/README.md), $5
--- in all. Returns at least one row: how many were looked at, the oldest of those,
--- and the time from which no event can be missing (null: none is). $7 and $8: the days around.
+-- Looks at no more than $5 events of a shard; if $13, at $5 events of the key alone, by index event_key
+-- (sql/README.md). Returns at least one row: how many were looked at, the oldest of those, and the time from which no
+-- event can be missing (null: none is). $7 and $8: the days around.
 --
 -- A shard's events are received in the order of their offsets, except restored ones, which have lower offsets. So the
 -- look ends at the first event that is too old. A binary search finds where it starts, instead of walking the rest of
