@@ -12,7 +12,7 @@ select h.handler_id, h.name, h.mode, h.topics, h.types, h.started_from, h.paused
          as oldest_due_age_us,
        (extract(epoch from clock_timestamp() - least(due.failed_from, later.failed_from)) * 1000000)::bigint
          as oldest_retrying_age_us,
-       coalesce(history.events, 0) as backfill,
+       coalesce(history.events, 0) as backfill, dead.parked,
        h.mode = 'batch', (extract(epoch from w.next_close) * 1000000)::bigint,
        (extract(epoch from w.closed_at) * 1000000)::bigint,
        (extract(epoch from coalesce(w.ended_at, clock_timestamp()) - w.began_at) * 1000000)::bigint,
@@ -46,8 +46,8 @@ cross join lateral (
         where d.handler_id = h.handler_id and d.due_at > statement_timestamp()
         order by d.due_at limit $1::bigint) d) later
 cross join lateral (
-  select count(*) as letters
-  from (select from inbox.dead_letter x where x.handler_id = h.handler_id limit $2::bigint) x) dead
+  select count(*) as letters, count(*) filter (where x.state = 'parked') as parked
+  from (select x.state from inbox.dead_letter x where x.handler_id = h.handler_id limit $2::bigint) x) dead
 left join lateral (
   select sum(b.end_offset - b.next_offset) as events from (
     select f.next_offset, f.end_offset from inbox.backfill f where f.handler_id = h.handler_id

@@ -263,7 +263,10 @@ void check_order(const Settings& settings, std::size_t index, Reading& reading) 
                  " may arrive on several partitions; set order_scope: handler, or remove it");
   }
   const bool is_one_topic = handler.topics.size() == 1 && !handler.topics[0].ends_with('*');
-  if (order_scope_of(handler) == OrderScope::partition && !is_one_topic && settings.topics.size() > 1) {
+  const auto is_pattern = [](const Topic& topic) { return !topic.pattern.empty(); };
+  const bool may_be_several =
+      settings.topics.size() > 1 || std::any_of(settings.topics.begin(), settings.topics.end(), is_pattern);
+  if (order_scope_of(handler) == OrderScope::partition && !is_one_topic && may_be_several) {
     reading.findings.warning(reading.mentioned.nearest(key + ".subscribe"), key + ".subscribe.topics",
                              "handler " + handler.name +
                                  " keeps order within each topic, not between topics; if that matters, set "

@@ -170,6 +170,12 @@ void add_state_of_handlers(const Situation& situation, Findings& out) {
       remark(out, "handler_behind",
              "handler " + handler.name + " is " + duration_sentence(*handler.oldest_due_age) + " behind");
     }
+    if (handler.parked > 0) {
+      remark(out, "events_parked",
+             "handler " + handler.name + " has " + std::to_string(handler.parked) +
+                 " events parked behind dead letters of their keys",
+             "inboxd lanes list --handler " + handler.name + ", then dead replay or lanes release");
+    }
     if (handler.dead.number > 0) {
       remark(out, "dead_letters", "handler " + handler.name + " has " + count_text(handler.dead, "dead letter"),
              "inboxd dead list --handler " + handler.name);

@@ -39,6 +39,7 @@ HandlerState read_handler(inbox::RowReader row) {
   if (const auto age = row.maybe_int8()) out.oldest_due_age = std::chrono::microseconds{*age};
   if (const auto age = row.maybe_int8()) out.oldest_retrying_age = std::chrono::microseconds{*age};
   out.backfill = row.int8();
+  out.parked = row.int8();
   if (!row.flag()) return out;
   WindowState window;
   window.next_close = row.maybe_int8();

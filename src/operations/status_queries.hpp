@@ -40,7 +40,8 @@ struct HandlerState {
   std::optional<std::chrono::microseconds> oldest_due_age;
   std::optional<std::chrono::microseconds> oldest_retrying_age;  ///< since receipt, of those that have failed
   std::int64_t backfill = 0;                                     ///< offsets that its back-fill has yet to pass
-  std::optional<WindowState> window;                             ///< mode batch
+  std::int64_t parked = 0;            ///< of `dead`: events behind a dead one of their key
+  std::optional<WindowState> window;  ///< mode batch
 
   /// All of these without dead letters.
   Count pending() const;

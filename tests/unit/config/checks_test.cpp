@@ -352,4 +352,5 @@ TEST_CASE("an order within partitions of several topics is a warning") {
   CHECK(warned(two, ""));
   CHECK_FALSE(warned(two, ", order_scope: handler"));
   CHECK_FALSE(warned(two, ", order_by: subject"));
+  CHECK(warned("- pattern: \"^(orders|returns)\"", ""));
 }
