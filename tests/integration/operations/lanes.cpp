@@ -186,7 +186,7 @@ TEST_CASE("a replay of the dead letter that parks a key brings its parked events
     CHECK(runner.run("lanes release", {{"key-hex", {"61"}}}).document.at("released") == 3);
     CHECK(inbox.database().text("select string_agg(state || parks, ' ') from inbox.dead_letter") == "deadfalse");
     CHECK(inbox.database().text("select actor || ' ' || target || ' ' || (detail ->> 'events') from inbox.audit where "
-                                "operation = 'lanes release'") == "ann@host --key-hex 61 3");
+                                "operation = 'lanes release'") == "ann@host --key-hex (hidden) 3");
     CHECK(lanes.drain() == "2 3 4");
   }
 }

@@ -15,7 +15,7 @@ HandlerText waits_for_lock(const Application& app) {
   HandlerText handler;
   handler.name = "writer";
   handler.plugin = plugin_file("writer");
-  handler.more = {"concurrency: 1", "deadline: 2s", "retry: {max_attempts: 1}"};
+  handler.more = {"concurrency: 1", "deadline: 2s", "lease: 60s", "retry: {max_attempts: 1}"};
   handler.settings = {{"table", app.schema() + ".applied"},
                       {"bad", yaml_text(app.named("lock table app.gate in share mode"))}};
   return handler;

@@ -83,7 +83,10 @@ TEST_CASE("calls that run while a handler is closed keep their share of max_in_f
   settings.max_in_flight = 4;
   const auto in_flight = in_flight_of(settings);
   in_flight->configure(settings, {});
+  REQUIRE(in_flight->begin_claim(InFlight::Clock::now()));
+  in_flight->end_claim({}, InFlight::Clock::now(), false);
   const auto room = in_flight->reserve(1, 100);
+  REQUIRE(room.events == 1);
   in_flight->hand_over(lease_of({1}, 41), room.events);
   std::atomic<bool> stop{false};
   InFlight::Taken taken;
