@@ -17,7 +17,7 @@ TEST_CASE("a batch whose transaction deadlocks runs again, and nothing is lost o
   CHECK(fixture.wait_done().is_perfect());
 
   int tries = 0;
-  while (daemon->count_in_log("sqlstate=40P01") == 0 && tries < 5) {
+  while (daemon->count_in_log("sqlstate=40P01") == 0 && tries < 9) {
     ++tries;
     // Another session holds an id of the batch and then wants the position row that the batch has written.
     Session other{fixture.database.url(), fixture.database.schema()};
@@ -43,7 +43,7 @@ TEST_CASE("a batch whose transaction deadlocks runs again, and nothing is lost o
     }
     other.run("rollback");
   }
-  CHECK(tries < 5);
+  CHECK(tries < 9);
   const auto counts = fixture.wait_done();
   WARN("deadlock at try " << tries << ": " << counts.text());
   CHECK(counts.is_perfect());
