@@ -18,7 +18,7 @@ declare
   f record;
   v_mode text;
   v_now timestamptz;
-  v_from timestamptz;
+  t record;
   v_bite int;
   v_most bigint;
 begin
@@ -41,12 +41,11 @@ begin
     v_bite := p_bites[array_position(p_handlers, r.handler_id)];
     continue when inbox.events_ahead(r.handler_id, v_mode, r.fed_ids, false) > v_bite / 4;
     v_most := v_bite;
+    t := inbox.saved_tokens(r.spent_until, v_now, r.rate);
     if r.rate is not null then
-      -- As inbox.take_tokens.
-      v_from := greatest(least(r.spent_until, v_now), v_now - make_interval(secs => greatest(0.5, 1.0 / r.rate)));
-      v_most := least(v_most, floor(extract(epoch from v_now - v_from) * r.rate + 1e-6)::bigint);
+      v_most := least(v_most, t.tokens);
       if v_most = 0 then
-        wait_ms := (1 - extract(epoch from v_now - v_from) * r.rate) * 1000 / r.rate;
+        wait_ms := t.wait_ms;
         continue;
       end if;
     end if;
@@ -74,7 +73,7 @@ begin
   update inbox.backfill_request q
   set fed_at = clock_timestamp(), fed_ids = f.ids,
       spent_until = case when q.rate is null then q.spent_until
-                         else v_from + make_interval(secs => f.events::float8 / q.rate) end,
+                         else t.saved_from + make_interval(secs => f.events::float8 / q.rate) end,
       delivered_events = q.delivered_events + f.events, deleted_letters = q.deleted_letters + f.letters
   where q.handler_id = r.handler_id;
 end

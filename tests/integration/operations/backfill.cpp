@@ -169,6 +169,9 @@ TEST_CASE("--rate limits a back-fill") {
   CHECK(fed.state == State::waits);
   CHECK(fed.wait.count() > 0);
   CHECK(fed.wait.count() <= 101);
+  // The database's clock was turned back.
+  test.database().run("update inbox.backfill_request set spent_until = now() + interval '1 h'");
+  CHECK(test.feed().events == 5);
 }
 
 TEST_CASE("a bite that is rolled back, and two bites at once, deliver each event once") {
