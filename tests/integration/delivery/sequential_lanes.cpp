@@ -1,0 +1,155 @@
+// Sequences: lanes of blocked keys.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <limits>
+
+#include "integration/delivery/in_order.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+using namespace inboxd::support::in_order;
+
+TEST_CASE("a failed event begins a lane; waiting events follow it one row after the other") {
+  InOrder in_order;
+  in_order.store(5);
+  in_order.store(5);
+  in_order.take(in_order.inbox.owner, 1);
+  const auto log = in_order.claim();
+  REQUIRE(in_order.settle(Outcome{log.claimed.runs[0]}.done({1, 3}).retry(0, hour).wait({2, 4}).out));
+  REQUIRE(in_order.settle(Outcome{log.claimed.runs[1]}.done({5, 6, 8, 9}).wait({7}).out));
+  CHECK(in_order.lane_rows() == "{[0,1)} due, {[2,3),[4,5)}, {[7,8)}");
+  CHECK(in_order.claim_lanes().claimed.runs.empty());  // an hour is left
+
+  in_order.make_due();
+  const auto head = in_order.claim_lanes();
+  REQUIRE(offsets_of(head) == Texts{"{[0,1)}"});
+  CHECK(head.claimed.runs[0].lane == lane);
+  CHECK(head.claimed.runs[0].attempts == 1);
+  CHECK(in_order.claim_lanes().claimed.runs.empty());  // one row at a time
+  REQUIRE(in_order.settle(Outcome{head.claimed.runs[0]}.done({0}).out));
+  CHECK(in_order.lane_rows() == "{[2,3),[4,5)} due, {[7,8)}");
+
+  const auto second = in_order.claim_lanes();
+  REQUIRE(offsets_of(second) == Texts{"{[2,3),[4,5)}"});
+  REQUIRE(in_order.settle(Outcome{second.claimed.runs[0]}.retry(2, hour).wait({4}).out));
+  CHECK(in_order.lane_rows() == "{[2,3)} due, {[4,5)}, {[7,8)}");
+  in_order.make_due();
+  const auto third = in_order.claim_lanes();
+  REQUIRE(offsets_of(third) == Texts{"{[2,3)}"});
+  CHECK(third.claimed.runs[0].attempts == 1);
+  REQUIRE(in_order.settle(Outcome{third.claimed.runs[0]}.dead(2, Kind::dead).out));
+  CHECK(in_order.lane_rows() == "{[4,5)} due, {[7,8)}");
+  for (const std::int64_t offset : {4, 7}) {
+    const auto next = in_order.claim_lanes();
+    REQUIRE(next.claimed.runs.size() == 1);
+    REQUIRE(in_order.settle(Outcome{next.claimed.runs[0]}.done({offset}).out));
+  }
+  CHECK(in_order.database().number("select count(*) from inbox.delivery") == 0);
+}
+
+TEST_CASE("the lanes of a sequence, and their state, are read in order") {
+  InOrder in_order;
+  in_order.store(3);
+  in_order.take(in_order.inbox.owner, 1);
+  const auto log = in_order.claim();
+  inbox::Settlement outcome = Outcome{log.claimed.runs[0]}.out;
+  for (std::int64_t i = 0; i < 3; ++i) {
+    outcome.retries.push_back({offsets({i}), hour, "test: no", inbox::FailedKey{30 - 10 * i, "k"}});
+  }
+  REQUIRE(in_order.settle(outcome));
+  const auto read = [&](std::int64_t after, int limit) {
+    std::vector<std::int64_t> out;
+    for (const auto& each : inbox::read_lanes(in_order.connection(), in_order.handler, in_order.sequence, after, limit))
+      out.push_back(each.lane);
+    return out;
+  };
+  CHECK(read(std::numeric_limits<std::int64_t>::min(), 2) == std::vector<std::int64_t>{10, 20});
+  CHECK(read(20, 2) == std::vector<std::int64_t>{30});
+  const auto states =
+      inbox::check_lanes(in_order.connection(), in_order.handler,
+                         {{in_order.sequence, 20}, {in_order.sequence, 99}, {in_order.sequence + 1, 20}});
+  REQUIRE(states.size() == 3);
+  CHECK(states[0].has_events);
+  CHECK_FALSE(states[1].has_events);
+  CHECK_FALSE(states[2].has_events);
+}
+
+TEST_CASE("a dead letter parks its key: later events become parked, without an attempt") {
+  InOrder in_order;
+  in_order.store(4);
+  in_order.take(in_order.inbox.owner, 1);
+  const auto log = in_order.claim();
+  REQUIRE(in_order.settle(
+      Outcome{log.claimed.runs[0]}.done({3}).dead(0, Kind::parks).dead(1, Kind::parked).dead(2, Kind::parked).out));
+  CHECK(in_order.database().text(
+            "select string_agg(\"offset\" || ' ' || state || ' ' || attempts || ' ' || parks, ', ' "
+            "order by \"offset\") from inbox.dead_letter") == "0 dead 1 true, 1 parked 0 false, 2 parked 0 false");
+  CHECK(in_order.database().number("select count(*) from inbox.delivery") == 0);
+  const auto states =
+      inbox::check_lanes(in_order.connection(), in_order.handler, {{in_order.sequence, lane, true, false}});
+  CHECK_FALSE(states.at(0).has_events);
+  CHECK(states.at(0).is_parked);
+  const auto lanes = inbox::read_lanes(in_order.connection(), in_order.handler, in_order.sequence, 0, 10);
+  REQUIRE(lanes.size() == 1);
+  CHECK(lanes[0].is_parked);
+}
+
+TEST_CASE("an event that would be parked waits in its lane if an operator has released its key meanwhile") {
+  InOrder in_order;
+  in_order.store(3);
+  in_order.take(in_order.inbox.owner, 1);
+  const auto log = in_order.claim();
+  REQUIRE(in_order.settle(Outcome{log.claimed.runs[0]}.done({0}).dead(1, Kind::parked).dead(2, Kind::parked).out));
+  CHECK(in_order.database().number("select count(*) from inbox.dead_letter") == 0);
+  CHECK(in_order.lane_rows() == "{[1,2)} due, {[2,3)}");
+}
+
+TEST_CASE("a takeover makes leased rows of lanes due, and no others") {
+  InOrder in_order;
+  in_order.store(3);
+  in_order.take(in_order.inbox.owner, 1);
+  const auto log = in_order.claim();
+  REQUIRE(in_order.settle(Outcome{log.claimed.runs[0]}.retry(0, milliseconds{0}).wait({1, 2}).out));
+  REQUIRE(offsets_of(in_order.claim_lanes()) == Texts{"{[0,1)}"});
+  CHECK(in_order.lane_rows() == "{[0,1)} leased, {[1,3)}");
+  in_order.expire();
+  in_order.take(in_order.inbox.owner, 2);
+  CHECK(in_order.lane_rows() == "{[0,1)} due, {[1,3)}");
+  CHECK(in_order.claim_lanes(1).claimed.runs.empty());
+  REQUIRE(offsets_of(in_order.claim_lanes(2)) == Texts{"{[0,1)}"});
+}
+
+TEST_CASE("a lane's row that was in flight at a crash is claimed in parts, the rest behind them") {
+  InOrder in_order;
+  in_order.store(5);
+  in_order.take(in_order.inbox.owner, 1);
+  const auto log = in_order.claim();
+  REQUIRE(in_order.settle(Outcome{log.claimed.runs[0]}.done({0}).wait({1, 2, 3, 4}).out));
+  CHECK(in_order.lane_rows() == "{[1,5)} due");
+  in_order.claim_lanes();
+  in_order.expire();
+  in_order.take(in_order.inbox.owner, 2);
+  const auto half = in_order.claim_lanes(2);
+  REQUIRE(offsets_of(half) == Texts{"{[1,3)}"});
+  CHECK(in_order.lane_rows() == "{[1,3)} leased, {[3,5)}");
+  REQUIRE(in_order.settle(Outcome{half.claimed.runs[0]}.done({1, 2}).out));
+  CHECK(in_order.lane_rows() == "{[3,5)} due");
+}
+
+TEST_CASE("a claim takes no more events of lanes than it has room for") {
+  InOrder in_order;
+  in_order.store(6);
+  in_order.take(in_order.inbox.owner, 1);
+  const auto log = in_order.claim();
+  inbox::Settlement outcome = Outcome{log.claimed.runs.at(0)}.wait({0, 1, 2}).out;
+  outcome.waiting.push_back({lane + 1, offsets({3, 4, 5})});
+  REQUIRE(in_order.settle(outcome));
+  const auto some = in_order.claim({{in_order.sequence, 1}}, {}, 4);
+  REQUIRE(some.claimed.runs.size() == 2);
+  CHECK(events_in(some.claimed.runs) == 4);
+  const auto& cut = some.claimed.runs[1];
+  inbox::Settlement done = all_done(cut);
+  done.is_of_lane = true;
+  REQUIRE(in_order.settle(done));
+  CHECK(events_in(in_order.claim_lanes().claimed.runs) == 2);  // the rest of that lane
+}
