@@ -220,7 +220,7 @@ std::string present_seek(const Document& document, const Look& look) {
   } else {
     out += number_at(document, "read_again") + " offsets are read again, " + number_at(document, "known") +
            " known events, at most " + number_at(document, "new_at_most") +
-           " stored as new. If Kafka has deleted some, the partition halts: partitions accept-gap goes on behind them";
+           " stored as new. If Kafka has deleted some of them, the partition halts; run partitions accept-gap then";
   }
   return in_tone(out, Tone::plain, look) + "\n";
 }

@@ -251,26 +251,24 @@ std::string present_window_closed(const Document& document, const Look& look) {
 std::string present_backfill(const Document& document, const Look& look) {
   if (!document.contains("handler")) return "";
   const std::string name = one_line(text_at(document, "handler"));
-  const std::string state = text_at(document, "state");
-  const std::string so_far = number_at(document, "events") + " events made pending";
+  const bool waits = document.at("configured_by").empty();
+  const std::string about_waiting = "no running daemon configures it; the back-fill waits for one\n";
   if (document.at("dry_run").get<bool>()) {
-    const bool is_new =
-        whole_at(document, "events") == 0 && whole_at(document, "left") == whole_at(document, "offsets");
-    const std::string out = name + (is_new ? ": would pass " : ": would be cancelled with ") +
-                            number_at(document, "left") + (is_new ? " offsets at most\n" : " offsets to go\n");
-    if (document.at("configured_by").empty())
-      return out + "no running daemon configures it; the back-fill waits for one\n";
-    return out + configured_by(document, "and deliver the events", look);
+    const std::string left = number_at(document, "left");
+    if (document.at("cancels").get<bool>()) return name + ": would be cancelled with " + left + " offsets to go\n";
+    const std::string out = name + ": would pass " + left + " offsets at most\n";
+    return out + (waits ? about_waiting : configured_by(document, "and deliver the events", look));
   }
-  std::string out = name + ": " +
-                    (state == "running" ? "back-fill runs, " + number_at(document, "left") + " of " +
-                                              number_at(document, "offsets") + " offsets to go, "
-                                        : "back-fill " + state + ", ");
-  out += so_far;
-  if (whole_at(document, "dead_letters") > 0)
+  const std::string state = text_at(document, "state");
+  std::string out = name + ": back-fill " + (state == "running" ? "runs" : state) + ", ";
+  if (state == "running") {
+    out += number_at(document, "left") + " of " + number_at(document, "offsets") + " offsets to go, ";
+  }
+  out += number_at(document, "events") + " events made pending";
+  if (whole_at(document, "dead_letters") > 0) {
     out += ", " + number_at(document, "dead_letters") + " dead letters deleted";
-  if (document.at("configured_by").empty()) out += "\nno running daemon configures it; the back-fill waits for one";
-  return out + "\n";
+  }
+  return out + "\n" + (waits && state == "running" ? about_waiting : "");
 }
 
 std::string present_retired(const Document& document, const Look& look) {

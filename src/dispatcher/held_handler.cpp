@@ -56,7 +56,7 @@ void InFlight::after_hold(Hold::State before) {
 /// Under the lock. While an event is tried, the others wait.
 bool InFlight::waits_for_trial() const { return hold_.state() == Hold::State::trial && hold_.is_tried(); }
 
-/// Expired events. `all`: of a worker's, none is left to call.
+/// So many of a worker's events had expired before their call; `all`: it has no others.
 void InFlight::not_called(std::int64_t events, bool all) {
   const std::lock_guard lock{mutex_};
   tokens_.give_back(events);

@@ -258,13 +258,13 @@ class InFlight final : public ClaimingHandler,
   void keep_one(Taken& taken);
   void after_hold(Hold::State before);
   bool waits_for_trial() const;
-  // Limits; under the lock.
+  void not_called(std::int64_t events, bool all);
+  // Limits (limited_handler.cpp); under the lock.
   bool may_begin();
   Taken begin(Taken taken);
   void limits_have_changed();
   void look_whether_back();
   std::int64_t target() const;
-  void not_called(std::int64_t events, bool all);
   void close_for(Closed reason);
   void reopen_for(Closed reason);
   bool may_take_from(const settler::Run& run, Clock::time_point now) const;

@@ -15,8 +15,8 @@ namespace inboxd::dispatcher {
 
 /// `rate`: tokens, one for each event of a call.
 ///
-/// Tokens are asked for once they are used up and events wait, a tenth of a second's worth at once. What is saved up in
-/// the database meanwhile is not lost. Tokens that stay unused go stale.
+/// Once they are used up and events wait, a tenth of a second's worth is asked for. The database saves up further ones
+/// meanwhile. Tokens that stay unused go stale.
 class RateTokens final {
  public:
   using Clock = std::chrono::steady_clock;
@@ -39,7 +39,7 @@ class RateTokens final {
     if (per_second_) tokens_ += events;
   }
 
-  /// Events of a run that is not cut, in this time's work at most; the events in memory at most.
+  /// The most events of a run that is not cut, and the most in memory.
   std::int64_t in_a_bite() const { return events_in(bite); }
   std::int64_t most_held() const { return events_in(held); }
 
@@ -58,7 +58,8 @@ class RateTokens final {
     is_waiting_ = false;
     if (!per_second_) return;
     tokens_ += grant.granted;
-    if (grant.granted > 0) good_until_ = asked + std::max(stale, Clock::duration{std::chrono::nanoseconds{seconds(1)}});
+    const auto of_one = std::chrono::ceil<Clock::duration>(std::chrono::duration<double>{1 / *per_second_});
+    if (grant.granted > 0) good_until_ = asked + std::max(stale, of_one);
     if (grant.granted == asked_) not_before_ = asked;
     if (grant.granted == 0) not_before_ = std::max(not_before_, asked + grant.wait);
   }
@@ -70,10 +71,6 @@ class RateTokens final {
 
   std::int64_t events_in(std::chrono::milliseconds time) const {
     return std::max<std::int64_t>(std::llround(*per_second_ * std::chrono::duration<double>{time}.count()), 1);
-  }
-  /// Nanoseconds for so many events.
-  std::int64_t seconds(std::int64_t events) const {
-    return std::llround(static_cast<double>(events) * 1e9 / *per_second_);
   }
 
   std::optional<double> per_second_;

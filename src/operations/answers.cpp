@@ -224,6 +224,7 @@ Document handlers_restore() {
 
 Document handlers_backfill() {
   return object({dry_run(),
+                 {"cancels", flag("with `cancel`")},
                  {"handler", text()},
                  {"configured_by", list(text("a daemon: `host (process 42)`"))},
                  {"state", schema::word({"running", "done", "cancelled"})},

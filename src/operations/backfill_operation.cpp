@@ -27,6 +27,7 @@ BackfillRequest request_of(const Arguments& arguments, const BackfillState& stat
 
 Document document_of(const Arguments& arguments, const BackfillState& state) {
   return {{"dry_run", arguments.flag("dry-run")},
+          {"cancels", arguments.flag("cancel")},
           {"handler", *arguments.text("handler")},
           {"configured_by", state.configured_by},
           {"state", state.is_cancelled ? "cancelled"
@@ -87,7 +88,9 @@ Answer functions::handlers_backfill(Context& context, const Arguments& arguments
   if (!is_dry && !request_backfill(*context.connection, request, context.actor, arguments.asked())) {
     return refuse("another operator was faster; look at `inboxd status`");
   }
-  state = BackfillState{state->handler_id, false, state->configured_by, false, false, offsets, offsets, 0, 0};
+  state->has_ended = state->is_cancelled = false;
+  state->offsets = state->left = offsets;
+  state->events = state->dead_letters = 0;
   if (is_dry || !context.follows || state->configured_by.empty()) {
     return {base::ExitCode::done, document_of(arguments, *state), ""};
   }

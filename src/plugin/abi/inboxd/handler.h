@@ -167,7 +167,7 @@ struct inboxd_call {
   uint32_t reserved; /* 0 */
 
   /* [call] Sets the verdict on the event at `index`, or on INBOXD_THE_REST. The last one counts; an index out of range
-   * changes nothing. Short forms: inboxd_done, inboxd_retry, inboxd_dead, inboxd_skip. */
+   * changes nothing. Short forms: inboxd_done, inboxd_skip, inboxd_retry, inboxd_dead, inboxd_away, inboxd_pause. */
   void (*verdict)(inboxd_call* call, size_t index, const inboxd_verdict* verdict);
 
   /* [call] The headers of the event at `index`, in order, and their count; NULL and 0 if there are none. Borrowed until
@@ -303,6 +303,16 @@ static inline void inboxd_retry(inboxd_call* call, size_t index, int64_t delay_m
 
 static inline void inboxd_dead(inboxd_call* call, size_t index, const char* error_class, const char* message) {
   inboxd_say(call, index, INBOXD_DEAD, INBOXD_POLICY_DELAY, inboxd_text(error_class), inboxd_text(message));
+}
+
+/* delay_ms: how long no call begins; INBOXD_POLICY_DELAY is a second. */
+static inline void inboxd_away(inboxd_call* call, size_t index, int64_t delay_ms, const char* error_class,
+                               const char* message) {
+  inboxd_say(call, index, INBOXD_AWAY, delay_ms, inboxd_text(error_class), inboxd_text(message));
+}
+
+static inline void inboxd_pause(inboxd_call* call, size_t index, const char* error_class, const char* message) {
+  inboxd_say(call, index, INBOXD_PAUSE, INBOXD_POLICY_DELAY, inboxd_text(error_class), inboxd_text(message));
 }
 
 static inline void inboxd_log(const inboxd_host* host, int32_t level, const char* text) {
