@@ -56,7 +56,7 @@ TEST_CASE("a seek below the log's start says so beforehand, and halts the partit
     return finished.out;
   };
   CHECK_THAT(run({"partitions", "seek", fixture.topic, "0", "--to", "2", "--dry-run"}),
-             ContainsSubstring("If Kafka has deleted some, the partition halts"));
+             ContainsSubstring("If Kafka has deleted some of them, the partition halts"));
   run({"partitions", "seek", fixture.topic, "0", "--to", "2", "--yes"});
   const milliseconds within{60'000};  // a daemon looks for new positions every 15 s
   fixture.database.wait_for("it is halted", "select count(*) from inbox.lag where halted_reason is not null", 1,
