@@ -104,7 +104,8 @@ begin
       and not exists (
         select from inbox.also_seen s
         where s.event_id = x.id and s.topic <> x.topic
-          and inbox.was_subscribed(h, s.routing_version, s.topic, s.event_type))),
+          and inbox.was_subscribed(h, s.routing_version, s.topic, s.event_type))
+      and not inbox.was_backfilled(h.handler_id, x.shard_id, x."offset")),
   -- A restored event is on a later day. No received_at: the event is gone.
   stored as materialized (
     select o.id, o.shard_id, o."offset", o.here_shard, o.here_offset, coalesce(

@@ -1,9 +1,9 @@
--- Dead letters counted by $7: `error` (class of the last one), `type` or `handler`; null: by handler and error. The
--- largest groups first, at most $8; the last column counts all dead letters. $1 to $6 as in op_dead_list. No locks.
+-- Dead letters counted by $8: `error` (class of the last one), `type` or `handler`; null: by handler and error. The
+-- largest groups first, at most $9; the last column counts all dead letters. $1 to $7 as in op_dead_list. No locks.
 -- Index: dead_letter_handler.
-select case when coalesce($7::text, 'handler') = 'handler' then h.name end,
-       case when coalesce($7::text, 'error') = 'error' then coalesce(x.reasons -> -1 ->> 'error_class', '') end,
-       case when $7::text = 'type' then x.event_type end, count(*),
+select case when coalesce($8::text, 'handler') = 'handler' then h.name end,
+       case when coalesce($8::text, 'error') = 'error' then coalesce(x.reasons -> -1 ->> 'error_class', '') end,
+       case when $8::text = 'type' then x.event_type end, count(*),
        (extract(epoch from min(x.died_at)) * 1000000)::bigint, (extract(epoch from max(x.died_at)) * 1000000)::bigint,
        (sum(count(*)) over ())::bigint
 from inbox.dead_letter x join inbox.handler h using (handler_id)
@@ -13,5 +13,6 @@ where ($1::text is null or h.name = $1::text)
   and ($4::text is null or position(lower($4::text) in lower(coalesce(x.reasons -> -1 ->> 'message', ''))) > 0)
   and ($5::bigint is null or x.died_at >= 'epoch'::timestamptz + $5::bigint * interval '1 us')
   and ($6::bigint is null or x.died_at < 'epoch'::timestamptz + $6::bigint * interval '1 us')
+  and ($7::bytea is null or x.key = $7::bytea)
 group by 1, 2, 3
-order by 4 desc, 1, 2, 3 limit $8::bigint
+order by 4 desc, 1, 2, 3 limit $9::bigint

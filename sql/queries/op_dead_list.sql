@@ -1,6 +1,6 @@
 -- Dead letters by handler $1 (null: all), event types $2 and classes of the last error $3 (LIKE patterns; none: all),
--- text in the last message $4, and time of death in [$5, $6); newest first, at most $7. No payload; keys up to the
--- length shown. No locks. Index: dead_letter_handler.
+-- text in the last message $4, time of death in [$5, $6), and key $7 (null: all); newest first, at most $8. No payload;
+-- keys up to the length shown. No locks. Index: dead_letter_handler.
 select x.dead_letter_id, h.name, x.state, x.attempts, (extract(epoch from x.died_at) * 1000000)::bigint,
        coalesce(x.reasons -> -1 ->> 'error_class', ''), coalesce(x.reasons -> -1 ->> 'message', ''), null, x.notes,
        x.shard_id, s.topic, s.partition, x."offset", x.event_id, x.source_id, x.event_type, x.source, x.subject,
@@ -14,7 +14,8 @@ cross join lateral (
     and ($4::text is null or position(lower($4::text) in lower(coalesce(x.reasons -> -1 ->> 'message', ''))) > 0)
     and ($5::bigint is null or x.died_at >= 'epoch'::timestamptz + $5::bigint * interval '1 us')
     and ($6::bigint is null or x.died_at < 'epoch'::timestamptz + $6::bigint * interval '1 us')
-  order by x.died_at desc limit $7::bigint) x
+    and ($7::bytea is null or x.key = $7::bytea)
+  order by x.died_at desc limit $8::bigint) x
 join inbox.shard s using (shard_id)
 where $1::text is null or h.name = $1::text
-order by x.died_at desc, x.dead_letter_id desc limit $7::bigint
+order by x.died_at desc, x.dead_letter_id desc limit $8::bigint

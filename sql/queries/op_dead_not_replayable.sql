@@ -1,5 +1,5 @@
 -- Counts dead letters that cannot be replayed by themselves: of retired handlers, those that a backfill has yet to
--- pass, and events that another dead letter parks. $1 to $8 as in op_dead_pick. No locks.
+-- pass, and events that another dead letter parks. $1 to $9 as in op_dead_pick. No locks.
 select count(*) filter (where h.retired_at is not null),
        count(*) filter (where h.retired_at is null and b.is_awaited),
        count(*) filter (where h.retired_at is null and not b.is_awaited and k.is_parked)
@@ -17,6 +17,7 @@ where ($1::text is null or h.name = $1::text)
   and ($4::text is null or position(lower($4::text) in lower(coalesce(x.reasons -> -1 ->> 'message', ''))) > 0)
   and ($5::bigint is null or x.died_at >= 'epoch'::timestamptz + $5::bigint * interval '1 us')
   and ($6::bigint is null or x.died_at < 'epoch'::timestamptz + $6::bigint * interval '1 us')
-  and (($7::bigint[] is null and $8::uuid[] is null)
-       or x.dead_letter_id = any ($7::bigint[]) or x.event_id = any ($8::uuid[]))
+  and ($7::bytea is null or x.key = $7::bytea)
+  and (($8::bigint[] is null and $9::uuid[] is null)
+       or x.dead_letter_id = any ($8::bigint[]) or x.event_id = any ($9::uuid[]))
   and (h.retired_at is not null or b.is_awaited or k.is_parked)

@@ -1,6 +1,6 @@
 -- The dead letters that a replay or discard means, lane by lane in order of storing, others in order of their shards;
 -- those that park a key come last. A bite with whole lanes adds no row to lanes of earlier ones, so it is cheaper.
--- $1 to $6 as in op_dead_list, ids $7 of dead letters and $8 of events (both null: any), at most $9. Unless $10,
+-- $1 to $7 as in op_dead_list, ids $8 of dead letters and $9 of events (both null: any), at most $10. Unless $11,
 -- without those of retired handlers, those that a backfill has yet to pass, and events that another dead letter parks,
 -- as in inbox.replay_dead. No locks.
 select x.dead_letter_id, h.name, coalesce(x.reasons -> -1 ->> 'error_class', '')
@@ -13,9 +13,10 @@ where ($1::text is null or h.name = $1::text)
   and ($4::text is null or position(lower($4::text) in lower(coalesce(x.reasons -> -1 ->> 'message', ''))) > 0)
   and ($5::bigint is null or x.died_at >= 'epoch'::timestamptz + $5::bigint * interval '1 us')
   and ($6::bigint is null or x.died_at < 'epoch'::timestamptz + $6::bigint * interval '1 us')
-  and (($7::bigint[] is null and $8::uuid[] is null)
-       or x.dead_letter_id = any ($7::bigint[]) or x.event_id = any ($8::uuid[]))
-  and ($10::boolean
+  and ($7::bytea is null or x.key = $7::bytea)
+  and (($8::bigint[] is null and $9::uuid[] is null)
+       or x.dead_letter_id = any ($8::bigint[]) or x.event_id = any ($9::uuid[]))
+  and ($11::boolean
        or h.retired_at is null
           and (x.parks or x.state <> 'parked' or not inbox.is_parked(x.handler_id, x.sequence, x.lane))
           and not exists (select from inbox.backfill f
@@ -23,4 +24,4 @@ where ($1::text is null or h.name = $1::text)
                             and x."offset" < f.end_offset))
 order by x.parks, x.handler_id, k.lane, case when k.lane is not null then x.ordinal end,
          case when k.lane is not null and x.sequence = 0 then x.received_at end, x.shard_id, x."offset"
-limit $9::bigint
+limit $10::bigint

@@ -6,6 +6,7 @@
 #include "operations/dead_queries.hpp"
 #include "operations/documents.hpp"
 #include "operations/find_dead.hpp"
+#include "operations/key_argument.hpp"
 #include "operations/operation_table.hpp"
 #include "operations/unknown_name.hpp"
 
@@ -26,19 +27,27 @@ Document group_document(const DeadGroup& group) {
   return out;
 }
 
-DeadFilter filter_of(const Arguments& arguments) {
+struct ReadFilter {
+  DeadFilter filter;
+  std::optional<Answer> refusal;
+};
+
+ReadFilter read_filter(const std::string& verb, const Arguments& arguments) {
   DeadFilter out;
   out.handler = arguments.text("handler");
   out.types = arguments.texts("type");
   out.error_classes = arguments.texts("error");
   out.message = arguments.text("message");
   out.died = {arguments.time("since"), arguments.time("until")};
-  return out;
+  auto key = read_key(verb, arguments);
+  out.key = std::move(key.key);
+  return {std::move(out), std::move(key.refusal)};
 }
 
 bool is_empty(const DeadFilter& filter) {
   return !filter.handler && filter.types.empty() && filter.error_classes.empty() && !filter.message &&
-         !filter.died.since && !filter.died.until && filter.dead_letter_ids.empty() && filter.event_ids.empty();
+         !filter.died.since && !filter.died.until && !filter.key && filter.dead_letter_ids.empty() &&
+         filter.event_ids.empty();
 }
 
 struct Task {
@@ -172,7 +181,8 @@ Answer work_on(Context& context, const Arguments& arguments, const Task& task, c
 
 template <class Batch>
 Answer work_through(Context& context, const Arguments& arguments, const Task& task, Batch batch) {
-  auto filter = filter_of(arguments);
+  auto [filter, refusal] = read_filter(task.verb, arguments);
+  if (refusal) return *refusal;
   auto found = find_letters(context, task.verb, arguments.texts("id"), Digits::number);
   if (found.refusal) {
     found.refusal->document.update(Document{
@@ -194,7 +204,8 @@ Answer work_through(Context& context, const Arguments& arguments, const Task& ta
 }  // namespace
 
 Answer functions::dead_list(Context& context, const Arguments& arguments) {
-  const auto filter = filter_of(arguments);
+  const auto [filter, refusal] = read_filter("dead list", arguments);
+  if (refusal) return *refusal;
   const auto by = arguments.text("group-by");
   if (by && *by != "error" && *by != "type" && *by != "handler") {
     return {base::ExitCode::usage, nullptr, "dead list: --group-by takes error, type or handler"};

@@ -21,6 +21,7 @@ struct FilterParameters {
     values.append(filter.message);
     values.append(filter.died.since);
     values.append(filter.died.until);
+    append_bytes(values, filter.key);
   }
 
   inbox::ArrayParameter types;

@@ -29,6 +29,7 @@ struct DeadFilter {
   std::vector<std::string> error_classes;  ///< of the last attempt; likewise
   std::optional<std::string> message;      ///< part of the last attempt's message, in any case
   Period died;
+  std::optional<std::string> key;             ///< bytes
   std::vector<std::int64_t> dead_letter_ids;  ///< these or those of event_ids; both empty: any
   std::vector<base::Uuid> event_ids;
 };

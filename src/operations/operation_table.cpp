@@ -73,7 +73,8 @@ Parameters partition_filter() {
 Parameters dead_selection() {
   const Parameter ids{"id", Kind::texts, "numbers, event_ids, producers' ids or TOPIC/PARTITION/OFFSET", "ID",
                       Place::optional_word};
-  return joined(joined({ids}, dead_filter()), joined({{"all", Kind::flag, "every dead letter"}}, confirmation()));
+  return joined(joined(joined({ids}, dead_filter()), hidden_key()),
+                joined({{"all", Kind::flag, "every dead letter"}}, confirmation()));
 }
 
 Parameters dead_edit_parameters() {
@@ -207,7 +208,7 @@ std::vector<Operation> operations() {
        Needs::database,
        functions::dead_list,
        answers::dead_list,
-       joined(dead_filter(),
+       joined(joined(dead_filter(), key_parameters()),
               {{"group-by", Kind::text, "only their numbers, by error, type or handler", "WHAT"}, limit_parameter(50)}),
        {{"dead list", "the newest of all handlers"},
         {"dead list --handler billing --since 2h", "of one handler, of the last two hours"},
@@ -236,6 +237,7 @@ std::vector<Operation> operations() {
        joined(dead_selection(), {rate_parameter()}),
        {{"dead replay --handler billing --error \"timeout*\" --dry-run", "shows how many"},
         {"dead replay --handler billing --error \"timeout*\" --rate 50", "50 a second, after confirmation"},
+        {"dead replay --key ORDER-4711 --dry-run", "of one key"},
         {"dead replay 12 13 --yes", "two of them, without confirmation"}}},
       {"dead edit",
        "Replays a dead letter with another payload or other headers, for its handler only. The original stays: `dead "

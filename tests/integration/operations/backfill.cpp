@@ -1,5 +1,6 @@
 // `handlers backfill`, bite by bite as the daemons give it.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "integration/operations/operation_runner.hpp"
@@ -111,6 +112,31 @@ TEST_CASE("a back-fill delivers no event twice, unless --again says so") {
   test.ask({{"again", {"true"}}});
   CHECK(test.feed(1'000).events == 10);
   CHECK(test.pending() == 20);
+}
+
+TEST_CASE("a back-filled event whose id then comes on another topic of the handler is not delivered again") {
+  Inbox inbox;
+  const auto orders = inbox.add_shard("orders"), audit = inbox.add_shard("audit");
+  const auto handler = inbox.add_handler("receipt", {"audit"});
+  const auto id = base::random_uuid();
+  Batch{inbox}.at(orders, 0).event(id).store(inbox.connection());
+  REQUIRE(inbox.add_handler("receipt", {"orders", "audit"}) == handler);
+  const bool is_backfilled = GENERATE(true, false);
+  const bool is_settled = GENERATE(true, false);
+  auto& database = inbox.database();
+  if (is_backfilled) {
+    CHECK(OperationRunner{inbox}.run("handlers backfill", {{"handler", {"receipt"}}}).code == ExitCode::done);
+    CHECK(inbox::feed_backfill(inbox.connection(), {handler}, {64}).events == 1);
+  }
+  if (is_settled) {
+    database.run(
+        "insert into inbox.outcome (handler_id, shard_id, offsets, outcome, attempts) "
+        "select handler_id, shard_id, pending, 'done', 1 from inbox.delivery");
+    database.run("delete from inbox.delivery");
+  }
+  const auto before = database.number("select count(*) from inbox.delivery");
+  CHECK(Batch{inbox}.at(audit, 0).event(id).store(inbox.connection()).duplicates == 1);
+  CHECK(database.number("select count(*) from inbox.delivery") == (is_backfilled ? before : 1));
 }
 
 TEST_CASE("a back-fill passes dead letters over; --again deletes them, except those that park their key") {

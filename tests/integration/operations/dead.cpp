@@ -40,6 +40,23 @@ TEST_CASE("filters select by handler, type, error class, message, time and id") 
   CHECK(matched({{"id", {id}}, {"handler", {"nobody"}}}) == 0);
 }
 
+TEST_CASE("dead letters of a key are listed, replayed and discarded; the audit does not have the key") {
+  Inbox inbox;
+  add_dead_letters(inbox, 3);
+  inbox.database().run("update inbox.dead_letter set key = convert_to('ann', 'UTF8') where \"offset\" < 2");
+  OperationRunner runner{inbox};
+  CHECK(runner.run("dead list", {{"key", {"ann"}}}).document.at("dead_letters").size() == 2);
+  CHECK(runner.run("dead list", {{"key-hex", {"616e6e"}}, {"group-by", {"handler"}}}).document.at("total") == 2);
+  CHECK(runner.run("dead list", {{"key", {"an"}}}).code == ExitCode::no);
+  CHECK(runner.run("dead list", {{"key-hex", {"6"}}}).code == ExitCode::usage);
+  const auto [verb, past] =
+      GENERATE(table<std::string, std::string>({{"dead replay", "replayed"}, {"dead discard", "discarded"}}));
+  CHECK(runner.run(verb, {{"key", {"ann"}}}).document.at(past) == 2);
+  CHECK(dead_letters(inbox) == 1);
+  CHECK(inbox.database().number(
+            "select count(*) from inbox.audit where target like '%ann%' or detail::text like '%ann%'") == 0);
+}
+
 TEST_CASE("replaying or discarding everything needs --all") {
   Inbox inbox;
   add_dead_letters(inbox, 1);
