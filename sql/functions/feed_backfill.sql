@@ -39,7 +39,7 @@ begin
       return;
     end if;
     v_bite := p_bites[array_position(p_handlers, r.handler_id)];
-    continue when inbox.events_ahead(r.handler_id, v_mode, r.fed_ids, false) > v_bite / 4;
+    continue when inbox.events_ahead(r.handler_id, v_mode, r.fed_ids, false) >= v_bite;
     v_most := v_bite;
     t := inbox.saved_tokens(r.spent_until, v_now, r.rate);
     if r.rate is not null then
@@ -71,7 +71,8 @@ begin
   read := f.read; events := f.events; letters := f.letters;
   state := 'fed';
   update inbox.backfill_request q
-  set fed_at = clock_timestamp(), fed_ids = f.ids,
+  set fed_at = clock_timestamp(),
+      fed_ids = f.ids || array(select d.delivery_id from inbox.delivery d where d.delivery_id = any (q.fed_ids)),
       spent_until = case when q.rate is null then q.spent_until
                          else t.saved_from + make_interval(secs => f.events::float8 / q.rate) end,
       delivered_events = q.delivered_events + f.events, deleted_letters = q.deleted_letters + f.letters

@@ -177,7 +177,8 @@ create table inbox.backfill (
 
 -- `handlers backfill`: the last request of a handler. It has ended once no range is left and instances have claimed all
 -- of its deliveries. topics and types narrow the subscription (empty: all of it). offsets: of all ranges at the start.
--- fed_ids: deliveries of the last bite, given at fed_at. spent_until: tokens of `rate` are granted up to this time.
+-- fed_ids: deliveries of the last bites, the newest given at fed_at. spent_until: tokens of `rate` are granted up to
+-- this time.
 create table inbox.backfill_request (
   handler_id       int primary key references inbox.handler,
   from_time        timestamptz not null,

@@ -10,12 +10,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A live event waits behind one bite.
-constexpr milliseconds bite_time{10};
-constexpr std::int64_t largest_bite = 4'096;
+/// A live event waits behind two bites.
+constexpr milliseconds bite_time{5};
+constexpr std::int64_t largest_bite = 2'048;
 
 /// Between two questions whether the handler has ended its bite. Doubles while it has not: it may be paused for days.
-constexpr milliseconds shortest_pause{2};
+constexpr milliseconds shortest_pause{1};
 constexpr milliseconds longest_pause{128};
 
 }  // namespace
