@@ -253,8 +253,15 @@ void InFlight::notify_fed() {
 
 // ---- workers
 
-InFlight::Taken InFlight::take(const std::atomic<bool>& stop, Work done) {
-  Taken out = next_work(stop, done);
+void InFlight::worked(const Work& done) {
+  const std::lock_guard lock{mutex_};
+  if (done.events > 0) pace_.worked(done.events, done.busy);
+  if (done.had_events) share_.end();
+}
+
+InFlight::Taken InFlight::take(const std::atomic<bool>& stop, Work done, int workers) {
+  worked(done);
+  Taken out = next_work(stop, workers);
   out.had_events = !out.slices.empty();
   auto expired = take_out_expired(out.slices, now());
   std::int64_t not_called_events = 0;
@@ -266,23 +273,21 @@ InFlight::Taken InFlight::take(const std::atomic<bool>& stop, Work done) {
   return out;
 }
 
-InFlight::Taken InFlight::next_work(const std::atomic<bool>& stop, Work done) {
+InFlight::Taken InFlight::next_work(const std::atomic<bool>& stop, int workers) {
   std::unique_lock lock{mutex_};
-  if (done.events > 0) pace_.worked(done.events, done.busy);
-  if (done.had_events) share_.end();
   for (;;) {
     if (order_) {
       if (stop) return {};
       Taken taken = begin(waits_for_trial() ? Taken{} : window_ ? take_window() : take_in_order());
       if (!taken.empty()) return taken;
-      ++idle_workers_;
+      idle_workers_ += workers;
       work_.wait(lock, [&, seen = work_changes_] { return stop || work_changes_ != seen; });
-      --idle_workers_;
+      idle_workers_ -= workers;
       continue;
     }
-    ++idle_workers_;
+    idle_workers_ += workers;
     work_.wait(lock, [&] { return stop || order_ || (queue_.queued() > 0 && !waits_for_trial() && may_begin()); });
-    --idle_workers_;
+    idle_workers_ -= workers;
     if (stop) return {};
     if (order_) continue;
     const std::int64_t expired = queue_.expired();

@@ -196,8 +196,11 @@ class InFlight final : public ClaimingHandler,
     bool had_events = false;  ///< to call, the expired ones included
     bool empty() const { return slices.empty() && uncalled.empty(); }
   };
-  /// The next events for one worker; waits for some. Empty once `stop` is set and `wake` was called.
-  Taken take(const std::atomic<bool>& stop, Work done);
+  /// The next events for one worker; waits for some. Empty once `stop` is set and `wake` was called. `workers`: how many
+  /// wait together.
+  Taken take(const std::atomic<bool>& stop, Work done, int workers = 1);
+  /// Notes calls before the next `take`, which AsyncWorkers asks for several workers.
+  void worked(const Work& done);
   /// A worker with events ends.
   void left();
   void put_back(std::vector<RunSlice> slices);
@@ -254,7 +257,7 @@ class InFlight final : public ClaimingHandler,
   Clock::time_point next_window_work(Clock::time_point now) const;
   OrderedClaim ordered_claim(std::int64_t events);
   void append(Taken& out, const Pick& pick, bool begins_call);
-  Taken next_work(const std::atomic<bool>& stop, Work done);
+  Taken next_work(const std::atomic<bool>& stop, int workers);
   void keep_one(Taken& taken);
   void after_hold(Hold::State before);
   bool waits_for_trial() const;

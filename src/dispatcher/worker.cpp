@@ -31,15 +31,9 @@ Worker::Worker(std::shared_ptr<WorkerPoolShare> share, settler::Settler& settler
 bool Worker::run() {
   InFlight& in_flight = *share_->in_flight;
   for (;;) {
-    auto taken = in_flight.take(share_->stop, std::exchange(work_, {}));
-    work_.had_events = taken.had_events;
+    auto taken = in_flight.take(share_->stop, take_work());
     if (taken.empty()) break;
-    settler_.report(std::move(taken.uncalled), true);  // together, so that a lane gets its events in order
-    if (taken.slices.empty()) continue;
-    {
-      const std::lock_guard lock{mutex_};
-      batch_ = WorkBatch{std::move(taken.slices)};
-    }
+    if (!begin(std::move(taken))) continue;
     if (transaction_) {
       run_transactions();
     } else {
@@ -48,7 +42,36 @@ bool Worker::run() {
     const std::lock_guard lock{mutex_};
     if (abandoned_) break;
   }
-  if (work_.had_events) in_flight.left();
+  return end();
+}
+
+bool Worker::begin(InFlight::Taken taken) {
+  work_.had_events = taken.had_events;
+  settler_.report(std::move(taken.uncalled), true);  // together, so that a lane gets its events in order
+  if (taken.slices.empty()) return false;
+  const std::lock_guard lock{mutex_};
+  batch_ = WorkBatch{std::move(taken.slices)};
+  return true;
+}
+
+bool Worker::start_call(plugin::Instance::Done done) {
+  if (!next_call()) return false;
+  share_->instance->start(delivered_, cancellation_, call_began_ + share_->deadline, std::move(done));
+  return true;
+}
+
+bool Worker::finish_call(std::vector<event::Verdict> verdicts) {
+  verdicts_ = std::move(verdicts);
+  return end_call(measure_call());
+}
+
+bool Worker::is_abandoned() {
+  const std::lock_guard lock{mutex_};
+  return abandoned_;
+}
+
+bool Worker::end() {
+  if (work_.had_events) share_->in_flight->left();
   bool was_given_up = false;
   {
     const std::lock_guard lock{mutex_};

@@ -64,6 +64,8 @@ struct WorkerPoolShare {
 /// gives it up after the grace. A call that waits for the database is not given up: the statement ends by itself and
 /// is not the call's fault. If a call returns after it was given up, its thread touches only its own members and ends.
 ///
+/// A handler with asynchronous calls has no thread for each worker: AsyncWorkers takes its place in `run`.
+///
 /// A handler that needs SQL is called in transactions (transactions.cpp). The worker then does not report verdicts but
 /// records them itself, as the last statement before COMMIT.
 class Worker final {
@@ -75,6 +77,19 @@ class Worker final {
   /// The thread's body, until `stop` or until given up (true).
   bool run();
   bool has_ended() const { return ended_; }
+
+  // The steps of `run`, for AsyncWorkers.
+  /// Takes on events; false if none of them is to be called.
+  bool begin(InFlight::Taken taken);
+  /// Begins the next call; false if there is none left and the verdicts are reported. `done`: as Instance::start.
+  bool start_call(plugin::Instance::Done done);
+  /// Ends the call; false if it was given up meanwhile: then only `end` is left to do.
+  bool finish_call(std::vector<event::Verdict> verdicts);
+  /// What it did since the last time.
+  InFlight::Work take_work() { return std::exchange(work_, {}); }
+  bool is_abandoned();
+  /// Its last function; whether a call was given up.
+  bool end();
 
   /// The result of a review; the overseer acts on it without the worker's lock.
   struct Review {

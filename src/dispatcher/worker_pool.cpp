@@ -17,7 +17,8 @@ WorkerPool::WorkerPool(std::shared_ptr<InFlight> in_flight, std::shared_ptr<plug
       name_{settings.name},
       concurrency_{std::max(settings.concurrency, 1)},
       settler_{settler},
-      log_{log} {
+      log_{log},
+      async_{instance->needs().is_async ? std::make_shared<AsyncWorkers>(share_) : nullptr} {
   share_->in_flight = std::move(in_flight);
   if (instance->needs().sql) share_->transactions = transactions;
   share_->instance = std::move(instance);
@@ -38,12 +39,22 @@ WorkerPool::~WorkerPool() {
   for (PooledWorker& pooled : workers_) {
     if (pooled.thread.joinable()) pooled.thread.join();
   }
+  if (async_thread_.joinable()) async_thread_.join();
 }
 
 void WorkerPool::start() { fill_up(); }
 
 void WorkerPool::spawn() {
   auto worker = std::make_shared<Worker>(share_, settler_);
+  if (async_) {
+    if (!async_thread_.joinable()) {
+      async_thread_ = std::thread{[async = async_] { async->run(); }};
+      pthread_setname_np(async_thread_.native_handle(), "worker");
+    }
+    async_->add(worker);
+    workers_.push_back({std::move(worker), {}});
+    return;
+  }
   std::thread thread{[worker, exits = share_->exits]() mutable {
     const bool was_left = worker->run();
     worker.reset();  // with its connection
@@ -67,6 +78,7 @@ void WorkerPool::fill_up() {
 void WorkerPool::request_stop() {
   share_->stop = true;
   share_->in_flight->wake();
+  if (async_) async_->wake();
 }
 
 bool WorkerPool::has_ended() const {
@@ -115,7 +127,7 @@ void WorkerPool::retire(PooledWorker& pooled, Worker::Review& review) {
   if (review.paused_by) share_->in_flight->pause(*review.paused_by);
   share_->in_flight->put_back(std::move(review.rest));
   if (!review.abandoned) return;
-  pooled.thread.detach();
+  if (pooled.thread.joinable()) pooled.thread.detach();
   pooled.worker = nullptr;
 }
 
@@ -130,6 +142,7 @@ void WorkerPool::abandon() {
     retire(pooled, review);
   }
   std::erase_if(workers_, [](const PooledWorker& pooled) { return pooled.worker == nullptr; });
+  if (async_) async_->wake();
 }
 
 // ---- instances

@@ -9,6 +9,7 @@
 
 #include "base/log.hpp"
 #include "config/settings.hpp"
+#include "dispatcher/async_workers.hpp"
 #include "dispatcher/in_flight.hpp"
 #include "dispatcher/worker.hpp"
 #include "plugin/instance.hpp"
@@ -16,7 +17,7 @@
 
 namespace inboxd::dispatcher {
 
-/// The worker threads of one handler under one configuration. A reload replaces the pool; the events in flight stay.
+/// The workers of one handler under one configuration: a thread each, or one for all if its calls are asynchronous. A reload replaces the pool; the events in flight stay.
 /// One thread at a time (the dispatcher's lock).
 class WorkerPool final {
  public:
@@ -50,7 +51,7 @@ class WorkerPool final {
  private:
   struct PooledWorker {
     std::shared_ptr<Worker> worker;
-    std::thread thread;
+    std::thread thread;  ///< none if calls are asynchronous
   };
   void spawn();
   void retire(PooledWorker& pooled, Worker::Review& review);
@@ -62,6 +63,8 @@ class WorkerPool final {
   settler::Settler& settler_;
   base::Logger& log_;
   std::vector<PooledWorker> workers_;
+  const std::shared_ptr<AsyncWorkers> async_;  ///< null: a thread for each worker
+  std::thread async_thread_;
   bool stopped_ = false;   ///< too many threads are lost
   bool is_short_ = false;  ///< fewer workers than configured: the system has no more threads
 };

@@ -186,9 +186,19 @@ std::int64_t Call::deadline_ms_left(const inboxd_call* face) {
 const void* Call::extension(inboxd_call* face, const char* name) {
   static constexpr inboxd_trace trace_part{sizeof(inboxd_trace), 0,          traceparent, tracestate,
                                            begin_publish,        end_publish};
+  static constexpr inboxd_async async_part{sizeof(inboxd_async), 0, finish};
   const std::string_view wanted{name == nullptr ? "" : name};
   if (wanted == INBOXD_TRACE) return &trace_part;
+  if (wanted == INBOXD_ASYNC && static_cast<Face*>(face)->call->done_) return &async_part;
   return wanted == INBOXD_SQL && sql_of_call(face) != nullptr ? sql_call_part() : nullptr;
+}
+
+void Call::open(std::unique_ptr<Call> call, Instance::Done done) { call.release()->done_ = std::move(done); }
+
+void Call::finish(inboxd_call* face) {
+  const std::unique_ptr<Call> self{static_cast<Face*>(face)->call};
+  const auto done = std::move(self->done_);
+  done(self->take_verdicts());
 }
 
 CallSql* sql_of_call(inboxd_call* call) { return static_cast<Call::Face*>(call)->call->sql(); }

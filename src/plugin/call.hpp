@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plugin/abi/inboxd/async.h"
 #include "plugin/abi/inboxd/handler.h"
 #include "plugin/abi/inboxd/trace.h"
 #include "plugin/call_sql.hpp"
@@ -33,6 +34,9 @@ class Call final {
   /// The verdict of all events without one: the handler threw.
   void fail_rest(std::string_view error_class, std::string_view message);
 
+  /// The call stays open until the plugin finishes it, which hands the verdicts over and destroys this object.
+  static void open(std::unique_ptr<Call> call, Instance::Done done);
+
   /// The verdicts in the order of the events. An event without one gets a verdict that says so. Once, after `handle`.
   std::vector<event::Verdict> take_verdicts();
 
@@ -47,6 +51,7 @@ class Call final {
   static bool is_cancelled(const inboxd_call* face);
   static std::int64_t deadline_ms_left(const inboxd_call* face);
   static const void* extension(inboxd_call* face, const char* name);
+  static void finish(inboxd_call* face);
   static inboxd_bytes traceparent(inboxd_call* face, std::size_t index);
   static inboxd_bytes tracestate(inboxd_call* face, std::size_t index);
   static const inboxd_publish_span* begin_publish(inboxd_call* face, std::size_t index, inboxd_bytes system,
@@ -69,6 +74,7 @@ class Call final {
   std::vector<event::Verdict> verdicts_;
   std::vector<bool> settled_;
   std::size_t unsettled_;
+  Instance::Done done_;  ///< empty: the call ends when `handle` returns
   std::vector<std::unique_ptr<std::vector<inboxd_header>>> headers_;  ///< empty until the plugin asks for headers
   std::size_t stray_index_ = INBOXD_THE_REST;  ///< the last index out of range that a verdict named
 };

@@ -1,6 +1,7 @@
 #include "plugin/host.hpp"
 
 #include "base/text.hpp"
+#include "plugin/abi/inboxd/async.h"
 #include "plugin/abi/inboxd/trace.h"
 #include "plugin/bytes.hpp"
 
@@ -48,7 +49,8 @@ inboxd_host face(void (*log)(const inboxd_host*, std::int32_t, inboxd_bytes),
 }  // namespace
 
 bool has_extension(std::string_view name) {
-  return name == INBOXD_SQL || name == INBOXD_SQL_WITHOUT_PAYLOADS || name == INBOXD_TRACE;
+  return name == INBOXD_SQL || name == INBOXD_SQL_WITHOUT_PAYLOADS || name == INBOXD_TRACE ||
+         name == INBOXD_ASYNC;
 }
 
 EntryHost::EntryHost(std::vector<Remark>& its_remarks)

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -50,6 +51,7 @@ class Instance {
   struct Needs {
     bool sql = false;          ///< calls need a transaction: use handle_in
     bool no_payloads = false;  ///< events may come without payload and headers
+    bool is_async = false;     ///< calls stay open: use start
   };
   virtual Needs needs() const { return {}; }
 
@@ -59,6 +61,14 @@ class Instance {
   /// before the handler reached the event; at shutdown that is no failure.
   virtual std::vector<event::Verdict> handle(std::span<const Delivered> events, const Cancellation& cancellation,
                                              std::chrono::steady_clock::time_point deadline) = 0;
+  /// The same for an asynchronous handler, without blocking. `done` gets the verdicts once, from any thread, perhaps
+  /// before `start` returns. Events and cancellation are borrowed until then.
+  using Done = std::function<void(std::vector<event::Verdict>)>;
+  virtual void start(std::span<const Delivered> events, const Cancellation& cancellation,
+                     std::chrono::steady_clock::time_point deadline, Done done) {
+    done(handle(events, cancellation, deadline));
+  }
+
   /// The same for a handler that needs SQL. A traced instance sets `pending_spans`, which hears of the COMMIT.
   virtual std::vector<event::Verdict> handle_in(transaction::HandlerSql&, std::span<const Delivered> events,
                                                 const Cancellation& cancellation,

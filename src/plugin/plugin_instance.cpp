@@ -34,7 +34,18 @@ class PluginInstance final : public Instance {
                                         std::unique_ptr<PendingSpans>&) override {
     return call_with(&sql, events, cancellation, deadline);
   }
-  Needs needs() const override { return {needs_named(INBOXD_SQL), needs_named(INBOXD_SQL_WITHOUT_PAYLOADS)}; }
+  void start(std::span<const Delivered> events, const Cancellation& cancellation,
+             std::chrono::steady_clock::time_point deadline, Done done) override {
+    auto made = std::make_unique<Call>(events, cancellation, deadline);
+    Call& call = *made;
+    Call::open(std::move(made), std::move(done));
+    // The plugin may finish the call, which destroys it, before `handle` returns. An exception would be against the ABI,
+    // and nobody could tell whether it has.
+    table_->handle(instance_, call.face(), call.events(), call.count());
+  }
+  Needs needs() const override {
+    return {needs_named(INBOXD_SQL), needs_named(INBOXD_SQL_WITHOUT_PAYLOADS), needs_named(INBOXD_ASYNC)};
+  }
 
  private:
   bool needs_named(std::string_view wanted) const {

@@ -84,7 +84,11 @@ class TracedInstance final : public Instance {
       : instance_{std::move(instance)}, handler_{std::move(handler)}, tracer_{std::move(tracer)} {}
 
   /// The trace context is in the headers, so they are needed even if the handler does without.
-  Needs needs() const override { return {instance_->needs().sql, false}; }
+  Needs needs() const override {
+    Needs out = instance_->needs();
+    out.no_payloads = false;
+    return out;
+  }
 
   std::vector<event::Verdict> handle(std::span<const Delivered> events, const Cancellation& cancellation,
                                      std::chrono::steady_clock::time_point deadline) override {
@@ -94,6 +98,18 @@ class TracedInstance final : public Instance {
         spans);
     if (spans) spans->settled(verdicts);
     return verdicts;
+  }
+  void start(std::span<const Delivered> events, const Cancellation& cancellation,
+             std::chrono::steady_clock::time_point deadline, Done done) override {
+    auto marked = mark(events);
+    if (marked.empty()) return instance_->start(events, cancellation, deadline, std::move(done));
+    auto open = std::make_shared<Open>(*this, events, std::move(marked));
+    const std::span<const Delivered> told = open->told;
+    instance_->start(told, cancellation, deadline,
+                     [this, open = std::move(open), done = std::move(done)](std::vector<event::Verdict> verdicts) {
+                       spans_of(open->events, open->marked, open->begin)->settled(verdicts);
+                       done(std::move(verdicts));
+                     });
   }
   /// Verdicts inside a transaction count once it is committed: the spans wait for that.
   std::vector<event::Verdict> handle_in(transaction::HandlerSql& sql, std::span<const Delivered> events,
@@ -114,10 +130,32 @@ class TracedInstance final : public Instance {
     const std::vector<Marked> marked = mark(events);
     if (marked.empty()) return handle(events);
     const auto begin = std::chrono::system_clock::now();
-    auto verdicts = handle_told(events, marked, handle);
+    PublishSpans publishing{*tracer_, handler_.name};
+    auto verdicts = handle(tell(events, marked, publishing));
+    pending_spans = spans_of(events, marked, begin);
+    return verdicts;
+  }
+
+  /// What an open call borrows.
+  struct Open {
+    Open(const TracedInstance& instance, std::span<const Delivered> its_events, std::vector<Marked> its_marked)
+        : events{its_events},
+          marked{std::move(its_marked)},
+          publishing{*instance.tracer_, instance.handler_.name},
+          told{tell(events, marked, publishing)} {}
+    std::span<const Delivered> events;
+    std::vector<Marked> marked;
+    PublishSpans publishing;
+    std::vector<Delivered> told;
+    std::chrono::system_clock::time_point begin = std::chrono::system_clock::now();
+  };
+
+  /// The spans of a call that ends now.
+  std::unique_ptr<PendingSpans> spans_of(std::span<const Delivered> events, std::span<const Marked> marked,
+                                         std::chrono::system_clock::time_point begin) const {
     const auto end = std::chrono::system_clock::now();
     auto spans = std::make_unique<Spans>(tracer_);
-    for (const Marked& one : std::span{marked}.first(tracer_->room(marked.size()))) {
+    for (const Marked& one : marked.first(tracer_->room(marked.size()))) {
       const Delivered& from = events[one.index];
       Span span = trace::handle_span(one.trail, one.span, *from.event, {from.topic, from.partition, handler_.group},
                                      handler_.name, from.attempt);
@@ -125,20 +163,17 @@ class TracedInstance final : public Instance {
       span.end = end;
       spans->add(one.index, std::move(span));
     }
-    pending_spans = std::move(spans);
-    return verdicts;
+    return spans;
   }
 
-  template <class Handle>
-  std::vector<event::Verdict> handle_told(std::span<const Delivered> events, std::span<const Marked> marked,
-                                          Handle handle) {
-    PublishSpans publishing{*tracer_, handler_.name};
+  static std::vector<Delivered> tell(std::span<const Delivered> events, std::span<const Marked> marked,
+                                     PublishSpans& publishing) {
     std::vector<Delivered> told{events.begin(), events.end()};
     for (const Marked& one : marked) {
       told[one.index].traceparent = one.traceparent;
       told[one.index].publishing = &publishing;
     }
-    return handle(told);
+    return told;
   }
 
   std::vector<Marked> mark(std::span<const Delivered> events) const {

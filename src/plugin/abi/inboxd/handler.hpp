@@ -22,6 +22,7 @@
 // atomic.
 #pragma once
 
+#include <inboxd/async.h>
 #include <inboxd/basics.hpp>
 #include <inboxd/handler.h>
 #include <inboxd/settings.hpp>
@@ -35,10 +36,12 @@
 #include <cstdio>
 #include <exception>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -300,6 +303,44 @@ class Handler {
   }
 };
 
+// A call of an asynchronous handler. It is open until `finish`; destroyed without it, it is finished, too: events without
+// an outcome are then retried. One thread at a time.
+class OpenCall {
+ public:
+  OpenCall(const inboxd_host* host, inboxd_call* call, const inboxd_event* const* events, std::size_t count)
+      : call_{host, call}, events_{call, events, count} {}
+  OpenCall(const OpenCall&) = delete;
+  OpenCall& operator=(const OpenCall&) = delete;
+  ~OpenCall() { finish(); }
+
+  Call& call() { return call_; }
+  const Events& events() const { return events_; }
+
+  // The call's events are gone afterwards.
+  void finish() {
+    if (is_finished_) return;
+    is_finished_ = true;
+    static_cast<const inboxd_async*>(call_.extension(INBOXD_ASYNC))->finish(call_.raw());
+  }
+
+ private:
+  Call call_;
+  Events events_;
+  bool is_finished_ = false;
+};
+
+// A handler whose calls stay open after `begin` has returned; see <inboxd/async.h>. For plugins that name INBOXD_ASYNC
+// in INBOXD_HANDLER. One thread calls `begin`. An exception becomes a retry, as above.
+class AsyncHandler {
+ public:
+  AsyncHandler() = default;
+  AsyncHandler(const AsyncHandler&) = delete;
+  AsyncHandler& operator=(const AsyncHandler&) = delete;
+  virtual ~AsyncHandler() = default;
+
+  virtual void begin(std::unique_ptr<OpenCall>& call) = 0;
+};
+
 namespace detail {
 
 // The table's functions for a class derived from Handler. They never throw.
@@ -329,9 +370,36 @@ struct INBOXD_HIDDEN Adapter {
 
   static void handle(void* pointer, inboxd_call* raw, const inboxd_event* const* events, size_t count) noexcept {
     Instance* const instance = static_cast<Instance*>(pointer);
-    Call call{instance->host, raw};
+    if constexpr (std::is_base_of_v<AsyncHandler, Type>) {
+      begin(*instance, raw, events, count);
+    } else {
+      call_now(*instance, raw, events, count);
+    }
+  }
+
+  static void destroy(void* pointer) noexcept { delete static_cast<Instance*>(pointer); }
+
+ private:
+  static void begin(Instance& instance, inboxd_call* raw, const inboxd_event* const* events, size_t count) {
+    std::unique_ptr<OpenCall> open;
+    bool is_made = false;
+    std::string message = "the handler threw an exception that is not a std::exception";
     try {
-      instance->handler.handle_batch(call, Events{raw, events, count});
+      open = std::make_unique<OpenCall>(instance.host, raw, events, count);
+      is_made = true;
+      return instance.handler.begin(open);
+    } catch (const std::exception& thrown) {
+      message = thrown.what();
+    } catch (...) {
+    }
+    if (open || !is_made) settle_rest(raw, message.c_str());
+    if (!is_made) static_cast<const inboxd_async*>(raw->extension(raw, INBOXD_ASYNC))->finish(raw);
+  }
+
+  static void call_now(Instance& instance, inboxd_call* raw, const inboxd_event* const* events, size_t count) {
+    Call call{instance.host, raw};
+    try {
+      instance.handler.handle_batch(call, Events{raw, events, count});
     } catch (const SqlError& error) {
       inboxd_retry(raw, INBOXD_THE_REST, INBOXD_POLICY_DELAY, error.error_class().c_str(), error.what());
     } catch (const std::exception& thrown) {
@@ -341,9 +409,6 @@ struct INBOXD_HIDDEN Adapter {
     }
   }
 
-  static void destroy(void* pointer) noexcept { delete static_cast<Instance*>(pointer); }
-
- private:
   static void settle_rest(inboxd_call* call, const char* message) {
     inboxd_retry(call, INBOXD_THE_REST, INBOXD_POLICY_DELAY, "exception", message);
   }
