@@ -196,8 +196,8 @@ class InFlight final : public ClaimingHandler,
     bool had_events = false;  ///< to call, the expired ones included
     bool empty() const { return slices.empty() && uncalled.empty(); }
   };
-  /// The next events for one worker; waits for some. Empty once `stop` is set and `wake` was called. `workers`: how many
-  /// wait together.
+  /// The next events for one worker; waits for some. Empty once `stop` is set and `wake` was called. `workers`: so
+  /// many wait together.
   Taken take(const std::atomic<bool>& stop, Work done, int workers = 1);
   /// Notes calls before the next `take`, which AsyncWorkers asks for several workers.
   void worked(const Work& done);

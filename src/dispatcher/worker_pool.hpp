@@ -17,8 +17,8 @@
 
 namespace inboxd::dispatcher {
 
-/// The workers of one handler under one configuration: a thread each, or one for all if its calls are asynchronous. A reload replaces the pool; the events in flight stay.
-/// One thread at a time (the dispatcher's lock).
+/// The workers of one handler under one configuration: a thread each, or one for all if its calls are asynchronous. A
+/// reload replaces the pool; the events in flight stay. One thread at a time (the dispatcher's lock).
 class WorkerPool final {
  public:
   WorkerPool(std::shared_ptr<InFlight> in_flight, std::shared_ptr<plugin::Instance> instance,

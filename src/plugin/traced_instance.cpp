@@ -1,6 +1,8 @@
 #include "plugin/traced_instance.hpp"
 
 #include <chrono>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -107,6 +109,7 @@ class TracedInstance final : public Instance {
     const std::span<const Delivered> told = open->told;
     instance_->start(told, cancellation, deadline,
                      [this, open = std::move(open), done = std::move(done)](std::vector<event::Verdict> verdicts) {
+                       open->publishing.reset();
                        spans_of(open->events, open->marked, open->begin)->settled(verdicts);
                        done(std::move(verdicts));
                      });
@@ -130,8 +133,9 @@ class TracedInstance final : public Instance {
     const std::vector<Marked> marked = mark(events);
     if (marked.empty()) return handle(events);
     const auto begin = std::chrono::system_clock::now();
-    PublishSpans publishing{*tracer_, handler_.name};
-    auto verdicts = handle(tell(events, marked, publishing));
+    std::optional<PublishSpans> publishing{std::in_place, *tracer_, handler_.name};
+    auto verdicts = handle(tell(events, marked, *publishing));
+    publishing.reset();  // spans of messages end within the event's
     pending_spans = spans_of(events, marked, begin);
     return verdicts;
   }
@@ -141,11 +145,11 @@ class TracedInstance final : public Instance {
     Open(const TracedInstance& instance, std::span<const Delivered> its_events, std::vector<Marked> its_marked)
         : events{its_events},
           marked{std::move(its_marked)},
-          publishing{*instance.tracer_, instance.handler_.name},
-          told{tell(events, marked, publishing)} {}
+          publishing{std::in_place, *instance.tracer_, instance.handler_.name},
+          told{tell(events, marked, *publishing)} {}
     std::span<const Delivered> events;
     std::vector<Marked> marked;
-    PublishSpans publishing;
+    std::optional<PublishSpans> publishing;
     std::vector<Delivered> told;
     std::chrono::system_clock::time_point begin = std::chrono::system_clock::now();
   };

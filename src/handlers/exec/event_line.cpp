@@ -1,25 +1,16 @@
 #include "event_line.hpp"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <ctime>
 #include <nlohmann/json.hpp>
+
+#include "../shared/encoding.hpp"
 
 namespace exec_handler {
 namespace {
 
+using handlers::base64;
+using handlers::time_text;
 using Json = nlohmann::ordered_json;
-
-std::string base64(std::string_view bytes) {
-  std::string out(4 * ((bytes.size() + 2) / 3) + 1, '\0');
-  const int size =
-      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                      reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
-  out.resize(static_cast<std::size_t>(size));
-  return out;
-}
 
 /// As a JSON string with its quotes; nullopt: it is not UTF-8.
 std::optional<std::string> quoted(std::string_view text) {
@@ -28,17 +19,6 @@ std::optional<std::string> quoted(std::string_view text) {
   } catch (const Json::type_error&) {
     return std::nullopt;
   }
-}
-
-std::string time_text(std::chrono::microseconds since_1970) {
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(since_1970);
-  const std::time_t time = seconds.count();
-  std::tm parts{};
-  gmtime_r(&time, &parts);
-  char text[64];
-  const std::size_t size = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-  std::snprintf(text + size, sizeof text - size, ".%06dZ", static_cast<int>((since_1970 - seconds).count()));
-  return text;
 }
 
 class Line {
@@ -83,21 +63,6 @@ std::string on_one_line(std::string_view json) {
   std::replace_if(
       out.begin(), out.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
   return out;
-}
-
-std::optional<inboxd::Milliseconds> duration_of(const std::string& text) {
-  long long number = 0;
-  int used = 0;
-  if (std::sscanf(text.c_str(), "%9lld%n", &number, &used) != 1 || number < 0) return std::nullopt;
-  const std::string unit = text.substr(static_cast<std::size_t>(used));
-  const long long factor = unit == "ms" ? 1 : unit == "s" ? 1'000 : unit == "m" ? 60'000 : unit == "h" ? 3'600'000 : 0;
-  if (factor == 0) return std::nullopt;
-  return inboxd::Milliseconds{std::min<std::int64_t>(number * factor, INBOXD_MAX_DELAY_MS)};
-}
-
-std::string text_in(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 }  // namespace
@@ -146,36 +111,6 @@ std::vector<std::string> variables_of(const inboxd::Event& event) {
   add("INBOXD_ATTEMPT", std::to_string(event.attempt()));
   if (!event.payload()) add("INBOXD_TOMBSTONE", "true");
   return out;
-}
-
-std::optional<Answer> answer_of(std::string_view line, std::string& why) {
-  const Json json = Json::parse(line, nullptr, false);
-  if (!json.is_object()) {
-    why = "it is not a JSON object";
-    return std::nullopt;
-  }
-  Answer answer{text_in(json, "event_id"), inboxd::done()};
-  const std::string outcome = text_in(json, "outcome");
-  if (outcome == "retry") {
-    answer.outcome.kind = INBOXD_RETRY;
-  } else if (outcome == "dead") {
-    answer.outcome.kind = INBOXD_DEAD;
-  } else if (outcome == "skipped") {
-    answer.outcome.kind = INBOXD_SKIPPED;
-  } else if (outcome != "done") {
-    why = "its outcome is none of done, retry, dead, skipped";
-    return std::nullopt;
-  }
-  if (json.contains("delay")) {
-    answer.outcome.delay = duration_of(text_in(json, "delay"));
-    if (!answer.outcome.delay) {
-      why = "its delay is no duration such as 250ms, 30s, 5m or 2h";
-      return std::nullopt;
-    }
-  }
-  answer.outcome.error_class = text_in(json, "error");
-  answer.outcome.message = text_in(json, "message");
-  return answer;
 }
 
 }  // namespace exec_handler

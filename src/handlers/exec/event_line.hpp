@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-/// Events and verdicts as a child process sees them.
+/// Events as a child process sees them.
 namespace exec_handler {
 
 /// The event as one line of JSON, with its end of line. A payload that is JSON is `body`, unchanged; any other one is
@@ -15,13 +15,5 @@ std::string line_of(const inboxd::Event& event);
 /// For a process of one event: INBOXD_EVENT_ID, INBOXD_TOPIC, INBOXD_TYPE, INBOXD_KEY, INBOXD_ATTEMPT and so on, each
 /// as NAME=VALUE. Without those that are null or have a 0 byte.
 std::vector<std::string> variables_of(const inboxd::Event& event);
-
-/// A child's answer on one event.
-struct Answer {
-  std::string event_id;
-  inboxd::Outcome outcome;
-};
-/// nullopt: the line is no answer; `why` names the mistake.
-std::optional<Answer> answer_of(std::string_view line, std::string& why);
 
 }  // namespace exec_handler

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "../shared/answer.hpp"
 #include "event_line.hpp"
 
 namespace exec_handler {
@@ -148,7 +149,7 @@ std::optional<Stream::Failure> Stream::read_answers(Session& session, inboxd::Ca
   for (std::size_t end = rest.find('\n'); end != std::string_view::npos && why.empty(); end = rest.find('\n')) {
     const std::string_view line = rest.substr(0, end);
     rest.remove_prefix(end + 1);
-    const auto answer = answer_of(line, why);
+    const auto answer = handlers::answer_of(line, why);
     if (!answer) break;
     const auto event = open.answered(answer->event_id);
     if (event) call.settle(*event, answer->outcome);

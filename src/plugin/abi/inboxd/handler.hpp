@@ -303,8 +303,8 @@ class Handler {
   }
 };
 
-// A call of an asynchronous handler. It is open until `finish`; destroyed without it, it is finished, too: events without
-// an outcome are then retried. One thread at a time.
+// A call of an asynchronous handler. It is open until `finish`, which its end implies: events without an outcome are
+// retried then. One thread at a time.
 class OpenCall {
  public:
   OpenCall(const inboxd_host* host, inboxd_call* call, const inboxd_event* const* events, std::size_t count)

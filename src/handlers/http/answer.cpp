@@ -1,0 +1,135 @@
+#include "answer.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+
+#include "../shared/answer.hpp"
+
+namespace http_handler {
+namespace {
+
+using inboxd::Outcome;
+using nlohmann::json;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using std::chrono::system_clock;
+
+constexpr milliseconds usually_away{1'000};
+constexpr milliseconds away_for_certificates{10'000};
+constexpr std::size_t shown_bytes = 200;  // of an answer, in an error's message
+
+/// Seconds, or a date as in HTTP.
+std::optional<milliseconds> retry_after(const std::string& text, system_clock::time_point now) {
+  std::int64_t whole = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), whole);
+  if (read.ec == std::errc{} && read.ptr == text.data() + text.size() && whole >= 0) {
+    return milliseconds{seconds{std::min<std::int64_t>(whole, INBOXD_MAX_DELAY_MS / 1'000)}};
+  }
+  const std::time_t time = text.empty() ? -1 : curl_getdate(text.c_str(), nullptr);
+  if (time < 0) return std::nullopt;
+  return std::max(milliseconds{0},
+                  std::chrono::duration_cast<milliseconds>(system_clock::from_time_t(time) - now));
+}
+
+std::string beginning_of(const std::string& body) {
+  std::string out = body.substr(0, shown_bytes);
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  return out.empty() ? "" : ": " + out;
+}
+
+std::string about(const Target& target, const Answer& answer) {
+  const std::string place = "POST " + target.url.shown();
+  if (answer.code == CURLE_OK || answer.status >= 300) {
+    return place + " was answered " + std::to_string(answer.status) + beginning_of(answer.body);
+  }
+  return place + ": " + answer.error;
+}
+
+Outcome failed_transfer(const Target& target, const Answer& answer) {
+  const std::string message = about(target, answer);
+  switch (answer.code) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT:
+      if (answer.is_refused) {
+        return inboxd::retry("POST " + target.url.shown() +
+                                 ": its address is link-local; set allow_link_local if that is intended",
+                             "http.link_local");
+      }
+      return inboxd::away(usually_away, message, "http.unreachable");
+    case CURLE_OPERATION_TIMEDOUT:
+      if (!answer.has_connected) return inboxd::away(usually_away, message, "http.unreachable");
+      return inboxd::retry(message, "http.timeout");
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR:
+      return inboxd::away(away_for_certificates, message, "http.tls");
+    default:
+      if (is_reset(answer)) return inboxd::away(usually_away, message, "http.reset");
+      return inboxd::retry(message, "http.broken_answer");
+  }
+}
+
+/// Dapr's word on an event that was answered 2xx.
+Outcome dapr_outcome(const Target& target, const Answer& answer) {
+  const json body = json::parse(answer.body, nullptr, false);
+  const std::string status = body.is_object() && body.contains("status") && body["status"].is_string()
+                                 ? body["status"].get<std::string>()
+                                 : "";
+  if (!answer.is_whole) return inboxd::retry(about(target, answer) + " (longer than max_body)", "http.broken_answer");
+  if (status.empty() || status == "SUCCESS") return inboxd::done();
+  if (status == "DROP") return inboxd::dead(about(target, answer), "http.dropped");
+  return inboxd::retry(about(target, answer), status == "RETRY" ? "http.retry" : "http.broken_answer");
+}
+
+}  // namespace
+
+bool is_reset(const Answer& answer) {
+  switch (answer.code) {
+    case CURLE_GOT_NOTHING:
+    case CURLE_RECV_ERROR:
+    case CURLE_SEND_ERROR:
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+      return answer.status == 0;
+    default:
+      return false;
+  }
+}
+
+Outcome outcome_of(const Target& target, const Answer& answer, system_clock::time_point now) {
+  const long status = answer.status;
+  const bool is_success = status >= 200 && status < 300;
+  if (answer.code != CURLE_OK && (status == 0 || is_success)) return failed_transfer(target, answer);
+  if (is_success) return target.style == Style::dapr ? dapr_outcome(target, answer) : inboxd::done();
+  const std::string error_class = "http." + std::to_string(status);
+  if (status == 410) return inboxd::pause(about(target, answer), error_class);
+  if (target.permanent.contains(status)) return inboxd::dead(about(target, answer), error_class);
+  if (status == 429 || status == 503) {
+    if (const auto delay = retry_after(answer.retry_after, now)) {
+      return inboxd::retry(std::min(*delay, target.longest_retry_after), about(target, answer), error_class);
+    }
+  }
+  return inboxd::retry(about(target, answer), error_class);
+}
+
+std::vector<NamedOutcome> named_outcomes(const Answer& answer) {
+  const json body = json::parse(answer.body, nullptr, false);
+  if (!body.is_array()) return {};
+  if (!answer.is_whole) throw std::runtime_error{"its list of verdicts is longer than max_body"};
+  std::vector<NamedOutcome> out;
+  for (const json& each : body) {
+    std::string why;
+    auto verdict = handlers::answer_of(each.dump(-1, ' ', false, json::error_handler_t::replace), why);
+    if (!verdict) throw std::runtime_error{"a verdict in its list is wrong: " + why};
+    out.push_back({std::move(verdict->event_id), std::move(verdict->outcome)});
+  }
+  return out;
+}
+
+}  // namespace http_handler

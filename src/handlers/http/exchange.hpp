@@ -1,0 +1,59 @@
+#pragma once
+#include <chrono>
+#include <functional>
+#include <inboxd/handler.hpp>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "answer.hpp"
+#include "message.hpp"
+#include "target.hpp"
+
+namespace http_handler {
+
+/// How often a connection was lost before an answer to an event came: a service that dies on it would stop all others
+/// for ever. One thread.
+class Resets {
+ public:
+  /// Whether the event is to be charged from now on.
+  bool note(const std::string& event_id);
+
+ private:
+  std::unordered_map<std::string, int> counts_;
+};
+
+/// One call: its events as a batch, or one after another. Between two of its functions the request is on the wire. One
+/// thread.
+class Exchange final {
+ public:
+  Exchange(const Target& target, std::unique_ptr<inboxd::OpenCall> call);
+
+  struct Next {
+    std::string url;
+    Message message;
+  };
+  /// The next request; nullopt: all events are settled or given up.
+  std::optional<Next> next();
+  /// The request has ended: settles its events.
+  void ended(const Answer& answer, Resets& resets);
+
+  /// No answer is wanted any more, although the deadline has not come: the daemon stops.
+  bool is_cancelled() const;
+  std::chrono::milliseconds time_left() const { return call_->call().time_left(); }
+  /// Ends the call for these reasons.
+  void give_up(const inboxd::Outcome& outcome) { call_->call().settle_rest(outcome); }
+
+ private:
+  bool has_one_url() const;
+  void batch_ended(const Answer& answer);
+  void settle_named(const Answer& answer);
+  void settle(const inboxd::Event& event, const inboxd::Outcome& outcome);
+
+  const Target& target_;
+  std::unique_ptr<inboxd::OpenCall> call_;
+  bool is_batch_;
+  std::size_t at_ = 0;  ///< the event to send next, unless in a batch
+};
+
+}  // namespace http_handler

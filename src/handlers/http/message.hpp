@@ -1,0 +1,22 @@
+#pragma once
+#include <inboxd/handler.hpp>
+#include <string>
+#include <vector>
+
+#include "target.hpp"
+
+namespace http_handler {
+
+/// A request's body and headers.
+struct Message {
+  std::string body;
+  std::vector<std::string> headers;  ///< `Name: value`
+};
+
+/// One event in the target's style. On the call's thread.
+Message message_of(const Target& target, inboxd::Call& call, const inboxd::Event& event);
+
+/// All events of a call as a batch of CloudEvents. Its id is a digest of theirs, the same for the same events.
+Message batch_of(const Target& target, inboxd::Call& call, const inboxd::Events& events);
+
+}  // namespace http_handler

@@ -1,0 +1,157 @@
+#include "sender.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+namespace http_handler {
+namespace {
+
+/// Between two looks at the calls: whether the daemon stops.
+constexpr std::chrono::milliseconds look_every{50};
+constexpr std::size_t most_spare = 256;
+constexpr long most_idle_connections = 1'024;
+
+}  // namespace
+
+Sender::Sender(const Target& target, inboxd::Log log)
+    : target_{target}, multi_{curl_multi_init(), curl_multi_cleanup}, health_{target.health, log} {
+  if (multi_ == nullptr) throw std::bad_alloc{};
+  curl_multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS, most_idle_connections);
+  thread_ = std::thread{[this] { run(); }};
+  pthread_setname_np(thread_.native_handle(), "http");
+}
+
+Sender::~Sender() {
+  {
+    const std::lock_guard lock{mutex_};
+    stops_ = true;
+  }
+  curl_multi_wakeup(multi_.get());
+  thread_.join();
+  if (health_request_) curl_multi_remove_handle(multi_.get(), health_request_->handle());
+}
+
+void Sender::send(std::unique_ptr<inboxd::OpenCall> call) {
+  {
+    const std::lock_guard lock{mutex_};
+    new_calls_.push_back(std::move(call));
+  }
+  if (waits_.exchange(false)) curl_multi_wakeup(multi_.get());
+}
+
+void Sender::run() {
+  while (take_on()) {
+    int still = 0;
+    curl_multi_perform(multi_.get(), &still);
+    end_finished();
+    const auto now = Clock::now();
+    if (now >= next_look_) {
+      next_look_ = now + look_every;
+      end_cancelled();
+    }
+    look_after_health();
+    wait();
+  }
+}
+
+/// New calls; false: the handler ends.
+bool Sender::take_on() {
+  std::vector<std::unique_ptr<inboxd::OpenCall>> calls;
+  {
+    const std::lock_guard lock{mutex_};
+    if (stops_ && new_calls_.empty()) return false;
+    calls.swap(new_calls_);
+  }
+  for (auto& call : calls) begin(std::move(call));
+  return true;
+}
+
+void Sender::begin(std::unique_ptr<inboxd::OpenCall> call) {
+  auto exchange = std::make_unique<Exchange>(target_, std::move(call));
+  if (!health_.is_healthy()) return exchange->give_up(health_.unhealthy(Clock::now()));
+  Running running{nullptr, std::move(exchange)};
+  go_on(std::move(running));
+}
+
+std::unique_ptr<Request> Sender::spare_request() {
+  if (spare_.empty()) return std::make_unique<Request>(target_);
+  auto out = std::move(spare_.back());
+  spare_.pop_back();
+  return out;
+}
+
+/// The call's next request; without one, the call ends.
+void Sender::go_on(Running running) {
+  try {
+    auto next = running.exchange->next();
+    if (!next) return forget(running);
+    if (!running.request) running.request = spare_request();
+    running.request->set(next->url, std::move(next->message), running.exchange->time_left());
+  } catch (const std::exception& thrown) {
+    running.exchange->give_up(inboxd::retry(thrown.what(), "exception"));
+    return;
+  }
+  Request* const key = running.request.get();
+  running_.emplace(key, std::move(running));
+  curl_multi_add_handle(multi_.get(), key->handle());
+}
+
+void Sender::forget(Running& running) {
+  running.exchange.reset();
+  if (running.request && spare_.size() < most_spare) spare_.push_back(std::move(running.request));
+}
+
+void Sender::end_finished() {
+  int left = 0;
+  while (const CURLMsg* const message = curl_multi_info_read(multi_.get(), &left)) {
+    if (message->msg != CURLMSG_DONE) continue;
+    const CURLcode code = message->data.result;
+    CURL* const handle = message->easy_handle;
+    void* request = nullptr;
+    curl_easy_getinfo(handle, CURLINFO_PRIVATE, &request);
+    curl_multi_remove_handle(multi_.get(), handle);
+    if (request == health_request_.get()) {
+      health_.ended(health_request_->take_answer(code), Clock::now());
+      health_request_.reset();
+      continue;
+    }
+    auto running = running_.extract(static_cast<Request*>(request));
+    running.mapped().exchange->ended(running.mapped().request->take_answer(code), resets_);
+    go_on(std::move(running.mapped()));
+  }
+}
+
+/// Calls that are cancelled end without verdicts, uncharged.
+void Sender::end_cancelled() {
+  for (auto each = running_.begin(); each != running_.end();) {
+    if (!each->second.exchange->is_cancelled()) {
+      ++each;
+      continue;
+    }
+    curl_multi_remove_handle(multi_.get(), each->first->handle());
+    each = running_.erase(each);
+  }
+}
+
+void Sender::look_after_health() {
+  if (health_request_ || !health_.is_due(Clock::now())) return;
+  health_request_ = std::make_unique<Request>(target_);
+  health_request_->set_get(target_.health.url, target_.health.timeout);
+  curl_multi_add_handle(multi_.get(), health_request_->handle());
+}
+
+void Sender::wait() {
+  waits_ = true;
+  bool any_new = false;
+  {
+    const std::lock_guard lock{mutex_};
+    any_new = !new_calls_.empty() || stops_;
+  }
+  if (!any_new) curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(look_every.count()), nullptr);
+  waits_ = false;
+}
+
+}  // namespace http_handler

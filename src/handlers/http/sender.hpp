@@ -1,0 +1,68 @@
+#pragma once
+#include <curl/curl.h>
+
+#include <atomic>
+#include <chrono>
+#include <inboxd/handler.hpp>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "exchange.hpp"
+#include "health.hpp"
+#include "request.hpp"
+#include "target.hpp"
+
+namespace http_handler {
+
+/// One thread with all requests of a handler in flight, by curl's multi interface.
+class Sender final {
+ public:
+  Sender(const Target& target, inboxd::Log log);
+  /// No call may be open.
+  ~Sender();
+  Sender(const Sender&) = delete;
+  Sender& operator=(const Sender&) = delete;
+
+  /// Takes on a call. Any thread.
+  void send(std::unique_ptr<inboxd::OpenCall> call);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Running {
+    std::unique_ptr<Request> request;
+    std::unique_ptr<Exchange> exchange;
+  };
+  void run();
+  bool take_on();
+  void begin(std::unique_ptr<inboxd::OpenCall> call);
+  std::unique_ptr<Request> spare_request();
+  void go_on(Running running);
+  void end_finished();
+  void end_cancelled();
+  void look_after_health();
+  void wait();
+  void forget(Running& running);
+
+  const Target& target_;
+  const std::unique_ptr<CURLM, CURLMcode (*)(CURLM*)> multi_;
+
+  std::mutex mutex_;  // guards the following
+  std::vector<std::unique_ptr<inboxd::OpenCall>> new_calls_;
+  bool stops_ = false;
+  std::atomic<bool> waits_{false};  ///< the thread may have to be woken
+
+  // The thread's own.
+  std::unordered_map<Request*, Running> running_;
+  std::vector<std::unique_ptr<Request>> spare_;
+  Resets resets_;
+  Health health_;
+  std::unique_ptr<Request> health_request_;  ///< null: none is running
+  Clock::time_point next_look_{};
+
+  std::thread thread_;
+};
+
+}  // namespace http_handler

@@ -1,0 +1,43 @@
+#pragma once
+#include <chrono>
+#include <inboxd/handler.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "signature.hpp"
+#include "url.hpp"
+
+namespace http_handler {
+
+enum class Style { cloudevents_binary, cloudevents_structured, dapr };
+
+/// A GET that must succeed before the first event and between others.
+struct HealthCheck {
+  std::string url;  ///< empty: none
+  std::chrono::milliseconds every{5'000};
+  std::chrono::milliseconds timeout{2'000};
+  int failures = 3;  ///< so many in a row: the service is unhealthy
+};
+
+/// The service behind the handler, and how it gets events: the settings.
+struct Target {
+  /// Throws inboxd::SettingsError.
+  explicit Target(const inboxd::Settings& settings);
+
+  UrlTemplate url;
+  Style style;
+  HealthCheck health;
+  std::set<long> permanent;  ///< statuses that make a dead letter at once
+  Signer signer;
+  std::vector<std::string> headers;  ///< `Name: value`, of each request
+  std::size_t max_answer;            ///< bytes of an answer's body that are read
+  std::chrono::milliseconds longest_retry_after;
+  std::chrono::milliseconds connect_timeout;
+  std::string unix_socket;
+  bool is_http2;
+  bool may_be_link_local;
+  std::string ca, certificate, private_key;  ///< PEM files
+};
+
+}  // namespace http_handler

@@ -1,0 +1,49 @@
+#include "answer.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "encoding.hpp"
+
+namespace handlers {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string text_in(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+}  // namespace
+
+std::optional<Answer> answer_of(std::string_view text, std::string& why) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) {
+    why = "it is not a JSON object";
+    return std::nullopt;
+  }
+  Answer answer{text_in(json, "event_id"), inboxd::done()};
+  const std::string outcome = text_in(json, "outcome");
+  if (outcome == "retry") {
+    answer.outcome.kind = INBOXD_RETRY;
+  } else if (outcome == "dead") {
+    answer.outcome.kind = INBOXD_DEAD;
+  } else if (outcome == "skipped") {
+    answer.outcome.kind = INBOXD_SKIPPED;
+  } else if (outcome != "done") {
+    why = "its outcome is none of done, retry, dead, skipped";
+    return std::nullopt;
+  }
+  if (json.contains("delay")) {
+    answer.outcome.delay = duration_of(text_in(json, "delay"));
+    if (!answer.outcome.delay) {
+      why = "its delay is no duration such as 250ms, 30s, 5m or 2h";
+      return std::nullopt;
+    }
+  }
+  answer.outcome.error_class = text_in(json, "error");
+  answer.outcome.message = text_in(json, "message");
+  return answer;
+}
+
+}  // namespace handlers

@@ -1,0 +1,24 @@
+#pragma once
+#include <chrono>
+#include <inboxd/handler.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+/// Bytes, times and durations as text, for handlers that send events elsewhere.
+namespace handlers {
+
+std::string base64(std::string_view bytes);
+/// nullopt: no base64 with padding.
+std::optional<std::string> from_base64(std::string_view text);
+
+/// RFC 3339 in UTC, with microseconds.
+std::string time_text(std::chrono::microseconds since_1970);
+
+/// `250ms 30s 5m 12h`; nullopt: something else.
+std::optional<inboxd::Milliseconds> duration_of(const std::string& text);
+
+/// RFC 3986: everything but letters, digits and - . _ ~ as %XX. So it is one segment of a path.
+std::string percent_encoded(std::string_view bytes);
+
+}  // namespace handlers
