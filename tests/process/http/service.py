@@ -1,0 +1,138 @@
+"""A service for tests: `service.py PORT_FILE REQUESTS_FILE`. Writes its port into the first file and each request as a
+line of JSON into the second. An event's type says how its request is answered; GET /health is answered as the file
+REQUESTS_FILE.health says (a status; no file: 200)."""
+import json
+import os
+import socket
+import struct
+import sys
+import threading
+import time
+
+port_file, requests_file = sys.argv[1:3]
+lock = threading.Lock()
+attempts = {}
+
+
+def note(request):
+    with lock:
+        with open(requests_file, "a") as file:
+            file.write(json.dumps(request) + "\n")
+
+
+def read_request(stream):
+    line = stream.readline().decode()
+    if not line:
+        return None
+    method, path, _ = line.split()
+    headers = {}
+    while (line := stream.readline().decode().strip()):
+        name, _, value = line.partition(":")
+        headers[name.lower()] = value.strip()
+    body = stream.read(int(headers.get("content-length", 0)))
+    return {"method": method, "path": path, "headers": headers, "body": body.decode("latin-1")}
+
+
+def reset(connection):
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def response(status, body=b"", **headers):
+    head = [f"HTTP/1.1 {status} Any", f"Content-Length: {len(body)}"]
+    head += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    return "\r\n".join(head).encode() + b"\r\n\r\n" + body
+
+
+def endless(connection):
+    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    while True:
+        connection.sendall(b"1\r\nx\r\n")
+        time.sleep(0.05)
+
+
+def gigabyte(connection):
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n")
+    for _ in range(16384):
+        connection.sendall(b"x" * 65536)
+
+
+def answer(connection, request):
+    """False: the connection is to be closed."""
+    if request["path"] == "/health":
+        try:
+            status = int(open(requests_file + ".health").read())
+        except (FileNotFoundError, ValueError):
+            status = 200
+        connection.sendall(response(status))
+        return True
+    note(request)
+    kind, _, detail = request["headers"].get("ce-type", "").partition("-")
+    first = attempts.setdefault(request["headers"].get("webhook-id"), 0) == 0
+    attempts[request["headers"].get("webhook-id")] += 1
+    if kind == "Status":
+        connection.sendall(response(int(detail), b"because"))
+    elif kind == "Once":  # that status once
+        connection.sendall(response(int(detail) if first else 200))
+    elif kind == "After":
+        connection.sendall(response(429, Retry_After=detail) if first else response(200))
+    elif kind == "Date":
+        later = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 2))
+        connection.sendall(response(503, Retry_After=later) if first else response(200))
+    elif kind == "Redirect":
+        connection.sendall(response(307, Location="/elsewhere"))
+    elif kind == "Slow":
+        time.sleep(1000)
+    elif kind == "Endless":
+        endless(connection)
+    elif kind == "Gigabyte":
+        gigabyte(connection)
+    elif kind == "Short":  # says more than it sends
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx")
+        return False
+    elif kind == "Reset" and first:  # after that many bytes of the answer
+        connection.sendall(response(200, b"hello")[: int(detail)])
+        reset(connection)
+        return False
+    elif kind == "Killer":
+        reset(connection)
+        return False
+    else:
+        body = request["headers"].get("content-type", "").startswith("application/cloudevents-batch")
+        connection.sendall(response(200, verdicts(request) if body else b""))
+    return True
+
+
+def verdicts(request):
+    out = []
+    for event in json.loads(request["body"]):
+        if event["type"] == "Dead":
+            out.append({"event_id": event["id"], "outcome": "dead", "error": "my.class", "message": "no way"})
+    return json.dumps(out).encode() if out else b""
+
+
+def serve(connection):
+    with connection, connection.makefile("rb") as stream:
+        try:
+            while (request := read_request(stream)) and answer(connection, request):
+                pass
+        except OSError:
+            pass
+
+
+def main():
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    port = int(os.environ.get("PORT", 0))
+    listener.bind(("127.0.0.1", port))
+    listener.listen(512)
+    with open(port_file + ".new", "w") as file:
+        file.write(str(listener.getsockname()[1]))
+    os.rename(port_file + ".new", port_file)
+    while True:
+        connection, _ = listener.accept()
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        threading.Thread(target=serve, args=[connection], daemon=True).start()
+
+
+main()
