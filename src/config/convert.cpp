@@ -294,6 +294,20 @@ nlohmann::json json_of(const Node& node, const std::string& key, Reading& readin
   }
 }
 
+/// Several secrets, such as an old and a new one, as a JSON list.
+std::optional<std::string> secrets_of(const Node& list, const std::string& key, Reading& reading) {
+  auto out = nlohmann::json::array();
+  for (std::size_t i = 0; i < list.items.size(); ++i) {
+    auto secret = read_secret(list.items[i], key + "[" + std::to_string(i) + "]", reading.environment, reading.findings);
+    if (!secret) {
+      reading.mentioned.spoil(key);
+      return std::nullopt;
+    }
+    out.push_back(std::move(*secret));
+  }
+  return out.dump();
+}
+
 std::optional<Value> convert_settings(const Node& node, const std::string& key, Reading& reading) {
   TextMap out;
   for (const Entry& entry : node.entries) {
@@ -301,7 +315,9 @@ std::optional<Value> convert_settings(const Node& node, const std::string& key, 
     reading.mentioned.note(entry_key, entry.place);
     std::optional<std::string> text;
     if (entry.value.kind == Node::Kind::refused) continue;
-    if (is_secret_setting(entry.key)) {
+    if (is_secret_setting(entry.key) && entry.value.kind == Node::Kind::list) {
+      text = secrets_of(entry.value, entry_key, reading);
+    } else if (is_secret_setting(entry.key)) {
       text = secret_entry(entry, entry_key, reading);
     } else if (entry.value.kind == Node::Kind::scalar) {
       text = expanded(entry.value, entry_key, reading);

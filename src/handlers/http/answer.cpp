@@ -30,8 +30,7 @@ std::optional<milliseconds> retry_after(const std::string& text, system_clock::t
   }
   const std::time_t time = text.empty() ? -1 : curl_getdate(text.c_str(), nullptr);
   if (time < 0) return std::nullopt;
-  return std::max(milliseconds{0},
-                  std::chrono::duration_cast<milliseconds>(system_clock::from_time_t(time) - now));
+  return std::max(milliseconds{0}, std::chrono::duration_cast<milliseconds>(system_clock::from_time_t(time) - now));
 }
 
 std::string beginning_of(const std::string& body) {
@@ -55,9 +54,9 @@ Outcome failed_transfer(const Target& target, const Answer& answer) {
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_CONNECT:
       if (answer.is_refused) {
-        return inboxd::retry("POST " + target.url.shown() +
-                                 ": its address is link-local; set allow_link_local if that is intended",
-                             "http.link_local");
+        return inboxd::retry(
+            "POST " + target.url.shown() + ": its address is link-local; set allow_link_local if that is intended",
+            "http.link_local");
       }
       return inboxd::away(usually_away, message, "http.unreachable");
     case CURLE_OPERATION_TIMEDOUT:

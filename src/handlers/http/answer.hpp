@@ -14,10 +14,10 @@ namespace http_handler {
 /// How an exchange with the service ended.
 struct Answer {
   CURLcode code = CURLE_OK;
-  std::string error;       ///< curl's, if it failed
-  long status = 0;         ///< 0: not even a status came
-  bool is_whole = true;    ///< false: the body is longer than `max_body`, and the rest was not read
-  bool is_refused = false; ///< the address is link-local
+  std::string error;        ///< curl's, if it failed
+  long status = 0;          ///< 0: not even a status came
+  bool is_whole = true;     ///< false: the body is longer than `max_body`, and the rest was not read
+  bool is_refused = false;  ///< the address is link-local
   bool has_connected = false;
   std::string body;
   std::string retry_after;  ///< the header

@@ -61,23 +61,28 @@ void Exchange::settle(const inboxd::Event& event, const inboxd::Outcome& outcome
   }
 }
 
-void Exchange::ended(const Answer& answer, Resets& resets) {
+inboxd::Outcome Exchange::ended(const Answer& answer, Resets& resets) {
   if (is_batch_) return batch_ended(answer);
   const inboxd::Event event = call_->events()[at_];
   auto outcome = outcome_of(target_, answer, std::chrono::system_clock::now());
   if (is_reset(answer) && resets.note(event.id())) outcome = inboxd::retry(outcome.message, "http.reset");
   settle(event, outcome);
+  return outcome;
 }
 
-void Exchange::batch_ended(const Answer& answer) {
+inboxd::Outcome Exchange::batch_ended(const Answer& answer) {
   const auto outcome = outcome_of(target_, answer, std::chrono::system_clock::now());
   if (outcome.kind == INBOXD_DEAD || is_reset(answer)) {
     is_batch_ = false;  // one of the events is to blame: each is sent by itself
-    return;
+    return outcome;
   }
   at_ = call_->events().size();
-  if (outcome.kind != INBOXD_DONE) return call_->call().settle_rest(outcome);
-  settle_named(answer);
+  if (outcome.kind == INBOXD_DONE) {
+    settle_named(answer);
+  } else {
+    call_->call().settle_rest(outcome);
+  }
+  return outcome;
 }
 
 void Exchange::settle_named(const Answer& answer) {

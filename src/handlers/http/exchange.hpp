@@ -35,8 +35,8 @@ class Exchange final {
   };
   /// The next request; nullopt: all events are settled or given up.
   std::optional<Next> next();
-  /// The request has ended: settles its events.
-  void ended(const Answer& answer, Resets& resets);
+  /// The request has ended: settles its events. Returns what the answer means for the service.
+  inboxd::Outcome ended(const Answer& answer, Resets& resets);
 
   /// No answer is wanted any more, although the deadline has not come: the daemon stops.
   bool is_cancelled() const;
@@ -46,7 +46,7 @@ class Exchange final {
 
  private:
   bool has_one_url() const;
-  void batch_ended(const Answer& answer);
+  inboxd::Outcome batch_ended(const Answer& answer);
   void settle_named(const Answer& answer);
   void settle(const inboxd::Event& event, const inboxd::Outcome& outcome);
 

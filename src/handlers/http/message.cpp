@@ -16,8 +16,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Attributes = std::vector<std::pair<std::string, std::string>>;
 
-constexpr std::size_t longest_attribute = 4'096;    // bytes; a longer one is left out
-constexpr std::size_t most_extensions = 32;         // of the producer
+constexpr std::size_t longest_attribute = 4'096;  // bytes; a longer one is left out
+constexpr std::size_t most_extensions = 32;       // of the producer
 constexpr std::string_view any_bytes = "application/octet-stream", json_type = "application/json";
 
 /// The data of an event: its payload, or the data inside of a CloudEvents envelope.

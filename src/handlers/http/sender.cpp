@@ -17,7 +17,7 @@ constexpr long most_idle_connections = 1'024;
 }  // namespace
 
 Sender::Sender(const Target& target, inboxd::Log log)
-    : target_{target}, multi_{curl_multi_init(), curl_multi_cleanup}, health_{target.health, log} {
+    : target_{target}, log_{log}, multi_{curl_multi_init(), curl_multi_cleanup}, health_{target.health, log} {
   if (multi_ == nullptr) throw std::bad_alloc{};
   curl_multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS, most_idle_connections);
   thread_ = std::thread{[this] { run(); }};
@@ -119,8 +119,20 @@ void Sender::end_finished() {
       continue;
     }
     auto running = running_.extract(static_cast<Request*>(request));
-    running.mapped().exchange->ended(running.mapped().request->take_answer(code), resets_);
+    note(running.mapped().exchange->ended(running.mapped().request->take_answer(code), resets_));
     go_on(std::move(running.mapped()));
+  }
+}
+
+/// Says once that the service is away, and that it is back.
+void Sender::note(const inboxd::Outcome& outcome) {
+  const bool is_away = outcome.kind == INBOXD_AWAY;
+  if (is_away == is_away_) return;
+  is_away_ = is_away;
+  if (is_away) {
+    log_.warn("the service is away, its events wait uncharged: " + outcome.error_class + ": " + outcome.message);
+  } else {
+    log_.info("the service answers again");
   }
 }
 

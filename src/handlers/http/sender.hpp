@@ -42,11 +42,13 @@ class Sender final {
   void go_on(Running running);
   void end_finished();
   void end_cancelled();
+  void note(const inboxd::Outcome& outcome);
   void look_after_health();
   void wait();
   void forget(Running& running);
 
   const Target& target_;
+  const inboxd::Log log_;
   const std::unique_ptr<CURLM, CURLMcode (*)(CURLM*)> multi_;
 
   std::mutex mutex_;  // guards the following
@@ -61,6 +63,7 @@ class Sender final {
   Health health_;
   std::unique_ptr<Request> health_request_;  ///< null: none is running
   Clock::time_point next_look_{};
+  bool is_away_ = false;  ///< as the log says
 
   std::thread thread_;
 };

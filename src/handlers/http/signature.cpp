@@ -34,7 +34,10 @@ Signer::Signer(const std::string& setting) {
     keys_.push_back(key_of(setting));
     return;
   }
-  for (const auto& secret : list) keys_.push_back(key_of(secret.is_string() ? secret.get<std::string>() : ""));
+  for (const auto& secret : list) {
+    const std::string text = secret.is_string() ? secret.get<std::string>() : "?";
+    if (!text.empty()) keys_.push_back(key_of(text));  // empty: a check without the secrets
+  }
 }
 
 std::string Signer::sign(std::string_view id, std::int64_t timestamp, std::string_view body) const {
@@ -44,8 +47,8 @@ std::string Signer::sign(std::string_view id, std::int64_t timestamp, std::strin
   for (const std::string& key : keys_) {
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned int size = 0;
-    HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
-         reinterpret_cast<const unsigned char*>(content.data()), content.size(), digest, &size);
+    HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(content.data()),
+         content.size(), digest, &size);
     out.append(out.empty() ? "v1," : " v1,").append(handlers::base64({reinterpret_cast<const char*>(digest), size}));
   }
   return out;

@@ -35,8 +35,8 @@ TEST_CASE("every status has its outcome") {
   }
   CHECK(fixture.states(6) == "dead dead dead done done done");
   const auto failures = fixture.failures();
-  CHECK_THAT(failures, ContainsSubstring("http.307: POST http://127.0.0.1:" + fixture.port +
-                                         "/events was answered 307"));
+  CHECK_THAT(failures,
+             ContainsSubstring("http.307: POST http://127.0.0.1:" + fixture.port + "/events was answered 307"));
   CHECK_THAT(failures, ContainsSubstring("http.404") && ContainsSubstring("was answered 500: because"));
   CHECK(fixture.requests_of("Redirect") == 1);
   for (const auto& request : fixture.requests()) CHECK(request["path"] == "/events");
@@ -50,9 +50,8 @@ TEST_CASE("a permanent status is a dead letter at once, and 429 and 503 say when
   CHECK(fixture.requests().size() == 6);
   CHECK(fixture.database.number("select count(*) from inbox.failures where error_class in ('http.429', 'http.503')") ==
         2);
-  CHECK(fixture.database.number(
-            "select count(*) from inbox.deliveries d join inbox.failures f using (event_id) "
-            "where d.state = 'done' and d.finished_at - f.occurred_at < interval '700 ms'") == 0);
+  CHECK(fixture.database.number("select count(*) from inbox.deliveries d join inbox.failures f using (event_id) "
+                                "where d.state = 'done' and d.finished_at - f.occurred_at < interval '700 ms'") == 0);
 }
 
 TEST_CASE("410 pauses the handler, uncharged, until an operator resumes it") {
@@ -104,7 +103,7 @@ TEST_CASE("a service that is away costs no attempt, and its events run once it i
   fixture.service->kill();
   const auto daemon = fixture.start();
   fixture.produce(50);
-  fixture.wait_stored(50);
+  daemon->wait_log("the service is away, its events wait uncharged: http.unreachable");
   fixture.start_service();
   CHECK(fixture.wait_done().is_perfect());
   CHECK(fixture.failures().empty());

@@ -48,7 +48,8 @@ struct HttpFixture : DaemonFixture {
   }
   /// `dead done done`
   std::string states(int events) {
-    database.wait_for("all are finished", "select count(*) from inbox.deliveries where finished_at is not null", events);
+    database.wait_for("all are finished", "select count(*) from inbox.deliveries where finished_at is not null",
+                      events);
     return database.text("select string_agg(state, ' ' order by state) from inbox.deliveries");
   }
   std::string failures() {

@@ -72,6 +72,8 @@ def answer(connection, request):
     attempts[request["headers"].get("webhook-id")] += 1
     if kind == "Status":
         connection.sendall(response(int(detail), b"because"))
+    elif '"Poison"' in request["body"] or kind == "Poison":
+        connection.sendall(response(400))
     elif kind == "Once":  # that status once
         connection.sendall(response(int(detail) if first else 200))
     elif kind == "After":

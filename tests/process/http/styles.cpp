@@ -1,0 +1,287 @@
+// The shipped handler `http`: how events look on the wire, and over which wires they go.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <set>
+
+#include "process/http/http_fixture.hpp"
+#include "support/test_environment.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr const char* an_id = "0b000000-0000-4000-8000-000000000001";
+
+/// The folder of programs of the tests' Python packages.
+std::filesystem::path services() {
+  auto out = run_to_end({.arguments = {INBOXD_SERVICES_SETUP}}, 300'000ms).out;
+  while (out.ends_with('\n')) out.pop_back();
+  return out.substr(out.rfind('\n') + 1);
+}
+
+/// A service of asgi_service.py, on the given wire.
+struct WireFixture : HttpFixture {
+  Process& serve(std::vector<std::string> arguments) {
+    std::vector<std::string> all{services() / "hypercorn", "--log-level", "error"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    all.emplace_back("asgi_service:app");
+    server.emplace(Command{.arguments = all,
+                           .environment = {{"REQUESTS", folder / "requests"},
+                                           {"PYTHONPATH", std::filesystem::path{INBOXD_HTTP_SERVICE}.parent_path()}},
+                           .err = folder / "service.err"});
+    return *server;
+  }
+  std::optional<Process> server;
+};
+
+void openssl(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "openssl");
+  const auto finished = run_to_end({.arguments = arguments});
+  INFO(finished.err);
+  REQUIRE(finished.status == ExitStatus{0, 0});
+}
+
+}  // namespace
+
+TEST_CASE("in binary style attributes are headers, percent-encoded, and the payload is the body") {
+  HttpFixture fixture{};
+  const auto daemon = fixture.start();
+  fixture.kafka.produce({{.topic = fixture.topic,
+                          .key = "k\xc3\xa4y\r\nX-Evil: 1",
+                          .payload = R"({"big": 12345678901234567890})",
+                          .headers = {{"ce_specversion", "1.0"},
+                                      {"ce_id", "ORDER 1%"},
+                                      {"ce_source", "/shop"},
+                                      {"ce_type", "OrderPlaced"},
+                                      {"ce_subject", "a \"b\""},
+                                      {"ce_time", "2026-01-02T03:04:05.5Z"},
+                                      {"ce_tenant", "acme"},
+                                      {"traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
+                                      {"content-type", "application/json"}}}});
+  wait_until("it is posted", [&] { return fixture.requests().size() == 1; });
+  const auto request = fixture.requests()[0];
+  CHECK(request["body"] == R"({"big": 12345678901234567890})");
+  const auto headers = request["headers"];
+  CHECK(headers["ce-specversion"] == "1.0");
+  CHECK(headers["ce-id"] == "ORDER%201%25");
+  CHECK(headers["ce-source"] == "/shop");
+  CHECK(headers["ce-type"] == "OrderPlaced");
+  CHECK(headers["ce-subject"] == "a%20%22b%22");
+  CHECK(headers["ce-time"] == "2026-01-02T03:04:05.500000Z");
+  CHECK(headers["ce-partitionkey"] == "k%C3%A4y%0D%0AX-Evil:%201");
+  CHECK(headers["ce-tenant"] == "acme");
+  CHECK(headers["ce-kafkatopic"] == fixture.topic);
+  CHECK(headers["ce-kafkapartition"] == "0");
+  CHECK(headers["ce-kafkaoffset"] == "0");
+  CHECK(headers["ce-attempt"] == "1");
+  CHECK(headers["content-type"] == "application/json");
+  CHECK(headers["traceparent"] == "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+  CHECK(headers.count("x-evil") == 0);
+}
+
+TEST_CASE("in structured style an event is one JSON object; bytes are data_base64, a tombstone has no data") {
+  HttpFixture fixture{};
+  fixture.set("style", "cloudevents-structured");
+  const auto daemon = fixture.start();
+  fixture.kafka.produce({event_message(fixture.topic, an_id, R"({"n": 1})", "A")});
+  fixture.kafka.produce({event_message(fixture.topic, "0b000000-0000-4000-8000-000000000002", "\xff\x00x", "B")});
+  Message tombstone = event_message(fixture.topic, "0b000000-0000-4000-8000-000000000003", "", "C");
+  tombstone.payload = std::nullopt;
+  fixture.kafka.produce({tombstone});
+  wait_until("they are posted", [&] { return fixture.requests().size() == 3; });
+  std::map<std::string, nlohmann::json> events;
+  for (const auto& request : fixture.requests()) {
+    CHECK(request["headers"]["content-type"] == "application/cloudevents+json; charset=utf-8");
+    const auto event = nlohmann::json::parse(request["body"].get<std::string>());
+    events[event["type"]] = event;
+  }
+  CHECK(events["A"]["data"] == nlohmann::json{{"n", 1}});
+  CHECK(events["A"]["id"] == an_id);
+  CHECK(events["A"]["datacontenttype"] == "application/json");
+  CHECK(events["B"]["data_base64"] == "/w==");  // the literal ends at its NUL
+  CHECK(events["C"].count("data") == 0);
+  CHECK(events["C"]["tombstone"] == "true");
+}
+
+TEST_CASE("several events are posted as a batch, which may be answered with a verdict for each") {
+  HttpFixture fixture{{"events_per_call: 20"}};
+  const auto daemon = fixture.start();
+  std::vector<Message> all;
+  for (int i = 0; i < 60; ++i) {
+    all.push_back(event_message(fixture.topic, "0b000000-0000-4000-8000-0000000000" + std::to_string(10 + i), "{}",
+                                i == 30   ? "Dead"
+                                : i == 55 ? "Poison"
+                                          : "Happened"));
+  }
+  fixture.kafka.produce(all);
+  CHECK(fixture.states(60).starts_with("dead dead done"));
+  CHECK_THAT(fixture.failures(), ContainsSubstring("my.class: no way") && ContainsSubstring("http.400"));
+  CHECK(fixture.database.number("select count(*) from inbox.failures") == 2);
+  bool has_batch = false;
+  for (const auto& request : fixture.requests()) {
+    has_batch = has_batch || request["headers"]["content-type"] == "application/cloudevents-batch+json; charset=utf-8";
+  }
+  CHECK(has_batch);
+}
+
+TEST_CASE("requests are signed for each secret, as the reference library of Standard Webhooks demands") {
+  HttpFixture fixture{};
+  const std::vector<std::string> secrets{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+                                         "whsec_bm90IHNvIHNlY3JldCwgYnV0IGxvbmcgZW5vdWdo"};
+  std::ofstream{fixture.folder / "new"} << secrets[1] << "\n";
+  fixture.set("signing_secret", "[\"" + secrets[0] + "\", {file: " + (fixture.folder / "new").string() + "}]");
+  const auto daemon = fixture.start();
+  fixture.kafka.produce({event_message(fixture.topic, an_id, "{\"text\": \"\xc3\xa4\"}")});
+  wait_until("it is posted", [&] { return fixture.requests().size() == 1; });
+  for (const std::string& secret : secrets) {
+    const auto verified = run_to_end(
+        {.arguments = {services() / "python", "-c",
+                       "import json, sys\n"
+                       "from standardwebhooks.webhooks import Webhook\n"
+                       "request = json.loads(open(sys.argv[1]).readline())\n"
+                       "Webhook(sys.argv[2]).verify(request['body'].encode('latin-1'), request['headers'])\n",
+                       fixture.folder / "requests", secret}});
+    INFO(verified.err);
+    CHECK(verified.status == ExitStatus{0, 0});
+  }
+  CHECK(daemon->count_in_log("whsec_") == 0);
+}
+
+TEST_CASE("an application that is written with Dapr's SDK works unchanged") {
+  HttpFixture fixture{};
+  const std::string port = std::to_string(free_port());
+  const auto seen = fixture.folder / "seen";
+  Process application{
+      {.arguments = {services() / "python",
+                     std::filesystem::path{INBOXD_HTTP_SERVICE}.parent_path() / "dapr_service.py", port, seen},
+       .err = fixture.folder / "service.err"}};
+  fixture.set("url", "http://127.0.0.1:" + port + "/orders");
+  fixture.set("style", "dapr");
+  fixture.config.handlers[0].more.push_back("events_per_call: 5");
+  const auto daemon = fixture.start();
+  const char* const body = R"({"order": "4711"})";
+  for (int i = 0; i < 9; ++i) {
+    fixture.kafka.produce({event_message(fixture.topic, "0b000000-0000-4000-8000-00000000000" + std::to_string(i), body,
+                                         i == 3   ? "Dropped"
+                                         : i == 5 ? "Later"
+                                                  : "Happened")});
+  }
+  CHECK(fixture.states(9) == "dead dead done done done done done done done");
+  CHECK(fixture.database.number("select count(*) from inbox.failures where error_class = 'http.retry'") == 3);
+  CHECK(fixture.database.number("select count(*) from inbox.failures where error_class = 'http.dropped'") == 1);
+  const std::string lines = read_file(seen);
+  CHECK(std::count(lines.begin(), lines.end(), '\n') == 11);
+  CHECK_THAT(lines, ContainsSubstring("Happened 0b000000-0000-4000-8000-000000000008 4711\n"));
+}
+
+TEST_CASE("a placeholder becomes one segment of the path, or its event is dead") {
+  HttpFixture fixture{};
+  fixture.set("url", "http://127.0.0.1:" + fixture.port + "/in/{topic}/{key}?type={type}");
+  const auto daemon = fixture.start();
+  auto tricky = event_message(fixture.topic, an_id, "{}", "a&b=c");
+  tricky.key = "../admin?x=\r\n#";
+  auto upwards = event_message(fixture.topic, "0b000000-0000-4000-8000-000000000002");
+  upwards.key = "..";
+  fixture.kafka.produce({tricky, upwards});
+  CHECK(fixture.states(2) == "dead done");
+  REQUIRE(fixture.requests().size() == 1);
+  CHECK(fixture.requests()[0]["path"] == "/in/" + fixture.topic + "/..%2Fadmin%3Fx%3D%0D%0A%23?type=a%26b%3Dc");
+  CHECK_THAT(fixture.failures(), ContainsSubstring("http.url: "));
+}
+
+TEST_CASE("link-local addresses are refused, in each notation") {
+  HttpFixture fixture{};
+  fixture.config.handlers[0].more[0] = "retry: {max_attempts: 1}";
+  for (const char* const host : {"169.254.169.254", "[::ffff:169.254.169.254]", "[fe80::1]", "2852039166"}) {
+    HttpFixture each{};
+    each.config.handlers[0].more[0] = "retry: {max_attempts: 1}";
+    each.set("url", std::string{"http://"} + host + "/latest/meta-data");
+    const auto daemon = each.start();
+    each.produce(1);
+    CHECK(each.states(1) == "dead");
+    CHECK_THAT(each.failures(), ContainsSubstring("http.link_local"));
+  }
+}
+
+TEST_CASE("events go over a Unix socket, and over HTTP/2 on one connection") {
+  WireFixture fixture;
+  SECTION("Unix socket") {
+    fixture.serve({"--bind", "unix:" + (fixture.folder / "socket").string()});
+    wait_until("it listens", [&] { return std::filesystem::exists(fixture.folder / "socket"); });
+    fixture.set("unix_socket", fixture.folder / "socket");
+    fixture.set("url", "http://orders/events");
+  }
+  SECTION("HTTP/2") {
+    const std::string address = "127.0.0.1:" + std::to_string(free_port());
+    fixture.serve({"--bind", address});
+    fixture.set("http2", "true");
+    fixture.set("url", "http://" + address + "/events");
+  }
+  const auto daemon = fixture.start();
+  fixture.produce(100);
+  CHECK(fixture.wait_done().is_perfect());
+  CHECK(fixture.failures().empty());
+  const auto requests = fixture.requests();
+  CHECK(requests.size() == 100);
+  CHECK(requests[0]["version"] == (fixture.config.handlers[0].settings.contains("http2") ? "2" : "1.1"));
+}
+
+TEST_CASE("TLS checks the service's certificate, and shows one of its own") {
+  WireFixture fixture;
+  const auto file = [&](const char* name) { return (fixture.folder / name).string(); };
+  openssl({"req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", file("ca.key"), "-out", file("ca.pem"), "-subj",
+           "/CN=ca", "-days", "2"});
+  for (const char* const name : {"server", "client"}) {
+    const std::string key = file((std::string{name} + ".key").c_str()),
+                      pem = file((std::string{name} + ".pem").c_str());
+    openssl({"req", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", pem + ".csr", "-subj",
+             std::string{"/CN="} + name, "-addext", "subjectAltName=DNS:localhost"});
+    openssl({"x509", "-req", "-in", pem + ".csr", "-CA", file("ca.pem"), "-CAkey", file("ca.key"), "-CAcreateserial",
+             "-out", pem, "-days", "2", "-copy_extensions", "copy"});
+  }
+  const std::string port = std::to_string(free_port());
+  fixture.serve({"--bind", "127.0.0.1:" + port, "--certfile", file("server.pem"), "--keyfile", file("server.key"),
+                 "--ca-certs", file("ca.pem"), "--verify-mode", "CERT_REQUIRED"});
+  fixture.set("url", "https://localhost:" + port + "/events");
+  fixture.set("certificate", file("client.pem"));
+  fixture.set("certificate_key", file("client.key"));
+  SECTION("a known authority") {
+    fixture.set("ca", file("ca.pem"));
+    const auto daemon = fixture.start();
+    fixture.produce(10);
+    CHECK(fixture.wait_done().is_perfect());
+    CHECK(fixture.requests().at(0)["scheme"] == "https");
+    CHECK(fixture.requests().at(0)["version"] == "2");
+  }
+  SECTION("an unknown one costs no attempt and sends nothing") {
+    wait_until("it listens", [&] {
+      return run_to_end({.arguments = {"bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/" + port}}).status == ExitStatus{0, 0};
+    });
+    const auto daemon = fixture.start();
+    fixture.produce(1);
+    daemon->wait_log("its events wait uncharged: http.tls");
+    CHECK(fixture.requests().empty());
+    CHECK(fixture.failures().empty());
+  }
+}
+
+TEST_CASE("mistakes in the settings of http are refused with the remedy") {
+  const auto refused = [](const std::string& name, const std::string& value) {
+    HttpFixture wrong{};
+    wrong.set(name, value);
+    return command(wrong.config, {"check"}).out;
+  };
+  CHECK_THAT(refused("url", "ftp://x/"), ContainsSubstring("it must begin with http:// or https://"));
+  CHECK_THAT(refused("url", "'http://{topic}.example/'"), ContainsSubstring("events do not choose the server"));
+  CHECK_THAT(refused("url", "'http://x/{nothing}'"), ContainsSubstring("a placeholder is one of"));
+  CHECK_THAT(refused("style", "json"), ContainsSubstring("cloudevents-structured or dapr"));
+  CHECK_THAT(refused("permanent", "[429]"), ContainsSubstring("a list of statuses from 400 to 599"));
+  CHECK_THAT(refused("health", "/health"), ContainsSubstring("{path: /health, every: 5s}"));
+  CHECK_THAT(refused("ca", "/no/such"), ContainsSubstring("a file that the daemon may read"));
+  CHECK_THAT(refused("colour", "red"), ContainsSubstring("unknown setting 'colour'"));
+  const auto secret = refused("signing_secret", "hunter2");
+  CHECK_THAT(secret, ContainsSubstring("openssl rand") && !ContainsSubstring("hunter2"));
+}
