@@ -56,12 +56,11 @@ Request::Request(const Target& target) : target_{target}, handle_{curl_easy_init
   if (!target.unix_socket.empty()) {
     must(curl_easy_setopt(handle, CURLOPT_UNIX_SOCKET_PATH, target.unix_socket.c_str()));
   }
-  const bool is_plain = !target.url.is_https();
-  const long version = is_plain ? (target.is_http2 ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE : CURL_HTTP_VERSION_1_1)
-                                : CURL_HTTP_VERSION_2TLS;
-  must(curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, version));
-  must(curl_easy_setopt(handle, CURLOPT_PIPEWAIT, target.is_http2 ? 1L : 0L));
-  if (!is_plain) set_tls();
+  // HTTP/2 where TLS negotiates it. Without TLS, libcurl 7.88 (Debian 12) fails on the second request of a connection.
+  const bool is_https = target.url.is_https();
+  must(curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, is_https ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
+  must(curl_easy_setopt(handle, CURLOPT_PIPEWAIT, is_https ? 1L : 0L));
+  if (is_https) set_tls();
 }
 
 void Request::set_tls() {

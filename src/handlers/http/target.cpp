@@ -122,7 +122,6 @@ Target::Target(const inboxd::Settings& settings)
       longest_retry_after{settings.duration("longest_retry_after", std::chrono::hours{1})},
       connect_timeout{settings.duration("connect_timeout", std::chrono::seconds{2})},
       unix_socket{settings.text("unix_socket", "")},
-      is_http2{settings.boolean("http2", false)},
       may_be_link_local{settings.boolean("allow_link_local", false)},
       ca{file_of(settings, "ca")},
       certificate{file_of(settings, "certificate")},

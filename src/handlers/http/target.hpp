@@ -35,7 +35,6 @@ struct Target {
   std::chrono::milliseconds longest_retry_after;
   std::chrono::milliseconds connect_timeout;
   std::string unix_socket;
-  bool is_http2;
   bool may_be_link_local;
   std::string ca, certificate, private_key;  ///< PEM files
 };
