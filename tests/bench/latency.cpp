@@ -108,7 +108,10 @@ SteadyRun run_steadily(const Options& options, const std::string& database_url, 
   settings.topic = topic.name();
   settings.handler_keys = load.handler_keys;
   settings.handler_settings =
-      "{file: " + file.string() + (load.more_settings.empty() ? "" : ", " + load.more_settings) + "}";
+      load.plugin.empty()
+          ? "{file: " + file.string() + (load.more_settings.empty() ? "" : ", " + load.more_settings) + "}"
+          : load.more_settings;
+  settings.plugin = load.plugin;
   control.run("drop schema if exists inbox cascade");
   BenchDaemon::migrate(options, settings);
   if (prepare) prepare(control);
@@ -137,7 +140,7 @@ SteadyRun run_steadily(const Options& options, const std::string& database_url, 
   wait_until([&] { return control.number("select count(*) from inbox.delivery") == 0; }, "all settled");
   daemon.stop();
   check_counts(control, before + events, before + events);
-  out.latencies = warmed_up(read_latencies(file), load);
+  out.latencies = warmed_up(load.read_latencies ? load.read_latencies() : read_latencies(file), load);
   return out;
 }
 

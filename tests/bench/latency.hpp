@@ -24,6 +24,8 @@ struct SteadyLoad {
   std::chrono::seconds warm_up{3};  ///< not counted: connections, caches and plans are new
   std::string handler_keys = "concurrency: 8";
   std::string more_settings = {};  ///< for the plugin, inside YAML braces: `failures: 1`
+  std::string plugin = {};         ///< empty: the benchmark's own; otherwise `more_settings` are all, with braces
+  std::function<Latencies()> read_latencies = {};  ///< of another plugin; called once all is settled
   std::int64_t stored_before = 0;  ///< events that `prepare` stores and `begun` gets delivered
   std::function<void(PostgresSession&)> begun = {};  ///< called before the first event is produced
 };

@@ -51,6 +51,8 @@ const std::vector<Scenario>& scenarios() {
        measure_sql_memory},
       {"sql-single", "the same from a topic, one event per call, concurrency 8", measure_sql_single},
       {"sql-group", "a C++ handler that inserts one row per event, group: 50", measure_sql_group},
+      {"http", "a preloaded topic to an HTTP service, single and 100 events a request; latency at 1,000/s",
+       measure_http},
       {"hand-written", "claim 100 with SKIP LOCKED, insert each, mark done, commit: the usual loop",
        measure_hand_written},
   };

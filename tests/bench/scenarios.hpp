@@ -19,6 +19,7 @@ const std::vector<Scenario>& scenarios();
 void measure_ingest_memory(const Options& options, Report& report);
 void measure_key_index(const Options& options, Report& report);
 void measure_duplicates(const Options& options, Report& report);
+void measure_http(const Options& options, Report& report);
 void measure_backfill(const Options& options, Report& report);
 void measure_purge(const Options& options, Report& report);
 void measure_ingest_kafka(const Options& options, Report& report);
