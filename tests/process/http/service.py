@@ -57,6 +57,14 @@ def gigabyte(connection):
         connection.sendall(b"x" * 65536)
 
 
+def type_of(request):
+    """Of a single event, in either style."""
+    if "ce-type" in request["headers"]:
+        return request["headers"]["ce-type"]
+    event = json.loads(request["body"]) if request["body"].startswith(("{", "[")) else {}
+    return event["type"] if isinstance(event, dict) and "type" in event else ""
+
+
 def answer(connection, request):
     """False: the connection is to be closed."""
     if request["path"] == "/health":
@@ -67,7 +75,7 @@ def answer(connection, request):
         connection.sendall(response(status))
         return True
     note(request)
-    kind, _, detail = request["headers"].get("ce-type", "").partition("-")
+    kind, _, detail = type_of(request).partition("-")
     first = attempts.setdefault(request["headers"].get("webhook-id"), 0) == 0
     attempts[request["headers"].get("webhook-id")] += 1
     if kind == "Status":
