@@ -298,7 +298,8 @@ nlohmann::json json_of(const Node& node, const std::string& key, Reading& readin
 std::optional<std::string> secrets_of(const Node& list, const std::string& key, Reading& reading) {
   auto out = nlohmann::json::array();
   for (std::size_t i = 0; i < list.items.size(); ++i) {
-    auto secret = read_secret(list.items[i], key + "[" + std::to_string(i) + "]", reading.environment, reading.findings);
+    const std::string place = key + "[" + std::to_string(i) + "]";
+    auto secret = read_secret(list.items[i], place, reading.environment, reading.findings);
     if (!secret) {
       reading.mentioned.spoil(key);
       return std::nullopt;

@@ -39,8 +39,8 @@ class PluginInstance final : public Instance {
     auto made = std::make_unique<Call>(events, cancellation, deadline);
     Call& call = *made;
     Call::open(std::move(made), std::move(done));
-    // The plugin may finish the call, which destroys it, before `handle` returns. An exception would be against the ABI,
-    // and nobody could tell whether it has.
+    // The plugin may finish the call, which destroys it, before `handle` returns. An exception, which the ABI forbids,
+    // ends the process: the call may be gone or not.
     table_->handle(instance_, call.face(), call.events(), call.count());
   }
   Needs needs() const override {

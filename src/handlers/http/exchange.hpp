@@ -12,8 +12,8 @@
 
 namespace http_handler {
 
-/// How often a connection was lost before an answer to an event came: a service that dies on it would stop all others
-/// for ever. One thread.
+/// How often a connection was lost before an answer to an event came. An event that crashes the service would otherwise
+/// stop all others for ever. One thread.
 class Resets {
  public:
   /// Whether the event is to be charged from now on.

@@ -1,4 +1,5 @@
 // The parts of the compose example without an engine: the producer's lines, the shop's table, the configuration.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <sstream>
 
@@ -45,7 +46,9 @@ std::vector<std::string> lines_of_producer(int orders) {
 
 }  // namespace
 
-TEST_CASE("the parts of the compose example work together: each order has one receipt, even if sent twice") {
+TEST_CASE(
+    "the parts of the compose example work together: each order has one receipt and one notification, even if sent "
+    "twice") {
   PrivatePostgres postgres;
   must({"psql", "-qX", "-v", "ON_ERROR_STOP=1", "-f", source_file("config/compose/shop.sql"), postgres.url()});
   Kafka kafka;
@@ -62,12 +65,20 @@ TEST_CASE("the parts of the compose example work together: each order has one re
   text = replaced(text, "name: orders", "name: " + topic);
   text = replaced(text, "topics: [orders]", "topics: [" + topic + "]");
   text = replaced(text, "/run/secrets/pg-password", folder / "password");
+  const std::string port = std::to_string(free_port());
+  Process notify{{.arguments = {"python3", source_file("config/compose/notify.py")},
+                  .environment = {{"PORT", port}},
+                  .out = folder / "notified"}};
   const auto run = command_with_file(text + "\nadmin: {listen: off}\n", {"run", "--migrate", "--until-idle"}, nullptr,
-                                     {{"DATABASE_URL", postgres.url()}, {"KAFKA_BROKERS", kafka.brokers()}});
+                                     {{"DATABASE_URL", postgres.url()},
+                                      {"KAFKA_BROKERS", kafka.brokers()},
+                                      {"NOTIFY_URL", "http://127.0.0.1:" + port}});
   INFO(run.err);
   CHECK(run.status == ExitStatus{0, 0});
   Session shop{postgres.url(), "inbox"};
   CHECK(shop.number("select count(*) from receipt") == 30);
   CHECK(shop.number("select count(*) from receipt where amount >= 6 and customer like 'C-_'") == 30);
   CHECK(shop.number("select count(*) from inbox.events") == 30);
+  const std::string notified = read_file(folder / "notified");
+  CHECK(std::count(notified.begin(), notified.end(), '\n') == 30);
 }

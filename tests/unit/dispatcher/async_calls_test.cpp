@@ -141,7 +141,7 @@ TEST_CASE("a stop gives up asynchronous calls that do not end, uncharged") {
     test.dispatcher.join(std::chrono::steady_clock::now());
     CHECK(test.settler.counters().retried == 0);
   }
-  left->end_all();  // after the dispatcher: the workers touch only what they share
+  left->end_all();  // after the dispatcher: the workers touch only shared objects
 }
 
 }  // namespace inboxd::dispatcher
