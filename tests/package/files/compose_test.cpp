@@ -64,6 +64,7 @@ TEST_CASE(
   std::string text = read_file(source_file("config/compose/inboxd.yaml"));
   text = replaced(text, "name: orders", "name: " + topic);
   text = replaced(text, "topics: [orders]", "topics: [" + topic + "]");
+  text = replaced(text, "topics: [orders]", "topics: [" + topic + "]");
   text = replaced(text, "/run/secrets/pg-password", folder / "password");
   const std::string port = std::to_string(free_port());
   Process notify{{.arguments = {"python3", source_file("config/compose/notify.py")},
