@@ -6,6 +6,7 @@
 #include "cli/ask_daemon.hpp"
 #include "cli/command.hpp"
 #include "cli/terminal_text.hpp"
+#include "config/handler_connection.hpp"
 #include "daemon/load_configuration.hpp"
 #include "daemon/prepare_handlers.hpp"
 #include "operations/check.hpp"
@@ -96,7 +97,8 @@ FoundList check_plugins(const config::Loaded& file, bool with_database) {
       out.push_back({Kind::problem, subject, description.problem().message});
       continue;
     }
-    const auto instance = plugins.load(handler, log, describer ? &recording : nullptr);
+    const auto instance =
+        plugins.load(config::with_connection(handler, settings.kafka), log, describer ? &recording : nullptr);
     if (!instance) {
       const std::string place = daemon::place_of_refusal(file, i, recording);
       out.push_back({Kind::problem, subject, place + ": " + instance.problem().message});

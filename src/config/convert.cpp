@@ -286,7 +286,12 @@ nlohmann::json json_of(const Node& node, const std::string& key, Reading& readin
     }
     case Node::Kind::map: {
       auto out = nlohmann::json::object();
-      for (const Entry& entry : node.entries) out[entry.key] = json_of(entry.value, key, reading);
+      for (const Entry& entry : node.entries) {
+        const bool is_secret = is_secret_setting(entry.key);
+        const auto secret = is_secret ? secret_entry(entry, key + "." + entry.key, reading) : std::nullopt;
+        if (!is_secret) out[entry.key] = json_of(entry.value, key, reading);
+        if (secret) out[entry.key] = *secret;
+      }
       return out;
     }
     default:

@@ -86,7 +86,8 @@ bool is_secret_property(std::string_view name) {
 
 bool is_secret_setting(std::string_view name) {
   const std::string text = base::lower(name);
-  constexpr std::array ends{"password", "passphrase", "secret", "token", "api_key", "private_key", "authorization"};
+  constexpr std::array ends{"password",    "passphrase",         "secret",  "token",        "api_key", "private_key",
+                            "jaas.config", "oauthbearer.config", "key.pem", "authorization"};
   for (const char* const end : ends) {
     if (text.ends_with(end)) return true;
   }

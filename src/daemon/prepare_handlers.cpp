@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/repeats.hpp"
+#include "config/handler_connection.hpp"
 #include "inbox/answer.hpp"
 #include "inbox/database_error.hpp"
 #include "inbox/handler_registration.hpp"
@@ -43,11 +44,11 @@ std::optional<Refusal> load_plugins(const config::Settings& settings, const conf
     if (retired.contains(i)) continue;
     const config::Handler& handler = settings.handlers[i];
     RecordingDescriber describer{database.get()};
-    auto loaded = plugins.load(handler, log, &describer);
+    auto loaded = plugins.load(config::with_connection(handler, settings.kafka), log, &describer);
     if (!loaded) {
-      return Refusal{describer.is_missing() ? ExitCode::try_again : ExitCode::configuration,
-                     "handler " + handler.name + ": " + place_of_refusal(file, i, describer) + ": " +
-                         loaded.problem().message};
+      return Refusal{
+          describer.is_missing() ? ExitCode::try_again : ExitCode::configuration,
+          "handler " + handler.name + ": " + place_of_refusal(file, i, describer) + ": " + loaded.problem().message};
     }
     out[i].settings = handler;
     out[i].instance = std::move(loaded).value();

@@ -1,0 +1,34 @@
+#include "config/handler_connection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+
+namespace inboxd::config {
+namespace {
+
+/// Of the daemon's properties those that concern any client, not only a consumer.
+bool is_of_connection(const std::string& name) {
+  constexpr std::array parts{"security.",         "sasl.",           "ssl.",
+                             "enable.ssl.",       "enable.sasl.",    "https.",
+                             "socket.",           "broker.address.", "client.dns.lookup",
+                             "reconnect.backoff."};
+  const std::string text = base::lower(name);
+  return std::any_of(parts.begin(), parts.end(), [&](const char* const part) { return text.starts_with(part); });
+}
+
+}  // namespace
+
+Handler with_connection(Handler handler, const Kafka& kafka) {
+  if (handler.plugin != "kafka") return handler;
+  nlohmann::json connection{{"bootstrap.servers", kafka.brokers}};
+  for (const auto& [name, value] : kafka.properties) {
+    if (is_of_connection(name)) connection[name] = value;
+  }
+  handler.settings["connection"] = connection.dump();
+  return handler;
+}
+
+}  // namespace inboxd::config

@@ -1,0 +1,70 @@
+#include "delivery_failure.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+namespace kafka_handler {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Until brokers that do not answer are asked again.
+constexpr milliseconds pause_between{1'000};
+
+/// `kafka.not_enough_replicas`: Kafka's own name.
+std::string class_of(rd_kafka_resp_err_t error) {
+  std::string out = rd_kafka_err2name(error);
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
+  out.erase(0, out.find_first_not_of('_'));
+  return "kafka." + out;
+}
+
+}  // namespace
+
+bool is_too_large(rd_kafka_resp_err_t error) {
+  return error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE || error == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE;
+}
+
+bool is_withdrawn(rd_kafka_resp_err_t error) {
+  return error == RD_KAFKA_RESP_ERR__PURGE_QUEUE || error == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT;
+}
+
+inboxd::Outcome outcome_of(rd_kafka_resp_err_t error, const std::string& topic) {
+  const std::string message = "topic " + topic + ": " + rd_kafka_err2str(error);
+  switch (error) {
+    case RD_KAFKA_RESP_ERR_NO_ERROR:
+      return inboxd::done();
+    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
+      return inboxd::dead(message, "kafka.too_large");
+    case RD_KAFKA_RESP_ERR_INVALID_RECORD:
+    case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
+    case RD_KAFKA_RESP_ERR_UNSUPPORTED_FOR_MESSAGE_FORMAT:
+    case RD_KAFKA_RESP_ERR__INVALID_ARG:
+      return inboxd::dead(message, "kafka.invalid");
+    case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION:
+      return inboxd::dead(message, "kafka.invalid_topic");
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+      return inboxd::retry(message, "kafka.unknown_topic");
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+      return inboxd::pause(message, "kafka.denied");
+    case RD_KAFKA_RESP_ERR__TRANSPORT:
+    case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
+    case RD_KAFKA_RESP_ERR__RESOLVE:
+    case RD_KAFKA_RESP_ERR__TIMED_OUT:
+    case RD_KAFKA_RESP_ERR__AUTHENTICATION:
+      return inboxd::away(pause_between, message, "kafka.unreachable");
+    case RD_KAFKA_RESP_ERR__FATAL:
+      return inboxd::away(pause_between, message, "kafka.fatal");
+    case RD_KAFKA_RESP_ERR__PURGE_QUEUE:
+    case RD_KAFKA_RESP_ERR__PURGE_INFLIGHT:
+      return inboxd::away(milliseconds{0}, message, "kafka.withdrawn");
+    default:
+      return inboxd::retry(message, class_of(error));
+  }
+}
+
+}  // namespace kafka_handler

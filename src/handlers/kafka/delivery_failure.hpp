@@ -1,0 +1,18 @@
+#pragma once
+#include <librdkafka/rdkafka.h>
+
+#include <inboxd/handler.hpp>
+#include <string>
+
+namespace kafka_handler {
+
+/// The outcome of an event whose record the client or a broker refused; config/handlers/kafka.md has the table.
+inboxd::Outcome outcome_of(rd_kafka_resp_err_t error, const std::string& topic);
+
+/// The record, or the batch that it was in, is larger than a limit.
+bool is_too_large(rd_kafka_resp_err_t error);
+
+/// The record was withdrawn before a broker acknowledged it.
+bool is_withdrawn(rd_kafka_resp_err_t error);
+
+}  // namespace kafka_handler

@@ -1,0 +1,36 @@
+// The handler `kafka` publishes a record for each event: its key, payload and headers. An event is done once all
+// in-sync replicas have the record. Settings:
+//   topic       a topic's name, with placeholders {topic} {type} {key} {event_id} {partition}
+//   properties  a map of librdkafka's properties; without bootstrap.servers beside the daemon's own connection
+//   connection  not for the file: the daemon's own connection
+//   headers     keep (default): the event's own headers before those of this handler; none: without them
+#include <inboxd/handler.hpp>
+
+#include "sender.hpp"
+
+namespace kafka_handler {
+namespace {
+
+bool keeps_headers(const inboxd::Settings& settings) {
+  const std::string text = settings.text("headers", "keep");
+  if (text != "keep" && text != "none") {
+    throw inboxd::SettingsError{"setting 'headers' is '" + text + "'; it must be keep or none"};
+  }
+  return text == "keep";
+}
+
+struct Kafka final : inboxd::AsyncHandler {
+  explicit Kafka(const inboxd::Settings& settings)
+      : target{TopicTemplate{settings.text("topic")}, properties_of(settings), keeps_headers(settings)},
+        sender{target, settings.log()} {}
+
+  void begin(std::unique_ptr<inboxd::OpenCall>& call) override { sender.send(std::move(call)); }
+
+  const Target target;
+  Sender sender;
+};
+
+}  // namespace
+}  // namespace kafka_handler
+
+INBOXD_HANDLER(kafka_handler::Kafka, "kafka", INBOXD_VERSION, INBOXD_ASYNC)

@@ -1,0 +1,19 @@
+#pragma once
+#include <librdkafka/rdkafka.h>
+
+#include <inboxd/handler.hpp>
+#include <memory>
+
+namespace kafka_handler {
+
+struct DestroyHeaders {
+  void operator()(rd_kafka_headers_t* headers) const { rd_kafka_headers_destroy(headers); }
+};
+using RecordHeaders = std::unique_ptr<rd_kafka_headers_t, DestroyHeaders>;
+
+/// The event's own headers, if `keep`, without the names that follow: the CloudEvents attributes ce_specversion, ce_id,
+/// ce_source and ce_type, the event's place (inboxd-…), and the trace context.
+RecordHeaders headers_of(const inboxd::Event& event, bool keep, inboxd::MaybeText traceparent,
+                         inboxd::MaybeText tracestate);
+
+}  // namespace kafka_handler

@@ -1,0 +1,164 @@
+#include "sender.hpp"
+
+#include <pthread.h>
+
+#include <utility>
+
+namespace kafka_handler {
+namespace {
+
+constexpr std::chrono::milliseconds look_every{20};
+constexpr inboxd::Milliseconds pause_between{1'000};
+constexpr int question_ms = 500;
+
+}  // namespace
+
+Sender::Sender(const Target& target, inboxd::Log log)
+    : target_{target},
+      log_{log},
+      single_properties_{target.properties.all},
+      client_{std::make_unique<Client>(target.properties.all, log_)} {
+  single_properties_["batch.num.messages"] = "1";
+  thread_ = std::thread{[this] { run(); }};
+  pthread_setname_np(thread_.native_handle(), "kafka");
+}
+
+Sender::~Sender() {
+  {
+    const std::lock_guard lock{mutex_};
+    stops_ = true;
+    client_->wake();
+  }
+  thread_.join();
+}
+
+void Sender::send(std::unique_ptr<inboxd::OpenCall> call) {
+  const std::lock_guard lock{mutex_};
+  new_calls_.push_back(std::move(call));
+  if (new_calls_.size() == 1) client_->wake();
+}
+
+void Sender::run() {
+  while (take_on()) {
+    poll(client_, static_cast<int>(look_every.count()));
+    if (single_) poll(single_, 0);
+    end_complete();
+    if (is_broken_) replace_broken();
+    if (Clock::now() < next_look_) continue;
+    next_look_ = Clock::now() + look_every;
+    withdraw_overdue();
+  }
+}
+
+/// New calls; false: the handler ends.
+bool Sender::take_on() {
+  std::vector<std::unique_ptr<inboxd::OpenCall>> calls;
+  {
+    const std::lock_guard lock{mutex_};
+    if (stops_ && new_calls_.empty()) return false;
+    calls.swap(new_calls_);
+  }
+  for (auto& call : calls) {
+    auto publication = std::make_unique<Publication>(target_, std::move(call));
+    Publication* const key = publication.get();
+    open_.emplace(key, std::move(publication));
+    key->send(*client_);
+    reported_.push_back(key);  // perhaps nothing was sent
+  }
+  return true;
+}
+
+void Sender::poll(std::unique_ptr<Client>& client, int limit_ms) {
+  while (const Event event = client->poll(open_.empty() || reported_.empty() ? limit_ms : 0)) {
+    take(*event);
+    limit_ms = 0;
+  }
+}
+
+void Sender::take(rd_kafka_event_t& event) {
+  if (rd_kafka_event_type(&event) == RD_KAFKA_EVENT_ERROR) {
+    last_error_ = rd_kafka_event_error_string(&event);
+    if (rd_kafka_event_error_is_fatal(&event) == 0) return;
+    log_.error("Kafka client: replaced after a fatal error: " + last_error_);
+    is_broken_ = true;
+    return;
+  }
+  while (const rd_kafka_message_t* const message = rd_kafka_event_message_next(&event)) {
+    auto& slot = *static_cast<Publication::Slot*>(message->_private);
+    slot.publication->report(slot, message->err);
+    if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) note_away(false, "");
+    if (slot.publication->is_complete()) reported_.push_back(slot.publication);
+  }
+}
+
+void Sender::end_complete() {
+  for (Publication* const each : std::exchange(reported_, {})) {
+    const auto found = open_.find(each);
+    if (found == open_.end() || !each->is_complete()) continue;
+    if (!single_) {
+      if (each->has_too_large()) single_ = std::make_unique<Client>(single_properties_, log_);
+    }
+    if (single_ && each->send_alone(*single_)) continue;
+    each->finish();
+    open_.erase(found);
+  }
+}
+
+/// A record that its call cannot wait for must not be written later. librdkafka withdraws all or none.
+void Sender::withdraw_overdue() {
+  bool any = false;
+  std::optional<inboxd::Outcome> late;
+  for (const auto& [key, publication] : open_) {
+    if (!publication->is_overdue() && !publication->is_cancelled()) continue;
+    any = true;
+    if (!publication->is_overdue()) continue;
+    if (!late) late = late_outcome();
+    publication->note_overdue(*late);
+  }
+  if (!any) return;
+  client_->withdraw();
+  if (single_) single_->withdraw();
+}
+
+inboxd::Outcome Sender::late_outcome() {
+  if (client_->is_answered(question_ms)) {
+    return inboxd::retry(
+        "the brokers answer, but have not acknowledged the record within the deadline of the call; "
+        "is a partition without leader or in-sync replicas?",
+        "kafka.timed_out");
+  }
+  note_away(true, last_error_);
+  return inboxd::away(pause_between, "the brokers do not answer" + (last_error_.empty() ? "" : ": " + last_error_),
+                      "kafka.unreachable");
+}
+
+void Sender::replace_broken() {
+  client_->withdraw();
+  if (single_) single_->withdraw();
+  while (!open_.empty()) {
+    poll(client_, static_cast<int>(look_every.count()));
+    if (single_) poll(single_, 0);
+    for (Publication* const each : std::exchange(reported_, {})) {
+      if (const auto found = open_.find(each); found != open_.end() && each->is_complete()) {
+        each->finish();
+        open_.erase(found);
+      }
+    }
+  }
+  const std::lock_guard lock{mutex_};  // `send` wakes the client
+  client_ = std::make_unique<Client>(target_.properties.all, log_);
+  single_.reset();
+  is_broken_ = false;
+}
+
+void Sender::note_away(bool is_away, const std::string& why) {
+  if (is_away == is_away_) return;
+  is_away_ = is_away;
+  if (is_away) {
+    log_.warn("the brokers do not answer, events wait uncharged: " + why);
+  } else {
+    log_.info("the brokers answer again");
+  }
+}
+
+}  // namespace kafka_handler

@@ -1,0 +1,61 @@
+#pragma once
+#include <atomic>
+#include <inboxd/handler.hpp>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "client.hpp"
+#include "publication.hpp"
+
+namespace kafka_handler {
+
+/// One thread that sends the records of all calls and takes their reports.
+class Sender final {
+ public:
+  /// Throws as Client.
+  Sender(const Target& target, inboxd::Log log);
+  /// No call may be open.
+  ~Sender();
+  Sender(const Sender&) = delete;
+  Sender& operator=(const Sender&) = delete;
+
+  /// Takes on a call. Any thread.
+  void send(std::unique_ptr<inboxd::OpenCall> call);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void run();
+  bool take_on();
+  void poll(std::unique_ptr<Client>& client, int limit_ms);
+  void take(rd_kafka_event_t& event);
+  void end_complete();
+  void withdraw_overdue();
+  inboxd::Outcome late_outcome();
+  void replace_broken();
+  void note_away(bool is_away, const std::string& why);
+
+  const Target& target_;
+  const inboxd::Log log_;
+  Properties single_properties_;
+
+  std::mutex mutex_;  // guards the following
+  std::vector<std::unique_ptr<inboxd::OpenCall>> new_calls_;
+  bool stops_ = false;
+
+  // The thread's own.
+  std::unique_ptr<Client> client_;
+  std::unique_ptr<Client> single_;  ///< sends each record as a batch of its own; null until one was too large
+  std::unordered_map<Publication*, std::unique_ptr<Publication>> open_;
+  std::vector<Publication*> reported_;  ///< with new reports
+  std::string last_error_;              ///< of the brokers
+  bool is_broken_ = false;              ///< the clients must be replaced
+  bool is_away_ = false;                ///< as the log says
+  Clock::time_point next_look_{};
+
+  std::thread thread_;
+};
+
+}  // namespace kafka_handler
