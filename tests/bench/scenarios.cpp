@@ -53,6 +53,8 @@ const std::vector<Scenario>& scenarios() {
       {"sql-group", "a C++ handler that inserts one row per event, group: 50", measure_sql_group},
       {"http", "a preloaded topic to an HTTP service, single and 100 events a request; latency at 1,000/s",
        measure_http},
+      {"kafka-handler", "a preloaded topic copied to another by the kafka handler", measure_kafka_handler},
+      {"exec", "a preloaded topic to Python children, a line an event", measure_exec},
       {"hand-written", "claim 100 with SKIP LOCKED, insert each, mark done, commit: the usual loop",
        measure_hand_written},
   };

@@ -19,6 +19,8 @@ const std::vector<Scenario>& scenarios();
 void measure_ingest_memory(const Options& options, Report& report);
 void measure_key_index(const Options& options, Report& report);
 void measure_duplicates(const Options& options, Report& report);
+void measure_kafka_handler(const Options& options, Report& report);
+void measure_exec(const Options& options, Report& report);
 void measure_http(const Options& options, Report& report);
 void measure_backfill(const Options& options, Report& report);
 void measure_purge(const Options& options, Report& report);
