@@ -23,6 +23,11 @@ bool is_of_connection(const std::string& name) {
 
 Handler with_connection(Handler handler, const Kafka& kafka) {
   if (handler.plugin != "kafka") return handler;
+  // One in the file becomes a setting that the plugin refuses as unknown.
+  if (auto given = handler.settings.extract("connection")) {
+    given.key() = "connection (the daemon sets it)";
+    handler.settings.insert(std::move(given));
+  }
   nlohmann::json connection{{"bootstrap.servers", kafka.brokers}};
   for (const auto& [name, value] : kafka.properties) {
     if (is_of_connection(name)) connection[name] = value;

@@ -15,7 +15,7 @@ create table billing.account (
   balance  numeric not null default 0
 );
 
--- Called for each event, in the transaction that records it as done. inbox.message: config/handlers.md.
+-- Called for each event, in the transaction that records it as done. inbox.message: config/handlers/sql.md.
 create function billing.charge(event inbox.message) returns void language plpgsql as $$
 declare
   placed jsonb := coalesce(event.body->'data', event.body);  -- a structured CloudEvent has its data there

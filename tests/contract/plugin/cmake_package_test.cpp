@@ -52,9 +52,9 @@ fs::path build_example(const std::string& name, const TempFolder& folder) {
   return build_handler(name, folder);
 }
 
-/// README's first block of that language behind that heading.
-std::string shown_in_readme(const std::string& language, const std::string& heading = "") {
-  return inboxd::support::fenced_block(contract::contents(SOURCE_FOLDER "/README.md"), language, heading);
+/// The first block of that language in config/handlers/plugin.md.
+std::string shown_in_guide(const std::string& language) {
+  return inboxd::support::fenced_block(contract::contents(SOURCE_FOLDER "/config/handlers/plugin.md"), language);
 }
 
 }  // namespace
@@ -103,14 +103,14 @@ TEST_CASE("the C++ example, built outside the tree, writes one receipt per order
   CHECK(failed.at(0).delay == std::chrono::seconds{30});
 }
 
-TEST_CASE("README's handler is built as README says, and works") {
+TEST_CASE("the guide's handler is built as the guide says, and works") {
   const TempFolder folder;
   install(folder);
   fs::create_directory(folder / "greeter");
-  std::ofstream{folder / "greeter" / "greeter.cpp"} << shown_in_readme("cpp");
-  std::ofstream{folder / "greeter" / "CMakeLists.txt"} << shown_in_readme("cmake");
+  std::ofstream{folder / "greeter" / "greeter.cpp"} << shown_in_guide("cpp");
+  std::ofstream{folder / "greeter" / "CMakeLists.txt"} << shown_in_guide("cmake");
   const std::string plugin = build_handler("greeter", folder).string();
-  const auto file = shown_in_readme("yaml", "## Your first topic");
+  const auto file = shown_in_guide("yaml");
   auto loaded = inboxd::config::load_text(file, "inboxd.yaml", inboxd::config::Environment{});
   REQUIRE(loaded.ok());
   auto handler = loaded.settings.handlers.at(0);
@@ -144,8 +144,9 @@ TEST_CASE("the C example, built outside the tree, appends a line per event") {
     batch.event(1).payload = std::nullopt;
     for (const auto& verdict : batch.handled_by(attempt.instance())) CHECK(verdict.kind == Kind::done);
   }
-  const std::string lines = "00000000-0000-0000-0000-000000000000\tOrderPlaced\torders/3/100\tone\\x09line\\x0a\\x5c\n"
-                            "00000000-0000-0000-0000-000000000001\tOrderPlaced\torders/3/101\t\\N\n";
+  const std::string lines =
+      "00000000-0000-0000-0000-000000000000\tOrderPlaced\torders/3/100\tone\\x09line\\x0a\\x5c\n"
+      "00000000-0000-0000-0000-000000000001\tOrderPlaced\torders/3/101\t\\N\n";
   CHECK(contract::contents(trail) == lines + lines);
 }
 

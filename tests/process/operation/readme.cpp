@@ -1,4 +1,5 @@
 #include <catch2/catch_test_macros.hpp>
+#include <fstream>
 
 #include "process/support/daemon_fixture.hpp"
 #include "support/fenced_block.hpp"
@@ -10,9 +11,11 @@ using namespace inboxd::support;
 
 namespace {
 
-/// README's first block of that language, with these replacements.
-std::string shown(const std::string& language, const std::vector<std::pair<std::string, std::string>>& places = {}) {
-  std::string out = fenced_block(read_file(INBOXD_README), language);
+using Places = std::vector<std::pair<std::string, std::string>>;
+
+/// README's first block of that language behind that text, with these replacements.
+std::string shown(const std::string& language, const Places& places = {}, const std::string& behind = "") {
+  std::string out = fenced_block(read_file(INBOXD_README), language, behind);
   for (const auto& [from, to] : places) {
     const auto at = out.find(from);
     INFO(from << " in\n" << out);
@@ -44,4 +47,61 @@ TEST_CASE("README's first table and file give each order one row") {
   CHECK(ran.status == ExitStatus{0, 0});
   CHECK(session.text("select string_agg(concat_ws(' ', event_id, order_id, amount), ', ') from receipt") ==
         id + " A-1 12.5");
+}
+
+namespace {
+
+/// README's handler behind that text, with an order that its code gets.
+struct Quickstart {
+  Quickstart(std::string text, std::string group) : behind{std::move(text)}, places{{"group: " + group, ""}} {
+    places[0].second = "group: " + fixture.config.group;
+    places.insert(places.end(), {{"postgresql://app@localhost/app", server.url()},
+                                 {"localhost:9092", fixture.config.brokers},
+                                 {"name: orders", "name: " + fixture.topic},
+                                 {"topics: [orders]", "topics: [" + fixture.topic + "]"}});
+  }
+  /// Runs the daemon until the order is done.
+  void run() {
+    fixture.kafka.produce(
+        {event_message(fixture.topic, "0a000000-0000-4000-8000-000000000001", R"({"orderId": "A-1"})")});
+    const auto ran = command_with_file(shown("yaml", places, behind) + "admin: {listen: off}\n",
+                                       {"run", "--migrate", "--until-idle"});
+    INFO(ran.out << ran.err);
+    CHECK(ran.status == ExitStatus{0, 0});
+    log = ran.err;
+    Session session{server.url(), "inbox"};
+    CHECK(session.text("select state from inbox.deliveries") == "done");
+  }
+
+  const std::string behind;
+  PrivatePostgres server;
+  DaemonFixture fixture{1, server.url()};
+  Places places;
+  TempFolder folder;
+  std::string log;
+};
+
+}  // namespace
+
+TEST_CASE("README's application in Flask gets an order") {
+  Quickstart test{"**An application beside", "notifications"};
+  std::ofstream{test.folder / "notify.py"} << shown("python", {}, test.behind);
+  auto programs = run_to_end({.arguments = {INBOXD_SERVICES_SETUP}}, milliseconds{300'000}).out;
+  programs.resize(programs.find_last_not_of('\n') + 1);
+  const std::string port = std::to_string(free_port());
+  test.places.emplace_back("127.0.0.1:8080", "127.0.0.1:" + port);
+  const Process application{{.arguments = {programs.substr(programs.rfind('\n') + 1) + "/flask", "--app",
+                                           test.folder / "notify.py", "run", "--port", port},
+                             .out = test.folder / "out"}};
+  test.run();
+  CHECK(read_file(test.folder / "out").find("0a000000-0000-4000-8000-000000000001 A-1\n") != std::string::npos);
+}
+
+TEST_CASE("README's program in Python gets an order") {
+  Quickstart test{"**A program**", "mails"};
+  const auto program = test.folder / "mail.py";
+  std::ofstream{program} << shown("python", {}, test.behind);
+  test.places.emplace_back("/opt/mail.py", program.string());
+  test.run();
+  CHECK(test.log.find("mail for order A-1") != std::string::npos);
 }
