@@ -8,8 +8,10 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "process/support/daemon_fixture.hpp"
+#include "process/support/keyed_events.hpp"
 #include "support/wait.hpp"
 
 using namespace inboxd;
@@ -155,6 +157,38 @@ TEST_CASE("a daemon that is killed beside its children loses no event, and the c
   daemon = fixture.start();
   fixture.produce(100);
   CHECK(fixture.wait_done().is_perfect());
+}
+
+TEST_CASE("events of one key reach the children in log order, through crashes of children and kills of the daemon") {
+  const std::string per_call = GENERATE("1", "20");
+  CAPTURE(per_call);
+  ExecFixture fixture{"mode: sequential", 4};
+  fixture.config.handlers[0].more.push_back("events_per_call: " + per_call);
+  KeyedEvents events{fixture};
+  auto daemon = fixture.start();
+  for (int round = 0; round < 3; ++round) {
+    const auto before = fixture.seen().size();
+    events.produce(400, [&](int i) {
+      return KeyedEvents::Made{"key" + std::to_string(i % 20), i % 97 == 5 ? "Crash" : "Happened"};
+    });
+    wait_until("some are seen", [&] { return fixture.seen().size() > before + 50; });
+    daemon->kill();
+    daemon = fixture.start();
+  }
+  CHECK(fixture.wait_done().is_perfect());
+
+  std::map<std::string, int> number_of, made, last;  // of each event among those of its key
+  for (const std::string& id : events.ids()) number_of[id] = made[events.key_of(id)]++;
+  for (const std::string& line : fixture.seen()) {
+    const std::string id = line.substr(0, line.find(' ')), key = events.key_of(id);
+    const auto [known, is_first] = last.try_emplace(key, -1);
+    const int number = number_of.at(id);
+    // The key's next event, or a repetition; those of a call may come again together.
+    const bool is_in_order =
+        number == known->second + 1 || (per_call == "1" ? number == known->second : number <= known->second);
+    if (!is_in_order) FAIL_CHECK(key << ": " << number << " after " << known->second);
+    known->second = number;
+  }
 }
 
 TEST_CASE("a process for each event: its exit status decides, its last line of stderr is the message") {
