@@ -130,6 +130,23 @@ TEST_CASE("an asynchronous call past its deadline is charged; its late end chang
   CHECK(test.done() == 1);
 }
 
+TEST_CASE("a reload beside open asynchronous calls lets them end, and new events go to the new instance") {
+  AsyncFixture test{DispatcherFixture::handler(4)};
+  REQUIRE(test.ingest(lease_of({1, 2})));
+  REQUIRE(eventually([&] { return test.open->count() == 2; }));
+  const auto fresh = std::make_shared<OpenCalls>();
+  std::vector<HandlerSetup> setup;
+  setup.push_back({7, DispatcherFixture::handler(4), std::make_unique<AsyncInstance>(fresh), false});
+  test.dispatcher.replace_handlers(std::move(setup));
+  REQUIRE(test.caught_up());
+  REQUIRE(test.ingest(lease_of({3})));
+  REQUIRE(eventually([&] { return fresh->count() == 1; }));
+  test.open->end_all();
+  fresh->end_all();
+  REQUIRE(eventually([&] { return test.done() == 3; }));
+  CHECK(test.settler.counters().retried == 0);
+}
+
 TEST_CASE("a stop gives up asynchronous calls that do not end, uncharged") {
   std::shared_ptr<OpenCalls> left;
   {
