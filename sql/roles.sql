@@ -1,7 +1,7 @@
 -- Separate roles. Run by a superuser or the database's owner:
 --
 --   psql -v schema=inbox -v owner=inbox_owner -v ingest=inbox_ingest -v worker=inbox_worker -v reader=inbox_reader \
---        -f sql/roles.sql DATABASE
+--        -v publisher=inbox_publisher -f sql/roles.sql DATABASE
 --
 -- Run it once before the first migration: it creates the schema, which an owner without rights on the database cannot.
 -- Run it again after each migration to grant rights on new objects. Applying functions and views again keeps their
@@ -10,6 +10,8 @@
 --   new objects: grant inbox_owner to migrator; alter role migrator set role = 'inbox_owner'.
 -- * ingest and worker are granted to the daemon's login, both if one process does all.
 -- * reader reads everything and changes nothing.
+-- * publisher may call inbox.publish and nothing else: grant it to the application's role, and to
+--   database.handler_role.
 --
 -- Functions that run with their owner's rights and create or drop day partitions are for ingest and worker only. The
 -- functions behind relation `events` of a handler's statement are for everybody: they run under database.handler_role,
@@ -20,17 +22,19 @@ begin;
 -- A superuser may run this: no function from a schema of the usual path is called.
 set local search_path = pg_catalog, pg_temp;
 
-select format('create role %I nologin', name) from unnest(array[:'owner', :'ingest', :'worker', :'reader']) name
+select format('create role %I nologin', name)
+from unnest(array[:'owner', :'ingest', :'worker', :'reader', :'publisher']) name
 where not exists (select from pg_roles where rolname = name) \gexec
 
 create schema if not exists :"schema" authorization :"owner";
-grant usage on schema :"schema" to :"ingest", :"worker", :"reader";
+grant usage on schema :"schema" to :"ingest", :"worker", :"reader", :"publisher";
 
 -- All three read everything. Rights to write are revoked first; the table below lists all of them.
 grant select on all tables in schema :"schema" to :"ingest", :"worker", :"reader";
 revoke insert, update, delete, truncate, references, trigger on all tables in schema :"schema"
 from :"ingest", :"worker", :"reader";
-revoke all on all sequences in schema :"schema" from :"ingest", :"worker", :"reader";
+revoke all on all tables in schema :"schema" from :"publisher";
+revoke all on all sequences in schema :"schema" from :"ingest", :"worker", :"reader", :"publisher";
 
 -- ingest stores, routes, registers handlers and accepts gaps. worker claims, settles, maintains, replays, discards and
 -- retires handlers. `quarantine retry` needs both. A right to update one column serves row locks, which require it; in
@@ -67,6 +71,10 @@ from (values
   ('edit',                '',                                    'insert, update, delete'),
   ('instance',            'insert, update',                      'insert, update, delete'),
   ('unsubscribed',        '',                                    'insert, update, delete'),
+  ('outbox',              '',                                    'insert, delete'),
+  ('outbox_lane',         '',                                    'insert, update, delete'),
+  ('outbox_waiting',      '',                                    'insert, update, delete'),
+  ('relay',               '',                                    'update'),
   ('audit',               'insert',                              'insert')) t(name, ingest, worker)
 cross join lateral (values (:'ingest', t.ingest), (:'worker', t.worker)) g(role, rights)
 where g.rights <> '' and to_regclass(format('%I.%I', :'schema', t.name)) is not null \gexec
@@ -86,6 +94,8 @@ select format('grant execute on function %s to public', f.oid::regprocedure)
 from pg_proc f
 where f.pronamespace = (:'schema')::regnamespace
   and f.proname in ('call_events', 'headers_of', 'key_of', 'text_or_null', 'body_of') \gexec
+select format('grant execute on function %s to %I', f.oid::regprocedure, :'publisher')
+from pg_proc f where f.pronamespace = (:'schema')::regnamespace and f.proname = 'publish' \gexec
 -- The functions that views call.
 select format('grant execute on function %s to %I', f.oid::regprocedure, :'reader')
 from pg_proc f where f.pronamespace = (:'schema')::regnamespace and f.provolatile = 'i' \gexec

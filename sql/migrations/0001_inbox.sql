@@ -426,6 +426,59 @@ create table inbox.unsubscribed (
   primary key (topic, event_type)
 );
 
+-- Messages that transactions have published and the relay has yet to send to Kafka, in order of outbox_id. message_id
+-- travels in a header. headers: packed, as in event. The transaction has its id (xid) before it draws outbox_id: so the
+-- relay knows when no transaction can add a lower one.
+create table inbox.outbox (
+  outbox_id    bigint generated always as identity primary key,
+  message_id   uuid not null,
+  topic        text not null check (topic ~ '^[a-zA-Z0-9._-]{1,249}$'),
+  key          bytea,
+  payload      bytea,
+  headers      bytea,
+  published_at timestamptz not null default clock_timestamp()
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 100000);
+
+-- Messages that wait behind a failed one: of its topic and key, or of its whole topic. The relay tries the lane again
+-- at due_at, from its first message; null: an operator has to. lane: inbox.outbox_lane_of.
+create table inbox.outbox_lane (
+  lane        bigint primary key,
+  topic       text not null,
+  key         bytea,
+  whole_topic boolean not null,
+  error       text not null,
+  attempts    int not null check (attempts >= 0),
+  stopped_at  timestamptz not null default clock_timestamp(),
+  due_at      timestamptz
+) with (fillfactor = 50);
+create index outbox_lane_due on inbox.outbox_lane (due_at) where due_at is not null;
+
+create table inbox.outbox_waiting (
+  outbox_id    bigint primary key,
+  message_id   uuid not null,
+  topic        text not null,
+  key          bytea,
+  payload      bytea,
+  headers      bytea,
+  published_at timestamptz not null,
+  lane         bigint not null
+);
+create index outbox_waiting_lane on inbox.outbox_waiting (lane, outbox_id);
+
+-- The right to send the outbox: one owner at a time. No message below low_water is left. message_bytes: the configured
+-- limit, of the last owner.
+create table inbox.relay (
+  only_row      boolean primary key default true check (only_row),
+  owner         uuid,
+  fence         bigint not null default 0,
+  leased_until  timestamptz,
+  low_water     bigint not null default 0,
+  message_bytes int not null default 1000000,
+  check ((owner is null) = (fence = 0)),
+  check ((owner is null) = (leased_until is null))
+) with (fillfactor = 50);
+insert into inbox.relay default values;
+
 create table inbox.instance (
   instance_id  uuid primary key,
   host         text not null,

@@ -152,10 +152,14 @@ TEST_CASE("each role has exactly the rights of its row, table by table") {
         "ledger: ingest insert select update(received_at), reader select, worker delete select update(received_at)\n"
         "ledger_trim: ingest select, reader select, worker select update\n"
         "migration: ingest select, reader select, worker select\n"
+        "outbox: ingest select, reader select, worker delete insert select\n"
+        "outbox_lane: ingest select, reader select, worker delete insert select update\n"
+        "outbox_waiting: ingest select, reader select, worker delete insert select update\n"
         "outcome: ingest select, reader select, worker insert select\n"
         "position: ingest insert select, reader select, worker delete select\n"
         "quarantine: ingest insert select, reader select, worker delete select update(detail) update(event_id) "
         "update(forgotten_at) update(headers) update(key) update(payload) update(reason)\n"
+        "relay: ingest select, reader select, worker select update\n"
         "repeatable_migration: ingest select, reader select, worker select\n"
         "routing: ingest select update, reader select, worker select update\n"
         "sequence: ingest delete select, reader select, worker insert select update\n"
@@ -236,4 +240,46 @@ TEST_CASE("the daemon's roles see the sessions that block vacuum, of any login")
   REQUIRE(found.has_value());
   CHECK_FALSE(found->id.empty());
   superuser.run("rollback");
+}
+
+TEST_CASE("an application's role may publish and nothing else") {
+  Inbox inbox;
+  RolesFixture roles{inbox};
+  Session application{roles.settings_of({"publisher"}).url, inbox.database().schema()};
+  const std::string id = application.text("select inbox.publish('orders', 'k', '{}', '{\"a\": \"b\"}')");
+  application.run("select inbox.publish('orders', '\\x00'::bytea, '\\x01', null)");
+  CHECK(inbox.database().number("select count(*) from inbox.outbox") == 2);
+  CHECK(inbox.database().text("select message_id from inbox.outbox order by outbox_id limit 1") == id);
+  for (const auto& row : inbox.database().rows("select relname from pg_class where relnamespace = $1::regnamespace and "
+                                               "relkind in ('r', 'p', 'v')",
+                                               {inbox.database().schema()})) {
+    CAPTURE(*row[0]);
+    CHECK_THROWS_WITH(application.run("select 1 from inbox." + *row[0]),
+                      Catch::Matchers::ContainsSubstring("permission denied"));
+  }
+  for (const char* const change :
+       {"insert into inbox.outbox (message_id, topic) values (gen_random_uuid(), 'a')", "delete from inbox.outbox",
+        "update inbox.relay set fence = 1", "select inbox.make_partitions(1)",
+        "select inbox.publish_batch('{a}', '{x}', '{x}', '{x}')"}) {
+    CAPTURE(change);
+    CHECK_THROWS_WITH(application.run(change), Catch::Matchers::ContainsSubstring("permission denied"));
+  }
+}
+
+TEST_CASE("functions of a hostile role are not called by publish") {
+  Inbox inbox;
+  RolesFixture roles{inbox};
+  Session application{roles.settings_of({"publisher"}).url, inbox.database().schema()};
+  application.run(
+      "create function pg_temp.length(bytea) returns int language plpgsql as 'begin raise exception ''called''; end'; "
+      "create function pg_temp.floor(float8) returns float8 language plpgsql as 'begin raise exception ''called''; end'; "
+      "create temp table outbox (outbox_id int); set search_path = pg_temp, pg_catalog");
+  application.run("select inbox.publish('orders', 'k', '{}', '{\"a\": \"b\"}')");
+  CHECK(inbox.database().number("select count(*) from inbox.outbox") == 1);
+  for (const char* const role : {"reader", "ingest"}) {
+    CAPTURE(role);
+    Session other{roles.settings_of({role}).url, inbox.database().schema()};
+    CHECK_THROWS_WITH(other.run("select inbox.publish('orders', 'k', '{}')"),
+                      Catch::Matchers::ContainsSubstring("permission denied"));
+  }
 }

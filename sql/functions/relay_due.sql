@@ -1,0 +1,39 @@
+-- The first messages of lanes that are due to be tried again, up to p_rows and p_bytes, in order within a lane. behind:
+-- of a whole topic's lane, where the message's key has a lane of its own; it belongs there. A key's lane waits while
+-- its topic has one. Ends due lanes without messages. Locks: shared, the relay's row; ended lanes. Index:
+-- outbox_lane_due, outbox_waiting_lane.
+create or replace function inbox.relay_due(p_owner uuid, p_fence bigint, p_rows int, p_bytes bigint)
+returns table (outbox_id bigint, message_id uuid, topic text, key bytea, payload bytea, headers bytea,
+               published_at timestamptz, behind boolean)
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+#variable_conflict use_column
+begin
+  if not exists (select from inbox.outbox_lane l where l.due_at <= statement_timestamp()) then
+    return;
+  end if;
+  perform from inbox.relay r where r.owner = p_owner and r.fence = p_fence for share;
+  if not found then
+    return;
+  end if;
+  delete from inbox.outbox_lane l
+  where l.due_at <= statement_timestamp() and not exists (select from inbox.outbox_waiting w where w.lane = l.lane);
+  return query
+  select t.outbox_id, t.message_id, t.topic, t.key, t.payload, t.headers, t.published_at,
+         t.whole_topic and exists (
+           select from inbox.outbox_lane k
+           where k.lane = inbox.outbox_lane_of(t.topic, coalesce(t.key, uuid_send(t.message_id))))
+  from (
+    select w.*, l.whole_topic,
+           sum(coalesce(length(w.payload), 0)::bigint + coalesce(length(w.headers), 0)) over (
+             order by l.due_at, l.lane, w.outbox_id rows between unbounded preceding and 1 preceding) as before
+    from (
+      select l.* from inbox.outbox_lane l
+      where l.due_at <= statement_timestamp() and (l.whole_topic or not exists (
+        select from inbox.outbox_lane t where t.lane = inbox.outbox_lane_of(l.topic, null)))
+      order by l.due_at, l.lane limit 100) l
+    cross join lateral (
+      select w.* from inbox.outbox_waiting w where w.lane = l.lane order by w.outbox_id limit p_rows) w
+    order by l.due_at, l.lane, w.outbox_id limit p_rows) t
+  where coalesce(t.before, 0) < p_bytes;
+end
+$$;

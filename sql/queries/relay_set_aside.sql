@@ -1,0 +1,2 @@
+-- Function inbox.relay_set_aside. Locks: shared, the relay's row; its changed rows.
+select inbox.relay_set_aside($1::uuid, $2::bigint, $3::bigint[], $4::text[], $5::int[], $6::bigint[])

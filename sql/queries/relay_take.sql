@@ -1,0 +1,6 @@
+-- Takes the relay's lease for $3 ms if it is free or was this owner's, with limit $4. Locks: the row.
+update inbox.relay r
+set owner = $1::uuid, fence = $2::bigint, leased_until = clock_timestamp() + $3::bigint * interval '1 ms',
+    message_bytes = $4::int
+where r.owner is null or r.owner = $1::uuid or r.leased_until < clock_timestamp()
+returning r.low_water

@@ -1,0 +1,96 @@
+#include "inbox/outbox.hpp"
+
+#include "inbox/array_parameter.hpp"
+#include "inbox/connection_access.hpp"
+#include "inbox/row_reader.hpp"
+#include "statements.hpp"
+
+namespace inboxd::inbox {
+namespace {
+
+using Type = ArrayParameter::Type;
+
+}  // namespace
+
+int OutboxRows::size() const { return PQntuples(result_.get()); }
+
+OutboxRow OutboxRows::at(int row) const {
+  const BinaryRow from{result_.get(), row};
+  OutboxRow out;
+  out.id = from.int8(0);
+  out.message_id = from.uuid(1);
+  out.topic = from.bytes(2);
+  out.key = from.maybe_bytes(3);
+  out.payload = from.maybe_bytes(4);
+  if (!from.is_null(5)) out.headers = from.bytes(5);
+  out.published_at = from.time(6).value_or(0);
+  out.is_behind = from.bytes(7) != std::string_view{"\0", 1};
+  return out;
+}
+
+std::optional<std::int64_t> take_relay(Connection& connection, const RelayLease& lease,
+                                       std::chrono::milliseconds length, std::size_t message_bytes) {
+  const auto rows = connection.access().run(
+      statements::relay_take, pqxx::params{lease.owner.text(), lease.fence, length.count(), message_bytes});
+  return rows.empty() ? std::nullopt : std::optional{rows[0][0].as<std::int64_t>()};
+}
+
+bool renew_relay(Connection& connection, const RelayLease& lease, std::chrono::milliseconds length,
+                 std::int64_t low_water) {
+  return !connection.access()
+              .run(statements::relay_renew, pqxx::params{lease.owner.text(), lease.fence, length.count(), low_water})
+              .empty();
+}
+
+void release_relay(Connection& connection, const RelayLease& lease, std::int64_t low_water) {
+  connection.access().run(statements::relay_release, pqxx::params{lease.owner.text(), lease.fence, low_water});
+}
+
+OutboxRows read_outbox(Connection& connection, const std::vector<IdRange>& ranges, std::int64_t after,
+                       OutboxBite bite) {
+  ArrayParameter firsts{Type::int8, ranges.size() * 12}, lasts{Type::int8, ranges.size() * 12};
+  for (const IdRange& range : ranges) {
+    firsts.add(range.first);
+    lasts.add(range.last);
+  }
+  const std::string from = std::to_string(after), rows = std::to_string(bite.rows), bytes = std::to_string(bite.bytes);
+  WireParameters parameters;
+  parameters.add(firsts.finish());
+  parameters.add(lasts.finish());
+  for (const std::string* text : {&from, &rows, &bytes}) parameters.add(*text);
+  return OutboxRows{connection.access().fetch(statements::relay_read, parameters)};
+}
+
+OutboxRows read_due_lanes(Connection& connection, const RelayLease& lease, OutboxBite bite) {
+  const std::string owner = lease.owner.text(), fence = std::to_string(lease.fence), rows = std::to_string(bite.rows),
+                    bytes = std::to_string(bite.bytes);
+  WireParameters parameters;
+  for (const std::string* text : {&owner, &fence, &rows, &bytes}) parameters.add(*text);
+  return OutboxRows{connection.access().fetch(statements::relay_due, parameters)};
+}
+
+std::optional<RelayTransaction> delete_sent(Connection& connection, const RelayLease& lease,
+                                            const std::vector<std::int64_t>& ids,
+                                            const std::vector<std::int64_t>& waiting) {
+  auto sent = array_of(Type::int8, ids), sent_waiting = array_of(Type::int8, waiting);
+  const auto rows = connection.access().run(
+      statements::relay_done,
+      pqxx::params{lease.owner.text(), lease.fence, sent.finish(), sent_waiting.finish()});
+  if (rows.empty()) return std::nullopt;
+  return RelayTransaction{rows[0][0].as<std::int64_t>(), rows[0][1].as<std::int64_t>()};
+}
+
+bool set_aside(Connection& connection, const RelayLease& lease, const std::vector<SetAside>& messages) {
+  ArrayParameter ids{Type::int8}, errors{Type::text}, wide{Type::int4}, delays{Type::int8};
+  for (const SetAside& message : messages) {
+    ids.add(message.id);
+    message.error ? errors.add(*message.error) : errors.add_null();
+    wide.add(static_cast<std::int32_t>(message.whole_topic));
+    message.retry ? delays.add(static_cast<std::int64_t>(message.retry->count())) : delays.add_null();
+  }
+  const pqxx::params parameters{lease.owner.text(), lease.fence, ids.finish(), errors.finish(), wide.finish(),
+                                delays.finish()};
+  return connection.access().run(statements::relay_set_aside, parameters)[0][0].as<bool>();
+}
+
+}  // namespace inboxd::inbox

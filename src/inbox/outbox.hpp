@@ -1,0 +1,94 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/uuid.hpp"
+#include "event/record.hpp"
+#include "inbox/connection.hpp"
+
+struct pg_result;
+
+namespace inboxd::inbox {
+
+/// The right to send the outbox. Every function that changes something is guarded by it.
+struct RelayLease {
+  base::Uuid owner;
+  std::int64_t fence = 0;
+};
+
+/// A published message. Views into OutboxRows.
+struct OutboxRow {
+  std::int64_t id = 0;
+  base::Uuid message_id;
+  std::string_view topic;
+  event::MaybeBytes key, payload;
+  std::string_view headers;  ///< packed
+  event::Microseconds published_at = 0;
+  bool is_behind = false;    ///< a stopped message's: it must wait
+
+  std::size_t bytes() const {
+    return (key ? key->size() : 0) + (payload ? payload->size() : 0) + headers.size() + topic.size();
+  }
+};
+
+/// Messages as they came from the server.
+class OutboxRows final {
+ public:
+  explicit OutboxRows(std::shared_ptr<pg_result> result) : result_{std::move(result)} {}
+  int size() const;
+  OutboxRow at(int row) const;
+
+ private:
+  std::shared_ptr<pg_result> result_;
+};
+
+struct IdRange {
+  std::int64_t first = 0, last = 0;
+  bool operator==(const IdRange&) const = default;
+};
+
+/// How much to read at once.
+struct OutboxBite {
+  std::int64_t rows = 0;
+  std::int64_t bytes = 0;
+};
+
+/// Takes the lease if it is free. Returns the id below which no message is left; nullopt: another process has it.
+std::optional<std::int64_t> take_relay(Connection& connection, const RelayLease& lease,
+                                       std::chrono::milliseconds length, std::size_t message_bytes);
+/// False: the lease was lost.
+bool renew_relay(Connection& connection, const RelayLease& lease, std::chrono::milliseconds length,
+                 std::int64_t low_water);
+void release_relay(Connection& connection, const RelayLease& lease, std::int64_t low_water);
+
+/// The messages in these ranges and above `after`, in order of id.
+OutboxRows read_outbox(Connection& connection, const std::vector<IdRange>& ranges, std::int64_t after, OutboxBite bite);
+/// The messages of stopped lanes that are due to be tried again, in order.
+OutboxRows read_due_lanes(Connection& connection, const RelayLease& lease, OutboxBite bite);
+
+/// The transaction that deleted messages, and the oldest one that ran then.
+struct RelayTransaction {
+  std::int64_t id = 0, oldest = 0;
+};
+/// Deletes messages that all replicas have; `waiting`: those of lanes. nullopt: the lease was lost.
+std::optional<RelayTransaction> delete_sent(Connection& connection, const RelayLease& lease,
+                                            const std::vector<std::int64_t>& ids,
+                                            const std::vector<std::int64_t>& waiting);
+
+/// A message that must wait: it failed, or it is behind one that did (no error).
+struct SetAside {
+  std::int64_t id = 0;
+  std::optional<std::string> error;
+  bool whole_topic = false;                         ///< nothing of its topic can be sent
+  std::optional<std::chrono::milliseconds> retry;  ///< nullopt: an operator decides
+};
+/// False: the lease was lost.
+bool set_aside(Connection& connection, const RelayLease& lease, const std::vector<SetAside>& messages);
+
+}  // namespace inboxd::inbox
