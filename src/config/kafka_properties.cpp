@@ -15,6 +15,7 @@ constexpr std::string_view needs_pointer = "it takes a pointer, which a configur
 constexpr std::string_view owns_offsets = "the daemon commits an offset only after the database has the event";
 constexpr std::string_view owns_start = "the daemon starts at the positions in the database; use topics[].start";
 constexpr std::string_view owns_reading = "the daemon's promises about lost and aborted records depend on it";
+constexpr std::string_view owns_sending = "the order and the safe delivery of the outbox depend on it";
 constexpr std::string_view owns_events = "the daemon chooses the events it gets from librdkafka";
 
 struct Refused {
@@ -44,6 +45,21 @@ constexpr std::array refused{
     Refused{"isolation.level", owns_reading},
     Refused{"check.crcs", owns_reading},
     Refused{"enable.partition.eof", owns_reading},
+    Refused{"acks", owns_sending},
+    Refused{"request.required.acks", owns_sending},
+    Refused{"enable.idempotence", owns_sending},
+    Refused{"enable.gapless.guarantee", owns_sending},
+    Refused{"message.timeout.ms", owns_sending},
+    Refused{"delivery.timeout.ms", owns_sending},
+    Refused{"transactional.id", owns_sending},
+    Refused{"transaction.timeout.ms", owns_sending},
+    Refused{"retries", owns_sending},
+    Refused{"message.send.max.retries", owns_sending},
+    Refused{"delivery.report.only.error", owns_sending},
+    Refused{"produce.offset.report", owns_sending},
+    Refused{"message.max.bytes", "use outbox.message_bytes"},
+    Refused{"queue.buffering.max.messages", "use outbox.in_flight_messages"},
+    Refused{"queue.buffering.max.kbytes", "use outbox.in_flight_bytes"},
     Refused{"consume.callback.max.messages", owns_reading},
     Refused{"allow.auto.create.topics", "the daemon never creates topics"},
     Refused{"enabled_events", owns_events},

@@ -266,6 +266,22 @@ struct Tracing {
   bool operator==(const Tracing&) const = default;
 };
 
+/// The relay, which sends published messages.
+struct Outbox {
+  bool relay = true;                           ///< whether this instance may run it
+  std::string id_header = "id";
+  int batch = 5'000;                           ///< messages
+  std::size_t batch_bytes = 8 << 20;
+  int in_flight_messages = 20'000;
+  std::size_t in_flight_bytes = 32 << 20;
+  std::size_t message_bytes = 1'000'000;
+  milliseconds lease{10'000};
+  milliseconds retry{30'000};
+  milliseconds poll{10};
+  milliseconds poll_idle{100};
+  bool operator==(const Outbox&) const = default;
+};
+
 /// A whole configuration file, with defaults, checked. A plain value.
 struct Settings {
   Database database;
@@ -274,6 +290,7 @@ struct Settings {
   Ingest ingest;
   Dispatch dispatch;
   std::vector<Handler> handlers;
+  Outbox outbox;
   Retention retention;
   Admin admin;
   Tracing tracing;
@@ -281,8 +298,9 @@ struct Settings {
   milliseconds drain{25'000};
   milliseconds liveness_grace{60'000};
 
-  /// Connections beside those of ingest and handlers: control, settler, claimer, maintenance, and admin operations.
-  int other_connections() const { return admin.is_off() ? 4 : 5; }
+  /// Connections beside those of ingest and handlers: control, settler, claimer, maintenance, relay, and admin
+  /// operations.
+  int other_connections() const { return 4 + (outbox.relay ? 1 : 0) + (admin.is_off() ? 0 : 1); }
   bool operator==(const Settings&) const = default;
 };
 

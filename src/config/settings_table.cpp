@@ -33,6 +33,7 @@ Table settings_table() {
       {"dispatch", "How stored events reach the handlers."},
       {"handlers", "The handlers of events; at least one."},
       {"handler_defaults", "Defaults for all handlers."},
+      {"outbox", "How the relay sends published messages to Kafka."},
       {"retention", "How long things are kept."},
       {"admin", "The port for health checks, metrics and operations."},
       {"tracing", "Spans for a trace collector."},

@@ -1,10 +1,49 @@
-// The settings of admin, tracing, retention, log, shutdown and liveness.
+// The settings of outbox, admin, tracing, retention, log, shutdown and liveness.
 #include "config/settings_table_rows.hpp"
 
 namespace inboxd::config {
 namespace {
 
 using namespace rows;
+
+void add_outbox(std::vector<Row<Settings>>& rows) {
+  const auto add = [&](Description about, auto member) {
+    rows.push_back(row<Settings>(restart(std::move(about)), &Settings::outbox, member));
+  };
+  add(flag("outbox.relay",
+           "Whether this instance may send the messages of the outbox. One instance at a time does, and another takes "
+           "over. false in all instances: messages stay in the database."),
+      &Outbox::relay);
+  add(shaped(text("outbox.id_header",
+                  "The header with the id of a sent message. Another inbox finds id by itself; for CloudEvents use "
+                  "ce_id."),
+             "^[!-~]{1,200}$", "a header's name without spaces"),
+      &Outbox::id_header);
+  add(number("outbox.batch", 1, 100'000, "The most messages that the relay reads at once."), &Outbox::batch);
+  add(size("outbox.batch_bytes", 64 * kibibyte, gibibyte,
+           "The most bytes that the relay reads at once; the last message may exceed it."),
+      &Outbox::batch_bytes);
+  add(number("outbox.in_flight_messages", 1, 1'000'000,
+             "The most messages in memory that the brokers have not acknowledged."),
+      &Outbox::in_flight_messages);
+  add(size("outbox.in_flight_bytes", 64 * kibibyte, gibibyte, "The same in bytes; one batch may exceed it."),
+      &Outbox::in_flight_bytes);
+  add(size("outbox.message_bytes", 64 * kibibyte, gibibyte,
+           "The most bytes of key, payload and headers that publish accepts. Topics need a max.message.bytes of this "
+           "much and about 1 KiB. The instance that sends sets it for all."),
+      &Outbox::message_bytes);
+  add(duration("outbox.lease", second, hour,
+               "How long the relay's right to send lasts without renewal, and so how long a crash can delay messages."),
+      &Outbox::lease);
+  add(duration("outbox.retry", second, day,
+               "How long after an unknown or forbidden topic the relay tries its messages again."),
+      &Outbox::retry);
+  add(duration("outbox.poll", 1, minute,
+               "How often the relay looks for messages of other processes while there are some."),
+      &Outbox::poll);
+  add(duration("outbox.poll_idle", 1, minute, "The same at most, doubled from outbox.poll while there are none."),
+      &Outbox::poll_idle);
+}
 
 void add_admin(std::vector<Row<Settings>>& rows) {
   const auto add = [&](Description about, auto member) {
@@ -131,6 +170,7 @@ void add_process(std::vector<Row<Settings>>& rows) {
 }  // namespace
 
 void add_service_rows(Table& table) {
+  add_outbox(table.settings);
   add_admin(table.settings);
   add_tracing(table.settings);
   add_retention(table.settings);

@@ -15,7 +15,6 @@ namespace inboxd::daemon {
 namespace {
 
 std::optional<std::string> refusal_of_name(const std::string& name) {
-  if (kafka::is_for_producers(name)) return "a producer's property, without effect here; remove it";
   if (kafka::knows_property(name)) return std::nullopt;
   const std::string sentence = "librdkafka " + kafka::library_version() + " has no such property; ";
   const auto near = config::closest(name, kafka::property_names());

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "kafka/property_check.hpp"
+
 namespace inboxd::kafka {
 namespace {
 
@@ -81,6 +83,7 @@ base::Result<Conf> make_conf(const ClientSettings& settings) {
     if (!set(conf, "queued.min.messages", events, problem)) return base::Problem{problem};
   }
   for (const auto& [name, value] : settings.properties) {
+    if (is_for_producers(name)) continue;
     if (!set(conf, name.c_str(), value, problem)) return base::Problem{problem};
   }
   if (!set(conf, blacklist, blacklist_of(settings.properties), problem)) return base::Problem{problem};

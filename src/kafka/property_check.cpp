@@ -86,16 +86,24 @@ std::optional<std::string> refusal_of_value(const std::string& name, const std::
   return error + hint(name, error);
 }
 
-bool is_for_producers(const std::string& name) {
-  const auto all = documented();
+namespace {
+
+/// Whether the library documents the property for clients of this kind alone.
+bool is_for(const char* kind, const std::string& name) {
+  static const std::vector<Documented> all = documented();
   // The library also accepts topic properties with their scope in front.
   constexpr std::string_view scope = "topic.";
   const auto is_it = [&](const Documented& one) {
     return one.name == name || (name.starts_with(scope) && one.name == std::string_view{name}.substr(scope.size()));
   };
   return std::any_of(all.begin(), all.end(), is_it) &&
-         std::all_of(all.begin(), all.end(), [&](const Documented& one) { return !is_it(one) || one.kind == "P"; });
+         std::all_of(all.begin(), all.end(), [&](const Documented& one) { return !is_it(one) || one.kind == kind; });
 }
+
+}  // namespace
+
+bool is_for_producers(const std::string& name) { return is_for("P", name); }
+bool is_for_consumers(const std::string& name) { return is_for("C", name); }
 
 std::vector<std::string> property_names() {
   std::vector<std::string> out;

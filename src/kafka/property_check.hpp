@@ -11,8 +11,9 @@ namespace inboxd::kafka {
 /// Whether the library knows a property of that name, aliases and topic properties included.
 bool knows_property(const std::string& name);
 
-/// Whether the library documents the property for producers alone: a consumer ignores it.
+/// Whether the library documents the property for clients of one kind alone: the other kind ignores it.
 bool is_for_producers(const std::string& name);
+bool is_for_consumers(const std::string& name);
 
 /// Why the library refuses the value, in its own words (which may quote the value), with the accepted values if they
 /// are documented; nullopt if it accepts the value. Conflicts between properties show only when a client is made.

@@ -14,7 +14,7 @@ TEST_CASE("an unknown key is refused with its place and a suggestion") {
              Equals("inboxd.yaml:10:3: ingest.batch_event: unknown key; did you mean batch_events?\n"));
   CHECK_THAT(problems(load(needed + "retentoin: {}\n")), ContainsSubstring("did you mean retention?"));
   CHECK_THAT(problems(load(needed + "ingest: {batch-events: 5}\n")), ContainsSubstring("did you mean batch_events?"));
-  CHECK_THAT(problems(load(needed + "batch_bytes: 5\n")),
+  CHECK_THAT(problems(load(needed + "queued_bytes: 5\n")),
              ContainsSubstring("unknown key here; it belongs in ingest"));
   CHECK_THAT(problems(load(needed + "log: {zzz: 5}\n")), ContainsSubstring("known keys: level, format"));
 }

@@ -35,10 +35,11 @@ TEST_CASE("properties that the client library accepts pass") {
   CHECK(problems_with("    security.protocol: sasl_ssl\n    session.timeout.ms: 6000\n    debug: cgrp\n").empty());
 }
 
-TEST_CASE("a producer's property is refused with its place, because it has no effect") {
-  for (const char* const name : {"acks", "linger.ms", "compression.type", "transactional.id", "topic.acks"}) {
+TEST_CASE("a producer's property is for the relay, except those on which its promises depend") {
+  CHECK(problems_with("    linger.ms: 5\n    compression.type: zstd\n").empty());
+  for (const char* const name : {"acks", "enable.idempotence", "message.timeout.ms", "transactional.id", "topic.acks"}) {
     CHECK_THAT(problems_with(std::string{"    "} + name + ": '1'\n"),
-               ContainsSubstring(std::string{":6:5: kafka.properties."} + name + ": a producer's property"));
+               ContainsSubstring(std::string{":6:5: kafka.properties."} + name + ": this property may not be set"));
   }
   CHECK_FALSE(kafka::is_for_producers("fetch.min.bytes"));
   CHECK_FALSE(kafka::is_for_producers("client.id"));

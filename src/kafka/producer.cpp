@@ -1,0 +1,161 @@
+#include "kafka/producer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "kafka/property_check.hpp"
+
+namespace inboxd::kafka {
+namespace {
+
+using Pair = std::pair<const char*, const char*>;
+
+/// The client counts headers and overhead, too.
+constexpr std::size_t overhead = 16 << 10;
+
+/// Defaults that the user's properties may override. Keys go where Java's producers send them.
+constexpr std::array<Pair, 7> defaults{{
+    {"client.id", "inboxd"},
+    {"partitioner", "murmur2_random"},
+    {"linger.ms", "1"},
+    {"socket.nagle.disable", "true"},
+    {"reconnect.backoff.max.ms", "5000"},
+    {"topic.metadata.propagation.max.ms", "5000"},
+    {"log.connection.close", "false"},
+}};
+
+constexpr std::array<Pair, 5> ours{{
+    {"enable.idempotence", "true"},
+    {"acks", "all"},
+    {"enable.gapless.guarantee", "true"},
+    {"message.timeout.ms", "0"},
+    {"queue.buffering.max.messages", "0"},  // the relay has its own limits
+}};
+
+Delivery::End end_of(rd_kafka_resp_err_t code) {
+  switch (code) {
+    case RD_KAFKA_RESP_ERR_NO_ERROR:
+      return Delivery::End::sent;
+    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_INVALID_MSG:
+    case RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE:
+    case RD_KAFKA_RESP_ERR_INVALID_RECORD:
+    case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
+    case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
+      return Delivery::End::refused;
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION:
+      return Delivery::End::topic_refused;
+    default:
+      return Delivery::End::failed;
+  }
+}
+
+bool set(const Conf& conf, const char* name, const std::string& value, std::string& problem) {
+  std::array<char, 512> error{};
+  if (rd_kafka_conf_set(conf.get(), name, value.c_str(), error.data(), error.size()) == RD_KAFKA_CONF_OK) return true;
+  problem = std::string{"kafka.properties: "} + name + ": " + error.data();
+  return false;
+}
+
+std::optional<std::string> configure(const Conf& conf, const ProducerSettings& settings) {
+  std::string problem;
+  for (const auto& [name, value] : defaults) {
+    if (!set(conf, name, value, problem)) return problem;
+  }
+  for (const auto& [name, value] : settings.properties) {
+    if (is_for_consumers(name)) continue;
+    if (!set(conf, name.c_str(), value, problem)) return problem;
+  }
+  for (const auto& [name, value] : ours) {
+    if (!set(conf, name, value, problem)) return problem;
+  }
+  const auto largest = std::to_string(std::max<std::size_t>(settings.message_bytes, 1'000'000) + overhead);
+  if (!set(conf, "message.max.bytes", largest, problem)) return problem;
+  if (!set(conf, "queue.buffering.max.kbytes", "2147483647", problem)) return problem;
+  const auto batch = std::to_string(settings.batch_bytes);
+  if (settings.batch_bytes > 0 && !set(conf, "batch.size", batch, problem)) return problem;
+  if (settings.one_by_one && !set(conf, "batch.num.messages", "1", problem)) return problem;
+  if (!set(conf, "bootstrap.servers", settings.brokers, problem)) return problem;
+  return std::nullopt;
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<Producer>> Producer::make(ProducerSettings settings) {
+  std::unique_ptr<Producer> out{new Producer{std::move(settings)}};
+  Conf conf{rd_kafka_conf_new()};
+  if (auto problem = configure(conf, out->settings_)) return base::Problem{std::move(*problem)};
+  rd_kafka_conf_set_opaque(conf.get(), out.get());
+  rd_kafka_conf_set_dr_msg_cb(conf.get(), on_end);
+  rd_kafka_conf_set_log_cb(conf.get(), [](const rd_kafka_t* client, int level, const char*, const char* text) {
+    auto* const self = client == nullptr ? nullptr : static_cast<Producer*>(rd_kafka_opaque(client));
+    if (self != nullptr && self->settings_.log) self->settings_.log(level, text);
+  });
+  std::array<char, 512> error{};
+  out->client_.reset(rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), error.data(), error.size()));
+  if (out->client_ == nullptr) return base::Problem{std::string{"the Kafka client cannot start: "} + error.data()};
+  static_cast<void>(conf.release());  // the client owns it now
+  return out;
+}
+
+Producer::~Producer() {
+  if (client_ != nullptr) purge();
+}
+
+void Producer::purge() { rd_kafka_purge(client_.get(), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT); }
+
+std::optional<Delivery> Producer::send(const OutgoingMessage& message) {
+  rd_kafka_headers_t* headers = rd_kafka_headers_new(message.headers.size());
+  for (const auto& [name, value] : message.headers) {
+    rd_kafka_header_add(headers, name.data(), static_cast<ssize_t>(name.size()), value ? value->data() : nullptr,
+                        value ? static_cast<ssize_t>(value->size()) : 0);
+  }
+  const std::string topic{message.topic};
+  static char none = 0;  // an empty value is no null
+  const auto data_of = [](const std::optional<std::string_view>& bytes) -> void* {
+    if (!bytes) return nullptr;
+    return bytes->empty() ? &none : const_cast<char*>(bytes->data());
+  };
+  const auto size_of = [](const std::optional<std::string_view>& bytes) { return bytes ? bytes->size() : 0; };
+  const auto code = rd_kafka_producev(
+      client_.get(), RD_KAFKA_V_TOPIC(topic.c_str()), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+      RD_KAFKA_V_KEY(data_of(message.key), size_of(message.key)),
+      RD_KAFKA_V_VALUE(data_of(message.payload), size_of(message.payload)),
+      RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(reinterpret_cast<void*>(message.id)), RD_KAFKA_V_END);
+  if (code == RD_KAFKA_RESP_ERR_NO_ERROR) return std::nullopt;
+  rd_kafka_headers_destroy(headers);
+  return end_of(message.id, code);
+}
+
+Delivery Producer::end_of(std::int64_t id, rd_kafka_resp_err_t code) {
+  Delivery out{id, kafka::end_of(code), {}};
+  if (out.end == Delivery::End::sent) return out;
+  if (out.end == Delivery::End::failed) failed_ = true;
+  out.error = std::string{rd_kafka_err2name(code)} + ": " + rd_kafka_err2str(code);
+  return out;
+}
+
+void Producer::on_end(rd_kafka_t*, const rd_kafka_message_t* message, void* self) {
+  auto& producer = *static_cast<Producer*>(self);
+  producer.ends_.push_back(producer.end_of(reinterpret_cast<std::intptr_t>(message->_private), message->err));
+}
+
+std::vector<Delivery> Producer::take(std::chrono::milliseconds longest) {
+  rd_kafka_poll(client_.get(), static_cast<int>(longest.count()));
+  return std::exchange(ends_, {});
+}
+
+std::optional<std::string> Producer::failure() const {
+  std::array<char, 512> text{};
+  const auto fatal = rd_kafka_fatal_error(client_.get(), text.data(), text.size());
+  if (fatal != RD_KAFKA_RESP_ERR_NO_ERROR) return std::string{rd_kafka_err2name(fatal)} + ": " + text.data();
+  return failed_ ? std::optional<std::string>{"a message failed"} : std::nullopt;
+}
+
+}  // namespace inboxd::kafka
