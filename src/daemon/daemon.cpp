@@ -26,6 +26,7 @@ Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::
     : log_{log},
       group_{settings.kafka.group},
       tracer_{std::make_shared<trace::Tracer>(settings.tracing, owner, log)},
+      relay_{settings, owner, watchdog_, log},
       settler_{settings.database, owner, watchdog_, log},
       dispatcher_{settings.dispatch, settings.database, owner, watchdog_, settler_, log},
       consumer_{settings,
@@ -51,6 +52,7 @@ std::optional<base::Problem> Daemon::start(PreparedHandlers prepared) {
   set_handlers(std::move(prepared));
   dispatcher_.start();
   maintenance_.start();
+  relay_.start();
   return consumer_.start();
 }
 
@@ -67,8 +69,10 @@ void Daemon::stop(std::chrono::milliseconds drain) {
   dispatcher_.join(deadline);
   settler_.request_stop();
   settler_.join(deadline + last_records);
+  relay_.request_stop();  // after the last transactions that publish
   consumer_.join();
   maintenance_.join();
+  relay_.join();
   tracer_->request_stop();
   tracer_->join();
 }
@@ -129,6 +133,7 @@ std::vector<base::Loop> Daemon::loops() const {
   for (base::Loop& loop : dispatcher_.loops()) out.push_back(std::move(loop));
   out.push_back({"settler", settler_.heartbeat().last()});
   out.push_back({"maintenance", maintenance_.heartbeat().last()});
+  if (relay_.is_on()) out.push_back({"relay", relay_.heartbeat().last()});
   out.push_back({"watchdog", watchdog_.last_check()});
   return out;
 }

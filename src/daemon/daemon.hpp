@@ -18,6 +18,7 @@
 #include "inbox/registrations.hpp"
 #include "inbox/watchdog.hpp"
 #include "maintenance/maintenance.hpp"
+#include "relay/relay.hpp"
 #include "settler/settler.hpp"
 #include "trace/tracer.hpp"
 
@@ -88,6 +89,7 @@ class Daemon final {
   const dispatcher::Dispatcher& dispatcher() const { return dispatcher_; }
   const settler::Settler& settler() const { return settler_; }
   const maintenance::Maintenance& maintenance() const { return maintenance_; }
+  const relay::Relay& relay() const { return relay_; }
   const trace::Counts& traces() const { return tracer_->counts(); }
   const inbox::ConnectionCounts& connections() const { return watchdog_.counts(); }
   /// Configured handlers were retired or restored since the last call.
@@ -110,6 +112,7 @@ class Daemon final {
   const std::string group_;
   const std::shared_ptr<trace::Tracer> tracer_;
   inbox::Registrations registrations_;
+  relay::Relay relay_;
   settler::Settler settler_;
   dispatcher::Dispatcher dispatcher_;
   consumer::Consumer consumer_;

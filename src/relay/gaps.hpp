@@ -1,0 +1,55 @@
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "inbox/outbox.hpp"
+
+namespace inboxd::relay {
+
+/// The ids below the highest one read that had no message: their transactions are open, or were rolled back. Each read
+/// probes them, so that a message which is committed late is found. A gap ends once a read that began after all its
+/// transactions finds nothing in it. Pure; one thread.
+class Gaps final {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Gaps older than this are probed rarely: a transaction that stays open for an hour keeps all later ones.
+  static constexpr std::chrono::milliseconds young_for{1'000};
+  static constexpr int pause_factor = 10;  ///< a probe of old gaps gets at most a tenth of the time
+  static constexpr std::size_t most = 2'000;
+
+  /// The ranges for the next read; the oldest first.
+  std::vector<inbox::IdRange> to_probe(Clock::time_point now);
+  /// The read has ended after `took`: ids in the probed gaps, and above `after`, all in order. Returns the highest id
+  /// read.
+  std::int64_t note_read(const std::vector<std::int64_t>& ids, std::int64_t after, Clock::time_point now,
+                         Clock::duration took);
+  /// Transaction `id` began after all reads so far; those older than `oldest` have ended.
+  void note_transaction(std::int64_t id, std::int64_t oldest);
+
+  /// The lowest id of a gap; `otherwise` if there is none.
+  std::int64_t lowest(std::int64_t otherwise) const { return gaps_.empty() ? otherwise : gaps_.begin()->first; }
+  std::size_t size() const { return gaps_.size(); }
+
+ private:
+  struct Gap {
+    std::int64_t last = 0;
+    std::int64_t before = 0;  ///< its transactions are older than this one; 0: unknown
+    bool is_over = false;     ///< its transactions have ended: the next probe is the last one
+    bool is_probed = false;   ///< by the read that runs
+    Clock::time_point since{};
+  };
+
+  void add(std::int64_t first, std::int64_t last, Clock::time_point now);
+  void take_out(std::int64_t id);
+  void merge_oldest();
+
+  std::map<std::int64_t, Gap> gaps_;  ///< by first id
+  Clock::time_point next_old_{};
+  bool probes_old_ = false;
+};
+
+}  // namespace inboxd::relay

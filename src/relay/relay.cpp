@@ -1,0 +1,150 @@
+#include "relay/relay.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "inbox/answer.hpp"
+#include "inbox/database_error.hpp"
+#include "inbox/outbox.hpp"
+
+namespace inboxd::relay {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// How often an instance without the lease asks for it.
+constexpr auto ask_every = 1'000ms;
+constexpr auto first_backoff = 100ms;
+constexpr auto longest_backoff = 5'000ms;
+/// How long a stop waits for messages in flight. Those left are sent again by the next owner.
+constexpr auto finish_for = 1'000ms;
+
+/// Transactions that publish one after the other share a read.
+constexpr auto shortest_pause = 1ms;
+
+}  // namespace
+
+Relay::Relay(const config::Settings& settings, base::Uuid owner, inbox::Watchdog& watchdog, base::Logger& log)
+    : settings_{settings.outbox},
+      kafka_{settings.kafka},
+      owner_{owner},
+      log_{log},
+      connection_{settings.database, "relay", watchdog, log} {
+  connection_.prefer_indexes();
+}
+
+Relay::~Relay() {
+  request_stop();
+  join();
+}
+
+void Relay::start() {
+  if (!settings_.relay) return;
+  thread_ = std::thread{[this] { run(); }};
+  pthread_setname_np(thread_.native_handle(), "relay");
+}
+
+void Relay::request_stop() {
+  stopping_ = true;
+  wake_.notify();
+}
+
+void Relay::join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void Relay::run() {
+  while (!stopping_) {
+    heartbeat_.beat();
+    auto next = ask_every;
+    const auto failure = inbox::failure_of([&] { next = serve(); });
+    counts_.is_owner = false;
+    if (failure) {
+      if (repeats_.is_news(failure->sqlstate + failure->message)) {
+        log_.warn("relay.database_failed", {{"fault", name_of(failure->fault)}, {"error", failure->message}});
+      }
+      backoff_ = next = std::clamp<std::chrono::milliseconds>(backoff_ * 2, first_backoff, longest_backoff);
+    }
+    wait(next);
+  }
+}
+
+/// Not ended by a wake-up: publishing must not hasten retries.
+void Relay::wait(std::chrono::milliseconds time) {
+  const auto end = Clock::now() + time;
+  while (!stopping_ && Clock::now() < end) wake_.wait_until(end);
+}
+
+std::unique_ptr<kafka::Producer> Relay::make_producer() {
+  kafka::ProducerSettings settings;
+  settings.brokers = kafka_.brokers;
+  settings.properties = kafka_.properties;
+  settings.message_bytes = settings_.message_bytes;
+  settings.batch_bytes = caution_.batch_bytes;
+  settings.one_by_one = caution_.until > 0;
+  settings.log = [this](int level, std::string_view text) {
+    log_.debug("relay.client_log", {{"syslog_level", level}, {"text", text}});
+  };
+  auto made = kafka::Producer::make(std::move(settings));
+  if (made) return std::move(made).value();
+  if (repeats_.is_news(made.problem().message)) log_.error("relay.no_producer", {{"error", made.problem().message}});
+  return nullptr;
+}
+
+std::chrono::milliseconds Relay::serve() {
+  const inbox::RelayLease lease{owner_, base::random_fence()};
+  const auto now = Clock::now();
+  const auto low_water = inbox::take_relay(connection_, lease, settings_.lease, settings_.message_bytes);
+  if (!low_water) return ask_every;
+  auto producer = make_producer();
+  if (producer == nullptr) {
+    inbox::release_relay(connection_, lease, *low_water);
+    return longest_backoff;
+  }
+  if (!counts_.is_owner.exchange(true)) log_.info("relay.took_over", {{"low_water", *low_water}});
+  Sender sender{settings_, lease, *low_water, now, connection_, std::move(producer), caution_, counts_, log_};
+  send_under(sender);
+  return backoff_;
+}
+
+void Relay::send_under(Sender& sender) {
+  // A longer wait would delay the renewal of the lease.
+  const auto longest = std::min<Clock::duration>(settings_.poll_idle, settings_.lease / 6);
+  Clock::duration pause = settings_.poll;
+  auto next_read = Clock::now();
+  while (!stopping_) {
+    heartbeat_.beat();
+    const auto now = Clock::now();
+    if (is_awake_.exchange(false)) next_read = std::min(next_read, now + shortest_pause);
+    const bool reads = now >= next_read && sender.has_room();
+    const auto state = sender.turn(reads);
+    if (state != Sender::State::busy && state != Sender::State::waiting) return end(sender, state);
+    backoff_ = 0ms;
+    if (reads) {
+      pause = state == Sender::State::busy ? settings_.poll : std::min(pause * 2, longest);
+      next_read = Clock::now() + (state == Sender::State::busy ? Clock::duration{shortest_pause} : pause);
+    }
+    if (!sender.has_in_flight()) wake_.wait_until(next_read);
+  }
+  sender.finish(finish_for);
+  log_.info("relay.released");
+}
+
+void Relay::end(const Sender& sender, Sender::State state) {
+  if (state == Sender::State::lost) {
+    log_.warn("relay.lease_lost");
+    return;
+  }
+  caution_ = sender.successor(state);
+  if (state == Sender::State::safe || sender.has_refused()) {
+    backoff_ = 0ms;
+  } else {
+    backoff_ = std::clamp<std::chrono::milliseconds>(backoff_ * 2, first_backoff, longest_backoff);
+  }
+  ++counts_.replacements;
+  const bool is_failure = state == Sender::State::failed;
+  const std::string why = is_failure ? sender.failure() : std::string{"all messages in doubt are sent"};
+  is_failure ? log_.warn("relay.producer_failed", {{"error", why}}) : log_.debug("relay.producer_replaced");
+}
+
+}  // namespace inboxd::relay
