@@ -272,7 +272,8 @@ TEST_CASE("functions of a hostile role are not called by publish") {
   Session application{roles.settings_of({"publisher"}).url, inbox.database().schema()};
   application.run(
       "create function pg_temp.length(bytea) returns int language plpgsql as 'begin raise exception ''called''; end'; "
-      "create function pg_temp.floor(float8) returns float8 language plpgsql as 'begin raise exception ''called''; end'; "
+      "create function pg_temp.floor(float8) returns float8 language plpgsql "
+      "as 'begin raise exception ''called''; end'; "
       "create temp table outbox (outbox_id int); set search_path = pg_temp, pg_catalog");
   application.run("select inbox.publish('orders', 'k', '{}', '{\"a\": \"b\"}')");
   CHECK(inbox.database().number("select count(*) from inbox.outbox") == 1);

@@ -18,7 +18,9 @@ RolesFixture::~RolesFixture() {
 void RolesFixture::apply() { apply_roles(inbox_.database(), prefix_); }
 
 config::Database RolesFixture::settings_of(const std::vector<std::string>& roles) {
-  for (const char* role : {"ingest", "worker", "reader", "publisher"}) run("revoke " + name(role) + " from " + name("login"));
+  for (const char* role : {"ingest", "worker", "reader", "publisher"}) {
+    run("revoke " + name(role) + " from " + name("login"));
+  }
   for (const auto& role : roles) run("grant " + name(role) + " to " + name("login"));
   auto settings = inbox_.settings();
   settings.url = settings.url.replace(settings.url.find("postgres@"), 8, name("login"));

@@ -121,7 +121,8 @@ TEST_CASE("database.connections has room for those of ingest and six more") {
   CHECK_THAT(with("8", "2"), Equals(""));
   CHECK_THAT(with("8", "3"), ContainsSubstring("1:12: database.connections: ingest.connections (3) and 6 more exceed"));
   CHECK_THAT(with("7", "2"), ContainsSubstring("6 more"));
-  CHECK_THAT(problems(load(needed + "ingest: {connections: 28}\nadmin: {listen: off}\noutbox: {relay: false}")), Equals(""));
+  CHECK_THAT(problems(load(needed + "ingest: {connections: 28}\nadmin: {listen: off}\noutbox: {relay: false}")),
+             Equals(""));
   CHECK_THAT(problems(load(needed + "ingest: {connections: 28}")), ContainsSubstring("9:10: ingest.connections: "));
   CHECK_THAT(with("five", "3"), Equals("inboxd.yaml:1:25: database.connections: 'five' is not a whole number from 4 to "
                                        "1000\n"));

@@ -37,7 +37,7 @@ TEST_CASE("properties that the client library accepts pass") {
 
 TEST_CASE("a producer's property is for the relay, except those on which its promises depend") {
   CHECK(problems_with("    linger.ms: 5\n    compression.type: zstd\n").empty());
-  for (const char* const name : {"acks", "enable.idempotence", "message.timeout.ms", "transactional.id", "topic.acks"}) {
+  for (const char* const name : {"acks", "enable.idempotence", "retries", "transactional.id", "topic.acks"}) {
     CHECK_THAT(problems_with(std::string{"    "} + name + ": '1'\n"),
                ContainsSubstring(std::string{":6:5: kafka.properties."} + name + ": this property may not be set"));
   }
