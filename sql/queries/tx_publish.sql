@@ -1,2 +1,3 @@
--- Publishes messages inside a handler's transaction. Locks: its new rows.
-select inbox.publish_batch($1::text[], $2::bytea[], $3::bytea[], $4::bytea[])
+-- Publishes messages inside a handler's transaction, under the application's search path. Locks: its new rows.
+select inbox.publish_batch($1::pg_catalog.text[], $2::pg_catalog.bytea[], $3::pg_catalog.bytea[],
+                           $4::pg_catalog.bytea[])

@@ -28,7 +28,7 @@ Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::
       tracer_{std::make_shared<trace::Tracer>(settings.tracing, owner, log)},
       relay_{settings, owner, watchdog_, log},
       settler_{settings.database, owner, watchdog_, log},
-      dispatcher_{settings.dispatch, settings.database, owner, watchdog_, settler_, log},
+      dispatcher_{settings.dispatch, settings.database, owner, watchdog_, settler_, log, [this] { relay_.wake(); }},
       consumer_{settings,
                 owner,
                 registrations_,

@@ -9,10 +9,12 @@
 namespace inboxd::dispatcher {
 
 Dispatcher::Dispatcher(const config::Dispatch& settings, const config::Database& database, base::Uuid owner,
-                       inbox::Watchdog& watchdog, settler::Settler& settler, base::Logger& log)
+                       inbox::Watchdog& watchdog, settler::Settler& settler, base::Logger& log,
+                       std::function<void()> on_published)
     : Dispatcher{settings, database_deliveries(database, owner, watchdog, log),
                  settler,  log,
-                 Limits{}, transaction::database_transactions(database, owner, watchdog, log)} {}
+                 Limits{},
+                 transaction::database_transactions(database, owner, watchdog, log, std::move(on_published))} {}
 
 Dispatcher::Dispatcher(const config::Dispatch& settings, std::unique_ptr<Deliveries> deliveries,
                        settler::Settler& settler, base::Logger& log, Limits limits,

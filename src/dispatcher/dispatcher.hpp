@@ -54,8 +54,10 @@ class Dispatcher final : public consumer::HandOff {
     std::chrono::milliseconds flush_overtime{2'000};  ///< that recording ends this long after the deadline at most
   };
 
+  /// `on_published`: a handler's transaction may have left messages in the outbox. Any thread.
   Dispatcher(const config::Dispatch& settings, const config::Database& database, base::Uuid owner,
-             inbox::Watchdog& watchdog, settler::Settler& settler, base::Logger& log);
+             inbox::Watchdog& watchdog, settler::Settler& settler, base::Logger& log,
+             std::function<void()> on_published);
   /// `transactions`: for handlers that need SQL.
   Dispatcher(const config::Dispatch& settings, std::unique_ptr<Deliveries> deliveries, settler::Settler& settler,
              base::Logger& log, Limits limits, transaction::TransactionFactory transactions = {});

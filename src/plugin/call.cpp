@@ -190,6 +190,7 @@ const void* Call::extension(inboxd_call* face, const char* name) {
   const std::string_view wanted{name == nullptr ? "" : name};
   if (wanted == INBOXD_TRACE) return &trace_part;
   if (wanted == INBOXD_ASYNC && static_cast<Face*>(face)->call->done_) return &async_part;
+  if (wanted == INBOXD_OUTBOX) return sql_of_call(face) != nullptr ? outbox_call_part() : nullptr;
   return wanted == INBOXD_SQL && sql_of_call(face) != nullptr ? sql_call_part() : nullptr;
 }
 

@@ -1,7 +1,10 @@
 #pragma once
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
+#include "plugin/abi/inboxd/outbox.h"
 #include "plugin/abi/inboxd/sql.h"
 #include "transaction/handler_sql.hpp"
 
@@ -45,16 +48,19 @@ class CallSql final {
 
   const inboxd_sql_result* execute(const inboxd_sql_statement* statement);
   void release(const inboxd_sql_result* result);
+  const inboxd_sql_error* publish(std::span<const inboxd_outbox_message> messages, std::uint8_t (*ids)[16]);
   transaction::HandlerSql& sql() { return sql_; }
 
  private:
   transaction::HandlerSql& sql_;
   std::size_t events_;
   std::vector<std::unique_ptr<SqlAnswer>> answers_;
+  std::unique_ptr<SqlAnswer> published_;  ///< the last one's answer
 };
 
 /// The extension's functions for a call; `sql_of_call` finds the CallSql of a call (call.cpp).
 const inboxd_sql* sql_call_part();
+const inboxd_outbox* outbox_call_part();
 CallSql* sql_of_call(inboxd_call* call);
 
 /// The extension's functions for a host: one describes statements through its HandlerHost; the other serves plugins

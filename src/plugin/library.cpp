@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "plugin/abi/inboxd/async.h"
+#include "plugin/abi/inboxd/outbox.h"
 #include "plugin/host.hpp"
 
 namespace inboxd::plugin {
@@ -63,14 +64,14 @@ std::optional<std::string> missing_extension(const inboxd_plugin* table) {
   bool is_async = false, has_sql = false;
   for (const char* const* name = table->needs; *name != nullptr; ++name) {
     is_async = is_async || *name == std::string_view{INBOXD_ASYNC};
-    has_sql = has_sql || *name == std::string_view{INBOXD_SQL};
+    has_sql = has_sql || *name == std::string_view{INBOXD_SQL} || *name == std::string_view{INBOXD_OUTBOX};
     if (!has_extension(*name)) {
       return "needs the extension " + std::string{*name} +
              ", which inboxd " INBOXD_VERSION " does not have; use a newer inboxd, or a plugin that works without it";
     }
   }
   if (is_async && has_sql) {
-    return "needs both " INBOXD_ASYNC " and " INBOXD_SQL "; a transaction is bound to a thread, so take one of them";
+    return "needs both " INBOXD_ASYNC " and SQL or the outbox; a transaction is bound to a thread, so take one of them";
   }
   return std::nullopt;
 }

@@ -44,7 +44,8 @@ class PluginInstance final : public Instance {
     table_->handle(instance_, call.face(), call.events(), call.count());
   }
   Needs needs() const override {
-    return {needs_named(INBOXD_SQL), needs_named(INBOXD_SQL_WITHOUT_PAYLOADS), needs_named(INBOXD_ASYNC)};
+    return {needs_named(INBOXD_SQL) || needs_named(INBOXD_OUTBOX), needs_named(INBOXD_SQL_WITHOUT_PAYLOADS),
+            needs_named(INBOXD_ASYNC)};
   }
 
  private:

@@ -35,11 +35,13 @@ class FlagGuard final {
 }  // namespace
 
 DatabaseTransaction::DatabaseTransaction(const config::Database& settings, base::Uuid owner, const std::string& purpose,
-                                         inbox::Watchdog& watchdog, base::Logger& log)
+                                         inbox::Watchdog& watchdog, base::Logger& log,
+                                         std::function<void()> on_published)
     : settings_{settings},
       owner_{owner.text()},
       purpose_{purpose},
       log_{log},
+      on_published_{std::move(on_published)},
       connection_{settings, purpose, watchdog, log},
       access_{connection_.access()} {
   connection_.keep_search_path();
@@ -253,9 +255,10 @@ bool DatabaseTransaction::is_cut() const {
 }
 
 TransactionFactory database_transactions(const config::Database& database, base::Uuid owner, inbox::Watchdog& watchdog,
-                                         base::Logger& log) {
-  return [database, owner, &watchdog, &log](const std::string& purpose) -> std::unique_ptr<HandlerTransaction> {
-    return std::make_unique<DatabaseTransaction>(database, owner, purpose, watchdog, log);
+                                         base::Logger& log, std::function<void()> on_published) {
+  return [database, owner, &watchdog, &log,
+          on_published](const std::string& purpose) -> std::unique_ptr<HandlerTransaction> {
+    return std::make_unique<DatabaseTransaction>(database, owner, purpose, watchdog, log, on_published);
   };
 }
 

@@ -26,20 +26,22 @@ bool is_repeated_state(std::string_view sqlstate);
 /// settlement and COMMIT. Settling raises an error if a lease was lost, and the pipeline skips everything behind an
 /// error.
 ///
-/// Files: database_transaction.cpp (sending, calls, end), _sql.cpp (statements), _session.cpp (checks of the session),
-/// _commit.cpp (settlement, COMMIT and its outcome), database_describer.cpp (checks at a start).
+/// Files: database_transaction.cpp (sending, calls, end), _sql.cpp (statements), _outbox.cpp (messages), _session.cpp
+/// (checks of the session), _commit.cpp (settlement, COMMIT and its outcome), database_describer.cpp (checks at a
+/// start).
 class DatabaseTransaction final : public HandlerTransaction {
  public:
   using Clock = std::chrono::steady_clock;
   using Result = inbox::Pipeline::Result;
 
   DatabaseTransaction(const config::Database& settings, base::Uuid owner, const std::string& purpose,
-                      inbox::Watchdog& watchdog, base::Logger& log);
+                      inbox::Watchdog& watchdog, base::Logger& log, std::function<void()> on_published = {});
   ~DatabaseTransaction() override;
   DatabaseTransaction(const DatabaseTransaction&) = delete;
   DatabaseTransaction& operator=(const DatabaseTransaction&) = delete;
 
   std::unique_ptr<SqlResult> execute(const SqlStatement& statement) override;
+  std::unique_ptr<SqlResult> publish(std::span<const OutboxMessage> messages, std::span<base::Uuid> ids) override;
   std::int32_t savepoint() override;
   void release_savepoint(std::int32_t number) override;
   void rollback_to(std::int32_t number) override;
@@ -82,6 +84,8 @@ class DatabaseTransaction final : public HandlerTransaction {
   const PGresult* first_failure(const std::vector<Result>& results) const;
 
   // ---- statements
+  std::unique_ptr<SqlResult> refusal();
+  std::unique_ptr<SqlResult> run_publish(std::span<const OutboxMessage> messages, std::span<base::Uuid> ids);
   std::unique_ptr<SqlResult> run(const SqlStatement& statement);
   std::unique_ptr<SqlResult> run(const SqlStatement& statement, std::span<const CallEvent> events, EventSource source);
   std::optional<SqlError> prepare(const SqlStatement& statement, EventSource source);
@@ -120,6 +124,7 @@ class DatabaseTransaction final : public HandlerTransaction {
   std::string owner_;
   std::string purpose_;
   base::Logger& log_;
+  const std::function<void()> on_published_;
   inbox::Connection connection_;
   inbox::Connection::Access& access_;
 
@@ -149,6 +154,7 @@ class DatabaseTransaction final : public HandlerTransaction {
 
   // ---- the session
   std::atomic<bool> waiting_{false};  ///< any thread
+  bool has_published_ = false;        ///< since the last COMMIT
   int generation_ = 0;                ///< of the connection, to which the following belong
   PreparedSqlCache cache_;
   std::set<const inbox::Statement*> own_prepared_;                              ///< statements of the daemon

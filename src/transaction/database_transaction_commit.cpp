@@ -105,6 +105,7 @@ CommitEnd DatabaseTransaction::commit(const std::vector<inbox::Settlement>& sett
     if (writes_ascii_) inbox::make_ascii(ascii = settlements);
     end = try_commit(writes_ascii_ ? ascii : settlements);
     if (end.kind == CommitEnd::Kind::committed) writes_ascii_ = false;
+    if (std::exchange(has_published_, false) && on_published_) on_published_();
   });
   if (!failure) return end;
   reset_transaction();

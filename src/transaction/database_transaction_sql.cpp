@@ -63,7 +63,8 @@ bool is_repeated_state(std::string_view sqlstate) {
   return std::find(states.begin(), states.end(), sqlstate) != states.end();
 }
 
-std::unique_ptr<SqlResult> DatabaseTransaction::execute(const SqlStatement& statement) {
+/// Null: a statement may run.
+std::unique_ptr<SqlResult> DatabaseTransaction::refusal() {
   if (over_) {
     SqlError error = first_error_.value_or(error_with("25P02", "this call cannot run any more statements"));
     error.will_repeat = must_repeat_;
@@ -72,14 +73,17 @@ std::unique_ptr<SqlResult> DatabaseTransaction::execute(const SqlStatement& stat
   if (failed_) {
     return result_with(error_with("25P02", "an earlier statement failed; roll back to a savepoint first"));
   }
+  if (Clock::now() < frame_.deadline) return nullptr;
+  over_ = true;
+  return failed(error_with(past_deadline, "the call is past its deadline"));
+}
+
+std::unique_ptr<SqlResult> DatabaseTransaction::execute(const SqlStatement& statement) {
+  if (auto refused = refusal()) return refused;
   if (auto why = refused_because(statement.text)) {
     SqlError error = error_with("0A000", "refused: the handler " + *why);
     error.not_run = true;
     return failed(std::move(error));
-  }
-  if (Clock::now() >= frame_.deadline) {
-    over_ = true;
-    return failed(error_with(past_deadline, "the call is past its deadline"));
   }
   ran_ = true;
   auto answer = inbox::ask([&] { return run(statement); });
@@ -119,6 +123,7 @@ std::unique_ptr<SqlResult> DatabaseTransaction::run(const SqlStatement& statemen
   }
   PreparedSql& prepared = *cache_.find(key);
   leaves_state_ = leaves_state_ || prepared.leaves_state;
+  has_published_ = has_published_ || prepared.publishes;
   SqlParameters parameters;
   if (auto error = parameters.add(statement.values, prepared.types)) return failed(std::move(*error));
   add_events(parameters, source, events, statement.requires_json);
@@ -190,6 +195,7 @@ std::optional<SqlError> DatabaseTransaction::prepare(const SqlStatement& stateme
   for (int i = 0; i < PQnparams(description) - own; ++i) prepared.types.push_back(PQparamtype(description, i));
   prepared.shape = shape_of(description);
   prepared.leaves_state = leaves_state(statement.text);
+  prepared.publishes = statement.text.find("publish") != std::string_view::npos;
   prepared.transaction = transaction_;
   cache_.add(key_of(statement, source), std::move(prepared));
   return std::nullopt;

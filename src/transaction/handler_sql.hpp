@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/uuid.hpp"
 #include "event/record.hpp"
 
 namespace inboxd::transaction {
@@ -75,6 +76,13 @@ class SqlResult {
   virtual SqlValue value(std::size_t, std::size_t) const { return {}; }
 };
 
+/// A message for the outbox. A view.
+struct OutboxMessage {
+  std::string_view topic;
+  std::optional<std::string_view> key, payload;
+  std::optional<std::string> headers;  ///< packed
+};
+
 /// A handler's SQL during one call. For the thread of the call.
 class HandlerSql {
  public:
@@ -86,6 +94,12 @@ class HandlerSql {
   virtual void release_savepoint(std::int32_t number) = 0;
   virtual void rollback_to(std::int32_t number) = 0;
   virtual State state() const = 0;
+  /// Publishes messages under the daemon's role, all or none; sets as many ids. The result has no rows.
+  virtual std::unique_ptr<SqlResult> publish(std::span<const OutboxMessage>, std::span<base::Uuid> /*ids*/) {
+    auto result = std::make_unique<SqlResult>();
+    result->error = error_with("0A000", "there is no outbox here");
+    return result;
+  }
 };
 
 /// Has the server check a statement without running it, at a start. Null: the database cannot be reached.

@@ -91,8 +91,9 @@ class HandlerTransaction : public HandlerSql {
 /// Makes the transactions of one worker. `purpose` appears in pg_stat_activity.
 using TransactionFactory = std::function<std::unique_ptr<HandlerTransaction>(const std::string& purpose)>;
 
+/// `on_published`: a transaction has committed that may have left messages in the outbox. Any thread.
 TransactionFactory database_transactions(const config::Database& database, base::Uuid owner, inbox::Watchdog& watchdog,
-                                         base::Logger& log);
+                                         base::Logger& log, std::function<void()> on_published = {});
 
 /// Checks statements as handlers will run them, on a connection of its own, which the first check opens.
 std::unique_ptr<SqlDescriber> database_describer(const config::Database& database, inbox::Watchdog& watchdog,

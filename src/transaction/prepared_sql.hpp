@@ -25,6 +25,7 @@ struct PreparedSql {
   std::vector<Oid> types;  ///< of the handler's own parameters
   ResultShape shape;
   bool leaves_state = false;      ///< that later calls of the transaction would see
+  bool publishes = false;         ///< it names inbox.publish: the relay is woken
   std::uint64_t used = 0;         ///< the cache's clock at its last use
   std::uint64_t transaction = 0;  ///< the transaction that prepared it
   int runs = 0;                   ///< successful ones

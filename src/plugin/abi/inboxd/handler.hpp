@@ -26,6 +26,7 @@
 #include <inboxd/basics.hpp>
 #include <inboxd/handler.h>
 #include <inboxd/settings.hpp>
+#include <inboxd/outbox.hpp>
 #include <inboxd/sql.hpp>
 #include <inboxd/trace.hpp>
 
@@ -225,6 +226,16 @@ class Call {
       throw std::logic_error{"the plugin has no SQL; write INBOXD_HANDLER(Type, \"name\", \"version\", INBOXD_SQL)"};
     }
     return Sql{found, call_};
+  }
+
+  // Messages in the same transaction, for plugins that name INBOXD_OUTBOX in INBOXD_HANDLER.
+  Outbox outbox() {
+    const auto* const found = static_cast<const inboxd_outbox*>(extension(INBOXD_OUTBOX));
+    if (found == nullptr) {
+      throw std::logic_error{
+          "the plugin has no outbox; write INBOXD_HANDLER(Type, \"name\", \"version\", INBOXD_OUTBOX)"};
+    }
+    return Outbox{found, call_};
   }
 
   // The event's W3C trace context, for the `traceparent` header of the handler's own requests.

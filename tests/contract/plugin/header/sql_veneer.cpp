@@ -28,10 +28,11 @@ struct Everything : inboxd::Handler {
     } catch (const inboxd::SqlError& error) {
       if (error.will_repeat() || error.sqlstate() == "23505" || !sql.is_ready()) before.roll_back();
     }
+    call.outbox().publish("receipts", event.key(), std::nullopt, {{"a", "b"}, {"none", std::nullopt}});
     return rows == 1 ? inboxd::done() : inboxd::retry("no");
   }
 };
 
 }  // namespace
 
-INBOXD_HANDLER(Everything, "everything", "1.0", INBOXD_SQL, INBOXD_SQL_WITHOUT_PAYLOADS)
+INBOXD_HANDLER(Everything, "everything", "1.0", INBOXD_SQL, INBOXD_SQL_WITHOUT_PAYLOADS, INBOXD_OUTBOX)
