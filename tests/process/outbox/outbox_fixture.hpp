@@ -42,7 +42,7 @@ struct OutboxFixture : DaemonFixture {
   /// Messages that a later one of their key came before.
   std::int64_t out_of_order() {
     return database.number(
-        "select count(*) from (select n < lag(n) over (partition by key order by shard_id, \"offset\") as late from ("
+        "select count(*) from (select n < lag(n) over (partition by key, shard_id order by \"offset\") as late from ("
         "select key, shard_id, \"offset\", (convert_from(payload, 'UTF8')::jsonb ->> 'n')::int as n from inbox.event "
         "where key is not null) e) t where late");
   }

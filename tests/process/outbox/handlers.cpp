@@ -1,0 +1,123 @@
+#include <catch2/catch_get_random_seed.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <random>
+#include <thread>
+
+#include "process/outbox/outbox_fixture.hpp"
+#include "process/support/application.hpp"
+#include "support/test_environment.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+
+namespace {
+
+/// A handler publishes a message for each event of the first topic to a second one. The same inbox reads both.
+struct ChainFixture : OutboxFixture {
+  explicit ChainFixture(int partitions = 2) : OutboxFixture{partitions}, sink{kafka.create_topic(partitions)} {
+    config.topics.push_back("{name: " + sink + "}");
+  }
+  HandlerText by_sql() {
+    HandlerText handler;
+    handler.name = "chain";
+    handler.plugin = "sql";
+    handler.topics = {topic};
+    handler.more = {"events_per_call: 100", "mode: sequential"};
+    handler.settings["statement"] = yaml_text("select " + database.schema() + ".publish('" + sink +
+                                              "', convert_to(key, 'UTF8'), payload, jsonb_build_object('cause', "
+                                              "event_id)) from events");
+    return handler;
+  }
+  /// Events of the first topic without a message in the second one, and messages beyond the first.
+  std::int64_t lost() {
+    return database.number("select count(*) from inbox.event e join inbox.shard s using (shard_id) "
+                           "where s.topic = $1 and not exists (" +
+                               messages() + " and inbox.headers_of(m.headers) ->> 'cause' = e.event_id::text)",
+                           {topic, sink});
+  }
+  std::int64_t doubled() {
+    return database.number("select count(*) - count(distinct inbox.headers_of(m.headers) ->> 'cause') from (" +
+                               messages() + ") m where $1 <> $2",
+                           {topic, sink});
+  }
+  void wait_chained(std::int64_t events, milliseconds within = patience) {
+    database.wait_for("messages of all events arrive",
+                      "select count(*) from inbox.event e join inbox.shard s using (shard_id) where s.topic = '" +
+                          sink + "'",
+                      events, within);
+  }
+
+  std::string sink;
+
+ private:
+  static std::string messages() {
+    return "select m.* from inbox.event m join inbox.shard t on t.shard_id = m.shard_id where t.topic = $2";
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a sql handler publishes one message an event, in its transaction and in order, none lost or doubled") {
+  ChainFixture fixture;
+  fixture.config.handlers = {fixture.by_sql()};
+  fixture.produce(5'000);
+  const auto daemon = fixture.start();
+  fixture.wait_chained(5'000);
+  CHECK(fixture.lost() == 0);
+  CHECK(fixture.doubled() == 0);
+  fixture.wait_empty();
+}
+
+TEST_CASE("a plugin that needs only the outbox publishes in its transaction; a failed event leaves no message") {
+  ChainFixture fixture;
+  HandlerText handler;
+  handler.name = "chain";
+  handler.plugin = plugin_file("publisher");
+  handler.topics = {fixture.topic};
+  handler.settings["to"] = fixture.sink;
+  handler.more = {"events_per_call: 50"};
+  fixture.config.handlers = {handler};
+  fixture.config.sections["database"] = "handler_role: pg_read_all_settings";  // without any right on the inbox
+  std::vector<Message> messages;
+  for (int i = 0; i < 1'000; ++i) {
+    messages.push_back(event_message(fixture.topic, fixture.database.text("select gen_random_uuid()"),
+                                     i % 100 == 7 ? "{\"fail\": 1}" : "{\"n\": 1}"));
+    messages.back().key = "k" + std::to_string(i % 10);
+  }
+  fixture.kafka.produce(messages);
+  const auto daemon = fixture.start();
+  fixture.wait_chained(990);
+  fixture.database.wait_for("the others are dead", "select count(*) from inbox.dead_letter", 10);
+  fixture.wait_empty();
+  CHECK(fixture.lost() == 10);
+  CHECK(fixture.doubled() == 0);
+  CHECK(fixture.database.number("select count(*) from inbox.event where event_type = 'Published'") == 990);
+}
+
+TEST_CASE("killing the daemon at random points loses and doubles no message, and keeps their order") {
+  ChainFixture fixture;
+  fixture.config.handlers = {fixture.by_sql()};
+  std::mt19937 random{Catch::getSeed()};
+  const int kills = is_long() ? 100 : 12;
+  int produced = 0;
+  for (int kill = 0; kill < kills; ++kill) {
+    DaemonProcess daemon{fixture.config};
+    daemon.wait_ready();
+    std::vector<Message> messages;
+    for (int i = 0; i < 2'000; ++i, ++produced) {
+      messages.push_back(event_message(fixture.topic, fixture.database.text("select gen_random_uuid()"),
+                                       "{\"n\": " + std::to_string(produced) + "}"));
+      messages.back().key = "k" + std::to_string(produced % 10);
+    }
+    fixture.kafka.produce(messages);
+    // Not a wait: the moment of the kill is random.
+    std::this_thread::sleep_for(milliseconds{std::uniform_int_distribution<int>{0, 1'200}(random)});
+    daemon.kill();
+  }
+  const auto last = fixture.start();
+  fixture.wait_chained(produced, milliseconds{60'000});
+  fixture.wait_empty();
+  CHECK(fixture.lost() == 0);
+  CHECK(fixture.doubled() == 0);
+  CHECK(fixture.out_of_order() == 0);
+}

@@ -1,0 +1,83 @@
+#include <signal.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <memory>
+
+#include "process/outbox/outbox_fixture.hpp"
+#include "support/proxy.hpp"
+#include "support/test_environment.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+
+namespace {
+
+const std::string owner = "select coalesce(owner::text, '') from inbox.relay";
+
+}  // namespace
+
+TEST_CASE("of two daemons one sends; the other takes over at once after a stop, and within the lease after a crash") {
+  OutboxFixture fixture;
+  auto first = fixture.start();
+  first->wait_log("relay: sends the outbox");
+  auto second = fixture.start();
+  fixture.publish(2'000);
+  fixture.wait_received(2'000);
+  CHECK(second->count_in_log("relay: sends the outbox") == 0);
+  CHECK(first->stop() == ExitStatus{0, 0});
+  second->wait_log("relay: sends the outbox", 1, milliseconds{1'900});
+  fixture.publish(2'000, 2'000);
+  fixture.wait_received(4'000);
+  first = fixture.start();
+  fixture.publish(2'000, 4'000);
+  second->kill();
+  first->wait_log("relay: sends the outbox", 1, milliseconds{5'000});
+  fixture.wait_received(6'000);
+  fixture.wait_empty();
+  CHECK(fixture.out_of_order() == 0);
+}
+
+TEST_CASE("a relay that was suspended beyond its lease changes nothing, and repeats at most the same ids") {
+  OutboxFixture fixture;
+  auto zombie = fixture.start();
+  zombie->wait_log("relay: sends the outbox");
+  const std::string first_owner = fixture.database.text(owner);
+  fixture.publish(500);
+  zombie->process().signal(SIGSTOP);
+  auto next = fixture.start();
+  next->wait_log("relay: sends the outbox", 1, milliseconds{10'000});
+  const std::string second_owner = fixture.database.text(owner);
+  CHECK(second_owner != first_owner);
+  fixture.publish(500, 500);
+  zombie->process().signal(SIGCONT);
+  zombie->wait_log("relay: lease lost");
+  fixture.publish(500, 1'000);
+  fixture.wait_received(1'500);
+  fixture.wait_empty();
+  CHECK(fixture.database.text(owner) == second_owner);
+  CHECK(fixture.out_of_order() == 0);
+}
+
+TEST_CASE("while the brokers are away, messages wait in the database, in bounded memory, and then arrive in order") {
+  Proxy proxy{std::stoi(needed("INBOXD_TEST_KAFKA_BEHIND_PROXY")), std::stoi(needed("INBOXD_TEST_KAFKA_PROXY_PORT"))};
+  OutboxFixture fixture;
+  fixture.config.brokers = "127.0.0.1:" + needed("INBOXD_TEST_KAFKA_PROXY_PORT");
+  fixture.config.sections["outbox"] = "lease: 2s, in_flight_messages: 500, batch: 200";
+  auto daemon = fixture.start();
+  daemon->wait_log("relay: sends the outbox");
+  fixture.publish(100);
+  fixture.wait_received(100);
+  proxy.refuse(true);
+  proxy.cut();
+  fixture.publish(200'000, 100);
+  fixture.database.wait_for("the lease is renewed", "select count(*) from inbox.relay where leased_until > "
+                                                    "clock_timestamp() + interval '1 s'", 1);
+  holds_for("nothing is deleted, the memory is bounded", milliseconds{5'000}, [&] {
+    return fixture.left() == 200'000 && resident_bytes(daemon->process().id()) < 200u << 20;
+  });
+  CHECK(daemon->count_in_log("relay: lease lost") == 0);
+  proxy.refuse(false);
+  fixture.wait_received(200'100, milliseconds{60'000});
+  fixture.wait_empty();
+  CHECK(fixture.out_of_order() == 0);
+}
