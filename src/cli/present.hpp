@@ -26,6 +26,8 @@ std::string present_lanes_change(const operations::Document& document, const Loo
 std::string present_quarantine_list(const operations::Document& document, const Look& look);
 std::string present_quarantine(const operations::Document& document, const Look& look);
 std::string present_quarantine_change(const operations::Document& document, const Look& look);
+std::string present_outbox(const operations::Document& document, const Look& look);
+std::string present_outbox_change(const operations::Document& document, const Look& look);
 std::string present_handlers(const operations::Document& document, const Look& look);
 std::string present_paused(const operations::Document& document, const Look& look);
 std::string present_resumed(const operations::Document& document, const Look& look);

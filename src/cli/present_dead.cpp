@@ -29,15 +29,6 @@ std::string groups_table(const Document& groups, const Look& look) {
   return table.text(look);
 }
 
-/// `orders 3, payments 1`.
-std::string counts_of(const Document& counts) {
-  std::string out;
-  for (const auto& [name, count] : counts.items()) {
-    out += (out.empty() ? "" : ", ") + one_line(name) + " " + number_text(count.get<std::int64_t>());
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string present_dead_list(const Document& document, const Look& look) {

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdio>
 
+#include "cli/terminal_text.hpp"
+
 namespace inboxd::cli {
 namespace {
 
@@ -83,6 +85,14 @@ std::string age_at(const Document& document, std::string_view key) {
 
 std::string place_of(const Document& document) {
   return text_at(document, "topic") + "/" + text_at(document, "partition") + "/" + text_at(document, "offset");
+}
+
+std::string counts_of(const Document& counts) {
+  std::string out;
+  for (const auto& [name, count] : counts.items()) {
+    out += (out.empty() ? "" : ", ") + one_line(name) + " " + number_text(count.get<std::int64_t>());
+  }
+  return out;
 }
 
 std::string bytes_at(const Document& document, std::string_view key) {

@@ -28,6 +28,8 @@ std::string time_at(const Document& document, std::string_view key);
 std::string age_at(const Document& document, std::string_view key);
 /// `TOPIC/PARTITION/OFFSET`.
 std::string place_of(const Document& document);
+/// Counts by name: `orders 3, payments 1`.
+std::string counts_of(const Document& counts);
 /// Bytes of a document: the text, or `base64:…`.
 std::string bytes_at(const Document& document, std::string_view key);
 

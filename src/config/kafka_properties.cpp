@@ -57,6 +57,8 @@ constexpr std::array refused{
     Refused{"message.send.max.retries", owns_sending},
     Refused{"delivery.report.only.error", owns_sending},
     Refused{"produce.offset.report", owns_sending},
+    Refused{"max.in.flight.requests.per.connection", owns_sending},
+    Refused{"max.in.flight", owns_sending},
     Refused{"message.max.bytes", "use outbox.message_bytes"},
     Refused{"queue.buffering.max.messages", "use outbox.in_flight_messages"},
     Refused{"queue.buffering.max.kbytes", "use outbox.in_flight_bytes"},

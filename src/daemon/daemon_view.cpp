@@ -52,6 +52,7 @@ void gather(const Daemon& daemon, Figures& out) {
   out.settled = &daemon.settler().counters();
   out.connections = &daemon.connections();
   out.traces = &daemon.traces();
+  if (daemon.relay().is_on()) out.relay = &daemon.relay().counts();
 }
 
 Document partition_document(const consumer::PartitionStatus::Entry& entry) {

@@ -10,6 +10,7 @@
 #include "consumer/consumer.hpp"
 #include "dispatcher/dispatcher.hpp"
 #include "maintenance/maintenance.hpp"
+#include "relay/sender.hpp"
 #include "settler/settler.hpp"
 #include "trace/tracer.hpp"
 
@@ -42,6 +43,7 @@ struct Figures {
   const inbox::ConnectionCounts* connections = nullptr;
   const admin::HttpServer::Counts* http = nullptr;
   const trace::Counts* traces = nullptr;
+  const relay::Counts* relay = nullptr;
 };
 
 /// A row of the table: the metric, and a function that collects its values.
@@ -49,6 +51,9 @@ struct MetricRow {
   admin::Metric about;
   void (*collect)(const Figures& figures, admin::Exposition& into);
 };
+
+/// The rows of the outbox (metrics_outbox.cpp).
+void add_outbox_metrics(std::vector<MetricRow>& rows);
 
 /// Every metric, in reading order.
 const std::vector<MetricRow>& metrics_table();

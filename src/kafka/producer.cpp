@@ -25,7 +25,10 @@ constexpr std::array<Pair, 7> defaults{{
     {"log.connection.close", "false"},
 }};
 
-constexpr std::array<Pair, 5> ours{{
+/// One request at a time for each broker: from a new producer, brokers accept a partition's second batch even if they
+/// refused the first one.
+constexpr std::array<Pair, 6> ours{{
+    {"max.in.flight.requests.per.connection", "1"},
     {"enable.idempotence", "true"},
     {"acks", "all"},
     {"enable.gapless.guarantee", "true"},

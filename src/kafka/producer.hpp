@@ -48,8 +48,8 @@ struct Delivery {
 };
 
 /// An idempotent producer with acks=all that never gives a message up, so that messages of a key keep their order while
-/// brokers are away. If the brokers refuse a message, later ones of its partition fail, too (enable.gapless.guarantee),
-/// and the producer must be replaced: none overtakes it. One thread.
+/// brokers are away. If the brokers refuse a message, later ones of its partition are not sent (one request at a time,
+/// enable.gapless.guarantee), and the producer must be replaced: none overtakes it. One thread.
 class Producer final {
  public:
   static base::Result<std::unique_ptr<Producer>> make(ProducerSettings settings);

@@ -263,12 +263,14 @@ void Maintenance::observe_backlog() {
 void Maintenance::count_backlog() {
   auto handlers = operations::read_handlers(connection_);
   auto quarantine = operations::count_quarantined(connection_);
+  auto outbox = operations::read_outbox_state(connection_);
   const auto instances = operations::read_instances(connection_);
   const std::lock_guard lock{mutex_};
   observed_.without_instance = names_of(operations::handlers_without_instance(handlers, instances));
   observed_.unread = operations::unread_subscriptions(handlers, instances);
   observed_.handlers = std::move(handlers);
   observed_.quarantine = std::move(quarantine);
+  observed_.outbox = outbox;
   observed_.at_us = event::now();
 }
 

@@ -23,6 +23,7 @@
 #include "maintenance/cleanup.hpp"
 #include "maintenance/feeder.hpp"
 #include "maintenance/turn.hpp"
+#include "operations/outbox_queries.hpp"
 #include "operations/status_queries.hpp"
 
 namespace inboxd::maintenance {
@@ -53,6 +54,7 @@ class Maintenance final {
     std::set<std::string> without_instance;    ///< handlers with pending events that no live instance runs
     std::vector<operations::UnreadSubscription> unread;
     operations::QuarantineState quarantine;
+    operations::OutboxState outbox;
     std::int64_t at_us = 0;                    ///< wall clock; 0: not counted yet
     std::int64_t answered_us = 0;              ///< of the last heartbeat stored; independent of counting
     std::int64_t days_until_s = 0;             ///< start of the first day without a partition; 0: unknown

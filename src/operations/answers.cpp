@@ -45,6 +45,10 @@ Document status() {
                                   {"days_left", or_null(number("until its oldest day is dropped; null: never"))}});
   const Document sizes = object(
       {{"bytes", integer()}, {"bytes_per_day", integer()}, {"growth", list(growth)}, {"tables", list(size)}});
+  const Document outbox =
+      with_count(with_count(object({{"oldest_seconds", or_null(number("age of the oldest message to send"))}}),
+                            "backlog", "messages to send"),
+                 "waiting", "stopped messages and those behind them");
   const Document unsubscribed = object({{"topic", text()}, {"event_type", text()}, {"events", integer()}});
   return with_count(object({{"is_well", flag()},
                             {"verdict", text("one sentence")},
@@ -54,6 +58,7 @@ Document status() {
                             {"topics", list(reference("Partition"))},
                             {"handlers", list(reference("Handler"))},
                             {"instances", list(reference("Instance"))},
+                            {"outbox", outbox},
                             {"unsubscribed", list(unsubscribed)}, {"sizes", sizes, false}}),
                     "quarantined", "records of all topics");
 }
@@ -160,6 +165,32 @@ Document lanes_release() {
                  {"handlers", map(integer("parked keys"))},
                  {"waiting", integer("events parked behind them")},
                  {"released", integer("events"), false},
+                 {"interrupted", flag("with 503: repeat the request for the rest"), false},
+                 did_you_mean()});
+}
+
+Document outbox_list() {
+  const Document stopped = object({{"outbox_id", integer()},
+                                   {"message_id", uuid()},
+                                   {"topic", text()},
+                                   {"key", or_null(bytes())},
+                                   {"whole_topic", flag("every message of the topic waits")},
+                                   {"error", text("of the brokers")},
+                                   {"attempts", integer()},
+                                   {"waiting", integer("messages behind it; at most 10,000 are counted")},
+                                   {"stopped_at", time()},
+                                   {"due_at", or_null(time("null: an operator has to act"))}});
+  return with_count(with_count(object({{"oldest_seconds", or_null(number("age of the oldest message to send"))},
+                                       {"stopped", list(stopped)}}),
+                               "backlog", "messages to send"),
+                    "waiting", "stopped messages and those behind them");
+}
+
+Document outbox_change() {
+  return object({dry_run(),
+                 {"matched", integer("stopped messages")},
+                 {"topics", map(integer("stopped messages"))},
+                 {"changed", integer("messages that are tried again, or skipped"), false},
                  {"interrupted", flag("with 503: repeat the request for the rest"), false},
                  did_you_mean()});
 }

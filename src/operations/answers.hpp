@@ -17,6 +17,8 @@ DocumentSchema dead_list, dead_show, dead_replay, dead_edit, dead_discard;
 DocumentSchema dead_not_one;  ///< likewise
 DocumentSchema lanes_list, lanes_release;
 DocumentSchema quarantine_list, quarantine_show, quarantine_retry, quarantine_discard;
+DocumentSchema outbox_list;
+DocumentSchema outbox_change;  ///< of `outbox retry` and `outbox skip`
 DocumentSchema handlers_list, handlers_pause, handlers_resume, handlers_run, handlers_retire, handlers_restore;
 DocumentSchema handlers_backfill;
 DocumentSchema partitions_list, partitions_accept_gap, partitions_accept_recreated, partitions_seek;

@@ -87,7 +87,8 @@ struct Operation {
 
 /// Every operation, in the order of the help.
 std::vector<Operation> operations();
-/// A part of them (process_operation_table.cpp).
+/// Parts of them (outbox_operations.cpp, process_operation_table.cpp).
+std::vector<Operation> outbox_operations();
 std::vector<Operation> process_operations();
 
 /// The operation's path on the admin port: `/v1/dead/replay`. Reads are GET, changes POST.

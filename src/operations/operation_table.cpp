@@ -470,6 +470,7 @@ std::vector<Operation> operations() {
        confirmation(),
        {{"instance resume --yes", "without confirmation; needs admin.token"}}},
   };
+  for (Operation& each : outbox_operations()) out.push_back(std::move(each));
   for (Operation& each : process_operations()) out.push_back(std::move(each));
   return out;
 }

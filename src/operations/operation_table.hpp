@@ -20,6 +20,8 @@ OperationFunction dead_edit;
 OperationFunction lanes_list, lanes_release;
 // quarantine_operations.cpp
 OperationFunction quarantine_list, quarantine_show, quarantine_retry, quarantine_discard;
+// outbox_operations.cpp
+OperationFunction outbox_list, outbox_retry, outbox_skip;
 // handler_operations.cpp
 OperationFunction handlers_list, handlers_pause, handlers_resume, handlers_run, handlers_retire, handlers_restore;
 // backfill_operation.cpp

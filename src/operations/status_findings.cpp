@@ -208,6 +208,21 @@ void add_quarantine(const Situation& situation, Findings& out) {
   remark(out, "quarantine", message + (groups.size() > most_groups ? ", and others" : ""), "inboxd quarantine list");
 }
 
+void add_outbox(const Situation& situation, Findings& out) {
+  const OutboxState& outbox = situation.outbox;
+  if (outbox.stopped.number > 0) {
+    problem(out, "messages_stopped",
+            count_text(outbox.waiting, "message") + " of the outbox cannot be sent, or wait behind such a message",
+            "inboxd outbox list, mend the topic, then inboxd outbox retry or skip");
+  }
+  if (outbox.oldest_age && *outbox.oldest_age > long_waiting) {
+    remark(out, "outbox_behind",
+           "the outbox is " + duration_sentence(*outbox.oldest_age) + " behind, with " +
+               count_text(outbox.backlog, "message") + " to send",
+           "check the brokers, and that an instance runs with outbox.relay: true");
+  }
+}
+
 }  // namespace
 
 const char* name_of(StatusFinding::Severity severity) { return severity == Severity::problem ? "problem" : "remark"; }
@@ -222,7 +237,8 @@ std::vector<StatusFinding> findings_of(const Situation& situation) {
                            add_handlers_without_instance,
                            add_retired_handlers,
                            add_state_of_handlers,
-                           add_quarantine};
+                           add_quarantine,
+                           add_outbox};
   Findings out;
   for (const auto add : all) add(situation, out);
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.severity < b.severity; });

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "inbox/unsubscribed.hpp"
+#include "operations/outbox_queries.hpp"
 #include "operations/partition_queries.hpp"
 #include "operations/status_queries.hpp"
 
@@ -14,6 +15,7 @@ struct Situation {
   std::vector<HandlerState> retired;
   std::vector<InstanceState> instances;
   QuarantineState quarantine;
+  OutboxState outbox;
   std::vector<inbox::UnsubscribedEvents> unsubscribed;
 };
 

@@ -28,6 +28,7 @@ Answer functions::status(Context& context, const Arguments& arguments) {
   }
   situation.instances = read_instances(connection);
   situation.quarantine = count_quarantined(connection);
+  situation.outbox = read_outbox_state(connection);
   situation.unsubscribed = inbox::read_unsubscribed(connection, most_unsubscribed);
   Document document = document_of(situation);
   if (arguments.flag("sizes")) document["sizes"] = document_of(read_sizes(connection), context.retention);
@@ -143,6 +144,9 @@ Document document_of(const Situation& situation) {
                   {"handlers", documents_of(situation.handlers)},
                   {"instances", documents_of(situation.instances)}};
   put_count(out, "quarantined", situation.quarantine.total);
+  out["outbox"] = {{"oldest_seconds", seconds_of(situation.outbox.oldest_age)}};
+  put_count(out["outbox"], "backlog", situation.outbox.backlog);
+  put_count(out["outbox"], "waiting", situation.outbox.waiting);
   out["unsubscribed"] = Document::array();
   for (const auto& [topic, event_type, events] : situation.unsubscribed) {
     out["unsubscribed"].push_back({{"topic", topic}, {"event_type", event_type}, {"events", events}});

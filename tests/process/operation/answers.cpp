@@ -145,6 +145,14 @@ TEST_CASE("every answer of the admin port has exactly the fields of the OpenAPI 
   fixture.check("events/forget", 200, R"({"key-hex": ")" + std::string(10'000, 'f') + R"("})");
   fixture.check("events/show", 200, "?id=" + fixture.odd);
 
+  fixture.database().run(
+      "select inbox.publish('no-such-topic', 'k', '{}'); "
+      "with gone as (delete from inbox.outbox returning *), lane as (insert into inbox.outbox_lane values (5, "
+      "'no-such-topic', 'k', false, 'a test', 1, now(), null)) insert into inbox.outbox_waiting select *, 5 from gone");
+  fixture.check("outbox/list", 200);
+  fixture.check("outbox/retry", 409, R"({"topic": ["other"]})");
+  fixture.check("outbox/retry", 200, R"({"all": true, "dry-run": true})");
+  fixture.check("outbox/skip", 200, R"({"topic": ["no-such-topic"]})");
   fixture.check("lanes/list", 200);
   fixture.check("lanes/release", 409, R"({"all": true})");
   fixture.database().run(

@@ -193,7 +193,7 @@ TEST_CASE("the scrape configuration in config/prometheus/README.md is valid and 
   files::remove(file);
 }
 
-TEST_CASE("the dashboard has four rows, panels that do not overlap, and valid expressions") {
+TEST_CASE("the dashboard has five rows, panels that do not overlap, and valid expressions") {
   const json dashboard = json::parse(content_of(config_folder() / "grafana/inboxd.json"));
   std::vector<std::string> rows;
   std::set<int> ids;
@@ -211,7 +211,7 @@ TEST_CASE("the dashboard has four rows, panels that do not overlap, and valid ex
     }
   }
   CHECK(rows ==
-        std::vector<std::string>{"Is it keeping up?", "Is it handling fast?", "Is it failing?", "What does it use?"});
+        std::vector<std::string>{"Is it keeping up?", "Is it handling fast?", "Is it failing?", "What does it use?", "What does it publish?"});
 
   json rules = json::array();
   for (const auto& [title, expression] : expressions(dashboard)) {

@@ -1,0 +1,10 @@
+-- Has the relay try the lanes of messages $1 at once. $2 actor, $3 the request. Locks: the lanes. Indexes: primary
+-- keys.
+with due as (
+  update inbox.outbox_lane l set due_at = clock_timestamp()
+  where l.lane in (select w.lane from inbox.outbox_waiting w where w.outbox_id = any ($1::bigint[]))
+  returning l.topic),
+noted as (
+  insert into inbox.audit (actor, operation, target, detail)
+  select $2::text, 'outbox retry', $3::text, jsonb_build_object('lanes', count(*)) from due having count(*) > 0)
+select count(*) from due

@@ -1,0 +1,138 @@
+// `outbox`: messages that the relay sends, and those that it cannot.
+#include <map>
+#include <variant>
+
+#include "operations/answers.hpp"
+#include "operations/documents.hpp"
+#include "operations/find_event.hpp"
+#include "operations/operation_table.hpp"
+#include "operations/outbox_queries.hpp"
+#include "operations/unknown_name.hpp"
+
+namespace inboxd::operations {
+namespace {
+
+using Change = std::int64_t(inbox::Connection&, const std::vector<std::int64_t>&, const Deed&);
+
+std::variant<StoppedFilter, Answer> chosen(const std::string& verb, const Arguments& arguments) {
+  StoppedFilter filter;
+  filter.topics = arguments.texts("topic");
+  for (const std::string& id : arguments.texts("id")) {
+    const auto number = parse_number(id);
+    if (!number) {
+      return Answer{base::ExitCode::usage, nullptr,
+                    verb + ": \"" + id + "\" is not a message's number; see `outbox list`"};
+    }
+    filter.outbox_ids.push_back(*number);
+  }
+  if (!filter.topics.empty() || !filter.outbox_ids.empty() || arguments.flag("all")) return filter;
+  return Answer{base::ExitCode::usage, nullptr, verb + ": pass numbers, --topic or --all"};
+}
+
+/// The same ids as the dry run that the caller agreed to.
+std::vector<PickedMessage> pick(Context& context, StoppedFilter filter) {
+  if (!context.agreed.is_null()) {
+    filter.outbox_ids = context.agreed.at("outbox_ids").get<std::vector<std::int64_t>>();
+    if (filter.outbox_ids.empty()) return {};
+  }
+  return pick_stopped(*context.connection, filter, context.most_rows);
+}
+
+Answer change(Context& context, const Arguments& arguments, const std::string& verb, Change* apply) {
+  auto filter = chosen(verb, arguments);
+  if (auto* const refused = std::get_if<Answer>(&filter)) return std::move(*refused);
+  std::vector<std::int64_t> ids;
+  std::map<std::string, std::int64_t> topics;
+  for (const PickedMessage& message : pick(context, std::get<0>(filter))) {
+    ids.push_back(message.outbox_id);
+    ++topics[message.topic];
+  }
+  const bool dry_run = arguments.flag("dry-run");
+  Document document = {{"dry_run", dry_run}, {"matched", ids.size()}, {"topics", topics}};
+  if (ids.empty()) return nothing_matches(context, arguments, document, "no stopped message matches");
+  if (dry_run) return {base::ExitCode::done, document, "", {{"outbox_ids", ids}}};
+  std::int64_t done = 0;
+  const Deed deed{context.actor, arguments.asked()};
+  const auto total = static_cast<std::int64_t>(ids.size());
+  const bool interrupted = in_batches(context, {"changed"}, total, [&](std::int64_t begin, std::int64_t end) {
+    done += apply(*context.connection, {ids.begin() + begin, ids.begin() + end}, deed);
+    return end;
+  });
+  document["changed"] = done;
+  document["interrupted"] = interrupted;
+  return {interrupted ? base::ExitCode::try_again : base::ExitCode::done, document, ""};
+}
+
+std::vector<Parameter> selection() {
+  return {{"id", Parameter::Kind::texts, "numbers of stopped messages", "NUMBER", Parameter::Place::optional_word},
+          {"topic", Parameter::Kind::texts, "of this topic; NAME* for a prefix", "NAME"},
+          {"all", Parameter::Kind::flag, "every stopped message"},
+          dry_run_parameter(),
+          yes_parameter()};
+}
+
+}  // namespace
+
+Answer functions::outbox_list(Context& context, const Arguments& arguments) {
+  const OutboxState state = read_outbox_state(*context.connection);
+  Document stopped = Document::array();
+  for (const auto& message :
+       list_stopped(*context.connection, arguments.texts("topic"), *arguments.number("limit"))) {
+    stopped.push_back({{"outbox_id", message.outbox_id},
+                       {"message_id", message.message_id.text()},
+                       {"topic", message.topic},
+                       {"key", bytes_of(message.key)},
+                       {"whole_topic", message.whole_topic},
+                       {"error", message.error},
+                       {"attempts", message.attempts},
+                       {"waiting", message.waiting},
+                       {"stopped_at", time_of(message.stopped_at)},
+                       {"due_at", time_of(message.due_at)}});
+  }
+  Document document{{"oldest_seconds", seconds_of(state.oldest_age)}, {"stopped", std::move(stopped)}};
+  put_count(document, "backlog", state.backlog);
+  put_count(document, "waiting", state.waiting);
+  return {base::ExitCode::done, std::move(document), ""};
+}
+
+Answer functions::outbox_retry(Context& context, const Arguments& arguments) {
+  return change(context, arguments, "outbox retry", retry_stopped);
+}
+
+Answer functions::outbox_skip(Context& context, const Arguments& arguments) {
+  return change(context, arguments, "outbox skip", skip_stopped);
+}
+
+std::vector<Operation> outbox_operations() {
+  using Kind = Parameter::Kind;
+  return {
+      {"outbox list",
+       "Messages to send, and those that the brokers refuse, with the number that waits behind each.",
+       Permission::read_with_token,
+       Needs::database,
+       functions::outbox_list,
+       answers::outbox_list,
+       {{"topic", Kind::texts, "of this topic; NAME* for a prefix", "NAME"}, limit_parameter(50)},
+       {{"outbox list", "oldest first"}, {"outbox list --topic payments --json", "of one topic, for a program"}}},
+      {"outbox retry",
+       "Has the relay send stopped messages again within a second, and then those behind them, in order.",
+       Permission::change,
+       Needs::database,
+       functions::outbox_retry,
+       answers::outbox_change,
+       selection(),
+       {{"outbox retry --topic payments --dry-run", "shows how many"},
+        {"outbox retry 4711 --yes", "one of them, without confirmation"}}},
+      {"outbox skip",
+       "Deletes stopped messages for good; those behind them are sent. The audit has their ids.",
+       Permission::change,
+       Needs::database,
+       functions::outbox_skip,
+       answers::outbox_change,
+       selection(),
+       {{"outbox skip --topic payments --dry-run", "shows how many"},
+        {"outbox skip 4711 --yes", "one of them, without confirmation"}}},
+  };
+}
+
+}  // namespace inboxd::operations
