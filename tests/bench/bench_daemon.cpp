@@ -46,6 +46,7 @@ void write_configuration(const files::path& file, const Options& options, const 
       << "  - {name: " << settings.topic << ", envelope: " << settings.envelope << "}\n";
   for (const std::string& name : settings.more_topics)
     out << "  - {name: " << name << ", envelope: " << settings.envelope << "}\n";
+  if (!settings.read_back.empty()) out << "  - {name: " << settings.read_back << "}\n";
   if (!settings.tracing.empty()) out << "tracing: " << settings.tracing << "\n";
   out << "ingest: {connections: " << options.connections << ", batch_events: " << options.batch << "}\n"
       << "admin: " << settings.admin << "\n"

@@ -26,6 +26,7 @@ struct DaemonSettings {
   std::string tracing = {};                            ///< YAML; empty: none
   std::string dispatch = "{}";                         ///< YAML
   std::vector<std::string> more_topics = {};
+  std::string read_back = {};                          ///< a topic of the outbox's messages, with envelope: auto
 };
 
 /// The real program as a child process, with the benchmark's plugin as its handlers. Its log goes to a file; an

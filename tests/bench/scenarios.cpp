@@ -55,6 +55,10 @@ const std::vector<Scenario>& scenarios() {
        measure_http},
       {"kafka-handler", "a preloaded topic copied to another by the kafka handler", measure_kafka_handler},
       {"exec", "a preloaded topic to Python children, a line an event", measure_exec},
+      {"outbox", "the sql handler publishes a message an event to a second topic, which the same inbox reads",
+       measure_outbox},
+      {"outbox-relay", "the relay alone: messages that are in the outbox", measure_outbox_relay},
+      {"outbox-latency", "from an event to a consumer of its message, at 1,000 a second", measure_outbox_latency},
       {"hand-written", "claim 100 with SKIP LOCKED, insert each, mark done, commit: the usual loop",
        measure_hand_written},
   };

@@ -211,7 +211,8 @@ TEST_CASE("the dashboard has five rows, panels that do not overlap, and valid ex
     }
   }
   CHECK(rows ==
-        std::vector<std::string>{"Is it keeping up?", "Is it handling fast?", "Is it failing?", "What does it use?", "What does it publish?"});
+        std::vector<std::string>{"Is it keeping up?", "Is it handling fast?", "Is it failing?", "What does it use?",
+                                 "What does it publish?"});
 
   json rules = json::array();
   for (const auto& [title, expression] : expressions(dashboard)) {
