@@ -335,8 +335,7 @@ void add_handlers(std::vector<MetricRow>& rows) {
                        each_stat<&Stats::in_flight>));
   rows.push_back(gauge("in_hand_bytes", "Memory of a handler's events.", {"handler"},
                        each_stat<&Stats::in_flight_bytes>));
-  rows.push_back(gauge("queued_events", "Events in memory that wait for a call.", {"handler"},
-                       each_stat<&Stats::queued>));
+  rows.push_back(gauge("queued_events", "Events in memory without a call.", {"handler"}, each_stat<&Stats::queued>));
   rows.push_back(gauge("sequences", "Sequences of a sequential handler that this instance runs.", {"handler"},
                        each_stat<&Stats::sequences>));
   rows.push_back(gauge("blocked_keys",
@@ -348,6 +347,7 @@ void add_handlers(std::vector<MetricRow>& rows) {
                          }));
   rows.push_back(gauge("limited", "1: events of the handler wait for rate or max_in_flight.", {"handler"},
                        each_stat<&Stats::limited>));
+  rows.push_back(gauge("away", "1: the service of the handler is away.", {"handler"}, each_stat<&Stats::away>));
   rows.push_back(counter("call_deadlines_total", "Calls abandoned because they did not return.", {"handler"},
                          [](const Figures& figures, Exposition& out) {
                            each_handler(figures, out, [](const auto& handler) { return handler.stats.deadlines; });

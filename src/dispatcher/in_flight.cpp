@@ -398,6 +398,7 @@ Stats InFlight::stats() const {
   out.paused = is(Closed::paused) || is(Closed::held);
   out.stopped = is(Closed::stopped);
   out.limited = tokens_.is_waiting() || share_.is_waiting();
+  out.away = away_until_.has_value();
   out.calls = calls_.snapshot();
   return out;
 }

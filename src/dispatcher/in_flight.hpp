@@ -45,6 +45,7 @@ struct Stats {
   bool backlog = false;         ///< more deliveries are due in the database
   bool paused = false;
   bool limited = false;             ///< events wait for `rate` or `max_in_flight`
+  bool away = false;                ///< its service, as the handler said
   bool stopped = false;             ///< too many abandoned threads
   std::size_t sequences = 0;        ///< that this process owns
   std::size_t blocked_keys = 0;     ///< of these sequences, parked ones included

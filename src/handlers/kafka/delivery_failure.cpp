@@ -25,6 +25,11 @@ bool is_too_large(rd_kafka_resp_err_t error) {
   return error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE || error == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE;
 }
 
+bool is_denied(rd_kafka_resp_err_t error) {
+  return error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
+         error == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED;
+}
+
 bool is_withdrawn(rd_kafka_resp_err_t error) {
   return error == RD_KAFKA_RESP_ERR__PURGE_QUEUE || error == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT;
 }

@@ -12,6 +12,9 @@ inboxd::Outcome outcome_of(rd_kafka_resp_err_t error, const std::string& topic);
 /// The record, or the batch that it was in, is larger than a limit.
 bool is_too_large(rd_kafka_resp_err_t error);
 
+/// The daemon has no right to write.
+bool is_denied(rd_kafka_resp_err_t error);
+
 /// The record was withdrawn before a broker acknowledged it.
 bool is_withdrawn(rd_kafka_resp_err_t error);
 

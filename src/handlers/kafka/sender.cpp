@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "delivery_failure.hpp"
+
 namespace kafka_handler {
 namespace {
 
@@ -86,6 +88,8 @@ void Sender::take(rd_kafka_event_t& event) {
   while (const rd_kafka_message_t* const message = rd_kafka_event_message_next(&event)) {
     auto& slot = *static_cast<Publication::Slot*>(message->_private);
     slot.publication->report(slot, message->err);
+    // The client keeps a refusal for minutes, also once an operator has given the right.
+    is_broken_ = is_broken_ || is_denied(message->err);
     if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) note_away(false, "");
     if (slot.publication->is_complete()) reported_.push_back(slot.publication);
   }

@@ -47,8 +47,8 @@ TopicTemplate::TopicTemplate(const std::string& text) {
       }
     }
     if (open == text.size()) break;
-    const std::size_t close = std::min(text.find('}', open), text.size());
-    const std::string name = text.substr(open + 1, close - open - 1);
+    const std::size_t close = text.find('}', open);
+    const std::string name = close == std::string::npos ? "" : text.substr(open + 1, close - open - 1);
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       refuse(text, "its placeholders are {topic} {type} {key} {event_id} {partition}");
     }

@@ -5,7 +5,6 @@
 
 #include "process/support/daemon_fixture.hpp"
 #include "process/support/keyed_events.hpp"
-#include "support/proxy.hpp"
 #include "support/test_environment.hpp"
 
 using namespace inboxd;
@@ -105,24 +104,6 @@ TEST_CASE("a record that is larger than its topic allows is a dead letter, and n
   CHECK_THAT(fixture.failures(), ContainsSubstring("kafka.too_large"));
 }
 
-TEST_CASE("brokers that are away cost no attempt, and each event arrives once they are back") {
-  KafkaFixture fixture{{"deadline: 2s"}};
-  Proxy proxy{std::stoi(needed("INBOXD_TEST_KAFKA_BEHIND_PROXY")), std::stoi(needed("INBOXD_TEST_KAFKA_PROXY_PORT"))};
-  fixture.set("properties", "{bootstrap.servers: '127.0.0.1:" + std::to_string(proxy.port()) + "'}");
-  const auto daemon = fixture.start();
-  fixture.produce(20);
-  CHECK(fixture.wait_done().is_perfect());
-  proxy.refuse(true);
-  proxy.cut();
-  fixture.produce(20);
-  daemon->wait_log("the brokers do not answer, events wait uncharged");
-  proxy.refuse(false);
-  CHECK(fixture.wait_done().is_perfect());
-  daemon->wait_log("the brokers answer again");
-  CHECK(fixture.failures().empty());
-  CHECK(fixture.records(fixture.copies.topic) >= 40);
-}
-
 TEST_CASE("copies of one key stay in log order, through failures and kills of the daemon") {
   KafkaFixture fixture{{"mode: sequential", "events_per_call: 10"}, 4};
   KeyedEvents events{fixture};
@@ -173,4 +154,17 @@ TEST_CASE("a topic that leads back to its events' own pauses the handler") {
   fixture.database.wait_for("it is paused",
                             "select count(*) from inbox.handler where paused_reason like 'kafka.circle%'", 1);
   CHECK(fixture.records(fixture.topic) == 1);
+}
+
+TEST_CASE("a topic that may not be written pauses the handler with the brokers' reason, until it is resumed") {
+  KafkaFixture fixture;
+  fixture.kafka.deny_seeing(fixture.copies.topic, true);
+  const auto daemon = fixture.start();
+  fixture.produce(1);
+  fixture.database.wait_for("the handler is paused",
+                            "select count(*) from inbox.handler where paused_reason like 'kafka.denied%'", 1);
+  CHECK(fixture.failures().empty());
+  fixture.kafka.deny_seeing(fixture.copies.topic, false);
+  CHECK(command(fixture.config, {"handlers", "resume", "recorder", "--yes"}).status == ExitStatus{0, 0});
+  CHECK(fixture.wait_done().is_perfect());
 }
