@@ -68,6 +68,7 @@ from (values
   ('outcome',             '',                                    'insert'),
   ('failure',             '',                                    'insert, update (message)'),
   ('dead_letter',         'update (parks, sequence, lane)',      'insert, update, delete'),
+  ('dead_letter_topic',   'insert, update, delete',              ''),
   ('edit',                '',                                    'insert, update, delete'),
   ('instance',            'insert, update',                      'insert, update, delete'),
   ('unsubscribed',        '',                                    'insert, update, delete'),

@@ -1,7 +1,8 @@
--- Copies events of deliveries p_ids, which the caller has locked, to dead letters, with the reasons of all attempts,
--- and records the outcome of those that are not parked. x_state: as in inbox.settle. Locks: its new and changed rows.
--- Indexes: event_place, failure_event. Each event is looked up by itself (offset 0 keeps the planner from joining
--- otherwise), in the days in which its delivery was received.
+-- Copies events of deliveries p_ids, which the caller has locked, to dead letters, with the reasons of all attempts.
+-- Records the outcome of those that are not parked, and publishes them if the handler has a topic for dead letters.
+-- x_state: as in inbox.settle. Locks: its new and changed rows. Indexes: event_place, failure_event. Each event is
+-- looked up by itself (offset 0 keeps the planner from joining otherwise), in the days in which its delivery was
+-- received.
 create or replace function inbox.dead_letter(
   p_ids bigint[], x_id bigint[], x_offset bigint[], x_event uuid[], x_state text[], x_lane bigint[], x_key bytea[])
 returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -33,6 +34,9 @@ begin
   set attempts = excluded.attempts, reasons = excluded.reasons, state = excluded.state, died_at = clock_timestamp(),
       sequence = excluded.sequence, ordinal = excluded.ordinal, lane = excluded.lane, order_key = excluded.order_key,
       parks = excluded.parks, forgotten_at = excluded.forgotten_at;
+  if exists (select from inbox.dead_letter_topic) then
+    perform inbox.publish_dead(p_ids, x_id, x_offset, x_state);
+  end if;
 
   insert into inbox.outcome (handler_id, shard_id, offsets, outcome, attempts, owner)
   select d.handler_id, d.shard_id, range_agg(int8range(x."offset", x."offset" + 1)), t.outcome, t.attempts, d.owner

@@ -5,7 +5,7 @@ from (values
   ('shard', 'select, insert, update'), ('position', 'select, insert, delete'), ('ledger', 'select, insert, delete'),
   ('event', 'select, insert, delete'), ('delivery', 'select, insert, update, delete'), ('outcome', 'select, insert'),
   ('failure', 'select, insert'), ('dead_letter', 'select, insert, update, delete'),
-  ('edit', 'select, insert, update, delete'),
+  ('dead_letter_topic', 'select, insert, update, delete'), ('edit', 'select, insert, update, delete'),
   ('quarantine', 'select, insert, delete'), ('handler', 'select, insert, update'), ('routing', 'select, update'),
   ('sequence', 'select, insert, update, delete'), ('batch_window', 'select, insert, update, delete'),
   ('handler_limit', 'select, insert, update'), ('call_share', 'select, insert, update, delete'),

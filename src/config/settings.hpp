@@ -184,6 +184,7 @@ struct Handler {
   Retry retry;
   int fuse_failures = 0;                       ///< so many in a row pause the handler; 0: none
   std::optional<milliseconds> expire_after;    ///< since occurred_at, else received_at; nullopt: never
+  std::string dead_letter_topic;               ///< where its dead letters are published; empty: nowhere
   std::string rate = "unlimited";              ///< events over all instances: N/s, N/m or N/h
   int max_in_flight = 0;                       ///< calls over all instances; 0: unlimited
   PluginSettings settings;

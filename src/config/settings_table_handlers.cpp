@@ -150,6 +150,12 @@ std::vector<Row<Handler>> handler_rows() {
                   "By the time the event occurred, else when it was stored.",
                   second)),
       &Handler::expire_after);
+  add(common(example("orders.DLT",
+                     shaped(text("dead_letters.topic",
+                                 "A topic to which events that become dead letters are published, by the outbox, with "
+                                 "the headers of Spring Kafka's DeadLetterPublishingRecoverer; none: none."),
+                            "^[a-zA-Z0-9._-]{1,249}$", "a topic's name: letters, digits, '.', '_' and '-'"))),
+      &Handler::dead_letter_topic);
   add(common(shaped(text("rate",
                          "The most events per time over all instances: 100/s, 50/m (minute), 10/h. At most half a "
                          "second's worth at once. A call of several events counts each. Retries count. The call of a "

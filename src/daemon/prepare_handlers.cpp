@@ -81,11 +81,13 @@ void log_registration(const inbox::Registered& registered, const inbox::Register
 }
 
 /// Registers the handlers, and reads their ids and pauses.
-void register_all(inbox::Connection& connection, const std::vector<config::Handler>& handlers,
+void register_all(inbox::Connection& connection, const config::Settings& settings,
                   const inbox::InstanceIdentity& instance, const std::vector<inbox::Registered>& before,
                   base::Logger& log, bool& is_done, LoadedHandlers& loaded, PreparedHandlers& out) {
+  const std::vector<config::Handler>& handlers = settings.handlers;
   const auto registered =
       inbox::register_handlers(connection, handlers, "daemon on " + instance.host, before, instance);
+  inbox::set_dead_letter_topics(connection, registered, settings.kafka.group);
   is_done = true;
   std::set<std::int32_t> paused;
   for (const auto& known : inbox::read_routing(connection).handlers) {
@@ -118,7 +120,7 @@ void register_until_certain(inbox::Connection& connection, const config::Setting
   bool may_be_done = false;
   while (true) {
     const auto failure = inbox::database_failure_of(
-        [&] { register_all(connection, settings.handlers, instance, before, log, may_be_done, loaded, out); });
+        [&] { register_all(connection, settings, instance, before, log, may_be_done, loaded, out); });
     if (!failure) return;
     may_be_done = may_be_done || failure->fault == inbox::Fault::in_doubt;
     const auto now = std::chrono::steady_clock::now();

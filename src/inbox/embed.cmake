@@ -7,7 +7,7 @@ file(GLOB VIEW_FILES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sql/views/*.sql)
 
 # PostgreSQL parses the body of an SQL function when it creates the function, so the functions called by it come first.
 # PL/pgSQL bodies are parsed at run time. Views call functions and come last.
-set(FIRST_FUNCTIONS matches text_or_null stored_at is_in_window)
+set(FIRST_FUNCTIONS new_message_id pack_header matches text_or_null stored_at is_in_window)
 list(TRANSFORM FIRST_FUNCTIONS PREPEND ${CMAKE_SOURCE_DIR}/sql/functions/)
 list(TRANSFORM FIRST_FUNCTIONS APPEND .sql)
 list(REMOVE_ITEM FUNCTION_FILES ${FIRST_FUNCTIONS})

@@ -70,4 +70,7 @@ std::map<std::size_t, std::string> find_retired(Connection& connection, const st
 /// of their own, so that this is no rename. Nothing changes.
 std::optional<base::Problem> find_alias_clash(Connection& connection, const std::vector<config::Handler>& handlers);
 
+/// Sets where dead letters of registered handlers are published. `group`: the consumer group that reads their topics.
+void set_dead_letter_topics(Connection& connection, const std::vector<Registered>& handlers, const std::string& group);
+
 }  // namespace inboxd::inbox

@@ -137,6 +137,7 @@ TEST_CASE("each role has exactly the rights of its row, table by table") {
         "call_share: ingest select, reader select, worker delete insert select update\n"
         "dead_letter: ingest select update(lane) update(parks) update(sequence), reader select, worker delete insert "
         "select update\n"
+        "dead_letter_topic: ingest delete insert select update, reader select, worker select\n"
         "delivery: ingest delete insert select update(due_at) update(fence) update(group_key) "
         "update(lane) update(last_error) update(ordinal) update(owner) update(sequence), reader select, worker delete "
         "insert select update\n"

@@ -121,3 +121,42 @@ TEST_CASE("killing the daemon at random points loses and doubles no message, and
   CHECK(fixture.doubled() == 0);
   CHECK(fixture.out_of_order() == 0);
 }
+
+TEST_CASE("a dead letter is published with the event's content and the headers of Spring Kafka") {
+  ChainFixture fixture{1};
+  HandlerText handler;
+  handler.name = "chain";
+  handler.plugin = plugin_file("publisher");
+  handler.topics = {fixture.topic};
+  handler.settings["to"] = fixture.sink;
+  handler.more = {"dead_letters: {topic: " + fixture.sink + "}"};
+  fixture.config.handlers = {handler};
+  Message message = event_message(fixture.topic, fixture.database.text("select gen_random_uuid()"), "{\"fail\": 1}");
+  message.key = "k";
+  message.headers.emplace_back("mine", "kept");
+  message.timestamp_ms = 1'700'000'000'123;
+  fixture.kafka.produce({event_message(fixture.topic, fixture.database.text("select gen_random_uuid()")), message});
+  const auto daemon = fixture.start();
+  fixture.wait_chained(2);
+  const auto letter = [&](const std::string& what) {
+    return fixture.database.text("select " + what + " from (select m.*, inbox.headers_of(m.headers) as h "
+                                 "from inbox.event m) m where h ? 'kafka_dlt-original-topic'");
+  };
+  CHECK(letter("convert_from(key, 'UTF8') || ' ' || convert_from(payload, 'UTF8') || ' ' || (h ->> 'mine')") ==
+        "k {\"fail\": 1} kept");
+  CHECK(letter("h ->> 'kafka_dlt-original-topic'") == fixture.topic);
+  const auto packed = [&](const std::string& name, const std::string& value) {
+    CAPTURE(name, value);
+    CHECK(letter("position(inbox.pack_header('kafka_dlt-" + name + "', " + value + ") in headers) > 0") == "t");
+  };
+  INFO(letter("(h - 'id')::text"));
+  packed("original-partition", "int4send(0)");
+  packed("original-offset", "int8send(1)");
+  packed("original-timestamp", "int8send(1700000000123)");
+  packed("original-timestamp-type", "'CreateTime'");
+  packed("original-consumer-group", "'" + fixture.config.group + "'");
+  packed("exception-fqcn", "'test'");
+  packed("exception-message", "'as it was told'");
+  CHECK(letter("event_id") != letter("h ->> 'kafka_dlt-original-topic'"));
+  fixture.wait_empty();
+}

@@ -10,7 +10,7 @@ struct Publisher : inboxd::Handler {
   inboxd::Outcome handle(inboxd::Call& call, const inboxd::Event& event) override {
     const std::string id = event.id();
     call.outbox().publish(to_, event.key(), event.payload(), {{"eventType", "Published"}, {"cause", id}});
-    if (event.payload()->find("fail") != std::string_view::npos) return inboxd::dead("test", "as it was told");
+    if (event.payload()->find("fail") != std::string_view::npos) return inboxd::dead("as it was told", "test");
     return inboxd::done();
   }
 

@@ -99,6 +99,7 @@ TEST_CASE("the file of all keys holds comments only; uncommented, it loads with 
   handler.name = "first";
   handler.plugin = "log";
   handler.topics = {"orders"};
+  handler.dead_letter_topic = "orders.DLT";
   CHECK(settings.handlers == std::vector<Handler>{handler});
   Topic topic;
   topic.name = "orders";

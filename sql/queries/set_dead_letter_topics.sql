@@ -1,0 +1,11 @@
+-- Sets the topics $2 (null: none) for dead letters of handlers $1, of consumer group $3. Locks: the rows. Index:
+-- primary key of dead_letter_topic.
+with wanted as (
+  select w.handler_id, w.topic from unnest($1::int[], $2::text[]) w(handler_id, topic)
+  where exists (select from inbox.handler h where h.handler_id = w.handler_id)),
+gone as (
+  delete from inbox.dead_letter_topic t using wanted w where t.handler_id = w.handler_id and w.topic is null)
+insert into inbox.dead_letter_topic as t (handler_id, topic, consumer_group)
+select w.handler_id, w.topic, $3::text from wanted w where w.topic is not null
+on conflict (handler_id) do update set topic = excluded.topic, consumer_group = excluded.consumer_group
+where (t.topic, t.consumer_group) <> (excluded.topic, excluded.consumer_group)
