@@ -1,8 +1,9 @@
 -- The dead letters that a replay or discard means, lane by lane in order of storing, others in order of their shards;
 -- those that park a key come last. A bite with whole lanes adds no row to lanes of earlier ones, so it is cheaper.
--- $1 to $7 as in op_dead_list, ids $8 of dead letters and $9 of events (both null: any), at most $10. Unless $11,
--- without those of retired handlers, those that a backfill has yet to pass, and events that another dead letter parks,
--- as in inbox.replay_dead. No locks.
+-- $1 to $7 as in op_dead_list, ids $8 of dead letters and $9 of events (both null: any), at most $10. Without $11, to
+-- replay: not those of retired handlers, those that a backfill has yet to pass, and events that another dead letter
+-- parks, as in inbox.replay_dead. With it, to discard: events that another one parks only by their ids, because they
+-- were never called, or of a retired handler. No locks.
 select x.dead_letter_id, h.name, coalesce(x.reasons -> -1 ->> 'error_class', '')
 from inbox.dead_letter x join inbox.handler h using (handler_id)
 cross join lateral (
@@ -16,8 +17,9 @@ where ($1::text is null or h.name = $1::text)
   and ($7::bytea is null or x.key = $7::bytea)
   and (($8::bigint[] is null and $9::uuid[] is null)
        or x.dead_letter_id = any ($8::bigint[]) or x.event_id = any ($9::uuid[]))
-  and ($11::boolean
-       or h.retired_at is null
+  and ($11::boolean and (x.parks or x.state <> 'parked' or h.retired_at is not null
+                          or x.dead_letter_id = any ($8::bigint[]) or x.event_id = any ($9::uuid[]))
+       or not $11::boolean and h.retired_at is null
           and (x.parks or x.state <> 'parked' or not inbox.is_parked(x.handler_id, x.sequence, x.lane))
           and not exists (select from inbox.backfill f
                           where f.handler_id = x.handler_id and f.shard_id = x.shard_id and f.next_offset <= x."offset"

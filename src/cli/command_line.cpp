@@ -70,6 +70,8 @@ std::vector<operations::Example> first_examples() {
 const char* family_help(const std::string& family) {
   if (family == "events") return "Stored events and their history.";
   if (family == "dead") return "Events that failed for good in a handler.";
+  if (family == "lanes") return "Keys that wait behind a failed event.";
+  if (family == "outbox") return "Messages that a transaction published and that are not sent yet.";
   if (family == "quarantine") return "Records that could not become events.";
   if (family == "handlers") return "Registered handlers.";
   if (family == "partitions") return "Partitions with their positions, gaps and halts.";

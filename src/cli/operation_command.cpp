@@ -41,14 +41,16 @@ class ProgressLine final {
     if (output_.messages_are_seen) {
       output_.messages << '\r' << line << "\x1b[K" << std::flush;
       is_open_ = true;
-    } else {
+    } else if (line != last_) {
       output_.messages << line << '\n' << std::flush;
     }
+    last_ = std::move(line);
   }
 
  private:
   const Output& output_;
   bool is_open_ = false;
+  std::string last_;  ///< line
   std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + progress_every;
 };
 

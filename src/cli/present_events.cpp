@@ -187,9 +187,10 @@ std::string present_event(const Document& document, const Look& look) {
 std::string present_event_change(const Document& document, const Look& look) {
   if (document.contains("events")) return present_candidates(document.at("events"), look);
   if (!document.contains("event_id")) return "";
-  std::string out = "event " + text_at(document, "event_id") + " for " + one_line(text_at(document, "handler")) + ", ";
-  if (document.contains("retried")) return out + "is due now\n";
-  if (document.contains("skipped")) return out + "is a dead letter now\n";
+  std::string out = "event " + text_at(document, "event_id") + " for " + one_line(text_at(document, "handler"));
+  if (document.contains("retried")) return out + " is due now\n";
+  if (document.contains("skipped")) return out + " is a dead letter now\n";
+  out += ", ";
   out += text_at(document, "state") + " after " + number_at(document, "attempts") +
          (document.at("attempts") == 1 ? " attempt" : " attempts");
   if (!document.at("last_error").is_null()) out += ": " + one_line(text_at(document, "last_error"));

@@ -256,7 +256,8 @@ std::string present_backfill(const Document& document, const Look& look) {
   if (document.at("dry_run").get<bool>()) {
     const std::string left = number_at(document, "left");
     if (document.at("cancels").get<bool>()) return name + ": would be cancelled with " + left + " offsets to go\n";
-    const std::string out = name + ": would pass " + left + " offsets at most\n";
+    const std::string out =
+        name + ": would read " + left + " offsets at most, and deliver the events of these times and types\n";
     return out + (waits ? about_waiting : configured_by(document, "and deliver the events", look));
   }
   const std::string state = text_at(document, "state");

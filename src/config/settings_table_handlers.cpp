@@ -72,7 +72,7 @@ std::vector<Row<Handler>> handler_rows() {
                          "commands accept them. None may be another handler's name.")),
       &Handler::aliases);
   add(required("log", text("plugin",
-                           "The plugin that handles the events: sql, exec or log, or the path of a .so file (relative "
+                           "The plugin that handles the events: sql, http, kafka, exec or log, or the path of a .so file (relative "
                            "to the daemon's working directory).")),
       &Handler::plugin);
   add(minimal("[orders]",

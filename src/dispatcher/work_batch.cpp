@@ -32,9 +32,11 @@ bool is_stopping(const settler::Run& run, const event::Verdict& verdict) {
 }
 
 /// The reason of a pause, for operators.
-std::string pause_reason(const event::Verdict& verdict) {
+std::string pause_reason(const event::Verdict& verdict, const base::Uuid& event_id) {
   const std::string error{verdict.error_class.empty() ? event::unnamed_class : std::string_view{verdict.error_class}};
-  return verdict.kind == event::Verdict::Kind::pause ? error + ": " + verdict.message : "retry.rules: " + error;
+  const std::string about = error + (verdict.message.empty() ? "" : ": " + verdict.message);
+  return (verdict.kind == event::Verdict::Kind::pause ? "" : "retry.rules: ") + about + " (event " + event_id.text() +
+         ")";
 }
 
 }  // namespace
@@ -132,7 +134,7 @@ void WorkBatch::note(std::size_t number, std::size_t index, const event::Verdict
       const auto delay = verdict.delay.value_or(usually_away);
       away_for_ = std::max(away_for_.value_or(delay), delay);
     } else if (!paused_by_) {
-      paused_by_ = pause_reason(verdict);
+      paused_by_ = pause_reason(verdict, run.lease.events[index]->event_id);
     }
   }
   if (const auto later = later_events(run, verdict, interrupted)) {

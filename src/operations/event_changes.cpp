@@ -39,7 +39,10 @@ std::string explain_state(const std::string& state) {
 }
 
 Answer about_leased(const Arguments& arguments, const Change& change, const Document& document) {
-  return refuse(arguments, document, change.verb + ": the event is leased and may be running; try again later",
+  return refuse(arguments, document,
+                change.verb +
+                    ": the event is leased and may be running; try again later, or pause the "
+                    "handler first: inboxd handlers pause",
                 base::ExitCode::try_again);
 }
 

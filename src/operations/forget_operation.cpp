@@ -122,9 +122,11 @@ Answer functions::events_forget(Context& context, const Arguments& arguments) {
     return {base::ExitCode::try_again, std::move(document), std::string{verb} + ": stopped; repeat the command"};
   }
   if (!sum.leased.empty()) {
-    return {base::ExitCode::try_again, std::move(document),
-            std::string{verb} + ": " + std::to_string(sum.leased.size()) +
-                " events are leased and may be running; repeat the command, or stop the daemons first"};
+    return {
+        base::ExitCode::try_again, std::move(document),
+        std::string{verb} + ": " + std::to_string(sum.leased.size()) +
+            " events are leased and may be running; repeat the command, or pause their handlers first: inboxd handlers "
+            "pause"};
   }
   if (sum.events + sum.dead_letters + sum.records > 0) return {base::ExitCode::done, std::move(document), ""};
   return {base::ExitCode::no, std::move(document), std::string{verb} + ": nothing has that key"};

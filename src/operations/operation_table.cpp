@@ -251,7 +251,7 @@ std::vector<Operation> operations() {
         {"dead edit orders/3/81723 --handler receipt --header tenant=a", "of one of several handlers, one header"}}},
       {"dead discard",
        "Removes dead letters for good; outcomes and audit keep a record of them. Events that are parked behind one are "
-       "delivered.",
+       "delivered; parked ones are removed only by their IDs.",
        change,
        Needs::database,
        functions::dead_discard,
@@ -420,8 +420,8 @@ std::vector<Operation> operations() {
 
       {"partitions seek",
        "Reads a partition from another offset. Known events are absorbed by the ledger; those that it has forgotten "
-       "are stored and delivered as new. Below the log's start the partition halts, until `partitions accept-gap`. A "
-       "time means the first event received since then.",
+       "are stored and delivered as new; quarantined records come again. Below the log's start the partition halts, "
+       "until `partitions accept-gap`. A time means the first event received since then.",
        change,
        Needs::database,
        functions::partitions_seek,
