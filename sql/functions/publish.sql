@@ -8,7 +8,7 @@ declare
   v_headers constant bytea := inbox.pack_headers(headers);
   v_size constant bigint := coalesce(length(key), 0) + coalesce(length(payload), 0) + coalesce(length(v_headers), 0);
 begin
-  if v_size > 65536 or topic is null or topic !~ '^[a-zA-Z0-9._-]{1,249}$' or topic in ('.', '..') then
+  if v_size > 65536 or coalesce(length(topic), 0) not between 3 and 249 or topic ~ '[^a-zA-Z0-9._-]' then
     perform inbox.require_message(topic, v_size);
   end if;
   perform pg_current_xact_id();

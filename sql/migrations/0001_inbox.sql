@@ -366,6 +366,13 @@ create index dead_letter_handler on inbox.dead_letter (handler_id, died_at);
 create index dead_letter_parks on inbox.dead_letter (handler_id, sequence, lane) where parks;
 create index dead_letter_lane on inbox.dead_letter (handler_id, sequence, lane) where lane is not null;
 
+-- Where the dead letters of a handler are published (dead_letters.topic), and the group that reads its topics.
+create table inbox.dead_letter_topic (
+  handler_id     int primary key references inbox.handler on delete cascade,
+  topic          text not null,
+  consumer_group text not null
+);
+
 -- Payload and headers that an operator has put in place of an event's for one handler (`dead edit`). The event and its
 -- dead letter keep the original. received_at: of the event.
 create table inbox.edit (
@@ -432,7 +439,7 @@ create table inbox.unsubscribed (
 create table inbox.outbox (
   outbox_id    bigint generated always as identity primary key,
   message_id   uuid not null,
-  topic        text not null check (topic ~ '^[a-zA-Z0-9._-]{1,249}$'),
+  topic        text not null check (length(topic) between 1 and 249),
   key          bytea,
   payload      bytea,
   headers      bytea,
