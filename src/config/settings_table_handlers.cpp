@@ -71,9 +71,11 @@ std::vector<Row<Handler>> handler_rows() {
                          "Former names: a renamed handler keeps its deliveries, and "
                          "commands accept them. None may be another handler's name.")),
       &Handler::aliases);
-  add(required("log", text("plugin",
-                           "The plugin that handles the events: sql, http, kafka, exec or log, or the path of a .so file (relative "
-                           "to the daemon's working directory).")),
+  add(required(
+          "log",
+          text("plugin",
+               "The plugin that handles the events: sql, http, kafka, exec or log, or the path of a .so file (relative "
+               "to the daemon's working directory).")),
       &Handler::plugin);
   add(minimal("[orders]",
               subscription(texts("subscribe.topics", "Topics to receive, exact or as a prefix (order.*); none: all."))),

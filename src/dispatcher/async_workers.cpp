@@ -1,6 +1,8 @@
 #include "dispatcher/async_workers.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace inboxd::dispatcher {
@@ -17,27 +19,30 @@ void AsyncWorkers::wake() {
   {
     const std::lock_guard lock{mutex_};
     interrupted_ = true;
-    changed_.notify_one();
+    changed_.notify_all();
   }
   share_->in_flight->wake();
 }
 
-/// A call has ended. On the plugin's thread, or within `start`.
-void AsyncWorkers::finished(Finished one) {
-  bool takes = false;
+/// A call has ended. On the plugin's thread, or within `start`. That thread keeps no reference: the last one destroys
+/// the plugin's instance, which may wait for this thread.
+void AsyncWorkers::finished(std::shared_ptr<AsyncWorkers> self, Finished one) {
+  AsyncWorkers& workers = *self;
+  const auto in_flight = workers.share_->in_flight;
   {
-    std::unique_lock lock{mutex_};
-    if (has_ended_) {  // the call was given up
-      lock.unlock();
-      go_on(one);
-      return;
+    const std::lock_guard lock{workers.mutex_};
+    if (!workers.has_ended_) {
+      const bool takes = workers.takes_;
+      if (takes) workers.interrupted_ = true;
+      one.workers = std::move(self);
+      workers.finished_.push_back(std::move(one));
+      workers.changed_.notify_one();
+      if (!takes) return;
     }
-    finished_.push_back(std::move(one));
-    takes = takes_;
-    if (takes) interrupted_ = true;
-    changed_.notify_one();
   }
-  if (takes) share_->in_flight->wake();
+  if (!self) return in_flight->wake();
+  // The call was given up, and the pool is gone.
+  std::thread{[workers = std::move(self), late = std::move(one)]() mutable { workers->go_on(late); }}.detach();
 }
 
 /// Calls that have ended since; waits for some unless a worker is idle.
@@ -64,8 +69,14 @@ void AsyncWorkers::run() {
     const std::lock_guard lock{mutex_};
     if (!open_.empty() || !finished_.empty() || !added_.empty()) continue;
     has_ended_ = true;
+    changed_.notify_all();
     return;
   }
+}
+
+bool AsyncWorkers::wait_ended(std::chrono::milliseconds limit) {
+  std::unique_lock lock{mutex_};
+  return changed_.wait_for(lock, limit, [&] { return has_ended_; });
 }
 
 /// Events for one idle worker, or news.
@@ -91,8 +102,8 @@ void AsyncWorkers::take_events() {
 /// The worker's next call; without one, the worker is idle.
 void AsyncWorkers::start_next(const std::shared_ptr<Worker>& worker) {
   open_.push_back(worker);
-  const auto done = [self = shared_from_this(), worker](std::vector<event::Verdict> verdicts) {
-    self->finished({worker, std::move(verdicts)});
+  const auto done = [self = shared_from_this(), its = worker](std::vector<event::Verdict> verdicts) mutable {
+    finished(std::move(self), {std::move(its), std::move(verdicts), nullptr});
   };
   if (worker->start_call(done)) return;
   open_.pop_back();

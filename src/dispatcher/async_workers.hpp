@@ -1,5 +1,6 @@
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -20,6 +21,9 @@ class AsyncWorkers final : public std::enable_shared_from_this<AsyncWorkers> {
   /// Makes the thread look at `share.stop` and at calls that were given up. Any thread.
   void wake();
 
+  /// Whether the thread has ended; waits for it.
+  bool wait_ended(std::chrono::milliseconds limit);
+
   /// The thread's body. Ends once the pool stops and each open call has ended or was given up.
   void run();
 
@@ -27,11 +31,12 @@ class AsyncWorkers final : public std::enable_shared_from_this<AsyncWorkers> {
   struct Finished {
     std::shared_ptr<Worker> worker;
     std::vector<event::Verdict> verdicts;
+    std::shared_ptr<AsyncWorkers> workers;  ///< the call's reference
   };
   std::vector<Finished> next_news();
   void take_events();
   void start_next(const std::shared_ptr<Worker>& worker);
-  void finished(Finished one);
+  static void finished(std::shared_ptr<AsyncWorkers> self, Finished one);
   bool go_on(Finished& one);
 
   const std::shared_ptr<WorkerPoolShare> share_;

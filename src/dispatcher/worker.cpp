@@ -194,6 +194,7 @@ Worker::Review Worker::review(Clock::time_point now, Clock::duration slept) {
     if (out.split) {
       for (RunSlice& slice : batch_.split_call()) out.rest.push_back(std::move(slice));
     } else {
+      lent_ = batch_.call_slices();
       batch_.keep_first();
       batch_.fail_call(deadline_verdict(share_->deadline), rounded(elapsed));
       out.paused_by = batch_.paused_by();

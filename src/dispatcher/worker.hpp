@@ -159,11 +159,12 @@ class Worker final {
 
   std::mutex mutex_;  // guards the following; the thread and the overseer
   WorkBatch batch_;
-  Clock::time_point taken_;    ///< when the batch's first call began
-  Clock::time_point started_;  ///< when the running call began
-  Clock::time_point waited_;   ///< when it was last seen to wait for the database
-  Clock::duration slept_{0};   ///< of the running call's time
-  bool excused_ = false;       ///< the running call may stop uncharged: it is late for no fault of its own
+  std::vector<RunSlice> lent_;  ///< of a call that was given up: the handler may still read their events
+  Clock::time_point taken_;     ///< when the batch's first call began
+  Clock::time_point started_;   ///< when the running call began
+  Clock::time_point waited_;    ///< when it was last seen to wait for the database
+  Clock::duration slept_{0};    ///< of the running call's time
+  bool excused_ = false;        ///< the running call may stop uncharged: it is late for no fault of its own
   bool calling_ = false;
   bool abandoned_ = false;
 

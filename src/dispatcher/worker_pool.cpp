@@ -39,7 +39,13 @@ WorkerPool::~WorkerPool() {
   for (PooledWorker& pooled : workers_) {
     if (pooled.thread.joinable()) pooled.thread.join();
   }
-  if (async_thread_.joinable()) async_thread_.join();
+  if (!async_thread_.joinable()) return;
+  if (async_->wait_ended(share_->limits.grace)) {
+    async_thread_.join();
+  } else {
+    ++share_->exits->left;  // the plugin does not return from `handle`
+    async_thread_.detach();
+  }
 }
 
 void WorkerPool::start() { fill_up(); }

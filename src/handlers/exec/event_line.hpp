@@ -13,7 +13,8 @@ namespace exec_handler {
 std::string line_of(const inboxd::Event& event);
 
 /// For a process of one event: INBOXD_EVENT_ID, INBOXD_TOPIC, INBOXD_TYPE, INBOXD_KEY, INBOXD_ATTEMPT and so on, each
-/// as NAME=VALUE. Without those that are null or have a 0 byte.
+/// as NAME=VALUE. Without those that are null, have a 0 byte, or are
+/// longer than 64 KiB.
 std::vector<std::string> variables_of(const inboxd::Event& event);
 
 }  // namespace exec_handler

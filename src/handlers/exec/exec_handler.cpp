@@ -22,7 +22,11 @@ struct Exec final : inboxd::Handler {
     for (const inboxd::Event event : events) {
       if (call.is_cancelled()) return;
       try {
-        if (const auto outcome = run_once(program, call, event)) call.settle(event, *outcome);
+        const auto outcome = run_once(program, call, event);
+        if (outcome) call.settle(event, *outcome);
+        if (outcome && outcome->kind != INBOXD_DONE) {  // later events of its key must not run before it
+          return call.settle_rest(inboxd::away(std::chrono::milliseconds{0}, "an earlier event has failed"));
+        }
       } catch (const std::exception& thrown) {
         return call.settle_rest(inboxd::away(std::chrono::seconds{10}, thrown.what(), "exec.start"));
       }

@@ -77,10 +77,10 @@ std::vector<std::string> environment_of(const inboxd::Settings& settings) {
   if (!settings.has("environment")) return out;
   const std::string text = settings.text("environment");
   const json map = json::parse(text, nullptr, false);
-  if (!map.is_object()) refuse("environment", text, "a map of names and values, such as {TZ: UTC}");
+  if (!map.is_object()) throw SettingsError{"setting 'environment' must be a map, such as {TZ: UTC}"};
   for (const auto& [name, value] : map.items()) {
     if (name.empty() || name.find('=') != std::string::npos || value.is_structured() || value.is_null()) {
-      refuse("environment", text, "a map of names and values, such as {TZ: UTC}");
+      throw SettingsError{"setting 'environment': " + name + " must be a name without = that has one value"};
     }
     out.push_back(name + "=" + (value.is_string() ? value.get<std::string>() : value.dump()));
   }

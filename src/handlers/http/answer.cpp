@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "../shared/answer.hpp"
+#include "../shared/encoding.hpp"
 
 namespace http_handler {
 namespace {
@@ -26,11 +27,13 @@ std::optional<milliseconds> retry_after(const std::string& text, system_clock::t
   std::int64_t whole = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), whole);
   if (read.ec == std::errc{} && read.ptr == text.data() + text.size() && whole >= 0) {
+    if (whole == 0) return std::nullopt;  // the backoff, or all attempts would be used up at once
     return milliseconds{seconds{std::min<std::int64_t>(whole, INBOXD_MAX_DELAY_MS / 1'000)}};
   }
   const std::time_t time = text.empty() ? -1 : curl_getdate(text.c_str(), nullptr);
   if (time < 0) return std::nullopt;
-  return std::max(milliseconds{0}, std::chrono::duration_cast<milliseconds>(system_clock::from_time_t(time) - now));
+  const auto delay = std::chrono::duration_cast<milliseconds>(system_clock::from_time_t(time) - now);
+  return delay.count() > 0 ? std::optional{delay} : std::nullopt;
 }
 
 std::string beginning_of(const std::string& body) {
@@ -107,6 +110,8 @@ Outcome outcome_of(const Target& target, const Answer& answer, system_clock::tim
   if (answer.code != CURLE_OK && (status == 0 || is_success)) return failed_transfer(target, answer);
   if (is_success) return target.style == Style::dapr ? dapr_outcome(target, answer) : inboxd::done();
   const std::string error_class = "http." + std::to_string(status);
+  // With placeholders 410 may be about one event's own address.
+  if (status == 410 && target.url.has_placeholders()) return inboxd::dead(about(target, answer), error_class);
   if (status == 410) return inboxd::pause(about(target, answer), error_class);
   if (target.permanent.contains(status)) return inboxd::dead(about(target, answer), error_class);
   if (status == 429 || status == 503) {
@@ -118,9 +123,12 @@ Outcome outcome_of(const Target& target, const Answer& answer, system_clock::tim
 }
 
 std::vector<NamedOutcome> named_outcomes(const Answer& answer) {
-  const json body = json::parse(answer.body, nullptr, false);
-  if (!body.is_array()) return {};
+  const std::size_t first = answer.body.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos || answer.body[first] != '[') return {};
   if (!answer.is_whole) throw std::runtime_error{"its list of verdicts is longer than max_body"};
+  if (handlers::is_deep(answer.body)) throw std::runtime_error{"its list of verdicts is nested too deep"};
+  const json body = json::parse(answer.body, nullptr, false);
+  if (!body.is_array()) throw std::runtime_error{"its list of verdicts is no JSON"};
   std::vector<NamedOutcome> out;
   for (const json& each : body) {
     std::string why;

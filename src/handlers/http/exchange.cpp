@@ -17,10 +17,24 @@ bool Resets::note(const std::string& event_id) {
   return true;
 }
 
-Exchange::Exchange(const Target& target, std::unique_ptr<inboxd::OpenCall> call)
+void Resets::suspect(const std::string& event_id) {
+  if (counts_.size() >= most_reset_events) counts_.clear();
+  counts_.try_emplace(event_id, 0);
+}
+
+Exchange::Exchange(const Target& target, std::unique_ptr<inboxd::OpenCall> call, const Resets& resets)
     : target_{target},
       call_{std::move(call)},
-      is_batch_{call_->events().size() > 1 && target.style != Style::dapr && has_one_url()} {}
+      is_batch_{call_->events().size() > 1 && target.style != Style::dapr && has_one_url() &&
+                is_without_suspects(resets)} {}
+
+/// An event that failed before is sent alone: one of a batch may be the cause of the failure of all.
+bool Exchange::is_without_suspects(const Resets& resets) const {
+  for (const inboxd::Event event : call_->events()) {
+    if (event.attempt() > 1 || resets.is_suspect(event.id())) return false;
+  }
+  return true;
+}
 
 bool Exchange::has_one_url() const {
   if (!target_.url.has_placeholders()) return true;
@@ -62,18 +76,22 @@ void Exchange::settle(const inboxd::Event& event, const inboxd::Outcome& outcome
 }
 
 inboxd::Outcome Exchange::ended(const Answer& answer, Resets& resets) {
-  if (is_batch_) return batch_ended(answer);
+  if (is_batch_) return batch_ended(answer, resets);
   const inboxd::Event event = call_->events()[at_];
   auto outcome = outcome_of(target_, answer, std::chrono::system_clock::now());
   if (is_reset(answer) && resets.note(event.id())) outcome = inboxd::retry(outcome.message, "http.reset");
+  if (outcome.kind == INBOXD_DONE) resets.clear(event.id());
   settle(event, outcome);
   return outcome;
 }
 
-inboxd::Outcome Exchange::batch_ended(const Answer& answer) {
+inboxd::Outcome Exchange::batch_ended(const Answer& answer, Resets& resets) {
   const auto outcome = outcome_of(target_, answer, std::chrono::system_clock::now());
   if (outcome.kind == INBOXD_DEAD || is_reset(answer)) {
     is_batch_ = false;  // one of the events is to blame: each is sent by itself
+    if (is_reset(answer)) {
+      for (const inboxd::Event event : call_->events()) resets.suspect(event.id());
+    }
     return outcome;
   }
   at_ = call_->events().size();
@@ -93,11 +111,18 @@ void Exchange::settle_named(const Answer& answer) {
     for (const inboxd::Event event : call_->events()) {
       auto found = named.find(event.id());
       if (found == named.end()) found = named.find(event.source_id());  // the `id` of its CloudEvent
-      call.settle(event, found == named.end() ? inboxd::done() : found->second);
+      if (found == named.end()) {
+        call.settle(event, inboxd::done());
+      } else {
+        call.settle(event, found->second);
+        named.erase(found);
+      }
     }
+    if (!named.empty()) throw std::runtime_error{"a verdict in its list is on no event of the request"};
   } catch (const std::exception& mistake) {
-    call.settle_rest(inboxd::retry("POST " + target_.url.shown() + " was answered 2xx, but " + mistake.what(),
-                                   "http.broken_answer"));
+    const auto retry =
+        inboxd::retry("POST " + target_.url.shown() + " was answered 2xx, but " + mistake.what(), "http.broken_answer");
+    for (const inboxd::Event event : call_->events()) call.settle(event, retry);
   }
 }
 

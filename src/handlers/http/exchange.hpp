@@ -18,6 +18,10 @@ class Resets {
  public:
   /// Whether the event is to be charged from now on.
   bool note(const std::string& event_id);
+  /// It was in a batch that met a reset: it is sent alone from now on.
+  void suspect(const std::string& event_id);
+  bool is_suspect(const std::string& event_id) const { return counts_.count(event_id) > 0; }
+  void clear(const std::string& event_id) { counts_.erase(event_id); }
 
  private:
   std::unordered_map<std::string, int> counts_;
@@ -27,7 +31,7 @@ class Resets {
 /// thread.
 class Exchange final {
  public:
-  Exchange(const Target& target, std::unique_ptr<inboxd::OpenCall> call);
+  Exchange(const Target& target, std::unique_ptr<inboxd::OpenCall> call, const Resets& resets);
 
   struct Next {
     std::string url;
@@ -46,7 +50,8 @@ class Exchange final {
 
  private:
   bool has_one_url() const;
-  inboxd::Outcome batch_ended(const Answer& answer);
+  bool is_without_suspects(const Resets& resets) const;
+  inboxd::Outcome batch_ended(const Answer& answer, Resets& resets);
   void settle_named(const Answer& answer);
   void settle(const inboxd::Event& event, const inboxd::Outcome& outcome);
 

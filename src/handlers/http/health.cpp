@@ -7,11 +7,13 @@ namespace http_handler {
 bool Health::is_due(Clock::time_point now) {
   if (check_.url.empty() || now < next_) return false;
   next_ = now + std::max(check_.every, check_.timeout);  // replaced when the check ends
+  is_running_ = true;
   return true;
 }
 
 void Health::ended(const Answer& answer, Clock::time_point now) {
   next_ = now + check_.every;
+  is_running_ = false;
   if (answer.code == CURLE_OK && answer.status >= 200 && answer.status < 300) {
     failures_ = 0;
     if (!is_healthy_) log_.info("the service is healthy, its events are sent");
@@ -27,9 +29,9 @@ void Health::ended(const Answer& answer, Clock::time_point now) {
 
 inboxd::Outcome Health::unhealthy(Clock::time_point now) const {
   constexpr std::chrono::milliseconds soon{50};  // a check that runs now may end by then
-  const auto left = std::chrono::duration_cast<inboxd::Milliseconds>(next_ - now);
-  return inboxd::away(std::clamp<inboxd::Milliseconds>(left, soon, check_.every),
-                      "the service is unhealthy: " + last_failure_, "http.unhealthy");
+  const auto left = is_running_ ? soon : std::chrono::duration_cast<inboxd::Milliseconds>(next_ - now);
+  return inboxd::away(std::max<inboxd::Milliseconds>(left, soon), "the service is unhealthy: " + last_failure_,
+                      "http.unhealthy");
 }
 
 }  // namespace http_handler

@@ -29,7 +29,8 @@ class Health final {
   const HealthCheck& check_;
   inboxd::Log log_;
   bool is_healthy_;
-  int failures_ = 0;  ///< in a row
+  bool is_running_ = false;  ///< a check
+  int failures_ = 0;         ///< in a row
   std::string last_failure_ = "its first check has not ended";
   Clock::time_point next_{};
 };

@@ -27,6 +27,11 @@ struct Data {
   bool is_json = false;
 };
 
+bool is_trace_state(std::string_view text) {
+  const auto fits = [](char c) { return c >= ' ' && c < '\x7f'; };
+  return text.size() <= 512 && std::all_of(text.begin(), text.end(), fits);
+}
+
 /// A content type of a stranger, in one line.
 bool is_media_type(std::string_view text) {
   const auto fits = [](char c) { return c >= ' ' && c < '\x7f'; };
@@ -55,7 +60,7 @@ Data data_of(const inboxd::Event& event) {
   if (!payload) return {std::nullopt, std::string{json_type}};
   const std::string_view declared = event.header("content-type").value_or("");
   const bool is_json = nlohmann::json::accept(*payload);
-  if (is_json && payload->find("\"specversion\"") != std::string_view::npos) {
+  if (is_json && payload->find("\"specversion\"") != std::string_view::npos && !handlers::is_deep(*payload)) {
     if (auto inner = unwrapped(*payload)) return *std::move(inner);
   }
   if (is_media_type(declared) && !declared.starts_with("application/cloudevents")) {
@@ -81,6 +86,7 @@ void add_extensions(const inboxd::Event& event, Attributes& to) {
     const std::string name{header.name.substr(3)};
     const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
     const bool is_known = std::any_of(to.begin(), to.end(), [&](const auto& each) { return each.first == name; }) ||
+                          name == "tombstone" || name == "partitionkey" || name == "partitionkeybase64" ||
                           name == "time" || name == "subject" || name == "datacontenttype" || name == "data";
     if (name.empty() || name.size() > 20 || !std::all_of(name.begin(), name.end(), is_plain) || is_known) continue;
     if (!header.value || header.value->size() > longest_attribute || !is_utf8(*header.value)) continue;
@@ -180,7 +186,7 @@ Message message_of(const Target& target, inboxd::Call& call, const inboxd::Event
   }
   if (const auto parent = call.traceparent(event)) out.headers.push_back("traceparent: " + header_value(*parent));
   if (const auto state = call.tracestate(event)) {
-    if (is_media_type(*state)) out.headers.push_back("tracestate: " + std::string{*state});
+    if (is_trace_state(*state)) out.headers.push_back("tracestate: " + std::string{*state});
   }
   finish(target, event.id(), out);
   return out;

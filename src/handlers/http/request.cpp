@@ -59,7 +59,6 @@ Request::Request(const Target& target) : target_{target}, handle_{curl_easy_init
   // HTTP/2 where TLS negotiates it. Without TLS, libcurl 7.88 (Debian 12) fails on the second request of a connection.
   const bool is_https = target.url.is_https();
   must(curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, is_https ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
-  must(curl_easy_setopt(handle, CURLOPT_PIPEWAIT, is_https ? 1L : 0L));
   if (is_https) set_tls();
 }
 
@@ -83,22 +82,27 @@ void Request::set(const std::string& url, Message message, std::chrono::millisec
   begin(url, timeout);
   message_ = std::move(message);
   message_.headers.emplace_back("Expect:");  // no round trip before the body
+  set_headers(message_.headers);
+  must(curl_easy_setopt(handle(), CURLOPT_POST, 1L));
+  must(curl_easy_setopt(handle(), CURLOPT_POSTFIELDS, message_.body.data()));
+  must(curl_easy_setopt(handle(), CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(message_.body.size())));
+}
+
+void Request::set_headers(const std::vector<std::string>& headers) {
   headers_.reset();
-  for (const std::string& header : message_.headers) {
+  for (const std::string& header : headers) {
     curl_slist* const longer = curl_slist_append(headers_.get(), header.c_str());
     if (longer == nullptr) throw std::bad_alloc{};
     (void)headers_.release();
     headers_.reset(longer);
   }
-  must(curl_easy_setopt(handle(), CURLOPT_POST, 1L));
-  must(curl_easy_setopt(handle(), CURLOPT_POSTFIELDS, message_.body.data()));
-  must(curl_easy_setopt(handle(), CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(message_.body.size())));
   must(curl_easy_setopt(handle(), CURLOPT_HTTPHEADER, headers_.get()));
 }
 
 void Request::set_get(const std::string& url, std::chrono::milliseconds timeout) {
   begin(url, timeout);
   must(curl_easy_setopt(handle(), CURLOPT_HTTPGET, 1L));
+  set_headers(target_.headers);
 }
 
 Answer Request::take_answer(CURLcode code) {
@@ -107,10 +111,8 @@ Answer Request::take_answer(CURLcode code) {
   answer_.error = error_[0] == '\0' ? curl_easy_strerror(code) : error_.data();
   curl_easy_getinfo(handle(), CURLINFO_RESPONSE_CODE, &answer_.status);
   curl_off_t connected = 0;
-  curl_easy_getinfo(handle(), CURLINFO_CONNECT_TIME_T, &connected);
-  long connects = 0;
-  curl_easy_getinfo(handle(), CURLINFO_NUM_CONNECTS, &connects);
-  answer_.has_connected = connected > 0 || connects == 0;
+  curl_easy_getinfo(handle(), CURLINFO_PRETRANSFER_TIME_T, &connected);
+  answer_.has_connected = connected > 0;
   return std::exchange(answer_, {});
 }
 

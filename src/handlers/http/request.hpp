@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "answer.hpp"
 #include "message.hpp"
@@ -35,6 +36,7 @@ class Request final {
   };
   void begin(const std::string& url, std::chrono::milliseconds timeout);
   void set_tls();
+  void set_headers(const std::vector<std::string>& headers);
   static std::size_t take_body(char* data, std::size_t size, std::size_t count, void* self);
   static std::size_t take_header(char* data, std::size_t size, std::size_t count, void* self);
   static curl_socket_t open_socket(void* self, curlsocktype purpose, curl_sockaddr* address);

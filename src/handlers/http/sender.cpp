@@ -11,6 +11,7 @@ namespace {
 
 /// Between two looks at the calls: whether the daemon stops.
 constexpr std::chrono::milliseconds look_every{50};
+constexpr std::chrono::seconds away_log_every{10};
 constexpr std::size_t most_spare = 256;
 constexpr long most_idle_connections = 1'024;
 
@@ -70,7 +71,7 @@ bool Sender::take_on() {
 }
 
 void Sender::begin(std::unique_ptr<inboxd::OpenCall> call) {
-  auto exchange = std::make_unique<Exchange>(target_, std::move(call));
+  auto exchange = std::make_unique<Exchange>(target_, std::move(call), resets_);
   if (!health_.is_healthy()) return exchange->give_up(health_.unhealthy(Clock::now()));
   Running running{nullptr, std::move(exchange)};
   go_on(std::move(running));
@@ -128,8 +129,11 @@ void Sender::end_finished() {
 void Sender::note(const inboxd::Outcome& outcome) {
   const bool is_away = outcome.kind == INBOXD_AWAY;
   if (is_away == is_away_) return;
+  const auto now = Clock::now();
+  if (is_away && now < next_away_log_) return;  // it comes and goes
   is_away_ = is_away;
   if (is_away) {
+    next_away_log_ = now + away_log_every;
     log_.warn("the service is away, its events wait uncharged: " + outcome.error_class + ": " + outcome.message);
   } else {
     log_.info("the service answers again");

@@ -64,6 +64,7 @@ class Sender final {
   std::unique_ptr<Request> health_request_;  ///< null: none is running
   Clock::time_point next_look_{};
   bool is_away_ = false;  ///< as the log says
+  Clock::time_point next_away_log_{};
 
   std::thread thread_;
 };

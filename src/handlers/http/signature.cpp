@@ -34,6 +34,7 @@ Signer::Signer(const std::string& setting) {
     keys_.push_back(key_of(setting));
     return;
   }
+  if (list.empty()) throw inboxd::SettingsError{"setting 'signing_secret' is an empty list; remove it, or fill it in"};
   for (const auto& secret : list) {
     const std::string text = secret.is_string() ? secret.get<std::string>() : "?";
     if (!text.empty()) keys_.push_back(key_of(text));  // empty: a check without the secrets

@@ -129,6 +129,7 @@ Target::Target(const inboxd::Settings& settings)
   if (certificate.empty() != private_key.empty()) {
     throw SettingsError{"settings 'certificate' and 'certificate_key' come together; set both or none"};
   }
+  if (connect_timeout.count() == 0) throw SettingsError{"setting 'connect_timeout' is 0; it must be longer"};
   if (!url.is_https() && !(ca.empty() && certificate.empty())) {
     throw SettingsError{"settings 'ca' and 'certificate' need a url that begins with https://"};
   }

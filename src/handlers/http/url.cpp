@@ -11,7 +11,9 @@ namespace http_handler {
 namespace {
 
 [[noreturn]] void refuse(const std::string& text, const std::string& right) {
-  throw inboxd::SettingsError{"setting 'url' is '" + text + "'; " + right};
+  const std::size_t at = std::min(text.rfind('@'), text.size());  // a password may stand before it
+  const std::string shown = at == text.size() ? text : "…" + text.substr(at);
+  throw inboxd::SettingsError{"setting 'url' is '" + shown + "'; " + right};
 }
 
 std::string without_user_and_query(const std::string& text, std::size_t authority, std::size_t path) {

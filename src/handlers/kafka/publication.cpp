@@ -37,7 +37,7 @@ void Publication::send_one(Client& client, const inboxd::Event& event) {
   if (!name.problem.empty()) return refuse(event, inboxd::dead(name.problem, "kafka.invalid_topic"));
   if (!target_.properties.is_own_cluster && name.text == event.topic()) {
     name.text.append(": setting 'topic' leads back to the topic from which the event came");
-    return refuse(event, inboxd::pause(std::move(name.text), "kafka.circle"));
+    return refuse(event, for_one(inboxd::pause(std::move(name.text), "kafka.circle")));
   }
   Slot& slot = slots_[event.index()];
   slot.topic = std::move(name.text);
@@ -58,6 +58,12 @@ void Publication::produce(Client& client, const inboxd::Event& event) {
   } else {
     refuse(event, outcome_of(error, slot.topic));
   }
+}
+
+/// With placeholders a topic is one event's own, which must not pause the handler.
+inboxd::Outcome Publication::for_one(inboxd::Outcome outcome) const {
+  if (outcome.kind == INBOXD_PAUSE && !target_.topic.is_fixed()) outcome.kind = INBOXD_DEAD;
+  return outcome;
 }
 
 /// Later events of its key wait: the dispatcher calls them again in their order.
@@ -95,7 +101,7 @@ bool Publication::send_alone(Client& client) {
 std::optional<inboxd::Outcome> Publication::outcome_at(std::size_t index) const {
   const Slot& slot = slots_[index];
   if (slot.outcome) return slot.outcome;
-  if (slot.result && !is_withdrawn(*slot.result)) return outcome_of(*slot.result, slot.topic);
+  if (slot.result && !is_withdrawn(*slot.result)) return for_one(outcome_of(*slot.result, slot.topic));
   if (late_) return late_;
   if (is_cancelled()) return std::nullopt;
   return inboxd::away(Milliseconds{0}, "the record was withdrawn with those of another call", "kafka.withdrawn");

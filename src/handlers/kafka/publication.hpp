@@ -47,6 +47,8 @@ class Publication final {
   /// Too little time is left to wait for reports: the records must be withdrawn.
   bool is_overdue() const { return open_->call().time_left() <= reserve_; }
   bool is_cancelled() const { return open_->call().is_cancelled(); }
+  /// Whatever its records became, its events are called again.
+  void give_up(const inboxd::Outcome& outcome) { open_->call().settle_rest(outcome); }
   void note_overdue(inboxd::Outcome late) { late_ = std::move(late); }
 
   /// Sets the outcomes and ends the call.
@@ -55,6 +57,7 @@ class Publication final {
  private:
   void send_one(Client& client, const inboxd::Event& event);
   void produce(Client& client, const inboxd::Event& event);
+  inboxd::Outcome for_one(inboxd::Outcome outcome) const;
   void refuse(const inboxd::Event& event, inboxd::Outcome outcome);
   std::optional<inboxd::Outcome> outcome_at(std::size_t index) const;
 

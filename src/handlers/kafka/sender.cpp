@@ -99,8 +99,11 @@ void Sender::end_complete() {
   for (Publication* const each : std::exchange(reported_, {})) {
     const auto found = open_.find(each);
     if (found == open_.end() || !each->is_complete()) continue;
-    if (!single_) {
-      if (each->has_too_large()) single_ = std::make_unique<Client>(single_properties_, log_);
+    if (!single_ && each->has_too_large()) single_ = made(single_properties_);
+    if (!single_ && each->has_too_large()) {
+      each->give_up(inboxd::away(pause_between, "the Kafka client cannot start", "kafka.start"));
+      open_.erase(found);
+      continue;
     }
     if (single_ && each->send_alone(*single_)) continue;
     each->finish();
@@ -149,10 +152,22 @@ void Sender::replace_broken() {
       }
     }
   }
-  const std::lock_guard lock{mutex_};  // `send` wakes the client
-  client_ = std::make_unique<Client>(target_.properties.all, log_);
+  auto fresh = made(target_.properties.all);
+  if (!fresh) return std::this_thread::sleep_for(pause_between);  // calls that come meanwhile are refused uncharged
+  const std::lock_guard lock{mutex_};                             // `send` wakes the client
+  client_ = std::move(fresh);
   single_.reset();
   is_broken_ = false;
+}
+
+/// Null: the client cannot start, as without a certificate's file.
+std::unique_ptr<Client> Sender::made(const Properties& properties) {
+  try {
+    return std::make_unique<Client>(properties, log_);
+  } catch (const std::exception& refused) {
+    log_.error(refused.what());
+    return nullptr;
+  }
 }
 
 void Sender::note_away(bool is_away, const std::string& why) {

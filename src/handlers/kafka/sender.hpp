@@ -35,6 +35,7 @@ class Sender final {
   void withdraw_overdue();
   inboxd::Outcome late_outcome();
   void replace_broken();
+  std::unique_ptr<Client> made(const Properties& properties);
   void note_away(bool is_away, const std::string& why);
 
   const Target& target_;

@@ -55,9 +55,11 @@ TopicTemplate::TopicTemplate(const std::string& text) {
     parts_.push_back({name, true});
     at = close + 1;
   }
-  const bool is_fixed =
-      std::none_of(parts_.begin(), parts_.end(), [](const Part& each) { return each.is_placeholder; });
-  if (const auto problem = problem_of_name(text); is_fixed && !problem.empty()) refuse(text, problem);
+  if (const auto problem = problem_of_name(text); is_fixed() && !problem.empty()) refuse(text, problem);
+}
+
+bool TopicTemplate::is_fixed() const {
+  return std::none_of(parts_.begin(), parts_.end(), [](const Part& each) { return each.is_placeholder; });
 }
 
 TopicTemplate::Name TopicTemplate::of(const inboxd::Event& event) const {

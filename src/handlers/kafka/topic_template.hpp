@@ -16,6 +16,7 @@ class TopicTemplate final {
     std::string text;
     std::string problem;  ///< empty: the name is valid
   };
+  bool is_fixed() const;
   Name of(const inboxd::Event& event) const;
 
  private:

@@ -66,4 +66,20 @@ std::string percent_encoded(std::string_view bytes) {
   return out;
 }
 
+bool is_deep(std::string_view json) {
+  constexpr int most = 256;
+  int depth = 0;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (c == '"') {  // to the end of the string
+      for (++i; i < json.size() && json[i] != '"'; ++i) i += json[i] == '\\' ? 1 : 0;
+    } else if (c == '[' || c == '{') {
+      if (++depth > most) return true;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return false;
+}
+
 }  // namespace handlers

@@ -21,4 +21,7 @@ std::optional<inboxd::Milliseconds> duration_of(const std::string& text);
 /// RFC 3986: everything but letters, digits and - . _ ~ as %XX. So it is one segment of a path.
 std::string percent_encoded(std::string_view bytes);
 
+/// Whether JSON is nested so deep that code which follows it by recursion could exhaust the stack.
+bool is_deep(std::string_view json);
+
 }  // namespace handlers

@@ -1,5 +1,6 @@
 // The shipped handler `http`: how events look on the wire, and over which wires they go.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <set>
 
@@ -125,6 +126,28 @@ TEST_CASE("several events are posted as a batch, which may be answered with a ve
     has_batch = has_batch || request["headers"]["content-type"] == "application/cloudevents-batch+json; charset=utf-8";
   }
   CHECK(has_batch);
+}
+
+TEST_CASE("a list of verdicts that cannot be read, or names a stranger, is a failure of all") {
+  const std::string type = GENERATE("LongDead", "Stranger", "Broken");
+  HttpFixture fixture{{"events_per_call: 20"}};
+  fixture.config.handlers[0].more[0] = "retry: {max_attempts: 1}";
+  fixture.set("max_body", "500");
+  const auto daemon = fixture.start();
+  fixture.produce(20, type);
+  fixture.database.wait_for("none is done",
+                            "select count(*) from inbox.dead_letters where error_class = "
+                            "'http.broken_answer'",
+                            20);
+}
+
+TEST_CASE("a payload that is nested very deep is posted like any other") {
+  HttpFixture fixture{};
+  fixture.set("style", "cloudevents-structured");
+  const auto daemon = fixture.start();
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  fixture.kafka.produce({event_message(fixture.topic, an_id, R"({"specversion":"1.0","id":"x","data":)" + deep + "}")});
+  CHECK(fixture.states(1) == "done");
 }
 
 TEST_CASE("requests are signed for each secret, as the reference library of Standard Webhooks demands") {
