@@ -19,6 +19,9 @@ constexpr auto longest_backoff = 5'000ms;
 /// How long a stop waits for messages in flight. Those left are sent again by the next owner.
 constexpr auto finish_for = 1'000ms;
 
+/// A wait must not look like a stall.
+constexpr auto beat_every = 200ms;
+
 /// Transactions that publish one after the other share a read.
 constexpr auto shortest_pause = 1ms;
 
@@ -72,7 +75,10 @@ void Relay::run() {
 /// Not ended by a wake-up: publishing must not hasten retries.
 void Relay::wait(std::chrono::milliseconds time) {
   const auto end = Clock::now() + time;
-  while (!stopping_ && Clock::now() < end) wake_.wait_until(end);
+  while (!stopping_ && Clock::now() < end) {
+    heartbeat_.beat();
+    wake_.wait_until(std::min(end, Clock::now() + beat_every));
+  }
 }
 
 std::unique_ptr<kafka::Producer> Relay::make_producer() {

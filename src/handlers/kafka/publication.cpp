@@ -97,13 +97,13 @@ bool Publication::send_alone(Client& client) {
   return awaited_ > 0;
 }
 
-/// nullopt: none, because the call was cancelled.
+/// nullopt: none, because the call was cancelled before its deadline.
 std::optional<inboxd::Outcome> Publication::outcome_at(std::size_t index) const {
   const Slot& slot = slots_[index];
   if (slot.outcome) return slot.outcome;
   if (slot.result && !is_withdrawn(*slot.result)) return for_one(outcome_of(*slot.result, slot.topic));
   if (late_) return late_;
-  if (is_cancelled()) return std::nullopt;
+  if (is_cancelled() && open_->call().time_left().count() > 0) return std::nullopt;
   return inboxd::away(Milliseconds{0}, "the record was withdrawn with those of another call", "kafka.withdrawn");
 }
 

@@ -11,7 +11,9 @@ namespace {
 
 constexpr std::chrono::milliseconds look_every{20};
 constexpr inboxd::Milliseconds pause_between{1'000};
-constexpr int question_ms = 500;
+constexpr int question_ms = 300;
+constexpr std::chrono::seconds question_every{2};
+constexpr std::chrono::seconds trouble{10};  ///< after a sign that brokers are away
 
 }  // namespace
 
@@ -80,6 +82,7 @@ void Sender::poll(std::unique_ptr<Client>& client, int limit_ms) {
 void Sender::take(rd_kafka_event_t& event) {
   if (rd_kafka_event_type(&event) == RD_KAFKA_EVENT_ERROR) {
     last_error_ = rd_kafka_event_error_string(&event);
+    trouble_until_ = Clock::now() + trouble;
     if (rd_kafka_event_error_is_fatal(&event) == 0) return;
     log_.error("Kafka client: replaced after a fatal error: " + last_error_);
     is_broken_ = true;
@@ -128,7 +131,17 @@ void Sender::withdraw_overdue() {
 }
 
 inboxd::Outcome Sender::late_outcome() {
-  if (client_->is_answered(question_ms)) {
+  // Not charged soon after an outage: brokers that have just come back acknowledge before long.
+  if (Clock::now() >= next_question_) {  // it takes time from other calls
+    is_answered_ = client_->is_answered(question_ms);
+    next_question_ = Clock::now() + question_every;
+  }
+  const bool is_answered = is_answered_;
+  if (!is_answered) trouble_until_ = Clock::now() + trouble;
+  if (is_answered && Clock::now() < trouble_until_) {
+    return inboxd::away(pause_between, "no acknowledgement within the deadline of the call", "kafka.timed_out");
+  }
+  if (is_answered) {
     return inboxd::retry(
         "the brokers answer, but have not acknowledged the record within the deadline of the call; "
         "is a partition without leader or in-sync replicas?",

@@ -53,7 +53,10 @@ class Sender final {
   std::vector<Publication*> reported_;  ///< with new reports
   std::string last_error_;              ///< of the brokers
   bool is_broken_ = false;              ///< the clients must be replaced
-  bool is_away_ = false;                ///< as the log says
+  bool is_answered_ = false;            ///< the last question to the brokers
+  Clock::time_point next_question_{};
+  Clock::time_point trouble_until_{};  ///< the brokers were away a moment ago
+  bool is_away_ = false;               ///< as the log says
   Clock::time_point next_look_{};
 
   std::thread thread_;

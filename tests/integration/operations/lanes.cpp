@@ -173,10 +173,10 @@ TEST_CASE("a replay of the dead letter that parks a key brings its parked events
     CHECK(lanes.drain() == "2 3 4");
     CHECK(inbox.database().number("select count(*) from inbox.dead_letter") == 0);
   }
-  SECTION("a discard of all of them releases none") {
+  SECTION("a discard of all discards no event that was never called") {
     const auto answer = runner.run("dead discard", {{"all", {"true"}}});
-    CHECK(answer.document.at("discarded") == 4);
-    CHECK(lanes.drain() == "");
+    CHECK(answer.document.at("discarded") == 1);
+    CHECK(lanes.drain() == "2 3 4");
   }
   SECTION("a release leaves the head dead") {
     const auto plan = runner.run("lanes release", {{"key", {"a"}}, {"dry-run", {"true"}}}).document;

@@ -83,7 +83,7 @@ TEST_CASE("handlers backfill shows its progress, is recorded, and delivers nothi
   test.produce(500);
   const auto daemon = test.start_with_late();
   const auto plan = test.backfill({"--dry-run"});
-  CHECK_THAT(plan.out, ContainsSubstring("late: would pass 500 offsets at most"));
+  CHECK_THAT(plan.out, ContainsSubstring("late: would read 500 offsets at most"));
   CHECK(test.done() == 0);
 
   const auto first = test.backfill({});

@@ -152,7 +152,7 @@ TEST_CASE("a change of one event shows its state, then the result") {
                        {"attempts", 2},   {"due_at", nullptr}, {"last_error", "timeout: slow"}};
   CHECK(present_event_change(document, {}) == "event e for billing, retrying after 2 attempts: timeout: slow\n");
   document["retried"] = true;
-  CHECK(present_event_change(document, {}) == "event e for billing, is due now\n");
+  CHECK(present_event_change(document, {}) == "event e for billing is due now\n");
 }
 
 TEST_CASE("a retry shows how many records became events, and why the others stay") {
