@@ -17,14 +17,16 @@ void Health::ended(const Answer& answer, Clock::time_point now) {
   if (answer.code == CURLE_OK && answer.status >= 200 && answer.status < 300) {
     failures_ = 0;
     if (!is_healthy_) log_.info("the service is healthy, its events are sent");
-    is_healthy_ = true;
+    is_healthy_ = was_healthy_ = true;
     return;
   }
   last_failure_ = answer.code == CURLE_OK ? "it was answered " + std::to_string(answer.status) : answer.error;
-  if (++failures_ == check_.failures || (!is_healthy_ && failures_ == 1)) {
+  ++failures_;
+  const bool has_changed = is_healthy_ && failures_ >= check_.failures;
+  if (has_changed || (!was_healthy_ && failures_ == 1)) {
     log_.warn("the service is unhealthy, its events wait: GET of health.path: " + last_failure_);
   }
-  if (failures_ >= check_.failures) is_healthy_ = false;
+  if (has_changed) is_healthy_ = false;
 }
 
 inboxd::Outcome Health::unhealthy(Clock::time_point now) const {

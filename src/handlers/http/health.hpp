@@ -29,8 +29,9 @@ class Health final {
   const HealthCheck& check_;
   inboxd::Log log_;
   bool is_healthy_;
-  bool is_running_ = false;  ///< a check
-  int failures_ = 0;         ///< in a row
+  bool was_healthy_ = false;  ///< at any time
+  bool is_running_ = false;   ///< a check
+  int failures_ = 0;          ///< in a row
   std::string last_failure_ = "its first check has not ended";
   Clock::time_point next_{};
 };
