@@ -17,7 +17,7 @@ struct DaemonSettings {
   std::string topic;
   int handlers = 1;
   std::string plugin = {};              ///< empty: the benchmark's own
-  int connections = 8;                  ///< `database.connections`
+  int connections = 9;                  ///< `database.connections`
   std::string handler_settings = "{}";  ///< YAML, for the plugin
   std::string handler_keys = "concurrency: 2, events_per_call: 500";
   std::string types = "[]";
