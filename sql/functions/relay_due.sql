@@ -1,4 +1,5 @@
--- The first messages of lanes that are due to be tried again, up to p_rows and p_bytes, in order within a lane. behind:
+-- The first messages of lanes that are due to be tried again, up to p_rows and p_bytes, in order within a lane; of a
+-- stopped one (attempts above 0) only the first, so that none can overtake it if it is refused again. behind:
 -- of a whole topic's lane, where the message's key has a lane of its own; it belongs there. A key's lane waits while
 -- its topic has one. Ends due lanes without messages. Locks: shared, the relay's row; ended lanes. Index:
 -- outbox_lane_due, outbox_waiting_lane.
@@ -32,7 +33,8 @@ begin
         select from inbox.outbox_lane t where t.lane = inbox.outbox_lane_of(l.topic, null)))
       order by l.due_at, l.lane limit 100) l
     cross join lateral (
-      select w.* from inbox.outbox_waiting w where w.lane = l.lane order by w.outbox_id limit p_rows) w
+      select w.* from inbox.outbox_waiting w where w.lane = l.lane order by w.outbox_id
+      limit case when l.attempts = 0 then p_rows else 1 end) w
     order by l.due_at, l.lane, w.outbox_id limit p_rows) t
   where coalesce(t.before, 0) < p_bytes;
 end

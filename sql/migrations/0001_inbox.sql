@@ -447,7 +447,8 @@ create table inbox.outbox (
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 100000);
 
 -- Messages that wait behind a failed one: of its topic and key, or of its whole topic. The relay tries the lane again
--- at due_at, from its first message; null: an operator has to. lane: inbox.outbox_lane_of.
+-- at due_at, from its first message; null: an operator has to. attempts: failed ones of that message; 0 once it was
+-- sent, and those behind it follow. lane: inbox.outbox_lane_of.
 create table inbox.outbox_lane (
   lane        bigint primary key,
   topic       text not null,

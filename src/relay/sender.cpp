@@ -49,7 +49,8 @@ Sender::State Sender::turn(bool reads) {
     if (is_due && !delete_sent()) return State::lost;
   }
   if (has_failed) return State::failed;
-  if (caution_.until > 0 && in_flight_.empty() && low_water() > caution_.until) return State::safe;
+  const bool is_past_culprit = in_flight_.empty() && !has_due_lanes_ && low_water() > caution_.until;
+  if (caution_.until > 0 && is_past_culprit) return State::safe;
   found_some_ = false;
   if (!reads || !has_room()) return State::waiting;
   if (!read() || !read_due_lanes()) return State::lost;
@@ -183,8 +184,9 @@ bool Sender::read_due_lanes() {
   if (waiting_in_flight_ > 0 || !sent_waiting_.empty() || now < next_lanes_) return true;
   const inbox::OutboxBite bite{std::max(settings_.batch / 5, 1), static_cast<std::int64_t>(settings_.batch_bytes)};
   const auto rows = inbox::read_due_lanes(connection_, lease_, bite);
-  next_lanes_ = rows.size() > 0 ? now : now + look_for_due_lanes_every;
-  found_some_ = found_some_ || rows.size() > 0;
+  has_due_lanes_ = rows.size() > 0;
+  next_lanes_ = has_due_lanes_ ? now : now + look_for_due_lanes_every;
+  found_some_ = found_some_ || has_due_lanes_;
   return send(rows, true);
 }
 

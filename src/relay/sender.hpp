@@ -108,6 +108,7 @@ class Sender final {
   std::set<std::pair<std::string, std::string>> stopped_;  ///< topic, k and key ("": all) stopped in this batch
   bool refused_in_batch_ = false;  ///< a batch was refused, and its culprit is unknown
   bool has_refused_ = false;
+  bool has_due_lanes_ = true;  ///< until a read finds none
   bool found_some_ = false;
 };
 
