@@ -6,7 +6,8 @@ create or replace function inbox.blow_fuse(
 returns void language sql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
   with blown as (
     update inbox.handler h
-    set paused_reason = p_reason, fuse = case when p_is_fuse then 'blown' end, trial_owner = null, trial_until = null
+    set paused_reason = p_reason, self_paused = true, fuse = case when p_is_fuse then 'blown' end,
+        trial_owner = null, trial_until = null
     where h.handler_id = p_handler and (h.paused_reason is null or h.fuse = 'trying' and h.trial_owner = p_owner)
     returning h.name)
   insert into inbox.audit (actor, operation, target, detail)

@@ -18,7 +18,7 @@ begin
   if h.paused_reason is not null and h.fuse is distinct from 'trying' then
     return false;
   end if;
-  update inbox.handler x set paused_reason = left(p_reason, 1000), fuse = null, trial_owner = null,
+  update inbox.handler x set paused_reason = left(p_reason, 1000), self_paused = false, fuse = null, trial_owner = null,
                              trial_until = null
   where x.handler_id = h.handler_id;
   insert into inbox.audit (actor, operation, target, detail)

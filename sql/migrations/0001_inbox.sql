@@ -139,6 +139,7 @@ create table inbox.handler (
   routing_version bigint not null,
   changed_under   bigint not null,
   paused_reason   text,
+  self_paused     boolean not null default false,  -- by its fuse or at an error, not by an operator
   fuse            text check (fuse in ('blown', 'trying')),
   trial_owner     uuid,  -- the process that tries one event
   trial_until     timestamptz,

@@ -2,7 +2,8 @@
 -- $2 dead letters of a handler; `due_cut` and the like say that there are more. A retried event's age is counted from
 -- when it was received, because its due time moves with each attempt. No locks. Indexes: delivery_due (an index can be
 -- asked by statement_timestamp, not by clock_timestamp), dead_letter_handler.
-select h.handler_id, h.name, h.mode, h.topics, h.types, h.started_from, h.paused_reason, h.fuse is not null,
+select h.handler_id, h.name, h.mode, h.topics, h.types, h.started_from, h.paused_reason,
+       h.fuse is not null or h.self_paused,
        (extract(epoch from h.retired_at) * 1000000)::bigint as retired_at,
        coalesce(due.events, 0) + coalesce(later.in_order, 0),
        due.runs = $1::bigint or later.in_order is not null and later.runs = $1::bigint as due_cut,

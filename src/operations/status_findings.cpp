@@ -161,8 +161,8 @@ void add_events_without_handler(const Situation& situation, Findings& out) {
 void add_state_of_handlers(const Situation& situation, Findings& out) {
   for (const auto& handler : situation.handlers) {
     if (handler.retired_at) continue;
-    if (handler.paused_reason && handler.is_paused_by_fuse) {
-      problem(out, "fuse_blown", "handler " + handler.name + " is paused by its fuse: " + *handler.paused_reason,
+    if (handler.paused_reason && handler.has_paused_itself) {
+      problem(out, "handler_paused_itself", "handler " + handler.name + " has paused itself: " + *handler.paused_reason,
               "correct the cause, then inboxd handlers resume " + handler.name);
     } else if (handler.paused_reason) {
       remark(out, "handler_paused", "handler " + handler.name + " is paused: " + *handler.paused_reason);

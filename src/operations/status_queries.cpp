@@ -24,7 +24,7 @@ HandlerState read_handler(inbox::RowReader row) {
   out.types = row.texts();
   out.started_from = row.text();
   out.paused_reason = row.maybe_text();
-  out.is_paused_by_fuse = row.flag();
+  out.has_paused_itself = row.flag();
   out.retired_at = row.maybe_int8();
   out.due.number = row.int8();
   out.due.at_least = row.flag();

@@ -30,7 +30,7 @@ struct HandlerState {
   std::vector<std::string> types;
   std::string started_from;
   std::optional<std::string> paused_reason;
-  bool is_paused_by_fuse = false;
+  bool has_paused_itself = false;  ///< by its fuse, or at an error
   std::optional<event::Microseconds> retired_at;
   Count due;  ///< any instance may claim them now
   Count leased;

@@ -1,9 +1,11 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "process/support/daemon_fixture.hpp"
 
 using namespace inboxd::support;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -42,6 +44,10 @@ TEST_CASE("a rule pauses the handler at an error, without a charge, and it goes 
   fixture.database.wait_for(
       "the handler is paused",
       "select count(*) from inbox.handler where paused_reason like 'retry.rules: test.failure: %'", 1);
+  const auto status = command(fixture.config, {"status"});
+  CHECK(status.status == ExitStatus{1, 0});
+  CHECK_THAT(status.out, ContainsSubstring("has paused itself: retry.rules: test.failure"));
+  CHECK_THAT(status.out, ContainsSubstring("inboxd handlers resume recorder"));
   fixture.produce(5);
   fixture.wait_stored(6);
   fixture.database.wait_for("the event is given back",
