@@ -9,16 +9,6 @@
 namespace inboxd::bench {
 namespace {
 
-double rate_of(KafkaBench& bench, Report& report, const char* kind, const DaemonSettings& settings) {
-  std::vector<double> rates;
-  for (int round = 0; round < bench.options.rounds; ++round) {
-    const MeasuredRun run = bench.daemon(settings).settled;
-    report.run(kind, run);
-    rates.push_back(run.rate());
-  }
-  return median(rates);
-}
-
 /// A child that reads each line and says done.
 constexpr const char* child = R"(import json, sys
 for line in sys.stdin:
@@ -36,7 +26,8 @@ void measure_kafka_handler(const Options& options, Report& report) {
   settings.plugin = "kafka";
   settings.handler_settings = "{topic: " + copies.name() + "}";
   settings.handler_keys = "concurrency: 8, events_per_call: 500";
-  const double rate = rate_of(bench, report, "kafka, 500 per call", settings);
+  const double rate =
+      median_rate(options, report, "kafka, 500 per call", [&] { return bench.daemon(settings).settled; });
   report.goal("kafka, from a preloaded topic", rate_text(rate), ">= 80k/s", rate >= 80'000);
 }
 
@@ -51,7 +42,8 @@ void measure_exec(const Options& asked, Report& report) {
   settings.plugin = "exec";
   settings.handler_settings = "{command: [python3, " + file.string() + "]}";
   settings.handler_keys = "concurrency: 2, events_per_call: 100";
-  const double rate = rate_of(bench, report, "exec, 100 per call", settings);
+  const double rate =
+      median_rate(options, report, "exec, 100 per call", [&] { return bench.daemon(settings).settled; });
   std::filesystem::remove(file);
   report.goal("exec, a Python child for each of two workers", rate_text(rate), ">= 10k/s", rate >= 10'000);
 }

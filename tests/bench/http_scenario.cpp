@@ -15,20 +15,13 @@ std::string url_of(const HttpService& service) {
   return "{url: \"http://127.0.0.1:" + std::to_string(service.port()) + "/events\"}";
 }
 
-double rate_of(KafkaBench& bench, Report& report, const char* kind, const std::string& keys) {
-  std::vector<double> rates;
-  for (int round = 0; round < bench.options.rounds; ++round) {
-    const HttpService service;
-    DaemonSettings settings = bench.settings();
-    settings.plugin = "http";
-    settings.handler_settings = url_of(service);
-    settings.handler_keys = keys;
-    const MeasuredRun run = bench.daemon(settings).settled;
-    report.run(kind, run);
-    report.note(std::to_string(service.requests()) + " requests");
-    rates.push_back(run.rate());
-  }
-  return median(rates);
+MeasuredRun measure_posts(KafkaBench& bench, const std::string& keys) {
+  const HttpService service;
+  DaemonSettings settings = bench.settings();
+  settings.plugin = "http";
+  settings.handler_settings = url_of(service);
+  settings.handler_keys = keys;
+  return bench.daemon(settings).settled;
 }
 
 }  // namespace
@@ -38,9 +31,11 @@ void measure_http(const Options& asked, Report& report) {
   options.events = std::min(options.events, single_events);
   {
     KafkaBench bench{options};
-    const double single = rate_of(bench, report, "http, single", "concurrency: 64");
+    const double single =
+        median_rate(options, report, "http, single", [&] { return measure_posts(bench, "concurrency: 64"); });
     report.goal("http, one event a request, concurrency 64", rate_text(single), ">= 10k/s", single >= 10'000);
-    const double hundred = rate_of(bench, report, "http, 100", "concurrency: 64, events_per_call: 100");
+    const double hundred = median_rate(options, report, "http, 100",
+                                       [&] { return measure_posts(bench, "concurrency: 64, events_per_call: 100"); });
     report.goal("http, 100 events a request", rate_text(hundred), ">= 50k/s", hundred >= 50'000);
   }
   const ScratchDatabase database{options.postgres};

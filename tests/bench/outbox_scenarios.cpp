@@ -33,8 +33,8 @@ DaemonSettings publishing(const std::string& database_url, const Topic& source, 
   out.topic = source.name();
   out.types = "[" + source.name() + "]";
   out.plugin = "sql";
-  out.handler_settings = "{statement: \"select inbox.publish('" + sink.name() +
-                         "', convert_to(key, 'UTF8'), payload) from events\"}";
+  out.handler_settings =
+      "{statement: \"select inbox.publish('" + sink.name() + "', convert_to(key, 'UTF8'), payload) from events\"}";
   out.connections = enough_connections;
   return out;
 }
@@ -43,9 +43,11 @@ DaemonSettings publishing(const std::string& database_url, const Topic& source, 
 MeasuredRun measure_relay(const Options& options, PostgresSession& control, const DaemonSettings& settings,
                           const Topic& sink) {
   fresh_inbox(options, settings, control);
-  control.run("select count(inbox.publish('" + sink.name() + "', convert_to('key-' || i % 10000, 'UTF8'), convert_to("
-              "rpad('{\"n\": ' || i || ', \"x\": \"', " + std::to_string(options.payload - 2) +
-              ", 'x') || '\"}', 'UTF8'))) from generate_series(1, " + std::to_string(options.events) + ") i");
+  control.run("select count(inbox.publish('" + sink.name() +
+              "', convert_to('key-' || i % 10000, 'UTF8'), convert_to("
+              "rpad('{\"n\": ' || i || ', \"x\": \"', " +
+              std::to_string(options.payload - 2) + ", 'x') || '\"}', 'UTF8'))) from generate_series(1, " +
+              std::to_string(options.events) + ") i");
   control.run("vacuum analyze inbox.outbox");
   control.run("checkpoint");
   CostMeasurement measurement{control, options.kafka};
@@ -66,8 +68,10 @@ MeasuredRun measure_chain(const Options& options, PostgresSession& control, Daem
   CostMeasurement measurement{control, options.kafka};
   BenchDaemon daemon{options, settings, false};
   // The outbox is empty before the first message, too.
-  wait_for(daemon, control, "select coalesce(sum(next), 0) from (select max(next_offset) as next from inbox.position "
-           "group by shard_id) p", 2 * options.events);
+  wait_for(daemon, control,
+           "select coalesce(sum(next), 0) from (select max(next_offset) as next from inbox.position "
+           "group by shard_id) p",
+           2 * options.events);
   MeasuredRun run;
   run.events = options.events;
   run.cost = measurement.stop();
@@ -78,24 +82,13 @@ MeasuredRun measure_chain(const Options& options, PostgresSession& control, Daem
   return run;
 }
 
-template <class Measure>
-double rate_of(const Options& options, Report& report, const char* kind, Measure measure) {
-  std::vector<double> rates;
-  for (int round = 0; round < options.rounds; ++round) {
-    const MeasuredRun run = measure();
-    report.run(kind, run);
-    rates.push_back(run.rate());
-  }
-  return median(rates);
-}
-
 }  // namespace
 
 void measure_outbox_relay(const Options& options, Report& report) {
   const ScratchDatabase database{options.postgres};
   PostgresSession control{database.url()};
   const Topic source{options.kafka, options.partitions};
-  const double rate = rate_of(options, report, "relay", [&] {
+  const double rate = median_rate(options, report, "relay", [&] {
     const Topic sink{options.kafka, options.partitions};
     return measure_relay(options, control, publishing(database.url(), source, sink), sink);
   });
@@ -104,7 +97,7 @@ void measure_outbox_relay(const Options& options, Report& report) {
 
 void measure_outbox(const Options& options, Report& report) {
   KafkaBench bench{options};
-  const double rate = rate_of(options, report, "sql, publish", [&] {
+  const double rate = median_rate(options, report, "sql, publish", [&] {
     const Topic sink{options.kafka, options.partitions};
     return measure_chain(options, bench.control, publishing(bench.database.url(), bench.topic, sink), sink);
   });

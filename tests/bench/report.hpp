@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "measured_run.hpp"
+#include "options.hpp"
 
 namespace inboxd::bench {
 
@@ -31,6 +32,19 @@ class Report final {
 
 /// The lower median.
 double median(std::vector<double> values);
+
+/// The median rate of as many runs as there are rounds, each reported under `kind`. `measure` returns a MeasuredRun.
+template <class Measure>
+double median_rate(const Options& options, Report& report, const char* kind, Measure measure) {
+  std::vector<double> rates;
+  for (int round = 0; round < options.rounds; ++round) {
+    const MeasuredRun run = measure();
+    report.run(kind, run);
+    rates.push_back(run.rate());
+  }
+  return median(rates);
+}
+
 /// 143211.7 -> "143k/s".
 std::string rate_text(double per_second);
 std::string fixed(double value, int digits);

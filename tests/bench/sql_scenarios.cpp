@@ -41,17 +41,6 @@ MeasuredRun measure_inserts(KafkaBench& bench, const DaemonSettings& settings) {
   return run;
 }
 
-template <class Measure>
-double rate_of(const Options& options, Report& report, const char* kind, Measure measure) {
-  std::vector<double> rates;
-  for (int round = 0; round < options.rounds; ++round) {
-    const MeasuredRun run = measure();
-    report.run(kind, run);
-    rates.push_back(run.rate());
-  }
-  return median(rates);
-}
-
 void wait_settled(BenchDaemon& daemon, PostgresSession& session, std::int64_t events) {
   const auto end = std::chrono::steady_clock::now() + drain_limit;
   while (session.number("select count(*) from inbox.delivery") > 0 ||
@@ -92,8 +81,8 @@ MeasuredRun measure_inserts_from_memory(const Options& options, const DaemonSett
 void measure_sql_statement(const Options& options, Report& report) {
   KafkaBench bench{options};
   report.run("no-op plugin", bench.daemon(bench.settings()).settled);
-  const double rate = rate_of(options, report, "sql, 500 per call",
-                              [&] { return measure_inserts(bench, as_sql(bench.settings(), set_workers, 500)); });
+  const double rate = median_rate(options, report, "sql, 500 per call",
+                                  [&] { return measure_inserts(bench, as_sql(bench.settings(), set_workers, 500)); });
   report.goal("sql statement, 500 events per call, from Kafka", rate_text(rate), ">= 80k/s", rate >= 80'000);
 }
 
@@ -119,15 +108,15 @@ void measure_sql_memory(const Options& options, Report& report) {
 
 void measure_sql_single(const Options& options, Report& report) {
   KafkaBench bench{options};
-  const double rate = rate_of(options, report, "sql, 1 per call",
-                              [&] { return measure_inserts(bench, as_sql(bench.settings(), single_workers, 1)); });
+  const double rate = median_rate(options, report, "sql, 1 per call",
+                                  [&] { return measure_inserts(bench, as_sql(bench.settings(), single_workers, 1)); });
   report.goal("sql statement, one event per call, concurrency 8", rate_text(rate), ">= 8k/s", rate >= 8'000);
 }
 
 void measure_sql_group(const Options& options, Report& report) {
   KafkaBench bench{options};
-  const double rate = rate_of(options, report, "C++, group 50",
-                              [&] { return measure_inserts(bench, as_insert_handler(bench.settings())); });
+  const double rate = median_rate(options, report, "C++, group 50",
+                                  [&] { return measure_inserts(bench, as_insert_handler(bench.settings())); });
   report.goal("C++ handler, one insert per event, group: 50", rate_text(rate), ">= 15k/s", rate >= 15'000);
 }
 
