@@ -77,13 +77,17 @@ void Publication::report(Slot& slot, rd_kafka_resp_err_t result) {
   --awaited_;
 }
 
-bool Publication::has_too_large() const {
-  return std::any_of(slots_.begin(), slots_.end(),
-                     [](const Slot& slot) { return slot.result && is_too_large(*slot.result); });
+bool Publication::has_unclear_culprit() const {
+  return !was_sent_alone_ && std::any_of(slots_.begin(), slots_.end(),
+                                         [](const Slot& slot) { return slot.result && is_too_large(*slot.result); });
+}
+
+void Publication::give_up(const inboxd::Outcome& outcome) {
+  for (Slot& slot : slots_) slot.outcome = outcome;
 }
 
 bool Publication::send_alone(Client& client) {
-  if (std::exchange(was_sent_alone_, true)) return false;
+  was_sent_alone_ = true;
   std::unordered_set<std::string_view> keys;
   for (const inboxd::Event event : open_->events()) {
     const Slot& slot = slots_[event.index()];

@@ -38,17 +38,17 @@ class Publication final {
 
   void send(Client& client);
   void report(Slot& slot, rd_kafka_resp_err_t result);
-  bool has_too_large() const;
+  /// A batch was too large, and its records were not sent again each by itself.
+  bool has_unclear_culprit() const;
   bool is_complete() const { return awaited_ == 0; }
-  /// Records that a broker refused as part of a batch that was too large, and those behind them: they are to be sent
-  /// again, each alone. False: there are none.
+  /// Sends the records of a batch that was too large again, each alone, and those behind them. False: there are none.
   bool send_alone(Client& client);
 
   /// Too little time is left to wait for reports: the records must be withdrawn.
   bool is_overdue() const { return open_->call().time_left() <= reserve_; }
   bool is_cancelled() const { return open_->call().is_cancelled(); }
   /// Whatever its records became, its events are called again.
-  void give_up(const inboxd::Outcome& outcome) { open_->call().settle_rest(outcome); }
+  void give_up(const inboxd::Outcome& outcome);
   void note_overdue(inboxd::Outcome late) { late_ = std::move(late); }
 
   /// Sets the outcomes and ends the call.

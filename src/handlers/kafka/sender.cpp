@@ -73,7 +73,7 @@ bool Sender::take_on() {
 }
 
 void Sender::poll(std::unique_ptr<Client>& client, int limit_ms) {
-  while (const Event event = client->poll(open_.empty() || reported_.empty() ? limit_ms : 0)) {
+  while (const Event event = client->poll(reported_.empty() ? limit_ms : 0)) {
     take(*event);
     limit_ms = 0;
   }
@@ -102,13 +102,11 @@ void Sender::end_complete() {
   for (Publication* const each : std::exchange(reported_, {})) {
     const auto found = open_.find(each);
     if (found == open_.end() || !each->is_complete()) continue;
-    if (!single_ && each->has_too_large()) single_ = made(single_properties_);
-    if (!single_ && each->has_too_large()) {
-      each->give_up(inboxd::away(pause_between, "the Kafka client cannot start", "kafka.start"));
-      open_.erase(found);
-      continue;
+    if (each->has_unclear_culprit()) {
+      if (!single_ && !is_broken_) single_ = made(single_properties_);
+      if (single_ && !is_broken_ && each->send_alone(*single_)) continue;
+      if (!single_ || is_broken_) each->give_up(inboxd::away(pause_between, "the Kafka client starts", "kafka.start"));
     }
-    if (single_ && each->send_alone(*single_)) continue;
     each->finish();
     open_.erase(found);
   }
@@ -136,12 +134,11 @@ inboxd::Outcome Sender::late_outcome() {
     is_answered_ = client_->is_answered(question_ms);
     next_question_ = Clock::now() + question_every;
   }
-  const bool is_answered = is_answered_;
-  if (!is_answered) trouble_until_ = Clock::now() + trouble;
-  if (is_answered && Clock::now() < trouble_until_) {
+  if (!is_answered_) trouble_until_ = Clock::now() + trouble;
+  if (is_answered_ && Clock::now() < trouble_until_) {
     return inboxd::away(pause_between, "no acknowledgement within the deadline of the call", "kafka.timed_out");
   }
-  if (is_answered) {
+  if (is_answered_) {
     return inboxd::retry(
         "the brokers answer, but have not acknowledged the record within the deadline of the call; "
         "is a partition without leader or in-sync replicas?",
@@ -158,18 +155,13 @@ void Sender::replace_broken() {
   while (!open_.empty()) {
     poll(client_, static_cast<int>(look_every.count()));
     if (single_) poll(single_, 0);
-    for (Publication* const each : std::exchange(reported_, {})) {
-      if (const auto found = open_.find(each); found != open_.end() && each->is_complete()) {
-        each->finish();
-        open_.erase(found);
-      }
-    }
+    end_complete();
   }
+  single_.reset();
   auto fresh = made(target_.properties.all);
   if (!fresh) return std::this_thread::sleep_for(pause_between);  // calls that come meanwhile are refused uncharged
   const std::lock_guard lock{mutex_};                             // `send` wakes the client
-  client_ = std::move(fresh);
-  single_.reset();
+  client_.swap(fresh);                                            // the old one ends after the lock is released
   is_broken_ = false;
 }
 
