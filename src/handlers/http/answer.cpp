@@ -6,7 +6,6 @@
 #include <optional>
 #include <stdexcept>
 
-#include "../shared/answer.hpp"
 #include "../shared/encoding.hpp"
 
 namespace http_handler {
@@ -122,19 +121,19 @@ Outcome outcome_of(const Target& target, const Answer& answer, system_clock::tim
   return inboxd::retry(about(target, answer), error_class);
 }
 
-std::vector<NamedOutcome> named_outcomes(const Answer& answer) {
+std::vector<handlers::Answer> verdicts_in(const Answer& answer) {
   const std::size_t first = answer.body.find_first_not_of(" \t\r\n");
   if (first == std::string::npos || answer.body[first] != '[') return {};
   if (!answer.is_whole) throw std::runtime_error{"its list of verdicts is longer than max_body"};
   if (handlers::is_deep(answer.body)) throw std::runtime_error{"its list of verdicts is nested too deep"};
   const json body = json::parse(answer.body, nullptr, false);
   if (!body.is_array()) throw std::runtime_error{"its list of verdicts is no JSON"};
-  std::vector<NamedOutcome> out;
+  std::vector<handlers::Answer> out;
   for (const json& each : body) {
     std::string why;
     auto verdict = handlers::answer_of(each.dump(-1, ' ', false, json::error_handler_t::replace), why);
     if (!verdict) throw std::runtime_error{"a verdict in its list is wrong: " + why};
-    out.push_back({std::move(verdict->event_id), std::move(verdict->outcome)});
+    out.push_back(*std::move(verdict));
   }
   return out;
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "../shared/answer.hpp"
 #include "target.hpp"
 
 namespace http_handler {
@@ -29,12 +30,8 @@ inboxd::Outcome outcome_of(const Target& target, const Answer& answer, std::chro
 /// Whether the connection was lost before anything of an answer came, so that the service may have died on the event.
 bool is_reset(const Answer& answer);
 
-/// Verdicts on events of a batch, in a 2xx answer; see handlers::answer_of. Empty: none, so all are done. Throws
-/// std::runtime_error with the mistake.
-struct NamedOutcome {
-  std::string event_id;
-  inboxd::Outcome outcome;
-};
-std::vector<NamedOutcome> named_outcomes(const Answer& answer);
+/// Verdicts on events of a batch, in a 2xx answer. Empty: none, so all are done. Throws std::runtime_error with the
+/// mistake.
+std::vector<handlers::Answer> verdicts_in(const Answer& answer);
 
 }  // namespace http_handler

@@ -107,7 +107,7 @@ void Exchange::settle_named(const Answer& answer) {
   inboxd::Call& call = call_->call();
   try {
     std::unordered_map<std::string, inboxd::Outcome> named;
-    for (NamedOutcome& each : named_outcomes(answer)) named[each.event_id] = std::move(each.outcome);
+    for (handlers::Answer& each : verdicts_in(answer)) named[each.event_id] = std::move(each.outcome);
     for (const inboxd::Event event : call_->events()) {
       auto found = named.find(event.id());
       if (found == named.end()) found = named.find(event.source_id());  // the `id` of its CloudEvent

@@ -17,6 +17,7 @@ using Json = nlohmann::ordered_json;
 using Attributes = std::vector<std::pair<std::string, std::string>>;
 
 constexpr std::size_t longest_attribute = 4'096;  // bytes; a longer one is left out
+constexpr std::size_t longest_trace_state = 512;  // W3C Trace Context
 constexpr std::size_t most_extensions = 32;       // of the producer
 constexpr std::string_view any_bytes = "application/octet-stream", json_type = "application/json";
 
@@ -27,16 +28,13 @@ struct Data {
   bool is_json = false;
 };
 
-bool is_trace_state(std::string_view text) {
+/// A stranger's value for a header, in one line.
+bool is_line(std::string_view text, std::size_t longest) {
   const auto fits = [](char c) { return c >= ' ' && c < '\x7f'; };
-  return text.size() <= 512 && std::all_of(text.begin(), text.end(), fits);
+  return !text.empty() && text.size() <= longest && std::all_of(text.begin(), text.end(), fits);
 }
 
-/// A content type of a stranger, in one line.
-bool is_media_type(std::string_view text) {
-  const auto fits = [](char c) { return c >= ' ' && c < '\x7f'; };
-  return !text.empty() && text.size() <= 200 && std::all_of(text.begin(), text.end(), fits);
-}
+bool is_media_type(std::string_view text) { return is_line(text, 200); }
 
 std::string text_in(const Json& map, const char* name) {
   const auto found = map.find(name);
@@ -186,7 +184,7 @@ Message message_of(const Target& target, inboxd::Call& call, const inboxd::Event
   }
   if (const auto parent = call.traceparent(event)) out.headers.push_back("traceparent: " + header_value(*parent));
   if (const auto state = call.tracestate(event)) {
-    if (is_trace_state(*state)) out.headers.push_back("tracestate: " + std::string{*state});
+    if (is_line(*state, longest_trace_state)) out.headers.push_back("tracestate: " + std::string{*state});
   }
   finish(target, event.id(), out);
   return out;

@@ -1,9 +1,6 @@
 #include "url.hpp"
 
 #include <algorithm>
-#include <array>
-#include <optional>
-#include <utility>
 
 #include "../shared/encoding.hpp"
 
@@ -24,61 +21,22 @@ std::string without_user_and_query(const std::string& text, std::size_t authorit
 
 }  // namespace
 
-UrlTemplate::UrlTemplate(const std::string& text) {
-  is_https_ = text.starts_with("https://");
+UrlTemplate::UrlTemplate(const std::string& text) : text_{"url", text}, is_https_{text.starts_with("https://")} {
   if (!is_https_ && !text.starts_with("http://")) refuse(text, "it must begin with http:// or https://");
   const std::size_t authority = text.find("://") + 3;
   const std::size_t path = std::min(text.find_first_of("/?#", authority), text.size());
   if (path == authority) refuse(text, "it must name a host");
   const auto is_bad = [](char c) { return c <= ' ' || c == '\x7f' || c == '#'; };
   if (std::any_of(text.begin(), text.end(), is_bad)) refuse(text, "it must have no blanks and no #");
+  if (text.find('{') < path) refuse(text, "a placeholder must stand behind the host: events do not choose the server");
   shown_ = without_user_and_query(text, authority, path);
-  static constexpr std::array names{"topic", "type", "key", "event_id", "partition"};
-  std::size_t begin = 0;
-  for (;;) {
-    const std::size_t open = text.find('{', begin);
-    if (open != begin) parts_.emplace_back(text.substr(begin, open - begin));
-    if (open == std::string::npos) return;
-    const std::size_t close = text.find('}', open);
-    const std::string name = text.substr(open + 1, close - open - 1);
-    const auto found = std::find(names.begin(), names.end(), name);
-    if (close == std::string::npos || found == names.end()) {
-      refuse(text, "a placeholder is one of {topic} {type} {key} {event_id} {partition}");
-    }
-    if (open < path) refuse(text, "a placeholder must stand behind the host: events do not choose the server");
-    parts_.emplace_back(static_cast<Field>(found - names.begin()));
-    begin = close + 1;
-    if (begin == text.size()) return;
-  }
 }
 
 std::optional<std::string> UrlTemplate::url_for(const inboxd::Event& event) const {
-  const auto value_of = [&](Field field) -> std::string {
-    switch (field) {
-      case Field::topic:
-        return std::string{event.topic()};
-      case Field::type:
-        return std::string{event.type()};
-      case Field::key:
-        return std::string{event.key().value_or("")};
-      case Field::event_id:
-        return event.id();
-      case Field::partition:
-        return std::to_string(event.partition());
-    }
-    return {};
-  };
-  std::string out;
-  for (const auto& part : parts_) {
-    if (const auto* const text = std::get_if<std::string>(&part)) {
-      out += *text;
-      continue;
-    }
-    const std::string value = value_of(std::get<Field>(part));
-    if (value.empty() || value == "." || value == "..") return std::nullopt;
-    out += handlers::percent_encoded(value);
-  }
-  return out;
+  return text_.expanded(event, [](const std::optional<std::string>& value) -> std::optional<std::string> {
+    if (!value || value->empty() || value == "." || value == "..") return std::nullopt;
+    return handlers::percent_encoded(*value);
+  });
 }
 
 }  // namespace http_handler

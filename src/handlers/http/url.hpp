@@ -2,12 +2,12 @@
 #include <inboxd/handler.hpp>
 #include <optional>
 #include <string>
-#include <variant>
-#include <vector>
+
+#include "../shared/placeholders.hpp"
 
 namespace http_handler {
 
-/// A text with placeholders {topic} {type} {key} {event_id} {partition}, each of which becomes one segment of a path.
+/// Setting `url`: each placeholder becomes one segment of the path.
 class UrlTemplate {
  public:
   /// Throws inboxd::SettingsError, also for a placeholder in scheme or host: an event must not choose the server.
@@ -19,13 +19,12 @@ class UrlTemplate {
   /// For people: scheme, host and path, without user, password and query.
   const std::string& shown() const { return shown_; }
   bool is_https() const { return is_https_; }
-  bool has_placeholders() const { return parts_.size() > 1 || std::holds_alternative<Field>(parts_.front()); }
+  bool has_placeholders() const { return !text_.is_fixed(); }
 
  private:
-  enum class Field { topic, type, key, event_id, partition };
-  std::vector<std::variant<std::string, Field>> parts_;
+  handlers::Placeholders text_;
   std::string shown_;
-  bool is_https_ = false;
+  bool is_https_;
 };
 
 }  // namespace http_handler
