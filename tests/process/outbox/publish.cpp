@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "process/outbox/outbox_fixture.hpp"
+#include "support/test_environment.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -48,6 +50,30 @@ TEST_CASE("of a rolled-back transaction nothing arrives, and of one that commits
   fixture.wait_empty();
   CHECK(fixture.records() == 201);
   CHECK(fixture.database.number("select count(*) from inbox.event where convert_from(key, 'UTF8') = 'gone'") == 0);
+}
+
+TEST_CASE("a transaction that stays open for long slows the relay down by less than half") {
+  OutboxFixture fixture{1};
+  const auto daemon = fixture.start();
+  const int waves = is_long() ? 40 : 8;
+  const int messages = 20'000;
+  const auto wave = [&](int number) {
+    const auto began = monotonic_ms();
+    fixture.publish(messages, number * messages);
+    fixture.wait_empty();
+    return monotonic_ms() - began;
+  };
+  const auto first = std::min(wave(0), wave(1));
+  // Keeps every deleted row, and a gap that no later message can close.
+  Session old{fixture.database.url(), fixture.database.schema()};
+  old.run("begin isolation level repeatable read; select inbox.publish('" + fixture.topic + "', 'old', '{\"n\": 1}')");
+  for (int number = 2; number < waves; ++number) wave(number);
+  const auto last = std::min(wave(waves), wave(waves + 1));
+  INFO(first << " ms for the first messages, " << last << " ms for the last");
+  CHECK(last < first * 2 + 200);
+  old.run("commit");
+  fixture.wait_received((waves + 2) * messages + 1, milliseconds{60'000});
+  CHECK(fixture.records() == (waves + 2) * messages + 1);
 }
 
 TEST_CASE("publish refuses a message that could never be sent, with the remedy") {
