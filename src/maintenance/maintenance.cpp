@@ -61,6 +61,7 @@ Maintenance::Maintenance(const config::Settings& settings, inbox::InstanceIdenti
                          CurrentProblem current_problem, FedHandlers fed_handlers, inbox::Watchdog& watchdog,
                          base::Logger& log)
     : identity_{std::move(identity)},
+      consumer_group_{settings.kafka.group},
       registrations_{registrations},
       unsubscribed_{unsubscribed},
       current_problem_{std::move(current_problem)},
@@ -183,9 +184,11 @@ void Maintenance::send_heartbeat() {
 
 void Maintenance::check_registrations() {
   const auto known = registrations_.get();
+  const bool is_new_session = connection_.generation() != checked_session_;
   checked_session_ = connection_.generation();
   registrations_.note(inbox::read_handler_versions(connection_));
   if (!inbox::are_registered(connection_, known)) restore_registrations(known);
+  if (is_new_session) inbox::set_dead_letter_topics(connection_, registrations_.get(), consumer_group_);
   checked_session_ = connection_.generation();
   check_retired(known);
 }

@@ -125,6 +125,7 @@ class Maintenance final {
   void check_vacuum();
 
   const inbox::InstanceIdentity identity_;
+  const std::string consumer_group_;
   inbox::Registrations& registrations_;
   inbox::Unsubscribed& unsubscribed_;
   const CurrentProblem current_problem_;
