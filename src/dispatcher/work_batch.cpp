@@ -8,8 +8,6 @@
 namespace inboxd::dispatcher {
 namespace {
 
-/// The error class of an event that a cancelled handler did not come to; also set by the plugin room.
-constexpr std::string_view cancelled_class = "cancelled";
 /// If the handler does not say how long its service is away.
 constexpr std::chrono::milliseconds usually_away{1'000};
 /// The error class of an event without a verdict.
@@ -220,8 +218,8 @@ void WorkBatch::end_call(std::vector<event::Verdict> verdicts, std::chrono::mill
                                   "the handler returned no verdict for the event"};
         note(number, i, none, duration, false, false);
       } else if (verdicts[given].kind != event::Verdict::Kind::done) {
-        const bool interrupted =
-            (cancelled == Cancelled::interrupted || one_by_one) && verdicts[given].error_class == cancelled_class;
+        const bool is_cancelled = verdicts[given].error_class == event::cancelled_class;
+        const bool interrupted = is_cancelled && (cancelled == Cancelled::interrupted || one_by_one);
         note(number, i, verdicts[given], duration, interrupted, one_by_one);
       }
     }

@@ -16,7 +16,7 @@ std::chrono::milliseconds rounded(Worker::Clock::duration duration) {
 
 event::Verdict deadline_verdict(std::chrono::milliseconds deadline) {
   return {event::Verdict::Kind::retry, std::nullopt, "deadline",
-          "the call did not return within its deadline of " + config::duration_text(deadline)};
+          "the call did not end within its deadline of " + config::duration_text(deadline)};
 }
 
 }  // namespace
@@ -148,6 +148,10 @@ bool Worker::end_call(Clock::duration duration) {
   const bool is_late = Clock::now() - share_->reviewed_at.load() > share_->limits.late;
   const bool is_excused = share_->cancelled || excused_ || is_late;
   const bool took_too_long = cancellation_.requested || duration >= share_->deadline;
+  const bool is_culprit = took_too_long && !is_excused && verdicts_.size() == 1;
+  if (is_culprit && verdicts_[0].error_class == event::cancelled_class) {
+    verdicts_[0] = deadline_verdict(share_->deadline);
+  }
   batch_.end_call(std::move(verdicts_), rounded(duration),
                   is_excused      ? WorkBatch::Cancelled::interrupted
                   : took_too_long ? WorkBatch::Cancelled::one_by_one

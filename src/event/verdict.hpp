@@ -8,6 +8,8 @@ namespace inboxd::event {
 
 /// The error class of a failure for which the handler named none.
 inline constexpr std::string_view unnamed_class = "failed";
+/// Of an event that a cancelled handler did not come to.
+inline constexpr std::string_view cancelled_class = "cancelled";
 
 /// The verdict of one call on one event. The handler returns it, or another part of the daemon does in its place: the
 /// plugin room (`no-verdict`, `bad-verdict`, `exception`, `cancelled`) or the dispatcher (a deadline, a crash).

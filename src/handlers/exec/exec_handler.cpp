@@ -1,10 +1,4 @@
-// The handler `exec` gives events to a program, in any language. Settings:
-//   command      program and arguments, as a list; there is no shell
-//   mode         stream (default): a child that lives on gets a line of JSON for each event and answers each with one;
-//                once: a process for each event, its payload on stdin
-//   environment  a map of variables, beside PATH and LANG
-//   folder       the working directory (default /)
-//   user, nice, memory_mib, open_files   limits of the process
+// The handler `exec` gives events to a program, in any language. Settings: settings.hpp.
 #include <inboxd/handler.hpp>
 
 #include "once.hpp"

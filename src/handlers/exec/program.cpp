@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "settings.hpp"
+
 namespace exec_handler {
 namespace {
 
@@ -108,11 +110,11 @@ void add_user(const inboxd::Settings& settings, std::vector<std::string>& prefix
 }
 
 void add_limits(const inboxd::Settings& settings, std::vector<std::string>& prefix) {
-  const std::int64_t nice = settings.number("nice", 0);
+  const std::int64_t nice = settings.number("nice", table.number("nice"));
   if (nice < 0 || nice > 19) refuse("nice", std::to_string(nice), "0 (normal) to 19 (lowest priority)");
-  const std::int64_t memory = settings.number("memory_mib", 0);
+  const std::int64_t memory = settings.number("memory_mib", table.number("memory_mib"));
   if (memory < 0) refuse("memory_mib", std::to_string(memory), "MiB of address space, or 0: no limit");
-  const std::int64_t files = settings.number("open_files", 0);
+  const std::int64_t files = settings.number("open_files", table.number("open_files"));
   if (files != 0 && (files < 16 || files > most_open_files)) {
     refuse("open_files", std::to_string(files), "16 to 1048576, or 0: as the daemon");
   }
@@ -128,9 +130,9 @@ void add_limits(const inboxd::Settings& settings, std::vector<std::string>& pref
 
 Program program_of(const inboxd::Settings& settings) {
   Program out;
-  out.mode = mode_of(settings.text("mode", "stream"));
+  out.mode = mode_of(settings.text("mode", table.text("mode")));
   out.environment = environment_of(settings);
-  out.folder = settings.text("folder", "/");
+  out.folder = settings.text("folder", table.text("folder"));
   add_limits(settings, out.command);  // before the user changes: raising a limit needs root
   add_user(settings, out.command);
   const auto command = command_of(settings);

@@ -1,4 +1,4 @@
-// The handler `http` posts events to a service. Settings: see Target; config/handlers describes them.
+// The handler `http` posts events to a service. Settings: settings.hpp.
 #include <curl/curl.h>
 
 #include <inboxd/handler.hpp>

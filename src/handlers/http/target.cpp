@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../shared/encoding.hpp"
+#include "settings.hpp"
 
 namespace http_handler {
 namespace {
@@ -113,16 +114,16 @@ std::size_t max_answer_of(std::int64_t bytes) {
 
 Target::Target(const inboxd::Settings& settings)
     : url{settings.text("url")},
-      style{style_of(settings.text("style", "cloudevents-binary"))},
+      style{style_of(settings.text("style", table.text("style")))},
       health{health_of(settings, settings.text("url"))},
-      permanent{statuses_of(settings.text("permanent", "[400, 422]"))},
+      permanent{statuses_of(settings.text("permanent", table.text("permanent")))},
       signer{settings.text("signing_secret", "")},
-      headers{headers_of(settings.text("headers", "{}"))},
-      max_answer{max_answer_of(settings.number("max_body", 65'536))},
-      longest_retry_after{settings.duration("longest_retry_after", std::chrono::hours{1})},
-      connect_timeout{settings.duration("connect_timeout", std::chrono::seconds{2})},
+      headers{headers_of(settings.text("headers", table.text("headers")))},
+      max_answer{max_answer_of(settings.number("max_body", table.number("max_body")))},
+      longest_retry_after{settings.duration("longest_retry_after", table.duration("longest_retry_after"))},
+      connect_timeout{settings.duration("connect_timeout", table.duration("connect_timeout"))},
       unix_socket{settings.text("unix_socket", "")},
-      may_be_link_local{settings.boolean("allow_link_local", false)},
+      may_be_link_local{settings.boolean("allow_link_local", table.boolean("allow_link_local"))},
       ca{file_of(settings, "ca")},
       certificate{file_of(settings, "certificate")},
       private_key{file_of(settings, "certificate_key")} {

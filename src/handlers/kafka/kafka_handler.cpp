@@ -1,18 +1,15 @@
 // The handler `kafka` publishes a record for each event: its key, payload and headers. An event is done once all
-// in-sync replicas have the record. Settings:
-//   topic       a topic's name, with placeholders {topic} {type} {key} {event_id} {partition}
-//   properties  a map of librdkafka's properties; without bootstrap.servers beside the daemon's own connection
-//   connection  not for the file: the daemon's own connection
-//   headers     keep (default): the event's own headers before those of this handler; none: without them
+// in-sync replicas have the record. Settings: settings.hpp.
 #include <inboxd/handler.hpp>
 
 #include "sender.hpp"
+#include "settings.hpp"
 
 namespace kafka_handler {
 namespace {
 
 bool keeps_headers(const inboxd::Settings& settings) {
-  const std::string text = settings.text("headers", "keep");
+  const std::string text = settings.text("headers", table.text("headers"));
   if (text != "keep" && text != "none") {
     throw inboxd::SettingsError{"setting 'headers' is '" + text + "'; it must be keep or none"};
   }

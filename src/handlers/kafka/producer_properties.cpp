@@ -4,6 +4,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "settings.hpp"
+
 namespace kafka_handler {
 namespace {
 
@@ -91,7 +93,7 @@ void check_value(const std::string& name, const std::string& value) {
 
 Properties map_of(const inboxd::Settings& settings, const std::string& name) {
   Properties out;
-  const json map = json::parse(settings.text(name, "{}"), nullptr, false);
+  const json map = json::parse(settings.text(name, table.text("properties")), nullptr, false);
   if (!map.is_object()) {
     throw SettingsError{"setting '" + name + "' must be a map of librdkafka's properties, such as {linger.ms: 2}"};
   }

@@ -1,6 +1,8 @@
-// The handler `log` writes a line for each event, to try things out. Setting `level`: debug, info (default), warn,
-// error. It shows keys, never payloads or header values.
+// The handler `log` writes a line for each event, to try things out. It shows keys, never payloads or header
+// values. Settings: settings.hpp.
 #include <inboxd/handler.hpp>
+
+#include "settings.hpp"
 
 namespace {
 
@@ -40,7 +42,7 @@ std::string shown_key(inboxd::MaybeText key) {
 
 struct Log : inboxd::Handler {
   explicit Log(const inboxd::Settings& settings)
-      : log{settings.log()}, level{level_of(settings.text("level", "info"))} {}
+      : log{settings.log()}, level{level_of(settings.text("level", log_handler::table.text("level")))} {}
 
   inboxd::Outcome handle(inboxd::Call&, const inboxd::Event& event) override {
     std::string line = "event event_id=" + event.id();

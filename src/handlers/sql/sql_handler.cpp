@@ -1,9 +1,5 @@
 // The handler `sql` runs a statement or a function in the transaction that also records the outcomes. Settings:
-//   statement   sees the events of the call as relation `events` (columns of type inbox.message), in order
-//   function    schema.name of a function of one inbox.message, called for each event, in order
-//   permanent   SQLSTATEs, or classes of them, that are dead-lettered at once: ["22", "23505"]
-//   body        required: an event whose payload is not JSON is dead at once (default if `body` is used);
-//               optional: its body is null
+// settings.hpp.
 // The events themselves do not travel through here: the database reads them from the inbox.
 #include <inboxd/sql.h>
 

@@ -123,6 +123,7 @@ TEST_CASE("a child that hangs is killed at the deadline, with the processes that
   fixture.produce(1, "Hang");
   fixture.produce(5);
   fixture.database.wait_for("it is dead", "select count(*) from inbox.dead_letters", 1);
+  CHECK(fixture.database.text("select min(error_class) from inbox.failures") == "deadline");
   std::ifstream file{fixture.folder / "seen.sleeper"};
   int sleeper = 0;
   file >> sleeper;

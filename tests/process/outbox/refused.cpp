@@ -100,8 +100,8 @@ TEST_CASE("many messages behind a stopped key do not delay those of other keys")
   fixture.database.run("insert into inbox.outbox_lane (lane, topic, key, whole_topic, error, attempts) "
                        "values (inbox.outbox_lane_of($1, 'dead'), $1, 'dead', false, 'a test', 1)", {fixture.topic});
   const int many = is_long() ? 1'000'000 : 100'000;
-  fixture.database.run("select inbox.publish($1, 'dead', jsonb_build_object('n', i)) from generate_series(1, $2::int) i",
-                       {fixture.topic, std::to_string(many)});
+  fixture.database.run("select inbox.publish($1, 'dead', jsonb_build_object('n', i)) "
+                       "from generate_series(1, $2::int) i", {fixture.topic, std::to_string(many)});
   fixture.database.wait_for("they wait", waiting, many, milliseconds{300'000});
   const auto began = monotonic_ms();
   fixture.publish(100);

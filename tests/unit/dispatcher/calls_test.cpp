@@ -104,7 +104,7 @@ TEST_CASE("of a call that stops in time without any result, only the slow event 
   REQUIRE(eventually([&] { return fixture.settler.counters().done == 3; }));
   REQUIRE(eventually([&] { return fixture.settler.counters().retried == 1; }));
   REQUIRE(fixture.database.failures().size() == 1);
-  CHECK(fixture.database.failures().at(0).error_class == "cancelled");
+  CHECK(fixture.database.failures().at(0).error_class == "deadline");
 }
 
 TEST_CASE("of a call that took too long, the slow event is charged, and the events behind it are not") {

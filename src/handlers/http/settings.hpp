@@ -1,0 +1,42 @@
+#pragma once
+#include "../shared/settings_table.hpp"
+
+namespace http_handler {
+
+inline constexpr handlers::SettingsTable table{std::array{
+    handlers::Setting{
+        "url", handlers::required,
+        "`http://` or `https://`. Placeholders `{topic} {type} {key} {event_id} {partition}` behind the host become "
+        "one segment of the path each; quote the text. An event whose value is empty, `.` or `..` is dead "
+        "(`http.url`)"},
+    handlers::Setting{
+        "style", "cloudevents-binary",
+        "`cloudevents-binary`: attributes as headers, the payload as the body. `cloudevents-structured`: one JSON "
+        "object. `dapr`: the same with Dapr's fields, and Dapr's answers"},
+    handlers::Setting{
+        "health", handlers::none,
+        "`{path, every: 5s, timeout: 2s, failures: 3}`: no event is sent before a GET was answered 2xx, nor after "
+        "`failures` in a row that were not. Events wait uncharged"},
+    handlers::Setting{"permanent", "[400, 422]", "statuses that make a dead letter at once"},
+    handlers::Setting{
+        "signing_secret", handlers::none,
+        "`whsec_` and base64, or a list of them while one is replaced: signs as Standard Webhooks. `{file: …}`, "
+        "`{credential: …}` and `{env: …}` keep it out of the file"},
+    handlers::Setting{
+        "headers", "{}",
+        "a map of further headers, also of health checks. `Authorization: {file: …}` keeps a token out of the file"},
+    handlers::Setting{"max_body", "65536", "bytes of an answer that are read"},
+    handlers::Setting{"longest_retry_after", "1h", "the longest `Retry-After` that counts"},
+    handlers::Setting{"connect_timeout", "2s", "how long connecting may take"},
+    handlers::Setting{"unix_socket", handlers::none, "a path; the host in `url` is then only a name"},
+    handlers::Setting{"ca", handlers::none,
+                      "a PEM file for https: the trusted authorities. Without it the system's are trusted"},
+    handlers::Setting{"certificate", handlers::none, "a PEM file for https: the daemon's own certificate"},
+    handlers::Setting{"certificate_key", handlers::none, "a PEM file: the key of `certificate`"},
+    handlers::Setting{
+        "allow_link_local", "false",
+        "`true` permits link-local addresses (169.254.0.0/16, fe80::/10), where some clouds keep credentials. Checked "
+        "after the name is resolved"},
+}};
+
+}  // namespace http_handler

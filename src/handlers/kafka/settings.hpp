@@ -1,0 +1,21 @@
+#pragma once
+#include "../shared/settings_table.hpp"
+
+namespace kafka_handler {
+
+inline constexpr handlers::SettingsTable table{std::array{
+    handlers::Setting{
+        "topic", handlers::required,
+        "a name with the placeholders `{topic} {type} {key} {event_id} {partition}`; quote the text. The topic must "
+        "exist, unless the brokers create it"},
+    handlers::Setting{
+        "properties", "{}",
+        "of librdkafka. `{file: …}`, `{credential: …}` and `{env: …}` give secrets. Defaults that differ from "
+        "librdkafka's: `linger.ms` 1 (at most 5), `partitioner` `murmur2_random` as Java's clients (`random` would "
+        "break the order of keys)"},
+    handlers::Setting{"headers", "keep", "`keep`: the event's own headers first. `none`: only those below"},
+    handlers::Setting{"connection", "{}",
+                      "not for the file: the daemon puts its own brokers, security and sockets here"},
+}};
+
+}  // namespace kafka_handler
