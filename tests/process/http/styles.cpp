@@ -5,6 +5,8 @@
 #include <set>
 
 #include "process/http/http_fixture.hpp"
+#include "support/collector.hpp"
+#include "support/spans.hpp"
 #include "support/test_environment.hpp"
 
 using namespace inboxd;
@@ -81,6 +83,20 @@ TEST_CASE("in binary style attributes are headers, percent-encoded, and the payl
   CHECK(headers["content-type"] == "application/json");
   CHECK(headers["traceparent"] == "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
   CHECK(headers.count("x-evil") == 0);
+}
+
+TEST_CASE("a request of a traced event carries the span of its attempt") {
+  const Collector collector;
+  HttpFixture fixture{};
+  fixture.config.sections["tracing"] = "endpoint: \"" + collector.endpoint() + "\"";
+  const auto daemon = fixture.start();
+  Message message = event_message(fixture.topic, an_id);
+  message.headers.emplace_back("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+  fixture.kafka.produce({message});
+  wait_until("the span has arrived", [&] { return named(spans_of(collector), "handle recorder").size() == 1; });
+  const auto span = named(spans_of(collector), "handle recorder")[0];
+  CHECK(fixture.requests().at(0)["headers"]["traceparent"] ==
+        "00-" + span.at("traceId").get<std::string>() + "-" + span.at("spanId").get<std::string>() + "-01");
 }
 
 TEST_CASE("in structured style an event is one JSON object; bytes are data_base64, a tombstone has no data") {
