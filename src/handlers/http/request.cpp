@@ -13,7 +13,7 @@
 namespace http_handler {
 namespace {
 
-/// 169.254.0.0/16 and fe80::/10, where clouds keep the credentials of a machine.
+/// 169.254.0.0/16 and fe80::/10, where clouds keep the credentials of a machine; fd00:ec2::/32, where one of them does.
 bool is_link_local(const sockaddr& address) {
   const auto is_v4 = [](const unsigned char* bytes) { return bytes[0] == 169 && bytes[1] == 254; };
   if (address.sa_family == AF_INET) {
@@ -26,7 +26,8 @@ bool is_link_local(const sockaddr& address) {
   std::memcpy(&v6, &address, sizeof v6);
   const unsigned char* const bytes = v6.sin6_addr.s6_addr;
   if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) return is_v4(bytes + 12);
-  return IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr) != 0;
+  constexpr unsigned char one_cloud[] = {0xfd, 0x00, 0x0e, 0xc2};
+  return IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr) != 0 || std::memcmp(bytes, one_cloud, sizeof one_cloud) == 0;
 }
 
 void must(CURLcode code) {

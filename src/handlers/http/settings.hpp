@@ -35,8 +35,8 @@ inline constexpr handlers::SettingsTable table{std::array{
     handlers::Setting{"certificate_key", handlers::none, "a PEM file: the key of `certificate`"},
     handlers::Setting{
         "allow_link_local", "false",
-        "`true` permits link-local addresses (169.254.0.0/16, fe80::/10), where some clouds keep credentials. Checked "
-        "after the name is resolved"},
+        "`true` permits link-local addresses (169.254.0.0/16, fe80::/10, fd00:ec2::/32), where some clouds keep "
+        "credentials. Checked after the name is resolved"},
 }};
 
 }  // namespace http_handler

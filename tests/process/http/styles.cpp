@@ -234,7 +234,8 @@ TEST_CASE("a placeholder becomes one segment of the path, or its event is dead")
 TEST_CASE("link-local addresses are refused, in each notation") {
   HttpFixture fixture{};
   fixture.config.handlers[0].more[0] = "retry: {max_attempts: 1}";
-  for (const char* const host : {"169.254.169.254", "[::ffff:169.254.169.254]", "[fe80::1]", "2852039166"}) {
+  for (const char* const host :
+       {"169.254.169.254", "[::ffff:169.254.169.254]", "[fe80::1]", "[fd00:ec2::254]", "2852039166"}) {
     HttpFixture each{};
     each.config.handlers[0].more[0] = "retry: {max_attempts: 1}";
     each.set("url", std::string{"http://"} + host + "/latest/meta-data");
