@@ -70,14 +70,18 @@ OutboxRows read_due_lanes(Connection& connection, const RelayLease& lease, Outbo
 }
 
 std::optional<RelayTransaction> delete_sent(Connection& connection, const RelayLease& lease,
-                                            const std::vector<std::int64_t>& ids,
-                                            const std::vector<std::int64_t>& waiting) {
-  auto sent = array_of(Type::int8, ids), sent_waiting = array_of(Type::int8, waiting);
+                                            const std::vector<SentMessage>& messages) {
+  ArrayParameter sent{Type::int8, messages.size() * 12}, sent_ids{Type::uuid, messages.size() * 20};
+  ArrayParameter waiting{Type::int8}, waiting_ids{Type::uuid};
+  for (const SentMessage& each : messages) {
+    (each.was_waiting ? waiting : sent).add(each.id);
+    (each.was_waiting ? waiting_ids : sent_ids).add(each.message_id);
+  }
   const auto rows = connection.access().run(
-      statements::relay_done,
-      pqxx::params{lease.owner.text(), lease.fence, sent.finish(), sent_waiting.finish()});
+      statements::relay_done, pqxx::params{lease.owner.text(), lease.fence, sent.finish(), sent_ids.finish(),
+                                           waiting.finish(), waiting_ids.finish()});
   if (rows.empty()) return std::nullopt;
-  return RelayTransaction{rows[0][0].as<std::int64_t>(), rows[0][1].as<std::int64_t>()};
+  return RelayTransaction{rows[0][0].as<std::int64_t>(), rows[0][1].as<std::int64_t>(), rows[0][2].as<std::size_t>()};
 }
 
 bool set_aside(Connection& connection, const RelayLease& lease, const std::vector<SetAside>& messages) {

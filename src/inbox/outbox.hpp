@@ -72,14 +72,20 @@ OutboxRows read_outbox(Connection& connection, const std::vector<IdRange>& range
 /// The messages of stopped lanes that are due to be tried again, in order.
 OutboxRows read_due_lanes(Connection& connection, const RelayLease& lease, OutboxBite bite);
 
+/// A message that all replicas have.
+struct SentMessage {
+  std::int64_t id = 0;
+  base::Uuid message_id;
+  bool was_waiting = false;  ///< in a lane that was tried again
+};
 /// The transaction that deleted messages, and the oldest one that ran then.
 struct RelayTransaction {
   std::int64_t id = 0, oldest = 0;
+  std::size_t deleted = 0;  ///< fewer than sent: the database has lost commits
 };
-/// Deletes messages that all replicas have; `waiting`: those of lanes. nullopt: the lease was lost.
+/// nullopt: the lease was lost.
 std::optional<RelayTransaction> delete_sent(Connection& connection, const RelayLease& lease,
-                                            const std::vector<std::int64_t>& ids,
-                                            const std::vector<std::int64_t>& waiting);
+                                            const std::vector<SentMessage>& messages);
 
 /// A message that must wait: it failed, or it is behind one that did (no error).
 struct SetAside {

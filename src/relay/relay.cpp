@@ -138,7 +138,7 @@ void Relay::send_under(Sender& sender) {
 
 void Relay::end(const Sender& sender, Sender::State state) {
   if (state == Sender::State::lost) {
-    log_.warn("relay.lease_lost");
+    if (!sender.has_missing()) log_.warn("relay.lease_lost");
     return;
   }
   caution_ = sender.successor(state);

@@ -43,7 +43,7 @@ Sender::State Sender::turn(bool reads) {
   take_ends(waits ? std::chrono::milliseconds{5} : 0ms);
   if (!renew() || !set_failures_aside()) return State::lost;
   const bool has_failed = refused_in_batch_ || producer_->failure().has_value();
-  if (!sent_.empty() || !sent_waiting_.empty()) {
+  if (!sent_.empty()) {
     const bool is_due = has_failed || in_flight_.empty() || sent_.size() >= delete_at_once ||
                         Clock::now() - sent_since_ >= delete_after;
     if (is_due && !delete_sent()) return State::lost;
@@ -93,8 +93,9 @@ void Sender::note_end(const Delivery& end) {
   if (end.end == Delivery::End::failed) return;  // stays in the database, for the next producer
   const InFlight message = at->second;
   if (end.end == Delivery::End::sent) {
-    if (sent_.empty() && sent_waiting_.empty()) sent_since_ = Clock::now();
-    (message.is_waiting ? sent_waiting_ : sent_).push_back(end.id);
+    if (sent_.empty()) sent_since_ = Clock::now();
+    sent_.push_back({end.id, message.message_id, message.is_waiting});
+    if (message.is_waiting) ++sent_waiting_;
   } else if (end.end == Delivery::End::refused && caution_.until == 0 && in_flight_.size() > 1) {
     refused_in_batch_ = true;
     return;  // perhaps another message of its batch is the culprit: in flight until the next producer
@@ -135,15 +136,21 @@ bool Sender::set_failures_aside() {
   return inbox::set_aside(connection_, lease_, std::exchange(aside_, {}));
 }
 
+/// If messages are missing, a failover has lost them, and others may have got their numbers: the successor begins at
+/// the database's low-water mark.
 bool Sender::delete_sent() {
-  if (sent_.empty() && sent_waiting_.empty()) return true;
-  const auto done = inbox::delete_sent(connection_, lease_, sent_, sent_waiting_);
+  if (sent_.empty()) return true;
+  const auto done = inbox::delete_sent(connection_, lease_, sent_);
   if (!done) return false;
   gaps_.note_transaction(done->id, done->oldest);
-  counts_.published += sent_.size() + sent_waiting_.size();
+  counts_.published += sent_.size();
+  const std::size_t missing = sent_.size() - done->deleted;
   sent_.clear();
-  sent_waiting_.clear();
-  return true;
+  sent_waiting_ = 0;
+  if (missing == 0) return true;
+  has_missing_ = true;
+  log_.error("relay.messages_missing", {{"messages", missing}});
+  return false;
 }
 
 /// Messages to delete count as in flight: the next read must not find them.
@@ -154,7 +161,9 @@ std::int64_t Sender::low_water() const {
     low = std::min(low, id);
     break;
   }
-  for (const std::int64_t id : sent_) low = std::min(low, id);
+  for (const inbox::SentMessage& each : sent_) {
+    if (!each.was_waiting) low = std::min(low, each.id);
+  }
   for (const inbox::SetAside& aside : aside_) low = std::min(low, aside.id);
   return low;
 }
@@ -181,7 +190,7 @@ bool Sender::read() {
 
 bool Sender::read_due_lanes() {
   const auto now = Clock::now();
-  if (waiting_in_flight_ > 0 || !sent_waiting_.empty() || now < next_lanes_) return true;
+  if (waiting_in_flight_ > 0 || sent_waiting_ > 0 || now < next_lanes_) return true;
   const inbox::OutboxBite bite{std::max(settings_.batch / 5, 1), static_cast<std::int64_t>(settings_.batch_bytes)};
   const auto rows = inbox::read_due_lanes(connection_, lease_, bite);
   has_due_lanes_ = rows.size() > 0;
@@ -226,7 +235,7 @@ void Sender::send(const inbox::OutboxRow& row, bool is_waiting) {
   }
   const std::string id = row.message_id.text();
   message.headers.emplace_back(settings_.id_header, id);
-  in_flight_[row.id] = {row.bytes(), is_waiting};
+  in_flight_[row.id] = {row.bytes(), row.message_id, is_waiting};
   in_flight_bytes_ += row.bytes();
   if (is_waiting) ++waiting_in_flight_;
   const auto refused = producer_->send(message);

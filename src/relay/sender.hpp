@@ -63,6 +63,8 @@ class Sender final {
   bool has_room() const;
   /// Messages were refused, which explains the end of the producer.
   bool has_refused() const { return refused_in_batch_ || has_refused_; }
+  /// The database has lost messages that were sent.
+  bool has_missing() const { return has_missing_; }
   std::string failure() const { return producer_->failure().value_or("a message was refused"); }
   /// For the next sender, after `failed` or `safe`.
   Caution successor(State state) const;
@@ -70,6 +72,7 @@ class Sender final {
  private:
   struct InFlight {
     std::size_t bytes = 0;
+    base::Uuid message_id;
     bool is_waiting = false;  ///< of a lane that is tried again
   };
 
@@ -101,13 +104,14 @@ class Sender final {
   Gaps gaps_;
   std::map<std::int64_t, InFlight> in_flight_;
   std::size_t in_flight_bytes_ = 0;
-  std::size_t waiting_in_flight_ = 0;
-  std::vector<std::int64_t> sent_, sent_waiting_;  ///< to delete
+  std::size_t waiting_in_flight_ = 0, sent_waiting_ = 0;
+  std::vector<inbox::SentMessage> sent_;  ///< to delete
   Clock::time_point sent_since_{};
   std::vector<inbox::SetAside> aside_;                  ///< to record before the next read
   std::set<std::pair<std::string, std::string>> stopped_;  ///< topic, k and key ("": all) stopped in this batch
   bool refused_in_batch_ = false;  ///< a batch was refused, and its culprit is unknown
   bool has_refused_ = false;
+  bool has_missing_ = false;
   bool has_due_lanes_ = true;  ///< until a read finds none
   bool found_some_ = false;
 };

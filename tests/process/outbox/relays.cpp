@@ -88,3 +88,24 @@ TEST_CASE("while the brokers are away, messages wait in the database, in bounded
   CHECK(fixture.out_of_order() == 0);
   CHECK(fixture.kafka.ends(other).at(0) == 1);
 }
+
+TEST_CASE("a message with the number of one that a failover has lost is sent") {
+  Proxy proxy{std::stoi(needed("INBOXD_TEST_KAFKA_BEHIND_PROXY")), std::stoi(needed("INBOXD_TEST_KAFKA_PROXY_PORT"))};
+  OutboxFixture fixture{1};
+  fixture.config.brokers = "127.0.0.1:" + needed("INBOXD_TEST_KAFKA_PROXY_PORT");
+  const auto daemon = fixture.start();
+  fixture.publish(100);
+  fixture.wait_received(100);
+  fixture.wait_empty();
+  proxy.delay(milliseconds{2'000});
+  fixture.publish(10, 100);
+  wait_until("the brokers have them, and the relay has no acknowledgement", [&] { return fixture.records() == 110; });
+  // As if they were lost, and behind a pooler that hides the failover others came meanwhile.
+  fixture.database.run("update inbox.outbox set message_id = gen_random_uuid(), key = '\\x6b31', "
+                       "payload = convert_to(jsonb_build_object('n', 1000 + outbox_id)::text, 'UTF8')");
+  proxy.delay(milliseconds{0});
+  daemon->wait_log("relay: messages that were sent are missing");
+  fixture.wait_received(120);
+  fixture.wait_empty();
+  CHECK(daemon->count_in_log("relay: lease lost") == 0);
+}
