@@ -1,11 +1,13 @@
--- The first messages of lanes that are due to be tried again, up to p_rows and p_bytes, in order within a lane; of a
--- stopped one (attempts above 0) only the first, so that none can overtake it if it is refused again. behind:
--- of a whole topic's lane, where the message's key has a lane of its own; it belongs there. A key's lane waits while
--- its topic has one. Ends due lanes without messages. Locks: shared, the relay's row; ended lanes. Index:
--- outbox_lane_due, outbox_waiting_lane.
-create or replace function inbox.relay_due(p_owner uuid, p_fence bigint, p_rows int, p_bytes bigint)
+-- The first messages of lanes that are due to be tried again, up to p_rows and p_bytes, in order within a lane. Lanes
+-- p_lanes are in flight. alone: to send in a batch of its own, and none behind it: the first message of a stopped lane
+-- (attempts above 0), so that none can overtake it if it is refused again, and messages of a refused batch. behind: of
+-- a whole topic's lane, where the message's key has a lane of its own; it belongs there. A key's lane waits while its
+-- topic has one. Ends due lanes without messages. Locks: shared, the relay's row; ended lanes. Index: outbox_lane_due,
+-- outbox_waiting_lane.
+create or replace function inbox.relay_due(
+  p_owner uuid, p_fence bigint, p_rows int, p_bytes bigint, p_lanes bigint[])
 returns table (outbox_id bigint, message_id uuid, topic text, key bytea, payload bytea, headers bytea,
-               published_at timestamptz, behind boolean)
+               published_at timestamptz, behind boolean, lane bigint, alone boolean)
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 #variable_conflict use_column
 begin
@@ -22,20 +24,25 @@ begin
   select t.outbox_id, t.message_id, t.topic, t.key, t.payload, t.headers, t.published_at,
          t.whole_topic and exists (
            select from inbox.outbox_lane k
-           where k.lane = inbox.outbox_lane_of(t.topic, coalesce(t.key, uuid_send(t.message_id))))
+           where k.lane = inbox.outbox_lane_of(t.topic, coalesce(t.key, uuid_send(t.message_id)))),
+         t.lane, t.alone
   from (
-    select w.*, l.whole_topic,
-           sum(coalesce(length(w.payload), 0)::bigint + coalesce(length(w.headers), 0)) over (
-             order by l.due_at, l.lane, w.outbox_id rows between unbounded preceding and 1 preceding) as before
+    select w.outbox_id, w.message_id, w.topic, w.key, w.payload, w.headers, w.published_at, w.lane, l.whole_topic,
+           w.alone or l.attempts > 0 as alone,
+           row_number() over one as number, coalesce(bool_or(w.alone) over before_it, false) as is_cut,
+           sum(coalesce(length(w.key), 0)::bigint + coalesce(length(w.payload), 0) + coalesce(length(w.headers), 0))
+             over (order by l.due_at, l.lane, w.outbox_id rows between unbounded preceding and 1 preceding) as before
     from (
       select l.* from inbox.outbox_lane l
-      where l.due_at <= statement_timestamp() and (l.whole_topic or not exists (
+      where l.due_at <= statement_timestamp() and l.lane <> all (p_lanes) and (l.whole_topic or not exists (
         select from inbox.outbox_lane t where t.lane = inbox.outbox_lane_of(l.topic, null)))
-      order by l.due_at, l.lane limit 100) l
+      order by l.due_at, l.lane limit p_rows) l
     cross join lateral (
       select w.* from inbox.outbox_waiting w where w.lane = l.lane order by w.outbox_id
       limit case when l.attempts = 0 then p_rows else 1 end) w
+    window one as (partition by l.lane order by w.outbox_id),
+           before_it as (partition by l.lane order by w.outbox_id rows between unbounded preceding and 1 preceding)
     order by l.due_at, l.lane, w.outbox_id limit p_rows) t
-  where coalesce(t.before, 0) < p_bytes;
+  where coalesce(t.before, 0) < p_bytes and not t.is_cut and (t.number = 1 or not t.alone);
 end
 $$;

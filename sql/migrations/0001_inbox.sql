@@ -368,10 +368,12 @@ create index dead_letter_parks on inbox.dead_letter (handler_id, sequence, lane)
 create index dead_letter_lane on inbox.dead_letter (handler_id, sequence, lane) where lane is not null;
 
 -- Where the dead letters of a handler are published (dead_letters.topic), and the group that reads its topics.
+-- claimed_at: when an instance with this topic in its configuration last said so.
 create table inbox.dead_letter_topic (
   handler_id     int primary key references inbox.handler on delete cascade,
   topic          text not null,
-  consumer_group text not null
+  consumer_group text not null,
+  claimed_at     timestamptz not null default clock_timestamp()
 );
 
 -- Payload and headers that an operator has put in place of an event's for one handler (`dead edit`). The event and its
@@ -448,8 +450,9 @@ create table inbox.outbox (
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 100000);
 
 -- Messages that wait behind a failed one: of its topic and key, or of its whole topic. The relay tries the lane again
--- at due_at, from its first message; null: an operator has to. attempts: failed ones of that message; 0 once it was
--- sent, and those behind it follow. lane: inbox.outbox_lane_of.
+-- at due_at, from its first message; null: an operator has to. failed_id: the message that was refused, null once it
+-- was sent or skipped. attempts: refusals; 0 once the first message was sent, and those behind it follow. lane:
+-- inbox.outbox_lane_of.
 create table inbox.outbox_lane (
   lane        bigint primary key,
   topic       text not null,
@@ -457,11 +460,13 @@ create table inbox.outbox_lane (
   whole_topic boolean not null,
   error       text not null,
   attempts    int not null check (attempts >= 0),
+  failed_id   bigint,
   stopped_at  timestamptz not null default clock_timestamp(),
   due_at      timestamptz
 ) with (fillfactor = 50);
 create index outbox_lane_due on inbox.outbox_lane (due_at) where due_at is not null;
 
+-- alone: of a batch that was refused. It is sent in one of its own, which tells whether it was the cause.
 create table inbox.outbox_waiting (
   outbox_id    bigint primary key,
   message_id   uuid not null,
@@ -470,7 +475,8 @@ create table inbox.outbox_waiting (
   payload      bytea,
   headers      bytea,
   published_at timestamptz not null,
-  lane         bigint not null
+  lane         bigint not null,
+  alone        boolean not null
 );
 create index outbox_waiting_lane on inbox.outbox_waiting (lane, outbox_id);
 

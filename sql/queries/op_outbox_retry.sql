@@ -1,7 +1,7 @@
--- Has the relay try the lanes of messages $1 at once. $2 actor, $3 the request. Locks: the lanes. Indexes: primary
--- keys.
+-- Has the relay try the lanes of messages $1 at once, before others. $2 actor, $3 the request. Locks: the lanes.
+-- Indexes: primary keys.
 with due as (
-  update inbox.outbox_lane l set due_at = clock_timestamp()
+  update inbox.outbox_lane l set due_at = to_timestamp(0)
   where l.lane in (select w.lane from inbox.outbox_waiting w where w.outbox_id = any ($1::bigint[]))
   returning l.topic),
 noted as (

@@ -3,7 +3,8 @@
 with gone as (
   delete from inbox.outbox_waiting w where w.outbox_id = any ($1::bigint[]) returning w.lane, w.message_id, w.topic),
 due as (
-  update inbox.outbox_lane l set due_at = clock_timestamp() where l.lane in (select g.lane from gone g)),
+  update inbox.outbox_lane l set due_at = to_timestamp(0), failed_id = null
+  where l.lane in (select g.lane from gone g)),
 noted as (
   insert into inbox.audit (actor, operation, target, detail)
   select $2::text, 'outbox skip', $3::text,

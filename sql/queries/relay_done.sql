@@ -14,7 +14,7 @@ gone_waiting as (
   where w.outbox_id = s.outbox_id and w.message_id = s.message_id and (select fence from held) = $2::bigint
   returning w.lane),
 passed as (
-  update inbox.outbox_lane l set attempts = 0
+  update inbox.outbox_lane l set attempts = 0, failed_id = null
   where l.lane in (select g.lane from gone_waiting g) and l.attempts > 0)
 select pg_current_xact_id()::text::bigint, pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
        (select count(*) from gone) + (select count(*) from gone_waiting)

@@ -2,8 +2,8 @@
 -- to $5 bytes. The last column: they wait behind a stopped message. No locks. Indexes: primary keys.
 select t.outbox_id, t.message_id, t.topic, t.key, t.payload, t.headers, t.published_at, t.behind
 from (
-  select o.*, sum(coalesce(length(o.payload), 0)::bigint + coalesce(length(o.headers), 0)) over (
-           rows between unbounded preceding and 1 preceding) as before,
+  select o.*, sum(coalesce(length(o.key), 0)::bigint + coalesce(length(o.payload), 0) + coalesce(length(o.headers), 0))
+           over (rows between unbounded preceding and 1 preceding) as before,
          (select exists (select from inbox.outbox_lane)) and exists (
            select from inbox.outbox_lane l
            where l.lane = any (array[inbox.outbox_lane_of(o.topic, null), inbox.outbox_lane_of(o.topic, o.key)])

@@ -24,7 +24,8 @@ std::string present_outbox(const Document& document, const Look& look) {
                {time_at(message, "due_at")},
                {text_at(message, "error"), Tone::bad}});
   }
-  const std::string first = count_at(document, "backlog") + " to send, " + count_at(document, "waiting") + " stopped\n";
+  const std::string first = count_at(document, "backlog") + " to send, " + count_at(document, "waiting") +
+                            " refused or behind a refused one\n";
   return in_tone(first, Tone::plain, look) + (table.empty() ? "" : table.text(look));
 }
 

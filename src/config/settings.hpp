@@ -278,6 +278,7 @@ struct Outbox {
   std::size_t message_bytes = 1'000'000;
   milliseconds lease{10'000};
   milliseconds retry{30'000};
+  milliseconds stalled_after{15'000};
   milliseconds poll{10};
   milliseconds poll_idle{100};
   bool operator==(const Outbox&) const = default;

@@ -38,6 +38,10 @@ void add_outbox(std::vector<Row<Settings>>& rows) {
   add(duration("outbox.retry", second, day,
                "How long after an unknown or forbidden topic the relay tries its messages again."),
       &Outbox::retry);
+  add(duration("outbox.stalled_after", second, hour,
+               "How long brokers may answer without acknowledging a message; then its topic waits, so that others are "
+               "sent."),
+      &Outbox::stalled_after);
   add(duration("outbox.poll", 1, minute,
                "How often the relay looks for messages of other processes while there are some."),
       &Outbox::poll);

@@ -87,7 +87,7 @@ void register_all(inbox::Connection& connection, const config::Settings& setting
   const std::vector<config::Handler>& handlers = settings.handlers;
   const auto registered =
       inbox::register_handlers(connection, handlers, "daemon on " + instance.host, before, instance);
-  inbox::set_dead_letter_topics(connection, registered, settings.kafka.group);
+  inbox::set_dead_letter_topics(connection, registered, settings.kafka.group, true);
   is_done = true;
   std::set<std::int32_t> paused;
   for (const auto& known : inbox::read_routing(connection).handlers) {

@@ -354,7 +354,8 @@ std::optional<base::Problem> find_alias_clash(Connection& connection, const std:
   return out;
 }
 
-void set_dead_letter_topics(Connection& connection, const std::vector<Registered>& handlers, const std::string& group) {
+void set_dead_letter_topics(Connection& connection, const std::vector<Registered>& handlers, const std::string& group,
+                            bool is_new) {
   ArrayParameter ids{Type::int4}, topics{Type::text};
   for (const Registered& each : handlers) {
     const std::string& topic = each.handler.dead_letter_topic;
@@ -362,7 +363,8 @@ void set_dead_letter_topics(Connection& connection, const std::vector<Registered
     ids.add(each.handler_id);
     topic.empty() ? topics.add_null() : topics.add(topic);
   }
-  connection.access().run(statements::set_dead_letter_topics, pqxx::params{ids.finish(), topics.finish(), group});
+  connection.access().run(statements::set_dead_letter_topics,
+                          pqxx::params{ids.finish(), topics.finish(), group, is_new});
 }
 
 }  // namespace inboxd::inbox

@@ -71,6 +71,8 @@ std::map<std::size_t, std::string> find_retired(Connection& connection, const st
 std::optional<base::Problem> find_alias_clash(Connection& connection, const std::vector<config::Handler>& handlers);
 
 /// Sets where dead letters of registered handlers are published. `group`: the consumer group that reads their topics.
-void set_dead_letter_topics(Connection& connection, const std::vector<Registered>& handlers, const std::string& group);
+/// To be repeated. `is_new`: the configuration has just been read, so its topic replaces another one's at once.
+void set_dead_letter_topics(Connection& connection, const std::vector<Registered>& handlers, const std::string& group,
+                            bool is_new);
 
 }  // namespace inboxd::inbox

@@ -24,7 +24,10 @@ OutboxRow OutboxRows::at(int row) const {
   out.payload = from.maybe_bytes(4);
   if (!from.is_null(5)) out.headers = from.bytes(5);
   out.published_at = from.time(6).value_or(0);
-  out.is_behind = from.bytes(7) != std::string_view{"\0", 1};
+  out.is_behind = from.flag(7);
+  if (PQnfields(result_.get()) == 8) return out;
+  out.lane = from.int8(8);
+  out.is_alone = from.flag(9);
   return out;
 }
 
@@ -35,11 +38,12 @@ std::optional<std::int64_t> take_relay(Connection& connection, const RelayLease&
   return rows.empty() ? std::nullopt : std::optional{rows[0][0].as<std::int64_t>()};
 }
 
-bool renew_relay(Connection& connection, const RelayLease& lease, std::chrono::milliseconds length,
-                 std::int64_t low_water) {
-  return !connection.access()
-              .run(statements::relay_renew, pqxx::params{lease.owner.text(), lease.fence, length.count(), low_water})
-              .empty();
+Renewal renew_relay(Connection& connection, const RelayLease& lease, std::chrono::milliseconds length,
+                    std::int64_t low_water, bool checks) {
+  const auto rows = connection.access().run(
+      statements::relay_renew, pqxx::params{lease.owner.text(), lease.fence, length.count(), low_water, checks});
+  if (rows.empty()) return Renewal::lost;
+  return rows[0][0].as<bool>() ? Renewal::behind : Renewal::done;
 }
 
 void release_relay(Connection& connection, const RelayLease& lease, std::int64_t low_water) {
@@ -61,11 +65,14 @@ OutboxRows read_outbox(Connection& connection, const std::vector<IdRange>& range
   return OutboxRows{connection.access().fetch(statements::relay_read, parameters)};
 }
 
-OutboxRows read_due_lanes(Connection& connection, const RelayLease& lease, OutboxBite bite) {
+OutboxRows read_due_lanes(Connection& connection, const RelayLease& lease, OutboxBite bite,
+                          const std::vector<std::int64_t>& in_flight) {
   const std::string owner = lease.owner.text(), fence = std::to_string(lease.fence), rows = std::to_string(bite.rows),
                     bytes = std::to_string(bite.bytes);
   WireParameters parameters;
+  auto lanes = array_of(Type::int8, in_flight);
   for (const std::string* text : {&owner, &fence, &rows, &bytes}) parameters.add(*text);
+  parameters.add(lanes.finish());
   return OutboxRows{connection.access().fetch(statements::relay_due, parameters)};
 }
 
@@ -74,8 +81,8 @@ std::optional<RelayTransaction> delete_sent(Connection& connection, const RelayL
   ArrayParameter sent{Type::int8, messages.size() * 12}, sent_ids{Type::uuid, messages.size() * 20};
   ArrayParameter waiting{Type::int8}, waiting_ids{Type::uuid};
   for (const SentMessage& each : messages) {
-    (each.was_waiting ? waiting : sent).add(each.id);
-    (each.was_waiting ? waiting_ids : sent_ids).add(each.message_id);
+    (each.lane ? waiting : sent).add(each.id);
+    (each.lane ? waiting_ids : sent_ids).add(each.message_id);
   }
   const auto rows = connection.access().run(
       statements::relay_done, pqxx::params{lease.owner.text(), lease.fence, sent.finish(), sent_ids.finish(),
@@ -85,14 +92,14 @@ std::optional<RelayTransaction> delete_sent(Connection& connection, const RelayL
 }
 
 bool set_aside(Connection& connection, const RelayLease& lease, const std::vector<SetAside>& messages) {
-  ArrayParameter ids{Type::int8}, errors{Type::text}, wide{Type::int4}, delays{Type::int8};
+  ArrayParameter ids{Type::int8}, errors{Type::text}, kinds{Type::int4}, delays{Type::int8};
   for (const SetAside& message : messages) {
     ids.add(message.id);
-    message.error ? errors.add(*message.error) : errors.add_null();
-    wide.add(static_cast<std::int32_t>(message.whole_topic));
+    message.error.empty() ? errors.add_null() : errors.add(message.error);
+    kinds.add(static_cast<std::int32_t>(message.why));
     message.retry ? delays.add(static_cast<std::int64_t>(message.retry->count())) : delays.add_null();
   }
-  const pqxx::params parameters{lease.owner.text(), lease.fence, ids.finish(), errors.finish(), wide.finish(),
+  const pqxx::params parameters{lease.owner.text(), lease.fence, ids.finish(), errors.finish(), kinds.finish(),
                                 delays.finish()};
   return connection.access().run(statements::relay_set_aside, parameters)[0][0].as<bool>();
 }

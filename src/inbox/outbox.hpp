@@ -31,9 +31,12 @@ struct OutboxRow {
   std::string_view headers;  ///< packed
   event::Microseconds published_at = 0;
   bool is_behind = false;    ///< a stopped message's: it must wait
+  std::optional<std::int64_t> lane;  ///< in which it waited
+  bool is_alone = false;     ///< to send in a batch of its own
 
+  /// In the producer. Headers cost it several times their size.
   std::size_t bytes() const {
-    return (key ? key->size() : 0) + (payload ? payload->size() : 0) + headers.size() + topic.size();
+    return (key ? key->size() : 0) + (payload ? payload->size() : 0) + headers.size() * 4 + topic.size();
   }
 };
 
@@ -62,21 +65,27 @@ struct OutboxBite {
 /// Takes the lease if it is free. Returns the id below which no message is left; nullopt: another process has it.
 std::optional<std::int64_t> take_relay(Connection& connection, const RelayLease& lease,
                                        std::chrono::milliseconds length, std::size_t message_bytes);
-/// False: the lease was lost.
-bool renew_relay(Connection& connection, const RelayLease& lease, std::chrono::milliseconds length,
-                 std::int64_t low_water);
+enum class Renewal {
+  done,
+  lost,    ///< another process may have the lease
+  behind,  ///< messages are below the low-water mark: the database has lost commits
+};
+/// `checks`: look for messages below the low-water mark.
+Renewal renew_relay(Connection& connection, const RelayLease& lease, std::chrono::milliseconds length,
+                    std::int64_t low_water, bool checks);
 void release_relay(Connection& connection, const RelayLease& lease, std::int64_t low_water);
 
 /// The messages in these ranges and above `after`, in order of id.
 OutboxRows read_outbox(Connection& connection, const std::vector<IdRange>& ranges, std::int64_t after, OutboxBite bite);
-/// The messages of stopped lanes that are due to be tried again, in order.
-OutboxRows read_due_lanes(Connection& connection, const RelayLease& lease, OutboxBite bite);
+/// The messages of lanes that are due to be tried again, in order; not of lanes `in_flight`.
+OutboxRows read_due_lanes(Connection& connection, const RelayLease& lease, OutboxBite bite,
+                          const std::vector<std::int64_t>& in_flight);
 
 /// A message that all replicas have.
 struct SentMessage {
   std::int64_t id = 0;
   base::Uuid message_id;
-  bool was_waiting = false;  ///< in a lane that was tried again
+  std::optional<std::int64_t> lane;  ///< in which it waited
 };
 /// The transaction that deleted messages, and the oldest one that ran then.
 struct RelayTransaction {
@@ -87,12 +96,18 @@ struct RelayTransaction {
 std::optional<RelayTransaction> delete_sent(Connection& connection, const RelayLease& lease,
                                             const std::vector<SentMessage>& messages);
 
-/// A message that must wait: it failed, or it is behind one that did (no error).
+/// A message that must wait.
 struct SetAside {
+  enum class Why {
+    behind,         ///< another message of its lane waits
+    refused,        ///< it stops its key
+    topic_refused,  ///< it stops its topic
+    suspect,        ///< it was in a refused batch: it is tried alone
+  };
   std::int64_t id = 0;
-  std::optional<std::string> error;
-  bool whole_topic = false;                         ///< nothing of its topic can be sent
-  std::optional<std::chrono::milliseconds> retry;  ///< nullopt: an operator decides
+  Why why = Why::behind;
+  std::string error = {};                               ///< of a refused one
+  std::optional<std::chrono::milliseconds> retry = {};  ///< nullopt: an operator decides
 };
 /// False: the lease was lost.
 bool set_aside(Connection& connection, const RelayLease& lease, const std::vector<SetAside>& messages);

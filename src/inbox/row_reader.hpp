@@ -69,6 +69,7 @@ class BinaryRow {
   event::MaybeBytes maybe_bytes(int column) const {
     return is_null(column) ? event::MaybeBytes{} : event::MaybeBytes{bytes(column)};
   }
+  bool flag(int column) const { return bytes(column) != std::string_view{"\0", 1}; }
   std::int32_t int4(int column) const;
   std::int64_t int8(int column) const;
   base::Uuid uuid(int column) const;

@@ -11,9 +11,6 @@ namespace {
 
 using Pair = std::pair<const char*, const char*>;
 
-/// The client counts headers and overhead, too.
-constexpr std::size_t overhead = 16 << 10;
-
 /// Defaults that the user's properties may override. Keys go where Java's producers send them.
 constexpr std::array<Pair, 7> defaults{{
     {"client.id", "inboxd"},
@@ -25,15 +22,25 @@ constexpr std::array<Pair, 7> defaults{{
     {"log.connection.close", "false"},
 }};
 
-/// One request at a time for each broker: from a new producer, brokers accept a partition's second batch even if they
-/// refused the first one.
-constexpr std::array<Pair, 6> ours{{
-    {"max.in.flight.requests.per.connection", "1"},
+constexpr std::array<Pair, 7> ours{{
     {"enable.idempotence", "true"},
     {"acks", "all"},
-    {"enable.gapless.guarantee", "true"},
     {"message.timeout.ms", "0"},
+    {"allow.auto.create.topics", "false"},
+    {"message.max.bytes", "1000000000"},    // the topic's limit counts
     {"queue.buffering.max.messages", "0"},  // the relay has its own limits
+    {"queue.buffering.max.kbytes", "2147483647"},
+}};
+
+constexpr std::array<Pair, 2> in_order{{
+    {"max.in.flight.requests.per.connection", "1"},
+    {"enable.gapless.guarantee", "true"},
+}};
+
+constexpr std::array<Pair, 3> one_by_one{{
+    {"batch.num.messages", "1"},
+    {"linger.ms", "0"},
+    {"enable.gapless.guarantee", "false"},
 }};
 
 Delivery::End end_of(rd_kafka_resp_err_t code) {
@@ -78,12 +85,14 @@ std::optional<std::string> configure(const Conf& conf, const ProducerSettings& s
   for (const auto& [name, value] : ours) {
     if (!set(conf, name, value, problem)) return problem;
   }
-  const auto largest = std::to_string(std::max<std::size_t>(settings.message_bytes, 1'000'000) + overhead);
-  if (!set(conf, "message.max.bytes", largest, problem)) return problem;
-  if (!set(conf, "queue.buffering.max.kbytes", "2147483647", problem)) return problem;
+  for (const auto& [name, value] : in_order) {
+    if (!settings.one_by_one && !set(conf, name, value, problem)) return problem;
+  }
+  for (const auto& [name, value] : one_by_one) {
+    if (settings.one_by_one && !set(conf, name, value, problem)) return problem;
+  }
   const auto batch = std::to_string(settings.batch_bytes);
   if (settings.batch_bytes > 0 && !set(conf, "batch.size", batch, problem)) return problem;
-  if (settings.one_by_one && !set(conf, "batch.num.messages", "1", problem)) return problem;
   if (!set(conf, "bootstrap.servers", settings.brokers, problem)) return problem;
   return std::nullopt;
 }
@@ -96,14 +105,19 @@ base::Result<std::unique_ptr<Producer>> Producer::make(ProducerSettings settings
   if (auto problem = configure(conf, out->settings_)) return base::Problem{std::move(*problem)};
   rd_kafka_conf_set_opaque(conf.get(), out.get());
   rd_kafka_conf_set_dr_msg_cb(conf.get(), on_end);
+  rd_kafka_conf_set_error_cb(conf.get(), on_error);
   rd_kafka_conf_set_log_cb(conf.get(), [](const rd_kafka_t* client, int level, const char*, const char* text) {
     auto* const self = client == nullptr ? nullptr : static_cast<Producer*>(rd_kafka_opaque(client));
     if (self != nullptr && self->settings_.log) self->settings_.log(level, text);
   });
+  std::array<char, 64> partitioner{};
+  std::size_t size = partitioner.size();
+  rd_kafka_conf_get(conf.get(), "partitioner", partitioner.data(), &size);
   std::array<char, 512> error{};
   out->client_.reset(rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), error.data(), error.size()));
   if (out->client_ == nullptr) return base::Problem{std::string{"the Kafka client cannot start: "} + error.data()};
   static_cast<void>(conf.release());  // the client owns it now
+  if (!out->settings_.one_by_one) out->contacts_.emplace(out->client_.get(), partitioner.data());
   return out;
 }
 
@@ -112,6 +126,17 @@ Producer::~Producer() {
 }
 
 void Producer::purge() { rd_kafka_purge(client_.get(), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT); }
+
+bool Producer::may_send(const OutgoingMessage& message) {
+  return !contacts_ || !message.key || contacts_->may_send(message.topic, *message.key);
+}
+
+bool Producer::is_answered(std::chrono::milliseconds longest) {
+  const rd_kafka_metadata_t* answer = nullptr;
+  const auto code = rd_kafka_metadata(client_.get(), 0, nullptr, &answer, static_cast<int>(longest.count()));
+  if (code == RD_KAFKA_RESP_ERR_NO_ERROR) rd_kafka_metadata_destroy(answer);
+  return code == RD_KAFKA_RESP_ERR_NO_ERROR;
+}
 
 std::optional<Delivery> Producer::send(const OutgoingMessage& message) {
   rd_kafka_headers_t* headers = rd_kafka_headers_new(message.headers.size());
@@ -131,13 +156,16 @@ std::optional<Delivery> Producer::send(const OutgoingMessage& message) {
       RD_KAFKA_V_KEY(data_of(message.key), size_of(message.key)),
       RD_KAFKA_V_VALUE(data_of(message.payload), size_of(message.payload)),
       RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(reinterpret_cast<void*>(message.id)), RD_KAFKA_V_END);
-  if (code == RD_KAFKA_RESP_ERR_NO_ERROR) return std::nullopt;
+  if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
+    if (contacts_ && message.key) contacts_->note_sent(message.id, message.topic, *message.key);
+    return std::nullopt;
+  }
   rd_kafka_headers_destroy(headers);
   return end_of(message.id, code);
 }
 
 Delivery Producer::end_of(std::int64_t id, rd_kafka_resp_err_t code) {
-  Delivery out{id, kafka::end_of(code), {}};
+  Delivery out{id, kafka::end_of(code), {}, {}};
   if (out.end == Delivery::End::sent) return out;
   if (out.end == Delivery::End::failed) failed_ = true;
   out.error = std::string{rd_kafka_err2name(code)} + ": " + rd_kafka_err2str(code);
@@ -146,7 +174,15 @@ Delivery Producer::end_of(std::int64_t id, rd_kafka_resp_err_t code) {
 
 void Producer::on_end(rd_kafka_t*, const rd_kafka_message_t* message, void* self) {
   auto& producer = *static_cast<Producer*>(self);
-  producer.ends_.push_back(producer.end_of(reinterpret_cast<std::intptr_t>(message->_private), message->err));
+  const std::int64_t id = reinterpret_cast<std::intptr_t>(message->_private);
+  producer.ends_.push_back(producer.end_of(id, message->err));
+  producer.ends_.back().topic = rd_kafka_topic_name(message->rkt);
+  if (producer.contacts_) producer.contacts_->note_end(id, message->err == RD_KAFKA_RESP_ERR_NO_ERROR);
+}
+
+void Producer::on_error(rd_kafka_t*, int, const char* text, void* self) {
+  const auto& producer = *static_cast<Producer*>(self);
+  if (producer.settings_.on_trouble) producer.settings_.on_trouble(text);
 }
 
 std::vector<Delivery> Producer::take(std::chrono::milliseconds longest) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "kafka/contacts.hpp"
 #include "kafka/handle.hpp"
 
 namespace inboxd::kafka {
@@ -19,10 +20,10 @@ namespace inboxd::kafka {
 struct ProducerSettings {
   std::string brokers;
   std::map<std::string, std::string> properties;  ///< the user's; those of consumers have no effect
-  std::size_t message_bytes = 0;                  ///< of the largest message, without the client's overhead
   std::size_t batch_bytes = 0;                    ///< the most bytes of a batch; 0: the library's default
-  bool one_by_one = false;                        ///< each message is a batch: a refusal names the refused one
+  bool one_by_one = false;  ///< each message is a batch, and a refused one does not end the producer: see Producer
   std::function<void(int level, std::string_view text)> log;  ///< on threads of the library
+  std::function<void(std::string_view text)> on_trouble;      ///< with the connections; inside `take`
 };
 
 /// A message to send. Views, borrowed until `send` returns. A null key or payload has no data.
@@ -44,12 +45,14 @@ struct Delivery {
   };
   std::int64_t id = 0;
   End end = End::sent;
-  std::string error;  ///< the library's name and sentence; empty: sent
+  std::string error;       ///< the library's name and sentence; empty: sent
+  std::string_view topic;  ///< as long as the producer lives
 };
 
 /// An idempotent producer with acks=all that never gives a message up, so that messages of a key keep their order while
-/// brokers are away. If the brokers refuse a message, later ones of its partition are not sent (one request at a time,
-/// enable.gapless.guarantee), and the producer must be replaced: none overtakes it. One thread.
+/// brokers are away. If the brokers refuse a batch, later ones of its partition are not written (one request at a time,
+/// enable.gapless.guarantee, `may_send`), and the producer must be replaced: none overtakes it. With `one_by_one` it
+/// continues after a refusal, so the caller must have at most one message of a key in flight. One thread.
 class Producer final {
  public:
   static base::Result<std::unique_ptr<Producer>> make(ProducerSettings settings);
@@ -57,24 +60,32 @@ class Producer final {
   Producer(const Producer&) = delete;
   Producer& operator=(const Producer&) = delete;
 
+  /// False: the message's partition has not acknowledged its first message yet, or the brokers do not answer.
+  bool may_send(const OutgoingMessage& message);
   /// Queues a message, which is copied. Returns its end if it is refused at once.
   std::optional<Delivery> send(const OutgoingMessage& message);
   /// Waits for ends of messages, at most so long; returns those that have come.
   std::vector<Delivery> take(std::chrono::milliseconds longest);
   /// Why it must be replaced.
   std::optional<std::string> failure() const;
-  /// Drops the messages that were not sent yet.
+  /// Gives up all messages: each ends as failed unless its answer has come.
   void purge();
+  /// Messages without their end.
+  bool has_open() const { return rd_kafka_outq_len(client_.get()) > 0; }
+  /// Whether a broker answers within this time.
+  bool is_answered(std::chrono::milliseconds longest);
 
  private:
   explicit Producer(ProducerSettings settings) : settings_{std::move(settings)} {}
   static void on_end(rd_kafka_t*, const rd_kafka_message_t* message, void* self);
+  static void on_error(rd_kafka_t*, int code, const char* text, void* self);
   Delivery end_of(std::int64_t id, rd_kafka_resp_err_t code);
 
   ProducerSettings settings_;
   std::vector<Delivery> ends_;
   bool failed_ = false;
-  Client client_;  // last: its destruction uses the others
+  Client client_;  // its destruction uses those above
+  std::optional<Contacts> contacts_;
 };
 
 }  // namespace inboxd::kafka

@@ -184,11 +184,10 @@ void Maintenance::send_heartbeat() {
 
 void Maintenance::check_registrations() {
   const auto known = registrations_.get();
-  const bool is_new_session = connection_.generation() != checked_session_;
   checked_session_ = connection_.generation();
   registrations_.note(inbox::read_handler_versions(connection_));
   if (!inbox::are_registered(connection_, known)) restore_registrations(known);
-  if (is_new_session) inbox::set_dead_letter_topics(connection_, registrations_.get(), consumer_group_);
+  inbox::set_dead_letter_topics(connection_, registrations_.get(), consumer_group_, false);
   checked_session_ = connection_.generation();
   check_retired(known);
 }

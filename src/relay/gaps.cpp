@@ -15,11 +15,11 @@ std::vector<inbox::IdRange> Gaps::to_probe(Clock::time_point now) {
   return out;
 }
 
-std::int64_t Gaps::note_read(const std::vector<std::int64_t>& ids, std::int64_t after, Clock::time_point now,
-                             Clock::duration took) {
+std::int64_t Gaps::note_read(const std::vector<std::int64_t>& ids, std::int64_t after, bool is_whole,
+                             Clock::time_point now, Clock::duration took) {
   if (probes_old_) next_old_ = now + std::max<Clock::duration>(young_for, took * pause_factor);
   std::int64_t highest = after;
-  bool cut_short = false;  // a read that reached its limit may have left messages in later gaps
+  bool cut_short = !is_whole;  // a read that reached its limit may have left messages in later gaps
   for (const std::int64_t id : ids) {
     if (id > after) continue;
     take_out(id);

@@ -23,9 +23,9 @@ class Gaps final {
 
   /// The ranges for the next read; the oldest first.
   std::vector<inbox::IdRange> to_probe(Clock::time_point now);
-  /// The read has ended after `took`: ids in the probed gaps, and above `after`, all in order. Returns the highest id
-  /// read.
-  std::int64_t note_read(const std::vector<std::int64_t>& ids, std::int64_t after, Clock::time_point now,
+  /// The read has ended after `took`: ids in the probed gaps, and above `after`, all in order; not `is_whole`: only the
+  /// first of those that were found. Returns the highest id read.
+  std::int64_t note_read(const std::vector<std::int64_t>& ids, std::int64_t after, bool is_whole, Clock::time_point now,
                          Clock::duration took);
   /// Transaction `id` began after all reads so far; those older than `oldest` have ended.
   void note_transaction(std::int64_t id, std::int64_t oldest);

@@ -19,6 +19,9 @@ constexpr auto longest_backoff = 5'000ms;
 /// How long a stop waits for messages in flight. Those left are sent again by the next owner.
 constexpr auto finish_for = 1'000ms;
 
+/// A topic that accepts small batches only may be gone, or mended.
+constexpr auto forget_size_after = 1h;
+
 /// A wait must not look like a stall.
 constexpr auto beat_every = 200ms;
 
@@ -81,13 +84,15 @@ void Relay::wait(std::chrono::milliseconds time) {
   }
 }
 
-std::unique_ptr<kafka::Producer> Relay::make_producer() {
+std::unique_ptr<kafka::Producer> Relay::make_producer(bool one_by_one) {
   kafka::ProducerSettings settings;
   settings.brokers = kafka_.brokers;
   settings.properties = kafka_.properties;
-  settings.message_bytes = settings_.message_bytes;
-  settings.batch_bytes = caution_.batch_bytes;
-  settings.one_by_one = caution_.until > 0;
+  settings.batch_bytes = handover_.batch_bytes;
+  settings.one_by_one = one_by_one;
+  settings.on_trouble = [this](std::string_view text) {
+    if (repeats_.is_news(std::string{text})) log_.warn("relay.client_error", {{"error", text}});
+  };
   settings.log = [this](int level, std::string_view text) {
     log_.debug("relay.client_log", {{"syslog_level", level}, {"text", text}});
   };
@@ -102,13 +107,16 @@ std::chrono::milliseconds Relay::serve() {
   const auto now = Clock::now();
   const auto low_water = inbox::take_relay(connection_, lease, settings_.lease, settings_.message_bytes);
   if (!low_water) return ask_every;
-  auto producer = make_producer();
+  if (handover_.batch_bytes > 0 && now - resized_at_ > forget_size_after) handover_.batch_bytes = 0;
+  auto producer = make_producer(false);
   if (producer == nullptr) {
     inbox::release_relay(connection_, lease, *low_water);
     return longest_backoff;
   }
   if (!counts_.is_owner.exchange(true)) log_.info("relay.took_over", {{"low_water", *low_water}});
-  Sender sender{settings_, lease, *low_water, now, connection_, std::move(producer), caution_, counts_, log_};
+  const auto make_trial = [this] { return make_producer(true); };
+  Sender sender{settings_, lease, *low_water, now, connection_, std::move(producer), make_trial, handover_, counts_,
+                repeats_, log_};
   send_under(sender);
   return backoff_;
 }
@@ -138,19 +146,22 @@ void Relay::send_under(Sender& sender) {
 
 void Relay::end(const Sender& sender, Sender::State state) {
   if (state == Sender::State::lost) {
-    if (!sender.has_missing()) log_.warn("relay.lease_lost");
+    if (!sender.has_lost_commits()) log_.warn("relay.lease_lost");
     return;
   }
-  caution_ = sender.successor(state);
-  if (state == Sender::State::safe || sender.has_refused()) {
+  handover_ = sender.handover();
+  if (state == Sender::State::resized) resized_at_ = Clock::now();
+  if (state == Sender::State::resized || sender.has_refused()) {
     backoff_ = 0ms;
   } else {
     backoff_ = std::clamp<std::chrono::milliseconds>(backoff_ * 2, first_backoff, longest_backoff);
   }
   ++counts_.replacements;
-  const bool is_failure = state == Sender::State::failed;
-  const std::string why = is_failure ? sender.failure() : std::string{"all messages in doubt are sent"};
-  is_failure ? log_.warn("relay.producer_failed", {{"error", why}}) : log_.debug("relay.producer_replaced");
+  if (state == Sender::State::resized) {
+    log_.info("relay.smaller_batches", {{"bytes", handover_.batch_bytes}});
+  } else {
+    log_.warn("relay.producer_failed", {{"error", sender.failure()}});
+  }
 }
 
 }  // namespace inboxd::relay

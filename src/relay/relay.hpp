@@ -47,7 +47,7 @@ class Relay final {
   void send_under(Sender& sender);
   void end(const Sender& sender, Sender::State state);
   void wait(std::chrono::milliseconds time);
-  std::unique_ptr<kafka::Producer> make_producer();
+  std::unique_ptr<kafka::Producer> make_producer(bool one_by_one);
 
   const config::Outbox settings_;
   const config::Kafka kafka_;
@@ -62,7 +62,8 @@ class Relay final {
   // Used by the thread alone.
   base::Repeats repeats_;
   inbox::Connection connection_;
-  Caution caution_;
+  Handover handover_;
+  Clock::time_point resized_at_{};
   std::chrono::milliseconds backoff_{0};
   std::thread thread_;
 };

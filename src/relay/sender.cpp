@@ -9,13 +9,23 @@ namespace {
 
 using namespace std::chrono_literals;
 using kafka::Delivery;
+using Why = inbox::SetAside::Why;
 
 /// Sent messages are deleted together: so many, or after so long.
 constexpr std::size_t delete_at_once = 2'000;
 constexpr auto delete_after = 4ms;
 constexpr auto look_for_due_lanes_every = 1s;
+constexpr auto look_for_stalled_every = 1s;
+constexpr auto look_below_low_water_every = 60s;
+constexpr auto wait_for_answer = 300ms;
+/// How long a producer that was given up may take to report on its messages.
+constexpr auto longest_drain = 2s;
+constexpr auto next_trial_after = 1s;
+/// If a message cannot be sent yet and no other one ends.
+constexpr auto held_for = 200ms;
 /// The lease counts as over so long before its end.
 constexpr int lease_margin = 10;  // a tenth
+constexpr std::size_t most_lanes = 1'000;
 constexpr std::size_t least_batch_bytes = 16 << 10;
 constexpr std::size_t library_batch_bytes = 1'000'000;
 constexpr std::size_t most_error_bytes = 1'000;
@@ -24,52 +34,39 @@ constexpr std::size_t most_error_bytes = 1'000;
 
 Sender::Sender(const config::Outbox& settings, inbox::RelayLease lease, std::int64_t low_water,
                Clock::time_point taken_at, inbox::Connection& connection, std::unique_ptr<kafka::Producer> producer,
-               Caution caution, Counts& counts, base::Logger& log)
+               MakeProducer make_trial, Handover handover, Counts& counts, base::Repeats& repeats, base::Logger& log)
     : settings_{settings},
       lease_{lease},
       connection_{connection},
       producer_{std::move(producer)},
-      caution_{caution},
+      make_trial_{std::move(make_trial)},
+      handover_{std::move(handover)},
       counts_{counts},
+      repeats_{repeats},
       log_{log},
       lease_end_{taken_at + settings.lease - settings.lease / lease_margin},
       next_renewal_{taken_at + settings.lease / 3},
+      next_check_{taken_at + look_below_low_water_every},
       highest_{low_water - 1} {}
 
 Sender::~Sender() { counts_.in_flight = 0; }
 
 Sender::State Sender::turn(bool reads) {
   const bool waits = !reads && has_in_flight();
-  take_ends(waits ? std::chrono::milliseconds{5} : 0ms);
+  take_ends(waits ? 5ms : 0ms);
+  note_stalled();
+  const bool has_failed = !refused_.empty() || is_stalled_ || producer_->failure().has_value();
+  if (has_failed) drain();
   if (!renew() || !set_failures_aside()) return State::lost;
-  const bool has_failed = refused_in_batch_ || producer_->failure().has_value();
-  if (!sent_.empty()) {
-    const bool is_due = has_failed || in_flight_.empty() || sent_.size() >= delete_at_once ||
-                        Clock::now() - sent_since_ >= delete_after;
-    if (is_due && !delete_sent()) return State::lost;
-  }
+  if ((has_failed || is_due_to_delete()) && !delete_sent()) return State::lost;
   if (has_failed) return State::failed;
-  const bool is_past_culprit = in_flight_.empty() && !has_due_lanes_ && low_water() > caution_.until;
-  if (caution_.until > 0 && is_past_culprit) return State::safe;
+  if (needs_smaller_batches()) return State::resized;
+  if (trial_ && trial_->failure()) drop_trial();
   found_some_ = false;
   if (!reads || !has_room()) return State::waiting;
+  if (Clock::now() < next_read_) return State::busy;
   if (!read() || !read_due_lanes()) return State::lost;
   return found_some_ ? State::busy : State::waiting;
-}
-
-Caution Sender::successor(State state) const {
-  Caution out = caution_;
-  if (state == State::failed) {
-    if (refused_in_batch_) out = {highest_, false, caution_.batch_bytes};
-    return out;
-  }
-  out.until = 0;
-  // Each message was accepted alone: the topic accepts smaller batches only.
-  if (!out.has_culprit) {
-    const std::size_t last = out.batch_bytes == 0 ? library_batch_bytes : out.batch_bytes;
-    out.batch_bytes = std::max(last / 2, least_batch_bytes);
-  }
-  return out;
 }
 
 void Sender::finish(std::chrono::milliseconds longest) {
@@ -83,38 +80,135 @@ void Sender::finish(std::chrono::milliseconds longest) {
 // ---- ends of messages
 
 void Sender::take_ends(std::chrono::milliseconds longest) {
-  for (const Delivery& end : producer_->take(longest)) note_end(end);
+  for (const Delivery& end : producer_->take(longest)) note_end(end, false);
+  if (trial_) {
+    for (const Delivery& end : trial_->take(0ms)) note_end(end, true);
+  }
   counts_.in_flight = static_cast<std::int64_t>(in_flight_.size());
 }
 
-void Sender::note_end(const Delivery& end) {
+void Sender::note_end(const Delivery& end, bool is_trial) {
   const auto at = in_flight_.find(end.id);
-  if (at == in_flight_.end()) return;
-  if (end.end == Delivery::End::failed) return;  // stays in the database, for the next producer
-  const InFlight message = at->second;
-  if (end.end == Delivery::End::sent) {
-    if (sent_.empty()) sent_since_ = Clock::now();
-    sent_.push_back({end.id, message.message_id, message.is_waiting});
-    if (message.is_waiting) ++sent_waiting_;
-  } else if (end.end == Delivery::End::refused && caution_.until == 0 && in_flight_.size() > 1) {
-    refused_in_batch_ = true;
-    return;  // perhaps another message of its batch is the culprit: in flight until the next producer
-  } else {
-    note_refused(end);
+  if (at == in_flight_.end() || at->second.is_trial != is_trial) return;
+  switch (end.end) {
+    case Delivery::End::failed:
+      return;  // stays in the database, for the next producer
+    case Delivery::End::sent:
+      return note_sent(end.id, at->second);
+    case Delivery::End::topic_refused:
+      return note_refused(end.id, Why::topic_refused, end.topic, end.error);
+    case Delivery::End::refused:
+      if (is_trial) return note_refused(end.id, Why::refused, end.topic, end.error);
+      refused_.push_back(end);
   }
-  in_flight_bytes_ -= message.bytes;
-  if (message.is_waiting) --waiting_in_flight_;
+}
+
+void Sender::note_sent(std::int64_t id, const InFlight& message) {
+  if (sent_.empty()) sent_since_ = Clock::now();
+  sent_.push_back({id, message.message_id, message.lane});
+  if (message.lane) ++lanes_[*message.lane];  // in flight until it is deleted
+  handover_.suspects.erase(id);
+  next_read_ = {};
+  forget(id);
+}
+
+void Sender::note_refused(std::int64_t id, Why why, std::string_view topic, const std::string& error) {
+  const bool is_topics = why == Why::topic_refused;
+  inbox::SetAside aside{id, why, error.substr(0, most_error_bytes)};
+  if (is_topics) aside.retry = settings_.retry;
+  aside_.push_back(std::move(aside));
+  ++counts_.stopped;
+  has_refused_ = true;
+  if (handover_.suspects.erase(id) > 0 && !is_topics) handover_.has_culprit = true;
+  if (!is_topics || repeats_.is_news("stopped " + std::string{topic})) {
+    log_.error("relay.message_stopped", {{"outbox_id", id}, {"topic", topic}, {"error", error}});
+  }
+  forget(id);
+}
+
+/// Brokers refuse whole batches. The messages of one are tried alone, apart from the main stream.
+void Sender::judge_refused_batch() {
+  if (refused_.size() == 1) {
+    const Delivery& end = refused_.front();
+    note_refused(end.id, Why::refused, end.topic, end.error);
+  } else if (!refused_.empty()) {
+    if (handover_.suspects.empty()) {
+      handover_.suspect_bytes = 0;
+      handover_.has_culprit = false;
+    }
+    for (const Delivery& end : refused_) {
+      aside_.push_back({end.id, Why::suspect});
+      handover_.suspects.insert(end.id);
+      handover_.suspect_bytes += in_flight_[end.id].bytes;
+      forget(end.id);
+    }
+    has_refused_ = true;
+  }
+  refused_.clear();
+}
+
+/// Each suspect was accepted alone: the topic accepts smaller batches only.
+bool Sender::needs_smaller_batches() {
+  if (handover_.suspect_bytes == 0 || !handover_.suspects.empty()) return false;
+  const std::size_t bytes = std::exchange(handover_.suspect_bytes, 0);
+  const std::size_t now = handover_.batch_bytes == 0 ? library_batch_bytes : handover_.batch_bytes;
+  if (handover_.has_culprit || now == least_batch_bytes) return false;
+  handover_.batch_bytes = std::clamp(bytes / 2, least_batch_bytes, now / 2);
+  return true;
+}
+
+/// Brokers that answer and do not acknowledge a message would hold up all others: its topic waits instead. If they do
+/// not answer, nothing can be sent anyway.
+void Sender::note_stalled() {
+  const auto now = Clock::now();
+  if (now < next_stall_check_) return;
+  next_stall_check_ = now + look_for_stalled_every;
+  const auto is_old = [&](const auto& entry) { return now - entry.second.since >= look_for_stalled_every * 2; };
+  const bool waits = std::any_of(in_flight_.begin(), in_flight_.end(), is_old);
+  if (!waits || !producer_->is_answered(wait_for_answer)) return answered_since_.reset();
+  if (!answered_since_) answered_since_ = now;
+  if (now - *answered_since_ < settings_.stalled_after) return;
+  std::vector<std::int64_t> stalled;
+  for (const auto& [id, message] : in_flight_) {
+    if (now - message.since >= settings_.stalled_after) stalled.push_back(id);
+  }
+  bool is_trial_stalled = false;
+  for (const std::int64_t id : stalled) {
+    (in_flight_[id].is_trial ? is_trial_stalled : is_stalled_) = true;
+    note_refused(id, Why::topic_refused, "",
+                 "the brokers answer, but do not acknowledge it; is a partition without leader or in-sync replicas?");
+  }
+  if (is_trial_stalled) drop_trial();
+  answered_since_.reset();
+}
+
+void Sender::forget(std::int64_t id) {
+  const auto at = in_flight_.find(id);
+  if (at == in_flight_.end()) return;
+  in_flight_bytes_ -= at->second.bytes;
+  if (at->second.lane && --lanes_[*at->second.lane] == 0) lanes_.erase(*at->second.lane);
   in_flight_.erase(at);
 }
 
-void Sender::note_refused(const Delivery& end) {
-  const bool is_topics = end.end == Delivery::End::topic_refused;
-  inbox::SetAside aside{end.id, end.error.substr(0, most_error_bytes), is_topics, std::nullopt};
-  if (is_topics) aside.retry = settings_.retry;
-  caution_.has_culprit = has_refused_ = true;
-  aside_.push_back(std::move(aside));
-  ++counts_.stopped;
-  log_.error("relay.message_stopped", {{"outbox_id", end.id}, {"error", end.error}});
+/// The main producer is given up: its last reports tell which messages it has sent, and which were refused.
+void Sender::drain() {
+  producer_->purge();
+  const auto end = Clock::now() + longest_drain;
+  do {
+    take_ends(10ms);
+  } while (producer_->has_open() && Clock::now() < end);
+  judge_refused_batch();
+}
+
+/// Its messages stay in the database, due.
+void Sender::drop_trial() {
+  trial_.reset();
+  next_trial_ = Clock::now() + next_trial_after;
+  std::vector<std::int64_t> dropped;
+  for (const auto& [id, message] : in_flight_) {
+    if (message.is_trial) dropped.push_back(id);
+  }
+  for (const std::int64_t id : dropped) forget(id);
 }
 
 // ---- the database
@@ -123,46 +217,61 @@ bool Sender::renew() {
   const auto now = Clock::now();
   if (now >= lease_end_) return false;
   if (now < next_renewal_) return true;
-  if (!inbox::renew_relay(connection_, lease_, settings_.lease, low_water())) return false;
+  const bool checks = now >= next_check_;
+  const auto renewal = inbox::renew_relay(connection_, lease_, settings_.lease, low_water(), checks);
+  if (renewal == inbox::Renewal::behind) note_lost_commits();
+  if (renewal != inbox::Renewal::done) return false;
+  if (checks) next_check_ = now + look_below_low_water_every;
   lease_end_ = now + settings_.lease - settings_.lease / lease_margin;
   next_renewal_ = now + settings_.lease / 3;
   return true;
+}
+
+/// A failover behind a pooler that hides it, or a restore. The successor begins at the database's low-water mark.
+void Sender::note_lost_commits() {
+  has_lost_commits_ = true;
+  log_.error("relay.commits_lost");
 }
 
 /// Before the next read, so that the database knows who waits behind them.
 bool Sender::set_failures_aside() {
   stopped_.clear();
   if (aside_.empty()) return true;
+  next_lanes_ = {};
   return inbox::set_aside(connection_, lease_, std::exchange(aside_, {}));
 }
 
-/// If messages are missing, a failover has lost them, and others may have got their numbers: the successor begins at
-/// the database's low-water mark.
+bool Sender::is_due_to_delete() const {
+  return !sent_.empty() &&
+         (in_flight_.empty() || sent_.size() >= delete_at_once || Clock::now() - sent_since_ >= delete_after);
+}
+
 bool Sender::delete_sent() {
   if (sent_.empty()) return true;
   const auto done = inbox::delete_sent(connection_, lease_, sent_);
   if (!done) return false;
   gaps_.note_transaction(done->id, done->oldest);
   counts_.published += sent_.size();
-  const std::size_t missing = sent_.size() - done->deleted;
+  if (done->deleted < sent_.size()) note_lost_commits();  // others may have got their numbers
+  for (const inbox::SentMessage& each : sent_) {
+    if (!each.lane) continue;
+    next_lanes_ = {};  // the next one of its lane may follow
+    if (--lanes_[*each.lane] == 0) lanes_.erase(*each.lane);
+  }
   sent_.clear();
-  sent_waiting_ = 0;
-  if (missing == 0) return true;
-  has_missing_ = true;
-  log_.error("relay.messages_missing", {{"messages", missing}});
-  return false;
+  return !has_lost_commits_;
 }
 
 /// Messages to delete count as in flight: the next read must not find them.
 std::int64_t Sender::low_water() const {
   std::int64_t low = gaps_.lowest(highest_ + 1);
   for (const auto& [id, message] : in_flight_) {
-    if (message.is_waiting) continue;
+    if (message.lane) continue;
     low = std::min(low, id);
     break;
   }
   for (const inbox::SentMessage& each : sent_) {
-    if (!each.was_waiting) low = std::min(low, each.id);
+    if (!each.lane) low = std::min(low, each.id);
   }
   for (const inbox::SetAside& aside : aside_) low = std::min(low, aside.id);
   return low;
@@ -179,42 +288,51 @@ bool Sender::read() {
   const inbox::OutboxBite bite{std::min<std::int64_t>(settings_.batch, room),
                                static_cast<std::int64_t>(settings_.batch_bytes)};
   const auto rows = inbox::read_outbox(connection_, gaps_.to_probe(began), highest_, bite);
+  const auto sent = send(rows);
+  if (!sent) return false;
   std::vector<std::int64_t> ids;
-  ids.reserve(static_cast<std::size_t>(rows.size()));
-  for (int i = 0; i < rows.size(); ++i) ids.push_back(rows.at(i).id);
+  ids.reserve(static_cast<std::size_t>(*sent));
+  for (int i = 0; i < *sent; ++i) ids.push_back(rows.at(i).id);
   const auto now = Clock::now();
-  highest_ = gaps_.note_read(ids, highest_, now, now - began);
+  highest_ = gaps_.note_read(ids, highest_, *sent == rows.size(), now, now - began);
   found_some_ = rows.size() > 0;
-  return send(rows, false);
+  return true;
 }
 
 bool Sender::read_due_lanes() {
   const auto now = Clock::now();
-  if (waiting_in_flight_ > 0 || sent_waiting_ > 0 || now < next_lanes_) return true;
+  if (now < next_lanes_ || lanes_.size() >= most_lanes) return true;
+  std::vector<std::int64_t> in_flight;
+  for (const auto& [lane, messages] : lanes_) in_flight.push_back(lane);
   const inbox::OutboxBite bite{std::max(settings_.batch / 5, 1), static_cast<std::int64_t>(settings_.batch_bytes)};
-  const auto rows = inbox::read_due_lanes(connection_, lease_, bite);
-  has_due_lanes_ = rows.size() > 0;
-  next_lanes_ = has_due_lanes_ ? now : now + look_for_due_lanes_every;
-  found_some_ = found_some_ || has_due_lanes_;
-  return send(rows, true);
+  const auto rows = inbox::read_due_lanes(connection_, lease_, bite, in_flight);
+  const auto sent = send(rows);
+  if (!sent) return false;
+  next_lanes_ = rows.size() > 0 ? now : now + look_for_due_lanes_every;
+  found_some_ = found_some_ || rows.size() > 0;
+  return true;
 }
 
 // ---- sending
 
-/// False: the lease has ended. Messages behind a stopped one are set aside, and those that it stops in this batch.
-bool Sender::send(const inbox::OutboxRows& rows, bool are_waiting) {
-  for (int i = 0; i < rows.size(); ++i) {
-    if (Clock::now() >= lease_end_) return false;
-    const inbox::OutboxRow row = rows.at(i);
+/// Returns how many of the first rows are on their way or set aside; nullopt: the lease has ended. Messages behind a
+/// stopped one are set aside, and those that it stops in this batch.
+std::optional<int> Sender::send(const inbox::OutboxRows& rows) {
+  int done = 0;
+  for (; done < rows.size(); ++done) {
+    if (Clock::now() >= lease_end_) return std::nullopt;
+    const inbox::OutboxRow row = rows.at(done);
     if (in_flight_.contains(row.id)) continue;
     if (row.is_behind || is_stopped(row)) {
-      aside_.push_back({row.id, std::nullopt, false, std::nullopt});
-    } else {
-      send(row, are_waiting);
+      aside_.push_back({row.id, Why::behind});
+    } else if (!send(row)) {
+      next_read_ = Clock::now() + held_for;
+      break;
     }
   }
   counts_.in_flight = static_cast<std::int64_t>(in_flight_.size());
-  return set_failures_aside();
+  if (!set_failures_aside()) return std::nullopt;
+  return done;
 }
 
 /// By a message of the same batch.
@@ -224,33 +342,43 @@ bool Sender::is_stopped(const inbox::OutboxRow& row) const {
   return stopped_.contains({topic, ""}) || (row.key && stopped_.contains({topic, "k" + std::string{*row.key}}));
 }
 
-void Sender::send(const inbox::OutboxRow& row, bool is_waiting) {
+/// Null: not now.
+kafka::Producer* Sender::producer_for(const inbox::OutboxRow& row, const kafka::OutgoingMessage& message) {
+  if (!row.is_alone) return producer_->may_send(message) ? producer_.get() : nullptr;
+  if (!trial_ && Clock::now() >= next_trial_) {
+    trial_ = make_trial_();
+    next_trial_ = Clock::now() + next_trial_after;
+  }
+  return trial_.get();
+}
+
+/// False: not now.
+bool Sender::send(const inbox::OutboxRow& row) {
   kafka::OutgoingMessage message;
   message.id = row.id;
   message.topic = row.topic;
   message.key = row.key;
   message.payload = row.payload;
+  kafka::Producer* const producer = producer_for(row, message);
+  if (producer == nullptr) return false;
   for (const event::Header& header : event::unpack_headers(row.headers)) {
     message.headers.emplace_back(std::string{header.name}, header.value);
   }
   const std::string id = row.message_id.text();
   message.headers.emplace_back(settings_.id_header, id);
-  in_flight_[row.id] = {row.bytes(), row.message_id, is_waiting};
+  in_flight_[row.id] = {row.bytes(), row.message_id, row.lane, row.is_alone, Clock::now()};
   in_flight_bytes_ += row.bytes();
-  if (is_waiting) ++waiting_in_flight_;
-  const auto refused = producer_->send(message);
-  if (!refused) return;
-  if (refused->end == Delivery::End::failed) return;
-  if (refused->end == Delivery::End::topic_refused) {
+  if (row.lane) ++lanes_[*row.lane];
+  const auto refused = producer->send(message);
+  if (!refused || refused->end == Delivery::End::failed) return true;
+  const bool is_topics = refused->end == Delivery::End::topic_refused;
+  if (is_topics) {
     stopped_.insert({std::string{row.topic}, ""});
   } else if (row.key) {
     stopped_.insert({std::string{row.topic}, "k" + std::string{*row.key}});
   }
-  InFlight& entry = in_flight_[row.id];
-  in_flight_bytes_ -= entry.bytes;
-  if (entry.is_waiting) --waiting_in_flight_;
-  in_flight_.erase(row.id);
-  note_refused(*refused);
+  note_refused(row.id, is_topics ? Why::topic_refused : Why::refused, row.topic, refused->error);
+  return true;
 }
 
 }  // namespace inboxd::relay

@@ -2,14 +2,17 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/repeats.hpp"
 #include "config/settings.hpp"
 #include "inbox/outbox.hpp"
 #include "kafka/producer.hpp"
@@ -26,30 +29,33 @@ struct Counts {
   std::atomic<bool> is_owner{false};
 };
 
-/// What the producer's successor must do differently. Brokers refuse a whole batch, so the messages up to `until` are
-/// sent in batches of one: only the culprit fails again.
-struct Caution {
-  std::int64_t until = 0;
-  bool has_culprit = false;
-  std::size_t batch_bytes = 0;  ///< 0: the library's default
+/// What a sender leaves to its successor.
+struct Handover {
+  std::size_t batch_bytes = 0;       ///< the most in a batch; 0: the library's default
+  std::set<std::int64_t> suspects;   ///< of a refused batch: each is tried alone
+  std::size_t suspect_bytes = 0;     ///< of that batch
+  bool has_culprit = false;          ///< one of them was refused alone
 };
 
-/// Sends the outbox under one lease, with one producer. Any failure of either ends it: its successor begins where the
-/// database says, and repeats at most the messages in flight. One thread.
+/// Sends the outbox under one lease. The main producer sends in order and in large batches. The trial producer sends
+/// the first messages of stopped lanes, and those of refused batches, each in a batch of its own; it fails alone. Any
+/// failure of the main producer or the lease ends the sender: its successor begins where the database says, and repeats
+/// at most the messages in flight. One thread.
 class Sender final {
  public:
   using Clock = std::chrono::steady_clock;
+  using MakeProducer = std::function<std::unique_ptr<kafka::Producer>()>;
   enum class State {
     busy,     ///< turn again at once
     waiting,  ///< nothing to read; messages may be in flight
-    lost,     ///< the lease was lost
-    failed,   ///< the producer must be replaced
-    safe,     ///< the messages of the caution are sent: replace the producer by a fast one
+    lost,     ///< the lease was lost, or the database has lost commits
+    failed,   ///< the main producer must be replaced
+    resized,  ///< the same, because it needs smaller batches
   };
 
   Sender(const config::Outbox& settings, inbox::RelayLease lease, std::int64_t low_water, Clock::time_point taken_at,
-         inbox::Connection& connection, std::unique_ptr<kafka::Producer> producer, Caution caution, Counts& counts,
-         base::Logger& log);
+         inbox::Connection& connection, std::unique_ptr<kafka::Producer> producer, MakeProducer make_trial,
+         Handover handover, Counts& counts, base::Repeats& repeats, base::Logger& log);
   ~Sender();
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
@@ -62,30 +68,40 @@ class Sender final {
   bool has_in_flight() const { return !in_flight_.empty(); }
   bool has_room() const;
   /// Messages were refused, which explains the end of the producer.
-  bool has_refused() const { return refused_in_batch_ || has_refused_; }
-  /// The database has lost messages that were sent.
-  bool has_missing() const { return has_missing_; }
+  bool has_refused() const { return has_refused_; }
   std::string failure() const { return producer_->failure().value_or("a message was refused"); }
-  /// For the next sender, after `failed` or `safe`.
-  Caution successor(State state) const;
+  bool has_lost_commits() const { return has_lost_commits_; }
+  const Handover& handover() const { return handover_; }
 
  private:
   struct InFlight {
     std::size_t bytes = 0;
     base::Uuid message_id;
-    bool is_waiting = false;  ///< of a lane that is tried again
+    std::optional<std::int64_t> lane;
+    bool is_trial = false;
+    Clock::time_point since;
   };
 
   void take_ends(std::chrono::milliseconds longest);
-  void note_end(const kafka::Delivery& end);
-  void note_refused(const kafka::Delivery& end);
+  void note_end(const kafka::Delivery& end, bool is_trial);
+  void note_sent(std::int64_t id, const InFlight& message);
+  void note_refused(std::int64_t id, inbox::SetAside::Why why, std::string_view topic, const std::string& error);
+  void judge_refused_batch();
+  void note_stalled();
+  void forget(std::int64_t id);
+  void drain();
+  void drop_trial();
   bool renew();
   bool set_failures_aside();
   bool delete_sent();
+  bool is_due_to_delete() const;
+  bool needs_smaller_batches();
+  void note_lost_commits();
   bool read();
   bool read_due_lanes();
-  bool send(const inbox::OutboxRows& rows, bool are_waiting);
-  void send(const inbox::OutboxRow& row, bool is_waiting);
+  std::optional<int> send(const inbox::OutboxRows& rows);
+  bool send(const inbox::OutboxRow& row);
+  kafka::Producer* producer_for(const inbox::OutboxRow& row, const kafka::OutgoingMessage& message);
   bool is_stopped(const inbox::OutboxRow& row) const;
   std::int64_t low_water() const;
 
@@ -93,26 +109,34 @@ class Sender final {
   const inbox::RelayLease lease_;
   inbox::Connection& connection_;
   std::unique_ptr<kafka::Producer> producer_;
-  Caution caution_;
+  const MakeProducer make_trial_;
+  std::unique_ptr<kafka::Producer> trial_;  ///< made when it is needed
+  Clock::time_point next_trial_{};          ///< after a failure
+  Handover handover_;
   Counts& counts_;
+  base::Repeats& repeats_;
   base::Logger& log_;
 
   Clock::time_point lease_end_;
   Clock::time_point next_renewal_;
+  Clock::time_point next_check_;  ///< for messages below the low-water mark
+  Clock::time_point next_read_{};   ///< a message could not be sent yet
   Clock::time_point next_lanes_{};
-  std::int64_t highest_;  ///< id read
+  Clock::time_point next_stall_check_{};
+  std::optional<Clock::time_point> answered_since_;  ///< the brokers, while a message waits for them
+  std::int64_t highest_;                             ///< id read
   Gaps gaps_;
   std::map<std::int64_t, InFlight> in_flight_;
   std::size_t in_flight_bytes_ = 0;
-  std::size_t waiting_in_flight_ = 0, sent_waiting_ = 0;
-  std::vector<inbox::SentMessage> sent_;  ///< to delete
+  std::map<std::int64_t, int> lanes_;       ///< messages in flight or to delete of each lane
+  std::vector<inbox::SentMessage> sent_;    ///< to delete
   Clock::time_point sent_since_{};
-  std::vector<inbox::SetAside> aside_;                  ///< to record before the next read
+  std::vector<kafka::Delivery> refused_;    ///< by the main producer, not judged yet
+  std::vector<inbox::SetAside> aside_;      ///< to record before the next read
   std::set<std::pair<std::string, std::string>> stopped_;  ///< topic, k and key ("": all) stopped in this batch
-  bool refused_in_batch_ = false;  ///< a batch was refused, and its culprit is unknown
   bool has_refused_ = false;
-  bool has_missing_ = false;
-  bool has_due_lanes_ = true;  ///< until a read finds none
+  bool has_lost_commits_ = false;
+  bool is_stalled_ = false;   ///< the main producer, with a message that the brokers do not acknowledge
   bool found_some_ = false;
 };
 

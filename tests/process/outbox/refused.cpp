@@ -2,6 +2,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "process/outbox/outbox_fixture.hpp"
+#include "support/mock_brokers.hpp"
 #include "support/test_environment.hpp"
 
 using namespace inboxd;
@@ -15,8 +16,22 @@ std::string run(OutboxFixture& fixture, const std::vector<std::string>& argument
   return finished.out + finished.err;
 }
 
-const std::string stopped = "select count(*) from inbox.outbox_lane";
+const std::string stopped = "select count(*) from inbox.outbox_lane where failed_id is not null";
 const std::string waiting = "select count(*) from inbox.outbox_waiting";
+
+std::int64_t records_of(OutboxFixture& fixture, const std::string& topic) {
+  std::int64_t out = 0;
+  for (const auto& [partition, end] : fixture.kafka.ends(topic)) out += end;
+  return out;
+}
+
+/// JSON of about 32 bytes for each part, which no compression makes small.
+std::string large_payload(OutboxFixture& fixture, int parts) {
+  return "{\"n\": 0, \"x\": \"" +
+         fixture.database.text("select string_agg(md5(random()::text), '') from generate_series(1, $1::int)",
+                               {std::to_string(parts)}) +
+         "\"}";
+}
 
 }  // namespace
 
@@ -59,8 +74,7 @@ TEST_CASE("a message that the topic refuses as too large stops its key alone, un
   const std::string small = fixture.kafka.create_topic(1, "", {{"max.message.bytes", "20000"}});
   fixture.config.topics = {"{name: " + small + "}"};
   const auto daemon = fixture.start();
-  const std::string large = "{\"n\": 0, \"x\": \"" + fixture.database.text("select string_agg(md5(i::text), '') from "
-                                                                            "generate_series(1, 2000) i") + "\"}";
+  const std::string large = large_payload(fixture, 2'000);
   fixture.database.run(
       "with m as (select i, case when i = 500 then $2 else '{\"n\": ' || i || '}' end as payload "
       "from generate_series(1, 1000) i) select inbox.publish($1, 'k' || i % 10, payload::jsonb) from m",
@@ -69,7 +83,7 @@ TEST_CASE("a message that the topic refuses as too large stops its key alone, un
   fixture.wait_received(949, milliseconds{60'000});
   fixture.database.wait_for("the later ones of its key wait", waiting, 51);
   CHECK(fixture.out_of_order() == 0);
-  const std::string number = fixture.database.text("select min(outbox_id) from inbox.outbox_waiting");
+  const std::string number = fixture.database.text("select max(failed_id) from inbox.outbox_lane");
   CHECK_THAT(run(fixture, {"outbox", "list"}), ContainsSubstring(number) && ContainsSubstring("MSG_SIZE_TOO_LARGE"));
   CHECK_THAT(run(fixture, {"outbox", "retry", number, "--yes"}), ContainsSubstring("1 changed"));
   fixture.database.wait_for("it fails again", "select max(attempts) from inbox.outbox_lane", 2);
@@ -79,6 +93,61 @@ TEST_CASE("a message that the topic refuses as too large stops its key alone, un
   fixture.wait_empty();
   CHECK(fixture.out_of_order() == 0);
   CHECK(fixture.database.number("select count(*) from inbox.audit where operation like 'outbox %'") == 2);
+}
+
+TEST_CASE("a message never arrives before a refused one of its key, also the first ones of a producer") {
+  OutboxFixture fixture{1};
+  fixture.config.topics = {"{name: " + fixture.kafka.create_topic(1) + "}"};
+  const std::string small = fixture.kafka.create_topic(2, "", {{"max.message.bytes", "2000"}});
+  for (int i = 0; i < 5; ++i) {
+    fixture.publish(small, "k" + std::to_string(i), large_payload(fixture, 200));
+    fixture.publish(small, "k" + std::to_string(i), "{}");
+    fixture.publish(small, "other" + std::to_string(i), "{}");
+  }
+  const auto daemon = fixture.start();
+  fixture.database.wait_for("each key is stopped", stopped, 5);
+  fixture.database.wait_for("each later message waits", waiting, 10);
+  wait_until("the others arrive", [&] { return records_of(fixture, small) == 5; });
+  CHECK_THAT(run(fixture, {"outbox", "skip", "--all", "--yes"}), ContainsSubstring("5 changed"));
+  fixture.wait_empty();
+  CHECK(records_of(fixture, small) == 10);
+}
+
+TEST_CASE("the refused message is named and skipped, and not one before it that commits late") {
+  OutboxFixture fixture{1};
+  fixture.config.topics = {"{name: " + fixture.kafka.create_topic(1) + "}"};
+  const std::string small = fixture.kafka.create_topic(1, "", {{"max.message.bytes", "2000"}});
+  const auto daemon = fixture.start();
+  Session late{fixture.database.url(), fixture.database.schema()};
+  late.run("begin; select inbox.publish('" + small + "', 'k', '{\"n\": 1}')");
+  fixture.publish(small, "k", large_payload(fixture, 200));
+  fixture.database.wait_for("the key is stopped", stopped, 1);
+  const std::string number = fixture.database.text("select failed_id from inbox.outbox_lane");
+  late.run("commit");
+  wait_until("the late one arrives", [&] { return records_of(fixture, small) == 1; });
+  fixture.database.wait_for("the key is stopped again", stopped, 1);
+  CHECK_THAT(run(fixture, {"outbox", "list"}), ContainsSubstring(number));
+  CHECK_THAT(run(fixture, {"outbox", "skip", number, "--yes"}), ContainsSubstring("1 changed"));
+  fixture.wait_empty();
+  CHECK(records_of(fixture, small) == 1);
+}
+
+TEST_CASE("a partition without leader holds up its topic alone") {
+  MockBrokers brokers;
+  OutboxFixture fixture{1};
+  brokers.serve(fixture.config);
+  brokers.create_topic(fixture.topic, 1);
+  brokers.create_topic("headless", 1);
+  brokers.remove_leader("headless", 0);
+  fixture.config.sections["outbox"] = "lease: 2s, retry: 1s, stalled_after: 3s, in_flight_messages: 50";
+  const auto daemon = fixture.start();
+  fixture.database.run("select inbox.publish('headless', null, '{}') from generate_series(1, 200)");
+  fixture.publish(100);
+  fixture.wait_received(100);
+  fixture.database.wait_for("the others wait", waiting, 200);
+  CHECK_THAT(run(fixture, {"outbox", "list"}), ContainsSubstring("headless") && ContainsSubstring("without leader"));
+  brokers.elect_leader("headless", 0);
+  fixture.wait_empty();
 }
 
 TEST_CASE("a topic that accepts only small batches gets them, and nothing is stopped") {
@@ -97,8 +166,9 @@ TEST_CASE("a topic that accepts only small batches gets them, and nothing is sto
 TEST_CASE("many messages behind a stopped key do not delay those of other keys") {
   OutboxFixture fixture{1};
   const auto daemon = fixture.start();
-  fixture.database.run("insert into inbox.outbox_lane (lane, topic, key, whole_topic, error, attempts) "
-                       "values (inbox.outbox_lane_of($1, 'dead'), $1, 'dead', false, 'a test', 1)", {fixture.topic});
+  fixture.database.run("insert into inbox.outbox_lane (lane, topic, key, whole_topic, error, attempts, "
+                       "failed_id) values (inbox.outbox_lane_of($1, 'dead'), $1, 'dead', false, 'a test', 1, 1)",
+                       {fixture.topic});
   const int many = is_long() ? 1'000'000 : 100'000;
   fixture.database.run("select inbox.publish($1, 'dead', jsonb_build_object('n', i)) "
                        "from generate_series(1, $2::int) i", {fixture.topic, std::to_string(many)});

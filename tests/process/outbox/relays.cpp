@@ -104,8 +104,17 @@ TEST_CASE("a message with the number of one that a failover has lost is sent") {
   fixture.database.run("update inbox.outbox set message_id = gen_random_uuid(), key = '\\x6b31', "
                        "payload = convert_to(jsonb_build_object('n', 1000 + outbox_id)::text, 'UTF8')");
   proxy.delay(milliseconds{0});
-  daemon->wait_log("relay: messages that were sent are missing");
+  daemon->wait_log("relay: the database has lost commits");
   fixture.wait_received(120);
   fixture.wait_empty();
   CHECK(daemon->count_in_log("relay: lease lost") == 0);
+}
+
+TEST_CASE("messages below the low-water mark, as after a restore, are found by the next relay") {
+  OutboxFixture fixture;
+  fixture.database.run("update inbox.relay set low_water = 1000000");
+  fixture.publish(100);
+  const auto daemon = fixture.start();
+  fixture.wait_received(100);
+  fixture.wait_empty();
 }
