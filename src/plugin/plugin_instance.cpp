@@ -93,7 +93,8 @@ std::string reason_in(std::span<const char> buffer) {
 /// The plugin's own pointer, or the reason why there is none.
 base::Result<void*> create(const inboxd_plugin* table, const HandlerHost& host, const config::Handler& handler) {
   const std::vector<inboxd_setting> settings = to_settings(handler.settings);
-  const inboxd_config config{sizeof(inboxd_config), 0, to_bytes(handler.name), settings.data(), settings.size()};
+  const inboxd_config config{sizeof(inboxd_config), static_cast<std::uint32_t>(handler.events_per_call),
+                             to_bytes(handler.name), settings.data(), settings.size()};
   std::array<char, reason_bytes> reason{};
   try {
     if (void* const instance = table->create(&host, &config, reason.data(), reason.size())) return instance;

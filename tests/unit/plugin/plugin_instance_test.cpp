@@ -15,12 +15,14 @@ namespace {
 /// Records the calls of the functions below, and is their instance.
 struct Seen {
   std::string settings;
+  std::uint32_t events_per_call = 0;
   int destroyed = 0;
 };
 Seen seen;  // global: `create` gets no pointer from the test
 
 void* create(const inboxd_host*, const inboxd_config* config, char*, size_t) {
   seen.settings = std::string{config->handler.data} + ":";
+  seen.events_per_call = config->events_per_call;
   for (std::size_t i = 0; i < config->setting_count; ++i) {
     seen.settings += std::string{" "} + config->settings[i].name.data + "=" + config->settings[i].value.data;
   }
@@ -44,12 +46,13 @@ inboxd::config::Handler handler() {
   out.name = "receipts";
   out.plugin = "test";
   out.settings = {{"b", "[1,2]"}, {"a", ""}};
+  out.events_per_call = 50;
   return out;
 }
 
 }  // namespace
 
-TEST_CASE("an instance gets its settings sorted by name, and is destroyed once") {
+TEST_CASE("an instance gets its settings sorted by name and its events per call, and is destroyed once") {
   seen = {};
   inboxd::base::Logger log{inboxd::base::LogLevel::error, inboxd::base::LogFormat::text};
   const inboxd_plugin table = plugin();
@@ -57,6 +60,7 @@ TEST_CASE("an instance gets its settings sorted by name, and is destroyed once")
     const auto instance = make_instance(&table, handler(), log);
     REQUIRE(instance.ok());
     CHECK(seen.settings == "receipts: a= b=[1,2]");
+    CHECK(seen.events_per_call == 50);
     CHECK(seen.destroyed == 0);
     CHECK(instance.value()->handle({}, inboxd::plugin::Cancellation{}, {}).empty());
   }

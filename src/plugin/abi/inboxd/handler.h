@@ -223,7 +223,7 @@ typedef struct inboxd_setting {
 /* The configuration of one handler. Borrowed until `create` returns. */
 typedef struct inboxd_config {
   uint32_t struct_size;
-  uint32_t reserved;              /* 0 */
+  uint32_t events_per_call;       /* the most events of a call, also in mode batch */
   inboxd_bytes handler;           /* the handler's name; a 0 byte follows */
   const inboxd_setting* settings; /* sorted by name, each name once */
   size_t setting_count;

@@ -52,6 +52,8 @@ class Settings {
   // The handler's name in the configuration.
   std::string_view handler() const { return detail::view(config_->handler); }
   Log log() const { return Log{host_}; }
+  // The most events of a call, also in mode batch.
+  std::size_t events_per_call() const { return config_->events_per_call; }
 
   bool has(std::string_view name) const { return find(name).has_value(); }
 
