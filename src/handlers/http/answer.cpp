@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
+#include <unordered_map>
 
+#include "../shared/answer.hpp"
 #include "../shared/encoding.hpp"
 
 namespace http_handler {
@@ -88,6 +90,56 @@ Outcome dapr_outcome(const Target& target, const Answer& answer) {
   return inboxd::retry(about(target, answer), status == "RETRY" ? "http.retry" : "http.broken_answer");
 }
 
+/// Throws std::runtime_error with the mistake.
+std::vector<handlers::Answer> verdicts_in(const Answer& answer) {
+  const std::size_t first = answer.body.find_first_not_of(" \t\r\n");
+  const bool is_list = first != std::string::npos && answer.body[first] == '[';
+  if (is_list && !answer.is_whole) throw std::runtime_error{"its list of verdicts is longer than max_body"};
+  const bool is_deep = handlers::is_deep(answer.body);
+  if (is_list && is_deep) throw std::runtime_error{"its list of verdicts is nested too deep"};
+  if (is_deep) return {};
+  json body = json::parse(answer.body, nullptr, false);
+  if (is_list && !body.is_array()) throw std::runtime_error{"its list of verdicts is no JSON"};
+  if (body.is_object() && body.contains("outcome")) body = json::array({body});  // one verdict without its list
+  std::vector<handlers::Answer> out;
+  if (!body.is_array()) return out;
+  for (const json& each : body) {
+    std::string why;
+    auto verdict = handlers::answer_of(each.dump(-1, ' ', false, json::error_handler_t::replace), why);
+    if (!verdict) throw std::runtime_error{"a verdict is wrong: " + why};
+    out.push_back(*std::move(verdict));
+  }
+  return out;
+}
+
+/// The events of a request by the ids that a verdict may name: the UUID, and the `id` of the CloudEvent.
+class EventsById {
+ public:
+  explicit EventsById(const std::vector<inboxd::Event>& events) {
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      add(events[i].id(), i);
+      add(events[i].source_id(), i);
+    }
+  }
+  /// Throws std::runtime_error if no event has the id, or several have.
+  std::size_t find(const std::string& id) const {
+    const auto found = indexes_.find(id);
+    if (found == indexes_.end()) throw std::runtime_error{"the event_id of a verdict is of no event of the request"};
+    if (found->second == several) {
+      throw std::runtime_error{"the event_id of a verdict fits several events of the request; use idempotencykey"};
+    }
+    return found->second;
+  }
+
+ private:
+  static constexpr auto several = static_cast<std::size_t>(-1);
+  void add(const std::string& id, std::size_t index) {
+    const auto [known, is_new] = indexes_.emplace(id, index);
+    if (!is_new && known->second != index) known->second = several;
+  }
+  std::unordered_map<std::string, std::size_t> indexes_;
+};
+
 }  // namespace
 
 bool is_reset(const Answer& answer) {
@@ -121,19 +173,16 @@ Outcome outcome_of(const Target& target, const Answer& answer, system_clock::tim
   return inboxd::retry(about(target, answer), error_class);
 }
 
-std::vector<handlers::Answer> verdicts_in(const Answer& answer) {
-  const std::size_t first = answer.body.find_first_not_of(" \t\r\n");
-  if (first == std::string::npos || answer.body[first] != '[') return {};
-  if (!answer.is_whole) throw std::runtime_error{"its list of verdicts is longer than max_body"};
-  if (handlers::is_deep(answer.body)) throw std::runtime_error{"its list of verdicts is nested too deep"};
-  const json body = json::parse(answer.body, nullptr, false);
-  if (!body.is_array()) throw std::runtime_error{"its list of verdicts is no JSON"};
-  std::vector<handlers::Answer> out;
-  for (const json& each : body) {
-    std::string why;
-    auto verdict = handlers::answer_of(each.dump(-1, ' ', false, json::error_handler_t::replace), why);
-    if (!verdict) throw std::runtime_error{"a verdict in its list is wrong: " + why};
-    out.push_back(*std::move(verdict));
+std::vector<Outcome> outcomes_in(const Target& target, const Answer& answer, const std::vector<inboxd::Event>& events) {
+  std::vector<Outcome> out(events.size(), inboxd::done());
+  try {
+    std::vector<handlers::Answer> verdicts = verdicts_in(answer);
+    if (verdicts.empty()) return out;
+    const EventsById by_id{events};
+    for (handlers::Answer& each : verdicts) out[by_id.find(each.event_id)] = std::move(each.outcome);
+  } catch (const std::exception& mistake) {
+    const std::string message = "POST " + target.url.shown() + " was answered 2xx, but " + mistake.what();
+    out.assign(events.size(), inboxd::retry(message, "http.broken_answer"));
   }
   return out;
 }

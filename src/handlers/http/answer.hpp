@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "../shared/answer.hpp"
 #include "target.hpp"
 
 namespace http_handler {
@@ -24,14 +23,15 @@ struct Answer {
   std::string retry_after;  ///< the header
 };
 
-/// The outcome of one event that was sent by itself, or of all of a batch. Pure.
+/// The outcome of the request as a whole. Pure.
 inboxd::Outcome outcome_of(const Target& target, const Answer& answer, std::chrono::system_clock::time_point now);
 
 /// Whether the connection was lost before anything of an answer came, so that the service may have died on the event.
 bool is_reset(const Answer& answer);
 
-/// Verdicts on events of a batch, in a 2xx answer. Empty: none, so all are done. Throws std::runtime_error with the
-/// mistake.
-std::vector<handlers::Answer> verdicts_in(const Answer& answer);
+/// The outcomes of the events of a batch by its 2xx answer, in their order. An event without a verdict is done. A
+/// mistake in the verdicts is a retry of all. Pure.
+std::vector<inboxd::Outcome> outcomes_in(const Target& target, const Answer& answer,
+                                         const std::vector<inboxd::Event>& events);
 
 }  // namespace http_handler

@@ -25,8 +25,8 @@ void Resets::suspect(const std::string& event_id) {
 Exchange::Exchange(const Target& target, std::unique_ptr<inboxd::OpenCall> call, const Resets& resets)
     : target_{target},
       call_{std::move(call)},
-      is_batch_{call_->events().size() > 1 && target.style != Style::dapr && has_one_url() &&
-                is_without_suspects(resets)} {}
+      is_together_{target.posts_batches && call_->events().size() > 1 && has_one_url() && is_without_suspects(resets)} {
+}
 
 /// An event that failed before is sent alone: one of a batch may be the cause of the failure of all.
 bool Exchange::is_without_suspects(const Resets& resets) const {
@@ -55,10 +55,8 @@ std::optional<Exchange::Next> Exchange::next() {
     if (at_ > 0 && call.is_cancelled()) return std::nullopt;  // the rest is called again, uncharged
     const inboxd::Event event = events[at_];
     auto url = target_.url.url_for(event);
-    if (url && is_batch_) {
-      Message batch = batch_of(target_, call, events);
-      return Next{*std::move(url), std::move(batch)};
-    }
+    if (url && is_together_) return Next{*std::move(url), batch_of(target_, call, {events.begin(), events.end()})};
+    if (url && target_.posts_batches) return Next{*std::move(url), batch_of(target_, call, {event})};
     if (url) return Next{*std::move(url), message_of(target_, call, event)};
     settle(event, inboxd::dead("a placeholder of url has no value, or one that is no segment of a path", "http.url"));
   }
@@ -76,54 +74,37 @@ void Exchange::settle(const inboxd::Event& event, const inboxd::Outcome& outcome
 }
 
 inboxd::Outcome Exchange::ended(const Answer& answer, Resets& resets) {
-  if (is_batch_) return batch_ended(answer, resets);
+  if (is_together_) return together_ended(answer, resets);
   const inboxd::Event event = call_->events()[at_];
   auto outcome = outcome_of(target_, answer, std::chrono::system_clock::now());
   if (is_reset(answer) && resets.note(event.id())) outcome = inboxd::retry(outcome.message, "http.reset");
-  if (outcome.kind == INBOXD_DONE) resets.clear(event.id());
+  if (outcome.kind == INBOXD_DONE) {
+    resets.clear(event.id());
+    if (target_.posts_batches) outcome = outcomes_in(target_, answer, {event}).front();
+  }
   settle(event, outcome);
   return outcome;
 }
 
-inboxd::Outcome Exchange::batch_ended(const Answer& answer, Resets& resets) {
+inboxd::Outcome Exchange::together_ended(const Answer& answer, Resets& resets) {
   const auto outcome = outcome_of(target_, answer, std::chrono::system_clock::now());
+  inboxd::Call& call = call_->call();
+  const std::vector<inboxd::Event> events{call_->events().begin(), call_->events().end()};
   if (outcome.kind == INBOXD_DEAD || is_reset(answer)) {
-    is_batch_ = false;  // one of the events is to blame: each is sent by itself
+    is_together_ = false;  // one of the events is to blame: each is sent by itself
     if (is_reset(answer)) {
-      for (const inboxd::Event event : call_->events()) resets.suspect(event.id());
+      for (const inboxd::Event& event : events) resets.suspect(event.id());
     }
     return outcome;
   }
-  at_ = call_->events().size();
-  if (outcome.kind == INBOXD_DONE) {
-    settle_named(answer);
-  } else {
-    call_->call().settle_rest(outcome);
+  at_ = events.size();
+  if (outcome.kind != INBOXD_DONE) {
+    call.settle_rest(outcome);
+    return outcome;
   }
+  const std::vector<inboxd::Outcome> outcomes = outcomes_in(target_, answer, events);
+  for (const inboxd::Event& event : events) call.settle(event, outcomes[event.index()]);
   return outcome;
-}
-
-void Exchange::settle_named(const Answer& answer) {
-  inboxd::Call& call = call_->call();
-  try {
-    std::unordered_map<std::string, inboxd::Outcome> named;
-    for (handlers::Answer& each : verdicts_in(answer)) named[each.event_id] = std::move(each.outcome);
-    for (const inboxd::Event event : call_->events()) {
-      auto found = named.find(event.id());
-      if (found == named.end()) found = named.find(event.source_id());  // the `id` of its CloudEvent
-      if (found == named.end()) {
-        call.settle(event, inboxd::done());
-      } else {
-        call.settle(event, found->second);
-        named.erase(found);
-      }
-    }
-    if (!named.empty()) throw std::runtime_error{"a verdict in its list is on no event of the request"};
-  } catch (const std::exception& mistake) {
-    const auto retry =
-        inboxd::retry("POST " + target_.url.shown() + " was answered 2xx, but " + mistake.what(), "http.broken_answer");
-    for (const inboxd::Event event : call_->events()) call.settle(event, retry);
-  }
 }
 
 }  // namespace http_handler

@@ -51,14 +51,13 @@ class Exchange final {
  private:
   bool has_one_url() const;
   bool is_without_suspects(const Resets& resets) const;
-  inboxd::Outcome batch_ended(const Answer& answer, Resets& resets);
-  void settle_named(const Answer& answer);
+  inboxd::Outcome together_ended(const Answer& answer, Resets& resets);
   void settle(const inboxd::Event& event, const inboxd::Outcome& outcome);
 
   const Target& target_;
   std::unique_ptr<inboxd::OpenCall> call_;
-  bool is_batch_;
-  std::size_t at_ = 0;  ///< the event to send next, unless in a batch
+  bool is_together_;    ///< all events in one request
+  std::size_t at_ = 0;  ///< the event to send next, unless all go together
 };
 
 }  // namespace http_handler

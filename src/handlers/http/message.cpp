@@ -3,6 +3,7 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -21,11 +22,15 @@ constexpr std::size_t longest_trace_state = 512;  // W3C Trace Context
 constexpr std::size_t most_extensions = 32;       // of the producer
 constexpr std::string_view any_bytes = "application/octet-stream", json_type = "application/json";
 
+/// Of a request, or of an element of a batch.
+enum class Form { binary, structured, element };
+
 /// The data of an event: its payload, or the data inside of a CloudEvents envelope.
 struct Data {
   std::optional<std::string> bytes;  ///< nullopt: a tombstone
   std::string media_type;
   bool is_json = false;
+  Attributes extensions = {};  ///< further attributes of the envelope
 };
 
 /// A stranger's value for a header, in one line.
@@ -41,16 +46,39 @@ std::string text_in(const Json& map, const char* name) {
   return found != map.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+/// An attribute of the producer that is passed on as it is.
+bool is_extension(const std::string& name) {
+  static constexpr std::array others{"tombstone",       "partitionkey", "partitionkeybase64", "time", "subject",
+                                     "datacontenttype", "data"};
+  const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  return !name.empty() && name.size() <= 20 && std::all_of(name.begin(), name.end(), is_plain) &&
+         std::find(others.begin(), others.end(), name) == others.end();
+}
+
+/// Those of an envelope. A CloudEvent has texts, numbers and truth values.
+Attributes extensions_in(const Json& envelope) {
+  Attributes out;
+  for (const auto& [name, value] : envelope.items()) {
+    if (!is_extension(name)) continue;
+    if (value.is_string()) out.emplace_back(name, value.get<std::string>());
+    if (value.is_number() || value.is_boolean()) out.emplace_back(name, value.dump());
+  }
+  return out;
+}
+
 std::optional<Data> unwrapped(std::string_view payload) {
   const Json envelope = Json::parse(payload, nullptr, false);
   if (!envelope.is_object() || !envelope.contains("specversion") || !envelope.contains("id")) return std::nullopt;
   const std::string declared = text_in(envelope, "datacontenttype");
-  const std::string type = is_media_type(declared) ? declared : std::string{json_type};
-  if (envelope.contains("data_base64")) return Data{handlers::from_base64(text_in(envelope, "data_base64")), type};
-  if (!envelope.contains("data")) return Data{std::nullopt, type};
-  const Json& data = envelope["data"];
-  if (data.is_string() && type.find("json") == std::string::npos) return Data{data.get<std::string>(), type};
-  return Data{data.dump(-1, ' ', false, Json::error_handler_t::replace), type, true};
+  Data out{std::nullopt, is_media_type(declared) ? declared : std::string{json_type}, false, extensions_in(envelope)};
+  if (envelope.contains("data_base64")) {
+    out.bytes = handlers::from_base64(text_in(envelope, "data_base64"));
+  } else if (envelope.contains("data")) {
+    const Json& data = envelope["data"];
+    out.is_json = !data.is_string() || out.media_type.find("json") != std::string::npos;
+    out.bytes = out.is_json ? data.dump(-1, ' ', false, Json::error_handler_t::replace) : data.get<std::string>();
+  }
+  return out;
 }
 
 Data data_of(const inboxd::Event& event) {
@@ -76,24 +104,25 @@ bool is_utf8(std::string_view text) {
   }
 }
 
-/// Attributes of CloudEvents that a producer wrote as headers `ce_NAME`.
-void add_extensions(const inboxd::Event& event, Attributes& to) {
+/// Further attributes of the producer's CloudEvent, in its envelope or as headers `ce_NAME`. The envelope's win.
+void add_extensions(const inboxd::Event& event, const Data& data, Attributes& to) {
   std::size_t count = 0;
+  const auto add = [&](const std::string& name, std::string_view value) {
+    const bool is_known = std::any_of(to.begin(), to.end(), [&](const auto& each) { return each.first == name; });
+    if (is_known || value.size() > longest_attribute || count == most_extensions) return;
+    ++count;
+    to.emplace_back(name, value);
+  };
+  for (const auto& [name, value] : data.extensions) add(name, value);
   for (const inboxd::Header& header : event.headers()) {
     if (!header.name.starts_with("ce_") && !header.name.starts_with("ce-")) continue;
     const std::string name{header.name.substr(3)};
-    const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-    const bool is_known = std::any_of(to.begin(), to.end(), [&](const auto& each) { return each.first == name; }) ||
-                          name == "tombstone" || name == "partitionkey" || name == "partitionkeybase64" ||
-                          name == "time" || name == "subject" || name == "datacontenttype" || name == "data";
-    if (name.empty() || name.size() > 20 || !std::all_of(name.begin(), name.end(), is_plain) || is_known) continue;
-    if (!header.value || header.value->size() > longest_attribute || !is_utf8(*header.value)) continue;
-    if (++count > most_extensions) return;
-    to.emplace_back(name, *header.value);
+    if (is_extension(name) && header.value && is_utf8(*header.value)) add(name, *header.value);
   }
 }
 
-Attributes attributes_of(const Target& target, inboxd::Call& call, const inboxd::Event& event) {
+Attributes attributes_of(const Target& target, Form form, inboxd::Call& call, const inboxd::Event& event,
+                         const Data& data) {
   Attributes out{{"specversion", "1.0"}, {"id", event.source_id()}};
   const auto add = [&](const char* name, inboxd::MaybeText value) {
     if (value && !value->empty() && value->size() <= longest_attribute) out.emplace_back(name, *value);
@@ -113,12 +142,13 @@ Attributes attributes_of(const Target& target, inboxd::Call& call, const inboxd:
   out.emplace_back("kafkaoffset", std::to_string(event.offset()));
   out.emplace_back("attempt", std::to_string(event.attempt()));
   if (!event.payload()) out.emplace_back("tombstone", "true");
-  if (target.style != Style::cloudevents_binary) add("traceparent", call.traceparent(event));
+  if (form != Form::binary) add("traceparent", call.traceparent(event));
+  if (form == Form::element) out.emplace_back("idempotencykey", event.id());
   if (target.style == Style::dapr) {
     out.emplace_back("topic", event.topic());
     out.emplace_back("pubsubname", "inboxd");
   }
-  add_extensions(event, out);
+  add_extensions(event, data, out);
   return out;
 }
 
@@ -132,10 +162,10 @@ std::string header_value(std::string_view text) {
   return out;
 }
 
-std::string structured(const Target& target, inboxd::Call& call, const inboxd::Event& event) {
+std::string structured(const Target& target, Form form, inboxd::Call& call, const inboxd::Event& event) {
   Json envelope = Json::object();
-  for (const auto& [name, value] : attributes_of(target, call, event)) envelope[name] = value;
   const Data data = data_of(event);
+  for (const auto& [name, value] : attributes_of(target, form, call, event, data)) envelope[name] = value;
   if (data.bytes) {
     envelope["datacontenttype"] = data.media_type;
     if (!data.is_json) envelope["data_base64"] = handlers::base64(*data.bytes);
@@ -157,9 +187,16 @@ void finish(const Target& target, const std::string& id, Message& message) {
   message.headers.push_back("webhook-signature: " + target.signer.sign(id, timestamp, message.body));
 }
 
-std::string digest_of(const inboxd::Events& events) {
+void add_trace(inboxd::Call& call, const inboxd::Event& event, Message& message) {
+  if (const auto parent = call.traceparent(event)) message.headers.push_back("traceparent: " + header_value(*parent));
+  if (const auto state = call.tracestate(event)) {
+    if (is_line(*state, longest_trace_state)) message.headers.push_back("tracestate: " + std::string{*state});
+  }
+}
+
+std::string digest_of(const std::vector<inboxd::Event>& events) {
   std::string ids;
-  for (const inboxd::Event event : events) ids += event.id();
+  for (const inboxd::Event& event : events) ids += event.id();
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
   EVP_Digest(ids.data(), ids.size(), digest, &size, EVP_sha256(), nullptr);
@@ -172,7 +209,7 @@ Message message_of(const Target& target, inboxd::Call& call, const inboxd::Event
   Message out;
   if (target.style == Style::cloudevents_binary) {
     Data data = data_of(event);
-    for (const auto& [name, value] : attributes_of(target, call, event)) {
+    for (const auto& [name, value] : attributes_of(target, Form::binary, call, event, data)) {
       out.headers.push_back("ce-" + name + ": " + header_value(value));
     }
     if (data.bytes) out.headers.push_back("Content-Type: " + data.media_type);
@@ -180,24 +217,22 @@ Message message_of(const Target& target, inboxd::Call& call, const inboxd::Event
     out.body = std::move(data.bytes).value_or("");
   } else {
     out.headers.emplace_back("Content-Type: application/cloudevents+json; charset=utf-8");
-    out.body = structured(target, call, event);
+    out.body = structured(target, Form::structured, call, event);
   }
-  if (const auto parent = call.traceparent(event)) out.headers.push_back("traceparent: " + header_value(*parent));
-  if (const auto state = call.tracestate(event)) {
-    if (is_line(*state, longest_trace_state)) out.headers.push_back("tracestate: " + std::string{*state});
-  }
+  add_trace(call, event, out);
   finish(target, event.id(), out);
   return out;
 }
 
-Message batch_of(const Target& target, inboxd::Call& call, const inboxd::Events& events) {
+Message batch_of(const Target& target, inboxd::Call& call, const std::vector<inboxd::Event>& events) {
   Message out;
   out.headers.emplace_back("Content-Type: application/cloudevents-batch+json; charset=utf-8");
-  for (const inboxd::Event event : events) {
-    out.body += (out.body.empty() ? "[" : ",") + structured(target, call, event);
+  for (const inboxd::Event& event : events) {
+    out.body += (out.body.empty() ? "[" : ",") + structured(target, Form::element, call, event);
   }
   out.body += "]";
-  finish(target, digest_of(events), out);
+  if (events.size() == 1) add_trace(call, events[0], out);
+  finish(target, events.size() == 1 ? events[0].id() : digest_of(events), out);
   return out;
 }
 

@@ -16,7 +16,8 @@ struct Message {
 /// One event in the target's style. On the call's thread.
 Message message_of(const Target& target, inboxd::Call& call, const inboxd::Event& event);
 
-/// All events of a call as a batch of CloudEvents. Its id is a digest of theirs, the same for the same events.
-Message batch_of(const Target& target, inboxd::Call& call, const inboxd::Events& events);
+/// Events of a call as a batch of CloudEvents. Its id is that of its only event, or a digest of theirs: the same for
+/// the same events. On the call's thread.
+Message batch_of(const Target& target, inboxd::Call& call, const std::vector<inboxd::Event>& events);
 
 }  // namespace http_handler

@@ -115,6 +115,7 @@ std::size_t max_answer_of(std::int64_t bytes) {
 Target::Target(const inboxd::Settings& settings)
     : url{settings.text("url")},
       style{style_of(settings.text("style", table.text("style")))},
+      posts_batches{settings.events_per_call() > 1 && style != Style::dapr},
       health{health_of(settings, settings.text("url"))},
       permanent{statuses_of(settings.text("permanent", table.text("permanent")))},
       signer{settings.text("signing_secret", "")},

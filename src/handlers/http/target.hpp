@@ -27,6 +27,7 @@ struct Target {
 
   UrlTemplate url;
   Style style;
+  bool posts_batches;  ///< each request is a batch, also of one event: the handler may get several events a call
   HealthCheck health;
   std::set<long> permanent;  ///< statuses that make a dead letter at once
   Signer signer;

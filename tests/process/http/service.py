@@ -58,11 +58,13 @@ def gigabyte(connection):
 
 
 def type_of(request):
-    """Of a single event, in either style."""
+    """Of a single event, in any style."""
     if "ce-type" in request["headers"]:
         return request["headers"]["ce-type"]
-    is_small = request["body"].startswith("{") and len(request["body"]) < 100000
+    is_small = request["body"].startswith(("{", "[{")) and len(request["body"]) < 100000
     event = json.loads(request["body"]) if is_small else {}
+    if isinstance(event, list) and len(event) == 1:
+        event = event[0]
     return event["type"] if isinstance(event, dict) and "type" in event else ""
 
 
@@ -121,8 +123,16 @@ def verdicts(request):
             return b'[{"event_id": '
         if event["type"] == "Stranger":
             return b'[{"event_id": "of another", "outcome": "retry"}]'
+        if event["type"] == "StrangerAlone":
+            return b'{"event_id": "of another", "outcome": "dead"}'
+        if event["type"] == "DeadAlone":
+            return json.dumps({"event_id": event["id"], "outcome": "dead", "error": "my.class"}).encode()
         if event["type"] == "LongDead":
-            out.append({"event_id": event["id"], "outcome": "dead", "message": "x" * 200})
+            out.append({"event_id": event["id"], "outcome": "dead", "message": "x" * 600})
+        if event["type"] == "Later":  # until its second attempt
+            out.append({"event_id": event["id"], "outcome": "retry" if event["attempt"] == "1" else "dead"})
+        if event["type"] == "DeadByKey":
+            out.append({"event_id": event["idempotencykey"], "outcome": "dead", "error": "my.class"})
         if event["type"] == "Dead":
             out.append({"event_id": event["id"], "outcome": "dead", "error": "my.class", "message": "no way"})
     return json.dumps(out).encode() if out else b""

@@ -144,10 +144,63 @@ TEST_CASE("several events are posted as a batch, which may be answered with a ve
   CHECK(has_batch);
 }
 
-TEST_CASE("a list of verdicts that cannot be read, or names a stranger, is a failure of all") {
-  const std::string type = GENERATE("LongDead", "Stranger", "Broken");
+TEST_CASE("an event that comes alone is a batch of one, and its verdict counts on each attempt") {
+  HttpFixture fixture{GENERATE(std::vector<std::string>{"events_per_call: 20"},
+                               std::vector<std::string>{"mode: batch", "batch: {every: 200ms}"})};
+  const auto daemon = fixture.start();
+  const auto id = fixture.produce(1, "Later").at(0);
+  CHECK(fixture.states(1) == "dead");
+  CHECK(fixture.database.number("select count(*) from inbox.failures") == 2);
+  const auto requests = fixture.requests();
+  REQUIRE(requests.size() == 2);
+  for (const auto& request : requests) {
+    CHECK(request["headers"]["content-type"] == "application/cloudevents-batch+json; charset=utf-8");
+    CHECK(request["headers"]["idempotency-key"] == id);
+    CHECK(request["headers"]["webhook-id"] == id);
+  }
+}
+
+TEST_CASE("a verdict names the event's idempotencykey; an id that several events have fails all") {
   HttpFixture fixture{{"events_per_call: 20"}};
-  fixture.config.handlers[0].more[0] = "retry: {max_attempts: 1}";
+  const bool is_by_key = GENERATE(true, false);
+  CAPTURE(is_by_key);
+  std::vector<Message> same_id;
+  for (const char* const source : {"/a", "/b"}) {
+    const bool is_dead = std::string{source} == "/b";
+    same_id.push_back({.topic = fixture.topic,
+                       .key = "k",
+                       .payload = "{}",
+                       .headers = {{"ce_specversion", "1.0"},
+                                   {"ce_id", "v1"},
+                                   {"ce_source", source},
+                                   {"ce_type", !is_dead    ? "Happened"
+                                               : is_by_key ? "DeadByKey"
+                                                           : "Dead"}}});
+  }
+  fixture.kafka.produce(same_id);
+  const auto daemon = fixture.start();
+  if (is_by_key) {
+    CHECK(fixture.states(2) == "dead done");
+    CHECK_THAT(fixture.failures(), ContainsSubstring("my.class"));
+  } else {
+    fixture.database.wait_for("both have failed",
+                              "select count(*) from inbox.failures where error_class = 'http.broken_answer'", 2);
+    CHECK_THAT(fixture.failures(), ContainsSubstring("fits several events of the request; use idempotencykey"));
+  }
+}
+
+TEST_CASE("a single verdict is read as a list of one") {
+  HttpFixture fixture{{"events_per_call: 20"}};
+  const auto daemon = fixture.start();
+  fixture.produce(1, "DeadAlone");
+  CHECK(fixture.states(1) == "dead");
+  CHECK_THAT(fixture.failures(), ContainsSubstring("my.class"));
+}
+
+TEST_CASE("verdicts that cannot be read, or name a stranger, are a failure of all, on each attempt") {
+  const std::string type = GENERATE("LongDead", "Stranger", "StrangerAlone", "Broken");
+  CAPTURE(type);
+  HttpFixture fixture{{"events_per_call: 20"}};
   fixture.set("max_body", "500");
   const auto daemon = fixture.start();
   fixture.produce(20, type);
@@ -155,6 +208,32 @@ TEST_CASE("a list of verdicts that cannot be read, or names a stranger, is a fai
                             "select count(*) from inbox.dead_letters where error_class = "
                             "'http.broken_answer'",
                             20);
+}
+
+TEST_CASE("further attributes of a CloudEvent in the value are passed on") {
+  const bool is_binary = GENERATE(true, false);
+  CAPTURE(is_binary);
+  HttpFixture fixture{};
+  if (!is_binary) fixture.set("style", "cloudevents-structured");
+  const auto daemon = fixture.start();
+  fixture.kafka.produce({{.topic = fixture.topic,
+                          .key = "k",
+                          .payload = R"({"specversion": "1.0", "id": "e1", "source": "/shop", "type": "A",)"
+                                     R"( "tenant": "acme", "sequence": 7, "data": {"n": 1}})",
+                          .headers = {{"content-type", "application/cloudevents+json"}, {"ce_tenant", "other"}}}});
+  wait_until("it is posted", [&] { return fixture.requests().size() == 1; });
+  const auto request = fixture.requests()[0];
+  const auto body = nlohmann::json::parse(request["body"].get<std::string>());
+  const nlohmann::json data{{"n", 1}};
+  if (is_binary) {
+    CHECK(request["headers"].value("ce-tenant", "") == "acme");
+    CHECK(request["headers"].value("ce-sequence", "") == "7");
+    CHECK(body == data);
+  } else {
+    CHECK(body.value("tenant", "") == "acme");
+    CHECK(body.value("sequence", "") == "7");
+    CHECK(body.value("data", nlohmann::json{}) == data);
+  }
 }
 
 TEST_CASE("a payload that is nested very deep is posted like any other") {
