@@ -6,7 +6,8 @@ namespace http_handler {
 inline constexpr handlers::SettingsTable table{std::array{
     handlers::Setting{
         "url", handlers::required,
-        "`http://` or `https://`. Placeholders `{topic} {type} {key} {event_id} {partition}` behind the host become "
+        "`http://` or `https://`, without user name and password (see `headers`). Placeholders `{topic} {type} {key} "
+        "{event_id} {partition}` behind the host become "
         "one segment of the path each; quote the text. An event whose value is empty, `.` or `..` is dead "
         "(`http.url`)"},
     handlers::Setting{
@@ -28,7 +29,7 @@ inline constexpr handlers::SettingsTable table{std::array{
     handlers::Setting{"max_body", "65536", "bytes of an answer that are read"},
     handlers::Setting{"longest_retry_after", "1h", "the longest `Retry-After` that counts"},
     handlers::Setting{"connect_timeout", "2s", "how long connecting may take"},
-    handlers::Setting{"unix_socket", handlers::none, "a path; the host in `url` is then only a name"},
+    handlers::Setting{"unix_socket", handlers::none, "an absolute path; the host in `url` is then only a name"},
     handlers::Setting{"ca", handlers::none,
                       "a PEM file for https: the trusted authorities. Without it the system's are trusted"},
     handlers::Setting{"certificate", handlers::none, "a PEM file for https: the daemon's own certificate"},

@@ -105,6 +105,12 @@ std::string file_of(const inboxd::Settings& settings, const std::string& name) {
   return file;
 }
 
+std::string socket_of(const std::string& path) {
+  if (!path.empty() && !path.starts_with('/'))
+    refuse("unix_socket", path, "an absolute path, such as /run/orders.sock");
+  return path;
+}
+
 std::size_t max_answer_of(std::int64_t bytes) {
   if (bytes < 0 || bytes > most_answer_bytes) refuse("max_body", std::to_string(bytes), "0 to 67108864 bytes");
   return static_cast<std::size_t>(bytes);
@@ -123,7 +129,7 @@ Target::Target(const inboxd::Settings& settings)
       max_answer{max_answer_of(settings.number("max_body", table.number("max_body")))},
       longest_retry_after{settings.duration("longest_retry_after", table.duration("longest_retry_after"))},
       connect_timeout{settings.duration("connect_timeout", table.duration("connect_timeout"))},
-      unix_socket{settings.text("unix_socket", "")},
+      unix_socket{socket_of(settings.text("unix_socket", ""))},
       may_be_link_local{settings.boolean("allow_link_local", table.boolean("allow_link_local"))},
       ca{file_of(settings, "ca")},
       certificate{file_of(settings, "certificate")},

@@ -1,6 +1,9 @@
 #include "url.hpp"
 
+#include <curl/curl.h>
+
 #include <algorithm>
+#include <memory>
 
 #include "../shared/encoding.hpp"
 
@@ -13,10 +16,16 @@ namespace {
   throw inboxd::SettingsError{"setting 'url' is '" + shown + "'; " + right};
 }
 
-std::string without_user_and_query(const std::string& text, std::size_t authority, std::size_t path) {
-  const std::size_t at = text.rfind('@', path);
-  const std::size_t host = at == std::string::npos || at < authority ? authority : at + 1;
-  return text.substr(0, authority) + text.substr(host, text.find_first_of("?#", path) - host);
+/// Lets curl judge the rest, as it would at the first request.
+void check(const std::string& text) {
+  const std::unique_ptr<CURLU, void (*)(CURLU*)> url{curl_url(), curl_url_cleanup};
+  const CURLUcode code = curl_url_set(url.get(), CURLUPART_URL, text.c_str(), CURLU_DISALLOW_USER | CURLU_PATH_AS_IS);
+  if (code == CURLUE_USER_NOT_ALLOWED) {
+    throw inboxd::SettingsError{
+        "setting 'url' has a user name or password; remove it, and set headers: {Authorization: {file: …}}"};
+  }
+  if (code == CURLUE_BAD_PORT_NUMBER) refuse(text, "its port must be a number up to 65535");
+  if (code != CURLUE_OK) refuse(text, std::string{"it is no url: "} + curl_url_strerror(code));
 }
 
 }  // namespace
@@ -29,7 +38,8 @@ UrlTemplate::UrlTemplate(const std::string& text) : text_{"url", text}, is_https
   const auto is_bad = [](char c) { return c <= ' ' || c == '\x7f' || c == '#'; };
   if (std::any_of(text.begin(), text.end(), is_bad)) refuse(text, "it must have no blanks and no #");
   if (text.find('{') < path) refuse(text, "a placeholder must stand behind the host: events do not choose the server");
-  shown_ = without_user_and_query(text, authority, path);
+  check(text);
+  shown_ = text.substr(0, text.find('?'));
 }
 
 std::optional<std::string> UrlTemplate::url_for(const inboxd::Event& event) const {

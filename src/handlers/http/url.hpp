@@ -10,13 +10,14 @@ namespace http_handler {
 /// Setting `url`: each placeholder becomes one segment of the path.
 class UrlTemplate {
  public:
-  /// Throws inboxd::SettingsError, also for a placeholder in scheme or host: an event must not choose the server.
+  /// Throws inboxd::SettingsError. Refuses a placeholder in scheme or host, because an event must not choose the
+  /// server, and a user name or password, without repeating it.
   explicit UrlTemplate(const std::string& text);
 
   /// nullopt: a placeholder's value is null, empty, `.` or `..`, which is no segment of its own.
   std::optional<std::string> url_for(const inboxd::Event& event) const;
 
-  /// For people: scheme, host and path, without user, password and query.
+  /// For people: scheme, host and path, without the query.
   const std::string& shown() const { return shown_; }
   bool is_https() const { return is_https_; }
   bool has_placeholders() const { return !text_.is_fixed(); }

@@ -394,6 +394,15 @@ TEST_CASE("mistakes in the settings of http are refused with the remedy") {
   CHECK_THAT(refused("health", "/health"), ContainsSubstring("{path: /health, every: 5s}"));
   CHECK_THAT(refused("ca", "/no/such"), ContainsSubstring("a file that the daemon may read"));
   CHECK_THAT(refused("colour", "red"), ContainsSubstring("unknown setting 'colour'"));
+  for (const char* const port : {"70000", "65536", "x"}) {
+    CHECK_THAT(refused("url", std::string{"http://127.0.0.1:"} + port + "/events"),
+               ContainsSubstring("its port must be a number up to 65535"));
+  }
+  CHECK_THAT(refused("unix_socket", "orders.sock"), ContainsSubstring("it must be an absolute path"));
+  for (const char* const url : {"http://bob:hunter2@127.0.0.1/", "http://hunter2@127.0.0.1:70000/"}) {
+    CHECK_THAT(refused("url", url),
+               ContainsSubstring("set headers: {Authorization: {file: …}}") && !ContainsSubstring("hunter2"));
+  }
   const auto secret = refused("signing_secret", "hunter2");
   CHECK_THAT(secret, ContainsSubstring("openssl rand") && !ContainsSubstring("hunter2"));
 }
