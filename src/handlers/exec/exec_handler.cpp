@@ -3,13 +3,16 @@
 
 #include "once.hpp"
 #include "program.hpp"
+#include "settings.hpp"
 #include "stream.hpp"
 
 namespace exec_handler {
 namespace {
 
 struct Exec final : inboxd::Handler {
-  explicit Exec(const inboxd::Settings& settings) : program{program_of(settings)}, stream{program, settings.log()} {}
+  explicit Exec(const inboxd::Settings& settings)
+      : program{program_of(handlers::known(settings, table))},
+        stream{program, settings.log()} {}
 
   void handle_batch(inboxd::Call& call, const inboxd::Events& events) override {
     if (program.mode == Mode::stream) return stream.handle(call, events);

@@ -4,13 +4,15 @@
 #include <inboxd/handler.hpp>
 
 #include "sender.hpp"
+#include "settings.hpp"
 #include "target.hpp"
 
 namespace http_handler {
 namespace {
 
 struct Http final : inboxd::AsyncHandler {
-  explicit Http(const inboxd::Settings& settings) : target{settings}, sender{target, settings.log()} {}
+  explicit Http(const inboxd::Settings& settings)
+      : target{handlers::known(settings, table)}, sender{target, settings.log()} {}
 
   void begin(std::unique_ptr<inboxd::OpenCall>& call) override { sender.send(std::move(call)); }
 

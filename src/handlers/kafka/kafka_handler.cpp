@@ -16,10 +16,13 @@ bool keeps_headers(const inboxd::Settings& settings) {
   return text == "keep";
 }
 
+Target target_of(const inboxd::Settings& settings) {
+  handlers::known(settings, table);
+  return {TopicTemplate{settings.text("topic")}, properties_of(settings), keeps_headers(settings)};
+}
+
 struct Kafka final : inboxd::AsyncHandler {
-  explicit Kafka(const inboxd::Settings& settings)
-      : target{TopicTemplate{settings.text("topic")}, properties_of(settings), keeps_headers(settings)},
-        sender{target, settings.log()} {}
+  explicit Kafka(const inboxd::Settings& settings) : target{target_of(settings)}, sender{target, settings.log()} {}
 
   void begin(std::unique_ptr<inboxd::OpenCall>& call) override { sender.send(std::move(call)); }
 

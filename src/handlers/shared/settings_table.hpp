@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <inboxd/handler.hpp>
 #include <string_view>
 
 namespace handlers {
@@ -62,5 +63,14 @@ struct SettingsTable {
 
 template <std::size_t count>
 SettingsTable(std::array<Setting, count>) -> SettingsTable<count>;
+
+/// Refuses a name that is not in the table, before a required setting is missed: a misspelt name explains it. Returns
+/// the settings. Throws inboxd::SettingsError.
+template <std::size_t count>
+const inboxd::Settings& known(const inboxd::Settings& settings, const SettingsTable<count>& table) {
+  for (const Setting& each : table.rows) (void)settings.has(each.name);
+  settings.finish();
+  return settings;
+}
 
 }  // namespace handlers

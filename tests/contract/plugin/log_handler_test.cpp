@@ -32,8 +32,7 @@ TEST_CASE("the log handler shows a null key as null and shortens a long one") {
   DeliveredEvents batch{{"", std::string(1000, 'k')}};
   batch.event(0).key = std::nullopt;
   batch.handled_by(attempt.instance());
-  CHECK_THAT(taken.text(), ContainsSubstring("key=null handler=") &&
-                               ContainsSubstring(" warning handler: event") &&
+  CHECK_THAT(taken.text(), ContainsSubstring("key=null handler=") && ContainsSubstring(" warning handler: event") &&
                                ContainsSubstring("key=\"" + std::string(128, 'k') + "\"... handler="));
 }
 
@@ -42,6 +41,15 @@ TEST_CASE("the log handler refuses unknown levels and settings") {
              ContainsSubstring("setting 'level' is 'loud'; it must be debug, info, warn or error"));
   CHECK_THAT((LoadAttempt{handler_of("log", {{"levle", "info"}})}.problem()),
              ContainsSubstring("unknown setting 'levle'; this plugin knows: level"));
+}
+
+TEST_CASE("a misspelt required setting is named, not only missed") {
+  CHECK_THAT((LoadAttempt{handler_of("http", {{"ulr", "http://x/"}})}.problem()),
+             ContainsSubstring("unknown setting 'ulr'; this plugin knows: url, style, "));
+  CHECK_THAT((LoadAttempt{handler_of("kafka", {{"topci", "copies"}})}.problem()),
+             ContainsSubstring("unknown setting 'topci'; this plugin knows: topic, "));
+  CHECK_THAT((LoadAttempt{handler_of("exec", {{"comand", "[true]"}})}.problem()),
+             ContainsSubstring("unknown setting 'comand'; this plugin knows: command, "));
 }
 
 TEST_CASE("an unknown plugin name is refused with the known names") {
