@@ -17,7 +17,14 @@ std::string text_in(const Json& object, const char* name) {
 }  // namespace
 
 std::optional<Answer> answer_of(std::string_view text, std::string& why) {
-  const Json json = Json::parse(text, nullptr, false);
+  Json json;
+  try {
+    json = Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    why =
+        "it is not JSON, with the mistake at byte " + std::to_string(error.byte) + " of " + std::to_string(text.size());
+    return std::nullopt;
+  }
   if (!json.is_object()) {
     why = "it is not a JSON object";
     return std::nullopt;

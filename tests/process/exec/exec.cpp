@@ -108,12 +108,13 @@ TEST_CASE("a child that crashes, or writes something else, costs an attempt of t
   fixture.produce(10);
   CHECK(fixture.wait_done().is_perfect());
   CHECK(fixture.database.number("select count(*) from inbox.failures") == 1);
-  CHECK_THAT(fixture.failure(), ContainsSubstring(type == "Crash" ? "exec.crashed: the program exited with status 3: "
-                                                                    "out of ideas"
-                                                  : type == "Garbage" ? "exec.answer: the program wrote a line that is "
-                                                                        "no answer: it is not a JSON object"
-                                                  : type == "Stranger" ? "its event_id is of no event that waits"
-                                                                       : "it is longer than 1 MiB"));
+  CHECK_THAT(fixture.failure(),
+             ContainsSubstring(type == "Crash"      ? "exec.crashed: the program exited with status 3: "
+                                                      "out of ideas"
+                               : type == "Garbage"  ? "exec.answer: the program wrote a line that is "
+                                                      "no answer: it is not JSON, with the mistake at byte 1 of 5"
+                               : type == "Stranger" ? "its event_id is of no event that waits"
+                                                    : "it is longer than 1 MiB"));
 }
 
 TEST_CASE("a child that hangs is killed at the deadline, with the processes that it has started") {
