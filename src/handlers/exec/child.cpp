@@ -84,7 +84,8 @@ Child::Child(const Program& program, const std::vector<std::string>& more) {
   environment.insert(environment.end(), more.begin(), more.end());
   const int error = posix_spawn(&process_, command.front().c_str(), &actions.value, &attributes.value,
                                 pointers(command).data(), pointers(environment).data());
-  if (error != 0) fail(("cannot start " + command.front()).c_str(), error);
+  const char* const whose = error == ENOENT ? " (or its interpreter)" : "";
+  if (error != 0) fail(("cannot start " + command.front() + whose).c_str(), error);
   // Without <sys/pidfd.h>: in glibc 2.36 its functions have C++ names.
   process_file_.number = static_cast<int>(syscall(SYS_pidfd_open, process_, 0));
   if (process_file_.number < 0) {

@@ -4,6 +4,7 @@
 #include "once.hpp"
 #include "program.hpp"
 #include "settings.hpp"
+#include "start_log.hpp"
 #include "stream.hpp"
 
 namespace exec_handler {
@@ -12,7 +13,8 @@ namespace {
 struct Exec final : inboxd::Handler {
   explicit Exec(const inboxd::Settings& settings)
       : program{program_of(handlers::known(settings, table))},
-        stream{program, settings.log()} {}
+        starts{settings.log()},
+        stream{program, settings.log(), starts} {}
 
   void handle_batch(inboxd::Call& call, const inboxd::Events& events) override {
     if (program.mode == Mode::stream) return stream.handle(call, events);
@@ -20,17 +22,20 @@ struct Exec final : inboxd::Handler {
       if (call.is_cancelled()) return;
       try {
         const auto outcome = run_once(program, call, event);
+        starts.succeeded();
         if (outcome) call.settle(event, *outcome);
         if (outcome && outcome->kind != INBOXD_DONE) {  // later events of its key must not run before it
           return call.settle_rest(inboxd::away(std::chrono::milliseconds{0}, "an earlier event has failed"));
         }
       } catch (const std::exception& thrown) {
+        starts.failed(thrown.what());
         return call.settle_rest(inboxd::away(std::chrono::seconds{10}, thrown.what(), "exec.start"));
       }
     }
   }
 
   const Program program;
+  StartLog starts;
   Stream stream;
 };
 

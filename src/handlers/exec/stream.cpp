@@ -70,7 +70,7 @@ void Stream::handle(inboxd::Call& call, const inboxd::Events& events) {
     try {
       session = begin();
     } catch (const std::exception& thrown) {
-      log_.error(thrown.what());
+      starts_.failed(thrown.what());
       return call.settle_rest(inboxd::away(longest_wait, thrown.what(), "exec.start"));
     }
     const auto failure = converse(*session, call, open);
@@ -89,7 +89,9 @@ void Stream::handle(inboxd::Call& call, const inboxd::Events& events) {
 
 std::unique_ptr<Stream::Session> Stream::begin() {
   if (auto idle = take_idle()) return idle;
-  return std::make_unique<Session>(program_);
+  auto out = std::make_unique<Session>(program_);
+  starts_.succeeded();
+  return out;
 }
 
 /// Not positive: a child may be started now.

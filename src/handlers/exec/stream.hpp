@@ -10,6 +10,7 @@
 
 #include "child.hpp"
 #include "program.hpp"
+#include "start_log.hpp"
 
 namespace exec_handler {
 
@@ -17,7 +18,8 @@ namespace exec_handler {
 /// between calls children wait in a pool. Any thread.
 class Stream final {
  public:
-  Stream(Program program, inboxd::Log log) : program_{std::move(program)}, log_{log} {}
+  Stream(Program program, inboxd::Log log, StartLog& starts)
+      : program_{std::move(program)}, log_{log}, starts_{starts} {}
 
   /// The events of a call are written at once; answers may come in any order. If the child ends or writes something
   /// else, the first event without an answer is charged, and a new child gets the others. After several failures the
@@ -51,6 +53,7 @@ class Stream final {
 
   const Program program_;
   const inboxd::Log log_;
+  StartLog& starts_;
 
   std::mutex mutex_;  // guards the following
   std::vector<std::unique_ptr<Session>> idle_;

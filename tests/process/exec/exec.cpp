@@ -267,16 +267,22 @@ TEST_CASE("mistakes in the settings of exec are refused with the remedy") {
   CHECK_THAT(refused("folder", "/no/such"), ContainsSubstring("it must be a folder"));
 }
 
-TEST_CASE("a program that cannot be started costs no attempt, and its events run once it is there") {
-  ExecFixture fixture;
+TEST_CASE("a program that cannot be started costs no attempt and is logged once, and its events run once it is there") {
+  const std::string mode = GENERATE("stream", "once");
+  CAPTURE(mode);
+  ExecFixture fixture{"mode: single"};
+  fixture.config.handlers[0].more[0] = "concurrency: 8";
   const auto program = fixture.folder / "program.sh";
   std::ofstream{program} << "#!" << (fixture.folder / "python").string() << "\n" << child;
   std::filesystem::permissions(program, std::filesystem::perms{0755});
   fixture.set("command", "[" + program.string() + "]");
+  fixture.set("mode", mode);
   const auto daemon = fixture.start();
   fixture.produce(20);
-  daemon->wait_log("cannot start");
-  std::ofstream{program} << "#!/usr/bin/env python3\n" << child;
+  daemon->wait_log("cannot start " + program.string() + " (or its interpreter)");
+  std::ofstream{program} << (mode == "once" ? "#!/bin/sh\n" : std::string{"#!/usr/bin/env python3\n"} + child);
   CHECK(fixture.wait_done().is_perfect());
   CHECK(fixture.database.number("select count(*) from inbox.failures") == 0);
+  daemon->wait_log("the program can be started again");
+  CHECK(daemon->count_in_log("cannot start") == 1);
 }
