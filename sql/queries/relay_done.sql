@@ -3,15 +3,18 @@
 -- oldest one that runs, and the number of deleted messages; no row: the relay's lease was lost. Locks: shared, the
 -- relay's row, which keeps the owner; the deleted rows and their lanes, which are no longer stopped. Indexes: primary
 -- keys.
+-- `is true` keeps the ids from becoming a join, whose plan would be bad while the table has no statistics.
 with held as materialized (
   select r.fence from inbox.relay r where r.owner = $1::uuid and r.fence = $2::bigint for share),
 gone as (
-  delete from inbox.outbox o using unnest($3::bigint[], $4::uuid[]) s(outbox_id, message_id)
-  where o.outbox_id = s.outbox_id and o.message_id = s.message_id and (select fence from held) = $2::bigint
+  delete from inbox.outbox o
+  where o.outbox_id = any ($3::bigint[]) and (o.message_id in (select unnest($4::uuid[]))) is true
+    and (select fence from held) = $2::bigint
   returning 1),
 gone_waiting as (
-  delete from inbox.outbox_waiting w using unnest($5::bigint[], $6::uuid[]) s(outbox_id, message_id)
-  where w.outbox_id = s.outbox_id and w.message_id = s.message_id and (select fence from held) = $2::bigint
+  delete from inbox.outbox_waiting w
+  where w.outbox_id = any ($5::bigint[]) and (w.message_id in (select unnest($6::uuid[]))) is true
+    and (select fence from held) = $2::bigint
   returning w.lane),
 passed as (
   update inbox.outbox_lane l set attempts = 0, failed_id = null

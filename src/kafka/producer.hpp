@@ -47,6 +47,7 @@ struct Delivery {
   End end = End::sent;
   std::string error;       ///< the library's name and sentence; empty: sent
   std::string_view topic;  ///< as long as the producer lives
+  bool is_too_large = false;
 };
 
 /// An idempotent producer with acks=all that never gives a message up, so that messages of a key keep their order while

@@ -1,6 +1,7 @@
 #include "relay/sender.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "event/headers.hpp"
 
@@ -21,8 +22,10 @@ constexpr auto wait_for_answer = 300ms;
 /// How long a producer that was given up may take to report on its messages.
 constexpr auto longest_drain = 2s;
 constexpr auto next_trial_after = 1s;
+constexpr auto too_large_for = 60s;
 /// If a message cannot be sent yet and no other one ends.
 constexpr auto held_for = 200ms;
+constexpr auto held_lanes_for = 20ms;
 /// The lease counts as over so long before its end.
 constexpr int lease_margin = 10;  // a tenth
 constexpr std::size_t most_lanes = 1'000;
@@ -98,8 +101,9 @@ void Sender::note_end(const Delivery& end, bool is_trial) {
     case Delivery::End::topic_refused:
       return note_refused(end.id, Why::topic_refused, end.topic, end.error);
     case Delivery::End::refused:
-      if (is_trial) return note_refused(end.id, Why::refused, end.topic, end.error);
-      refused_.push_back(end);
+      if (!is_trial) return refused_.push_back(end);
+      note_too_large(end);
+      note_refused(end.id, Why::refused, end.topic, end.error);
   }
 }
 
@@ -126,10 +130,27 @@ void Sender::note_refused(std::int64_t id, Why why, std::string_view topic, cons
   forget(id);
 }
 
+/// A refusal costs a producer. One such message is seldom alone, so the next ones are tried apart.
+void Sender::note_too_large(const Delivery& end) {
+  if (!end.is_too_large) return;
+  if (handover_.too_large.size() >= most_lanes) handover_.too_large.clear();
+  auto& known = handover_.too_large[std::string{end.topic}];
+  const std::size_t bytes = in_flight_[end.id].bytes;
+  const auto now = Clock::now();
+  known = {known.until > now ? std::min(known.bytes, bytes) : bytes, now + too_large_for};
+}
+
+bool Sender::is_suspect(const inbox::OutboxRow& row) const {
+  if (handover_.too_large.empty() || row.lane) return false;
+  const auto known = handover_.too_large.find(row.topic);
+  return known != handover_.too_large.end() && row.bytes() >= known->second.bytes && Clock::now() < known->second.until;
+}
+
 /// Brokers refuse whole batches. The messages of one are tried alone, apart from the main stream.
 void Sender::judge_refused_batch() {
   if (refused_.size() == 1) {
     const Delivery& end = refused_.front();
+    note_too_large(end);
     note_refused(end.id, Why::refused, end.topic, end.error);
   } else if (!refused_.empty()) {
     if (handover_.suspects.empty()) {
@@ -296,6 +317,7 @@ bool Sender::read() {
   const auto now = Clock::now();
   highest_ = gaps_.note_read(ids, highest_, *sent == rows.size(), now, now - began);
   found_some_ = rows.size() > 0;
+  is_caught_up_ = is_caught_up_ || !found_some_;
   return true;
 }
 
@@ -306,9 +328,10 @@ bool Sender::read_due_lanes() {
   for (const auto& [lane, messages] : lanes_) in_flight.push_back(lane);
   const inbox::OutboxBite bite{std::max(settings_.batch / 5, 1), static_cast<std::int64_t>(settings_.batch_bytes)};
   const auto rows = inbox::read_due_lanes(connection_, lease_, bite, in_flight);
+  const std::size_t before = in_flight_.size();
   const auto sent = send(rows);
   if (!sent) return false;
-  next_lanes_ = rows.size() > 0 ? now : now + look_for_due_lanes_every;
+  next_lanes_ = now + (rows.size() == 0 ? look_for_due_lanes_every : in_flight_.size() > before ? 0ms : held_lanes_for);
   found_some_ = found_some_ || rows.size() > 0;
   return true;
 }
@@ -318,13 +341,17 @@ bool Sender::read_due_lanes() {
 /// Returns how many of the first rows are on their way or set aside; nullopt: the lease has ended. Messages behind a
 /// stopped one are set aside, and those that it stops in this batch.
 std::optional<int> Sender::send(const inbox::OutboxRows& rows) {
+  const std::int64_t end_of_sent = frontier();
   int done = 0;
   for (; done < rows.size(); ++done) {
     if (Clock::now() >= lease_end_) return std::nullopt;
     const inbox::OutboxRow row = rows.at(done);
-    if (in_flight_.contains(row.id)) continue;
+    if (in_flight_.contains(row.id) || (row.lane && row.id > end_of_sent)) continue;
     if (row.is_behind || is_stopped(row)) {
       aside_.push_back({row.id, Why::behind});
+    } else if (is_suspect(row)) {
+      aside_.push_back({row.id, Why::suspect});
+      stopped_.insert({std::string{row.topic}, "k" + std::string{row.key.value_or("")}});
     } else if (!send(row)) {
       next_read_ = Clock::now() + held_for;
       break;
@@ -333,6 +360,14 @@ std::optional<int> Sender::send(const inbox::OutboxRows& rows) {
   counts_.in_flight = static_cast<std::int64_t>(in_flight_.size());
   if (!set_failures_aside()) return std::nullopt;
   return done;
+}
+
+/// The main producer has sent all messages below. A lane's message above may have to wait for one of its key.
+std::int64_t Sender::frontier() const {
+  for (const auto& [id, message] : in_flight_) {
+    if (!message.lane) return id;
+  }
+  return is_caught_up_ ? std::numeric_limits<std::int64_t>::max() : highest_ + 1;
 }
 
 /// By a message of the same batch.

@@ -35,6 +35,12 @@ struct Handover {
   std::set<std::int64_t> suspects;   ///< of a refused batch: each is tried alone
   std::size_t suspect_bytes = 0;     ///< of that batch
   bool has_culprit = false;          ///< one of them was refused alone
+  /// Of a topic's smallest message that was too large: those of this size are tried alone, for a while.
+  struct TooLarge {
+    std::size_t bytes = 0;
+    std::chrono::steady_clock::time_point until;
+  };
+  std::map<std::string, TooLarge, std::less<>> too_large;
 };
 
 /// Sends the outbox under one lease. The main producer sends in order and in large batches. The trial producer sends
@@ -86,6 +92,8 @@ class Sender final {
   void note_end(const kafka::Delivery& end, bool is_trial);
   void note_sent(std::int64_t id, const InFlight& message);
   void note_refused(std::int64_t id, inbox::SetAside::Why why, std::string_view topic, const std::string& error);
+  void note_too_large(const kafka::Delivery& end);
+  bool is_suspect(const inbox::OutboxRow& row) const;
   void judge_refused_batch();
   void note_stalled();
   void forget(std::int64_t id);
@@ -103,6 +111,7 @@ class Sender final {
   bool send(const inbox::OutboxRow& row);
   kafka::Producer* producer_for(const inbox::OutboxRow& row, const kafka::OutgoingMessage& message);
   bool is_stopped(const inbox::OutboxRow& row) const;
+  std::int64_t frontier() const;
   std::int64_t low_water() const;
 
   const config::Outbox& settings_;
@@ -138,6 +147,7 @@ class Sender final {
   bool has_lost_commits_ = false;
   bool is_stalled_ = false;   ///< the main producer, with a message that the brokers do not acknowledge
   bool found_some_ = false;
+  bool is_caught_up_ = false;  ///< a read has found nothing since the start
 };
 
 }  // namespace inboxd::relay
