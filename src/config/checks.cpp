@@ -173,10 +173,13 @@ void check_names(const Settings& settings, Reading& reading) {
   }
 }
 
+bool is_subscribed(const std::string& wanted, const std::string& topic) {
+  return wanted.ends_with('*') ? topic.starts_with(wanted.substr(0, wanted.size() - 1)) : topic == wanted;
+}
+
 /// Only the brokers know the topics of a pattern.
 bool may_be_read(const std::string& wanted, const Topic& topic) {
-  if (topic.name.empty()) return true;
-  return wanted.ends_with('*') ? topic.name.starts_with(wanted.substr(0, wanted.size() - 1)) : topic.name == wanted;
+  return topic.name.empty() || is_subscribed(wanted, topic.name);
 }
 
 void check_subscription(const Settings& settings, std::size_t index, Reading& reading) {
@@ -196,6 +199,30 @@ void check_subscription(const Settings& settings, std::size_t index, Reading& re
         "this file reads no topic '" + base::shorten(topics[i], 60) + "'" +
             (near.empty() ? "; add it to topics, unless another instance reads it" : near));
   }
+}
+
+bool is_read(const std::vector<Topic>& topics, const std::string& name) {
+  return std::any_of(topics.begin(), topics.end(), [&](const Topic& topic) {
+    return topic.pattern.empty() ? topic.name == name : Expression{topic.pattern}.matches(name);
+  });
+}
+
+/// A handler that reads its own dead letters would fail on them without end. Another instance may read a topic that
+/// the subscription names, but this file does not.
+void check_dead_letter_topic(const Settings& settings, std::size_t index, Reading& reading) {
+  const Handler& handler = settings.handlers[index];
+  const std::string& topic = handler.dead_letter_topic;
+  const Texts& wanted = handler.topics;
+  const bool is_wanted =
+      wanted.empty() || std::any_of(wanted.begin(), wanted.end(),
+                                    [&](const std::string& text) { return is_subscribed(text, topic); });
+  const bool is_named = std::find(wanted.begin(), wanted.end(), topic) != wanted.end();
+  if (topic.empty() || !is_wanted || !(is_named || is_read(settings.topics, topic))) return;
+  complain(reading, {item_key("handlers", index) + ".dead_letters.topic"},
+           "handler " + handler.name + " reads '" + base::shorten(topic, 60) +
+               "' itself, so each of its dead letters would be a new event for it, without end; set another topic, "
+               "or " +
+               (wanted.empty() ? "set subscribe.topics without this one" : "remove it from subscribe.topics"));
 }
 
 /// Windows of mode batch, and keys that have no effect in it.
@@ -291,6 +318,7 @@ void check_handler(const Settings& settings, std::size_t index, Reading& reading
                                  ": its dead letters lose the reasons of the first attempts");
   }
   check_subscription(settings, index, reading);
+  check_dead_letter_topic(settings, index, reading);
   check_order(settings, index, reading);
   check_batch(settings, index, reading);
 }

@@ -155,7 +155,8 @@ std::vector<Row<Handler>> handler_rows() {
   add(common(example("orders.DLT",
                      shaped(text("dead_letters.topic",
                                  "A topic to which events that become dead letters are published, by the outbox, with "
-                                 "the headers of Spring Kafka's DeadLetterPublishingRecoverer; none: none."),
+                                 "the headers of Spring Kafka's DeadLetterPublishingRecoverer; none: none. The handler "
+                                 "must not read it."),
                             "^[a-zA-Z0-9._-]{1,249}$", "a topic's name: letters, digits, '.', '_' and '-'"))),
       &Handler::dead_letter_topic);
   add(common(shaped(text("rate",

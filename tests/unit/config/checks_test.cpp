@@ -204,6 +204,26 @@ TEST_CASE("a subscription to a topic that this file does not read is a warning")
   CHECK_THAT(warnings(load(replaced(needed, "name: orders", "pattern: ^o"))), Equals(""));
 }
 
+TEST_CASE("a handler that would read its own dead letters is refused") {
+  const auto with = [](const std::string& topic, const std::string& wanted) {
+    const std::string handler = "subscribe: {" + wanted + "}\n    dead_letters: {topic: orders.DLT}";
+    return problems(load(replaced(with_topic(topic), "subscribe: {topics: [orders]}", handler)));
+  };
+  const std::string both = "name: orders\n  - name: orders.DLT";
+  CHECK_THAT(with(both, "topics: [orders]"), Equals(""));
+  CHECK_THAT(with(both, "topics: [orders, orders.DLT]"),
+             Equals("inboxd.yaml:10:20: handlers[0].dead_letters.topic: handler first reads 'orders.DLT' itself, so "
+                    "each of its dead letters would be a new event for it, without end; set another topic, or remove "
+                    "it from subscribe.topics\n"));
+  CHECK_THAT(with(both, ""), ContainsSubstring("set another topic, or set subscribe.topics without this one"));
+  CHECK_THAT(with("name: orders", ""), Equals(""));
+  CHECK_THAT(with("pattern: \"^orders\"", ""), ContainsSubstring("dead_letters.topic: handler first reads"));
+  CHECK_THAT(with("pattern: \"^orders$\"", ""), Equals(""));
+  CHECK_THAT(with(both, "topics: [\"orders*\"]"), ContainsSubstring("handlers[0].dead_letters.topic: handler first"));
+  CHECK_THAT(with("name: orders", "topics: [\"orders*\"]"), Equals(""));
+  CHECK_THAT(with("name: orders", "topics: [orders, orders.DLT]"), ContainsSubstring("handler first reads"));
+}
+
 TEST_CASE("a ledger kept shorter than events is a warning") {
   CHECK_THAT(warnings(load(needed + "retention: {ledger: 7d}\n")),
              ContainsSubstring("9:13: retention.ledger: shorter than retention.events"));
