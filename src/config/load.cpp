@@ -158,9 +158,13 @@ class Loader final {
 
   void refuse(const Entry& entry, const std::string& key, const Texts& names) {
     std::string sentence = "unknown key";
+    const std::string elsewhere = home_of(entry.key);
+    const bool is_of_handler = key.starts_with("handlers[") && std::ranges::count(key, '.') == 1;
     if (const std::string near = did_you_mean(entry.key, names); !near.empty()) {
       sentence += near;
-    } else if (const std::string elsewhere = home_of(entry.key); !elsewhere.empty()) {
+    } else if (is_of_handler && !elsewhere.starts_with("handlers[]")) {
+      sentence += " here; a setting of the plugin belongs in settings";
+    } else if (!elsewhere.empty()) {
       sentence += " here; it belongs in " + elsewhere;
     } else {
       sentence += "; known keys: " + base::joined(names);

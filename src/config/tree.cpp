@@ -244,7 +244,8 @@ std::string yaml_sentence(const std::string& message, bool has_variables) {
   // yaml-cpp's message repeats the text that begins with *, perhaps a password.
   if (message.starts_with("the referenced anchor")) return TreeBuilder::alias_sentence;
   const std::string sentence = "not valid YAML (" + message + "); check indentation, quotes and brackets";
-  return has_variables ? sentence + ", and quote each ${NAME} inside { } or [ ]" : sentence;
+  if (has_variables) return sentence + ", and quote each ${NAME} inside { } or [ ]";
+  return message.find("map flow") != std::string::npos ? sentence + ", and quote a text with braces" : sentence;
 }
 
 }  // namespace

@@ -19,6 +19,13 @@ TEST_CASE("an unknown key is refused with its place and a suggestion") {
   CHECK_THAT(problems(load(needed + "log: {zzz: 5}\n")), ContainsSubstring("known keys: level, format"));
 }
 
+TEST_CASE("an unknown key of a handler may be a setting of its plugin") {
+  CHECK_THAT(problems(load(needed + "    url: http://localhost/\n")),
+             Equals("inboxd.yaml:9:5: handlers[0].url: unknown key here; a setting of the plugin belongs in "
+                    "settings\n"));
+  CHECK_THAT(problems(load(needed + "    backoff: fixed\n")), ContainsSubstring("it belongs in handlers[].retry\n"));
+}
+
 TEST_CASE("a key of a later version is unknown like any other") {
   const auto loaded = load(needed + "    isolation: process\n");
   CHECK_THAT(problems(loaded), ContainsSubstring("inboxd.yaml:9:5: handlers[0].isolation: unknown key"));
@@ -125,6 +132,8 @@ TEST_CASE("bytes that are not UTF-8 are refused with their line") {
 TEST_CASE("invalid YAML is refused with its place") {
   CHECK_THAT(problems(load("database: {url: x\n")), ContainsSubstring("inboxd.yaml:"));
   CHECK_THAT(problems(load("database:\n  url: x\n kafka: y\n")), ContainsSubstring("not valid YAML"));
+  CHECK_THAT(problems(load(needed + "    settings: {topic: {type}.copy}\n")),
+             ContainsSubstring("brackets, and quote a text with braces\n"));
   CHECK_THAT(problems(load(needed + "? [a]\n: b\n")), ContainsSubstring("a key must be a text"));
   CHECK_THAT(problems(load("- a\n")), ContainsSubstring("the file must hold keys"));
   CHECK_THAT(problems(load("")), ContainsSubstring("inboxd.yaml:1:1: database.url: missing;"));
