@@ -257,6 +257,7 @@ void InFlight::worked(const Work& done) {
   const std::lock_guard lock{mutex_};
   if (done.events > 0) pace_.worked(done.events, done.busy);
   if (done.had_events) share_.end();
+  if (done.answered) away_since_.reset();
 }
 
 InFlight::Taken InFlight::take(const std::atomic<bool>& stop, Work done, int workers) {
@@ -398,7 +399,8 @@ Stats InFlight::stats() const {
   out.paused = is(Closed::paused) || is(Closed::held);
   out.stopped = is(Closed::stopped);
   out.limited = tokens_.is_waiting() || share_.is_waiting();
-  out.away = away_until_.has_value();
+  out.away = away_since_.has_value();
+  if (away_since_) out.away_for = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - *away_since_);
   out.calls = calls_.snapshot();
   return out;
 }

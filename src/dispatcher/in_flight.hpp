@@ -45,7 +45,8 @@ struct Stats {
   bool backlog = false;         ///< more deliveries are due in the database
   bool paused = false;
   bool limited = false;             ///< events wait for `rate` or `max_in_flight`
-  bool away = false;                ///< its service, as the handler said
+  bool away = false;                ///< its service, as the handler said; until a call handles an event
+  std::chrono::milliseconds away_for{0};
   bool stopped = false;             ///< too many abandoned threads
   std::size_t sequences = 0;        ///< that this process owns
   std::size_t blocked_keys = 0;     ///< of these sequences, parked ones included
@@ -188,6 +189,7 @@ class InFlight final : public ClaimingHandler,
     std::int64_t events = 0;
     Clock::duration busy{0};
     bool had_events = false;  ///< as Taken said
+    bool answered = false;    ///< events were handled, by a call after all that found the service away
   };
   /// Events for a worker, and reports of events that leave memory without a call: their keys are blocked, or they have
   /// expired.
@@ -294,7 +296,8 @@ class InFlight final : public ClaimingHandler,
   std::uint64_t work_changes_ = 0;  ///< of the events that workers might take in order
   unsigned closed_ = 0;
   Hold hold_;
-  std::optional<Clock::time_point> away_until_;
+  std::optional<Clock::time_point> away_until_;  ///< no call begins before
+  std::optional<Clock::time_point> away_since_;  ///< no call has handled an event since
   RateTokens tokens_;
   CallShare share_;
   std::string handler_;  ///< its name

@@ -31,11 +31,15 @@ InFlight::Taken InFlight::begin(Taken taken) {
 
 void InFlight::away(std::chrono::milliseconds delay) {
   const std::lock_guard lock{mutex_};
-  away_until_ = std::max(away_until_.value_or(Clock::time_point{}), Clock::now() + delay);
+  const auto now = Clock::now();
+  away_until_ = std::max(away_until_.value_or(Clock::time_point{}), now + delay);
+  // Without a delay the events only wait for an earlier one.
+  if (delay.count() > 0 && !away_since_) away_since_ = now;
 }
 
 /// Under the lock; the overseer comes at least five times a second.
 void InFlight::look_whether_back() {
+  if (!away_until_ && queue_.events() == 0) away_since_.reset();  // no call here would tell
   if (!away_until_ || Clock::now() < *away_until_) return;
   away_until_.reset();
   limits_have_changed();

@@ -14,6 +14,13 @@ std::chrono::milliseconds rounded(Worker::Clock::duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
 }
 
+/// Whether the handler has handled any event, with whatever result: its service is there.
+bool is_any_handled(const std::vector<event::Verdict>& verdicts) {
+  return std::any_of(verdicts.begin(), verdicts.end(), [](const event::Verdict& verdict) {
+    return (verdict.is_finished() || verdict.is_failure()) && verdict.error_class != event::cancelled_class;
+  });
+}
+
 event::Verdict deadline_verdict(std::chrono::milliseconds deadline) {
   return {event::Verdict::Kind::retry, std::nullopt, "deadline",
           "the call did not end within its deadline of " + config::duration_text(deadline)};
@@ -152,6 +159,7 @@ bool Worker::end_call(Clock::duration duration) {
   if (is_culprit && verdicts_[0].error_class == event::cancelled_class) {
     verdicts_[0] = deadline_verdict(share_->deadline);
   }
+  const bool is_handled = is_any_handled(verdicts_);
   batch_.end_call(std::move(verdicts_), rounded(duration),
                   is_excused      ? WorkBatch::Cancelled::interrupted
                   : took_too_long ? WorkBatch::Cancelled::one_by_one
@@ -161,6 +169,7 @@ bool Worker::end_call(Clock::duration duration) {
   lock.unlock();
   if (paused_by) share_->in_flight->pause(*paused_by);
   if (away_for) share_->in_flight->away(*away_for);
+  work_.answered = is_handled || (work_.answered && !away_for);
   return true;
 }
 

@@ -5,6 +5,7 @@
 
 #include "process/kafka/publish_fixture.hpp"
 #include "process/support/keyed_events.hpp"
+#include "support/http.hpp"
 #include "support/proxy.hpp"
 
 using namespace inboxd;
@@ -62,6 +63,26 @@ TEST_CASE("while brokers are away no attempt is counted, and all is written once
   }
   CHECK(fixture.database.number("select count(*) from inbox.failures") == 0);
   CHECK(fixture.written().size() >= 110);
+}
+
+TEST_CASE("a handler whose brokers are silent counts as away, also while its calls run") {
+  ProxiedFixture fixture;
+  const int port = free_port();
+  fixture.config.sections["admin"] = "listen: 127.0.0.1:" + std::to_string(port);
+  fixture.config.handlers[0].more = {"deadline: 2s"};
+  const auto daemon = fixture.start();
+  const auto away = [&] { return gauge(port, "inboxd_away{handler=\"" + fixture.config.handlers[0].name + "\"}"); };
+  fixture.produce(10);
+  CHECK(fixture.wait_done().is_perfect());
+  CHECK(away() == 0);
+  fixture.proxy.freeze(true);
+  fixture.produce(10);
+  wait_until("it is away", [&] { return away() == 1; });
+  holds_for("it stays away", milliseconds{5'000}, [&] { return away() == 1; });
+  fixture.proxy.cut();
+  fixture.proxy.freeze(false);
+  CHECK(fixture.wait_done().is_perfect());
+  wait_until("it is back", [&] { return away() == 0; });
 }
 
 TEST_CASE("brokers that are silent past the deadline cost no attempt, and the order of keys is kept") {

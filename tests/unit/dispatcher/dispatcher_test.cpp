@@ -83,6 +83,58 @@ TEST_CASE("a retry keeps the delay that the handler asked for") {
   CHECK(fixture.database.retries().at(0).delay == milliseconds{12'345});
 }
 
+TEST_CASE("a handler is away from the first such verdict until a call handles an event") {
+  const auto latch = std::make_shared<test::Latch>();
+  std::atomic<int> calls{0};
+  DispatcherFixture fixture;
+  fixture.run([&](const Delivered&, const auto&) {
+    if (++calls == 1) return Verdict{Verdict::Kind::away, milliseconds{1}, "gone", "made up"};
+    latch->wait();
+    return Verdict{};
+  });
+  REQUIRE(fixture.caught_up());
+  CHECK_FALSE(fixture.dispatcher.stats(7).away);
+  REQUIRE(fixture.ingest(lease_of({1})));
+  REQUIRE(eventually([&] { return latch->waiting == 1; }));
+  CHECK(fixture.dispatcher.stats(7).away);
+  CHECK(eventually([&] { return fixture.dispatcher.stats(7).away_for > milliseconds{20}; }));
+  latch->open();
+  CHECK(eventually([&] { return !fixture.dispatcher.stats(7).away; }));
+  CHECK(eventually([&] { return fixture.database.done() == 1; }));
+}
+
+TEST_CASE("a handler is not away if its call handled another event") {
+  const auto latch = std::make_shared<test::Latch>();
+  std::atomic<int> calls{0};
+  DispatcherFixture fixture;
+  fixture.run(
+      [&](const Delivered& each, const auto&) {
+        if (each.event->offset == 1) return retry();
+        if (++calls == 1) return Verdict{Verdict::Kind::away, milliseconds{1}, "gone", "made up"};
+        latch->wait();
+        return Verdict{};
+      },
+      DispatcherFixture::handler(1, 2));
+  REQUIRE(fixture.caught_up());
+  REQUIRE(fixture.ingest(lease_of({1, 2})));
+  REQUIRE(eventually([&] { return latch->waiting == 1; }));
+  CHECK_FALSE(fixture.dispatcher.stats(7).away);
+  latch->open();
+  CHECK(eventually([&] { return fixture.dispatcher.idle(); }));
+}
+
+TEST_CASE("a handler is no longer away once it has no events here") {
+  DispatcherFixture fixture;
+  fixture.run([](const Delivered&, const auto&) {
+    return Verdict{Verdict::Kind::away, milliseconds{1}, "gone", "made up"};
+  });
+  REQUIRE(fixture.caught_up());
+  REQUIRE(fixture.ingest(lease_of({1})));
+  REQUIRE(eventually([&] { return fixture.dispatcher.stats(7).away; }));
+  fixture.dispatcher.set_paused(7, true);
+  CHECK(eventually([&] { return !fixture.dispatcher.stats(7).away; }));
+}
+
 TEST_CASE("a due retry is claimed at once, however long the poll interval") {
   config::Dispatch settings;
   settings.poll = seconds{600};
