@@ -10,12 +10,18 @@ namespace {
 /// After the drain: the time to record the last outcomes, and the limit of one statement then.
 constexpr std::chrono::seconds last_records{2};
 constexpr std::chrono::seconds last_statement{1};
+/// A service that restarts is back by then.
+constexpr std::chrono::seconds away_told_after{10};
 
 }  // namespace
 
 std::string stopped_text(const std::string& handler, int calls) {
   return "handler " + handler + " is stopped: " + std::to_string(calls) + (calls == 1 ? " call" : " calls") +
          " never returned; fix it and restart";
+}
+
+std::string away_text(const std::string& handler) {
+  return "handler " + handler + ": its service is away, and its events wait";
 }
 
 std::chrono::milliseconds stall_limit(const config::Settings& settings) {
@@ -124,6 +130,7 @@ std::optional<std::string> Daemon::current_problem() const {
   for (const auto& [handler_id, name] : handlers()) {
     const auto stats = dispatcher_.stats(handler_id);
     if (stats.stopped) out.append(out.empty() ? "" : "; ").append(stopped_text(name, stats.abandoned));
+    if (stats.away_for >= away_told_after) out.append(out.empty() ? "" : "; ").append(away_text(name));
   }
   return out.empty() ? std::nullopt : std::optional{out};
 }

@@ -53,6 +53,9 @@ struct Totals {
 /// `handler mail is stopped: 3 calls never returned; fix it and restart`.
 std::string stopped_text(const std::string& handler, int calls);
 
+/// `handler mail: its service is away, and its events wait`.
+std::string away_text(const std::string& handler);
+
 /// How long a loop may go without a heartbeat, for one statement or one reconnection. A longer pause is a stall.
 std::chrono::milliseconds stall_limit(const config::Settings& settings);
 

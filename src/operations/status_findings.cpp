@@ -74,7 +74,8 @@ void add_failing_daemons(const Situation& situation, Findings& out) {
     if (!instance.trouble || !instance.is_live()) continue;
     const std::string message = instance.worker.host + ": " + *instance.trouble;
     const bool is_told = std::any_of(out.begin(), out.end(), [&](const auto& one) { return one.message == message; });
-    if (!is_told) problem(out, "daemon_in_trouble", message, "inboxd check tests brokers, database and topics");
+    if (is_told) continue;
+    problem(out, "daemon_in_trouble", message, "see the daemon's log; inboxd check tests brokers, database and topics");
   }
 }
 

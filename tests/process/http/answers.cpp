@@ -110,6 +110,23 @@ TEST_CASE("a service that is away costs no attempt, and its events run once it i
   CHECK(fixture.requests().size() == 50);
 }
 
+TEST_CASE("a service that stays away is a problem of status until it is back") {
+  HttpFixture fixture{{}, 2};
+  fixture.service->kill();
+  const auto daemon = fixture.start();
+  fixture.produce(5);
+  Finished status;
+  const auto says = [&](int code) {
+    return [&fixture, &status, code] { return (status = command(fixture.config, {"status"})).status.code == code; };
+  };
+  wait_until("status has a problem", says(1));
+  CHECK_THAT(status.out, ContainsSubstring(": handler recorder: its service is away, and its events wait\n"));
+  CHECK_THAT(status.out, ContainsSubstring("see the daemon's log"));
+  fixture.start_service();
+  CHECK(fixture.wait_done().is_perfect());
+  wait_until("status has none", says(0));
+}
+
 TEST_CASE("no event is sent before the service is healthy, nor while it is not") {
   HttpFixture fixture{};
   fixture.set("health", "{path: /health, every: 100ms, failures: 2}");
