@@ -68,11 +68,11 @@ void Daemon::stop(std::chrono::milliseconds drain) {
   watchdog_.limit_all(deadline, last_statement);
   watchdog_.cut_all(deadline + last_records + last_statement);
   tracer_->end_by(deadline + last_records + last_statement);
-  maintenance_.request_stop();
   consumer_.request_stop();
   dispatcher_.request_stop();
   consumer_.finish_intake();
   dispatcher_.join(deadline);
+  maintenance_.request_stop();  // its heartbeats say until here that the daemon still runs
   settler_.request_stop();
   settler_.join(deadline + last_records);
   relay_.request_stop();  // after the last transactions that publish

@@ -33,6 +33,25 @@ TEST_CASE("SIGTERM under load finishes the running calls and releases the other 
   }
 }
 
+TEST_CASE("status knows a daemon that drains") {
+  RecorderFixture fixture{1};
+  const TempFolder folder;
+  fixture.config.handlers[0].settings["gate"] = folder / "gate";
+  DaemonProcess daemon{fixture.config};
+  daemon.wait_ready();
+  fixture.kafka.produce(events_of(fixture.topic, 0, 2));
+  wait_until("calls run", [&] { return fixture.recording.count() >= 1; });
+  daemon.process().signal(SIGTERM);
+  daemon.wait_log("kind=daemon.stopping");
+  const auto finds_none = [&] {
+    return command(fixture.config, {"status"}).out.find("no daemon is running") != std::string::npos;
+  };
+  holds_for("it drains", milliseconds{1'500}, [&] { return daemon.process().is_running() && !finds_none(); });
+  write_file(folder / "gate", "");
+  REQUIRE(daemon.process().wait(milliseconds{5'000}) == ExitStatus{0, 0});
+  REQUIRE(finds_none());
+}
+
 TEST_CASE("a second SIGTERM exits at once, and events in flight run again uncharged") {
   RecorderFixture fixture{1};
   const TempFolder folder;
