@@ -1,16 +1,20 @@
 // `outbox`: messages that the relay sends, and those that it cannot.
 #include <map>
+#include <set>
 #include <variant>
 
+#include "base/text.hpp"
 #include "operations/answers.hpp"
 #include "operations/documents.hpp"
 #include "operations/find_event.hpp"
 #include "operations/operation_table.hpp"
 #include "operations/outbox_queries.hpp"
-#include "operations/unknown_name.hpp"
 
 namespace inboxd::operations {
 namespace {
+
+/// An answer without a match names topics of this many stopped messages.
+constexpr std::int64_t most_named = 1'000;
 
 using Change = std::int64_t(inbox::Connection&, const std::vector<std::int64_t>&, const Deed&);
 
@@ -38,6 +42,13 @@ std::vector<PickedMessage> pick(Context& context, StoppedFilter filter) {
   return pick_stopped(*context.connection, filter, context.most_rows);
 }
 
+std::string nothing_matches(Context& context) {
+  std::set<std::string> topics;
+  for (const PickedMessage& message : pick_stopped(*context.connection, {}, most_named)) topics.insert(message.topic);
+  return "no stopped message matches; " +
+         (topics.empty() ? "there is none" : "topics with stopped messages: " + base::joined(topics));
+}
+
 Answer change(Context& context, const Arguments& arguments, const std::string& verb, Change* apply) {
   auto filter = chosen(verb, arguments);
   if (auto* const refused = std::get_if<Answer>(&filter)) return std::move(*refused);
@@ -49,7 +60,7 @@ Answer change(Context& context, const Arguments& arguments, const std::string& v
   }
   const bool dry_run = arguments.flag("dry-run");
   Document document = {{"dry_run", dry_run}, {"matched", ids.size()}, {"topics", topics}};
-  if (ids.empty()) return nothing_matches(context, arguments, document, "no stopped message matches");
+  if (ids.empty()) return {base::ExitCode::no, document, nothing_matches(context)};
   if (dry_run) return {base::ExitCode::done, document, "", {{"outbox_ids", ids}}};
   std::int64_t done = 0;
   const Deed deed{context.actor, arguments.asked()};

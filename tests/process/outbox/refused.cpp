@@ -85,6 +85,8 @@ TEST_CASE("a message that the topic refuses as too large stops its key alone, un
   CHECK(fixture.out_of_order() == 0);
   const std::string number = fixture.database.text("select max(failed_id) from inbox.outbox_lane");
   CHECK_THAT(run(fixture, {"outbox", "list"}), ContainsSubstring(number) && ContainsSubstring("MSG_SIZE_TOO_LARGE"));
+  CHECK(command(fixture.config, {"outbox", "skip", "--topic", fixture.topic, "--yes"}).err ==
+        "inboxd: no stopped message matches; topics with stopped messages: " + small + "\n");
   CHECK_THAT(run(fixture, {"outbox", "retry", number, "--yes"}), ContainsSubstring("1 changed"));
   fixture.database.wait_for("it fails again", "select max(attempts) from inbox.outbox_lane", 2);
   CHECK(fixture.received() == 949);
