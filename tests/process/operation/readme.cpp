@@ -25,7 +25,37 @@ std::string shown(const std::string& language, const Places& places = {}, const 
   return out;
 }
 
+std::string first_file(const PrivatePostgres& server, const DaemonFixture& fixture) {
+  return shown("yaml", {{"postgresql://app@localhost/app", server.url()},
+                        {"localhost:9092", fixture.config.brokers},
+                        {"group: receipts", "group: " + fixture.config.group},
+                        {"name: orders", "name: " + fixture.topic}}) +
+         "admin: {listen: off}\n";  // every daemon here would want the default port
+}
+
 }  // namespace
+
+TEST_CASE("README's record is a row of README's first table") {
+  const std::string text = read_file(INBOXD_README);
+  const auto quoted = [&](const std::string& begin) {
+    const auto at = text.find("`" + begin);
+    REQUIRE(at != std::string::npos);
+    return text.substr(at + 1, text.find('`', at + 1) - at - 1);
+  };
+  PrivatePostgres server;
+  DaemonFixture fixture{1, server.url()};
+  Session session{server.url(), "inbox"};
+  session.run(shown("sql"));
+  Message record{.topic = fixture.topic, .key = "A-1", .payload = quoted("{\"orderId\"")};
+  for (const std::string name : {"ce_specversion", "ce_id", "ce_source", "ce_type"}) {
+    record.headers.push_back({name, quoted(name + ": ").substr(name.size() + 2)});
+  }
+  fixture.kafka.produce({record});
+  const auto ran = command_with_file(first_file(server, fixture), {"run", "--migrate", "--until-idle"});
+  INFO(ran.out << ran.err);
+  CHECK(ran.status == ExitStatus{0, 0});
+  CHECK(session.text("select concat_ws(' ', order_id, amount) from receipt") == "A-1 12.5");
+}
 
 TEST_CASE("README's first table and file give each order one row") {
   PrivatePostgres server;  // the daemon creates its default schema
@@ -37,12 +67,7 @@ TEST_CASE("README's first table and file give each order one row") {
   fixture.kafka.produce({event_message(fixture.topic, id, order, "OrderPlaced"),
                          event_message(fixture.topic, other, order, "OrderCancelled"),
                          event_message(fixture.topic, id, order, "OrderPlaced")});
-  const auto text = shown("yaml", {{"postgresql://app@localhost/app", server.url()},
-                                   {"localhost:9092", fixture.config.brokers},
-                                   {"group: receipts", "group: " + fixture.config.group},
-                                   {"name: orders", "name: " + fixture.topic}});
-  // Every daemon here would want the default port.
-  const auto ran = command_with_file(text + "admin: {listen: off}\n", {"run", "--migrate", "--until-idle"});
+  const auto ran = command_with_file(first_file(server, fixture), {"run", "--migrate", "--until-idle"});
   INFO(ran.out << ran.err);
   CHECK(ran.status == ExitStatus{0, 0});
   CHECK(session.text("select string_agg(concat_ws(' ', event_id, order_id, amount), ', ') from receipt") ==
