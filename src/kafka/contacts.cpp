@@ -6,7 +6,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int question_ms = 300;
-constexpr auto question_every = 1s;
+constexpr auto question_every = 200ms;
 
 /// Without a key these send anywhere, so only their behaviour with a key matters.
 template <class Partitioner>

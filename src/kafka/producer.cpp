@@ -32,10 +32,7 @@ constexpr std::array<Pair, 7> ours{{
     {"queue.buffering.max.kbytes", "2147483647"},
 }};
 
-constexpr std::array<Pair, 2> in_order{{
-    {"max.in.flight.requests.per.connection", "1"},
-    {"enable.gapless.guarantee", "true"},
-}};
+constexpr std::array<Pair, 1> in_order{{{"enable.gapless.guarantee", "true"}}};
 
 constexpr std::array<Pair, 3> one_by_one{{
     {"batch.num.messages", "1"},

@@ -51,8 +51,8 @@ struct Delivery {
 };
 
 /// An idempotent producer with acks=all that never gives a message up, so that messages of a key keep their order while
-/// brokers are away. If the brokers refuse a batch, later ones of its partition are not written (one request at a time,
-/// enable.gapless.guarantee, `may_send`), and the producer must be replaced: none overtakes it. With `one_by_one` it
+/// brokers are away. If the brokers refuse a batch, later ones of its partition are not written
+/// (enable.gapless.guarantee, `may_send`), and the producer must be replaced: none overtakes it. With `one_by_one` it
 /// continues after a refusal, so the caller must have at most one message of a key in flight. One thread.
 class Producer final {
  public:

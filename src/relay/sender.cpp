@@ -186,7 +186,11 @@ void Sender::note_stalled() {
   next_stall_check_ = now + look_for_stalled_every;
   const auto is_old = [&](const auto& entry) { return now - entry.second.since >= look_for_stalled_every * 2; };
   const bool waits = std::any_of(in_flight_.begin(), in_flight_.end(), is_old);
-  if (!waits || !producer_->is_answered(wait_for_answer)) return answered_since_.reset();
+  if (!waits) return answered_since_.reset();
+  if (!producer_->is_answered(wait_for_answer)) {
+    next_stall_check_ = now + look_for_stalled_every * 5;  // unanswered questions keep others from the connection
+    return answered_since_.reset();
+  }
   if (!answered_since_) answered_since_ = now;
   if (now - *answered_since_ < settings_.stalled_after) return;
   std::vector<std::int64_t> stalled;
