@@ -32,7 +32,7 @@ class Contacts final {
     rd_kafka_topic_t* handle = nullptr;
     std::vector<State> partitions;  ///< empty: unknown to the brokers
     Clock::time_point next_question{};
-    bool is_known = false;          ///< the brokers have answered
+    bool is_known = false;  ///< the brokers have answered
   };
   using Partitioner = int32_t(const rd_kafka_topic_t*, const void*, size_t, int32_t, void*, void*);
 
@@ -44,7 +44,7 @@ class Contacts final {
   Partitioner* partitioner_;
   std::unordered_map<std::string, Topic> topics_;
   std::string last_name_;
-  Topic* last_ = nullptr;  ///< of that name: messages of one topic often follow each other
+  Topic* last_ = nullptr;                          ///< of that name: messages of one topic often follow each other
   std::unordered_map<std::int64_t, State*> open_;  ///< by the first message's id
 };
 

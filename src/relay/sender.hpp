@@ -31,10 +31,10 @@ struct Counts {
 
 /// What a sender leaves to its successor.
 struct Handover {
-  std::size_t batch_bytes = 0;       ///< the most in a batch; 0: the library's default
-  std::set<std::int64_t> suspects;   ///< of a refused batch: each is tried alone
-  std::size_t suspect_bytes = 0;     ///< of that batch
-  bool has_culprit = false;          ///< one of them was refused alone
+  std::size_t batch_bytes = 0;      ///< the most in a batch; 0: the library's default
+  std::set<std::int64_t> suspects;  ///< of a refused batch: each is tried alone
+  std::size_t suspect_bytes = 0;    ///< of that batch
+  bool has_culprit = false;         ///< one of them was refused alone
   /// Of a topic's smallest message that was too large: those of this size are tried alone, for a while.
   struct TooLarge {
     std::size_t bytes = 0;
@@ -128,8 +128,8 @@ class Sender final {
 
   Clock::time_point lease_end_;
   Clock::time_point next_renewal_;
-  Clock::time_point next_check_;  ///< for messages below the low-water mark
-  Clock::time_point next_read_{};   ///< a message could not be sent yet
+  Clock::time_point next_check_;   ///< for messages below the low-water mark
+  Clock::time_point next_read_{};  ///< a message could not be sent yet
   Clock::time_point next_lanes_{};
   Clock::time_point next_stall_check_{};
   std::optional<Clock::time_point> answered_since_;  ///< the brokers, while a message waits for them
@@ -137,15 +137,15 @@ class Sender final {
   Gaps gaps_;
   std::map<std::int64_t, InFlight> in_flight_;
   std::size_t in_flight_bytes_ = 0;
-  std::map<std::int64_t, int> lanes_;       ///< messages in flight or to delete of each lane
-  std::vector<inbox::SentMessage> sent_;    ///< to delete
+  std::map<std::int64_t, int> lanes_;     ///< messages in flight or to delete of each lane
+  std::vector<inbox::SentMessage> sent_;  ///< to delete
   Clock::time_point sent_since_{};
-  std::vector<kafka::Delivery> refused_;    ///< by the main producer, not judged yet
-  std::vector<inbox::SetAside> aside_;      ///< to record before the next read
+  std::vector<kafka::Delivery> refused_;                   ///< by the main producer, not judged yet
+  std::vector<inbox::SetAside> aside_;                     ///< to record before the next read
   std::set<std::pair<std::string, std::string>> stopped_;  ///< topic, k and key ("": all) stopped in this batch
   bool has_refused_ = false;
   bool has_lost_commits_ = false;
-  bool is_stalled_ = false;   ///< the main producer, with a message that the brokers do not acknowledge
+  bool is_stalled_ = false;  ///< the main producer, with a message that the brokers do not acknowledge
   bool found_some_ = false;
   bool is_caught_up_ = false;  ///< a read has found nothing since the start
 };
