@@ -111,6 +111,8 @@ void Sender::note_sent(std::int64_t id, const InFlight& message) {
   if (sent_.empty()) sent_since_ = Clock::now();
   sent_.push_back({id, message.message_id, message.lane});
   if (message.lane) ++lanes_[*message.lane];  // in flight until it is deleted
+  newest_acknowledged_ = std::max(newest_acknowledged_, message.since);
+  has_news_ = true;
   handover_.suspects.erase(id);
   next_read_ = {};
   forget(id);
@@ -179,11 +181,12 @@ bool Sender::needs_smaller_batches() {
 }
 
 /// Brokers that answer and do not acknowledge a message would hold up all others: its topic waits instead. If they do
-/// not answer, nothing can be sent anyway.
+/// not answer, nothing can be sent anyway; if they are slow, messages are acknowledged about in the order of sending.
 void Sender::note_stalled() {
   const auto now = Clock::now();
   if (now < next_stall_check_) return;
   next_stall_check_ = now + look_for_stalled_every;
+  if (std::exchange(has_news_, false)) last_news_ = now;
   const auto is_old = [&](const auto& entry) { return now - entry.second.since >= look_for_stalled_every * 2; };
   const bool waits = std::any_of(in_flight_.begin(), in_flight_.end(), is_old);
   if (!waits) return answered_since_.reset();
@@ -193,10 +196,12 @@ void Sender::note_stalled() {
   }
   if (!answered_since_) answered_since_ = now;
   if (now - *answered_since_ < settings_.stalled_after) return;
+  const auto last = now - last_news_ >= settings_.stalled_after ? now : newest_acknowledged_;
   std::vector<std::int64_t> stalled;
   for (const auto& [id, message] : in_flight_) {
-    if (now - message.since >= settings_.stalled_after) stalled.push_back(id);
+    if (last - message.since >= settings_.stalled_after) stalled.push_back(id);
   }
+  if (stalled.empty()) return;
   bool is_trial_stalled = false;
   for (const std::int64_t id : stalled) {
     (in_flight_[id].is_trial ? is_trial_stalled : is_stalled_) = true;

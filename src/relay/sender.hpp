@@ -133,6 +133,9 @@ class Sender final {
   Clock::time_point next_lanes_{};
   Clock::time_point next_stall_check_{};
   std::optional<Clock::time_point> answered_since_;  ///< the brokers, while a message waits for them
+  Clock::time_point newest_acknowledged_{};          ///< sending of the newest message that was acknowledged
+  Clock::time_point last_news_{};                    ///< of an acknowledgement
+  bool has_news_ = false;
   std::int64_t highest_;                             ///< id read
   Gaps gaps_;
   std::map<std::int64_t, InFlight> in_flight_;

@@ -147,8 +147,10 @@ TEST_CASE("every answer of the admin port has exactly the fields of the OpenAPI 
 
   fixture.database().run(
       "select inbox.publish('no-such-topic', 'k', '{}'); "
-      "with gone as (delete from inbox.outbox returning *), lane as (insert into inbox.outbox_lane values (5, "
-      "'no-such-topic', 'k', false, 'a test', 1, now(), null)) insert into inbox.outbox_waiting select *, 5 from gone");
+      "with gone as (delete from inbox.outbox returning *), lane as ("
+      "insert into inbox.outbox_lane (lane, topic, key, whole_topic, error, attempts, failed_id) "
+      "select 5, 'no-such-topic', 'k', false, 'a test', 1, outbox_id from gone) "
+      "insert into inbox.outbox_waiting select *, 5, true from gone");
   fixture.check("outbox/list", 200);
   fixture.check("outbox/retry", 409, R"({"topic": ["other"]})");
   fixture.check("outbox/retry", 200, R"({"all": true, "dry-run": true})");
