@@ -7,6 +7,7 @@ using namespace std::chrono_literals;
 
 constexpr int question_ms = 300;
 constexpr auto question_every = 200ms;
+constexpr std::size_t most_topics = 1'000;
 
 /// Without a key these send anywhere, so only their behaviour with a key matters.
 template <class Partitioner>
@@ -27,11 +28,22 @@ Contacts::~Contacts() {
 
 Contacts::Topic& Contacts::topic_of(std::string_view name) {
   if (last_ != nullptr && last_name_ == name) return *last_;
+  if (topics_.size() >= most_topics) forget_unknown();
   last_name_ = name;
   Topic& topic = topics_[last_name_];
   if (topic.handle == nullptr) topic.handle = rd_kafka_topic_new(client_, last_name_.c_str(), nullptr);
   last_ = &topic;
   return topic;
+}
+
+/// A publisher may name any number of topics that do not exist.
+void Contacts::forget_unknown() {
+  std::erase_if(topics_, [](const auto& entry) {
+    const bool is_unknown = entry.second.partitions.empty();
+    if (is_unknown) rd_kafka_topic_destroy(entry.second.handle);
+    return is_unknown;
+  });
+  last_ = nullptr;
 }
 
 void Contacts::ask(Topic& topic) {

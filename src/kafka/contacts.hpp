@@ -37,6 +37,7 @@ class Contacts final {
   using Partitioner = int32_t(const rd_kafka_topic_t*, const void*, size_t, int32_t, void*, void*);
 
   Topic& topic_of(std::string_view name);
+  void forget_unknown();
   void ask(Topic& topic);
   State* state_of(std::string_view topic, std::string_view key);
 

@@ -23,6 +23,7 @@ constexpr auto wait_for_answer = 300ms;
 constexpr auto longest_drain = 2s;
 constexpr auto next_trial_after = 1s;
 constexpr auto too_large_for = 60s;
+constexpr auto suspects_for = 60s;
 /// If a message cannot be sent yet and no other one ends.
 constexpr auto held_for = 200ms;
 constexpr auto held_lanes_for = 20ms;
@@ -155,9 +156,11 @@ void Sender::judge_refused_batch() {
     note_too_large(end);
     note_refused(end.id, Why::refused, end.topic, end.error);
   } else if (!refused_.empty()) {
-    if (handover_.suspects.empty()) {
+    if (handover_.suspects.empty() || Clock::now() - handover_.suspected_at > suspects_for) {
+      handover_.suspects.clear();  // some may wait behind a stopped message
       handover_.suspect_bytes = 0;
       handover_.has_culprit = false;
+      handover_.suspected_at = Clock::now();
     }
     for (const Delivery& end : refused_) {
       aside_.push_back({end.id, Why::suspect});
@@ -351,11 +354,15 @@ bool Sender::read_due_lanes() {
 /// stopped one are set aside, and those that it stops in this batch.
 std::optional<int> Sender::send(const inbox::OutboxRows& rows) {
   const std::int64_t end_of_sent = frontier();
+  const auto began = Clock::now();
   int done = 0;
   for (; done < rows.size(); ++done) {
-    if (Clock::now() >= lease_end_) return std::nullopt;
+    const auto now = Clock::now();
+    if (now >= lease_end_) return std::nullopt;
+    if (now - began > settings_.lease / 6) break;  // new topics take time; the lease must be renewed
     const inbox::OutboxRow row = rows.at(done);
     if (in_flight_.contains(row.id) || (row.lane && row.id > end_of_sent)) continue;
+    if (row.is_alone && !has_trial()) continue;
     if (row.is_behind || is_stopped(row)) {
       aside_.push_back({row.id, Why::behind});
     } else if (is_suspect(row)) {
@@ -386,14 +393,12 @@ bool Sender::is_stopped(const inbox::OutboxRow& row) const {
   return stopped_.contains({topic, ""}) || (row.key && stopped_.contains({topic, "k" + std::string{*row.key}}));
 }
 
-/// Null: not now.
-kafka::Producer* Sender::producer_for(const inbox::OutboxRow& row, const kafka::OutgoingMessage& message) {
-  if (!row.is_alone) return producer_->may_send(message) ? producer_.get() : nullptr;
+bool Sender::has_trial() {
   if (!trial_ && Clock::now() >= next_trial_) {
     trial_ = make_trial_();
     next_trial_ = Clock::now() + next_trial_after;
   }
-  return trial_.get();
+  return trial_ != nullptr;
 }
 
 /// False: not now.
@@ -403,8 +408,7 @@ bool Sender::send(const inbox::OutboxRow& row) {
   message.topic = row.topic;
   message.key = row.key;
   message.payload = row.payload;
-  kafka::Producer* const producer = producer_for(row, message);
-  if (producer == nullptr) return false;
+  if (!row.is_alone && !producer_->may_send(message)) return false;
   for (const event::Header& header : event::unpack_headers(row.headers)) {
     message.headers.emplace_back(std::string{header.name}, header.value);
   }
@@ -413,7 +417,7 @@ bool Sender::send(const inbox::OutboxRow& row) {
   in_flight_[row.id] = {row.bytes(), row.message_id, row.lane, row.is_alone, Clock::now()};
   in_flight_bytes_ += row.bytes();
   if (row.lane) ++lanes_[*row.lane];
-  const auto refused = producer->send(message);
+  const auto refused = (row.is_alone ? trial_ : producer_)->send(message);
   if (!refused || refused->end == Delivery::End::failed) return true;
   const bool is_topics = refused->end == Delivery::End::topic_refused;
   if (is_topics) {

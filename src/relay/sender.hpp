@@ -34,7 +34,8 @@ struct Handover {
   std::size_t batch_bytes = 0;      ///< the most in a batch; 0: the library's default
   std::set<std::int64_t> suspects;  ///< of a refused batch: each is tried alone
   std::size_t suspect_bytes = 0;    ///< of that batch
-  bool has_culprit = false;         ///< one of them was refused alone
+  std::chrono::steady_clock::time_point suspected_at;
+  bool has_culprit = false;  ///< one of them was refused alone
   /// Of a topic's smallest message that was too large: those of this size are tried alone, for a while.
   struct TooLarge {
     std::size_t bytes = 0;
@@ -109,7 +110,7 @@ class Sender final {
   bool read_due_lanes();
   std::optional<int> send(const inbox::OutboxRows& rows);
   bool send(const inbox::OutboxRow& row);
-  kafka::Producer* producer_for(const inbox::OutboxRow& row, const kafka::OutgoingMessage& message);
+  bool has_trial();
   bool is_stopped(const inbox::OutboxRow& row) const;
   std::int64_t frontier() const;
   std::int64_t low_water() const;
@@ -136,7 +137,7 @@ class Sender final {
   Clock::time_point newest_acknowledged_{};          ///< sending of the newest message that was acknowledged
   Clock::time_point last_news_{};                    ///< of an acknowledgement
   bool has_news_ = false;
-  std::int64_t highest_;                             ///< id read
+  std::int64_t highest_;  ///< id read
   Gaps gaps_;
   std::map<std::int64_t, InFlight> in_flight_;
   std::size_t in_flight_bytes_ = 0;

@@ -127,6 +127,7 @@ TEST_CASE("the refused message is named and skipped, and not one before it that 
   const std::string number = fixture.database.text("select failed_id from inbox.outbox_lane");
   late.run("commit");
   wait_until("the late one arrives", [&] { return records_of(fixture, small) == 1; });
+  fixture.database.wait_for("the late one is deleted", waiting, 1);
   fixture.database.wait_for("the key is stopped again", stopped, 1);
   CHECK_THAT(run(fixture, {"outbox", "list"}), ContainsSubstring(number));
   CHECK_THAT(run(fixture, {"outbox", "skip", number, "--yes"}), ContainsSubstring("1 changed"));
