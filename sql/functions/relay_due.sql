@@ -19,7 +19,9 @@ begin
     return;
   end if;
   delete from inbox.outbox_lane l
-  where l.due_at <= statement_timestamp() and not exists (select from inbox.outbox_waiting w where w.lane = l.lane);
+  where l.lane in (select d.lane from inbox.outbox_lane d where d.due_at <= statement_timestamp()
+                   order by d.due_at, d.lane limit p_rows)
+    and not exists (select from inbox.outbox_waiting w where w.lane = l.lane);
   return query
   select t.outbox_id, t.message_id, t.topic, t.key, t.payload, t.headers, t.published_at,
          t.whole_topic and exists (

@@ -63,10 +63,11 @@ begin
   from inbox.outbox_waiting w
   where w.outbox_id = any (p_id) and not exists (select from inbox.outbox_lane l where l.lane = w.lane)
   on conflict (lane) do nothing;
-  -- Messages before the refused one were never refused: a transaction that committed late.
+  -- Messages before the refused one were never refused: a transaction that committed late. Or it was skipped meanwhile.
   update inbox.outbox_lane l set due_at = clock_timestamp()
   where l.due_at is null and l.lane in (select w.lane from inbox.outbox_waiting w where w.outbox_id = any (p_id))
-    and exists (select from inbox.outbox_waiting w where w.lane = l.lane and w.outbox_id < l.failed_id);
+    and (exists (select from inbox.outbox_waiting w where w.lane = l.lane and w.outbox_id < l.failed_id)
+         or not exists (select from inbox.outbox_waiting w where w.lane = l.lane and w.outbox_id = l.failed_id));
   return true;
 end
 $$;

@@ -1,6 +1,6 @@
 -- Deletes the messages with ids $3 and message_ids $4, and the waiting ones $5 and $6, which all replicas have. After
 -- the database lost commits, another message may have the number of a lost one. Returns this transaction's id, the
--- oldest one that runs, and the number of deleted messages; no row: the relay's lease was lost. Locks: shared, the
+-- oldest one that runs, and the number of deleted messages $3; no row: the relay's lease was lost. Locks: shared, the
 -- relay's row, which keeps the owner; the deleted rows and their lanes, which are no longer stopped. Indexes: primary
 -- keys.
 -- `is true` keeps the ids from becoming a join, whose plan would be bad while the table has no statistics.
@@ -20,5 +20,5 @@ passed as (
   update inbox.outbox_lane l set attempts = 0, failed_id = null
   where l.lane in (select g.lane from gone_waiting g) and l.attempts > 0)
 select pg_current_xact_id()::text::bigint, pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
-       (select count(*) from gone) + (select count(*) from gone_waiting)
+       (select count(*) from gone)
 from held

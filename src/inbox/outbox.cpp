@@ -65,6 +65,14 @@ OutboxRows read_outbox(Connection& connection, const std::vector<IdRange>& range
   return OutboxRows{connection.access().fetch(statements::relay_read, parameters)};
 }
 
+std::set<std::int64_t> running_transactions(Connection& connection, std::int64_t before) {
+  std::set<std::int64_t> out;
+  for (const auto& row : connection.access().run(statements::relay_running, pqxx::params{before})) {
+    out.insert(row[0].as<std::int64_t>());
+  }
+  return out;
+}
+
 OutboxRows read_due_lanes(Connection& connection, const RelayLease& lease, OutboxBite bite,
                           const std::vector<std::int64_t>& in_flight) {
   const std::string owner = lease.owner.text(), fence = std::to_string(lease.fence), rows = std::to_string(bite.rows),

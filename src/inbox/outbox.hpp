@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -77,6 +78,8 @@ void release_relay(Connection& connection, const RelayLease& lease, std::int64_t
 
 /// The messages in these ranges and above `after`, in order of id.
 OutboxRows read_outbox(Connection& connection, const std::vector<IdRange>& ranges, std::int64_t after, OutboxBite bite);
+/// The transactions older than `before` that run.
+std::set<std::int64_t> running_transactions(Connection& connection, std::int64_t before);
 /// The messages of lanes that are due to be tried again, in order; not of lanes `in_flight`.
 OutboxRows read_due_lanes(Connection& connection, const RelayLease& lease, OutboxBite bite,
                           const std::vector<std::int64_t>& in_flight);
@@ -90,7 +93,7 @@ struct SentMessage {
 /// The transaction that deleted messages, and the oldest one that ran then.
 struct RelayTransaction {
   std::int64_t id = 0, oldest = 0;
-  std::size_t deleted = 0;  ///< fewer than sent: the database has lost commits
+  std::size_t deleted = 0;  ///< of those in no lane; fewer than sent: the database has lost commits
 };
 /// nullopt: the lease was lost.
 std::optional<RelayTransaction> delete_sent(Connection& connection, const RelayLease& lease,

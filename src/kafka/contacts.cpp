@@ -1,5 +1,7 @@
 #include "kafka/contacts.hpp"
 
+#include <algorithm>
+
 namespace inboxd::kafka {
 namespace {
 
@@ -7,6 +9,8 @@ using namespace std::chrono_literals;
 
 constexpr int question_ms = 300;
 constexpr auto question_every = 200ms;
+constexpr auto known_question_every = 60s;
+constexpr auto forgotten_after = 1h;
 constexpr std::size_t most_topics = 1'000;
 
 /// Without a key these send anywhere, so only their behaviour with a key matters.
@@ -47,26 +51,36 @@ void Contacts::forget_unknown() {
 }
 
 void Contacts::ask(Topic& topic) {
-  if (Clock::now() < topic.next_question) return;
-  topic.next_question = Clock::now() + question_every;
+  const auto now = Clock::now();
+  if (now < topic.next_question) return;
+  topic.next_question = now + question_every;
   const rd_kafka_metadata_t* answer = nullptr;
   if (rd_kafka_metadata(client_, 0, topic.handle, &answer, question_ms) != RD_KAFKA_RESP_ERR_NO_ERROR) return;
-  if (answer->topic_cnt == 1) topic.partitions.resize(static_cast<std::size_t>(answer->topics[0].partition_cnt));
-  topic.is_known = true;
+  const int count = answer->topic_cnt == 1 ? answer->topics[0].partition_cnt : 0;
   rd_kafka_metadata_destroy(answer);
+  topic.is_known = true;
+  topic.partitions.resize(std::max(static_cast<std::size_t>(count), topic.partitions.size()));
+  if (count > 0) topic.next_question = now + known_question_every;
+  if (now < topic.forgets_at) return;
+  topic.forgets_at = now + forgotten_after;
+  std::replace(topic.partitions.begin(), topic.partitions.end(), State::acknowledged, State::unknown);
+}
+
+std::int32_t Contacts::partition_of(std::string_view name, std::string_view key) {
+  const Topic& topic = topic_of(name);
+  if (topic.partitions.empty()) return RD_KAFKA_PARTITION_UA;
+  return partitioner_(topic.handle, key.data(), key.size(), static_cast<std::int32_t>(topic.partitions.size()),
+                      nullptr, nullptr);
 }
 
 Contacts::State* Contacts::state_of(std::string_view name, std::string_view key) {
-  Topic& topic = topic_of(name);
-  if (topic.partitions.empty() || topic.handle == nullptr) return nullptr;
-  const auto count = static_cast<std::int32_t>(topic.partitions.size());
-  return &topic.partitions[static_cast<std::size_t>(
-      partitioner_(topic.handle, key.data(), key.size(), count, nullptr, nullptr))];
+  const std::int32_t partition = partition_of(name, key);
+  return partition < 0 ? nullptr : &topic_of(name).partitions[static_cast<std::size_t>(partition)];
 }
 
 bool Contacts::may_send(std::string_view name, std::string_view key) {
   Topic& topic = topic_of(name);
-  if (topic.partitions.empty()) ask(topic);
+  ask(topic);
   if (!topic.is_known) return false;
   const State* const state = state_of(name, key);
   return state == nullptr || *state != State::open;

@@ -1,10 +1,10 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "kafka/handle.hpp"
 
@@ -23,6 +23,8 @@ class Contacts final {
 
   /// Whether a message with this key may be sent now.
   bool may_send(std::string_view topic, std::string_view key);
+  /// Of the key; RD_KAFKA_PARTITION_UA: not known.
+  std::int32_t partition_of(std::string_view topic, std::string_view key);
   void note_sent(std::int64_t id, std::string_view topic, std::string_view key);
   void note_end(std::int64_t id, bool is_acknowledged);
 
@@ -30,8 +32,9 @@ class Contacts final {
   enum class State : unsigned char { unknown, open, acknowledged };
   struct Topic {
     rd_kafka_topic_t* handle = nullptr;
-    std::vector<State> partitions;  ///< empty: unknown to the brokers
+    std::deque<State> partitions;  ///< empty: unknown to the brokers
     Clock::time_point next_question{};
+    Clock::time_point forgets_at{};  ///< brokers forget a producer that sends nothing for long
     bool is_known = false;  ///< the brokers have answered
   };
   using Partitioner = int32_t(const rd_kafka_topic_t*, const void*, size_t, int32_t, void*, void*);

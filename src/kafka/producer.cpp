@@ -58,8 +58,16 @@ Delivery::End end_of(rd_kafka_resp_err_t code) {
     case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
     case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION:
       return Delivery::End::topic_refused;
-    default:
+    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER:
+    case RD_KAFKA_RESP_ERR_DUPLICATE_SEQUENCE_NUMBER:
+    case RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH:
+    case RD_KAFKA_RESP_ERR_INVALID_PRODUCER_ID_MAPPING:
+    case RD_KAFKA_RESP_ERR_UNKNOWN_PRODUCER_ID:
+    case RD_KAFKA_RESP_ERR_PRODUCER_FENCED:
       return Delivery::End::failed;
+    default:  // an error of the brokers that the client does not repeat; the others are the client's own
+      return code > 0 || code == RD_KAFKA_RESP_ERR_UNKNOWN ? Delivery::End::refused : Delivery::End::failed;
   }
 }
 
@@ -148,10 +156,14 @@ std::optional<Delivery> Producer::send(const OutgoingMessage& message) {
     return bytes->empty() ? &none : const_cast<char*>(bytes->data());
   };
   const auto size_of = [](const std::optional<std::string_view>& bytes) { return bytes ? bytes->size() : 0; };
+  const bool is_known = contacts_ && message.key;
+  const std::int32_t partition =
+      is_known ? contacts_->partition_of(message.topic, *message.key) : RD_KAFKA_PARTITION_UA;
   const auto code = rd_kafka_producev(
       client_.get(), RD_KAFKA_V_TOPIC(topic.c_str()), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
       RD_KAFKA_V_KEY(data_of(message.key), size_of(message.key)),
       RD_KAFKA_V_VALUE(data_of(message.payload), size_of(message.payload)),
+      RD_KAFKA_V_PARTITION(partition),
       RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(reinterpret_cast<void*>(message.id)), RD_KAFKA_V_END);
   if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
     if (contacts_ && message.key) contacts_->note_sent(message.id, message.topic, *message.key);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
+#include <utility>
 
 namespace inboxd::relay {
 
@@ -11,6 +13,30 @@ std::vector<inbox::IdRange> Gaps::to_probe(Clock::time_point now) {
   for (auto& [first, gap] : gaps_) {
     gap.is_probed = probes_old_ || now - gap.since < young_for;
     if (gap.is_probed) out.push_back({first, gap.last});
+  }
+  return out;
+}
+
+bool Gaps::has_unprobed() const {
+  return std::any_of(gaps_.begin(), gaps_.end(), [](const auto& entry) { return !entry.second.is_probed; });
+}
+
+std::int64_t Gaps::before() const {
+  std::int64_t out = 0;
+  for (const auto& [first, gap] : gaps_) {
+    if (!gap.is_probed) out = std::max(out, gap.before == 0 ? std::numeric_limits<std::int64_t>::max() : gap.before);
+  }
+  return out;
+}
+
+std::vector<inbox::IdRange> Gaps::note_running(std::set<std::int64_t> running) {
+  const bool has_ended = !std::includes(running.begin(), running.end(), running_.begin(), running_.end());
+  running_ = std::move(running);
+  std::vector<inbox::IdRange> out;
+  for (auto& [first, gap] : gaps_) {
+    if (gap.is_probed) continue;
+    const bool was_watched = std::exchange(gap.is_watched, true);
+    if (has_ended || !was_watched) out.push_back({first, gap.last});
   }
   return out;
 }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "inbox/outbox.hpp"
@@ -16,10 +17,23 @@ class Gaps final {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Gaps older than this are probed rarely: a transaction that stays open for an hour keeps all later ones.
+  /// Gaps older than this are probed rarely, or if one of their transactions has ended: one that stays open for an hour
+  /// keeps all later gaps.
   static constexpr std::chrono::milliseconds young_for{1'000};
   static constexpr int pause_factor = 10;  ///< a probe of old gaps gets at most a tenth of the time
   static constexpr std::size_t most = 2'000;
+
+  /// Whether there are gaps that the last read has not probed.
+  bool has_unprobed() const;
+  /// The transactions that may fill those gaps are older than this one.
+  std::int64_t before() const;
+  /// The ranges to probe before messages of the last read are sent: a transaction of theirs has ended. `running`: the
+  /// transactions older than `before` that run, asked after that read.
+  std::vector<inbox::IdRange> note_running(std::set<std::int64_t> running);
+  /// The messages of those ranges could not all be sent: the next note_running returns them again.
+  void probe_again() { running_ = {0}; }
+  /// The message with this id was found.
+  void take_out(std::int64_t id);
 
   /// The ranges for the next read; the oldest first.
   std::vector<inbox::IdRange> to_probe(Clock::time_point now);
@@ -40,16 +54,17 @@ class Gaps final {
     std::int64_t before = 0;  ///< its transactions are older than this one; 0: unknown
     bool is_over = false;     ///< its transactions have ended: the next probe is the last one
     bool is_probed = false;   ///< by the read that runs
+    bool is_watched = false;  ///< its transactions were among those of the last note_running, or have ended
     Clock::time_point since{};
   };
 
   void add(std::int64_t first, std::int64_t last, Clock::time_point now);
-  void take_out(std::int64_t id);
   void merge_oldest();
 
   std::map<std::int64_t, Gap> gaps_;  ///< by first id
   Clock::time_point next_old_{};
   bool probes_old_ = false;
+  std::set<std::int64_t> running_;
 };
 
 }  // namespace inboxd::relay

@@ -138,6 +138,7 @@ void Relay::send_under(Sender& sender) {
       pause = state == Sender::State::busy ? settings_.poll : std::min(pause * 2, longest);
       next_read = Clock::now() + (state == Sender::State::busy ? Clock::duration{shortest_pause} : pause);
     }
+    if (sender.has_due_lanes()) next_read = std::min(next_read, Clock::now() + shortest_pause);
     if (!sender.has_in_flight()) wake_.wait_until(next_read);
   }
   sender.finish(finish_for);
@@ -149,7 +150,6 @@ void Relay::end(const Sender& sender, Sender::State state) {
     if (!sender.has_lost_commits()) log_.warn("relay.lease_lost");
     return;
   }
-  handover_ = sender.handover();
   if (state == Sender::State::resized) resized_at_ = Clock::now();
   if (state == Sender::State::resized || sender.has_refused()) {
     backoff_ = 0ms;

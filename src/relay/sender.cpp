@@ -23,7 +23,8 @@ constexpr auto wait_for_answer = 300ms;
 constexpr auto longest_drain = 2s;
 constexpr auto next_trial_after = 1s;
 constexpr auto too_large_for = 60s;
-constexpr auto suspects_for = 60s;
+constexpr std::size_t most_refused_batches = 16;
+constexpr auto longest_sending = 200ms;
 /// If a message cannot be sent yet and no other one ends.
 constexpr auto held_for = 200ms;
 constexpr auto held_lanes_for = 20ms;
@@ -38,13 +39,13 @@ constexpr std::size_t most_error_bytes = 1'000;
 
 Sender::Sender(const config::Outbox& settings, inbox::RelayLease lease, std::int64_t low_water,
                Clock::time_point taken_at, inbox::Connection& connection, std::unique_ptr<kafka::Producer> producer,
-               MakeProducer make_trial, Handover handover, Counts& counts, base::Repeats& repeats, base::Logger& log)
+               MakeProducer make_trial, Handover& handover, Counts& counts, base::Repeats& repeats, base::Logger& log)
     : settings_{settings},
       lease_{lease},
       connection_{connection},
       producer_{std::move(producer)},
       make_trial_{std::move(make_trial)},
-      handover_{std::move(handover)},
+      handover_{handover},
       counts_{counts},
       repeats_{repeats},
       log_{log},
@@ -59,12 +60,12 @@ Sender::State Sender::turn(bool reads) {
   const bool waits = !reads && has_in_flight();
   take_ends(waits ? 5ms : 0ms);
   note_stalled();
-  const bool has_failed = !refused_.empty() || is_stalled_ || producer_->failure().has_value();
+  const bool is_resized = needs_smaller_batches();
+  const bool has_failed = is_resized || !refused_.empty() || is_stalled_ || producer_->failure().has_value();
   if (has_failed) drain();
   if (!renew() || !set_failures_aside()) return State::lost;
   if ((has_failed || is_due_to_delete()) && !delete_sent()) return State::lost;
-  if (has_failed) return State::failed;
-  if (needs_smaller_batches()) return State::resized;
+  if (has_failed) return is_resized ? State::resized : State::failed;
   if (trial_ && trial_->failure()) drop_trial();
   found_some_ = false;
   if (!reads || !has_room()) return State::waiting;
@@ -114,7 +115,9 @@ void Sender::note_sent(std::int64_t id, const InFlight& message) {
   if (message.lane) ++lanes_[*message.lane];  // in flight until it is deleted
   newest_acknowledged_ = std::max(newest_acknowledged_, message.since);
   has_news_ = true;
-  handover_.suspects.erase(id);
+  for (Handover::Batch& batch : handover_.refused) {
+    if (!batch.suspects.empty()) batch.suspects.erase(id);
+  }
   next_read_ = {};
   forget(id);
 }
@@ -126,7 +129,7 @@ void Sender::note_refused(std::int64_t id, Why why, std::string_view topic, cons
   aside_.push_back(std::move(aside));
   ++counts_.stopped;
   has_refused_ = true;
-  if (handover_.suspects.erase(id) > 0 && !is_topics) handover_.has_culprit = true;
+  std::erase_if(handover_.refused, [&](const auto& batch) { return batch.suspects.contains(id); });
   if (!is_topics || repeats_.is_news("stopped " + std::string{topic})) {
     log_.error("relay.message_stopped", {{"outbox_id", id}, {"topic", topic}, {"error", error}});
   }
@@ -156,30 +159,30 @@ void Sender::judge_refused_batch() {
     note_too_large(end);
     note_refused(end.id, Why::refused, end.topic, end.error);
   } else if (!refused_.empty()) {
-    if (handover_.suspects.empty() || Clock::now() - handover_.suspected_at > suspects_for) {
-      handover_.suspects.clear();  // some may wait behind a stopped message
-      handover_.suspect_bytes = 0;
-      handover_.has_culprit = false;
-      handover_.suspected_at = Clock::now();
-    }
+    Handover::Batch batch;
     for (const Delivery& end : refused_) {
       aside_.push_back({end.id, Why::suspect});
-      handover_.suspects.insert(end.id);
-      handover_.suspect_bytes += in_flight_[end.id].bytes;
+      batch.suspects.insert(end.id);
+      batch.bytes += in_flight_[end.id].bytes;
       forget(end.id);
     }
+    if (handover_.refused.size() >= most_refused_batches) handover_.refused.erase(handover_.refused.begin());
+    handover_.refused.push_back(std::move(batch));
     has_refused_ = true;
   }
   refused_.clear();
 }
 
-/// Each suspect was accepted alone: the topic accepts smaller batches only.
+/// If each message of a refused batch was accepted alone, its topic accepts smaller batches only.
 bool Sender::needs_smaller_batches() {
-  if (handover_.suspect_bytes == 0 || !handover_.suspects.empty()) return false;
-  const std::size_t bytes = std::exchange(handover_.suspect_bytes, 0);
+  const auto accepted = std::find_if(handover_.refused.begin(), handover_.refused.end(),
+                                     [](const auto& batch) { return batch.suspects.empty(); });
+  if (accepted == handover_.refused.end()) return false;
+  const std::size_t bytes = accepted->bytes;
+  handover_.refused.clear();
   const std::size_t now = handover_.batch_bytes == 0 ? library_batch_bytes : handover_.batch_bytes;
-  if (handover_.has_culprit || now == least_batch_bytes) return false;
-  handover_.batch_bytes = std::clamp(bytes / 2, least_batch_bytes, now / 2);
+  if (now == least_batch_bytes) return false;
+  handover_.batch_bytes = std::max(std::min(bytes, now) / 2, least_batch_bytes);
   return true;
 }
 
@@ -285,7 +288,10 @@ bool Sender::delete_sent() {
   if (!done) return false;
   gaps_.note_transaction(done->id, done->oldest);
   counts_.published += sent_.size();
-  if (done->deleted < sent_.size()) note_lost_commits();  // others may have got their numbers
+  // An operator may have skipped those of lanes.
+  const auto is_in_lane = [](const inbox::SentMessage& each) { return each.lane.has_value(); };
+  const auto in_lanes = static_cast<std::size_t>(std::count_if(sent_.begin(), sent_.end(), is_in_lane));
+  if (done->deleted + in_lanes < sent_.size()) note_lost_commits();  // others may have got their numbers
   for (const inbox::SentMessage& each : sent_) {
     if (!each.lane) continue;
     next_lanes_ = {};  // the next one of its lane may follow
@@ -321,8 +327,9 @@ bool Sender::read() {
   const inbox::OutboxBite bite{std::min<std::int64_t>(settings_.batch, room),
                                static_cast<std::int64_t>(settings_.batch_bytes)};
   const auto rows = inbox::read_outbox(connection_, gaps_.to_probe(began), highest_, bite);
-  const auto sent = send(rows);
-  if (!sent) return false;
+  const auto are_gaps_sent = rows.size() > 0 && gaps_.has_unprobed() ? send_old_gaps(bite) : true;
+  const auto sent = are_gaps_sent == std::optional{true} ? send(rows) : std::optional{0};
+  if (!are_gaps_sent || !sent) return false;
   std::vector<std::int64_t> ids;
   ids.reserve(static_cast<std::size_t>(*sent));
   for (int i = 0; i < *sent; ++i) ids.push_back(rows.at(i).id);
@@ -330,6 +337,27 @@ bool Sender::read() {
   highest_ = gaps_.note_read(ids, highest_, *sent == rows.size(), now, now - began);
   found_some_ = rows.size() > 0;
   is_caught_up_ = is_caught_up_ || !found_some_;
+  return true;
+}
+
+/// A transaction that was open for long may have ended, and its session may have published one of the messages that
+/// were just read: those in the gap go first. Returns whether all of them are sent; nullopt: the lease has ended.
+std::optional<bool> Sender::send_old_gaps(inbox::OutboxBite bite) {
+  auto ranges = gaps_.note_running(inbox::running_transactions(connection_, gaps_.before()));
+  while (!ranges.empty()) {
+    const auto rows = inbox::read_outbox(connection_, ranges, std::numeric_limits<std::int64_t>::max(), bite);
+    if (rows.size() == 0) break;
+    const auto sent = send(rows);
+    if (!sent) return std::nullopt;
+    for (int i = 0; i < *sent; ++i) gaps_.take_out(rows.at(i).id);
+    if (*sent < rows.size()) {
+      gaps_.probe_again();
+      return false;
+    }
+    const std::int64_t last = rows.at(rows.size() - 1).id;
+    std::erase_if(ranges, [&](const auto& range) { return range.last <= last; });
+    for (auto& range : ranges) range.first = std::max(range.first, last + 1);
+  }
   return true;
 }
 
@@ -359,11 +387,11 @@ std::optional<int> Sender::send(const inbox::OutboxRows& rows) {
   for (; done < rows.size(); ++done) {
     const auto now = Clock::now();
     if (now >= lease_end_) return std::nullopt;
-    if (now - began > settings_.lease / 6) break;  // new topics take time; the lease must be renewed
+    if (now - began > longest_sending) break;  // new topics take time; the lease must be renewed
     const inbox::OutboxRow row = rows.at(done);
     if (in_flight_.contains(row.id) || (row.lane && row.id > end_of_sent)) continue;
     if (row.is_alone && !has_trial()) continue;
-    if (row.is_behind || is_stopped(row)) {
+    if (row.is_behind || (!row.is_alone && is_stopped(row))) {
       aside_.push_back({row.id, Why::behind});
     } else if (is_suspect(row)) {
       aside_.push_back({row.id, Why::suspect});

@@ -31,11 +31,13 @@ struct Counts {
 
 /// What a sender leaves to its successor.
 struct Handover {
-  std::size_t batch_bytes = 0;      ///< the most in a batch; 0: the library's default
-  std::set<std::int64_t> suspects;  ///< of a refused batch: each is tried alone
-  std::size_t suspect_bytes = 0;    ///< of that batch
-  std::chrono::steady_clock::time_point suspected_at;
-  bool has_culprit = false;  ///< one of them was refused alone
+  std::size_t batch_bytes = 0;  ///< the most in a batch; 0: the library's default
+  /// A refused one, until one of its messages is refused alone, too.
+  struct Batch {
+    std::set<std::int64_t> suspects;  ///< not accepted yet
+    std::size_t bytes = 0;
+  };
+  std::vector<Batch> refused;
   /// Of a topic's smallest message that was too large: those of this size are tried alone, for a while.
   struct TooLarge {
     std::size_t bytes = 0;
@@ -62,7 +64,7 @@ class Sender final {
 
   Sender(const config::Outbox& settings, inbox::RelayLease lease, std::int64_t low_water, Clock::time_point taken_at,
          inbox::Connection& connection, std::unique_ptr<kafka::Producer> producer, MakeProducer make_trial,
-         Handover handover, Counts& counts, base::Repeats& repeats, base::Logger& log);
+         Handover& handover, Counts& counts, base::Repeats& repeats, base::Logger& log);
   ~Sender();
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
@@ -78,7 +80,8 @@ class Sender final {
   bool has_refused() const { return has_refused_; }
   std::string failure() const { return producer_->failure().value_or("a message was refused"); }
   bool has_lost_commits() const { return has_lost_commits_; }
-  const Handover& handover() const { return handover_; }
+  /// A message of a lane may follow at once.
+  bool has_due_lanes() const { return next_lanes_ == Clock::time_point{}; }
 
  private:
   struct InFlight {
@@ -107,6 +110,7 @@ class Sender final {
   bool needs_smaller_batches();
   void note_lost_commits();
   bool read();
+  std::optional<bool> send_old_gaps(inbox::OutboxBite bite);
   bool read_due_lanes();
   std::optional<int> send(const inbox::OutboxRows& rows);
   bool send(const inbox::OutboxRow& row);
@@ -122,7 +126,7 @@ class Sender final {
   const MakeProducer make_trial_;
   std::unique_ptr<kafka::Producer> trial_;  ///< made when it is needed
   Clock::time_point next_trial_{};          ///< after a failure
-  Handover handover_;
+  Handover& handover_;
   Counts& counts_;
   base::Repeats& repeats_;
   base::Logger& log_;

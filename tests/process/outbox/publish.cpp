@@ -52,6 +52,26 @@ TEST_CASE("of a rolled-back transaction nothing arrives, and of one that commits
   CHECK(fixture.database.number("select count(*) from inbox.event where convert_from(key, 'UTF8') = 'gone'") == 0);
 }
 
+TEST_CASE("messages of one session keep their order, also if the first transaction was open for long") {
+  OutboxFixture fixture{1};
+  const auto daemon = fixture.start();
+  Session late{fixture.database.url(), fixture.database.schema()};
+  for (int round = 0; round < 3; ++round) {
+    const std::string first = std::to_string(round * 2), second = std::to_string(round * 2 + 1);
+    late.run("begin; select inbox.publish('" + fixture.topic + "', 'late', '{\"n\": " + first + "}')");
+    // Not a wait: the transaction is open for longer than gaps are probed at each read.
+    const auto until = monotonic_ms() + 1'500;
+    for (int i = 0; monotonic_ms() < until; ++i) {
+      fixture.database.run("select inbox.publish($1, 'other', '{\"n\": 0}')", {fixture.topic});
+    }
+    late.run("commit; select inbox.publish('" + fixture.topic + "', 'late', '{\"n\": " + second + "}')");
+    fixture.database.wait_for("both arrive",
+                              "select count(*) from inbox.event where convert_from(key, 'UTF8') = 'late'",
+                              (round + 1) * 2);
+  }
+  CHECK(fixture.out_of_order() == 0);
+}
+
 TEST_CASE("a transaction that stays open for long slows the relay down by less than half") {
   OutboxFixture fixture{1};
   const auto daemon = fixture.start();
