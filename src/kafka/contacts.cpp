@@ -69,8 +69,8 @@ void Contacts::ask(Topic& topic) {
 std::int32_t Contacts::partition_of(std::string_view name, std::string_view key) {
   const Topic& topic = topic_of(name);
   if (topic.partitions.empty()) return RD_KAFKA_PARTITION_UA;
-  return partitioner_(topic.handle, key.data(), key.size(), static_cast<std::int32_t>(topic.partitions.size()),
-                      nullptr, nullptr);
+  return partitioner_(topic.handle, key.data(), key.size(), static_cast<std::int32_t>(topic.partitions.size()), nullptr,
+                      nullptr);
 }
 
 Contacts::State* Contacts::state_of(std::string_view name, std::string_view key) {

@@ -35,7 +35,7 @@ class Contacts final {
     std::deque<State> partitions;  ///< empty: unknown to the brokers
     Clock::time_point next_question{};
     Clock::time_point forgets_at{};  ///< brokers forget a producer that sends nothing for long
-    bool is_known = false;  ///< the brokers have answered
+    bool is_known = false;           ///< the brokers have answered
   };
   using Partitioner = int32_t(const rd_kafka_topic_t*, const void*, size_t, int32_t, void*, void*);
 
