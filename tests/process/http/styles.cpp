@@ -28,7 +28,7 @@ std::filesystem::path services() {
 /// A service of asgi_service.py, on the given wire.
 struct WireFixture : HttpFixture {
   Process& serve(std::vector<std::string> arguments) {
-    std::vector<std::string> all{services() / "hypercorn", "--log-level", "error"};
+    std::vector<std::string> all{services() / "hypercorn", "--log-level", "error", "--workers", "0"};  // no child
     all.insert(all.end(), arguments.begin(), arguments.end());
     all.emplace_back("asgi_service:app");
     server.emplace(Command{.arguments = all,
