@@ -32,26 +32,14 @@ constexpr std::array<Pair, 7> ours{{
     {"queue.buffering.max.kbytes", "2147483647"},
 }};
 
+/// ProducerSettings::one_by_one or not.
+constexpr std::array<Pair, 2> one_by_one{{{"batch.num.messages", "1"}, {"linger.ms", "0"}}};
 constexpr std::array<Pair, 1> in_order{{{"enable.gapless.guarantee", "true"}}};
-
-constexpr std::array<Pair, 3> one_by_one{{
-    {"batch.num.messages", "1"},
-    {"linger.ms", "0"},
-    {"enable.gapless.guarantee", "false"},
-}};
 
 Delivery::End end_of(rd_kafka_resp_err_t code) {
   switch (code) {
     case RD_KAFKA_RESP_ERR_NO_ERROR:
       return Delivery::End::sent;
-    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
-    case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
-    case RD_KAFKA_RESP_ERR_INVALID_MSG:
-    case RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE:
-    case RD_KAFKA_RESP_ERR_INVALID_RECORD:
-    case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
-    case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
-      return Delivery::End::refused;
     case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
     case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
     case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
@@ -162,11 +150,10 @@ std::optional<Delivery> Producer::send(const OutgoingMessage& message) {
   const auto code = rd_kafka_producev(
       client_.get(), RD_KAFKA_V_TOPIC(topic.c_str()), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
       RD_KAFKA_V_KEY(data_of(message.key), size_of(message.key)),
-      RD_KAFKA_V_VALUE(data_of(message.payload), size_of(message.payload)),
-      RD_KAFKA_V_PARTITION(partition),
+      RD_KAFKA_V_VALUE(data_of(message.payload), size_of(message.payload)), RD_KAFKA_V_PARTITION(partition),
       RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(reinterpret_cast<void*>(message.id)), RD_KAFKA_V_END);
   if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
-    if (contacts_ && message.key) contacts_->note_sent(message.id, message.topic, *message.key);
+    if (is_known) contacts_->note_sent(message.id, message.topic, *message.key);
     return std::nullopt;
   }
   rd_kafka_headers_destroy(headers);
@@ -175,8 +162,7 @@ std::optional<Delivery> Producer::send(const OutgoingMessage& message) {
 
 Delivery Producer::end_of(std::int64_t id, rd_kafka_resp_err_t code) {
   Delivery out{id, kafka::end_of(code), {}, {}};
-  out.is_too_large =
-      code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE || code == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE;
+  out.is_too_large = code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE || code == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE;
   if (out.end == Delivery::End::sent) return out;
   if (out.end == Delivery::End::failed) failed_ = true;
   out.error = std::string{rd_kafka_err2name(code)} + ": " + rd_kafka_err2str(code);

@@ -19,9 +19,6 @@ constexpr auto longest_backoff = 5'000ms;
 /// How long a stop waits for messages in flight. Those left are sent again by the next owner.
 constexpr auto finish_for = 1'000ms;
 
-/// A topic that accepts small batches only may be gone, or mended.
-constexpr auto forget_size_after = 1h;
-
 /// A wait must not look like a stall.
 constexpr auto beat_every = 200ms;
 
@@ -88,7 +85,7 @@ std::unique_ptr<kafka::Producer> Relay::make_producer(bool one_by_one) {
   kafka::ProducerSettings settings;
   settings.brokers = kafka_.brokers;
   settings.properties = kafka_.properties;
-  settings.batch_bytes = handover_.batch_bytes;
+  settings.batch_bytes = refusals_.batch_bytes(Clock::now());
   settings.one_by_one = one_by_one;
   settings.on_trouble = [this](std::string_view text) {
     if (repeats_.is_news(std::string{text})) log_.warn("relay.client_error", {{"error", text}});
@@ -107,7 +104,6 @@ std::chrono::milliseconds Relay::serve() {
   const auto now = Clock::now();
   const auto low_water = inbox::take_relay(connection_, lease, settings_.lease, settings_.message_bytes);
   if (!low_water) return ask_every;
-  if (handover_.batch_bytes > 0 && now - resized_at_ > forget_size_after) handover_.batch_bytes = 0;
   auto producer = make_producer(false);
   if (producer == nullptr) {
     inbox::release_relay(connection_, lease, *low_water);
@@ -115,8 +111,8 @@ std::chrono::milliseconds Relay::serve() {
   }
   if (!counts_.is_owner.exchange(true)) log_.info("relay.took_over", {{"low_water", *low_water}});
   const auto make_trial = [this] { return make_producer(true); };
-  Sender sender{settings_, lease, *low_water, now, connection_, std::move(producer), make_trial, handover_, counts_,
-                repeats_, log_};
+  Sender sender{settings_,  lease,     *low_water, now,      connection_, std::move(producer),
+                make_trial, refusals_, counts_,    repeats_, log_};
   send_under(sender);
   return backoff_;
 }
@@ -150,7 +146,6 @@ void Relay::end(const Sender& sender, Sender::State state) {
     if (!sender.has_lost_commits()) log_.warn("relay.lease_lost");
     return;
   }
-  if (state == Sender::State::resized) resized_at_ = Clock::now();
   if (state == Sender::State::resized || sender.has_refused()) {
     backoff_ = 0ms;
   } else {
@@ -158,7 +153,7 @@ void Relay::end(const Sender& sender, Sender::State state) {
   }
   ++counts_.replacements;
   if (state == Sender::State::resized) {
-    log_.info("relay.smaller_batches", {{"bytes", handover_.batch_bytes}});
+    log_.info("relay.smaller_batches", {{"bytes", refusals_.batch_bytes(Clock::now())}});
   } else {
     log_.warn("relay.producer_failed", {{"error", sender.failure()}});
   }

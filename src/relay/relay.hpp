@@ -62,8 +62,7 @@ class Relay final {
   // Used by the thread alone.
   base::Repeats repeats_;
   inbox::Connection connection_;
-  Handover handover_;
-  Clock::time_point resized_at_{};
+  Refusals refusals_;
   std::chrono::milliseconds backoff_{0};
   std::thread thread_;
 };

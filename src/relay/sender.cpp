@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "event/headers.hpp"
 
@@ -22,8 +23,6 @@ constexpr auto wait_for_answer = 300ms;
 /// How long a producer that was given up may take to report on its messages.
 constexpr auto longest_drain = 2s;
 constexpr auto next_trial_after = 1s;
-constexpr auto too_large_for = 60s;
-constexpr std::size_t most_refused_batches = 16;
 constexpr auto longest_sending = 200ms;
 /// If a message cannot be sent yet and no other one ends.
 constexpr auto held_for = 200ms;
@@ -31,21 +30,19 @@ constexpr auto held_lanes_for = 20ms;
 /// The lease counts as over so long before its end.
 constexpr int lease_margin = 10;  // a tenth
 constexpr std::size_t most_lanes = 1'000;
-constexpr std::size_t least_batch_bytes = 16 << 10;
-constexpr std::size_t library_batch_bytes = 1'000'000;
 constexpr std::size_t most_error_bytes = 1'000;
 
 }  // namespace
 
 Sender::Sender(const config::Outbox& settings, inbox::RelayLease lease, std::int64_t low_water,
                Clock::time_point taken_at, inbox::Connection& connection, std::unique_ptr<kafka::Producer> producer,
-               MakeProducer make_trial, Handover& handover, Counts& counts, base::Repeats& repeats, base::Logger& log)
+               MakeProducer make_trial, Refusals& refusals, Counts& counts, base::Repeats& repeats, base::Logger& log)
     : settings_{settings},
       lease_{lease},
       connection_{connection},
       producer_{std::move(producer)},
       make_trial_{std::move(make_trial)},
-      handover_{handover},
+      refusals_{refusals},
       counts_{counts},
       repeats_{repeats},
       log_{log},
@@ -60,7 +57,7 @@ Sender::State Sender::turn(bool reads) {
   const bool waits = !reads && has_in_flight();
   take_ends(waits ? 5ms : 0ms);
   note_stalled();
-  const bool is_resized = needs_smaller_batches();
+  const bool is_resized = refusals_.make_smaller(Clock::now());
   const bool has_failed = is_resized || !refused_.empty() || is_stalled_ || producer_->failure().has_value();
   if (has_failed) drain();
   if (!renew() || !set_failures_aside()) return State::lost;
@@ -103,9 +100,7 @@ void Sender::note_end(const Delivery& end, bool is_trial) {
     case Delivery::End::topic_refused:
       return note_refused(end.id, Why::topic_refused, end.topic, end.error);
     case Delivery::End::refused:
-      if (!is_trial) return refused_.push_back(end);
-      note_too_large(end);
-      note_refused(end.id, Why::refused, end.topic, end.error);
+      is_trial ? note_refused_alone(end) : refused_.push_back(end);
   }
 }
 
@@ -115,9 +110,7 @@ void Sender::note_sent(std::int64_t id, const InFlight& message) {
   if (message.lane) ++lanes_[*message.lane];  // in flight until it is deleted
   newest_acknowledged_ = std::max(newest_acknowledged_, message.since);
   has_news_ = true;
-  for (Handover::Batch& batch : handover_.refused) {
-    if (!batch.suspects.empty()) batch.suspects.erase(id);
-  }
+  refusals_.note_sent(id);
   next_read_ = {};
   forget(id);
 }
@@ -129,61 +122,36 @@ void Sender::note_refused(std::int64_t id, Why why, std::string_view topic, cons
   aside_.push_back(std::move(aside));
   ++counts_.stopped;
   has_refused_ = true;
-  std::erase_if(handover_.refused, [&](const auto& batch) { return batch.suspects.contains(id); });
+  refusals_.note_refused(id);
   if (!is_topics || repeats_.is_news("stopped " + std::string{topic})) {
-    log_.error("relay.message_stopped", {{"outbox_id", id}, {"topic", topic}, {"error", error}});
+    const std::string_view shown = topic.empty() ? "see outbox list" : topic;
+    log_.error("relay.message_stopped", {{"outbox_id", id}, {"topic", shown}, {"error", error}});
   }
   forget(id);
 }
 
-/// A refusal costs a producer. One such message is seldom alone, so the next ones are tried apart.
-void Sender::note_too_large(const Delivery& end) {
-  if (!end.is_too_large) return;
-  if (handover_.too_large.size() >= most_lanes) handover_.too_large.clear();
-  auto& known = handover_.too_large[std::string{end.topic}];
-  const std::size_t bytes = in_flight_[end.id].bytes;
-  const auto now = Clock::now();
-  known = {known.until > now ? std::min(known.bytes, bytes) : bytes, now + too_large_for};
-}
-
-bool Sender::is_suspect(const inbox::OutboxRow& row) const {
-  if (handover_.too_large.empty() || row.lane) return false;
-  const auto known = handover_.too_large.find(row.topic);
-  return known != handover_.too_large.end() && row.bytes() >= known->second.bytes && Clock::now() < known->second.until;
+void Sender::note_refused_alone(const Delivery& end) {
+  if (end.is_too_large) refusals_.note_too_large(std::string{end.topic}, in_flight_[end.id].bytes, Clock::now());
+  note_refused(end.id, Why::refused, end.topic, end.error);
 }
 
 /// Brokers refuse whole batches. The messages of one are tried alone, apart from the main stream.
 void Sender::judge_refused_batch() {
   if (refused_.size() == 1) {
-    const Delivery& end = refused_.front();
-    note_too_large(end);
-    note_refused(end.id, Why::refused, end.topic, end.error);
+    note_refused_alone(refused_.front());
   } else if (!refused_.empty()) {
-    Handover::Batch batch;
+    std::set<std::int64_t> messages;
+    std::size_t bytes = 0;
     for (const Delivery& end : refused_) {
       aside_.push_back({end.id, Why::suspect});
-      batch.suspects.insert(end.id);
-      batch.bytes += in_flight_[end.id].bytes;
+      messages.insert(end.id);
+      bytes += in_flight_[end.id].bytes;
       forget(end.id);
     }
-    if (handover_.refused.size() >= most_refused_batches) handover_.refused.erase(handover_.refused.begin());
-    handover_.refused.push_back(std::move(batch));
+    refusals_.note_batch(std::move(messages), bytes);
     has_refused_ = true;
   }
   refused_.clear();
-}
-
-/// If each message of a refused batch was accepted alone, its topic accepts smaller batches only.
-bool Sender::needs_smaller_batches() {
-  const auto accepted = std::find_if(handover_.refused.begin(), handover_.refused.end(),
-                                     [](const auto& batch) { return batch.suspects.empty(); });
-  if (accepted == handover_.refused.end()) return false;
-  const std::size_t bytes = accepted->bytes;
-  handover_.refused.clear();
-  const std::size_t now = handover_.batch_bytes == 0 ? library_batch_bytes : handover_.batch_bytes;
-  if (now == least_batch_bytes) return false;
-  handover_.batch_bytes = std::max(std::min(bytes, now) / 2, least_batch_bytes);
-  return true;
 }
 
 /// Brokers that answer and do not acknowledge a message would hold up all others: its topic waits instead. If they do
@@ -288,27 +256,31 @@ bool Sender::delete_sent() {
   if (!done) return false;
   gaps_.note_transaction(done->id, done->oldest);
   counts_.published += sent_.size();
-  // An operator may have skipped those of lanes.
-  const auto is_in_lane = [](const inbox::SentMessage& each) { return each.lane.has_value(); };
-  const auto in_lanes = static_cast<std::size_t>(std::count_if(sent_.begin(), sent_.end(), is_in_lane));
-  if (done->deleted + in_lanes < sent_.size()) note_lost_commits();  // others may have got their numbers
+  std::size_t expected = 0;
   for (const inbox::SentMessage& each : sent_) {
-    if (!each.lane) continue;
+    if (!each.lane) {
+      ++expected;  // an operator may have skipped those of lanes
+      continue;
+    }
     next_lanes_ = {};  // the next one of its lane may follow
     if (--lanes_[*each.lane] == 0) lanes_.erase(*each.lane);
   }
   sent_.clear();
+  if (done->deleted < expected) note_lost_commits();  // others may have got their numbers
   return !has_lost_commits_;
+}
+
+/// Of the main stream, apart from lanes.
+std::optional<std::int64_t> Sender::lowest_in_flight() const {
+  const auto lowest =
+      std::find_if(in_flight_.begin(), in_flight_.end(), [](const auto& entry) { return !entry.second.lane; });
+  return lowest == in_flight_.end() ? std::nullopt : std::optional{lowest->first};
 }
 
 /// Messages to delete count as in flight: the next read must not find them.
 std::int64_t Sender::low_water() const {
   std::int64_t low = gaps_.lowest(highest_ + 1);
-  for (const auto& [id, message] : in_flight_) {
-    if (message.lane) continue;
-    low = std::min(low, id);
-    break;
-  }
+  low = std::min(low, lowest_in_flight().value_or(low));
   for (const inbox::SentMessage& each : sent_) {
     if (!each.lane) low = std::min(low, each.id);
   }
@@ -363,7 +335,11 @@ std::optional<bool> Sender::send_old_gaps(inbox::OutboxBite bite) {
 
 bool Sender::read_due_lanes() {
   const auto now = Clock::now();
-  if (now < next_lanes_ || lanes_.size() >= most_lanes) return true;
+  if (now < next_lanes_) return true;
+  if (lanes_.size() >= most_lanes) {
+    next_lanes_ = now + held_lanes_for;
+    return true;
+  }
   std::vector<std::int64_t> in_flight;
   for (const auto& [lane, messages] : lanes_) in_flight.push_back(lane);
   const inbox::OutboxBite bite{std::max(settings_.batch / 5, 1), static_cast<std::int64_t>(settings_.batch_bytes)};
@@ -393,9 +369,9 @@ std::optional<int> Sender::send(const inbox::OutboxRows& rows) {
     if (row.is_alone && !has_trial()) continue;
     if (row.is_behind || (!row.is_alone && is_stopped(row))) {
       aside_.push_back({row.id, Why::behind});
-    } else if (is_suspect(row)) {
+    } else if (!row.lane && refusals_.is_suspect(row.topic, row.bytes(), now)) {
       aside_.push_back({row.id, Why::suspect});
-      stopped_.insert({std::string{row.topic}, "k" + std::string{row.key.value_or("")}});
+      stop_key(row);
     } else if (!send(row)) {
       next_read_ = Clock::now() + held_for;
       break;
@@ -408,9 +384,7 @@ std::optional<int> Sender::send(const inbox::OutboxRows& rows) {
 
 /// The main producer has sent all messages below. A lane's message above may have to wait for one of its key.
 std::int64_t Sender::frontier() const {
-  for (const auto& [id, message] : in_flight_) {
-    if (!message.lane) return id;
-  }
+  if (const auto lowest = lowest_in_flight()) return *lowest;
   return is_caught_up_ ? std::numeric_limits<std::int64_t>::max() : highest_ + 1;
 }
 
@@ -419,6 +393,11 @@ bool Sender::is_stopped(const inbox::OutboxRow& row) const {
   if (stopped_.empty()) return false;
   const std::string topic{row.topic};
   return stopped_.contains({topic, ""}) || (row.key && stopped_.contains({topic, "k" + std::string{*row.key}}));
+}
+
+/// Later messages of its key in this batch wait.
+void Sender::stop_key(const inbox::OutboxRow& row) {
+  if (row.key) stopped_.insert({std::string{row.topic}, "k" + std::string{*row.key}});
 }
 
 bool Sender::has_trial() {
@@ -448,11 +427,7 @@ bool Sender::send(const inbox::OutboxRow& row) {
   const auto refused = (row.is_alone ? trial_ : producer_)->send(message);
   if (!refused || refused->end == Delivery::End::failed) return true;
   const bool is_topics = refused->end == Delivery::End::topic_refused;
-  if (is_topics) {
-    stopped_.insert({std::string{row.topic}, ""});
-  } else if (row.key) {
-    stopped_.insert({std::string{row.topic}, "k" + std::string{*row.key}});
-  }
+  is_topics ? void(stopped_.insert({std::string{row.topic}, ""})) : stop_key(row);
   note_refused(row.id, is_topics ? Why::topic_refused : Why::refused, row.topic, refused->error);
   return true;
 }

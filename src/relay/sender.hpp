@@ -17,6 +17,7 @@
 #include "inbox/outbox.hpp"
 #include "kafka/producer.hpp"
 #include "relay/gaps.hpp"
+#include "relay/refusals.hpp"
 
 namespace inboxd::relay {
 
@@ -27,23 +28,6 @@ struct Counts {
   std::atomic<std::uint64_t> replacements{0};  ///< of the producer, after it failed
   std::atomic<std::int64_t> in_flight{0};
   std::atomic<bool> is_owner{false};
-};
-
-/// What a sender leaves to its successor.
-struct Handover {
-  std::size_t batch_bytes = 0;  ///< the most in a batch; 0: the library's default
-  /// A refused one, until one of its messages is refused alone, too.
-  struct Batch {
-    std::set<std::int64_t> suspects;  ///< not accepted yet
-    std::size_t bytes = 0;
-  };
-  std::vector<Batch> refused;
-  /// Of a topic's smallest message that was too large: those of this size are tried alone, for a while.
-  struct TooLarge {
-    std::size_t bytes = 0;
-    std::chrono::steady_clock::time_point until;
-  };
-  std::map<std::string, TooLarge, std::less<>> too_large;
 };
 
 /// Sends the outbox under one lease. The main producer sends in order and in large batches. The trial producer sends
@@ -64,7 +48,7 @@ class Sender final {
 
   Sender(const config::Outbox& settings, inbox::RelayLease lease, std::int64_t low_water, Clock::time_point taken_at,
          inbox::Connection& connection, std::unique_ptr<kafka::Producer> producer, MakeProducer make_trial,
-         Handover& handover, Counts& counts, base::Repeats& repeats, base::Logger& log);
+         Refusals& refusals, Counts& counts, base::Repeats& repeats, base::Logger& log);
   ~Sender();
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
@@ -96,8 +80,7 @@ class Sender final {
   void note_end(const kafka::Delivery& end, bool is_trial);
   void note_sent(std::int64_t id, const InFlight& message);
   void note_refused(std::int64_t id, inbox::SetAside::Why why, std::string_view topic, const std::string& error);
-  void note_too_large(const kafka::Delivery& end);
-  bool is_suspect(const inbox::OutboxRow& row) const;
+  void note_refused_alone(const kafka::Delivery& end);
   void judge_refused_batch();
   void note_stalled();
   void forget(std::int64_t id);
@@ -107,15 +90,16 @@ class Sender final {
   bool set_failures_aside();
   bool delete_sent();
   bool is_due_to_delete() const;
-  bool needs_smaller_batches();
   void note_lost_commits();
   bool read();
   std::optional<bool> send_old_gaps(inbox::OutboxBite bite);
   bool read_due_lanes();
   std::optional<int> send(const inbox::OutboxRows& rows);
   bool send(const inbox::OutboxRow& row);
+  void stop_key(const inbox::OutboxRow& row);
   bool has_trial();
   bool is_stopped(const inbox::OutboxRow& row) const;
+  std::optional<std::int64_t> lowest_in_flight() const;
   std::int64_t frontier() const;
   std::int64_t low_water() const;
 
@@ -126,7 +110,7 @@ class Sender final {
   const MakeProducer make_trial_;
   std::unique_ptr<kafka::Producer> trial_;  ///< made when it is needed
   Clock::time_point next_trial_{};          ///< after a failure
-  Handover& handover_;
+  Refusals& refusals_;
   Counts& counts_;
   base::Repeats& repeats_;
   base::Logger& log_;

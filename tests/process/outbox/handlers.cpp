@@ -28,6 +28,14 @@ struct ChainFixture : OutboxFixture {
                                               "event_id)) from events");
     return handler;
   }
+  HandlerText by_plugin() {
+    HandlerText handler;
+    handler.name = "chain";
+    handler.plugin = plugin_file("publisher");
+    handler.topics = {topic};
+    handler.settings["to"] = sink;
+    return handler;
+  }
   /// Events of the first topic without a message in the second one, and messages beyond the first.
   std::int64_t lost() {
     return database.number("select count(*) from inbox.event e join inbox.shard s using (shard_id) "
@@ -70,11 +78,7 @@ TEST_CASE("a sql handler publishes one message an event, in its transaction and 
 
 TEST_CASE("a plugin that needs only the outbox publishes in its transaction; a failed event leaves no message") {
   ChainFixture fixture;
-  HandlerText handler;
-  handler.name = "chain";
-  handler.plugin = plugin_file("publisher");
-  handler.topics = {fixture.topic};
-  handler.settings["to"] = fixture.sink;
+  HandlerText handler = fixture.by_plugin();
   handler.more = {"events_per_call: 50"};
   fixture.config.handlers = {handler};
   fixture.config.sections["database"] = "handler_role: pg_read_all_settings";  // without any right on the inbox
@@ -124,11 +128,7 @@ TEST_CASE("killing the daemon at random points loses and doubles no message, and
 
 TEST_CASE("a dead letter is published with the event's content and the headers of Spring Kafka") {
   ChainFixture fixture{1};
-  HandlerText handler;
-  handler.name = "chain";
-  handler.plugin = plugin_file("publisher");
-  handler.topics = {fixture.topic};
-  handler.settings["to"] = fixture.sink;
+  HandlerText handler = fixture.by_plugin();
   handler.more = {"dead_letters: {topic: " + fixture.sink + "}"};
   fixture.config.handlers = {handler};
   Message message = event_message(fixture.topic, fixture.database.text("select gen_random_uuid()"), "{\"fail\": 1}");
@@ -162,12 +162,7 @@ TEST_CASE("a dead letter is published with the event's content and the headers o
 
 TEST_CASE("the topic of dead letters survives a failover, and an instance that does not know it yet") {
   ChainFixture fixture{1};
-  HandlerText handler;
-  handler.name = "chain";
-  handler.plugin = plugin_file("publisher");
-  handler.topics = {fixture.topic};
-  handler.settings["to"] = fixture.sink;
-  fixture.config.handlers = {handler};
+  fixture.config.handlers = {fixture.by_plugin()};
   auto older = fixture.config;
   fixture.config.handlers[0].more = {"dead_letters: {topic: " + fixture.sink + "}"};
   const auto daemon = fixture.start();

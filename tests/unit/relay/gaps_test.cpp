@@ -52,3 +52,20 @@ TEST_CASE("old gaps are probed rarely, and their number is limited") {
   CHECK(gaps.size() == Gaps::most);
   CHECK(gaps.lowest(0) == 1);
 }
+
+TEST_CASE("an old gap is probed before newer messages are sent if a transaction that may fill it has ended") {
+  Gaps gaps;
+  gaps.note_read({2}, 0, true, start, 1ms);
+  gaps.note_transaction(100, 90);
+  gaps.to_probe(start + 2s);
+  gaps.note_read({}, 2, true, start + 2s, 1ms);
+  CHECK(gaps.to_probe(start + 2s + 10ms).empty());
+  REQUIRE(gaps.has_unprobed());
+  CHECK(gaps.before() == 100);
+  CHECK(gaps.note_running({90, 95}) == Ranges{{1, 1}});  // perhaps one ended before it was watched
+  CHECK(gaps.note_running({90, 95}).empty());
+  CHECK(gaps.note_running({90}) == Ranges{{1, 1}});
+  gaps.probe_again();
+  CHECK(gaps.note_running({90}) == Ranges{{1, 1}});
+  CHECK(gaps.note_running({90}).empty());
+}
