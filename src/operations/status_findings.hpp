@@ -1,14 +1,17 @@
 #pragma once
+#include <chrono>
 #include <string>
 #include <vector>
 
 #include "inbox/unsubscribed.hpp"
+#include "operations/finding_kinds.hpp"
 #include "operations/outbox_queries.hpp"
 #include "operations/partition_queries.hpp"
 #include "operations/status_queries.hpp"
 
 namespace inboxd::operations {
 
+/// The facts that the findings of `status` are made from.
 struct Situation {
   std::vector<PartitionState> partitions;  ///< the newest incarnation of each
   std::vector<HandlerState> handlers;      ///< without retired ones
@@ -17,22 +20,41 @@ struct Situation {
   QuarantineState quarantine;
   OutboxState outbox;
   std::vector<inbox::UnsubscribedEvents> unsubscribed;
+
+  bool any_live() const;
 };
 
-struct StatusFinding {
-  enum class Severity {
-    problem,  ///< an operator must act: `status` exits with 1
-    remark,   ///< worth knowing
-  };
-  Severity severity = Severity::remark;
-  std::string kind;     ///< stable, for programs: `partition_halted`
-  std::string message;  ///< the fact, without a period
-  std::string remedy;   ///< the next step; may be empty
-};
-
-const char* name_of(StatusFinding::Severity severity);
-
-/// Problems first. Each kind of finding is one function of the list in status_findings.cpp.
+/// Problems first.
 std::vector<StatusFinding> findings_of(const Situation& situation);
+
+/// Each adds the findings of one kind, or of few that exclude each other. Pure.
+namespace findings {
+
+using List = std::vector<StatusFinding>;
+
+// status_findings.cpp: intake, daemons, outbox
+void halted_partitions(const Situation& situation, List& out);
+void open_transactions(const Situation& situation, List& out);
+void missing_daemon(const Situation& situation, List& out);
+void failing_daemons(const Situation& situation, List& out);
+void outbox(const Situation& situation, List& out);
+
+// handler_findings.cpp
+void handlers_without_instance(const Situation& situation, List& out);
+void retired_handlers(const Situation& situation, List& out);
+void unread_topics(const Situation& situation, List& out);
+void state_of_handlers(const Situation& situation, List& out);
+
+// record_findings.cpp
+void events_without_handler(const Situation& situation, List& out);
+void quarantine(const Situation& situation, List& out);
+
+}  // namespace findings
+
+/// `at least 12`; with a thing, `1 message`, `2 messages`.
+std::string count_text(const Count& count);
+std::string count_text(const Count& count, const std::string& thing);
+/// `12 minutes`.
+std::string duration_sentence(std::chrono::microseconds duration);
 
 }  // namespace inboxd::operations

@@ -1,0 +1,90 @@
+#include "operations/finding_kinds.hpp"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+namespace inboxd::operations {
+namespace {
+
+constexpr auto problem = FindingKind::Grade::problem;
+constexpr auto remark = FindingKind::Grade::remark;
+
+/// By room: intake, daemons, handlers, stored records, outbox.
+constexpr std::array kinds = std::to_array<FindingKind>({
+    {"partition_halted", problem, "InboxdPartitionHalted", "{partitions} halted", "inboxd partitions list --halted"},
+    {"transaction_open", remark, "InboxdPartitionStandsStill",
+     "an open transaction holds {partition} back at offset {offset} since {since} ({age}); {lag} records wait",
+     "kafka-transactions.sh describe-producers{of_partition} names the producer; abort{of_partition} --start-offset "
+     "{offset} ends its transaction"},
+    {"topic_not_read", problem, "InboxdTopicNotRead",
+     "handler {handler} subscribes to topic {topic}, which no daemon reads{suggestion}",
+     "add {topic} to topics, or correct handlers[].subscribe.topics of {handler}"},
+
+    {"no_live_daemon", problem, "InboxdDown", "no daemon is running",
+     "start `inboxd run`; the log of the last daemon says why it ended"},
+    {"daemon_in_trouble", problem, "", "{host}: {trouble}",
+     "see the daemon's log; inboxd check tests brokers, database and topics"},
+
+    {"handler_without_instance", problem, "InboxdHandlerWithoutInstance",
+     "no daemon runs handler {handler}, which has {pending}",
+     "configure it again, list it in aliases of its successor, or run inboxd handlers retire {handler}"},
+    {"handler_retired", remark, "", "handler {handler} is retired, and still configured on {daemons}",
+     "inboxd handlers restore {handler}, or remove it from the configuration"},
+    {"handler_paused_itself", problem, "InboxdHandlerStopped", "handler {handler} has paused itself: {reason}",
+     "correct the cause, then inboxd handlers resume {handler}"},
+    {"handler_paused", remark, "InboxdHandlerStopped", "handler {handler} is paused: {reason}", ""},
+    {"handler_behind", remark, "InboxdTooOld", "handler {handler} is {age} behind", ""},
+    {"events_parked", remark, "", "handler {handler} has {parked} events parked behind dead letters of their keys",
+     "inboxd lanes list --handler {handler}, then dead replay or lanes release"},
+    {"dead_letters", remark, "InboxdDeadLettersGrow", "handler {handler} has {dead}",
+     "inboxd dead list --handler {handler}"},
+
+    {"events_without_handler", problem, "InboxdEventsWithoutHandler",
+     "no handler subscribes to {events} stored events of topic {topic}, {type}{suggestion}",
+     "for new events, correct handlers[].subscribe; for stored ones, add a handler of this type alone with "
+     "start: beginning; to ignore the type, subscribe a handler with plugin: log"},
+    {"quarantine", remark, "InboxdQuarantineGrows", "{records} in quarantine{groups}", "{remedy}"},
+
+    {"messages_stopped", problem, "InboxdMessagesStopped",
+     "{messages} of the outbox cannot be sent, or wait behind such a message",
+     "inboxd outbox list, mend the topic, then inboxd outbox retry or skip"},
+    {"outbox_behind", remark, "InboxdOutboxBehind", "the outbox is {age} behind, with {messages} to send",
+     "check the brokers, and that an instance runs with outbox.relay: true"},
+});
+
+std::string filled(std::string_view text, FindingValues values) {
+  std::string out;
+  while (!text.empty()) {
+    const auto open = text.find('{');
+    out += text.substr(0, open);
+    if (open == std::string_view::npos) break;
+    const auto close = text.find('}', open);
+    const std::string_view name = text.substr(open + 1, close - open - 1);
+    for (const auto& [key, value] : values) {
+      if (key == name) out += value;
+    }
+    text.remove_prefix(close + 1);
+  }
+  return out;
+}
+
+}  // namespace
+
+const char* name_of(FindingKind::Grade grade) { return grade == problem ? "problem" : "remark"; }
+
+std::span<const FindingKind> finding_kinds() { return kinds; }
+
+const FindingKind& finding_kind(std::string_view slug) {
+  const auto* const found =
+      std::find_if(kinds.begin(), kinds.end(), [&](const FindingKind& kind) { return kind.slug == slug; });
+  if (found == kinds.end()) throw std::logic_error{"no kind of finding is named " + std::string{slug}};
+  return *found;
+}
+
+StatusFinding make_finding(std::string_view slug, FindingValues values) {
+  const FindingKind& kind = finding_kind(slug);
+  return {kind.grade, std::string{slug}, filled(kind.text, values), filled(kind.remedy, values)};
+}
+
+}  // namespace inboxd::operations

@@ -1,0 +1,32 @@
+// The table of findings, and the alerts that share it.
+#include "operations/finding_kinds.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <stdexcept>
+
+using namespace inboxd::operations;
+
+TEST_CASE("every kind of finding has one row, and its alert exists") {
+  std::ifstream file{ALERTS_FILE};
+  const std::string alerts{std::istreambuf_iterator<char>{file}, {}};
+  REQUIRE_FALSE(alerts.empty());
+  std::set<std::string_view> slugs;
+  for (const FindingKind& kind : finding_kinds()) {
+    CAPTURE(kind.slug, kind.alert);
+    CHECK(slugs.insert(kind.slug).second);
+    CHECK_FALSE(kind.text.empty());
+    if (!kind.alert.empty()) CHECK(alerts.find("- alert: " + std::string{kind.alert} + "\n") != std::string::npos);
+  }
+}
+
+TEST_CASE("a finding has the grade and the words of its row, with its values") {
+  const auto finding = make_finding("handler_paused_itself", {{"handler", "mail"}, {"reason", "fuse"}});
+  CHECK(finding.severity == FindingKind::Grade::problem);
+  CHECK(finding.kind == "handler_paused_itself");
+  CHECK(finding.message == "handler mail has paused itself: fuse");
+  CHECK(finding.remedy == "correct the cause, then inboxd handlers resume mail");
+  CHECK_THROWS_AS(make_finding("no_such_kind", {}), std::logic_error);
+}
