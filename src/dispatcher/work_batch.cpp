@@ -302,6 +302,7 @@ std::vector<RunSlice> WorkBatch::take_rest() {
     } else {
       slices_.resize(end_.slice);
     }
+    end_ = {slices_.size(), 0, false};  // not inside a slice: its next event is not this batch's any more
   }
   return rest;
 }

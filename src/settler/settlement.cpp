@@ -79,6 +79,7 @@ std::optional<std::chrono::milliseconds> left_of(const Run& run, std::size_t ind
 void SettlementBuilder::add(Report report) {
   std::size_t from = report.first;
   for (FailedEvent& failed : report.failed) {
+    assert(from <= failed.index && failed.index < report.end);
     done_.add({static_cast<std::int64_t>(from), static_cast<std::int64_t>(failed.index)});
     from = failed.index + 1;
     event::Verdict& verdict = failed.verdict;

@@ -425,6 +425,21 @@ TEST_CASE("later events of an interrupted key are put back with it, in order") {
   CHECK(offsets_of(batch.take_rest()) == Offsets{10, 11, 13});
 }
 
+TEST_CASE("events taken away behind a running call stay away, also if their key fails or is interrupted in that call") {
+  const bool interrupts = GENERATE(false, true);
+  const auto run = run_in_order({{10, 11, 12}, {a, a, a}});
+  WorkBatch batch{{{run, 0, 3}}};
+  REQUIRE(batch.begin_call(1));
+  CHECK(batch.take_rest().size() == 1);  // two events, which another worker takes now
+  const Verdict verdict = retry(interrupts ? std::string{event::cancelled_class} : "bad");
+  batch.end_call({verdict}, milliseconds{1}, interrupts ? WorkBatch::Cancelled::interrupted : charged);
+  CHECK_FALSE(batch.begin_call(1));
+  const auto reports = batch.take_finished();
+  CHECK(reports.size() == (interrupts ? 0 : 1));
+  if (!interrupts) CHECK(kinds_of(reports.at(0)) == Kinds{Kind::failed});
+  CHECK(offsets_of(batch.take_rest()).size() == (interrupts ? 1 : 0));
+}
+
 TEST_CASE("a slice that begins a call ends the one before it") {
   const auto run = run_in_order({{10, 11, 12, 13}, {a, b, a, b}});
   WorkBatch batch{{{run, 0, 1}, {run, 1, 2}, {run, 2, 4, false, true}}};
