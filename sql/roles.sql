@@ -62,7 +62,8 @@ from (values
   ('sequence',            'delete',                              'insert, update'),
   ('batch_window',        'delete',                              'insert, update'),
   ('handler_limit',       '',                                    'insert, update'),
-  ('call_share',          '',                                    'insert, update, delete'),
+  ('token_grant',         '',                                    'insert, delete'),
+  ('call_share',          '',                                    'insert, delete'),
   ('delivery',            'insert, update (last_error, sequence, ordinal, lane, group_key, owner, fence, due_at), '
                           'delete',                              'insert, update, delete'),
   ('outcome',             '',                                    'insert'),

@@ -248,24 +248,33 @@ create table inbox.batch_window (
   check ((postponed = 0) = (postponed_since is null))
 ) with (fillfactor = 50);
 
--- A handler with `rate` or `max_in_flight`, which hold over all instances. spent_until: tokens are granted up to this
--- time. The row's lock also guards call_share.
+-- A handler with `rate` or `max_in_flight`, which hold over all instances. The lock on its row guards token_grant and
+-- call_share. The row never changes.
 create table inbox.handler_limit (
-  handler_id  int primary key references inbox.handler on delete cascade,
-  spent_until timestamptz not null default '-infinity'
-) with (fillfactor = 50);
+  handler_id int primary key references inbox.handler on delete cascade
+);
+
+-- Tokens of a handler with `rate` are granted up to spent_until: the newest row counts. A grant inserts a row and
+-- deletes the row before. An update in place would walk all versions that an old snapshot keeps.
+create table inbox.token_grant (
+  handler_id  int not null references inbox.handler_limit on delete cascade,
+  grant_id    bigint generated always as identity,
+  spent_until timestamptz not null,
+  primary key (handler_id, grant_id)
+);
 
 -- The parallel calls of a handler with `max_in_flight` that an instance may make, leased. wanted: how many it could
--- use. served_at: when it had any.
+-- use. served_at: when it had any. Replaced like token_grant: the newest row of an owner counts.
 create table inbox.call_share (
-  handler_id   int not null references inbox.handler on delete cascade,
+  handler_id   int not null references inbox.handler_limit on delete cascade,
   owner        uuid not null,
+  share_id     bigint generated always as identity,
   calls        int not null check (calls >= 0),
   wanted       int not null check (wanted >= 0),
-  served_at    timestamptz not null default '-infinity',
+  served_at    timestamptz not null,
   leased_until timestamptz not null,
-  primary key (handler_id, owner)
-) with (fillfactor = 50);
+  primary key (handler_id, owner, share_id)
+);
 
 -- Pending events of one shard for one handler that share a state: a run.
 --

@@ -1,6 +1,8 @@
 // Limits over all instances: tokens of `rate`, calls of `max_in_flight`.
 #include <catch2/catch_test_macros.hpp>
 
+#include <functional>
+
 #include "inbox/handler_limit.hpp"
 #include "integration/support/inbox.hpp"
 
@@ -12,7 +14,7 @@ namespace {
 
 /// The tokens' clock as the test turns it: time passes by moving what was spent into the past.
 void let_pass(Inbox& inbox, const std::string& time) {
-  inbox.database().run("update inbox.handler_limit set spent_until = spent_until - interval '" + time + "'");
+  inbox.database().run("update inbox.token_grant set spent_until = spent_until - interval '" + time + "'");
 }
 
 struct Sharing {
@@ -49,7 +51,7 @@ TEST_CASE("a database clock that was turned back does not stop a handler with a 
   Inbox inbox;
   const auto handler = inbox.add_handler("partner");
   CHECK(inbox::take_tokens(inbox.connection(), handler, 1'000, 1).granted == 1);
-  inbox.database().run("update inbox.handler_limit set spent_until = clock_timestamp() + interval '1 year'");
+  inbox.database().run("update inbox.token_grant set spent_until = clock_timestamp() + interval '1 year'");
   CHECK(inbox::take_tokens(inbox.connection(), handler, 1'000, 10'000).granted == 500);
   CHECK(inbox::take_tokens(inbox.connection(), handler, 1'000, 10'000).granted < 500);
 }
@@ -97,4 +99,34 @@ TEST_CASE("one call for two instances goes round") {
   CHECK(sharing.ask(sharing.second, 1, 1, 1) == 0);
   CHECK(sharing.ask(sharing.second, 0, 0, 1) == 0);
   CHECK(sharing.ask(sharing.first, 1, 0, 1) == 1);
+}
+
+TEST_CASE("an old snapshot makes neither tokens nor shares of calls expensive") {
+  Sharing sharing;
+  Database& database = sharing.inbox.database();
+  const std::string handler = std::to_string(sharing.handler);
+  const auto use = [&](Session& session, int times) {
+    session.run("select inbox.take_tokens(" + handler + ", 1e6, 1), inbox.share_calls(" + handler +
+                ", md5((i % 3)::text)::uuid, 10, 5, i % 2, interval '30 s') from generate_series(1, " +
+                std::to_string(times) + ") i");
+  };
+  const auto blocks_of_use = [&] {
+    Session session{database.url(), database.schema()};
+    session.run("begin");
+    use(session, 10);
+    const auto blocks = session.number(
+        "select sum(pg_stat_get_xact_blocks_fetched(c.oid)) from pg_class c where c.relnamespace = $1::regnamespace "
+        "and c.relname ~ '^(handler_limit|token_grant|call_share)'",
+        {database.schema()});
+    session.run("commit");
+    return blocks;
+  };
+  use(database.session(), 3);
+  const auto fresh = blocks_of_use();
+  Session pinned{database.url(), database.schema()};
+  pinned.run("begin isolation level repeatable read; select count(*) from inbox.event");
+  for (int i = 0; i < 2'000; ++i) use(database.session(), 1);  // each in a transaction of its own
+  const auto old = blocks_of_use();
+  WARN("blocks read by 10 grants and 10 shares: " << fresh << " fresh, " << old << " over 4000 dead rows");
+  CHECK(old < 2 * fresh);
 }

@@ -134,7 +134,7 @@ TEST_CASE("each role has exactly the rights of its row, table by table") {
         "backfill_range: ingest select, reader select, worker delete insert select update\n"
         "backfill_request: ingest delete select, reader select, worker delete insert select update\n"
         "batch_window: ingest delete select, reader select, worker insert select update\n"
-        "call_share: ingest select, reader select, worker delete insert select update\n"
+        "call_share: ingest select, reader select, worker delete insert select\n"
         "dead_letter: ingest select update(lane) update(parks) update(sequence), reader select, worker delete insert "
         "select update\n"
         "dead_letter_topic: ingest delete insert select update, reader select, worker select\n"
@@ -165,6 +165,7 @@ TEST_CASE("each role has exactly the rights of its row, table by table") {
         "routing: ingest select update, reader select, worker select update\n"
         "sequence: ingest delete select, reader select, worker insert select update\n"
         "shard: ingest insert select update, reader select, worker select\n"
+        "token_grant: ingest select, reader select, worker delete insert select\n"
         "topic_start: ingest insert select, reader select, worker select\n"
         "unsubscribed: ingest select, reader select, worker delete insert select update\n");
   Session worker{roles.settings_of({"ingest", "worker"}).url, inbox.database().schema()};

@@ -187,3 +187,32 @@ TEST_CASE("hostile headers are shown as far as possible, in a parallel plan, too
     inbox.database().run("select inbox.headers_of(" + std::string{broken} + "::bytea)");
   }
 }
+
+TEST_CASE("deliveries counts the states of events that were settled one by one in seconds, without statistics") {
+  Inbox inbox;
+  const std::int32_t shard = inbox.add_shard("t");
+  const std::int32_t handler = inbox.add_handler("h");
+  Session& session = inbox.database().session();
+  const auto run = [&](const std::string& sql) {
+    session.run(sql, {std::to_string(shard), std::to_string(handler)});
+  };
+  session.run("insert into inbox.ledger select gen_random_uuid(), " + std::to_string(shard) +
+              ", i, 1, clock_timestamp() from generate_series(0, 99999) i");
+  run("insert into inbox.outcome select $2::int, $1::int, int8multirange(int8range(i, i + 1)), 'done', 1, null, "
+      "clock_timestamp() from generate_series(0, 79999) i");
+  run("insert into inbox.outcome select $2::int, $1::int, int8multirange(int8range(i * 1000, i * 1000 + 400), "
+      "int8range(i * 1000 + 600, i * 1000 + 1000)), 'skipped', 1, null, clock_timestamp() "
+      "from generate_series(80, 89) i");
+  run("insert into inbox.delivery (handler_id, shard_id, pending, events, due_at, received_from, received_to) "
+      "select $2::int, $1::int, int8multirange(int8range(i, i + 1)), 1, now(), '-infinity', 'infinity' "
+      "from generate_series(90000, 98999) i");
+  run("insert into inbox.delivery (handler_id, shard_id, pending, events, due_at, received_from, received_to) "
+      "select $2::int, $1::int, int8multirange(int8range(99000, 100000)), 1000, now(), '-infinity', 'infinity'");
+
+  session.run("set statement_timeout = '60s'");  // pairs of events and outcomes would take hours
+  CHECK(session.text("select string_agg(state || ' ' || n, ', ' order by state) from (select state, count(*) as n "
+                     "from inbox.deliveries group by state) x") == "done 80000, due 10000, skipped 8000");
+  CHECK(session.text("select string_agg(d.state, ',' order by l.\"offset\") from inbox.ledger l "
+                     "join inbox.deliveries d using (event_id) where l.\"offset\" in (5, 80500, 89999, 99999)") ==
+        "done,skipped,due");
+}
