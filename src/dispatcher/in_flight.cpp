@@ -70,6 +70,7 @@ void InFlight::configure(const config::Handler& settings, plugin::Instance::Need
   set_order(settings, needs);
   needs_ = needs;
   hold_.configure(settings.fuse_failures);
+  has_fuse_ = settings.fuse_failures > 0;
   tokens_.configure(config::rate_per_second(settings));
   share_.configure(settings.max_in_flight);
   handler_ = settings.name;

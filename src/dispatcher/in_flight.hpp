@@ -24,6 +24,7 @@
 #include "dispatcher/ordered_handler.hpp"
 #include "dispatcher/run_queue.hpp"
 #include "dispatcher/sequences.hpp"
+#include "dispatcher/work_batch.hpp"
 #include "plugin/instance.hpp"
 #include "settler/run.hpp"
 
@@ -139,6 +140,10 @@ class InFlight final : public ClaimingHandler,
   void pause(const std::string& reason);
   /// Its service is away: no call begins for that long.
   void away(std::chrono::milliseconds delay);
+  /// A call has ended with these verdicts, which may blow the fuse.
+  void called(const CallCount& count);
+  /// The handler is paused: workers begin no further call. Without the lock.
+  bool are_calls_stopped() const { return calls_stopped_; }
 
   // Limits over all instances (limited_handler.cpp).
   Clock::time_point next_limits() const override;
@@ -290,6 +295,9 @@ class InFlight final : public ClaimingHandler,
   base::Histogram calls_{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300};
   CallCounts call_counts_;
 
+  std::atomic<bool> calls_stopped_{false};
+  std::atomic<bool> has_fuse_{false};
+  std::atomic<bool> has_failures_{false};  ///< that count towards the fuse
   mutable std::mutex mutex_;  // guards the following
   std::condition_variable work_;
   int idle_workers_ = 0;

@@ -200,15 +200,18 @@ Worker::GroupEnd Worker::charge_culprit() {
 
 /// Records a failed attempt of the batch's next event, and none of its writes.
 Worker::GroupEnd Worker::charge(const transaction::SqlError& error) {
+  CallCount count;
   {
     const std::lock_guard lock{mutex_};
     if (abandoned_) return GroupEnd::given_up;
     batch_.rewind();
     if (!batch_.begin_call(1)) return GroupEnd::nothing;
-    batch_.fail_call({event::Verdict::Kind::retry, std::nullopt, "sql." + error.sqlstate, error.message},
-                     milliseconds{0});
+    count = batch_.fail_call({event::Verdict::Kind::retry, std::nullopt, "sql." + error.sqlstate, error.message},
+                             milliseconds{0});
   }
-  return commit(0);
+  const GroupEnd end = commit(0);
+  if (end == GroupEnd::done) share_->in_flight->called(count);
+  return end;
 }
 
 }  // namespace inboxd::dispatcher

@@ -96,6 +96,7 @@ class Worker final {
     std::vector<settler::Report> reports;
     std::vector<RunSlice> rest;  ///< for other workers
     Pace::Running running;
+    CallCount count{};                       ///< of a call that was given up and charged
     bool abandoned = false;                  ///< the call was given up: the thread is lost
     std::optional<std::string> paused_by{};  ///< WorkBatch::paused_by
     bool split = false;  ///< its events are in the rest, to be called one by one; false: it was charged
