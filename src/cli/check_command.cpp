@@ -7,6 +7,7 @@
 #include "cli/command.hpp"
 #include "cli/terminal_text.hpp"
 #include "config/handler_connection.hpp"
+#include "daemon/descriptors.hpp"
 #include "daemon/load_configuration.hpp"
 #include "daemon/prepare_handlers.hpp"
 #include "operations/check.hpp"
@@ -110,6 +111,9 @@ FoundList check_plugins(const config::Loaded& file, bool with_database) {
            description.value().name + " " + description.value().version + " from " + description.value().path +
                (writes && !with_database ? "; its SQL was not checked, because the database has problems" : "")});
     }
+  }
+  if (const auto problem = daemon::descriptors_problem(settings)) {
+    out.push_back({Kind::problem, "configuration", problem->message});
   }
   if (const auto problem = daemon::connections_problem(writers, settings)) {
     out.push_back({Kind::problem, "configuration", problem->message});

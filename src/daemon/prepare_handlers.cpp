@@ -10,6 +10,7 @@
 
 #include "base/repeats.hpp"
 #include "config/handler_connection.hpp"
+#include "daemon/descriptors.hpp"
 #include "inbox/answer.hpp"
 #include "inbox/database_error.hpp"
 #include "inbox/handler_registration.hpp"
@@ -208,6 +209,9 @@ PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::S
     if (setup.instance->needs().sql) writers.push_back({setup.settings.name, setup.settings.concurrency});
   }
   if (const auto problem = connections_problem(writers, settings); problem && !out.refusal) {
+    out.refusal = Refusal{ExitCode::configuration, problem->message};
+  }
+  if (const auto problem = descriptors_problem(settings); problem && !out.refusal) {
     out.refusal = Refusal{ExitCode::configuration, problem->message};
   }
   if (!out.refusal) register_until_certain(connection, settings, instance, before, watchdog, log, loaded, out);
