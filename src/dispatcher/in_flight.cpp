@@ -402,6 +402,7 @@ Stats InFlight::stats() const {
   out.limited = tokens_.is_waiting() || share_.is_waiting();
   out.away = away_since_.has_value();
   if (away_since_) out.away_for = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - *away_since_);
+  out.missing_sessions = missing_sessions_.state();
   out.calls = calls_.snapshot();
   return out;
 }

@@ -38,6 +38,7 @@ Worker::Worker(std::shared_ptr<WorkerPoolShare> share, settler::Settler& settler
 bool Worker::run() {
   InFlight& in_flight = *share_->in_flight;
   for (;;) {
+    if (transaction_) await_session();
     auto taken = in_flight.take(share_->stop, take_work());
     if (taken.empty()) break;
     if (!begin(std::move(taken))) continue;
@@ -168,8 +169,8 @@ bool Worker::end_call(Clock::duration duration) {
   const auto paused_by = batch_.paused_by();
   const auto away_for = batch_.away_for();
   lock.unlock();
-  if (paused_by) share_->in_flight->pause(*paused_by);
   share_->in_flight->called(count);
+  if (paused_by) share_->in_flight->pause(*paused_by);
   if (away_for) share_->in_flight->away(*away_for);
   work_.answered = is_handled || (work_.answered && !away_for);
   return true;
