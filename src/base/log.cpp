@@ -1,7 +1,8 @@
 #include "base/log.hpp"
 
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "base/journal.hpp"
+#include "base/line_writer.hpp"
 #include "base/log_messages.hpp"
 #include "base/text.hpp"
 #include "base/uuid.hpp"
@@ -82,6 +84,20 @@ std::string journal_entry(LogLevel level, std::string_view text, Logger::Facts f
 /// Far more than the table has: unknown slugs are a bug, which must not cost unlimited memory.
 constexpr std::size_t most_kinds = 500;
 
+/// Formats lines for stderr.
+class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  LineWriter lines{STDERR_FILENO};
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    lines.write({line.data(), line.size()});
+  }
+  void flush_() override {}
+};
+
 }  // namespace
 
 std::string_view name_of(LogLevel level) {
@@ -103,6 +119,7 @@ Fact::Fact(std::string_view n, double v) : name{n}, is_text{false} {
 struct Logger::Sink {
   explicit Sink(std::string journal_path) : journal{std::move(journal_path)} {}
 
+  const std::shared_ptr<StderrSink> standard_error = std::make_shared<StderrSink>();
   std::shared_ptr<spdlog::logger> logger;
   std::atomic<LogFormat> format;
   Journal journal;
@@ -119,8 +136,7 @@ struct Logger::Sink {
 
 Logger::Logger(LogLevel level, LogFormat format, std::string journal)
     : sink_{std::make_unique<Sink>(std::move(journal))} {
-  sink_->logger = std::make_shared<spdlog::logger>("inboxd", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  sink_->logger->flush_on(spdlog::level::debug);
+  sink_->logger = std::make_shared<spdlog::logger>("inboxd", sink_->standard_error);
   set_level(level);
   set_format(format);
 }
@@ -142,7 +158,7 @@ void Logger::set_format(LogFormat format) {
   }
 }
 
-std::uint64_t Logger::lost() const { return sink_->journal.lost(); }
+std::uint64_t Logger::lost() const { return sink_->journal.lost() + sink_->standard_error->lines.lost(); }
 
 std::vector<Logger::Kind> Logger::kinds() const {
   const std::lock_guard lock{sink_->mutex};

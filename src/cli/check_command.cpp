@@ -7,8 +7,11 @@
 #include "cli/command.hpp"
 #include "cli/terminal_text.hpp"
 #include "config/handler_connection.hpp"
+#include "daemon/descriptors.hpp"
 #include "daemon/load_configuration.hpp"
 #include "daemon/prepare_handlers.hpp"
+#include "inbox/answer.hpp"
+#include "inbox/connection_limits.hpp"
 #include "operations/check.hpp"
 #include "plugin/loader.hpp"
 #include "transaction/handler_transaction.hpp"
@@ -79,8 +82,9 @@ FoundList findings_of(const config::Loaded& loaded) {
   return out;
 }
 
-/// `with_database`: the database has no problem, so handlers' SQL can be checked.
-FoundList check_plugins(const config::Loaded& file, bool with_database) {
+/// `connection`: null if the database has a problem, so that handlers' SQL cannot be checked.
+FoundList check_plugins(const config::Loaded& file, inbox::Connection* connection) {
+  const bool with_database = connection != nullptr;
   const config::Settings& settings = file.settings;
   FoundList out;
   plugin::Loader plugins;
@@ -111,8 +115,19 @@ FoundList check_plugins(const config::Loaded& file, bool with_database) {
                (writes && !with_database ? "; its SQL was not checked, because the database has problems" : "")});
     }
   }
+  if (const auto problem = daemon::descriptors_problem(settings)) {
+    out.push_back({Kind::problem, "configuration", problem->message});
+  }
   if (const auto problem = daemon::connections_problem(writers, settings)) {
     out.push_back({Kind::problem, "configuration", problem->message});
+  } else if (with_database) {
+    const auto failure = inbox::database_failure_of([&] {
+      const int needed = daemon::connections_needed(writers, settings);
+      for (std::string& low : inbox::low_connection_limits(*connection, needed)) {
+        out.push_back({Kind::problem, "database", std::move(low)});
+      }
+    });
+    if (failure) out.push_back({Kind::problem, "database", failure->message});
   }
   return out;
 }
@@ -151,7 +166,8 @@ ExitCode check(Session& session, const operations::Arguments& arguments) {
   inbox::Connection second{unprepared, "check", watchdog, log};
   const auto database = operations::check_database(loaded.settings, first, &second);
   report.add(database);
-  report.add(check_plugins(loaded, std::all_of(database.begin(), database.end(), is_good_enough)));
+  const bool is_usable = std::all_of(database.begin(), database.end(), is_good_enough);
+  report.add(check_plugins(loaded, is_usable ? &first : nullptr));
   report.add(operations::check_brokers(loaded.settings, patience));
   return report.finish(false);
 }

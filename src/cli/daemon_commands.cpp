@@ -8,6 +8,8 @@
 #include "cli/command.hpp"
 #include "cli/present.hpp"
 #include "config/show.hpp"
+#include "daemon/descriptors.hpp"
+#include "daemon/first_process.hpp"
 #include "daemon/load_configuration.hpp"
 #include "daemon/run_daemon.hpp"
 
@@ -31,9 +33,11 @@ Document document_of(const daemon::Totals& totals) {
 }
 
 ExitCode run(Session& session, const operations::Arguments& arguments) {
+  if (const auto status = daemon::run_as_first_process()) return static_cast<ExitCode>(*status);
   const auto loaded = session.load();
   if (!loaded) return ExitCode::configuration;
   const config::Settings& settings = loaded->settings;
+  daemon::raise_descriptor_limit(settings);
   base::Logger log{settings.log.level, daemon::format_of(settings.log)};
   for (const auto& warning : loaded->warnings) log.warn("config.warning", {{"warning", warning.text()}});
   daemon::RunOptions options;

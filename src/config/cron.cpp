@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <fstream>
 #include <sstream>
 #include <string_view>
 #include <vector>
@@ -97,6 +98,17 @@ const date::time_zone* find_zone(const std::string& name) {
   }
 }
 
+/// Whether the zone's file has later changes of the clock only as a rule in its last line (`EST5EDT,M3.2.0,M11.1.0`),
+/// as `zic -b slim` writes it. The library ignores that line.
+bool lacks_future(const date::time_zone& zone) {
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  if (zone.get_info(now).end < now + std::chrono::years{100}) return false;
+  std::ifstream file{"/usr/share/zoneinfo/" + zone.name(), std::ios::binary};
+  std::string last;
+  for (std::string line; std::getline(file, line);) last = std::move(line);
+  return last.find(',') != std::string::npos;
+}
+
 }  // namespace
 
 base::Result<Cron> Cron::parse(const std::string& text, const std::string& time_zone) {
@@ -120,6 +132,12 @@ base::Result<Cron> Cron::parse(const std::string& text, const std::string& time_
   out.zone_ = find_zone(time_zone);
   if (out.zone_ == nullptr) {
     return base::Problem{"no time zone '" + time_zone + "' in this machine's tzdata; write it like Europe/Berlin",
+                         "time_zone"};
+  }
+  if (lacks_future(*out.zone_)) {
+    return base::Problem{"the file of time zone '" + time_zone +
+                             "' lacks its future changes, as zic -b slim writes it; install a tzdata of fat files, as "
+                             "Debian's, or compile it with zic -b fat",
                          "time_zone"};
   }
   if (!out.next(Time{days{20'000}})) return base::Problem{"no day matches; correct the day of month or the month"};

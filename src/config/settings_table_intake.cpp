@@ -140,7 +140,7 @@ void add_ingest(std::vector<Row<Settings>>& rows) {
       &Ingest::batch_bytes);
   add(size("ingest.queued_bytes", mebibyte, gibibyte,
            "The most bytes of fetched payloads in the Kafka client, divided among the connections; keys and headers "
-           "do not count. Each connection may hold 1MiB, and may exceed its share by one fetch."),
+           "do not count, but each record counts 1KiB at least. Each connection may hold 1MiB, and may exceed its share by one fetch."),
       &Ingest::queued_bytes);
   add(number("ingest.queued_events", 100, 10'000'000,
              "The most fetched records in the Kafka client, divided among the connections; each may exceed its share "

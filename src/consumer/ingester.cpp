@@ -67,6 +67,8 @@ void Ingester::send(ToIngester message) {
 }
 
 void Ingester::run() {
+  // Before handlers have used up the connections. A failure shows at the first batch.
+  static_cast<void>(inbox::failure_of([&] { connection_.open(); }));
   while (!stop_.is_requested()) {
     const auto failure = inbox::failure_of([&] {
       if (looks_up_all_) look_up_all_again();

@@ -1,5 +1,6 @@
 #include "daemon/daemon.hpp"
 
+#include <thread>
 #include <utility>
 
 #include "plugin/traced_instance.hpp"
@@ -12,6 +13,8 @@ constexpr std::chrono::seconds last_records{2};
 constexpr std::chrono::seconds last_statement{1};
 /// A service that restarts is back by then.
 constexpr std::chrono::seconds away_told_after{10};
+constexpr std::chrono::seconds own_sessions_patience{1};
+constexpr std::chrono::milliseconds own_sessions_look{2};
 
 }  // namespace
 
@@ -22,6 +25,12 @@ std::string stopped_text(const std::string& handler, int calls) {
 
 std::string away_text(const std::string& handler) {
   return "handler " + handler + ": its service is away, and its events wait";
+}
+
+std::string no_session_text(const std::string& handler, const dispatcher::MissingSessions::State& missing) {
+  return "handler " + handler + ": " + std::to_string(missing.workers) +
+         (missing.workers == 1 ? " worker has" : " workers have") + " no database session: " + missing.error +
+         "; raise that limit, or lower concurrency";
 }
 
 std::chrono::milliseconds stall_limit(const config::Settings& settings) {
@@ -50,16 +59,27 @@ Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::
                    {[this](std::int32_t id, std::chrono::milliseconds time) { return dispatcher_.events_in(id, time); },
                     [this](std::int32_t id) { dispatcher_.notify_fed(id); }},
                    watchdog_,
-                   log} {}
+                   log},
+      own_sessions_{settings.ingest.connections + 2 + (settings.outbox.relay ? 1 : 0)} {}
 
 std::optional<base::Problem> Daemon::start(PreparedHandlers prepared) {
   tracer_->start();
   settler_.start();
   set_handlers(std::move(prepared));
-  dispatcher_.start();
   maintenance_.start();
   relay_.start();
-  return consumer_.start();
+  const auto problem = consumer_.start();
+  if (!problem) await_own_sessions();
+  dispatcher_.start();
+  return problem;
+}
+
+/// Those that store and record events come before handlers', where connections are scarce.
+void Daemon::await_own_sessions() const {
+  const auto until = std::chrono::steady_clock::now() + own_sessions_patience;
+  while (watchdog_.counts().open() < own_sessions_ && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(own_sessions_look);
+  }
 }
 
 void Daemon::stop(std::chrono::milliseconds drain) {
@@ -88,6 +108,7 @@ void Daemon::replace_handlers(PreparedHandlers prepared) { set_handlers(std::mov
 void Daemon::set_handlers(PreparedHandlers prepared) {
   const std::lock_guard lock{handlers_mutex_};
   handlers_.clear();
+  low_limits_ = std::move(prepared.low_limits);
   std::vector<inbox::Registered> registered;
   for (auto& handler : prepared.handlers) {
     registered.push_back(handler.registered);
@@ -120,17 +141,26 @@ std::map<std::int32_t, std::string> Daemon::handlers() const {
   return handlers_;
 }
 
+std::vector<std::string> Daemon::low_limits() const {
+  const std::lock_guard lock{handlers_mutex_};
+  return low_limits_;
+}
+
 std::optional<std::string> Daemon::current_problem() const {
   std::string out = consumer_.status().problem(std::chrono::steady_clock::now()).value_or("");
   if (consumer_.counts().held > 0) {
     out.append(out.empty() ? "" : "; ")
         .append("the database lost a change of handlers; nothing is stored until it is restored");
   }
+  for (const std::string& low : low_limits()) out.append(out.empty() ? "" : "; ").append(low);
   if (is_paused()) out.append(out.empty() ? "" : "; ").append("all handlers are paused in this instance");
   for (const auto& [handler_id, name] : handlers()) {
     const auto stats = dispatcher_.stats(handler_id);
     if (stats.stopped) out.append(out.empty() ? "" : "; ").append(stopped_text(name, stats.abandoned));
     if (stats.away_for >= away_told_after) out.append(out.empty() ? "" : "; ").append(away_text(name));
+    if (const auto& missing = stats.missing_sessions; missing.lasting >= away_told_after) {
+      out.append(out.empty() ? "" : "; ").append(no_session_text(name, missing));
+    }
   }
   return out.empty() ? std::nullopt : std::optional{out};
 }

@@ -56,6 +56,9 @@ std::string stopped_text(const std::string& handler, int calls);
 /// `handler mail: its service is away, and its events wait`.
 std::string away_text(const std::string& handler);
 
+/// `handler mail: 3 workers have no database session: too many connections …`.
+std::string no_session_text(const std::string& handler, const dispatcher::MissingSessions::State& missing);
+
 /// How long a loop may go without a heartbeat, for one statement or one reconnection. A longer pause is a stall.
 std::chrono::milliseconds stall_limit(const config::Settings& settings);
 
@@ -107,8 +110,10 @@ class Daemon final {
 
  private:
   void set_handlers(PreparedHandlers prepared);
+  void await_own_sessions() const;
   /// For `inboxd status`, from all instances.
   std::optional<std::string> current_problem() const;
+  std::vector<std::string> low_limits() const;
 
   base::Logger& log_;
   inbox::Watchdog watchdog_;
@@ -120,9 +125,11 @@ class Daemon final {
   dispatcher::Dispatcher dispatcher_;
   consumer::Consumer consumer_;
   maintenance::Maintenance maintenance_;
+  const std::int64_t own_sessions_;  ///< of ingesters, settler, maintenance and relay
 
   mutable std::mutex handlers_mutex_;           // guards the next three; main thread and admin port
   std::map<std::int32_t, std::string> handlers_;
+  std::vector<std::string> low_limits_;  ///< PreparedHandlers::low_limits
   bool paused_ = false;
 
   std::uint64_t last_stored_ = 0;  ///< at the last log_rates(); main thread

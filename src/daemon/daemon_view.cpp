@@ -13,6 +13,9 @@ namespace {
 
 using operations::Document;
 
+/// After the last lost line of the log.
+constexpr std::chrono::seconds losing_for{60};
+
 double seconds_of(std::int64_t microseconds) { return static_cast<double>(microseconds) / 1e6; }
 
 /// Converts a steady-clock time to wall-clock time.
@@ -93,6 +96,16 @@ void DaemonView::reloaded(bool succeeded) {
   if (succeeded) last_reload_us_ = event::now();
 }
 
+void DaemonView::beat() {
+  heartbeat_.beat();
+  const auto now = Clock::now();
+  if (const auto lost = log_.lost(); lost != lost_lines_) {
+    lost_lines_ = lost;
+    line_lost_ = now;
+  }
+  loses_lines_ = lost_lines_ > 0 && now - line_lost_ < losing_for;
+}
+
 void DaemonView::attach(Daemon& daemon) {
   const std::unique_lock lock{mutex_};
   daemon_ = &daemon;
@@ -132,6 +145,9 @@ operations::Health DaemonView::health(operations::Probe probe) const {
     case operations::Probe::ready:
       if (stopping_) return {false, {"stopping"}};
       if (!was_attached_) return {false, {"starting"}};
+      if (loses_lines_) {
+        return {false, {"the reader of the log does not keep up: " + std::to_string(log_.lost()) + " lines are lost"}};
+      }
       if (daemon_ != nullptr && daemon_->is_paused()) return {true, {"all handlers are paused in this instance"}};
       return {};
   }

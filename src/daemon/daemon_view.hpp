@@ -19,8 +19,8 @@ class DaemonView final : public operations::RunningDaemon {
 
   /// The daemon has started; the view uses it until `detach`.
   void attach(Daemon& daemon);
-  /// The main thread's heartbeat, for /livez.
-  void beat() { heartbeat_.beat(); }
+  /// The main thread's heartbeat, for /livez. Looks for lost lines of the log, for /readyz.
+  void beat();
   void stopping();
   void detach();
   /// Set before the port starts.
@@ -44,6 +44,9 @@ class DaemonView final : public operations::RunningDaemon {
   const std::int64_t began_us_;  ///< wall clock
   const admin::HttpServer::Counts* http_ = nullptr;
   base::Heartbeat heartbeat_;
+  std::uint64_t lost_lines_ = 0;  ///< as the main thread saw them last
+  Clock::time_point line_lost_{};
+  std::atomic<bool> loses_lines_{false};
 
   mutable std::shared_mutex mutex_;  // guards the following
   config::Loaded in_force_;

@@ -123,7 +123,7 @@ void add_process(std::vector<MetricRow>& rows) {
                              out.add({base::name_of(kind.level), kind.slug}, kind.lines);
                            }
                          }));
-  rows.push_back(counter("log_lines_lost_total", "Log lines dropped because the journal was too slow.", {},
+  rows.push_back(counter("log_lines_lost_total", "Log lines that the journal or the reader of stderr did not take.", {},
                          [](const Figures& figures, Exposition& out) { out.add(figures.log_lines_lost); }));
 }
 

@@ -10,7 +10,9 @@
 
 #include "base/repeats.hpp"
 #include "config/handler_connection.hpp"
+#include "daemon/descriptors.hpp"
 #include "inbox/answer.hpp"
+#include "inbox/connection_limits.hpp"
 #include "inbox/database_error.hpp"
 #include "inbox/handler_registration.hpp"
 #include "transaction/handler_transaction.hpp"
@@ -135,6 +137,14 @@ void register_until_certain(inbox::Connection& connection, const config::Setting
   }
 }
 
+/// A limit that is too low does not refuse the start: the workers that get a session do the work.
+void look_at_limits(inbox::Connection& connection, int needed, base::Logger& log, PreparedHandlers& out) {
+  const auto failure =
+      inbox::database_failure_of([&] { out.low_limits = inbox::low_connection_limits(connection, needed); });
+  if (failure) log.debug("daemon.limits_unread", {{"error", failure->message}});
+  for (const std::string& low : out.low_limits) log.warn("daemon.connection_limit_low", {{"limit", low}});
+}
+
 }  // namespace
 
 std::unique_ptr<transaction::SqlResult> RecordingDescriber::describe(const transaction::SqlStatement& statement) {
@@ -171,11 +181,16 @@ inbox::InstanceIdentity identity_of(const base::Uuid& instance_id, const config:
   return out;
 }
 
-std::optional<base::Problem> connections_problem(const std::vector<Writer>& writers, const config::Settings& settings) {
+int connections_needed(const std::vector<Writer>& writers, const config::Settings& settings) {
   int needed = settings.ingest.connections + settings.other_connections();
+  for (const Writer& writer : writers) needed += writer.concurrency;
+  return needed;
+}
+
+std::optional<base::Problem> connections_problem(const std::vector<Writer>& writers, const config::Settings& settings) {
+  const int needed = connections_needed(writers, settings);
   std::string list;
   for (const Writer& writer : writers) {
-    needed += writer.concurrency;
     list += (list.empty() ? "" : ", ") + writer.handler + ": " + std::to_string(writer.concurrency);
   }
   if (list.empty() || needed <= settings.database.connections) return std::nullopt;
@@ -210,7 +225,11 @@ PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::S
   if (const auto problem = connections_problem(writers, settings); problem && !out.refusal) {
     out.refusal = Refusal{ExitCode::configuration, problem->message};
   }
+  if (const auto problem = descriptors_problem(settings); problem && !out.refusal) {
+    out.refusal = Refusal{ExitCode::configuration, problem->message};
+  }
   if (!out.refusal) register_until_certain(connection, settings, instance, before, watchdog, log, loaded, out);
+  if (!out.refusal) look_at_limits(connection, connections_needed(writers, settings), log, out);
   for (auto& [place, setup] : loaded) {
     if (out.refusal && setup.instance) out.handlers.push_back(std::move(setup));  // the caller ends them
   }

@@ -29,6 +29,8 @@ struct Writer {
   std::string handler;
   int concurrency = 0;
 };
+/// The most sessions that an instance opens.
+int connections_needed(const std::vector<Writer>& writers, const config::Settings& settings);
 /// A problem if database.connections is too small for all.
 std::optional<base::Problem> connections_problem(const std::vector<Writer>& writers, const config::Settings& settings);
 
@@ -58,6 +60,7 @@ std::string place_of_refusal(const config::Loaded& file, std::size_t handler, co
 struct PreparedHandlers {
   std::vector<dispatcher::HandlerSetup> handlers = {};
   std::set<std::int32_t> retired = {};  ///< ids of configured handlers that do not run
+  std::vector<std::string> low_limits = {};  ///< of the database: fewer sessions than this configuration needs
   std::optional<Refusal> refusal = {};
 };
 

@@ -143,6 +143,7 @@ ExitCode wait_for_end(Running& parts) {
 
 /// False: a reload's thread hangs in a plugin.
 bool stop(Running& parts, inbox::Watchdog& watchdog, admin::AdminPort& port, const RunOptions& options) {
+  let_second_stop_exit();  // first: nothing that follows may keep a second signal from ending the process
   auto& [settings, daemon, reload, until_idle, reporter, view, notify, log] = parts;
   view.stopping();
   notify.stopping();
@@ -151,7 +152,6 @@ bool stop(Running& parts, inbox::Watchdog& watchdog, admin::AdminPort& port, con
   reload.request_stop();
   watchdog.cut_all(Clock::now());
   log.info("daemon.stopping", {{"drain_ms", settings.drain.count()}});
-  let_second_stop_exit();
   daemon.stop(settings.drain);
   const bool has_reloaded = reload.join(drained);
   daemon.log_rates();

@@ -118,12 +118,12 @@ void Dispatcher::set_paused(std::int32_t handler_id, bool paused) {
 // ---- service
 
 void Dispatcher::start() {
+  claimer_.start();  // its session comes before those of workers
   {
     const std::lock_guard lock{pools_mutex_};
     started_ = true;
     for (auto& [id, pool] : pools_) pool->start();
   }
-  claimer_.start();
   heartbeat_.beat();
   overseer_ = std::thread{[this] { oversee(); }};
   pthread_setname_np(overseer_.native_handle(), "overseer");

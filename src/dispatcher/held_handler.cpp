@@ -41,9 +41,19 @@ void InFlight::recorded(std::int64_t done, std::int64_t failed, const std::strin
   after_hold(before);
 }
 
+void InFlight::called(const CallCount& count) {
+  if (!has_fuse_ || (count.failed == 0 && !has_failures_)) return;  // saves the lock
+  const std::lock_guard lock{mutex_};
+  const auto before = hold_.state();
+  hold_.called(count.done, count.failed, count.error_class);
+  has_failures_ = hold_.has_failures();
+  after_hold(before);
+}
+
 /// Under the lock.
 void InFlight::after_hold(Hold::State before) {
   if (hold_.state() == before) return;
+  calls_stopped_ = hold_.state() == Hold::State::held;
   if (hold_.state() == Hold::State::held) {
     close_for(Closed::held);
   } else {

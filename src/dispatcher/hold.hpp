@@ -24,6 +24,8 @@ class Hold final {
   /// `failures` in a row blow the fuse; 0: none.
   void configure(int failures) { most_failures_ = failures; }
   State state() const { return state_; }
+  /// Some that count towards the fuse.
+  bool has_failures() const { return failures_ > 0; }
 
   /// The state in the database, as long as no news waits.
   void read(State state) {
@@ -31,13 +33,16 @@ class Hold final {
     change(state);
   }
 
-  /// Recorded outcomes, the last error's class among them.
+  /// Recorded outcomes, the last error's class among them: they end a trial.
   void recorded(std::int64_t done, std::int64_t failed, const std::string& error_class) {
-    if (state_ == State::trial) {
-      if (!is_tried_) return;  // of calls from before the pause
-      if (done > 0) return report({Kind::closed, ""}, State::open);
-      if (failed > 0) return report({Kind::blown, trial_failed + error_class}, State::held);
-    }
+    if (state_ != State::trial || !is_tried_) return;  // of calls from before the pause
+    if (done > 0) return report({Kind::closed, ""}, State::open);
+    if (failed > 0) return report({Kind::blown, trial_failed + error_class}, State::held);
+  }
+
+  /// Verdicts of a call that has ended: they blow the fuse before their outcomes are recorded. Those of a transaction
+  /// that is repeated count twice.
+  void called(std::int64_t done, std::int64_t failed, const std::string& error_class) {
     failures_ = done > 0 ? 0 : failures_ + failed;
     if (state_ != State::open || most_failures_ == 0 || failures_ < most_failures_) return;
     report({Kind::blown, std::to_string(failures_) + " failures in a row, the last: " + error_class}, State::held);

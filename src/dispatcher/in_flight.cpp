@@ -70,6 +70,7 @@ void InFlight::configure(const config::Handler& settings, plugin::Instance::Need
   set_order(settings, needs);
   needs_ = needs;
   hold_.configure(settings.fuse_failures);
+  has_fuse_ = settings.fuse_failures > 0;
   tokens_.configure(config::rate_per_second(settings));
   share_.configure(settings.max_in_flight);
   handler_ = settings.name;
@@ -401,6 +402,7 @@ Stats InFlight::stats() const {
   out.limited = tokens_.is_waiting() || share_.is_waiting();
   out.away = away_since_.has_value();
   if (away_since_) out.away_for = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - *away_since_);
+  out.missing_sessions = missing_sessions_.state();
   out.calls = calls_.snapshot();
   return out;
 }

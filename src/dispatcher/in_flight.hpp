@@ -21,9 +21,11 @@
 #include "dispatcher/hold.hpp"
 #include "dispatcher/key_order.hpp"
 #include "dispatcher/limits.hpp"
+#include "dispatcher/missing_sessions.hpp"
 #include "dispatcher/ordered_handler.hpp"
 #include "dispatcher/run_queue.hpp"
 #include "dispatcher/sequences.hpp"
+#include "dispatcher/work_batch.hpp"
 #include "plugin/instance.hpp"
 #include "settler/run.hpp"
 
@@ -47,6 +49,7 @@ struct Stats {
   bool limited = false;             ///< events wait for `rate` or `max_in_flight`
   bool away = false;                ///< its service, as the handler said; until a call handles an event
   std::chrono::milliseconds away_for{0};
+  MissingSessions::State missing_sessions;  ///< workers that wait for a database session
   bool stopped = false;             ///< too many abandoned threads
   std::size_t sequences = 0;        ///< that this process owns
   std::size_t blocked_keys = 0;     ///< of these sequences, parked ones included
@@ -137,6 +140,10 @@ class InFlight final : public ClaimingHandler,
   bool may_try() const override;
   /// A verdict or a rule of the handler pauses it.
   void pause(const std::string& reason);
+  /// A call has ended with these verdicts, which may blow the fuse.
+  void called(const CallCount& count);
+  /// The handler is paused: workers begin no further call. Without the lock.
+  bool are_calls_stopped() const { return calls_stopped_; }
   /// Its service is away: no call begins for that long.
   void away(std::chrono::milliseconds delay);
 
@@ -216,6 +223,7 @@ class InFlight final : public ClaimingHandler,
   base::Histogram& calls() { return calls_; }
   const base::Histogram& calls() const { return calls_; }
   CallCounts& call_counts() { return call_counts_; }
+  MissingSessions& missing_sessions() { return missing_sessions_; }
 
   // The settler.
   void settled(const settler::Run& run, std::int64_t events) override;
@@ -287,8 +295,12 @@ class InFlight final : public ClaimingHandler,
   const std::shared_ptr<Budgets> budgets_;
   const std::shared_ptr<ClaimerSignals> claimer_;
   std::atomic<bool> active_{false};
+  std::atomic<bool> calls_stopped_{false};
+  std::atomic<bool> has_fuse_{false};
+  std::atomic<bool> has_failures_{false};  ///< that count towards the fuse
   base::Histogram calls_{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300};
   CallCounts call_counts_;
+  MissingSessions missing_sessions_;
 
   mutable std::mutex mutex_;  // guards the following
   std::condition_variable work_;

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "dispatcher/worker.hpp"
+#include "inbox/database_error.hpp"
 
 namespace inboxd::dispatcher {
 namespace {
@@ -28,10 +29,27 @@ constexpr int most_doublings = 5;
 constexpr milliseconds last_wait{5'000};
 constexpr milliseconds wait_step{20};
 
+/// How long a worker keeps an event that may have broken its connection, while no new one can be made: until the server
+/// has recovered from a crash.
+constexpr std::chrono::seconds longest_recovery{60};
+
+/// Another transaction is the cause, and the next attempt may succeed.
+bool is_contention(std::string_view sqlstate) {
+  return sqlstate == "40001" || sqlstate == "40P01" || sqlstate == "55P03";
+}
+
+/// The next attempt makes a stale plan again, or writes a text in ASCII that the database's encoding lacks.
+bool is_corrected(std::string_view sqlstate) {
+  return sqlstate == "0A000" || sqlstate.starts_with("42") || inbox::fault_of(sqlstate) == inbox::Fault::poison;
+}
+
+/// An unknown state is the environment's: no event is charged for it.
 RetryReason retry_reason_of(const transaction::SqlError& error, RetryReason if_lost) {
   if (error.sqlstate == transaction::lost_connection) return if_lost;
-  if (error.sqlstate == transaction::disk_full) return RetryReason::environment;
-  return error.sqlstate == transaction::out_of_memory ? RetryReason::out_of_memory : RetryReason::contention;
+  if (error.sqlstate == transaction::out_of_memory) return RetryReason::out_of_memory;
+  if (is_contention(error.sqlstate)) return RetryReason::contention;
+  const bool is_session_lost = inbox::fault_of(error.sqlstate) == inbox::Fault::reconnect;
+  return is_session_lost ? RetryReason::disconnected : RetryReason::environment;
 }
 
 }  // namespace
@@ -41,7 +59,10 @@ RetryReason retry_reason_of(const transaction::SqlError& error, RetryReason if_l
 bool TransactionRetry::note(RetryReason reason) {
   reason_ = reason;
   if (is_contention()) return ++contentions_ > most_contentions;
-  if (reason == RetryReason::environment) return false;
+  if (reason == RetryReason::environment) {
+    ++environments_;
+    return false;
+  }
   if (reason == RetryReason::cut_off) return ++cut_off_ >= most_cut_off;  // it has waited for its deadline already
   ++others_;
   switch (reason) {
@@ -67,6 +88,8 @@ std::optional<base::LogLevel> TransactionRetry::log_level() const {
   if (is_contention()) return contentions_ <= 1 ? std::optional{base::LogLevel::debug} : std::nullopt;
   return others_ <= most_doublings + 1 ? std::optional{base::LogLevel::warn} : std::nullopt;
 }
+
+bool TransactionRetry::is_event_suspected() const { return lost_in_statement_ + lost_in_commit_ + cut_off_ > 0; }
 
 // ---- groups of calls
 
@@ -112,6 +135,32 @@ bool GroupLimiter::must_warn(Clock::time_point now) {
   return true;
 }
 
+// ---- a worker's session
+
+/// Waits for a session without events, which other workers run meanwhile.
+void Worker::await_session() {
+  auto failure = transaction_->open();
+  if (!failure) return;
+  share_->in_flight->worked(take_work());
+  const MissingSessions::Worker missing{share_->in_flight->missing_sessions()};
+  while (failure && !share_->stop) {
+    missing.note(failure->message);
+    wait_about(backoff_.failed(*failure, Clock::now()));
+    failure = transaction_->open();
+  }
+  if (!failure) backoff_.worked();
+}
+
+/// Whether the next transaction has a session. Without one the events go back, except of a transaction whose events may
+/// have broken the last session: the count of that is here.
+bool Worker::has_session(const TransactionRetry& retry) {
+  const auto until = Clock::now() + (retry.is_event_suspected() ? longest_recovery : std::chrono::seconds{0});
+  while (const auto failure = transaction_->open()) {
+    if (Clock::now() >= until || !wait_about(backoff_.failed(*failure, Clock::now()))) return false;
+  }
+  return true;
+}
+
 // ---- a worker's failed transactions
 
 void Worker::note_retry(const std::optional<transaction::SqlError>& error, RetryReason if_lost) {
@@ -152,6 +201,7 @@ bool Worker::note_collision() {
 bool Worker::wait_after(const TransactionRetry& retry) {
   ++share_->in_flight->call_counts().repeated;
   if (retry_reason_ == RetryReason::environment) {
+    if (retry.environments() == 1 && is_corrected(retry_error_.sqlstate)) return wait_about(first_repeat);
     const inbox::DatabaseFailure failure{inbox::fault_of(retry_error_.sqlstate), retry_error_.sqlstate,
                                          retry_error_.message};
     return wait_about(backoff_.failed(failure, Clock::now()));
@@ -181,7 +231,7 @@ bool Worker::wait_about(milliseconds wait) {
 
 /// Charges the event that ran alone and failed. Recording that may have to wait too: the event may have crashed the
 /// server.
-Worker::GroupEnd Worker::charge_culprit() {
+Worker::GroupEnd Worker::charge_culprit(const TransactionRetry& suspected) {
   transaction::SqlError error = retry_error_;
   if (retry_reason_ == RetryReason::lost_in_statement)
     error.message = "the connection broke each time its statement ran: " + error.message;
@@ -190,6 +240,7 @@ Worker::GroupEnd Worker::charge_culprit() {
   if (retry_reason_ == RetryReason::lost_in_commit)
     error.message = "the connection broke each time at its COMMIT: " + error.message;
   for (TransactionRetry retry;;) {
+    if (!has_session(suspected)) return GroupEnd::given_up;
     const GroupEnd end = charge(error);
     if (end != GroupEnd::repeat) return end;
     if (retry_reason_ == RetryReason::contention) return GroupEnd::split;
@@ -200,15 +251,18 @@ Worker::GroupEnd Worker::charge_culprit() {
 
 /// Records a failed attempt of the batch's next event, and none of its writes.
 Worker::GroupEnd Worker::charge(const transaction::SqlError& error) {
+  CallCount count;
   {
     const std::lock_guard lock{mutex_};
     if (abandoned_) return GroupEnd::given_up;
     batch_.rewind();
     if (!batch_.begin_call(1)) return GroupEnd::nothing;
-    batch_.fail_call({event::Verdict::Kind::retry, std::nullopt, "sql." + error.sqlstate, error.message},
-                     milliseconds{0});
+    count = batch_.fail_call({event::Verdict::Kind::retry, std::nullopt, "sql." + error.sqlstate, error.message},
+                             milliseconds{0});
   }
-  return commit(0);
+  const GroupEnd end = commit(0);
+  if (end == GroupEnd::done) share_->in_flight->called(count);
+  return end;
 }
 
 }  // namespace inboxd::dispatcher

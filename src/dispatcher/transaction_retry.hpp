@@ -17,7 +17,7 @@ enum class RetryReason {
   cut_off,            ///< this side cut the connection: the server did not end the statement at its deadline
   lost_in_commit,     ///< the connection broke at COMMIT, which runs the statements that the handler deferred
   out_of_memory,      ///< the server had too little memory
-  environment,        ///< a full disk, or the daemon's own settling is refused: no event can be the cause
+  environment,        ///< a full disk, a refused session, the daemon's own settling: no event can be the cause
 };
 
 /// The failed attempts of a transaction since the last success. Pure.
@@ -31,12 +31,17 @@ class TransactionRetry {
   Wait wait() const;
   /// The level at which to log this attempt; nullopt: not at all.
   std::optional<base::LogLevel> log_level() const;
+  /// The number of attempts that failed by the environment.
+  int environments() const { return environments_; }
+  /// Whether an event may have broken the connection.
+  bool is_event_suspected() const;
 
  private:
   bool is_contention() const { return reason_ == RetryReason::contention; }
 
   RetryReason reason_ = RetryReason::contention;
   int contentions_ = 0;
+  int environments_ = 0;
   int others_ = 0;  ///< attempts that lengthen the wait
   int lost_in_statement_ = 0;
   int cut_off_ = 0;

@@ -41,11 +41,14 @@ void Worker::run_transactions() {
   // The next events that run one by one: together they failed, and the culprit is unknown.
   std::size_t one_by_one = 0;
   for (;;) {
+    if (!has_session(retry)) break;
     GroupEnd end = run_group(one_by_one > 0);
     pending_spans_.clear();  // spans not settled by now were undone
     spans_of_call_.reset();
     if (end == GroupEnd::repeat && is_collision() && note_collision()) continue;
-    if (end == GroupEnd::repeat && retry.note(retry_reason_)) end = one_by_one > 0 ? charge_culprit() : GroupEnd::split;
+    if (end == GroupEnd::repeat && retry.note(retry_reason_)) {
+      end = one_by_one > 0 ? charge_culprit(retry) : GroupEnd::split;
+    }
     if (end == GroupEnd::nothing || end == GroupEnd::given_up) break;
     if (end == GroupEnd::again) continue;
     if (end == GroupEnd::done) {

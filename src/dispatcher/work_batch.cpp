@@ -138,6 +138,11 @@ void WorkBatch::note(std::size_t number, std::size_t index, const event::Verdict
   if (const auto later = later_events(run, verdict, interrupted)) {
     if (const OrderKey key = order_key_of(run, index); key != 0) stopped_keys_.emplace(key, *later);
   }
+  if (verdict.is_finished()) ++count_.done;
+  if (verdict.is_failure() && !interrupted) {
+    ++count_.failed;
+    count_.error_class = verdict.error_class;
+  }
   failures_.push_back({number, {index, verdict, duration}, interrupted, one_by_one});
 }
 
@@ -206,8 +211,9 @@ void WorkBatch::deliver(std::vector<plugin::Delivered>& to) const {
   });
 }
 
-void WorkBatch::end_call(std::vector<event::Verdict> verdicts, std::chrono::milliseconds duration,
-                         Cancelled cancelled) {
+CallCount WorkBatch::end_call(std::vector<event::Verdict> verdicts, std::chrono::milliseconds duration,
+                              Cancelled cancelled) {
+  count_ = {};
   const bool one_by_one = cancelled == Cancelled::one_by_one && call_size() > 1;
   std::size_t given = 0;
   each_part(begin_, end_, [&](std::size_t number, std::size_t first, std::size_t end) {
@@ -221,19 +227,24 @@ void WorkBatch::end_call(std::vector<event::Verdict> verdicts, std::chrono::mill
         const bool is_cancelled = verdicts[given].error_class == event::cancelled_class;
         const bool interrupted = is_cancelled && (cancelled == Cancelled::interrupted || one_by_one);
         note(number, i, verdicts[given], duration, interrupted, one_by_one);
+      } else {
+        ++count_.done;
       }
     }
   });
   begin_ = end_;
+  return std::exchange(count_, {});
 }
 
-void WorkBatch::fail_call(const event::Verdict& verdict, std::chrono::milliseconds duration) {
+CallCount WorkBatch::fail_call(const event::Verdict& verdict, std::chrono::milliseconds duration) {
+  count_ = {};
   each_part(begin_, end_, [&](std::size_t number, std::size_t first, std::size_t end) {
     for (std::size_t i = first; i < end; ++i) {
       if (stopped_keys_.empty() || !note_behind_failed(number, i)) note(number, i, verdict, duration, false, false);
     }
   });
   begin_ = end_;
+  return std::exchange(count_, {});
 }
 
 std::vector<RunSlice> WorkBatch::split_call() const {

@@ -17,6 +17,13 @@
 
 namespace inboxd::dispatcher {
 
+/// The verdicts of a call that has ended, without interrupted events.
+struct CallCount {
+  std::int64_t done = 0;
+  std::int64_t failed = 0;
+  std::string error_class;  ///< of the last failure
+};
+
 /// The events that a worker took from the queue, and its progress:
 ///
 ///   | reported | finished | running call | rest |
@@ -47,9 +54,9 @@ class WorkBatch {
   /// charged.
   enum class Cancelled { failed, interrupted, one_by_one };
   /// Ends the call with a verdict for each event; a missing verdict is a failure.
-  void end_call(std::vector<event::Verdict> verdicts, std::chrono::milliseconds duration, Cancelled cancelled);
+  CallCount end_call(std::vector<event::Verdict> verdicts, std::chrono::milliseconds duration, Cancelled cancelled);
   /// The call did not return: all its events get that verdict.
-  void fail_call(const event::Verdict& verdict, std::chrono::milliseconds duration);
+  CallCount fail_call(const event::Verdict& verdict, std::chrono::milliseconds duration);
   /// The call did not return, and the slow event is unknown: its events, for another worker to call one by one.
   std::vector<RunSlice> split_call() const;
   /// Leaves only the first event in the call; the others join the rest.
@@ -103,6 +110,7 @@ class WorkBatch {
   Position reported_;  ///< all events before it are reported
   Position begin_;     ///< of the running call
   Position end_;
+  CallCount count_;                ///< of the call that ends
   std::vector<Failure> failures_;  ///< between reported_ and begin_, in order
   std::vector<RunSlice> interrupted_;
   std::optional<std::string> paused_by_;

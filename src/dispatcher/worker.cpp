@@ -38,6 +38,7 @@ Worker::Worker(std::shared_ptr<WorkerPoolShare> share, settler::Settler& settler
 bool Worker::run() {
   InFlight& in_flight = *share_->in_flight;
   for (;;) {
+    if (transaction_) await_session();
     auto taken = in_flight.take(share_->stop, take_work());
     if (taken.empty()) break;
     if (!begin(std::move(taken))) continue;
@@ -96,7 +97,8 @@ bool Worker::end() {
 /// Begins the batch's next call; false if there is none, or the worker must stop.
 bool Worker::begin_call(std::size_t most_events) {
   const std::lock_guard lock{mutex_};
-  if (abandoned_ || share_->stop || batch_.is_next_taken(Clock::now()) || !batch_.begin_call(most_events)) return false;
+  if (abandoned_ || share_->stop || share_->in_flight->are_calls_stopped()) return false;
+  if (batch_.is_next_taken(Clock::now()) || !batch_.begin_call(most_events)) return false;
   batch_.deliver(delivered_);
   // The end of one call is the beginning of the next, which saves reading the clock twice.
   if (work_.events == 0) call_began_ = taken_ = Clock::now();
@@ -160,13 +162,14 @@ bool Worker::end_call(Clock::duration duration) {
     verdicts_[0] = deadline_verdict(share_->deadline);
   }
   const bool is_handled = is_any_handled(verdicts_);
-  batch_.end_call(std::move(verdicts_), rounded(duration),
-                  is_excused      ? WorkBatch::Cancelled::interrupted
-                  : took_too_long ? WorkBatch::Cancelled::one_by_one
-                                  : WorkBatch::Cancelled::failed);
+  const CallCount count = batch_.end_call(std::move(verdicts_), rounded(duration),
+                                          is_excused      ? WorkBatch::Cancelled::interrupted
+                                          : took_too_long ? WorkBatch::Cancelled::one_by_one
+                                                          : WorkBatch::Cancelled::failed);
   const auto paused_by = batch_.paused_by();
   const auto away_for = batch_.away_for();
   lock.unlock();
+  share_->in_flight->called(count);
   if (paused_by) share_->in_flight->pause(*paused_by);
   if (away_for) share_->in_flight->away(*away_for);
   work_.answered = is_handled || (work_.answered && !away_for);
@@ -209,7 +212,7 @@ Worker::Review Worker::review(Clock::time_point now, Clock::duration slept) {
     } else {
       lent_ = batch_.call_slices();
       batch_.keep_first();
-      batch_.fail_call(deadline_verdict(share_->deadline), rounded(elapsed));
+      out.count = batch_.fail_call(deadline_verdict(share_->deadline), rounded(elapsed));
       out.paused_by = batch_.paused_by();
     }
     give_up(out);

@@ -96,6 +96,7 @@ class Worker final {
     std::vector<settler::Report> reports;
     std::vector<RunSlice> rest;  ///< for other workers
     Pace::Running running;
+    CallCount count{};                       ///< of a call that was given up and charged
     bool abandoned = false;                  ///< the call was given up: the thread is lost
     std::optional<std::string> paused_by{};  ///< WorkBatch::paused_by
     bool split = false;  ///< its events are in the rest, to be called one by one; false: it was charged
@@ -141,14 +142,16 @@ class Worker final {
   void note_lost(const std::vector<inbox::LeaseKey>& lost);
   void put_back_all();
 
-  // transaction_retry.cpp: transactions that failed.
+  // transaction_retry.cpp: sessions, and transactions that failed.
+  void await_session();
+  bool has_session(const TransactionRetry& retry);
   void note_retry(const std::optional<transaction::SqlError>& error, RetryReason if_lost);
   bool is_collision() const;
   bool waited_briefly() const;
   bool note_collision();
   bool wait_after(const TransactionRetry& retry);
   bool wait_about(std::chrono::milliseconds wait);
-  GroupEnd charge_culprit();
+  GroupEnd charge_culprit(const TransactionRetry& suspected);
   GroupEnd charge(const transaction::SqlError& error);
 
   const std::shared_ptr<WorkerPoolShare> share_;

@@ -130,6 +130,7 @@ void WorkerPool::review(Worker::Clock::time_point now) {
 /// Acts on a review: reports go to the settler, events to other workers, and a lost thread is detached.
 void WorkerPool::retire(PooledWorker& pooled, Worker::Review& review) {
   settler_.report(std::move(review.reports));
+  share_->in_flight->called(review.count);
   if (review.paused_by) share_->in_flight->pause(*review.paused_by);
   share_->in_flight->put_back(std::move(review.rest));
   if (!review.abandoned) return;

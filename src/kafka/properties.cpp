@@ -58,6 +58,9 @@ bool is_set_by_brokers(std::string_view name, const std::map<std::string, std::s
   return name == "session.timeout.ms" && protocol != properties.end() && protocol->second == "consumer";
 }
 
+/// The memory of a fetched record, at least.
+constexpr std::size_t least_record = 1'024;
+
 bool set(const Conf& conf, const char* name, const std::string& value, std::string& problem) {
   std::array<char, 512> error{};
   if (rd_kafka_conf_set(conf.get(), name, value.c_str(), error.data(), error.size()) == RD_KAFKA_CONF_OK) return true;
@@ -79,8 +82,10 @@ base::Result<Conf> make_conf(const ClientSettings& settings) {
     if (!set(conf, "queued.max.messages.kbytes", kilobytes, problem)) return base::Problem{problem};
   }
   if (settings.queued_events > 0) {
-    const auto events = std::to_string(settings.queued_events);
-    if (!set(conf, "queued.min.messages", events, problem)) return base::Problem{problem};
+    // The library counts payloads only. A record takes about 0.5 KiB more, and with the headers of CloudEvents 0.7 KiB.
+    auto events = static_cast<std::size_t>(settings.queued_events);
+    if (settings.queued_bytes > 0) events = std::min(events, settings.queued_bytes / least_record);
+    if (!set(conf, "queued.min.messages", std::to_string(events), problem)) return base::Problem{problem};
   }
   for (const auto& [name, value] : settings.properties) {
     if (is_for_producers(name)) continue;

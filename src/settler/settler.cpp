@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "inbox/answer.hpp"
 #include "inbox/connection.hpp"
 
 namespace inboxd::settler {
@@ -19,6 +20,9 @@ class DatabaseStore final : public Store {
     connection_.prefer_indexes();
   }
 
+  std::optional<inbox::DatabaseFailure> open() override {
+    return inbox::failure_of([&] { connection_.open(); });
+  }
   inbox::Answer<std::vector<inbox::LeaseKey>> settle(const std::vector<inbox::Settlement>& settlements) override {
     return inbox::ask([&] { return inbox::settle(connection_, owner_, settlements); });
   }
@@ -113,6 +117,8 @@ bool Settler::flush(Clock::time_point deadline) {
 }
 
 void Settler::run() {
+  // Before the first outcome: then handlers may have used up the connections or descriptors.
+  if (const auto failure = store_->open()) backoff_.failed(*failure, Clock::now());
   for (;;) {
     add(collect());
     while (is_due(Clock::now())) {

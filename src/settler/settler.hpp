@@ -29,6 +29,8 @@ namespace inboxd::settler {
 class Store {
  public:
   virtual ~Store() = default;
+  /// Opens the session.
+  virtual std::optional<inbox::DatabaseFailure> open() { return std::nullopt; }
   /// Records all settlements in one transaction; returns the keys of lost leases.
   virtual inbox::Answer<std::vector<inbox::LeaseKey>> settle(const std::vector<inbox::Settlement>& settlements) = 0;
 };

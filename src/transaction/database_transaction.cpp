@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "inbox/answer.hpp"
 #include "statements.hpp"
@@ -19,6 +20,8 @@ constexpr std::int64_t timeout_slack = 4;
 /// Added to the call's time, the longest idle time between two statements. Then the machine is frozen, and the server
 /// ends the session: its locks must not outlive the lease for long.
 constexpr milliseconds idle_grace{10'000};
+/// A lost session is opened again a little later than those that store and record events: connections may be scarce.
+constexpr milliseconds reopened_after{200};
 
 /// Sets a flag for as long as it lives.
 class FlagGuard final {
@@ -153,6 +156,13 @@ const PGresult* DatabaseTransaction::first_failure(const std::vector<Result>& re
 }
 
 // ---- calls
+
+std::optional<inbox::DatabaseFailure> DatabaseTransaction::open() {
+  if (is_cut()) return inbox::DatabaseFailure{inbox::Fault::reconnect, "", "the call was cancelled"};
+  const FlagGuard waiting{waiting_};
+  if (!connection_.is_open() && connection_.generation() > 0) std::this_thread::sleep_for(reopened_after);
+  return inbox::failure_of([&] { connection_.open(); });
+}
 
 void DatabaseTransaction::begin_call(CallFrame frame) {
   savepoints_.begin_call(frame.alone, failed_);

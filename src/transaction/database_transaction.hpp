@@ -47,6 +47,7 @@ class DatabaseTransaction final : public HandlerTransaction {
   void rollback_to(std::int32_t number) override;
   State state() const override;
 
+  std::optional<inbox::DatabaseFailure> open() override;
   void begin_call(CallFrame frame) override;
   CallEnd end_call() override;
   void undo_call() override;

@@ -14,6 +14,7 @@
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
 #include "event/event.hpp"
+#include "inbox/database_error.hpp"
 #include "inbox/settle.hpp"
 #include "inbox/watchdog.hpp"
 #include "transaction/handler_sql.hpp"
@@ -74,6 +75,8 @@ struct CommitEnd {
 /// share its round trip. One thread, except for `cut` and `is_waiting`. Nothing throws.
 class HandlerTransaction : public HandlerSql {
  public:
+  /// Opens the session unless it is open. A failure concerns no event: nothing of one has run.
+  virtual std::optional<inbox::DatabaseFailure> open() = 0;
   virtual void begin_call(CallFrame frame) = 0;
   /// The handler has returned. Its writes stay, unless undo_call comes before the next begin_call.
   virtual CallEnd end_call() = 0;

@@ -18,6 +18,7 @@ const std::vector<Scenario>& scenarios() {
        measure_backfill},
       {"latency", "from producing to the handler's call, at 1,000 and 10,000 events/s", measure_latency},
       {"memory", "resident memory while PostgreSQL is down under load", measure_memory},
+      {"resident", "resident memory of the program with the sql handler and default settings", measure_resident},
       {"old-snapshot", "a session that keeps an old snapshot open, at full load and at 2,000 events/s",
        measure_old_snapshot},
       {"old-snapshot-load", "the same at full load for --seconds, and as long without the snapshot",

@@ -31,6 +31,7 @@ void measure_three_handlers(const Options& options, Report& report);
 void measure_drain(const Options& options, Report& report);
 void measure_latency(const Options& options, Report& report);
 void measure_memory(const Options& options, Report& report);
+void measure_resident(const Options& options, Report& report);
 void measure_old_snapshot(const Options& options, Report& report);
 void measure_old_snapshot_load(const Options& options, Report& report);
 void measure_retries(const Options& options, Report& report);

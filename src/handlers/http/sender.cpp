@@ -1,8 +1,10 @@
 #include "sender.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -13,14 +15,20 @@ namespace {
 constexpr std::chrono::milliseconds look_every{50};
 constexpr std::chrono::seconds away_log_every{10};
 constexpr std::size_t most_spare = 256;
-constexpr long most_idle_connections = 1'024;
+/// Idle connections get at most this part of the process's descriptors; the daemon's own sessions need the rest.
+constexpr long idle_part = 4;
+
+long most_idle_connections() {
+  const long descriptors = sysconf(_SC_OPEN_MAX);
+  return descriptors < 0 ? std::numeric_limits<int>::max() : descriptors / idle_part;
+}
 
 }  // namespace
 
 Sender::Sender(const Target& target, inboxd::Log log)
     : target_{target}, log_{log}, multi_{curl_multi_init(), curl_multi_cleanup}, health_{target.health, log} {
   if (multi_ == nullptr) throw std::bad_alloc{};
-  curl_multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS, most_idle_connections);
+  keep_connections(1);
   thread_ = std::thread{[this] { run(); }};
   pthread_setname_np(thread_.native_handle(), "http");
 }
@@ -84,6 +92,14 @@ std::unique_ptr<Request> Sender::spare_request() {
   return out;
 }
 
+/// Keeps as many connections open as there were requests at once.
+void Sender::keep_connections(std::size_t requests) {
+  if (requests <= most_requests_) return;
+  most_requests_ = requests;
+  const long kept = std::min(static_cast<long>(requests), most_idle_connections());
+  curl_multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS, kept);
+}
+
 /// The call's next request; without one, the call ends.
 void Sender::go_on(Running running) {
   try {
@@ -97,6 +113,7 @@ void Sender::go_on(Running running) {
   }
   Request* const key = running.request.get();
   running_.emplace(key, std::move(running));
+  keep_connections(running_.size());
   curl_multi_add_handle(multi_.get(), key->handle());
 }
 

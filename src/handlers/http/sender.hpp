@@ -39,6 +39,7 @@ class Sender final {
   bool take_on();
   void begin(std::unique_ptr<inboxd::OpenCall> call);
   std::unique_ptr<Request> spare_request();
+  void keep_connections(std::size_t requests);
   void go_on(Running running);
   void end_finished();
   void end_cancelled();
@@ -59,6 +60,7 @@ class Sender final {
   // The thread's own.
   std::unordered_map<Request*, Running> running_;
   std::vector<std::unique_ptr<Request>> spare_;
+  std::size_t most_requests_ = 0;  ///< at once, since the start
   Resets resets_;
   Health health_;
   std::unique_ptr<Request> health_request_;  ///< null: none is running

@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "process/support/application.hpp"
 #include "process/support/daemon_fixture.hpp"
 #include "support/http.hpp"
 #include "support/pgbouncer.hpp"
@@ -15,6 +17,7 @@
 
 using namespace inboxd;
 using namespace inboxd::support;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -95,6 +98,36 @@ TEST_CASE("with no connection left, the daemon keeps running, loses nothing, and
   });
   connections.close_all();
   CHECK(fixture.wait_done().is_perfect());
+}
+
+TEST_CASE("a role with too few connections holds no key back, and check, log and status name its limit") {
+  PrivatePostgres server;
+  DaemonFixture fixture{1, server.url()};
+  Application app{fixture.database};
+  app.create_table();
+  fixture.migrate();
+  fixture.database.run("create role few login in role postgres connection limit 10");
+  fixture.config.handlers = {app.statement("set", insert_each)};
+  auto limited = fixture.config;
+  limited.url = "postgresql://few@127.0.0.1:" + std::to_string(server.port()) + "/postgres";
+  const auto named = ContainsSubstring("role few allows 10 connections");
+  CHECK_THAT(command(limited, {"check"}).out, named);
+  CHECK_THAT(command(fixture.config, {"check"}).out, !named);
+  DaemonProcess daemon{limited};
+  daemon.wait_ready();
+  daemon.wait_log("role few allows 10 connections");
+  std::int64_t produced = 0;
+  for (int burst = 0; burst < 10; ++burst) {
+    fixture.produce(40);
+    app.wait_for("each event is applied", "select count(*) from app.applied", produced += 40);
+  }
+  CHECK(app.applied_events() == produced);
+  daemon.wait_log("too many connections for role");
+  CHECK(fixture.database.number("select count(*) from inbox.failure") == 0);
+  wait_until("status names the limit", [&] {
+    const auto told = command(fixture.config, {"status"});
+    return told.status == ExitStatus{1, 0} && named.match(told.out);
+  });
 }
 
 TEST_CASE("with a full disk, the daemon keeps running, quarantines nothing, and continues once there is space") {

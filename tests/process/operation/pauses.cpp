@@ -109,6 +109,20 @@ TEST_CASE("a handler that keeps failing is paused, tries one event when it is re
   CHECK(fixture.database.number("select count(*) from inbox.dead_letter") == 0);
 }
 
+TEST_CASE("a fuse stops each instance at the failure that blows it, however many calls run at once") {
+  Failing fixture{"single"};
+  fixture.config.handlers[0].more[1] = "concurrency: 4";
+  fixture.config.handlers[0].more[3] = "fuse: {failures: 20}";
+  fixture.set("takes", "3ms");
+  const auto first = fixture.start();
+  const auto second = fixture.start();
+  fixture.produce(500);
+  fixture.database.wait_for("its fuse has blown", paused, 1);
+  holds_for("each instance makes at most 20 failing calls, and those in flight", 2500ms,
+            [&] { return fixture.recording.count() <= 2 * (20 + 3); });
+  WARN("failing calls: " << fixture.recording.count());
+}
+
 TEST_CASE("of two instances one tries an event after a fuse, and another takes over if that one dies") {
   Failing fixture{"single"};
   auto first = fixture.start();

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -30,6 +32,28 @@ std::string refused(const std::string& config) {
 }
 
 }  // namespace
+
+TEST_CASE("a time zone whose file lacks its future changes is refused with the remedy") {
+  if (geteuid() != 0) SKIP("a mount needs root");
+  const TempFolder folder;
+  write_file(folder / "rules",
+             "Rule US 2007 max - Mar Sun>=8 2:00 1:00 D\nRule US 2007 max - Nov Sun>=1 2:00 0 S\n"
+             "Zone Test/Zone -5:00 US E%sT\n");
+  DaemonFixture fixture{1};
+  fixture.config.handlers[0].more = {"mode: batch", "batch: {cron: '0 6 1 1 *', time_zone: Test/Zone}"};
+  write_file(folder / "inboxd.yaml", fixture.config.text());
+  const auto check = [&](const std::string& kind) {
+    const std::string zones = folder / kind;
+    REQUIRE(run_to_end({{"zic", "-b", kind, "-d", zones, folder / "rules"}}).status == ExitStatus{0, 0});
+    return run_to_end({{"unshare", "--mount", "sh", "-c",
+                        "mount --bind " + zones + " /usr/share/zoneinfo && exec " + daemon_program() + " --config " +
+                            (folder / "inboxd.yaml").string() + " check --offline"}});
+  };
+  const auto slim = check("slim");
+  CHECK(slim.status == ExitStatus{78, 0});
+  CHECK_THAT(slim.out, ContainsSubstring("lacks its future changes") && ContainsSubstring("zic -b fat"));
+  CHECK(check("fat").status == ExitStatus{0, 0});
+}
 
 TEST_CASE("an unknown key is refused with its place and a suggestion") {
   const auto text = refused(good + "ingest:\n  conections: 2\n");

@@ -103,6 +103,25 @@ TEST_CASE("a handler is away from the first such verdict until a call handles an
   CHECK(eventually([&] { return fixture.database.done() == 1; }));
 }
 
+TEST_CASE("after the failure that blows a fuse only calls in flight end, before any outcome is recorded") {
+  test::SeenEvents seen;
+  DispatcherFixture fixture;
+  auto settings = DispatcherFixture::handler(4);
+  settings.fuse_failures = 20;
+  fixture.run(
+      [&](const Delivered& event, const auto&) {
+        seen.note(event);
+        return retry("broken", milliseconds{60'000});
+      },
+      settings);
+  REQUIRE(fixture.caught_up());
+  REQUIRE(fixture.ingest(lease_of(offsets_from(0, 500))));
+  REQUIRE(eventually([&] { return fixture.dispatcher.stats(7).paused; }));
+  REQUIRE(eventually([&] { return fixture.settler.counters().retried >= 20; }));
+  CHECK(seen.count() >= 20);
+  CHECK(seen.count() <= 23);
+}
+
 TEST_CASE("a handler is not away if its call handled another event") {
   const auto latch = std::make_shared<test::Latch>();
   std::atomic<int> calls{0};

@@ -11,11 +11,11 @@ using Kind = inbox::HoldNews::Kind;
 TEST_CASE("failures in a row blow the fuse, a success in between does not let them") {
   Hold hold;
   hold.configure(3);
-  hold.recorded(0, 2, "a");
-  hold.recorded(1, 1, "a");
-  hold.recorded(0, 2, "b");
+  hold.called(0, 2, "a");
+  hold.called(1, 1, "a");
+  hold.called(0, 2, "b");
   CHECK(hold.state() == State::open);
-  hold.recorded(0, 1, "c");
+  hold.called(0, 1, "c");
   CHECK(hold.state() == State::held);
   REQUIRE(hold.news());
   CHECK(hold.news()->kind == Kind::blown);
@@ -24,14 +24,14 @@ TEST_CASE("failures in a row blow the fuse, a success in between does not let th
 
 TEST_CASE("without a fuse failures pause nothing") {
   Hold hold;
-  hold.recorded(0, 1'000, "a");
+  hold.called(0, 1'000, "a");
   CHECK(hold.state() == State::open);
 }
 
 TEST_CASE("what the database says counts once it has the news") {
   Hold hold;
   hold.configure(1);
-  hold.recorded(0, 1, "a");
+  hold.called(0, 1, "a");
   hold.read(State::open);
   CHECK(hold.state() == State::held);
   hold.written(*hold.news());
@@ -48,7 +48,7 @@ TEST_CASE("news that comes while the database gets other news is not lost") {
   hold.take_trial();
   hold.recorded(1, 0, "");
   const auto closed = *hold.news();
-  hold.recorded(0, 1, "b");  // before the database has answered
+  hold.called(0, 1, "b");  // before the database has answered
   hold.written(closed);
   REQUIRE(hold.news());
   CHECK(hold.news()->kind == Kind::blown);

@@ -19,9 +19,12 @@ struct TransactionScript {
   int commits = 0;
   int rollbacks = 0;
   int calls = 0;
+  int workers = 0;
   bool was_cut = false;
   std::atomic<bool> waiting{false};  ///< the database does not answer
 
+  /// The argument: the worker's number, from 1.
+  std::function<std::optional<inbox::DatabaseFailure>(int)> at_open = [](int) { return std::nullopt; };
   std::function<transaction::CallEnd(const transaction::CallFrame&)> at_end = [](const auto&) {
     return transaction::CallEnd{};
   };
@@ -44,7 +47,10 @@ struct TransactionScript {
 
 class FakeTransaction final : public transaction::HandlerTransaction {
  public:
-  explicit FakeTransaction(TransactionScript& script) : script_{script} {}
+  explicit FakeTransaction(TransactionScript& script) : script_{script} {
+    const std::lock_guard lock{script_.mutex};
+    worker_ = ++script_.workers;
+  }
 
   std::unique_ptr<transaction::SqlResult> execute(const transaction::SqlStatement&) override {
     return std::make_unique<transaction::SqlResult>();
@@ -54,6 +60,10 @@ class FakeTransaction final : public transaction::HandlerTransaction {
   void rollback_to(std::int32_t) override {}
   State state() const override { return State::ready; }
 
+  std::optional<inbox::DatabaseFailure> open() override {
+    const std::lock_guard lock{script_.mutex};
+    return script_.at_open(worker_);
+  }
   void begin_call(transaction::CallFrame frame) override {
     frame_ = std::move(frame);
     call_.clear();
@@ -96,6 +106,7 @@ class FakeTransaction final : public transaction::HandlerTransaction {
 
  private:
   TransactionScript& script_;
+  int worker_ = 0;
   transaction::CallFrame frame_;
   std::multiset<std::int64_t> call_;
   std::multiset<std::int64_t> written_;

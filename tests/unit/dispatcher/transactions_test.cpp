@@ -1,5 +1,6 @@
 // Calls in transactions, on a scripted database.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include "unit/dispatcher/transaction_fixture.hpp"
 
@@ -195,6 +196,64 @@ void one_is_charged_for_the_connection(TransactionScript& script) {
 }
 
 }  // namespace
+
+TEST_CASE("a worker without a session takes no events, and the other workers run all keys") {
+  TransactionScript script;
+  std::atomic<bool> is_refused{true};
+  script.at_open = [&](int worker) -> std::optional<inbox::DatabaseFailure> {
+    if (!is_refused || worker > 1) return std::nullopt;
+    return inbox::DatabaseFailure{inbox::Fault::reconnect, "53300", "too many connections for role"};
+  };
+  TransactionFixture fixture{script};
+  fixture.run(1, 1, test::handle_done, 3);
+  CHECK(eventually([&] { return fixture.base.dispatcher.stats(7).missing_sessions.workers == 1; }));
+  for (std::int64_t i = 0; i < 50; ++i) fixture.base.database.add(lease_of(offsets_from(i * 10, 10)));
+  CHECK(fixture.handled(500));
+  CHECK(fixture.base.dispatcher.stats(7).missing_sessions.error == "too many connections for role");
+  CHECK(classes_of(script).empty());
+  is_refused = false;
+  CHECK(eventually([&] { return fixture.base.dispatcher.stats(7).missing_sessions.workers == 0; }));
+}
+
+TEST_CASE("events whose session is lost and cannot be replaced are run by workers with a session, uncharged") {
+  TransactionScript script;
+  std::atomic<bool> is_away{false};
+  script.at_open = [&](int worker) -> std::optional<inbox::DatabaseFailure> {
+    if (!is_away || worker > 1) return std::nullopt;
+    return inbox::DatabaseFailure{inbox::Fault::reconnect, "", "sorry, too many clients already"};
+  };
+  int lost = 0;
+  script.at_end = [&](const auto&) {
+    transaction::CallEnd end;
+    if (lost++ > 0) return end;
+    is_away = true;
+    end.must_repeat = true;
+    end.unhandled_error = error_of(transaction::lost_connection);
+    return end;
+  };
+  TransactionFixture fixture{script};
+  fixture.run(1, 1, test::handle_done, 2);
+  fixture.base.database.add(lease_of(offsets_from(0, 100)));
+  CHECK(fixture.handled(100));
+  CHECK(classes_of(script).empty());
+}
+
+TEST_CASE("a state that is not known as contention charges no event") {
+  TransactionScript script;
+  int attempts = 0;
+  const std::string state = GENERATE("53300", "53400", "42501", "XX000");
+  script.at_end = [&](const auto&) {
+    transaction::CallEnd end;
+    end.must_repeat = ++attempts < 50;
+    if (end.must_repeat) end.unhandled_error = error_of(state);
+    return end;
+  };
+  TransactionFixture fixture{script};
+  fixture.run(1, 1);
+  fixture.base.database.add(lease_of(offsets_from(0, 1)));
+  CHECK(fixture.handled(1));
+  CHECK(classes_of(script).empty());
+}
 
 TEST_CASE("an event that breaks the connection each time its statement runs is found and charged, and it alone") {
   TransactionScript script;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 namespace inboxd::kafka {
@@ -20,8 +21,9 @@ TEST_CASE("a client can be made with either group protocol") {
   }
 }
 
-TEST_CASE("the limits of one queue are passed to the client library") {
-  const auto conf = make_conf({"127.0.0.1:1", "group", "", {}, 8 << 20, 5'000});
+TEST_CASE("the limits of one queue are passed to the client library, with 1 KiB for each record at least") {
+  const int events = GENERATE(5'000, 100'000);
+  const auto conf = make_conf({"127.0.0.1:1", "group", "", {}, 8 << 20, events});
   REQUIRE(conf);
   const auto value = [&](const char* name) {
     std::array<char, 64> text{};
@@ -30,7 +32,7 @@ TEST_CASE("the limits of one queue are passed to the client library") {
     return std::string{text.data()};
   };
   CHECK(value("queued.max.messages.kbytes") == "8192");
-  CHECK(value("queued.min.messages") == "5000");
+  CHECK(value("queued.min.messages") == (events == 5'000 ? "5000" : "8192"));
 }
 
 TEST_CASE("the newer group protocol is refused with a library that is too old for it") {

@@ -1,0 +1,149 @@
+#include "base/line_writer.hpp"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace inboxd::base {
+namespace {
+
+constexpr std::size_t most_waiting_bytes = 256 << 10;
+/// A pipe that poll() calls writable takes so many bytes without blocking (PIPE_BUF).
+constexpr std::size_t at_once = 4096;
+constexpr int look_every_ms = 100;
+constexpr std::chrono::milliseconds last_flush{1'000};
+
+/// Writes a part of the text. 0: the descriptor takes nothing within that time; nullopt: it has no reader.
+std::optional<std::size_t> write_part(int descriptor, std::string_view text, int patience_ms) {
+  pollfd writable{descriptor, POLLOUT, 0};
+  if (::poll(&writable, 1, patience_ms) <= 0) return 0;
+  const ssize_t written = ::write(descriptor, text.data(), std::min(text.size(), at_once));
+  if (written >= 0) return static_cast<std::size_t>(written);
+  return errno == EINTR || errno == EAGAIN ? std::optional<std::size_t>{0} : std::nullopt;
+}
+
+/// A thread without signals: they are for the main thread.
+class SignalsBlocked final {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+struct LineWriter::Shared {
+  explicit Shared(int its_descriptor) : descriptor{its_descriptor} {}
+
+  const int descriptor;
+  std::mutex mutex;  // guards the following
+  std::condition_variable changed;
+  std::string waiting;
+  std::size_t lines = 0;  ///< waiting, those that the thread is writing not included
+  bool is_writing = false;
+  bool has_thread = false;
+  bool stops = false;
+  std::uint64_t lost = 0;
+
+  void run() {
+    std::unique_lock lock{mutex};
+    for (;;) {
+      changed.wait(lock, [&] { return stops || !waiting.empty(); });
+      if (waiting.empty()) return;
+      const std::string text = std::exchange(waiting, {});
+      const std::size_t those = std::exchange(lines, 0);
+      is_writing = true;
+      lock.unlock();
+      const bool is_written = write_all(text);
+      lock.lock();
+      is_writing = false;
+      if (!is_written) lost += those;
+      changed.notify_all();
+    }
+  }
+
+  /// Without the lock. False: a part is lost.
+  bool write_all(std::string_view text) {
+    while (!text.empty()) {
+      const auto written = write_part(descriptor, text, look_every_ms);
+      if (!written) return false;
+      text.remove_prefix(*written);
+      const std::lock_guard lock{mutex};
+      if (*written == 0 && stops) return false;
+    }
+    return true;
+  }
+};
+
+LineWriter::LineWriter(int descriptor) : shared_{std::make_shared<Shared>(descriptor)} {}
+
+LineWriter::~LineWriter() {
+  flush(last_flush);
+  const std::lock_guard lock{shared_->mutex};
+  shared_->stops = true;
+  shared_->changed.notify_all();
+}
+
+/// Under the lock. Detached: another writer may fill the pipe between poll() and write(), which then never returns.
+bool LineWriter::start() {
+  if (shared_->has_thread) return true;
+  const SignalsBlocked blocked;
+  try {
+    std::thread thread{[shared = shared_] { shared->run(); }};
+    pthread_setname_np(thread.native_handle(), "log");
+    thread.detach();
+    shared_->has_thread = true;
+  } catch (const std::system_error&) {
+    // The next line tries again; until then the lines wait.
+  }
+  return shared_->has_thread;
+}
+
+bool LineWriter::write(std::string_view line) {
+  const std::lock_guard lock{shared_->mutex};
+  if (shared_->waiting.empty() && !shared_->is_writing) {
+    const auto written = write_part(shared_->descriptor, line, 0);
+    if (written == line.size()) return true;
+    if (written) line.remove_prefix(*written);
+  }
+  if (shared_->waiting.size() + line.size() > most_waiting_bytes) {
+    ++shared_->lost;
+    return false;
+  }
+  shared_->waiting.append(line);
+  ++shared_->lines;
+  if (start()) shared_->changed.notify_all();
+  return true;
+}
+
+bool LineWriter::flush(std::chrono::milliseconds most) {
+  std::unique_lock lock{shared_->mutex};
+  if (!shared_->has_thread && shared_->waiting.empty()) return true;
+  return shared_->changed.wait_for(lock, most, [&] { return shared_->waiting.empty() && !shared_->is_writing; });
+}
+
+std::uint64_t LineWriter::lost() const {
+  const std::lock_guard lock{shared_->mutex};
+  return shared_->lost;
+}
+
+}  // namespace inboxd::base
