@@ -171,6 +171,8 @@ constexpr LogMessage messages[] = {
     {"daemon.reloaded", info, "daemon: reloaded", "The new configuration is in force."},
     {"daemon.restart_needed", warn, "daemon: key needs a restart, keeping its old value",
      "The value of this key changed, but a reload cannot apply it.", "Restart the daemon to apply it."},
+    {"daemon.secret_changed", info, "daemon: file of a secret has changed, preparing handlers again",
+     "A handler's token, password or other text from `{file:}` or `{credential:}` was rotated."},
     {"daemon.start_failed", error, "daemon: cannot start",
      "The daemon ends, with an exit status that tells the cause: 69 unavailable, 75 temporary, 77 rights, 78 "
      "configuration.",
@@ -351,9 +353,19 @@ constexpr LogMessage messages[] = {
      "An operator retired or restored handlers, and this process follows."},
     {"maintenance.ids_trimmed", info, "maintenance: old event ids removed",
      "Event ids past `retention.ledger` are removed; a resend of those events is stored again."},
+    {"maintenance.nearly_full", error, "maintenance: dead letters or quarantine near their limit",
+     "Dead letters or quarantined records take 80 % of `retention.dead_letter_bytes` or `retention.quarantine_bytes`.",
+     "Find the cause, then replay or discard dead letters, retry or discard records; or raise the limit."},
     {"maintenance.old_transaction", warn, "maintenance: old transaction keeps vacuum from cleaning up",
      "A transaction, a replication slot or a prepared transaction is so old that dead rows pile up.",
      "End the holder that the line names."},
+    {"maintenance.paused_at_limit", error, "maintenance: handler paused, dead letters have reached their limit",
+     "The handler has made dead letters within the last ten minutes, and all dead letters together exceed "
+     "`retention.dead_letter_bytes`.",
+     "Mend the handler, replay or discard dead letters, then run `inboxd handlers resume`."},
+    {"maintenance.quarantine_emptied", error, "maintenance: content of the oldest quarantined records dropped",
+     "Quarantined records exceeded `retention.quarantine_bytes`: the oldest lost payload and headers. Their rows stay.",
+     "Find the producer with `inboxd quarantine list`, discard records, or raise the limit."},
     {"maintenance.registrations_lost", error, "maintenance: database lost handler registrations",
      "The database was restored or failed over to a state without some handlers, and this process registers them "
      "again.",

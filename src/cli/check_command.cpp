@@ -101,7 +101,7 @@ FoundList check_plugins(const config::Loaded& file, bool with_database) {
         plugins.load(config::with_connection(handler, settings.kafka), log, describer ? &recording : nullptr);
     if (!instance) {
       const std::string place = daemon::place_of_refusal(file, i, recording);
-      out.push_back({Kind::problem, subject, place + ": " + instance.problem().message});
+      out.push_back({Kind::problem, subject, place + ": " + config::without_secrets(instance.problem().message, file)});
     } else {
       const bool writes = instance.value()->needs().sql;
       if (writes) writers.push_back({handler.name, handler.concurrency});

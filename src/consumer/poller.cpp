@@ -228,6 +228,7 @@ void Poller::on_error(rd_kafka_t* client, int code, const char* reason, void* se
   auto* const poller = static_cast<Poller*>(self);
   poller->status_.count_error(rd_kafka_err2name(static_cast<rd_kafka_resp_err_t>(code)));
   poller->complain("kafka.client_error", reason);
+  poller->credentials_.renew({client, poller->query_client_});
   if (code != RD_KAFKA_RESP_ERR__FATAL) return;
   char text[512];
   rd_kafka_fatal_error(client, text, sizeof text);
