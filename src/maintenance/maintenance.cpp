@@ -87,7 +87,7 @@ void Maintenance::join() {
 }
 
 void Maintenance::run() {
-  std::array<PeriodicTask, 13> tasks{{{&Maintenance::check_registrations, 2s},
+  std::array<PeriodicTask, 14> tasks{{{&Maintenance::check_registrations, 2s},
                                       {&Maintenance::send_heartbeat, 1s},
                                       {&Maintenance::write_audit_entries, 1s},
                                       {&Maintenance::write_unsubscribed, 1s},
@@ -99,6 +99,7 @@ void Maintenance::run() {
                                       {&Maintenance::trim_events, 600s},
                                       {&Maintenance::trim_ledger, 60s},
                                       {&Maintenance::trim_positions, 60s},
+                                      {&Maintenance::check_limits, 60s},
                                       {&Maintenance::check_vacuum, 60s}}};
   PeriodicTask& check = tasks.front();
   while (!stop_.is_requested()) {
@@ -172,6 +173,7 @@ void Maintenance::write_unsubscribed() {
 
 void Maintenance::send_heartbeat() {
   auto problem = current_problem_();
+  if (!problem) problem = cleanup_.full();
   if (Clock::now() < next_heartbeat_ && problem == reported_problem_) return;
   std::vector<std::int32_t> handlers;
   for (const auto& registered : registrations_.get()) handlers.push_back(registered.handler_id);

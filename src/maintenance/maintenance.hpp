@@ -122,6 +122,7 @@ class Maintenance final {
   void trim_events() { cleanup_.trim_events(); }
   void trim_ledger() { cleanup_.trim_ledger(); }
   void trim_positions() { cleanup_.trim_positions(); }
+  void check_limits() { cleanup_.check_limits(); }
   void check_vacuum();
 
   const inbox::InstanceIdentity identity_;
