@@ -1,7 +1,7 @@
 -- Separate roles. Run by a superuser or the database's owner:
 --
 --   psql -v schema=inbox -v owner=inbox_owner -v ingest=inbox_ingest -v worker=inbox_worker -v reader=inbox_reader \
---        -v publisher=inbox_publisher -f sql/roles.sql DATABASE
+--        -v monitor=inbox_monitor -v publisher=inbox_publisher -f sql/roles.sql DATABASE
 --
 -- Run it once before the first migration: it creates the schema, which an owner without rights on the database cannot.
 -- Run it again after each migration to grant rights on new objects. Applying functions and views again keeps their
@@ -10,31 +10,42 @@
 --   new objects: grant inbox_owner to migrator; alter role migrator set role = 'inbox_owner'.
 -- * ingest and worker are granted to the daemon's login, both if one process does all.
 -- * reader reads everything and changes nothing.
+-- * monitor reads everything but payloads, keys, headers, subjects and messages of errors, and changes nothing.
 -- * publisher may call inbox.publish and nothing else: grant it to the application's role, and to
 --   database.handler_role.
 --
 -- Functions that run with their owner's rights and create or drop day partitions are for ingest and worker only. The
 -- functions behind relation `events` of a handler's statement are for everybody: they run under database.handler_role,
--- which needs no right here and cannot name a function of a schema that it may not use. Grant that role to the daemon's
--- login.
+-- which needs no right here, and give events only to the daemon, which knows the fence of their lease. Grant that role
+-- to the daemon's login.
 \set ON_ERROR_STOP on
 begin;
 -- A superuser may run this: no function from a schema of the usual path is called.
 set local search_path = pg_catalog, pg_temp;
 
 select format('create role %I nologin', name)
-from unnest(array[:'owner', :'ingest', :'worker', :'reader', :'publisher']) name
+from unnest(array[:'owner', :'ingest', :'worker', :'reader', :'monitor', :'publisher']) name
 where not exists (select from pg_roles where rolname = name) \gexec
 
 create schema if not exists :"schema" authorization :"owner";
-grant usage on schema :"schema" to :"ingest", :"worker", :"reader", :"publisher";
+grant usage on schema :"schema" to :"ingest", :"worker", :"reader", :"monitor", :"publisher";
 
 -- All three read everything. Rights to write are revoked first; the table below lists all of them.
 grant select on all tables in schema :"schema" to :"ingest", :"worker", :"reader";
 revoke insert, update, delete, truncate, references, trigger on all tables in schema :"schema"
 from :"ingest", :"worker", :"reader";
-revoke all on all tables in schema :"schema" from :"publisher";
-revoke all on all sequences in schema :"schema" from :"ingest", :"worker", :"reader", :"publisher";
+revoke all on all tables in schema :"schema" from :"monitor", :"publisher";
+revoke all on all sequences in schema :"schema" from :"ingest", :"worker", :"reader", :"monitor", :"publisher";
+
+-- monitor: all columns but those with content of events. source_id may be a key; reasons and errors may quote payloads.
+-- Days of partitioned tables are read through their table.
+select format('grant select (%s) on %I.%I to %I', string_agg(quote_ident(a.attname), ', ' order by a.attnum), :'schema',
+              c.relname, :'monitor')
+from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+where c.relnamespace = (:'schema')::regnamespace and c.relkind in ('r', 'p', 'v') and not c.relispartition
+  and a.attname not in ('key', 'key_text', 'order_key', 'payload', 'headers', 'subject', 'source_id', 'message',
+                        'last_error', 'error', 'reasons', 'detail', 'notes', 'paused_reason')
+group by c.relname \gexec
 
 -- ingest stores, routes, registers handlers and accepts gaps. worker claims, settles, maintains, replays, discards and
 -- retires handlers. `quarantine retry` needs both. A right to update one column serves row locks, which require it; in
@@ -50,7 +61,7 @@ from (values
   ('ledger_trim',         '',                                    'update'),
   ('also_seen',           'insert',                              'delete'),
   ('event',               'insert',                              'insert, delete, '
-                          'update (key, payload, headers, subject, forgotten_at)'),
+                          'update (key, payload, headers, subject, source_id, forgotten_at)'),
   ('quarantine',          'insert',                              'update (reason, detail, event_id, key, payload, '
                           'headers, forgotten_at), delete'),
   ('routing',             'update',                              'update'),
@@ -99,7 +110,7 @@ where f.pronamespace = (:'schema')::regnamespace
 select format('grant execute on function %s to %I', f.oid::regprocedure, :'publisher')
 from pg_proc f where f.pronamespace = (:'schema')::regnamespace and f.proname = 'publish' \gexec
 -- The functions that views call.
-select format('grant execute on function %s to %I', f.oid::regprocedure, :'reader')
+select format('grant execute on function %s to %I, %I', f.oid::regprocedure, :'reader', :'monitor')
 from pg_proc f where f.pronamespace = (:'schema')::regnamespace and f.provolatile = 'i' \gexec
 
 commit;

@@ -56,7 +56,8 @@ begin
     select d, f.offsets from inbox.delivery d join freed f on f.shard = d.shard_id and f.offsets && d.pending),
   shrunk as (
     update inbox.delivery d
-    set pending = d.pending - t.offsets, events = inbox.count_of(d.pending - t.offsets), owner = null, fence = 0
+    set pending = d.pending - t.offsets, events = inbox.count_of(d.pending - t.offsets), owner = null, fence = 0,
+        last_error = null
     from taken t where d.delivery_id = (t.d).delivery_id and not d.pending <@ t.offsets),
   ended as (
     delete from inbox.delivery d using taken t where d.delivery_id = (t.d).delivery_id and d.pending <@ t.offsets),
@@ -69,7 +70,8 @@ begin
 
   with erased_events as (
     update inbox.event e
-    set key = null, payload = null, headers = null, subject = null, forgotten_at = v_now
+    set key = null, payload = null, headers = null, subject = null, forgotten_at = v_now,
+        source_id = case when convert_to(e.source_id, 'UTF8') is distinct from e.key then e.source_id end
     from unnest(v_free) i
     where e.shard_id = p_shard[i] and e."offset" = p_offset[i] and e.received_at = p_received[i]
     returning e.event_id)

@@ -18,9 +18,11 @@ begin
     for v_day in select d::date from generate_series(current_date - 1, current_date + p_days, interval '1 day') d loop
       v_name := v_table || '_' || to_char(v_day, 'YYYYMMDD');
       if to_regclass(format('inbox.%I', v_name)) is null then
-        -- Created apart and attached: ATTACH takes a lock that allows reads and writes.
+        -- Created apart and attached: ATTACH takes a lock that allows reads and writes. Without a replica identity a
+        -- publication for all tables would refuse updates and deletions.
         execute format('create table inbox.%I (like inbox.%I including defaults including constraints)', v_name,
                        v_table);
+        execute format('alter table inbox.%I replica identity full', v_name);
         execute format('alter table inbox.%I attach partition inbox.%I for values from (%L) to (%L)', v_table, v_name,
                        v_day::timestamptz, (v_day + 1)::timestamptz);
         v_made := v_made + 1;

@@ -122,6 +122,7 @@ create index event_place on inbox.event (shard_id, "offset");
 -- Pending events of dropped days. inbox.drop_partition raises the upper bound to the end of the dropped day;
 -- inbox.trim_events deletes the events once they are settled.
 create table inbox.event_kept partition of inbox.event for values from (minvalue) to ('1970-01-01 00:00:00+00');
+alter table inbox.event_kept replica identity full;  -- else a publication for all tables would refuse deletions
 
 -- Subscriptions of all instances. Routing reads this table under the version in inbox.routing. Ids are random and
 -- versions follow the clock: after a failover or a restore, a sequence would repeat an id and a counter would repeat a

@@ -7,7 +7,9 @@ with letters as materialized (
   order by x.dead_letter_id limit $3::int for update),
 erased as (
   update inbox.dead_letter x
-  set key = null, payload = null, headers = null, subject = null, order_key = null, forgotten_at = clock_timestamp(),
+  set key = null, payload = null, headers = null, subject = null, order_key = null, notes = null,
+      source_id = case when convert_to(x.source_id, 'UTF8') is distinct from x.key then x.source_id end,
+      forgotten_at = clock_timestamp(),
       reasons = coalesce((
         select jsonb_agg(r || '{"message": "forgotten"}') from jsonb_array_elements(x.reasons) r), '[]')
   from letters where x.dead_letter_id = letters.dead_letter_id
@@ -21,7 +23,7 @@ lanes as materialized (
   select d.delivery_id from inbox.delivery d where d.lane is not null and d.order_key = substr($2::bytea, 1, 256)
   order by d.delivery_id for update),
 unnamed as (
-  update inbox.delivery d set order_key = null from lanes where d.delivery_id = lanes.delivery_id),
+  update inbox.delivery d set order_key = null, last_error = null from lanes where d.delivery_id = lanes.delivery_id),
 noted as (
   insert into inbox.audit (actor, operation, target, detail)
   select $1::text, 'events forget', 'a key',

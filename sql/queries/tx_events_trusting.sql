@@ -6,5 +6,5 @@ events as not materialized (
          pg_catalog.convert_from(e.payload, 'UTF8')::pg_catalog.jsonb as body, inbox.headers_of(e.headers) as headers,
          e.occurred_at, e.received_at, e.attempt
   from inbox.call_events($1::int[], $2::bigint[], $3::bigint[], $4::pg_catalog.timestamptz,
-                         $5::pg_catalog.timestamptz, $6::int[], $7::bigint[]) e
+                         $5::pg_catalog.timestamptz, $6::int[], $7::bigint[], $8::bigint[], $9::bigint[]) e
   offset 0)

@@ -4,7 +4,8 @@
 create or replace view inbox.backlog as
 select h.name as handler,
        coalesce(d.due, 0) as due, coalesce(d.leased, 0) as leased, coalesce(d.retrying, 0) as retrying,
-       coalesce(d.waiting, 0) as waiting, coalesce(x.dead, 0) as dead, d.oldest_due_age, h.paused_reason
+       coalesce(d.waiting, 0) as waiting, coalesce(x.dead, 0) as dead, d.oldest_due_age, h.paused_reason,
+       h.paused_reason is not null as is_paused
 from inbox.handler h
 left join (
   select handler_id,

@@ -383,7 +383,8 @@ constexpr LogMessage messages[] = {
      "If it repeats, raise `outbox.lease`, or find out what suspends the process."},
     {"relay.message_stopped", error, "relay: message cannot be sent, later ones wait",
      "The brokers refuse a message of the outbox. If it is too large, later ones of its key wait; if its topic is "
-     "unknown, forbidden or without leader, all of the topic wait.",
+     "unknown, forbidden or without leader, all of the topic wait. For topics the line comes once a minute, with one "
+     "of them and their number.",
      "Mend the topic, or run `inboxd outbox list` and `inboxd outbox skip`."},
     {"relay.no_producer", error, "relay: no producer, messages of the outbox are not sent",
      "The client library refuses the configuration of a producer.", "Correct `kafka.properties` by the error."},

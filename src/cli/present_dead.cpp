@@ -105,8 +105,8 @@ std::string present_dead_edit(const Document& document, const Look& look) {
 std::string present_forgotten(const Document& document, const Look& look) {
   const bool dry_run = document.at("dry_run").get<bool>();
   std::string out = number_at(document, "events") + " events, " + number_at(document, "dead_letters") +
-                    " dead letters, " + number_at(document, "records") + " records in quarantine" +
-                    (dry_run ? " to erase" : " erased");
+                    " dead letters, " + number_at(document, "records") + " records in quarantine, " +
+                    number_at(document, "messages") + " unsent messages" + (dry_run ? " to erase" : " erased");
   if (document.contains("skipped")) out += ", " + number_at(document, "skipped") + " pending deliveries skipped";
   if (document.at("leased") > 0) out += ", " + number_at(document, "leased") + " leased now";
   return in_tone(out, Tone::plain, look) + "\n";

@@ -205,8 +205,9 @@ void WorkBatch::deliver(std::vector<plugin::Delivered>& to) const {
   each_part(begin_, end_, [&](std::size_t number, std::size_t first, std::size_t end) {
     const inbox::LeasedRun& lease = slices_[number].run->lease;
     for (std::size_t i = first; i < end; ++i) {
-      to.push_back(
-          {lease.events[i], lease.place->topic, lease.place->partition, lease.attempts + 1, lease.has_content});
+      to.push_back({lease.events[i], lease.place->topic, lease.place->partition, lease.attempts + 1,
+                    lease.has_content});
+      to.back().lease = lease.key;
     }
   });
 }

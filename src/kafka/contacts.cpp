@@ -1,17 +1,19 @@
 #include "kafka/contacts.hpp"
 
 #include <algorithm>
+#include <memory>
 
 namespace inboxd::kafka {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int question_ms = 300;
 constexpr auto question_every = 200ms;
+constexpr int question_timeout_ms = 1'000;
+constexpr auto missing_question_every = 1s;
 constexpr auto known_question_every = 60s;
 constexpr auto forgotten_after = 1h;
-constexpr std::size_t most_topics = 1'000;
+constexpr std::size_t most_topics = 20'000;
 
 /// Without a key these send anywhere, so only their behaviour with a key matters.
 template <class Partitioner>
@@ -24,46 +26,95 @@ Partitioner* partitioner_named(const std::string& name) {
 }  // namespace
 
 Contacts::Contacts(rd_kafka_t* client, const std::string& partitioner)
-    : client_{client}, partitioner_{partitioner_named<Partitioner>(partitioner)} {}
+    : client_{client},
+      partitioner_{partitioner_named<Partitioner>(partitioner)},
+      answers_{rd_kafka_queue_new(client)} {}
 
 Contacts::~Contacts() {
-  for (auto& [name, topic] : topics_) rd_kafka_topic_destroy(topic.handle);
+  for (auto& [name, topic] : topics_) {
+    if (topic.handle != nullptr) rd_kafka_topic_destroy(topic.handle);
+  }
 }
 
 Contacts::Topic& Contacts::topic_of(std::string_view name) {
   if (last_ != nullptr && last_name_ == name) return *last_;
-  if (topics_.size() >= most_topics) forget_unknown();
   last_name_ = name;
-  Topic& topic = topics_[last_name_];
-  if (topic.handle == nullptr) topic.handle = rd_kafka_topic_new(client_, last_name_.c_str(), nullptr);
-  last_ = &topic;
-  return topic;
+  last_ = &topics_[last_name_];
+  return *last_;
 }
 
 /// A publisher may name any number of topics that do not exist.
-void Contacts::forget_unknown() {
-  std::erase_if(topics_, [](const auto& entry) {
-    const bool is_unknown = entry.second.partitions.empty();
-    if (is_unknown) rd_kafka_topic_destroy(entry.second.handle);
-    return is_unknown;
-  });
+void Contacts::forget_missing() {
+  std::erase_if(topics_, [](const auto& entry) { return entry.second.partitions.empty(); });
   last_ = nullptr;
 }
 
-void Contacts::ask(Topic& topic) {
+void Contacts::learn(const std::set<std::string_view>& topics, std::chrono::milliseconds longest) {
+  if (topics_.size() >= most_topics) forget_missing();
   const auto now = Clock::now();
-  if (now < topic.next_question) return;
-  topic.next_question = now + question_every;
-  const rd_kafka_metadata_t* answer = nullptr;
-  if (rd_kafka_metadata(client_, 0, topic.handle, &answer, question_ms) != RD_KAFKA_RESP_ERR_NO_ERROR) return;
-  const int count = answer->topic_cnt == 1 ? answer->topics[0].partition_cnt : 0;
-  rd_kafka_metadata_destroy(answer);
+  std::vector<std::string> names;
+  for (const std::string_view name : topics) {
+    Topic& topic = topic_of(name);
+    if (now < topic.next_question) continue;
+    topic.next_question = now + question_every;
+    names.emplace_back(name);
+  }
+  if (names.empty()) return;
+  std::vector<const char*> pointers;
+  for (const std::string& name : names) pointers.push_back(name.c_str());
+  const std::unique_ptr<rd_kafka_TopicCollection_t, Destroy> asked{
+      rd_kafka_TopicCollection_of_topic_names(pointers.data(), pointers.size())};
+  const std::unique_ptr<rd_kafka_AdminOptions_t, Destroy> options{
+      rd_kafka_AdminOptions_new(client_, RD_KAFKA_ADMIN_OP_DESCRIBETOPICS)};
+  rd_kafka_AdminOptions_set_request_timeout(options.get(), question_timeout_ms, nullptr, 0);
+  rd_kafka_DescribeTopics(client_, asked.get(), options.get(), answers_.get());
+  // An answer that comes too late is read by the next question.
+  const auto end = now + longest;
+  do {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
+    const std::unique_ptr<rd_kafka_event_t, Destroy> answer{
+        rd_kafka_queue_poll(answers_.get(), static_cast<int>(std::max<std::int64_t>(left, 0)))};
+    if (answer == nullptr) return;
+    note_answer(answer.get(), now);
+  } while (!topic_of(names.back()).is_known);
+}
+
+void Contacts::note_answer(const rd_kafka_event_t* answer, Clock::time_point now) {
+  const rd_kafka_DescribeTopics_result_t* const result =
+      rd_kafka_event_DescribeTopics_result(const_cast<rd_kafka_event_t*>(answer));
+  if (result == nullptr || rd_kafka_event_error(const_cast<rd_kafka_event_t*>(answer)) != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return;
+  }
+  std::size_t count = 0;
+  const rd_kafka_TopicDescription_t** const about = rd_kafka_DescribeTopics_result_topics(result, &count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string name = rd_kafka_TopicDescription_name(about[i]);
+    note_description(topic_of(name), name, about[i], now);
+  }
+}
+
+void Contacts::note_description(Topic& topic, const std::string& name, const rd_kafka_TopicDescription_t* about,
+                                Clock::time_point now) {
+  std::size_t count = 0;
+  topic.error = rd_kafka_error_code(rd_kafka_TopicDescription_error(about));
+  if (topic.error == RD_KAFKA_RESP_ERR_NO_ERROR) rd_kafka_TopicDescription_partitions(about, &count);
+  if (!topic.is_known || (topic.missing_since == Clock::time_point{} && count == 0)) topic.missing_since = now;
   topic.is_known = true;
-  topic.partitions.resize(std::max(static_cast<std::size_t>(count), topic.partitions.size()));
-  if (count > 0) topic.next_question = now + known_question_every;
+  topic.partitions.resize(std::max(count, topic.partitions.size()));
+  topic.next_question = now + missing_question_every;
+  if (count == 0) return;
+  topic.missing_since = {};
+  topic.next_question = now + known_question_every;
+  if (topic.handle == nullptr) topic.handle = rd_kafka_topic_new(client_, name.c_str(), nullptr);
   if (now < topic.forgets_at) return;
   topic.forgets_at = now + forgotten_after;
   std::replace(topic.partitions.begin(), topic.partitions.end(), State::acknowledged, State::unknown);
+}
+
+std::string Contacts::error_of(std::string_view name) {
+  const auto error = topic_of(name).error;
+  const auto code = error == RD_KAFKA_RESP_ERR_NO_ERROR ? RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART : error;
+  return std::string{rd_kafka_err2name(code)} + ": " + rd_kafka_err2str(code);
 }
 
 std::int32_t Contacts::partition_of(std::string_view name, std::string_view key) {
@@ -78,12 +129,12 @@ Contacts::State* Contacts::state_of(std::string_view name, std::string_view key)
   return partition < 0 ? nullptr : &topic_of(name).partitions[static_cast<std::size_t>(partition)];
 }
 
-bool Contacts::may_send(std::string_view name, std::string_view key) {
-  Topic& topic = topic_of(name);
-  ask(topic);
-  if (!topic.is_known) return false;
+Readiness Contacts::readiness(std::string_view name, std::string_view key) {
+  const Topic& topic = topic_of(name);
+  if (!topic.is_known) return Readiness::unanswered;
+  if (topic.partitions.empty()) return Readiness::missing;
   const State* const state = state_of(name, key);
-  return state == nullptr || *state != State::open;
+  return state != nullptr && *state == State::open ? Readiness::busy : Readiness::ready;
 }
 
 void Contacts::note_sent(std::int64_t id, std::string_view name, std::string_view key) {

@@ -2,27 +2,44 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "kafka/handle.hpp"
 
 namespace inboxd::kafka {
 
-/// The partitions that have acknowledged a message of a producer. Brokers accept the first batch that a partition gets
-/// from a producer, also one that follows a refused batch. So until a partition has acknowledged its first message, no
-/// second one with a key may be sent to it. One thread.
+/// What the brokers said about a topic, and whether one of its partitions may get another message.
+enum class Readiness {
+  ready,
+  busy,        ///< the partition has not acknowledged its first message yet
+  unanswered,  ///< the brokers have not answered yet
+  missing,     ///< there is no such topic, or it may not be seen
+};
+
+/// The topics of a producer: their partitions, and which of them have acknowledged a message. Brokers accept the first
+/// batch that a partition gets from a producer, also one that follows a refused batch. So until a partition has
+/// acknowledged its first message, no second one with a key may be sent to it. One thread.
 class Contacts final {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `partitioner`: the property's value. Asks the brokers for the partitions of new topics.
+  /// `partitioner`: the property's value.
   Contacts(rd_kafka_t* client, const std::string& partitioner);
   ~Contacts();
 
-  /// Whether a message with this key may be sent now.
-  bool may_send(std::string_view topic, std::string_view key);
+  /// Asks the brokers about those of the topics that are new, or were asked about long ago: all with one question, for
+  /// which it waits at most so long.
+  void learn(const std::set<std::string_view>& topics, std::chrono::milliseconds longest);
+  /// Of a topic that was learned, for a message with this key.
+  Readiness readiness(std::string_view topic, std::string_view key);
+  /// The brokers' error for a topic that is missing.
+  std::string error_of(std::string_view topic);
+  /// Since when it has been missing.
+  Clock::time_point missing_since(std::string_view topic) { return topic_of(topic).missing_since; }
   /// Of the key; RD_KAFKA_PARTITION_UA: not known.
   std::int32_t partition_of(std::string_view topic, std::string_view key);
   void note_sent(std::int64_t id, std::string_view topic, std::string_view key);
@@ -31,21 +48,26 @@ class Contacts final {
  private:
   enum class State : unsigned char { unknown, open, acknowledged };
   struct Topic {
-    rd_kafka_topic_t* handle = nullptr;
-    std::deque<State> partitions;  ///< empty: unknown to the brokers
+    rd_kafka_topic_t* handle = nullptr;  ///< of a topic that exists
+    std::deque<State> partitions;
+    rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR_NO_ERROR;
     Clock::time_point next_question{};
     Clock::time_point forgets_at{};  ///< brokers forget a producer that sends nothing for long
+    Clock::time_point missing_since{};
     bool is_known = false;           ///< the brokers have answered
   };
   using Partitioner = int32_t(const rd_kafka_topic_t*, const void*, size_t, int32_t, void*, void*);
 
   Topic& topic_of(std::string_view name);
-  void forget_unknown();
-  void ask(Topic& topic);
+  void forget_missing();
+  void note_answer(const rd_kafka_event_t* answer, Clock::time_point now);
+  void note_description(Topic& topic, const std::string& name, const rd_kafka_TopicDescription_t* about,
+                        Clock::time_point now);
   State* state_of(std::string_view topic, std::string_view key);
 
   rd_kafka_t* client_;
   Partitioner* partitioner_;
+  Queue answers_;
   std::unordered_map<std::string, Topic> topics_;
   std::string last_name_;
   Topic* last_ = nullptr;                          ///< of that name: messages of one topic often follow each other

@@ -120,8 +120,24 @@ Producer::~Producer() {
 
 void Producer::purge() { rd_kafka_purge(client_.get(), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT); }
 
-bool Producer::may_send(const OutgoingMessage& message) {
-  return !contacts_ || !message.key || contacts_->may_send(message.topic, *message.key);
+void Producer::learn(const std::set<std::string_view>& topics, std::chrono::milliseconds longest) {
+  if (contacts_) contacts_->learn(topics, longest);
+}
+
+Readiness Producer::readiness(const OutgoingMessage& message) {
+  if (!contacts_) return Readiness::ready;
+  const Readiness of_key = contacts_->readiness(message.topic, message.key.value_or(""));
+  // Without a key it may go to any partition, and need not wait for the first one that was sent there.
+  return message.key || of_key == Readiness::missing ? of_key : Readiness::ready;
+}
+
+Delivery Producer::refusal_of(const OutgoingMessage& message) {
+  return {message.id, Delivery::End::topic_refused, contacts_ ? contacts_->error_of(message.topic) : "", message.topic};
+}
+
+std::chrono::milliseconds Producer::missing_for(std::string_view topic) {
+  if (!contacts_) return {};
+  return std::chrono::floor<std::chrono::milliseconds>(Contacts::Clock::now() - contacts_->missing_since(topic));
 }
 
 bool Producer::is_answered(std::chrono::milliseconds longest) {

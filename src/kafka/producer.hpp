@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -61,8 +62,14 @@ class Producer final {
   Producer(const Producer&) = delete;
   Producer& operator=(const Producer&) = delete;
 
-  /// False: the message's partition has not acknowledged its first message yet, or the brokers do not answer.
-  bool may_send(const OutgoingMessage& message);
+  /// Asks the brokers about topics, all at once; waits at most so long.
+  void learn(const std::set<std::string_view>& topics, std::chrono::milliseconds longest);
+  /// Of a message whose topic was learned.
+  Readiness readiness(const OutgoingMessage& message);
+  /// The end of a message whose topic is missing.
+  Delivery refusal_of(const OutgoingMessage& message);
+  /// For how long the brokers have said so.
+  std::chrono::milliseconds missing_for(std::string_view topic);
   /// Queues a message, which is copied. Returns its end if it is refused at once.
   std::optional<Delivery> send(const OutgoingMessage& message);
   /// Waits for ends of messages, at most so long; returns those that have come.
@@ -86,7 +93,7 @@ class Producer final {
   std::vector<Delivery> ends_;
   bool failed_ = false;
   Client client_;  // its destruction uses those above
-  std::optional<Contacts> contacts_;
+  std::optional<Contacts> contacts_;  ///< none with `one_by_one`
 };
 
 }  // namespace inboxd::kafka

@@ -105,6 +105,7 @@ Document events_forget() {
                  {"leased", integer("left alone: an instance has them in memory; repeat the request")},
                  {"dead_letters", integer()},
                  {"records", integer("in quarantine")},
+                 {"messages", integer("not sent yet")},
                  {"skipped", integer("deliveries that were pending"), false},
                  {"interrupted", flag("with 503: repeat the request for the rest"), false}});
 }

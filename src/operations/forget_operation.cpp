@@ -47,6 +47,9 @@ struct Progressed {
   std::vector<KeyedEvent> leased;
   std::int64_t dead_letters = 0;
   std::int64_t records = 0;
+  std::int64_t messages = 0;
+
+  std::int64_t all() const { return events + dead_letters + records + messages; }
 };
 
 void erase(Context& context, const std::vector<KeyedEvent>& events, Progressed& sum) {
@@ -70,15 +73,18 @@ bool erase_all(Context& context, const std::string& key, Progressed& sum) {
     if (context.pause(wait)) return false;
     erase(context, std::exchange(sum.leased, {}), sum);
   }
-  // Last: an event that was leased may have become a dead letter.
-  for (auto* const count : {&sum.dead_letters, &sum.records}) {
-    const auto forget = count == &sum.records ? forget_quarantined : forget_dead_letters;
-    while (const auto some = forget(*context.connection, context.actor, key)) {
-      *count += some;
-      if (context.pause(std::chrono::milliseconds{0})) return false;
-    }
+  // Last: an event that was leased may have become a dead letter, and that a message for a topic of dead letters.
+  while (const auto some = forget_dead_letters(*context.connection, context.actor, key)) {
+    sum.dead_letters += some;
+    if (context.pause(std::chrono::milliseconds{0})) return false;
   }
-  return true;
+  while (true) {
+    const auto some = forget_rest(*context.connection, context.actor, key);
+    if (some.records + some.messages == 0) return true;
+    sum.records += some.records;
+    sum.messages += some.messages;
+    if (context.pause(std::chrono::milliseconds{0})) return false;
+  }
 }
 
 Document document_of(const Progressed& sum, bool dry_run) {
@@ -86,7 +92,8 @@ Document document_of(const Progressed& sum, bool dry_run) {
           {"events", sum.events},
           {"leased", sum.leased.size()},
           {"dead_letters", sum.dead_letters},
-          {"records", sum.records}};
+          {"records", sum.records},
+          {"messages", sum.messages}};
 }
 
 Answer show(Context& context, const std::string& key) {
@@ -100,9 +107,10 @@ Answer show(Context& context, const std::string& key) {
   const auto rows = count_by_key(*context.connection, key);
   sum.dead_letters = rows.dead_letters;
   sum.records = rows.records;
+  sum.messages = rows.messages;
   Document document = document_of(sum, true);
   if (!is_whole) return {base::ExitCode::try_again, std::move(document), std::string{verb} + ": stopped"};
-  if (sum.events + sum.dead_letters + sum.records > 0) return {base::ExitCode::done, std::move(document), ""};
+  if (sum.all() > 0) return {base::ExitCode::done, std::move(document), ""};
   return {base::ExitCode::no, std::move(document), std::string{verb} + ": nothing has that key"};
 }
 
@@ -128,7 +136,7 @@ Answer functions::events_forget(Context& context, const Arguments& arguments) {
             " events are leased and may be running; repeat the command, or pause their handlers first: inboxd handlers "
             "pause"};
   }
-  if (sum.events + sum.dead_letters + sum.records > 0) return {base::ExitCode::done, std::move(document), ""};
+  if (sum.all() > 0) return {base::ExitCode::done, std::move(document), ""};
   return {base::ExitCode::no, std::move(document), std::string{verb} + ": nothing has that key"};
 }
 

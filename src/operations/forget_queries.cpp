@@ -28,12 +28,6 @@ pqxx::result change(inbox::Connection& connection, const inbox::Statement& state
   return out;
 }
 
-std::int64_t forget(inbox::Connection& connection, const inbox::Statement& statement, const std::string& actor,
-                    const std::string& key) {
-  return change(connection, statement, pqxx::params{actor, pqxx::binary_cast(key), most_erased})[0][0]
-      .as<std::int64_t>();
-}
-
 }  // namespace
 
 KeyedEvents find_by_key(inbox::Connection& connection, std::int32_t shard_id, std::int64_t behind,
@@ -71,17 +65,21 @@ Forgotten forget_events(inbox::Connection& connection, const std::string& actor,
 }
 
 std::int64_t forget_dead_letters(inbox::Connection& connection, const std::string& actor, const std::string& key) {
-  return forget(connection, inbox::statements::op_forget_dead, actor, key);
+  return change(connection, inbox::statements::op_forget_dead,
+                pqxx::params{actor, pqxx::binary_cast(key), most_erased})[0][0]
+      .as<std::int64_t>();
 }
 
-std::int64_t forget_quarantined(inbox::Connection& connection, const std::string& actor, const std::string& key) {
-  return forget(connection, inbox::statements::op_forget_quarantine, actor, key);
+Erased forget_rest(inbox::Connection& connection, const std::string& actor, const std::string& key) {
+  const auto rows = change(connection, inbox::statements::op_forget_quarantine,
+                           pqxx::params{actor, pqxx::binary_cast(key), most_erased});
+  return {rows[0][0].as<std::int64_t>(), rows[0][1].as<std::int64_t>()};
 }
 
 KeyedRows count_by_key(inbox::Connection& connection, const std::string& key) {
   const auto rows =
       inbox::run_read(connection, inbox::statements::op_forget_count, pqxx::params{pqxx::binary_cast(key)});
-  return {rows[0][0].as<std::int64_t>(), rows[0][1].as<std::int64_t>()};
+  return {rows[0][0].as<std::int64_t>(), rows[0][1].as<std::int64_t>(), rows[0][2].as<std::int64_t>()};
 }
 
 }  // namespace inboxd::operations

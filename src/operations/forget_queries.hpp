@@ -33,13 +33,19 @@ struct Forgotten {
 /// Erases events in one transaction. May be repeated after any error.
 Forgotten forget_events(inbox::Connection& connection, const std::string& actor, const std::vector<KeyedEvent>& events);
 
-/// Erases some hundred dead letters, or records in quarantine, in one transaction. 0: there are no more.
+/// Erases some hundred dead letters, or records in quarantine and unsent messages, in one transaction. 0: there are no
+/// more.
 std::int64_t forget_dead_letters(inbox::Connection& connection, const std::string& actor, const std::string& key);
-std::int64_t forget_quarantined(inbox::Connection& connection, const std::string& actor, const std::string& key);
+struct Erased {
+  std::int64_t records = 0;
+  std::int64_t messages = 0;
+};
+Erased forget_rest(inbox::Connection& connection, const std::string& actor, const std::string& key);
 
 struct KeyedRows {
   std::int64_t dead_letters = 0;
-  std::int64_t records = 0;  ///< in quarantine
+  std::int64_t records = 0;   ///< in quarantine
+  std::int64_t messages = 0;  ///< in the outbox
 };
 KeyedRows count_by_key(inbox::Connection& connection, const std::string& key);
 

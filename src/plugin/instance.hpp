@@ -10,6 +10,7 @@
 
 #include "event/event.hpp"
 #include "event/verdict.hpp"
+#include "inbox/claim.hpp"
 #include "transaction/handler_sql.hpp"
 
 namespace inboxd::plugin {
@@ -25,6 +26,7 @@ struct Delivered {
   bool has_content = true;             ///< payload and headers are here, not only in the database
   std::string_view traceparent = {};   ///< of the daemon's span of this attempt; empty: none
   PublishSpans* publishing = nullptr;  ///< of the call; null: not traced
+  inbox::LeaseKey lease{};             ///< of the delivery that has the event
 };
 
 /// Tells a running call that its result is no longer wanted. Any thread sets it; the handler's reads it.

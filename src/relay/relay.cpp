@@ -112,7 +112,7 @@ std::chrono::milliseconds Relay::serve() {
   if (!counts_.is_owner.exchange(true)) log_.info("relay.took_over", {{"low_water", *low_water}});
   const auto make_trial = [this] { return make_producer(true); };
   Sender sender{settings_,  lease,     *low_water, now,      connection_, std::move(producer),
-                make_trial, refusals_, counts_,    repeats_, log_};
+                make_trial, refusals_, counts_,    stopped_messages_, log_};
   send_under(sender);
   return backoff_;
 }

@@ -61,6 +61,7 @@ class Relay final {
 
   // Used by the thread alone.
   base::Repeats repeats_;
+  base::Repeats stopped_messages_{std::chrono::minutes{1}};
   inbox::Connection connection_;
   Refusals refusals_;
   std::chrono::milliseconds backoff_{0};

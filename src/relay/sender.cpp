@@ -26,11 +26,19 @@ constexpr auto next_trial_after = 1s;
 constexpr auto longest_sending = 200ms;
 /// If a message cannot be sent yet and no other one ends.
 constexpr auto held_for = 200ms;
+/// How long one question about all topics of a bite may take.
+constexpr auto longest_question = 300ms;
+/// Brokers may not know a new topic for a moment: a missing one is tried again sooner at first.
+constexpr auto young_for = 5s;
+constexpr auto young_retry = 1s;
 constexpr auto held_lanes_for = 20ms;
 /// The lease counts as over so long before its end.
 constexpr int lease_margin = 10;  // a tenth
 constexpr std::size_t most_lanes = 1'000;
 constexpr std::size_t most_error_bytes = 1'000;
+constexpr std::size_t most_named_topics = 10'000;
+/// Messages that one statement sets aside: more would take too long beside a short lease.
+constexpr std::size_t most_set_aside = 1'000;
 
 }  // namespace
 
@@ -57,6 +65,7 @@ Sender::State Sender::turn(bool reads) {
   const bool waits = !reads && has_in_flight();
   take_ends(waits ? 5ms : 0ms);
   note_stalled();
+  log_refused_topics();
   const bool is_resized = refusals_.make_smaller(Clock::now());
   const bool has_failed = is_resized || !refused_.empty() || is_stalled_ || producer_->failure().has_value();
   if (has_failed) drain();
@@ -118,16 +127,32 @@ void Sender::note_sent(std::int64_t id, const InFlight& message) {
 void Sender::note_refused(std::int64_t id, Why why, std::string_view topic, const std::string& error) {
   const bool is_topics = why == Why::topic_refused;
   inbox::SetAside aside{id, why, error.substr(0, most_error_bytes)};
+  const bool is_young = is_topics && !topic.empty() && producer_->missing_for(topic) < young_for;
   if (is_topics) aside.retry = settings_.retry;
+  if (is_young) aside.retry = std::min<std::chrono::milliseconds>(young_retry, settings_.retry);
   aside_.push_back(std::move(aside));
   ++counts_.stopped;
   has_refused_ = true;
   refusals_.note_refused(id);
-  if (!is_topics || repeats_.is_news("stopped " + std::string{topic})) {
-    const std::string_view shown = topic.empty() ? "see outbox list" : topic;
-    log_.error("relay.message_stopped", {{"outbox_id", id}, {"topic", shown}, {"error", error}});
+  if (is_topics) {
+    if (refused_topics_.size() < most_named_topics) refused_topics_.emplace(topic);
+    refused_error_ = error;
+    refused_id_ = id;
+  } else {
+    log_.error("relay.message_stopped", {{"outbox_id", id}, {"topic", topic}, {"error", error}});
   }
   forget(id);
+}
+
+/// Once a minute, however many topics there are.
+void Sender::log_refused_topics() {
+  if (refused_topics_.empty() || !repeats_.is_news("topics")) return;
+  const std::string& example = *refused_topics_.begin();
+  log_.error("relay.message_stopped", {{"outbox_id", refused_id_},
+                                       {"topic", example.empty() ? "see outbox list" : example},
+                                       {"topics", refused_topics_.size()},
+                                       {"error", refused_error_}});
+  refused_topics_.clear();
 }
 
 void Sender::note_refused_alone(const Delivery& end) {
@@ -358,12 +383,14 @@ bool Sender::read_due_lanes() {
 /// stopped one are set aside, and those that it stops in this batch.
 std::optional<int> Sender::send(const inbox::OutboxRows& rows) {
   const std::int64_t end_of_sent = frontier();
+  learn_topics(rows);
   const auto began = Clock::now();
   int done = 0;
   for (; done < rows.size(); ++done) {
     const auto now = Clock::now();
     if (now >= lease_end_) return std::nullopt;
-    if (now - began > longest_sending) break;  // new topics take time; the lease must be renewed
+    // Both take time, and the lease must be renewed.
+    if (now - began > longest_sending || aside_.size() >= most_set_aside) break;
     const inbox::OutboxRow row = rows.at(done);
     if (in_flight_.contains(row.id) || (row.lane && row.id > end_of_sent)) continue;
     if (row.is_alone && !has_trial()) continue;
@@ -380,6 +407,12 @@ std::optional<int> Sender::send(const inbox::OutboxRows& rows) {
   counts_.in_flight = static_cast<std::int64_t>(in_flight_.size());
   if (!set_failures_aside()) return std::nullopt;
   return done;
+}
+
+void Sender::learn_topics(const inbox::OutboxRows& rows) {
+  std::set<std::string_view> topics;
+  for (int i = 0; i < rows.size(); ++i) topics.insert(rows.at(i).topic);
+  if (!topics.empty()) producer_->learn(topics, longest_question);
 }
 
 /// The main producer has sent all messages below. A lane's message above may have to wait for one of its key.
@@ -408,6 +441,12 @@ bool Sender::has_trial() {
   return trial_ != nullptr;
 }
 
+/// Without asking the producer, which would keep each message for seconds.
+void Sender::refuse_topic(const inbox::OutboxRow& row, const kafka::OutgoingMessage& message) {
+  stopped_.insert({std::string{row.topic}, ""});
+  note_refused(row.id, Why::topic_refused, row.topic, producer_->refusal_of(message).error);
+}
+
 /// False: not now.
 bool Sender::send(const inbox::OutboxRow& row) {
   kafka::OutgoingMessage message;
@@ -415,7 +454,12 @@ bool Sender::send(const inbox::OutboxRow& row) {
   message.topic = row.topic;
   message.key = row.key;
   message.payload = row.payload;
-  if (!row.is_alone && !producer_->may_send(message)) return false;
+  const auto readiness = producer_->readiness(message);
+  if (readiness == kafka::Readiness::missing) {
+    refuse_topic(row, message);
+    return true;
+  }
+  if (!row.is_alone && readiness != kafka::Readiness::ready) return false;
   for (const event::Header& header : event::unpack_headers(row.headers)) {
     message.headers.emplace_back(std::string{header.name}, header.value);
   }

@@ -80,6 +80,7 @@ class Sender final {
   void note_end(const kafka::Delivery& end, bool is_trial);
   void note_sent(std::int64_t id, const InFlight& message);
   void note_refused(std::int64_t id, inbox::SetAside::Why why, std::string_view topic, const std::string& error);
+  void log_refused_topics();
   void note_refused_alone(const kafka::Delivery& end);
   void judge_refused_batch();
   void note_stalled();
@@ -96,6 +97,8 @@ class Sender final {
   bool read_due_lanes();
   std::optional<int> send(const inbox::OutboxRows& rows);
   bool send(const inbox::OutboxRow& row);
+  void learn_topics(const inbox::OutboxRows& rows);
+  void refuse_topic(const inbox::OutboxRow& row, const kafka::OutgoingMessage& message);
   void stop_key(const inbox::OutboxRow& row);
   bool has_trial();
   bool is_stopped(const inbox::OutboxRow& row) const;
@@ -135,6 +138,9 @@ class Sender final {
   std::vector<kafka::Delivery> refused_;                   ///< by the main producer, not judged yet
   std::vector<inbox::SetAside> aside_;                     ///< to record before the next read
   std::set<std::pair<std::string, std::string>> stopped_;  ///< topic, k and key ("": all) stopped in this batch
+  std::set<std::string> refused_topics_;  ///< since the last line in the log
+  std::string refused_error_;
+  std::int64_t refused_id_ = 0;
   bool has_refused_ = false;
   bool has_lost_commits_ = false;
   bool is_stalled_ = false;  ///< the main producer, with a message that the brokers do not acknowledge

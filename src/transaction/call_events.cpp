@@ -10,20 +10,21 @@ namespace {
 using Type = inbox::ArrayParameter::Type;
 
 /// The numbers of parameters of tx_events_trusting, tx_events and tx_events_sent.
-constexpr std::size_t trusting_parameters = 7;
-constexpr std::size_t place_parameters = 8;
+constexpr std::size_t trusting_parameters = 9;
+constexpr std::size_t place_parameters = 10;
 constexpr std::size_t sent_parameters = 15;
 
-/// Adds the places of events, as ranges of consecutive offsets; an edited event is a range of its own.
+/// Adds the places of events, as ranges of consecutive offsets of a lease; an edited event is a range of its own.
 void add_places(SqlParameters& to, std::span<const CallEvent> events) {
   inbox::ArrayParameter shard{Type::int4}, first{Type::int8}, end{Type::int8}, edit{Type::int8};
+  inbox::ArrayParameter delivery{Type::int8}, fence{Type::int8};
   inbox::ArrayParameter attempt{Type::int4};
   event::Microseconds from = events.empty() ? 0 : events.front().event->received_at, until = from;
   for (std::size_t i = 0; i < events.size();) {
     const CallEvent& begin = events[i];
     std::int64_t next = begin.event->offset;
     for (; i < events.size() && events[i].event->shard_id == begin.event->shard_id &&
-           events[i].attempt == begin.attempt && events[i].event->offset == next &&
+           events[i].attempt == begin.attempt && events[i].lease == begin.lease && events[i].event->offset == next &&
            (&events[i] == &begin || (events[i].event->edit_id == 0 && begin.event->edit_id == 0));
          ++i, ++next) {
       from = std::min(from, events[i].event->received_at);
@@ -34,11 +35,13 @@ void add_places(SqlParameters& to, std::span<const CallEvent> events) {
     end.add(next);
     attempt.add(begin.attempt);
     edit.add(begin.event->edit_id);
+    delivery.add(begin.lease.delivery_id);
+    fence.add(begin.lease.fence);
   }
   for (inbox::ArrayParameter* array : {&shard, &first, &end}) to.add(*array);
   to.add_time(from);
   to.add_time(until);
-  for (inbox::ArrayParameter* array : {&attempt, &edit}) to.add(*array);
+  for (inbox::ArrayParameter* array : {&attempt, &edit, &delivery, &fence}) to.add(*array);
 }
 
 /// Adds the columns of events, in the order of tx_events_sent.

@@ -98,9 +98,8 @@ void DatabaseTransaction::add_opening(inbox::Pipeline& pipeline) {
   const std::string timeout = std::to_string(std::max<std::int64_t>(left, 1));
   if (!begun_) {
     pipeline.run("begin isolation level read committed");
+    add_role(pipeline, settings_.handler_role);
     inbox::WireParameters parameters;
-    const std::string& role = settings_.handler_role.empty() ? std::string{"none"} : settings_.handler_role;
-    parameters.add(role);
     parameters.add(settings_.handler_search_path);
     parameters.add(timeout);
     const auto whole_call = std::chrono::ceil<milliseconds>(frame_.deadline - call_began_);
@@ -135,7 +134,12 @@ void DatabaseTransaction::add_deallocations(inbox::Pipeline& pipeline, const std
   for (const std::string& name : names) pipeline.run("deallocate \"" + name + "\"");
 }
 
+/// Empty: the session's own role, which `alter role … set role` may have chosen, and not `none`, the login's.
 void DatabaseTransaction::add_role(inbox::Pipeline& pipeline, const std::string& role) {
+  if (role.empty()) {
+    pipeline.run("set local role to default");
+    return;
+  }
   inbox::WireParameters parameters;
   parameters.add(role);
   add_own(pipeline, inbox::statements::tx_role, parameters);

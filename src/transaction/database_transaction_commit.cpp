@@ -56,6 +56,7 @@ void DatabaseTransaction::add_leaving(inbox::Pipeline& pipeline) {
   const std::string timeout = std::to_string(settings_.deadline.count());
   inbox::WireParameters parameters;
   parameters.add(timeout);
+  add_role(pipeline, "");
   add_own(pipeline, inbox::statements::tx_leave, parameters);
 }
 

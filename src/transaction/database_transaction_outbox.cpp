@@ -48,7 +48,7 @@ std::unique_ptr<SqlResult> DatabaseTransaction::run_publish(std::span<const Outb
   std::size_t own = 0;
   const auto limit = std::chrono::ceil<std::chrono::milliseconds>(frame_.deadline - Clock::now()) + grace;
   const Sent sent = send(Effect::reads, limit, true, [&](inbox::Pipeline& pipeline) {
-    if (switches) add_role(pipeline, "none");
+    if (switches) add_role(pipeline, "");
     own = add_own(pipeline, inbox::statements::tx_publish, columns.parameters());
     if (switches) add_role(pipeline, settings_.handler_role);
     running_ = true;

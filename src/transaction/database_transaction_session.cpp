@@ -39,7 +39,7 @@ void DatabaseTransaction::check_session() {
     std::size_t answer = 0;
     const Sent sent = send(Effect::reads, settings_.deadline, false, [&](inbox::Pipeline& pipeline) {
       const bool switches = !settings_.handler_role.empty();
-      if (switches) add_role(pipeline, "none");
+      if (switches) add_role(pipeline, "");
       answer = add_own(pipeline, inbox::statements::tx_check_session, {});
       if (switches) add_role(pipeline, settings_.handler_role);
     });

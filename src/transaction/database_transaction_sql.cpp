@@ -177,7 +177,7 @@ std::optional<SqlError> DatabaseTransaction::prepare(const SqlStatement& stateme
   std::size_t parsed = 0;
   const auto limit = std::chrono::ceil<milliseconds>(frame_.deadline - Clock::now()) + grace;
   const Sent sent = send(Effect::reads, limit, true, [&](inbox::Pipeline& pipeline) {
-    if (switches) add_role(pipeline, "none");
+    if (switches) add_role(pipeline, "");
     parsed = pipeline.prepare(prepared.name, prepared.sent.text);
     pipeline.describe(prepared.name);
     if (switches) add_role(pipeline, settings_.handler_role);

@@ -82,6 +82,7 @@ Child::Child(const Program& program, const std::vector<std::string>& more) {
   std::vector<std::string> command = program.command;
   std::vector<std::string> environment = program.environment;
   environment.insert(environment.end(), more.begin(), more.end());
+  environment.push_back(descendants_.variable());
   const int error = posix_spawn(&process_, command.front().c_str(), &actions.value, &attributes.value,
                                 pointers(command).data(), pointers(environment).data());
   const char* const whose = error == ENOENT ? " (or its interpreter)" : "";
@@ -150,6 +151,7 @@ int Child::end() {
   int status = 0;
   while (waitpid(process_, &status, 0) < 0 && errno == EINTR) {
   }
+  descendants_.end();
   process_ = -1;
   status_ = WIFSIGNALED(status) ? signal_base + WTERMSIG(status) : WEXITSTATUS(status);
   return status_;

@@ -6,11 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "descendants.hpp"
 #include "program.hpp"
 
 namespace exec_handler {
 
-/// A child process in a process group of its own, and its pipes. One thread at a time. The destructor kills the group.
+/// A child process in a process group of its own, and its pipes. One thread at a time. The destructor kills the group,
+/// and the descendants that have left it.
 class Child final {
  public:
   /// Throws std::runtime_error if it cannot be started. `more`: variables beside those of the program.
@@ -26,7 +28,7 @@ class Child final {
   bool lives() const { return process_ > 0 && !has_ended_; }
   /// No more input: the child reads its end.
   void close_input();
-  /// After `exchange` returned false, or to end it now: kills the rest of the group, and waits.
+  /// After `exchange` returned false, or to end it now: kills the rest of the group and other descendants, and waits.
   /// How it ended: 0 to 255 an exit status, above 256 a signal.
   int end();
 
@@ -41,6 +43,7 @@ class Child final {
   bool read(Descriptor& from, std::string& to, std::size_t most);
   void write(std::string_view& input);
 
+  const Descendants descendants_;
   pid_t process_ = -1;
   Descriptor process_file_;  ///< readable once the child has ended
   Descriptor input_;

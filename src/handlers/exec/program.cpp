@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "settings.hpp"
+#include "trusted_program.hpp"
 
 namespace exec_handler {
 namespace {
@@ -109,6 +110,30 @@ void add_user(const inboxd::Settings& settings, std::vector<std::string>& prefix
   prefix.insert(prefix.end(), words.begin(), words.end());
 }
 
+/// Those whose files may be run: the daemon's user, and the one that the program runs as.
+std::vector<uid_t> trusted_users(const inboxd::Settings& settings) {
+  std::vector<uid_t> out{geteuid()};
+  if (const passwd* const user = settings.has("user") ? getpwnam(settings.text("user").c_str()) : nullptr) {
+    out.push_back(user->pw_uid);
+  }
+  return out;
+}
+
+/// Refuses a program that others could exchange. Arguments may be data: one that could be a script is warned about.
+void check_trust(const inboxd::Settings& settings, const std::vector<std::string>& command) {
+  const auto users = trusted_users(settings);
+  if (const auto why = why_untrusted(command.front(), users)) {
+    throw SettingsError{"setting 'command': the program is not run: " + *why};
+  }
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    struct stat about {};
+    if (!command[i].starts_with('/') || stat(command[i].c_str(), &about) != 0 || !S_ISREG(about.st_mode)) continue;
+    if (const auto why = why_untrusted(command[i], users)) {
+      settings.log().warn("setting 'command': others could exchange the file: " + *why);
+    }
+  }
+}
+
 void add_limits(const inboxd::Settings& settings, std::vector<std::string>& prefix) {
   const std::int64_t nice = settings.number("nice", table.number("nice"));
   if (nice < 0 || nice > 19) refuse("nice", std::to_string(nice), "0 (normal) to 19 (lowest priority)");
@@ -136,6 +161,7 @@ Program program_of(const inboxd::Settings& settings) {
   add_limits(settings, out.command);  // before the user changes: raising a limit needs root
   add_user(settings, out.command);
   const auto command = command_of(settings);
+  check_trust(settings, command);
   out.command.insert(out.command.end(), command.begin(), command.end());
   struct stat about {};
   if (stat(out.folder.c_str(), &about) != 0 || !S_ISDIR(about.st_mode)) refuse("folder", out.folder, "a folder");

@@ -1,6 +1,10 @@
 // The handler `kafka` publishes a record for each event: its key, payload and headers. An event is done once all
 // in-sync replicas have the record. Settings: settings.hpp.
+#include <algorithm>
 #include <inboxd/handler.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "sender.hpp"
 #include "settings.hpp"
@@ -16,9 +20,25 @@ bool keeps_headers(const inboxd::Settings& settings) {
   return text == "keep";
 }
 
+std::vector<std::string> allowed_topics(const inboxd::Settings& settings) {
+  if (!settings.has("topics_allowed")) return {};
+  const auto list = nlohmann::json::parse(settings.text("topics_allowed"), nullptr, false);
+  const auto is_name = [](const auto& each) { return each.is_string() && !each.template get<std::string>().empty(); };
+  if (!list.is_array() || list.empty() || !std::all_of(list.begin(), list.end(), is_name)) {
+    throw inboxd::SettingsError{"setting 'topics_allowed' must be a list of topics, such as [orders, \"billing.*\"]"};
+  }
+  return list.get<std::vector<std::string>>();
+}
+
 Target target_of(const inboxd::Settings& settings) {
   handlers::known(settings, table);
-  return {TopicTemplate{settings.text("topic")}, properties_of(settings), keeps_headers(settings)};
+  TopicTemplate topic{settings.text("topic"), allowed_topics(settings)};
+  if (topic.is_open()) {
+    settings.log().warn(
+        "setting 'topic' begins with a placeholder, so the producer of an event may choose any topic; "
+        "set topics_allowed");
+  }
+  return {std::move(topic), properties_of(settings), keeps_headers(settings)};
 }
 
 struct Kafka final : inboxd::AsyncHandler {

@@ -34,7 +34,10 @@ void Publication::send_one(Client& client, const inboxd::Event& event) {
     return refuse(event, inboxd::away(Milliseconds{0}, "an event of the same key before it failed", "kafka.behind"));
   }
   auto name = target_.topic.of(event);
-  if (!name.problem.empty()) return refuse(event, inboxd::dead(name.problem, "kafka.invalid_topic"));
+  if (!name.problem.empty()) {
+    const char* const error = name.is_allowed ? "kafka.invalid_topic" : "kafka.topic_not_allowed";
+    return refuse(event, inboxd::dead(name.problem, error));
+  }
   if (!target_.properties.is_own_cluster && name.text == event.topic()) {
     name.text.append(": setting 'topic' leads back to the topic from which the event came");
     return refuse(event, for_one(inboxd::pause(std::move(name.text), "kafka.circle")));

@@ -9,6 +9,11 @@ inline constexpr handlers::SettingsTable table{std::array{
         "a name with the placeholders `{topic} {type} {key} {event_id} {partition}`; quote the text. The topic must "
         "exist, unless the brokers create it"},
     handlers::Setting{
+        "topics_allowed", handlers::none,
+        "a list of topics, exact or as a prefix: `[\"billing.*\"]`. An event whose placeholders give another one is "
+        "dead (`kafka.topic_not_allowed`). Without it a name that begins with `{type}` or `{key}` lets the producer of "
+        "an event choose any topic that the daemon may write, and `check` warns"},
+    handlers::Setting{
         "properties", "{}",
         "of librdkafka. `{file: …}`, `{credential: …}` and `{env: …}` give secrets. Defaults that differ from "
         "librdkafka's: `linger.ms` 1 (at most 5), `partitioner` `murmur2_random` as Java's clients (`random` would "

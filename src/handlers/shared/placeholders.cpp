@@ -31,6 +31,11 @@ Placeholders::Placeholders(const std::string& setting, const std::string& text) 
   }
 }
 
+bool Placeholders::begins_with_producers_text() const {
+  const auto* const first = parts_.empty() ? nullptr : std::get_if<Field>(&parts_.front());
+  return first != nullptr && (*first == Field::type || *first == Field::key);
+}
+
 std::optional<std::string> Placeholders::value_of(Field field, const inboxd::Event& event) {
   switch (field) {
     case Field::topic:

@@ -15,6 +15,8 @@ class Placeholders {
   Placeholders(const std::string& setting, const std::string& text);
 
   bool is_fixed() const { return !has_placeholder_; }
+  /// With a text that the producer of the event chooses.
+  bool begins_with_producers_text() const;
   /// The text without its placeholders.
   const std::string& fixed_text() const { return fixed_text_; }
 

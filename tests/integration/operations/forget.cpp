@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "integration/operations/lanes_fixture.hpp"
+#include "support/process.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -153,4 +154,62 @@ TEST_CASE("no handler gets a forgotten event: not by a back-fill, a replay, or `
   CHECK(runs[0].events[0]->key == "b");
   const auto retried = runner.run("quarantine retry", {{"all", {"true"}}, {"dry-run", {"true"}}});
   CHECK(retried.document.at("not_kept") == 1);
+}
+
+TEST_CASE("a forgotten key is nowhere in a dump: not in the outbox, its lanes, edits or source ids either") {
+  const std::string key = "alice@example.org";
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  const auto shard = inbox.add_shard("orders");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(3, key).deliver_to(handler).reject("no_id").store(inbox.connection());
+  inbox.database().run(
+      "update inbox.event set key = $1, headers = $1, subject = $1, source_id = $1 where \"offset\" < 2",
+      {key});
+  inbox.database().run("update inbox.event set payload = null where \"offset\" = 2");
+  inbox.database().run("update inbox.quarantine set key = $1, payload = $1, headers = $1, detail = $1", {key});
+  auto run = claim_due(inbox.connection(), handler, inbox.owner).runs.at(0);
+  auto dead = all_done(run);
+  dead.done = {};
+  for (const auto* event : run.events) {
+    dead.failures.push_back({event->event_id, 1, "timeout", "no answer to " + key, milliseconds{12}});
+    dead.dead.push_back({event->offset, event->event_id});
+  }
+  REQUIRE(inbox::settle(inbox.connection(), inbox.owner, {dead}).empty());
+  inbox.database().run("delete from inbox.dead_letter where \"offset\" = 2");
+  inbox.database().run(
+      "insert into inbox.edit (handler_id, shard_id, \"offset\", event_id, payload, received_at, edited_by) "
+      "select handler_id, shard_id, \"offset\", event_id, payload, received_at, 'ann' from inbox.dead_letter "
+      "where \"offset\" = 0");
+  inbox.database().run(
+      "insert into inbox.outbox (message_id, topic, key, payload, headers) "
+      "select gen_random_uuid(), 'mail', key, bytes, bytes from (values ($1::bytea, $1::bytea), ('bob', 'bob')) v "
+      "(key, bytes)",
+      {key});
+  inbox.database().run(
+      "insert into inbox.outbox_waiting (outbox_id, message_id, topic, key, payload, published_at, lane, alone) "
+      "values (100, gen_random_uuid(), 'mail', $1, $1, now(), 7, true), (101, gen_random_uuid(), 'mail', $1, $1, "
+      "now(), 7, true), (102, gen_random_uuid(), 'all', 'bob', 'bob', now(), 8, true)",
+      {key});
+  inbox.database().run(
+      "insert into inbox.outbox_lane (lane, topic, key, whole_topic, error, attempts, failed_id) "
+      "values (7, 'mail', $1, false, 'unknown', 1, 100), (8, 'all', null, true, 'unknown', 1, 102)",
+      {key});
+  inbox.database().run(
+      "update inbox.relay set owner = gen_random_uuid(), fence = 1, leased_until = now() + interval '1 hour'");
+  CHECK(forget(inbox, key, true).document.at("messages") == 3);
+  const auto answer = forget(inbox, key);
+  CHECK(answer.code == ExitCode::done);
+  CHECK(answer.document.at("messages") == 3);
+  const auto dump = run_to_end({{"pg_dump", "-n", inbox.database().schema(), inbox.database().url()}});
+  REQUIRE(dump.status == ExitStatus{0, 0});
+  CHECK(dump.out.find("COPY") != std::string::npos);
+  CHECK(dump.out.find(key) == std::string::npos);
+  CHECK(dump.out.find("616c696365406578616d706c652e6f7267") == std::string::npos);  // as bytea
+  CHECK(inbox.database().text("select string_agg(convert_from(key, 'UTF8'), ' ') from (select key from inbox.outbox "
+                              "union all select key from inbox.outbox_waiting) m") == "bob bob");
+  // The lane ends at the relay's next look; the other one still waits for an operator.
+  CHECK(inbox.database().text("select string_agg(lane || ' ' || coalesce(due_at < now(), false), ', ' order by lane) "
+                              "from inbox.outbox_lane") == "7 true, 8 false");
+  CHECK(inbox.database().number("select count(*) from inbox.relay where owner is null") == 1);
 }

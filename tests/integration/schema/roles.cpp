@@ -121,7 +121,7 @@ TEST_CASE("each role has exactly the rights of its row, table by table") {
       "    union all"
       "    select x.grantee, lower(x.privilege_type) || '(' || t.attname || ')'"
       "    from pg_attribute t cross join lateral aclexplode(t.attacl) x where t.attrelid = c.oid) a "
-      "  where a.grantee <> c.relowner group by a.grantee) g "
+      "  where a.grantee <> c.relowner and pg_get_userbyid(a.grantee) <> $1 || 'monitor' group by a.grantee) g "
       "where c.relnamespace = $2::regnamespace and c.relkind in ('r', 'p', 'S') and not c.relispartition "
       "group by c.relname order by c.relname",
       {roles.name(""), inbox.database().schema()});
@@ -144,7 +144,7 @@ TEST_CASE("each role has exactly the rights of its row, table by table") {
         "delivery_delivery_id_seq: ingest usage\n"
         "edit: ingest select, reader select, worker delete insert select update\n"
         "event: ingest insert select, reader select, worker delete insert select update(forgotten_at) update(headers) "
-        "update(key) update(payload) update(subject)\n"
+        "update(key) update(payload) update(source_id) update(subject)\n"
         "failure: ingest select, reader select, worker insert select update(message)\n"
         "former_subscription: ingest insert select, reader select, worker delete select\n"
         "handler: ingest insert select update, reader select, worker select update\n"
@@ -186,7 +186,8 @@ TEST_CASE("a missing right of the daemon is reported by name") {
       {"delete on inbox.ledger", "delete on ledger"},
       {"update on inbox.ledger_trim", "update on ledger_trim"},
       {"update (received_at) on inbox.ledger", "update (received_at) on ledger"},
-      {"update (forgotten_at) on inbox.event", "update (key, payload, headers, subject, forgotten_at) on event"},
+      {"update (forgotten_at) on inbox.event",
+       "update (key, payload, headers, subject, source_id, forgotten_at) on event"},
       {"update (message) on inbox.failure", "update (message) on failure"},
       {"delete on inbox.former_subscription", "delete on former_subscription"},
       {"select on inbox.migration", "select on migration"},
@@ -266,6 +267,48 @@ TEST_CASE("an application's role may publish and nothing else") {
     CAPTURE(change);
     CHECK_THROWS_WITH(application.run(change), Catch::Matchers::ContainsSubstring("permission denied"));
   }
+}
+
+TEST_CASE("a monitoring role reads all tables and views but for the content of events") {
+  Inbox inbox;
+  RolesFixture roles{inbox};
+  roles.apply();
+  const auto monitored = [&](const std::string& what, const std::string& condition) {
+    return inbox.database().text(
+        "select coalesce(string_agg(" + what + ", ' ' order by " + what +
+            "), '') from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 where "
+            "c.relnamespace = $1::regnamespace and c.relkind in ('r', 'p', 'v') and not c.relispartition and "
+            "has_schema_privilege($2, c.relnamespace, 'usage') and " + condition,
+        {inbox.database().schema(), roles.name("monitor")});
+  };
+  const std::string reads = "has_column_privilege($2, c.oid, a.attnum, 'select')";
+  CHECK(monitored("c.relname || '.' || a.attname", "not " + reads) ==
+        "audit.detail audit_log.detail backlog.paused_reason dead_letter.headers dead_letter.key dead_letter.notes "
+        "dead_letter.order_key dead_letter.payload dead_letter.reasons dead_letter.source_id dead_letter.subject "
+        "dead_letters.headers dead_letters.key dead_letters.last_error dead_letters.notes dead_letters.payload "
+        "dead_letters.reasons dead_letters.source_id dead_letters.subject deliveries.last_error delivery.last_error "
+        "delivery.order_key edit.headers edit.payload event.headers event.key event.payload event.source_id "
+        "event.subject events.headers events.key events.payload events.source_id events.subject failure.message "
+        "failures.message handler.paused_reason lanes.key lanes.key_text lanes.last_error outbox.headers outbox.key "
+        "outbox.payload outbox_lane.error outbox_lane.key outbox_waiting.headers outbox_waiting.key "
+        "outbox_waiting.payload quarantine.detail quarantine.headers quarantine.key quarantine.payload "
+        "quarantined.detail quarantined.headers quarantined.key quarantined.payload");
+  CHECK(monitored("c.relname || '.' || a.attname", reads + " and a.atttypid = 'bytea'::regtype").empty());
+  Session monitor{roles.settings_of({"monitor"}).url, inbox.database().schema()};
+  for (const auto& view : inbox.database().rows(
+           "select relname from pg_class where relnamespace = $1::regnamespace and relkind = 'v'",
+           {inbox.database().schema()})) {
+    CAPTURE(*view[0]);
+    const std::string columns = monitored("a.attname", reads + " and c.relname = '" + *view[0] + "'");
+    std::string list = columns;
+    std::replace(list.begin(), list.end(), ' ', ',');
+    CHECK_NOTHROW(monitor.run("select " + list + " from inbox." + *view[0]));
+    CHECK_THROWS_WITH(monitor.run("insert into inbox." + *view[0] + " default values"),
+                      Catch::Matchers::ContainsSubstring("permission denied"));
+  }
+  CHECK_THROWS_WITH(monitor.run("select payload from inbox.event"),
+                    Catch::Matchers::ContainsSubstring("permission denied"));
+  CHECK(monitor.number("select count(*) from inbox.backlog where is_paused") == 0);
 }
 
 TEST_CASE("functions of a hostile role are not called by publish") {

@@ -30,7 +30,7 @@ constexpr const char* calls_of_definers[] = {
     "select inbox.make_partitions(2)",
     "select inbox.drop_partition('event', '400 days', 'event_20200101')",
     "select * from inbox.call_events(array[1], array[0::bigint], array[9::bigint], '-infinity', 'infinity', array[1], "
-    "array[0::bigint])",
+    "array[0::bigint], array[0::bigint], array[0::bigint])",
 };
 
 }  // namespace

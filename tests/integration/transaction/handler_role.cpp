@@ -93,6 +93,29 @@ TEST_CASE("a daemon with only the rights of sql/roles.sql runs handlers under a 
   }
 }
 
+TEST_CASE("a handler runs as the role that `alter role` has set for the daemon's login") {
+  const std::string inherits = GENERATE("inherit", "noinherit");
+  CAPTURE(inherits);
+  HandlerTransactionFixture fixture{2};
+  RolesFixture roles{fixture.inbox};
+  auto settings = roles.settings_of({});
+  const auto& database = fixture.inbox.database();
+  const std::string role = roles.name("owner"), login = roles.name("login");
+  database.run("grant " + role + " to " + login + "; alter role " + login + " " + inherits + "; alter role " + login +
+               " set role = '" + role + "'; grant " + roles.name("ingest") + ", " + roles.name("worker") + " to " +
+               role + "; grant all on schema " + fixture.app + " to " + role + "; grant all on " + fixture.app +
+               ".note to " + role + "; alter table " + fixture.app + ".note add who text default current_user");
+  settings.handler_search_path = fixture.app;
+  CHECK(!fixture.inbox.describer(settings)->describe({insert_all, {}, true, 0, 0})->error);
+  fixture.transaction = fixture.inbox.transaction(settings);
+  fixture.begin(0, 2, false);
+  REQUIRE(!fixture.with_events(insert_all)->error);
+  CHECK(!fixture.transaction->end_call().violation);
+  CHECK(fixture.commit_all().kind == Kind::committed);
+  CHECK(fixture.notes("who = '" + role + "'") == 2);
+  fixture.transaction.reset();
+}
+
 TEST_CASE("without a configured search path, a handler's statements use the login's") {
   HandlerTransactionFixture fixture{2};
   const std::string login = fixture.app + "_login";

@@ -51,7 +51,7 @@ class HandlerTransactionFixture final {
     transaction::CallFrame frame;
     for (std::size_t i = first; i < end; ++i) {
       frame.events.push_back(
-          {run->events[i], run->place->topic, run->place->partition, run->attempts + 1, has_content});
+          {run->events[i], run->place->topic, run->place->partition, run->attempts + 1, has_content, run->key});
     }
     frame.deadline = std::chrono::steady_clock::now() + time;
     frame.alone = alone;

@@ -39,6 +39,9 @@ for line in sys.stdin:
         pid = subprocess.Popen(["sleep", "1000"]).pid
         open(os.environ["SEEN"] + ".sleeper", "w").write(str(pid))
         time.sleep(1000)
+    if kind == "Escape":
+        subprocess.run(["setsid", "-f", "sleep", os.environ["SLEEP"]])
+        time.sleep(1000)
     if kind == "Garbage" and event["attempt"] == 1: print("hello", flush=True)
     elif kind == "Stranger" and event["attempt"] == 1: answer({"event_id": "unknown"}, "done")
     elif kind == "Flood" and event["attempt"] == 1: print("x" * 3000000, flush=True)
@@ -53,7 +56,7 @@ for line in sys.stdin:
 struct ExecFixture : DaemonFixture {
   explicit ExecFixture(const std::string& more = "", int partitions = 1) : DaemonFixture{partitions} {
     std::ofstream{folder / "child.py"} << child;
-    std::filesystem::permissions(folder.path(), std::filesystem::perms{0777});
+    std::filesystem::permissions(folder.path(), std::filesystem::perms{01777});
     auto& handler = config.handlers[0];
     handler.plugin = "exec";
     handler.settings = {{"command", "[python3, " + (folder / "child.py").string() + "]"},
@@ -131,6 +134,49 @@ TEST_CASE("a child that hangs is killed at the deadline, with the processes that
   REQUIRE(sleeper > 0);
   wait_until("its process has ended", [&] { return kill(sleeper, 0) != 0; });
   fixture.database.wait_for("the others are done", "select count(*) from inbox.deliveries where state = 'done'", 5);
+}
+
+TEST_CASE("no process that a child has started outlives it, not even one with a session of its own") {
+  const std::string mode = GENERATE("stream", "once");
+  CAPTURE(mode);
+  ExecFixture fixture{"deadline: 1s"};
+  const std::string seconds = std::to_string(86'400 + getpid() % 10'000) + (mode == "once" ? ".1" : ".2");
+  fixture.config.handlers[0].more[1] = "retry: {max_attempts: 1}";
+  fixture.set("environment", "{SEEN: " + (fixture.folder / "seen").string() + ", SLEEP: \"" + seconds + "\"}");
+  fixture.set("mode", mode);
+  if (mode == "once") {
+    fixture.set("command", "[bash, -c, 'setsid -f sleep $SLEEP; setsid -f bash -c \"sleep $SLEEP\"']");
+  }
+  const auto daemon = fixture.start();
+  fixture.produce(1, "Escape");
+  fixture.database.wait_for("it is finished", "select count(*) from inbox.deliveries where finished_at is not null", 1);
+  CHECK(run_to_end({{"pgrep", "-f", "sleep " + seconds}}).out.empty());
+}
+
+TEST_CASE("a program that others could exchange is refused, and a script behind an interpreter is warned about") {
+  ExecFixture fixture;
+  fixture.migrate();
+  const auto script = fixture.folder / "script.sh";
+  std::ofstream{script} << "#!/bin/sh\n";
+  const auto checked = [&](const std::string& given) {
+    fixture.set("command", given);
+    const auto result = command(fixture.config, {"check"});
+    return result.out + result.err;
+  };
+  std::filesystem::permissions(script, std::filesystem::perms{0777});
+  CHECK_THAT(checked("[" + script.string() + "]"),
+             ContainsSubstring("is world-writable (mode 0777); run: chmod o-w " + script.string()));
+  CHECK_THAT(checked("[sh, " + script.string() + "]"),
+             ContainsSubstring("others could exchange the file: " + script.string() + " is world-writable"));
+  std::filesystem::permissions(script, std::filesystem::perms{0755});
+  CHECK_THAT(checked("[" + script.string() + "]"), !ContainsSubstring("writable"));
+  std::filesystem::permissions(fixture.folder.path(), std::filesystem::perms{0777});
+  CHECK_THAT(checked("[" + script.string() + "]"), ContainsSubstring("the folder " + fixture.folder.path().string() +
+                                                                     " is world-writable (mode 0777)"));
+  if (geteuid() != 0) return;
+  std::filesystem::permissions(fixture.folder.path(), std::filesystem::perms{0755});
+  REQUIRE(chown(script.c_str(), 4'242, 4'242) == 0);
+  CHECK_THAT(checked("[" + script.string() + "]"), ContainsSubstring("belongs to user 4242"));
 }
 
 TEST_CASE("an event is shown whole, and the daemon's environment is not") {

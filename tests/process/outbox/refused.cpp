@@ -53,6 +53,28 @@ TEST_CASE("messages for an unknown topic wait while others go on, and arrive in 
   CHECK(fixture.kafka.ends(missing).at(0) == 30);
 }
 
+TEST_CASE("thousands of unknown topics delay nobody, and are logged once a minute") {
+  OutboxFixture fixture;
+  const auto daemon = fixture.start();
+  const std::string missing = random_name("tenant");
+  fixture.database.run(
+      "select inbox.publish($1 || '-' || i, case when i % 5 > 0 then 'k' end, '{}'::jsonb) "
+      "from generate_series(1, 5000) i",
+      {missing});
+  const auto began = std::chrono::steady_clock::now();
+  fixture.publish(100);
+  fixture.wait_received(100);
+  const auto took = std::chrono::steady_clock::now() - began;
+  std::printf("with 5,000 unknown topics: %.1f s\n", std::chrono::duration<double>(took).count());
+  CHECK(took < std::chrono::seconds{20});
+  fixture.database.wait_for("they wait", waiting, 5000);
+  fixture.publish(100);
+  fixture.wait_received(200);
+  CHECK(daemon->count_in_log("message cannot be sent") <= 2);
+  fixture.kafka.create_topic(1, missing + "-7");
+  wait_until("the one that exists now is sent", [&] { return records_of(fixture, missing + "-7") == 1; });
+}
+
 TEST_CASE("messages for a forbidden topic wait while others are sent, and arrive once the right is granted") {
   OutboxFixture fixture;
   const std::string forbidden = fixture.kafka.create_topic(1);

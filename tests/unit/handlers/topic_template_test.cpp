@@ -54,3 +54,19 @@ TEST_CASE("a topic's name that no event could make valid is refused") {
     CHECK_THROWS_AS(TopicTemplate{wrong}, inboxd::SettingsError);
   }
 }
+
+TEST_CASE("a topic that is not allowed is a problem of the event; without a list, an event may choose any") {
+  auto event = order_event();
+  const TopicTemplate limited{"{type}", {"orders", "Order*"}};
+  CHECK(limited.of(inboxd::Event{nullptr, 0, &event}).problem.empty());
+  event.event_type = inboxd_text("__consumer_offsets");
+  const auto refused = limited.of(inboxd::Event{nullptr, 0, &event});
+  CHECK_THAT(refused.problem, ContainsSubstring("'__consumer_offsets' is not in setting 'topics_allowed'"));
+  CHECK_FALSE(refused.is_allowed);
+  CHECK_FALSE(limited.is_open());
+  CHECK(TopicTemplate{"{type}"}.is_open());
+  CHECK(TopicTemplate{"{key}.x"}.is_open());
+  CHECK_FALSE(TopicTemplate{"{topic}.copy"}.is_open());
+  CHECK_FALSE(TopicTemplate{"out.{type}"}.is_open());
+  CHECK_THROWS_AS((TopicTemplate{"orders", {"billing.*"}}), inboxd::SettingsError);
+}

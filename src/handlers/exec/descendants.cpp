@@ -1,0 +1,60 @@
+#include "descendants.hpp"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+namespace exec_handler {
+namespace {
+
+/// A process that forks faster than it is killed is left after so many rounds.
+constexpr int most_rounds = 100;
+
+/// The orphans. The kernel makes them children of the first thread; the workers' children are not among them.
+std::vector<int> orphans() {
+  const std::string self = std::to_string(getpid());
+  std::ifstream file{"/proc/self/task/" + self + "/children"};
+  return {std::istream_iterator<int>{file}, std::istream_iterator<int>{}};
+}
+
+}  // namespace
+
+Descendants::Descendants() {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  std::array<std::uint64_t, 2> random{};
+  while (getrandom(random.data(), sizeof random, 0) != static_cast<ssize_t>(sizeof random)) {
+  }
+  variable_ = "INBOXD_CHILD=" + std::to_string(random[0]) + "-" + std::to_string(random[1]);
+}
+
+void Descendants::end() const {
+  bool found = true;
+  for (int round = 0; found && round < most_rounds; ++round) {
+    found = false;
+    for (const int process : orphans()) {
+      if (waitpid(process, nullptr, WNOHANG) != 0) continue;  // it had ended, whosever it was
+      if (!is_marked(process)) continue;
+      kill(process, SIGKILL);
+      waitpid(process, nullptr, 0);
+      found = true;  // its own children are orphans now
+    }
+  }
+}
+
+bool Descendants::is_marked(int process) const {
+  std::ifstream file{"/proc/" + std::to_string(process) + "/environ", std::ios::binary};
+  for (std::string entry; std::getline(file, entry, '\0');) {
+    if (entry == variable_) return true;
+  }
+  return false;
+}
+
+}  // namespace exec_handler
