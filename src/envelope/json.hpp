@@ -29,10 +29,9 @@ struct JsonValue {
 constexpr std::size_t max_json_pointers = 8;
 
 /// Finds the values at `pointers` (RFC 6901, not the empty pointer) in one pass, into `found`, which has the same size.
-/// The last of repeated keys counts, as in PostgreSQL's jsonb. Other values are skipped and checked only for brackets
-/// and UTF-8: depth, huge numbers and odd escapes there do no harm. Confluent's five-byte schema id before the JSON and
-/// a byte order mark are skipped. Texts go into the arena. Returns the problem if the bytes are not JSON (then nothing
-/// is found), else an empty string.
+/// The last of repeated keys counts, as in PostgreSQL's jsonb. `event::json_in` decides what JSON is and skips a schema
+/// id and a byte order mark; depth, huge numbers and odd escapes elsewhere do no harm. Texts go into the arena. Returns
+/// the problem if the bytes are not JSON (then nothing is found), else an empty string.
 std::string_view find_in_json(std::string_view json, std::span<const std::string_view> pointers,
                               std::span<JsonValue> found, base::Arena& arena);
 

@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "event/headers.hpp"
+#include "event/json_text.hpp"
 #include "plugin/bytes.hpp"
 #include "plugin/publish_spans.hpp"
 #include "trace/producer_context.hpp"
@@ -187,11 +188,26 @@ const void* Call::extension(inboxd_call* face, const char* name) {
   static constexpr inboxd_trace trace_part{sizeof(inboxd_trace), 0,          traceparent, tracestate,
                                            begin_publish,        end_publish};
   static constexpr inboxd_async async_part{sizeof(inboxd_async), 0, finish};
+  static constexpr inboxd_json json_part{sizeof(inboxd_json), 0, body};
   const std::string_view wanted{name == nullptr ? "" : name};
   if (wanted == INBOXD_TRACE) return &trace_part;
+  if (wanted == INBOXD_JSON) return &json_part;
   if (wanted == INBOXD_ASYNC && static_cast<Face*>(face)->call->done_) return &async_part;
   if (wanted == INBOXD_OUTBOX) return sql_of_call(face) != nullptr ? outbox_call_part() : nullptr;
   return wanted == INBOXD_SQL && sql_of_call(face) != nullptr ? sql_call_part() : nullptr;
+}
+
+inboxd_bytes Call::body(inboxd_call* face, std::size_t index, inboxd_bytes* problem) {
+  const Call& self = *static_cast<Face*>(face)->call;
+  const auto fail = [problem](std::string_view why) {
+    if (problem != nullptr) *problem = to_bytes(why);
+    return inboxd_bytes{nullptr, 0};
+  };
+  if (index >= self.count()) return fail("no event of the call has this index");
+  const event::MaybeBytes& payload = self.delivered_[index].event->payload;
+  if (!payload) return fail("it is null, a tombstone");
+  const event::JsonText json = event::json_in(*payload);
+  return json.is_json() ? to_bytes(json.text) : fail(event::sentence_of(json.problem));
 }
 
 void Call::open(std::unique_ptr<Call> call, Instance::Done done) { call.release()->done_ = std::move(done); }

@@ -10,6 +10,7 @@
 
 #include "plugin/abi/inboxd/async.h"
 #include "plugin/abi/inboxd/handler.h"
+#include "plugin/abi/inboxd/json.h"
 #include "plugin/abi/inboxd/trace.h"
 #include "plugin/call_sql.hpp"
 #include "plugin/instance.hpp"

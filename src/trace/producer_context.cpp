@@ -4,6 +4,7 @@
 #include <array>
 
 #include "event/headers.hpp"
+#include "event/json_text.hpp"
 
 namespace inboxd::trace {
 namespace {
@@ -86,18 +87,11 @@ bool mentions_traceparent(std::string_view payload) {
   return is_likely != 0 && payload.find(word) != payload.npos;
 }
 
-/// Cuts a prefix before JSON: a schema id (as in envelope/json) or a byte order mark.
-std::string_view json_part(std::string_view payload) {
-  if (payload.size() > 5 && payload[0] == '\0') payload.remove_prefix(5);
-  if (payload.starts_with("\xEF\xBB\xBF")) payload.remove_prefix(3);
-  return payload;
-}
-
 /// Rejects payloads that are not JSON before the search.
 bool may_begin_object(char c) { return c == '{' || c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 ProducerTexts in_payload(std::string_view payload) {
-  payload = json_part(payload);
+  payload = event::without_prefix(payload);
   if (payload.empty() || !may_begin_object(payload[0]) || !mentions_traceparent(payload)) return {};
   TopMembers members{payload};
   ProducerTexts out;

@@ -25,6 +25,9 @@ std::vector<InvalidPayload> invalid_payloads() {
           {R"({"n": "\ud800"})", "lone surrogate"},
           {R"({"n": 1e131072})", "a number in it is out of range"},
           {"{\"n\": \"\xff\"}", "it is not UTF-8 text"},
+          {std::string("\0\0\x01\x02\x03\x02hi", 8),
+           "schema registry's schema (66051), and Avro and Protobuf are not decoded"},
+          {std::string("{\"n\": 2}\0, \"m\": 1}", 18), "it is not UTF-8 text"},
           {std::string(100'000, '['), "it is nested too deeply"}};
 }
 
@@ -71,6 +74,25 @@ TEST_CASE("a payload that is not JSON is dead at once with the reason, and delay
   CHECK(fixture.database.number("select count(*) from inbox.failures") == invalid);
   const std::string reasons = fixture.database.text("select string_agg(last_error, ' | ') from inbox.dead_letters");
   for (const InvalidPayload& each : invalid_payloads()) CHECK_THAT(reasons, ContainsSubstring(each.reason));
+}
+
+TEST_CASE("JSON behind a byte order mark or a schema registry's prefix is the body, in calls of every size") {
+  const int events_per_call = GENERATE(1, 500);
+  DaemonFixture fixture{1};
+  Application app{fixture.database};
+  app.create_table();
+  fixture.config.handlers = {
+      app.statement("set", insert_each, {"concurrency: 1", "events_per_call: " + std::to_string(events_per_call)})};
+  const std::string mark = "\xEF\xBB\xBF", prefix{"\0\0\0\0\x0C", 5};
+  std::vector<std::optional<std::string>> payloads;
+  for (int i = 0; i < 100; ++i) {
+    for (const std::string& before : {mark, prefix, prefix + mark, std::string{}}) {
+      payloads.emplace_back(before + "{\"n\": 7}");
+    }
+  }
+  produce(fixture, payloads);
+  const auto daemon = fixture.start();
+  app.wait_for("all are applied", "select count(*) from app.applied where n = 7", 400);
 }
 
 TEST_CASE("with body: optional, or a statement without body, any payload is accepted") {

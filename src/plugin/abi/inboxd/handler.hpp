@@ -25,6 +25,7 @@
 #include <inboxd/async.h>
 #include <inboxd/basics.hpp>
 #include <inboxd/handler.h>
+#include <inboxd/json.h>
 #include <inboxd/settings.hpp>
 #include <inboxd/outbox.hpp>
 #include <inboxd/sql.hpp>
@@ -132,6 +133,13 @@ class Event {
   std::optional<Time> occurred_at() const { return detail::time(event_->occurred_at); }
   std::optional<Time> kafka_timestamp() const { return detail::time(event_->kafka_timestamp); }
   std::optional<Time> received_at() const { return detail::time(event_->received_at); }
+
+  // The JSON in the payload, byte for byte but without a byte order mark or the prefix of a schema registry. nullopt: a
+  // tombstone, or no JSON, or a daemon without INBOXD_JSON. Only on the thread of the call.
+  MaybeText json() const {
+    const auto* const part = static_cast<const inboxd_json*>(call_->extension(call_, INBOXD_JSON));
+    return part == nullptr ? std::nullopt : detail::maybe(part->body(call_, index_, nullptr));
+  }
 
   // In their order, repeated names included. Like `header`, only on the thread of the call.
   std::vector<Header> headers() const {
