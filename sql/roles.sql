@@ -96,7 +96,7 @@ from pg_proc f
 where f.pronamespace = (:'schema')::regnamespace
   and f.proname in ('call_events', 'headers_of', 'key_of', 'text_or_null', 'body_of') \gexec
 select format('grant execute on function %s to %I', f.oid::regprocedure, :'publisher')
-from pg_proc f where f.pronamespace = (:'schema')::regnamespace and f.proname = 'publish' \gexec
+from pg_proc f where f.pronamespace = (:'schema')::regnamespace and f.proname in ('publish', 'message_id') \gexec
 -- The functions that views call.
 select format('grant execute on function %s to %I', f.oid::regprocedure, :'reader')
 from pg_proc f where f.pronamespace = (:'schema')::regnamespace and f.provolatile = 'i' \gexec

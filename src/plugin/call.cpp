@@ -72,7 +72,7 @@ event::Verdict verdict_of(const inboxd_verdict* said) {
 }
 
 Call::Call(std::span<const Delivered> events, const Cancellation& cancellation, steady_clock::time_point deadline,
-           transaction::HandlerSql* sql)
+           transaction::HandlerSql* sql, std::string_view handler)
     : delivered_{events},
       cancellation_{cancellation},
       deadline_{deadline},
@@ -82,7 +82,7 @@ Call::Call(std::span<const Delivered> events, const Cancellation& cancellation, 
       verdicts_(events.size()),
       settled_(events.size()),
       unsettled_{events.size()} {
-  if (sql != nullptr) sql_.emplace(*sql, events.size());
+  if (sql != nullptr) sql_.emplace(*sql, events, handler);
   for (std::size_t i = 0; i < events.size(); ++i) fill(i);
 }
 

@@ -236,15 +236,24 @@ class Call {
     return Sql{found, call_};
   }
 
-  // Messages in the same transaction, for plugins that name INBOXD_OUTBOX in INBOXD_HANDLER.
-  Outbox outbox() {
+  // Messages in the same transaction, for plugins that name INBOXD_OUTBOX in INBOXD_HANDLER. In `handle` they belong to
+  // its event. `handle_batch` names the event: then a repeated message has the same id.
+  Outbox outbox() { return outbox_of(current_); }
+  Outbox outbox(const Event& event) { return outbox_of(event.index()); }
+  // For Handler::handle_batch: the event whose messages `outbox()` publishes.
+  void set_current(const Event& event) { current_ = event.index(); }
+
+ private:
+  Outbox outbox_of(std::size_t index) {
     const auto* const found = static_cast<const inboxd_outbox*>(extension(INBOXD_OUTBOX));
     if (found == nullptr) {
       throw std::logic_error{
           "the plugin has no outbox; write INBOXD_HANDLER(Type, \"name\", \"version\", INBOXD_OUTBOX)"};
     }
-    return Outbox{found, call_};
+    return Outbox{found, call_, index};
   }
+
+ public:
 
   // The event's W3C trace context, for the `traceparent` header of the handler's own requests.
   MaybeText traceparent(const Event& event) {
@@ -273,6 +282,7 @@ class Call {
 
   const inboxd_host* host_;
   inboxd_call* call_;
+  std::size_t current_ = INBOXD_THE_REST;
 };
 
 // ---- The handler ----------------------------------------------------------------------------------------------------
@@ -298,6 +308,7 @@ class Handler {
       if (event.index() > 0 && call.is_cancelled()) return;
       std::optional<Savepoint> before;  // the daemon undoes the writes of a single event
       if (sql != nullptr && events.size() > 1) before.emplace(call.sql().savepoint());
+      call.set_current(event);
       Outcome outcome = guarded(call, event);
       const auto is_finished = [&] { return outcome.kind == INBOXD_DONE || outcome.kind == INBOXD_SKIPPED; };
       if (before && is_finished() && sql->state(call.raw()) == INBOXD_SQL_FAILED) {
