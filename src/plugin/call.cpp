@@ -54,9 +54,9 @@ event::Verdict verdict_of(const inboxd_verdict* said) {
   }
   if (said->outcome == INBOXD_DONE) return {};
   if (said->outcome == INBOXD_SKIPPED) return {event::Verdict::Kind::skipped, std::nullopt, {}, {}};
-  if (said->outcome < INBOXD_DONE || said->outcome > INBOXD_PAUSE) {
+  if (said->outcome < INBOXD_DONE || said->outcome > INBOXD_DEFER) {
     return bad_verdict("the outcome is " + std::to_string(said->outcome) +
-                       ", it must be one of INBOXD_DONE to INBOXD_PAUSE");
+                       ", it must be one of INBOXD_DONE to INBOXD_DEFER");
   }
   using Kind = event::Verdict::Kind;
   event::Verdict verdict{said->outcome == INBOXD_PAUSE ? Kind::pause : Kind::dead, std::nullopt,
@@ -66,7 +66,9 @@ event::Verdict verdict_of(const inboxd_verdict* said) {
     return bad_verdict("the delay is " + std::to_string(said->delay_ms) + " ms, it must be -1 or 0 to " +
                        std::to_string(INBOXD_MAX_DELAY_MS));
   }
-  verdict.kind = said->outcome == INBOXD_AWAY ? Kind::away : Kind::retry;
+  verdict.kind = said->outcome == INBOXD_AWAY    ? Kind::away
+                 : said->outcome == INBOXD_DEFER ? Kind::defer
+                                                 : Kind::retry;
   if (said->delay_ms != INBOXD_POLICY_DELAY) verdict.delay = milliseconds{said->delay_ms};
   return verdict;
 }

@@ -51,7 +51,7 @@ namespace inboxd {
 
 // ---- Outcomes -------------------------------------------------------------------------------------------------------
 
-// The outcome of one event. Made by done, skipped, retry and dead.
+// The outcome of one event. Made by the functions below.
 struct Outcome {
   std::int32_t kind = INBOXD_DONE;
   std::optional<Milliseconds> delay;  // of a retry; none: the configured backoff
@@ -88,6 +88,11 @@ inline Outcome away(Milliseconds delay, std::string message, std::string error_c
 // Not handled: an operator must act. No attempt is counted; the handler is paused in all instances, with this reason.
 inline Outcome pause(std::string message, std::string error_class = {}) {
   return {INBOXD_PAUSE, std::nullopt, std::move(message), std::move(error_class)};
+}
+
+// Not yet: try this event again after this delay. No attempt is counted, so only `expire_after` ends it.
+inline Outcome defer(Milliseconds delay, std::string message, std::string error_class = {}) {
+  return {INBOXD_DEFER, std::max(delay, Milliseconds{0}), std::move(message), std::move(error_class)};
 }
 
 // ---- Events ---------------------------------------------------------------------------------------------------------
