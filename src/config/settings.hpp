@@ -65,10 +65,19 @@ struct StartAt {
 enum class EnvelopeKind { automatic, cloudevents, outbox_router, custom };
 enum class OnMissingId { quarantine, position, digest };
 enum class Tombstones { store, skip };
+/// Which wrapping of converters is taken off a payload for ids and `body`.
+enum class Unwrap { automatic, none, json_string, schema_payload };
+
+/// uuid_bytes: 16 bytes in network order; uuid_bytes_le: as .NET writes a Guid, its first three fields reversed.
+enum class IdFormat { text, uuid_bytes, uuid_bytes_le };
+/// Of a whole or decimal number since 1970. automatic: by its magnitude.
+enum class TimeUnit { automatic, s, ms, us, ns };
 
 /// Where a custom envelope finds each part: `header:NAME`, `json:/pointer` or `key`; empty = nowhere.
 struct CustomRules {
   std::string id, type, source, subject, time;
+  IdFormat id_format = IdFormat::text;
+  TimeUnit time_unit = TimeUnit::automatic;
   bool operator==(const CustomRules&) const = default;
 };
 

@@ -113,6 +113,14 @@ std::vector<Row<Topic>> topic_rows() {
   add(rule("key", "custom.subject", "Where to find the subject."), &Topic::custom, &CustomRules::subject);
   add(rule("json:/occurredAt", "custom.time", "Where to find the time at which the event occurred."), &Topic::custom,
       &CustomRules::time);
+  add(choice("custom.id_format", {"text", "uuid-bytes", "uuid-bytes-le"},
+             "How an id in a header or the key is written; uuid-bytes: 16 bytes in network order, uuid-bytes-le: as a "
+             ".NET Guid."),
+      &Topic::custom, &CustomRules::id_format);
+  add(choice("custom.time_unit", {"auto", "s", "ms", "us", "ns"},
+             "The unit of a number at custom.time; auto tells it by the magnitude: seconds below 10^11, milliseconds "
+             "below 10^14, microseconds below 10^17."),
+      &Topic::custom, &CustomRules::time_unit);
   add(choice("on_missing_id", {"quarantine", "position", "digest"},
              "A record without an id goes to quarantine, or gets an id made from its position or its content (digest: "
              "records of equal content are one event)."),

@@ -36,7 +36,8 @@ std::string_view find_in_json(std::string_view json, std::span<const std::string
                               std::span<JsonValue> found, base::Arena& arena);
 
 /// The text of a header or a key. JSON converters and old Spring versions write it as a JSON string, or with a schema
-/// as {"schema":…,"payload":"…"}: these are unwrapped, all other bytes are returned unchanged.
+/// as {"schema":…,"payload":"…"}, Event Hubs in AMQP's encoding: these are unwrapped, all other bytes are returned
+/// unchanged.
 event::MaybeBytes producer_text(event::MaybeBytes bytes, base::Arena& arena);
 
 }  // namespace inboxd::envelope
