@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -93,6 +94,7 @@ struct Topic {
   OnMissingId on_missing_id = OnMissingId::quarantine;
   std::size_t payload_limit = 1 << 20;
   Tombstones tombstones = Tombstones::store;
+  Unwrap unwrap = Unwrap::automatic;
   Keep retention;                              ///< of its events; forever: until their day is dropped
   bool operator==(const Topic&) const = default;
 };
@@ -173,6 +175,7 @@ using PluginSettings = std::map<std::string, std::string>;
 
 struct Handler {
   std::string name;
+  std::vector<Topic> unwrapped;                ///< all topics, if any has another `unwrap` than auto; else none
   std::vector<std::string> aliases;
   std::string plugin;                          ///< a shipped name, or a path to a .so
   std::vector<std::string> topics;             ///< exact, or a prefix that ends with *; empty = all
@@ -207,9 +210,11 @@ std::optional<double> rate_per_second(const Handler& handler);
 const RetryRule* rule_for(const Retry& retry, std::string_view error_class);
 
 /// What becomes of a handler's failed and late events.
+class Topics;
 struct Policy {
   Retry retry;
   std::optional<milliseconds> expire_after;
+  std::shared_ptr<const Topics> topics{};  ///< null: all topics have unwrap: auto
 };
 
 /// The scope in force: a key that is not the record's may arrive on several partitions, so one instance runs them all.

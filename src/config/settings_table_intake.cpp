@@ -129,6 +129,11 @@ std::vector<Row<Topic>> topic_rows() {
            "The largest payload, key, or all headers together; larger records go to quarantine."),
       &Topic::payload_limit);
   add(choice("tombstones", {"store", "skip"}, "Whether records without a value become events."), &Topic::tombstones);
+  add(choice("unwrap", {"auto", "none", "json-string", "schema-payload"},
+             "Which wrapping is taken off a value before ids and body are read; auto: a JSON string that holds an "
+             "object or an array, and {schema, payload} of Kafka Connect's JsonConverter. The stored payload stays as "
+             "it came."),
+      &Topic::unwrap);
   rows.push_back(row<Topic>(
       keep("retention",
            "How long the topic's events are kept, such as 3d, if that is shorter than retention.events; pending events "

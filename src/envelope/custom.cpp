@@ -27,7 +27,7 @@ std::string_view look_in_value(const Input& in, const Places& places, Values& ou
   }
   if (!wanted) return {};
   if (!in.record.payload) return "the value is null";
-  return find_in_json(*in.record.payload, pointers, out, in.arena);
+  return find_in_json(*in.record.payload, pointers, out, in.arena, in.rules.topic.unwrap);
 }
 
 JsonValue text_or_none(event::MaybeBytes bytes, base::Arena& arena) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "envelope/amqp.hpp"
+#include "envelope/body.hpp"
 #include "event/json_text.hpp"
 
 namespace inboxd::envelope {
@@ -245,8 +246,9 @@ event::MaybeBytes without_schema(std::string_view bytes, base::Arena& arena) {
 }  // namespace
 
 std::string_view find_in_json(std::string_view json, std::span<const std::string_view> pointers,
-                              std::span<JsonValue> found, base::Arena& arena) {
-  const event::JsonText text = event::json_in(json);
+                              std::span<JsonValue> found, base::Arena& arena, config::Unwrap unwrap) {
+  std::string storage;
+  const event::JsonText text = body_in(json, unwrap, storage);
   if (!text.is_json()) return event::sentence_of(text.problem);
   Paths paths;
   for (std::size_t i = 0; i < pointers.size() && i < max_json_pointers; ++i) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "envelope/body.hpp"
 #include "event/headers.hpp"
 #include "event/json_text.hpp"
 #include "plugin/bytes.hpp"
@@ -200,7 +201,7 @@ const void* Call::extension(inboxd_call* face, const char* name) {
 }
 
 inboxd_bytes Call::body(inboxd_call* face, std::size_t index, inboxd_bytes* problem) {
-  const Call& self = *static_cast<Face*>(face)->call;
+  Call& self = *static_cast<Face*>(face)->call;
   const auto fail = [problem](std::string_view why) {
     if (problem != nullptr) *problem = to_bytes(why);
     return inboxd_bytes{nullptr, 0};
@@ -208,7 +209,9 @@ inboxd_bytes Call::body(inboxd_call* face, std::size_t index, inboxd_bytes* prob
   if (index >= self.count()) return fail("no event of the call has this index");
   const event::MaybeBytes& payload = self.delivered_[index].event->payload;
   if (!payload) return fail("it is null, a tombstone");
-  const event::JsonText json = event::json_in(*payload);
+  auto storage = std::make_unique<std::string>();
+  const event::JsonText json = envelope::body_in(*payload, self.delivered_[index].unwrap, *storage);
+  if (!storage->empty()) self.bodies_.push_back(std::move(storage));
   return json.is_json() ? to_bytes(json.text) : fail(event::sentence_of(json.problem));
 }
 

@@ -79,6 +79,7 @@ class Call final {
   std::size_t unsettled_;
   Instance::Done done_;  ///< empty: the call ends when `handle` returns
   std::vector<std::unique_ptr<std::vector<inboxd_header>>> headers_;  ///< empty until the plugin asks for headers
+  std::vector<std::unique_ptr<std::string>> bodies_;  ///< JSON that was unescaped
   std::size_t stray_index_ = INBOXD_THE_REST;  ///< the last index out of range that a verdict named
 };
 

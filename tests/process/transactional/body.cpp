@@ -95,6 +95,43 @@ TEST_CASE("JSON behind a byte order mark or a schema registry's prefix is the bo
   app.wait_for("all are applied", "select count(*) from app.applied where n = 7", 400);
 }
 
+TEST_CASE("a value that a converter has wrapped gives its inner JSON as body, in calls of every size") {
+  const int events_per_call = GENERATE(1, 500);
+  const bool is_wanted = GENERATE(true, false);
+  DaemonFixture fixture{1};
+  Application app{fixture.database};
+  app.create_table();
+  fixture.config.topics = {"{name: " + fixture.topic + (is_wanted ? "}" : ", unwrap: none}")};
+  fixture.config.handlers = {
+      app.statement("set", insert_each, {"concurrency: 1", "events_per_call: " + std::to_string(events_per_call)})};
+  std::vector<std::optional<std::string>> payloads;
+  for (int i = 0; i < 100; ++i) {
+    payloads.emplace_back(R"("{\"n\": 7}")");
+    payloads.emplace_back(R"({"schema":{"type":"struct"},"payload":{"n": 7}})");
+    payloads.emplace_back(R"({"schema":{"type":"string"},"payload":"{\"n\": 7}"})");
+  }
+  produce(fixture, payloads);
+  const auto daemon = fixture.start();
+  app.wait_for("all are applied", "select count(*) from app.applied", 300);
+  CHECK(app.number("select count(*) from app.applied where n = 7") == (is_wanted ? 300 : 0));
+}
+
+TEST_CASE("a statement sees the bytes of a key, also of one that is no text") {
+  DaemonFixture fixture{1};
+  Application app{fixture.database};
+  app.run("create table app.keys (key text, key_bytes bytea)");
+  fixture.config.handlers = {app.statement("set", "insert into app.keys select key, key_bytes from events")};
+  std::vector<Message> messages{event_message(fixture.topic, "4d47e190-0402-4048-bc2c-89dd54343c01"),
+                                event_message(fixture.topic, "4d47e190-0402-4048-bc2c-89dd54343c02")};
+  messages[0].key = std::string{"\0\x30\x39", 3};
+  messages[1].key = "abc";
+  fixture.kafka.produce(messages);
+  const auto daemon = fixture.start();
+  app.wait_for("both are applied", "select count(*) from app.keys", 2);
+  CHECK(app.text("select string_agg(coalesce(key, 'none') || ' ' || encode(key_bytes, 'hex'), ', ' order by key) "
+                 "from app.keys") == "abc 616263, none 003039");
+}
+
 TEST_CASE("with body: optional, or a statement without body, any payload is accepted") {
   DaemonFixture fixture{1};
   Application app{fixture.database};

@@ -27,7 +27,7 @@ typedef struct inboxd_json {
 
   /* [call] The JSON of the event at `index`: one value by RFC 8259, in UTF-8, byte for byte as the producer wrote it.
    * Null: a tombstone, or no JSON; then `problem` (may be NULL) gets a sentence without subject, ended by a 0 byte.
-   * Borrowed until `handle` returns. */
+   * Without the wrapping that `topics[].unwrap` takes off. Borrowed until `handle` returns. */
   inboxd_bytes (*body)(inboxd_call* call, size_t index, inboxd_bytes* problem);
 } inboxd_json;
 
