@@ -106,9 +106,9 @@ where f.pronamespace = (:'schema')::regnamespace and (not f.prosecdef or f.prona
 select format('grant execute on function %s to public', f.oid::regprocedure)
 from pg_proc f
 where f.pronamespace = (:'schema')::regnamespace
-  and f.proname in ('call_events', 'headers_of', 'key_of', 'text_or_null', 'body_of') \gexec
+  and f.proname in ('call_events', 'headers_of', 'key_of', 'text_or_null', 'body_of', 'unwrapped') \gexec
 select format('grant execute on function %s to %I', f.oid::regprocedure, :'publisher')
-from pg_proc f where f.pronamespace = (:'schema')::regnamespace and f.proname = 'publish' \gexec
+from pg_proc f where f.pronamespace = (:'schema')::regnamespace and f.proname in ('publish', 'message_id') \gexec
 -- The functions that views call.
 select format('grant execute on function %s to %I, %I', f.oid::regprocedure, :'reader', :'monitor')
 from pg_proc f where f.pronamespace = (:'schema')::regnamespace and f.provolatile = 'i' \gexec

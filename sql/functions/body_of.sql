@@ -1,15 +1,33 @@
--- A payload as jsonb. PostgreSQL refuses some: not JSON, \u0000, lone surrogates, numbers or depths beyond its limits.
--- For those the result is null or, if p_required, an error of SQLSTATE IJ001 that says why and has the original state
--- as DETAIL. Out of memory (class 53) is raised as it is. Reads no table.
+-- A payload as jsonb. As in C++ (event/json_text), a byte order mark is skipped, and so are the five bytes of a schema
+-- registry's serializer: 0 and the schema's id. PostgreSQL refuses some payloads: not JSON, \u0000, lone surrogates,
+-- numbers or depths beyond its limits. For those the result is null or, if p_required, an error of SQLSTATE IJ001 that
+-- says why and has the original state as DETAIL. Out of memory (class 53) is raised as it is. Reads no table.
 create or replace function inbox.body_of(payload bytea, p_required boolean) returns jsonb
 language plpgsql immutable strict as $$
+declare
+  json bytea := payload;
 begin
-  return pg_catalog.convert_from(payload, 'UTF8')::pg_catalog.jsonb;
+  if payload operator(pg_catalog.<) '\x01' and pg_catalog.length(payload) operator(pg_catalog.>) 5 then
+    json := pg_catalog.substr(payload, 6);
+  end if;
+  if json operator(pg_catalog.>=) '\xefbbbf' and json operator(pg_catalog.<) '\xefbbc0' then
+    json := pg_catalog.substr(json, 4);
+  end if;
+  return pg_catalog.convert_from(json, 'UTF8')::pg_catalog.jsonb;
 exception when others then
   if not p_required then
     return null;
   elsif pg_catalog.starts_with(sqlstate, '53') then
     raise;
+  elsif payload operator(pg_catalog.<) '\x01' and pg_catalog.length(payload) operator(pg_catalog.>) 5 then
+    raise exception using errcode = 'IJ001', detail = sqlstate,
+      message = 'the payload is not JSON: it begins with the id of a schema registry''s schema ('
+        operator(pg_catalog.||) (  -- from left to right: such operators have one precedence
+          pg_catalog.get_byte(payload, 1)::bigint operator(pg_catalog.*) 256
+          operator(pg_catalog.+) pg_catalog.get_byte(payload, 2) operator(pg_catalog.*) 256
+          operator(pg_catalog.+) pg_catalog.get_byte(payload, 3) operator(pg_catalog.*) 256
+          operator(pg_catalog.+) pg_catalog.get_byte(payload, 4))::pg_catalog.text
+        operator(pg_catalog.||) '), and Avro and Protobuf are not decoded';
   end if;
   raise exception using errcode = 'IJ001', detail = sqlstate,
     message = pg_catalog.concat('the payload is not JSON that PostgreSQL takes: ', coalesce('{

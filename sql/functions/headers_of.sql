@@ -1,5 +1,6 @@
 -- Packed headers as a JSON object. The last header of a name wins. A value is a string, null, or {"base64": …} if it is
--- not UTF-8 text or contains NUL. Headers after the first 1,000 are left out. Reads no table.
+-- not UTF-8 text or contains NUL. Of more than 10,000 headers the last ones count, and the header inboxd-headers-cut
+-- says how many were left out. Reads no table.
 --
 -- The object is built once, at the end, because adding header by header takes quadratic time. Bytes are checked before
 -- they are converted: catching the error needs a subtransaction, which no parallel plan allows. Nearly all values are
@@ -8,7 +9,7 @@
 create or replace function inbox.headers_of(packed bytea) returns jsonb language plpgsql immutable strict parallel safe
 set search_path = pg_catalog, pg_temp as $$
 declare
-  most constant int := 1000;
+  most constant int := 10000;
   bytes constant bytea := packed || ''::bytea;  -- decompressed once
   names text[] := '{}';
   texts text[] := '{}';
@@ -20,13 +21,36 @@ declare
   raw bytea;
   name text;
   value text;
+  cut int := 0;  -- headers to leave out
 begin
-  while at + 4 <= length(bytes) and cardinality(names) < most loop
+  if length(bytes) > 8 * most then  -- fewer bytes hold no more headers
+    cut := -2 * most;
+    while at + 4 <= length(bytes) loop
+      size := (get_byte(bytes, at) << 24) | (get_byte(bytes, at + 1) << 16) | (get_byte(bytes, at + 2) << 8)
+              | get_byte(bytes, at + 3);
+      exit when size > length(bytes) - at - 4;
+      at := at + 4 + greatest(size, 0);
+      cut := cut + 1;
+    end loop;
+    at := 0;
+    cut := greatest(cut, 0) / 2;
+    if cut > 0 then
+      names := array['inboxd-headers-cut'];
+      texts := array[cut::text];
+      raws := array[null::bytea];
+    end if;
+  end if;
+  while at + 4 <= length(bytes) loop
     size := (get_byte(bytes, at) << 24) | (get_byte(bytes, at + 1) << 16) | (get_byte(bytes, at + 2) << 8)
             | get_byte(bytes, at + 3);
     exit when size > length(bytes) - at - 4 or (is_name and (size < 0 or size > length(bytes) - at - 8));
     raw := case when size >= 0 then substr(bytes, at + 5, size) end;
     at := at + 4 + greatest(size, 0);
+    if cut > 0 then
+      cut := cut - case when is_name then 0 else 1 end;
+      is_name := not is_name;
+      continue;
+    end if;
     value := case
       when strpos(encode(raw, 'escape'), '\') = 0 then encode(raw, 'escape')
       when encode(raw, 'hex') ~ ('^(?:0[1-9a-f]|[1-7][0-9a-f]|(?:c[2-9a-f]|d[0-9a-f])[89ab][0-9a-f]'

@@ -1,10 +1,12 @@
 -- Publishes a message to a Kafka topic with the caller's transaction; returns its id. headers: inbox.pack_headers. A
--- null payload is a tombstone. Runs with the owner's rights, so that the publisher's role needs no right on a table. It
+-- null payload is a tombstone. id: by default a new one; inbox.message_id makes one that a repetition has, too. Runs
+-- with the owner's rights, so that the publisher's role needs no right on a table. It
 -- takes an xid before outbox_id, see table outbox. Locks: its new row.
-create or replace function inbox.publish(topic text, key bytea, payload bytea, headers jsonb default null)
+create or replace function inbox.publish(topic text, key bytea, payload bytea, headers jsonb default null,
+                                         id uuid default null)
 returns uuid language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  v_id constant uuid := inbox.new_message_id();
+  v_id constant uuid := coalesce(id, inbox.new_message_id());
   v_headers constant bytea := inbox.pack_headers(headers);
   v_size constant bigint := coalesce(length(key), 0) + coalesce(length(payload), 0) + coalesce(length(v_headers), 0);
 begin

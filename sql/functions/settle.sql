@@ -4,8 +4,8 @@
 --   fences, but only once under each, because an update applies one of two joined rows. d_skipped: those that the
 --   handler has skipped.
 -- * g_ offsets that failed alike and are retried together, after g_delay ms; those of a batch handler in a window that
---   closes after that. f_ one row for each failed attempt;
---   duration in ms. x_ dead offsets. Each names its delivery by a subscript of d_ (of).
+--   closes after that. A negative g_delay defers them by its amount: no attempt is counted. f_ one row for each failed
+--   attempt; duration in ms. x_ dead offsets. Each names its delivery by a subscript of d_ (of).
 -- * For sequences: g_lane, the lane that a failed event begins or continues, with its order key. w_ offsets that wait
 --   behind the first row of their lane, with their order key: that row may have ended. x_state: dead, parks (later
 --   events of its key are parked behind it), parked, expired (before a call) or expires (it failed, and a retry would
@@ -68,8 +68,9 @@ begin
                     or (select h.mode from inbox.handler h where h.handler_id = d.handler_id) = 'batch'
               then d.sequence end,
          case when g.lane is not null then coalesce(d.ordinal, d.delivery_id) end, g.lane, g.key,
-         g.offsets::int8multirange, inbox.count_of(g.offsets::int8multirange), d.attempts + 1,
-         clock_timestamp() + g.delay::float8 * interval '1 ms', d.never_expires, d.received_from, d.received_to, g.error
+         g.offsets::int8multirange, inbox.count_of(g.offsets::int8multirange), d.attempts + (g.delay >= 0)::int,
+         clock_timestamp() + abs(g.delay)::float8 * interval '1 ms', d.never_expires, d.received_from, d.received_to,
+         g.error
   from unnest(g_of, g_offsets, g_delay, g_error, g_lane, g_key) g(i, offsets, delay, error, lane, key)
   join inbox.delivery d on d.delivery_id = d_id[g.i] and d.fence = d_fence[g.i]
   where d.delivery_id = any (v_ids);

@@ -543,5 +543,6 @@ create type inbox.message as (
   headers     jsonb,
   occurred_at timestamptz,
   received_at timestamptz,
-  attempt     int
+  attempt     int,
+  key_bytes   bytea
 );

@@ -29,6 +29,7 @@ Document document_of(const daemon::Totals& totals) {
           {"done", totals.done},
           {"retried", totals.retried},
           {"dead", totals.dead},
+          {"expired", totals.expired},
           {"leases_lost", totals.leases_lost}};
 }
 

@@ -258,6 +258,10 @@ Loaded load_text(std::string_view text, const std::string& file, const Environme
   if (document) {
     Loader loader{environment, findings};
     out.settings = loader.load(*document);
+    const auto& topics = out.settings.topics;
+    const bool any = std::any_of(topics.begin(), topics.end(),
+                                 [](const Topic& topic) { return topic.unwrap != Unwrap::automatic; });
+    for (Handler& handler : out.settings.handlers) handler.unwrapped = any ? topics : std::vector<Topic>{};
     out.origins = loader.origins(out.settings);
     out.texts = loader.texts();
   }

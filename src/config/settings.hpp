@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -65,10 +66,19 @@ struct StartAt {
 enum class EnvelopeKind { automatic, cloudevents, outbox_router, custom };
 enum class OnMissingId { quarantine, position, digest };
 enum class Tombstones { store, skip };
+/// Which wrapping of converters is taken off a payload for ids and `body`.
+enum class Unwrap { automatic, none, json_string, schema_payload };
+
+/// uuid_bytes: 16 bytes in network order; uuid_bytes_le: as .NET writes a Guid, its first three fields reversed.
+enum class IdFormat { text, uuid_bytes, uuid_bytes_le };
+/// Of a whole or decimal number since 1970. automatic: by its magnitude.
+enum class TimeUnit { automatic, s, ms, us, ns };
 
 /// Where a custom envelope finds each part: `header:NAME`, `json:/pointer` or `key`; empty = nowhere.
 struct CustomRules {
   std::string id, type, source, subject, time;
+  IdFormat id_format = IdFormat::text;
+  TimeUnit time_unit = TimeUnit::automatic;
   bool operator==(const CustomRules&) const = default;
 };
 
@@ -84,6 +94,7 @@ struct Topic {
   OnMissingId on_missing_id = OnMissingId::quarantine;
   std::size_t payload_limit = 1 << 20;
   Tombstones tombstones = Tombstones::store;
+  Unwrap unwrap = Unwrap::automatic;
   Keep retention;                              ///< of its events; forever: until their day is dropped
   bool operator==(const Topic&) const = default;
 };
@@ -164,6 +175,7 @@ using PluginSettings = std::map<std::string, std::string>;
 
 struct Handler {
   std::string name;
+  std::vector<Topic> unwrapped;                ///< all topics, if any has another `unwrap` than auto; else none
   std::vector<std::string> aliases;
   std::string plugin;                          ///< a shipped name, or a path to a .so
   std::vector<std::string> topics;             ///< exact, or a prefix that ends with *; empty = all
@@ -198,9 +210,11 @@ std::optional<double> rate_per_second(const Handler& handler);
 const RetryRule* rule_for(const Retry& retry, std::string_view error_class);
 
 /// What becomes of a handler's failed and late events.
+class Topics;
 struct Policy {
   Retry retry;
   std::optional<milliseconds> expire_after;
+  std::shared_ptr<const Topics> topics{};  ///< null: all topics have unwrap: auto
 };
 
 /// The scope in force: a key that is not the record's may arrive on several partitions, so one instance runs them all.

@@ -113,6 +113,14 @@ std::vector<Row<Topic>> topic_rows() {
   add(rule("key", "custom.subject", "Where to find the subject."), &Topic::custom, &CustomRules::subject);
   add(rule("json:/occurredAt", "custom.time", "Where to find the time at which the event occurred."), &Topic::custom,
       &CustomRules::time);
+  add(choice("custom.id_format", {"text", "uuid-bytes", "uuid-bytes-le"},
+             "How an id in a header or the key is written; uuid-bytes: 16 bytes in network order, uuid-bytes-le: as a "
+             ".NET Guid."),
+      &Topic::custom, &CustomRules::id_format);
+  add(choice("custom.time_unit", {"auto", "s", "ms", "us", "ns"},
+             "The unit of a number at custom.time; auto tells it by the magnitude: seconds below 10^11, milliseconds "
+             "below 10^14, microseconds below 10^17."),
+      &Topic::custom, &CustomRules::time_unit);
   add(choice("on_missing_id", {"quarantine", "position", "digest"},
              "A record without an id goes to quarantine, or gets an id made from its position or its content (digest: "
              "records of equal content are one event)."),
@@ -121,6 +129,11 @@ std::vector<Row<Topic>> topic_rows() {
            "The largest payload, key, or all headers together; larger records go to quarantine."),
       &Topic::payload_limit);
   add(choice("tombstones", {"store", "skip"}, "Whether records without a value become events."), &Topic::tombstones);
+  add(choice("unwrap", {"auto", "none", "json-string", "schema-payload"},
+             "Which wrapping is taken off a value before ids and body are read; auto: a JSON string that holds an "
+             "object or an array, and {schema, payload} of Kafka Connect's JsonConverter. The stored payload stays as "
+             "it came."),
+      &Topic::unwrap);
   rows.push_back(row<Topic>(
       keep("retention",
            "How long the topic's events are kept, such as 3d, if that is shorter than retention.events; pending events "

@@ -53,4 +53,10 @@ std::vector<std::string> Topics::subscription() const {
   return out;
 }
 
+Policy policy_of(const Handler& handler) {
+  Policy out{handler.retry, handler.expire_after};
+  if (!handler.unwrapped.empty()) out.topics = std::make_shared<const Topics>(handler.unwrapped);
+  return out;
+}
+
 }  // namespace inboxd::config

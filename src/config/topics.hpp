@@ -69,4 +69,12 @@ class Topics final {
   std::vector<Pattern> patterns_;
 };
 
+Policy policy_of(const Handler& handler);
+
+/// Of a topic whose events a handler gets.
+inline Unwrap unwrap_of(const Policy& policy, const std::string& topic) {
+  const Topic* const found = policy.topics ? policy.topics->find(topic) : nullptr;
+  return found == nullptr ? Unwrap::automatic : found->unwrap;
+}
+
 }  // namespace inboxd::config

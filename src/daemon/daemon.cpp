@@ -186,6 +186,7 @@ void Daemon::log_rates() {
                                     {"done", now.done},
                                     {"retried", now.retried},
                                     {"dead", now.dead},
+                                    {"expired", now.expired},
                                     {"leases_lost", now.leases_lost}});
   last_stored_ = now.stored;
   last_done_ = now.done;
@@ -194,7 +195,8 @@ void Daemon::log_rates() {
 Totals Daemon::totals() const {
   const auto& in = consumer_.counts();
   const auto& out = settler_.counters();
-  return {in.stored, in.duplicates, in.quarantined, in.conflicts, out.done, out.retried, out.dead, out.lost};
+  return {in.stored,   in.duplicates, in.quarantined, in.conflicts, out.done,
+          out.retried, out.dead,      out.expired,    out.lost};
 }
 
 StatusFigures Daemon::status() const {
@@ -211,6 +213,7 @@ StatusFigures Daemon::status() const {
   out.done = so_far.done;
   out.retried = so_far.retried;
   out.dead = so_far.dead;
+  out.expired = so_far.expired;
   out.is_paused = is_paused();
   return out;
 }

@@ -31,10 +31,11 @@ struct StatusFigures {
   std::int64_t halted = 0;
   std::int64_t lag = 0;          ///< records, of partitions with a known lag
   std::int64_t lag_unknown = 0;  ///< partitions
-  std::uint64_t stored = 0;      ///< since the start, like the next three
+  std::uint64_t stored = 0;      ///< since the start, like the next four
   std::uint64_t done = 0;
   std::uint64_t retried = 0;
   std::uint64_t dead = 0;
+  std::uint64_t expired = 0;
   bool is_paused = false;
 };
 
@@ -47,6 +48,7 @@ struct Totals {
   std::uint64_t done = 0;
   std::uint64_t retried = 0;
   std::uint64_t dead = 0;
+  std::uint64_t expired = 0;
   std::uint64_t leases_lost = 0;
 };
 

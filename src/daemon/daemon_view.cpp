@@ -190,7 +190,8 @@ Document DaemonView::describe() const {
   out["since_start"] = {{"stored", in.stored.load()},           {"duplicates", in.duplicates.load()},
                         {"quarantined", in.quarantined.load()}, {"conflicts", in.conflicts.load()},
                         {"done", settled.done.load()},          {"retried", settled.retried.load()},
-                        {"dead", settled.dead.load()},          {"leases_lost", settled.lost.load()}};
+                        {"dead", settled.dead.load()},          {"expired", settled.expired.load()},
+                        {"leases_lost", settled.lost.load()}};
   return out;
 }
 

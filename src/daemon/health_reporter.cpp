@@ -40,6 +40,7 @@ std::string status_text(const StatusFigures& before, const StatusFigures& now, s
   out += rate_text(before.done, now.done, elapsed) + " done/s";
   if (now.retried > before.retried) out += ", " + rate_text(before.retried, now.retried, elapsed) + " retried/s";
   if (now.dead > 0) out += "; " + std::to_string(now.dead) + " dead since the start";
+  if (now.expired > 0) out += "; " + std::to_string(now.expired) + " expired since the start";
   return out;
 }
 

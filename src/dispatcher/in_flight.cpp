@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "config/topics.hpp"
 #include "dispatcher/expiry.hpp"
 
 namespace inboxd::dispatcher {
@@ -27,7 +28,7 @@ InFlight::InFlight(std::int32_t handler_id, const config::Handler& settings, std
       budgets_{std::move(budgets)},
       claimer_{std::move(claimer)},
       handler_{settings.name},
-      policy_{std::make_shared<const config::Policy>(config::Policy{settings.retry, settings.expire_after})},
+      policy_{std::make_shared<const config::Policy>(config::policy_of(settings))},
       lease_{settings.lease},
       max_crashes_{settings.max_crashes},
       pace_{settings.concurrency, settings.events_per_call},
@@ -76,7 +77,7 @@ void InFlight::configure(const config::Handler& settings, plugin::Instance::Need
   handler_ = settings.name;
   events_per_call_ = settings.events_per_call;
   transaction_events_ = events_per_call_ * settings.group;
-  policy_ = std::make_shared<const config::Policy>(config::Policy{settings.retry, settings.expire_after});
+  policy_ = std::make_shared<const config::Policy>(config::policy_of(settings));
   lease_ = settings.lease;
   max_crashes_ = settings.max_crashes;
   pace_.configure(settings.concurrency, settings.events_per_call);

@@ -119,7 +119,8 @@ Worker::Step Worker::call_in_transaction(bool alone, bool is_first) {
   if (group_level_ == GroupLimiter::Level::all) frame.lock_wait = shared_lock_wait;
   frame.events.reserve(delivered_.size());
   for (const plugin::Delivered& each : delivered_) {
-    frame.events.push_back({each.event, each.topic, each.partition, each.attempt, each.has_content, each.lease});
+    frame.events.push_back(
+        {each.event, each.topic, each.partition, each.attempt, each.has_content, each.lease, each.unwrap});
   }
   transaction_->begin_call(std::move(frame));
   call_handler();

@@ -5,6 +5,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "config/topics.hpp"
+
 namespace inboxd::dispatcher {
 namespace {
 
@@ -26,7 +28,8 @@ bool is_pausing(const settler::Run& run, const event::Verdict& verdict) {
 
 /// Whether the verdict leaves its event unhandled, and stops the handler for a while.
 bool is_stopping(const settler::Run& run, const event::Verdict& verdict) {
-  return (!verdict.is_finished() && !verdict.is_failure()) || is_pausing(run, verdict);
+  using Kind = event::Verdict::Kind;
+  return verdict.kind == Kind::away || verdict.kind == Kind::pause || is_pausing(run, verdict);
 }
 
 /// The reason of a pause, for operators.
@@ -114,7 +117,8 @@ std::optional<WorkBatch::Later> WorkBatch::later_events(const settler::Run& run,
                                                         bool interrupted) {
   if (!run.is_in_order()) return std::nullopt;
   if (interrupted) return Later::interrupt;
-  if (run.on_failure == config::OnFailure::skip || !verdict.is_failure()) return std::nullopt;
+  if (run.on_failure == config::OnFailure::skip || verdict.is_finished()) return std::nullopt;
+  if (verdict.kind == event::Verdict::Kind::defer) return Later::wait;
   // The last attempt makes a dead letter of it, which blocks nothing.
   const bool is_last = std::int64_t{run.lease.attempts} + 1 >= run.policy->retry.max_attempts;
   if (verdict.kind == event::Verdict::Kind::retry && !is_last) return Later::wait;
@@ -204,10 +208,12 @@ void WorkBatch::deliver(std::vector<plugin::Delivered>& to) const {
   to.clear();
   each_part(begin_, end_, [&](std::size_t number, std::size_t first, std::size_t end) {
     const inbox::LeasedRun& lease = slices_[number].run->lease;
+    const config::Unwrap unwrap = config::unwrap_of(*slices_[number].run->policy, lease.place->topic);
     for (std::size_t i = first; i < end; ++i) {
-      to.push_back({lease.events[i], lease.place->topic, lease.place->partition, lease.attempts + 1,
-                    lease.has_content});
+      to.push_back(
+          {lease.events[i], lease.place->topic, lease.place->partition, lease.attempts + 1, lease.has_content});
       to.back().lease = lease.key;
+      to.back().unwrap = unwrap;
     }
   });
 }

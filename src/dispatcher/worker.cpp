@@ -17,7 +17,8 @@ std::chrono::milliseconds rounded(Worker::Clock::duration duration) {
 /// Whether the handler has handled any event, with whatever result: its service is there.
 bool is_any_handled(const std::vector<event::Verdict>& verdicts) {
   return std::any_of(verdicts.begin(), verdicts.end(), [](const event::Verdict& verdict) {
-    return (verdict.is_finished() || verdict.is_failure()) && verdict.error_class != event::cancelled_class;
+    using Kind = event::Verdict::Kind;
+    return verdict.kind != Kind::away && verdict.kind != Kind::pause && verdict.error_class != event::cancelled_class;
   });
 }
 

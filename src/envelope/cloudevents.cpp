@@ -77,7 +77,7 @@ using Attributes = std::array<JsonValue, attributes>;
 std::string_view find_attributes(const Input& in, Attributes& found) {
   constexpr std::array<std::string_view, attributes> pointers{"/id",          "/source",  "/type",
                                                               "/specversion", "/subject", "/time"};
-  return find_in_json(*in.record.payload, pointers, found, in.arena);
+  return find_in_json(*in.record.payload, pointers, found, in.arena, in.rules.topic.unwrap);
 }
 
 void take_attributes(const Attributes& found, Reading& out) {

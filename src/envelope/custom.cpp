@@ -1,5 +1,7 @@
 // The topic's own rules: `header:NAME`, `json:/pointer` or `key` for each of id, type, source, subject and time.
+#include <algorithm>
 #include <array>
+#include <utility>
 
 #include "envelope/rule.hpp"
 #include "envelope/time.hpp"
@@ -25,7 +27,7 @@ std::string_view look_in_value(const Input& in, const Places& places, Values& ou
   }
   if (!wanted) return {};
   if (!in.record.payload) return "the value is null";
-  return find_in_json(*in.record.payload, pointers, out, in.arena);
+  return find_in_json(*in.record.payload, pointers, out, in.arena, in.rules.topic.unwrap);
 }
 
 JsonValue text_or_none(event::MaybeBytes bytes, base::Arena& arena) {
@@ -44,6 +46,30 @@ void look_in_headers_and_key(const Input& in, const Places& places, Values& out)
   }
 }
 
+/// The bytes at a place that is no JSON.
+event::MaybeBytes raw_bytes(const event::Record& record, std::string_view place) {
+  if (place == "key") return record.key;
+  if (!place.starts_with(header_prefix)) return std::nullopt;
+  const auto* const header = event::find_header(record.headers, place.substr(header_prefix.size()));
+  return header == nullptr ? std::nullopt : header->value;
+}
+
+/// 16 bytes as the text of a UUID.
+void take_uuid(Reading& out, event::MaybeBytes bytes, config::IdFormat format, base::Arena& arena) {
+  base::Uuid uuid;
+  if (!bytes) return;
+  if (bytes->size() != uuid.bytes.size()) {
+    return out.complain(Rejection::bad_id, "the id has ", std::to_string(bytes->size()), " bytes; a UUID has 16");
+  }
+  std::copy(bytes->begin(), bytes->end(), uuid.bytes.begin());
+  if (format == config::IdFormat::uuid_bytes_le) {
+    for (const auto& [from, to] : {std::pair{0, 4}, {4, 6}, {6, 8}}) {
+      std::reverse(uuid.bytes.begin() + from, uuid.bytes.begin() + to);
+    }
+  }
+  out.id = arena.copy(uuid.text());
+}
+
 std::string nothing_at(std::string_view place, std::string_view problem_with_value) {
   if (place.empty()) return "the topic's custom rules set no place for the id";
   std::string out{"no id at "};
@@ -60,12 +86,13 @@ bool read_custom(const Input& in, Reading& out, std::string* why) {
   Values values;
   const std::string_view problem = look_in_value(in, places, values);
   look_in_headers_and_key(in, places, values);
-  take_id(out, values[id], Numbers::taken);
+  if (rules.id_format == config::IdFormat::text) take_id(out, values[id], Numbers::taken);
+  else take_uuid(out, raw_bytes(in.record, rules.id), rules.id_format, in.arena);
   take_attribute(out, out.type, "type", values[type], Numbers::taken);
   take_attribute(out, out.source, "source", values[source], Numbers::taken);
   take_attribute(out, out.subject, "subject", values[subject], Numbers::taken);
   if (rules.time.empty()) out.occurred_at = record_time(in.record);
-  else out.occurred_at = parse_time(values[time].text);
+  else out.occurred_at = parse_time(values[time].text, rules.time_unit);
   if (out.source && out.source->empty()) out.source.reset();
   if (!out.id) out.complain(Rejection::no_id, nothing_at(places[id], problem));
   say(why, "the topic's own rules: id at ", rules.id.empty() ? "no place" : rules.id);

@@ -98,8 +98,9 @@ void check(Reading& reading) {
 
 /// The producer's identity, or the one by the topic's on_missing_id; nothing: quarantine.
 std::optional<Identity> identify(const Reading& reading, const Input& in, Steps steps) {
+  if (reading.problem && *reading.problem != Rejection::no_id) return std::nullopt;
+  if (auto of_copy = identity_of_copy(reading, in)) return of_copy;
   if (!reading.problem) return identity_of(reading, in);
-  if (*reading.problem != Rejection::no_id) return std::nullopt;
   switch (in.rules.topic.on_missing_id) {
     case OnMissingId::quarantine: return std::nullopt;
     case OnMissingId::position:

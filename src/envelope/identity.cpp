@@ -7,6 +7,8 @@
 #include <bit>
 #include <cstring>
 
+#include "event/headers.hpp"
+
 namespace inboxd::envelope {
 namespace {
 
@@ -94,6 +96,18 @@ Identity identity_of(const Reading& reading, const Input& in) {
   }
   if (reading.source) return {uuid_of("source", *reading.source, id), id, "UUIDv5 of source and id"};
   return {uuid_of("topic", in.rules.name_space, in.record.topic, id), id, "UUIDv5 of namespace, topic and id"};
+}
+
+std::optional<Identity> identity_of_copy(const Reading& reading, const Input& in) {
+  const auto& headers = in.record.headers;
+  const event::Header* const id = headers.empty() ? nullptr : event::find_header(headers, event::origin_id_header);
+  if (id == nullptr || !id->value || event::find_header(headers, event::origin_topic_header) == nullptr) {
+    return std::nullopt;
+  }
+  const auto uuid = base::parse_uuid(*id->value);
+  if (!uuid) return std::nullopt;
+  const bool is_other = reading.id && (base::parse_uuid(*reading.id) != uuid || has_upper_case(*reading.id));
+  return Identity{*uuid, is_other ? reading.id : std::nullopt, "header inboxd-event-id of an inbox's copy"};
 }
 
 Identity identity_by_position(const Input& in) {

@@ -29,6 +29,10 @@ struct Identity {
 /// Why the text is not a valid id: an id has 1 to 256 bytes of UTF-8 without control characters.
 std::optional<std::string> problem_with_id(std::string_view id);
 
+/// The event's own identity, if the record is a copy or a dead letter of an inbox, at any number of hops and whichever
+/// rule matched.
+std::optional<Identity> identity_of_copy(const Reading& reading, const Input& in);
+
 /// For a reading that was checked and has no problem.
 Identity identity_of(const Reading& reading, const Input& in);
 

@@ -10,6 +10,10 @@
 #include <memory>
 #include <utility>
 
+#include "envelope/amqp.hpp"
+#include "envelope/body.hpp"
+#include "event/json_text.hpp"
+
 namespace inboxd::envelope {
 namespace {
 
@@ -108,28 +112,6 @@ std::string_view trimmed(std::string_view token) {
   return token.substr(0, last == token.npos ? 0 : last + 1);
 }
 
-/// The grammar of RFC 8259. A number of any size is kept as text and never converted.
-bool is_json_number(std::string_view text) {
-  std::size_t at = 0;
-  const auto take = [&](std::string_view set) {
-    return at < text.size() && set.find(text[at]) != set.npos ? (++at, true) : false;
-  };
-  const auto digits = [&] {
-    const std::size_t from = at;
-    while (take("0123456789")) {
-    }
-    return at > from;
-  };
-  take("-");
-  if (!take("0") && !digits()) return false;
-  if (take(".") && !digits()) return false;
-  if (take("eE")) {
-    take("+-");
-    if (!digits()) return false;
-  }
-  return at == text.size();
-}
-
 /// One pass over a document along the paths.
 class Walk final {
  public:
@@ -208,7 +190,7 @@ class Walk final {
     }
     text = trimmed(value.raw_json_token());
     if (type == ondemand::json_type::number) {
-      if (is_json_number(text)) return {Kind::number, arena_.copy(text)};
+      if (event::end_of_number(text) == text.size()) return {Kind::number, arena_.copy(text)};
     } else if (text == "null") {
       return {Kind::null, {}};
     } else if (text == "true" || text == "false") {
@@ -220,13 +202,6 @@ class Walk final {
   std::span<JsonValue> found_;
   base::Arena& arena_;
 };
-
-/// The text without Confluent's magic byte and schema id, and without a byte order mark.
-std::string_view json_part(std::string_view bytes) {
-  if (bytes.size() > 5 && bytes[0] == '\0') bytes.remove_prefix(5);
-  if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
-  return bytes;
-}
 
 simdjson::error_code find(Reader& reader, std::string_view json, const Paths& paths, std::span<JsonValue> found,
                           base::Arena& arena) {
@@ -271,13 +246,16 @@ event::MaybeBytes without_schema(std::string_view bytes, base::Arena& arena) {
 }  // namespace
 
 std::string_view find_in_json(std::string_view json, std::span<const std::string_view> pointers,
-                              std::span<JsonValue> found, base::Arena& arena) {
+                              std::span<JsonValue> found, base::Arena& arena, config::Unwrap unwrap) {
+  std::string storage;
+  const event::JsonText text = body_in(json, unwrap, storage);
+  if (!text.is_json()) return event::sentence_of(text.problem);
   Paths paths;
   for (std::size_t i = 0; i < pointers.size() && i < max_json_pointers; ++i) {
     if (pointers[i].starts_with('/')) paths.add(i, pointers[i]);
   }
   Reader& reader = reader_of_this_thread();
-  const auto error = find(reader, json_part(json), paths, found, arena);
+  const auto error = find(reader, text.text, paths, found, arena);
   reader.tidy();
   if (error == simdjson::SUCCESS) return {};
   std::fill(found.begin(), found.end(), JsonValue{});
@@ -287,6 +265,7 @@ std::string_view find_in_json(std::string_view json, std::span<const std::string
 event::MaybeBytes producer_text(event::MaybeBytes bytes, base::Arena& arena) {
   constexpr std::size_t longest_wrapped = 16 * 1024;  // longer ones are no id or name
   if (!bytes || bytes->size() < 2 || bytes->size() > longest_wrapped) return bytes;
+  if ((bytes->front() & '\x80') != 0) return amqp_text(*bytes, arena).value_or(*bytes);
   if (bytes->front() == '"' && bytes->back() == '"') return unquoted(*bytes, arena);
   if (bytes->front() == '{' && bytes->back() == '}') return without_schema(*bytes, arena);
   return bytes;

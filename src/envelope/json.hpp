@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/arena.hpp"
+#include "config/settings.hpp"
 #include "event/record.hpp"
 
 namespace inboxd::envelope {
@@ -29,15 +30,16 @@ struct JsonValue {
 constexpr std::size_t max_json_pointers = 8;
 
 /// Finds the values at `pointers` (RFC 6901, not the empty pointer) in one pass, into `found`, which has the same size.
-/// The last of repeated keys counts, as in PostgreSQL's jsonb. Other values are skipped and checked only for brackets
-/// and UTF-8: depth, huge numbers and odd escapes there do no harm. Confluent's five-byte schema id before the JSON and
-/// a byte order mark are skipped. Texts go into the arena. Returns the problem if the bytes are not JSON (then nothing
-/// is found), else an empty string.
+/// The last of repeated keys counts, as in PostgreSQL's jsonb. `body_in` decides what JSON is and takes off its
+/// wrapping; depth, huge numbers and odd escapes elsewhere do no harm. Texts go into the arena. Returns the problem if
+/// the bytes are not JSON (then nothing is found), else an empty string.
 std::string_view find_in_json(std::string_view json, std::span<const std::string_view> pointers,
-                              std::span<JsonValue> found, base::Arena& arena);
+                              std::span<JsonValue> found, base::Arena& arena,
+                              config::Unwrap unwrap = config::Unwrap::automatic);
 
 /// The text of a header or a key. JSON converters and old Spring versions write it as a JSON string, or with a schema
-/// as {"schema":…,"payload":"…"}: these are unwrapped, all other bytes are returned unchanged.
+/// as {"schema":…,"payload":"…"}, Event Hubs in AMQP's encoding: these are unwrapped, all other bytes are returned
+/// unchanged.
 event::MaybeBytes producer_text(event::MaybeBytes bytes, base::Arena& arena);
 
 }  // namespace inboxd::envelope

@@ -1,7 +1,9 @@
 #include "envelope/time.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <limits>
 
 namespace inboxd::envelope {
 namespace {
@@ -62,10 +64,38 @@ bool take_zone(Fields& fields, int& seconds_east) {
   return true;
 }
 
-std::optional<event::Microseconds> from_milliseconds(std::int64_t milliseconds) {
+/// By its magnitude: the ranges from 1973 to 5138 of seconds, milliseconds and microseconds do not overlap.
+config::TimeUnit unit_of(std::int64_t number) {
+  constexpr std::int64_t factor = 1'000, longest_seconds = 100'000'000'000;
+  const std::int64_t amount = number < 0 ? -std::max(number, -std::numeric_limits<std::int64_t>::max()) : number;
+  if (amount < longest_seconds) return config::TimeUnit::s;
+  if (amount < longest_seconds * factor) return config::TimeUnit::ms;
+  return amount < longest_seconds * factor * factor ? config::TimeUnit::us : config::TimeUnit::ns;
+}
+
+/// `digits`: behind the point.
+std::optional<event::Microseconds> since_1970(std::int64_t number, std::string_view digits, config::TimeUnit unit) {
+  if (unit == config::TimeUnit::automatic) unit = unit_of(number);
+  const bool is_nanoseconds = unit == config::TimeUnit::ns;
+  const event::Microseconds factor = unit == config::TimeUnit::s ? second : unit == config::TimeUnit::ms ? 1'000 : 1;
   event::Microseconds out = 0;
-  if (__builtin_mul_overflow(milliseconds, std::int64_t{1000}, &out)) return std::nullopt;
+  if (is_nanoseconds) return number / 1'000 - (number % 1'000 < 0 ? 1 : 0);
+  if (__builtin_mul_overflow(number, factor, &out)) return std::nullopt;
+  event::Microseconds part = factor;
+  for (const char digit : digits) out += (number < 0 ? -1 : 1) * (part /= 10) * (digit - '0');
   return out;
+}
+
+/// A whole number, or a decimal one.
+std::optional<event::Microseconds> parse_number(std::string_view text, config::TimeUnit unit) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{}) return std::nullopt;
+  std::string_view digits{end, text.data() + text.size()};
+  if (digits.empty()) return since_1970(number, digits, unit);
+  const bool is_decimal = digits[0] == '.' && digits.size() > 1 &&
+                          digits.find_first_not_of("0123456789", 1) == std::string_view::npos;
+  return is_decimal ? since_1970(number, digits.substr(1), unit) : std::nullopt;
 }
 
 }  // namespace
@@ -88,11 +118,9 @@ std::optional<event::Microseconds> parse_rfc3339(std::string_view text) {
   return (days * 86'400 + hour * 3600 + minute * 60 + seconds - zone) * second + fraction;
 }
 
-std::optional<event::Microseconds> parse_time(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc{} && end == text.data() + text.size()) return from_milliseconds(number);
-  return parse_rfc3339(text);
+std::optional<event::Microseconds> parse_time(std::string_view text, config::TimeUnit unit) {
+  const auto number = parse_number(text, unit);
+  return number ? number : parse_rfc3339(text);
 }
 
 }  // namespace inboxd::envelope

@@ -2,6 +2,7 @@
 #include <optional>
 #include <string_view>
 
+#include "config/settings.hpp"
 #include "event/record.hpp"
 
 namespace inboxd::envelope {
@@ -9,8 +10,9 @@ namespace inboxd::envelope {
 /// RFC 3339 (`2024-05-01T12:00:00.25Z`), to the microsecond; nothing if the text is no such time.
 std::optional<event::Microseconds> parse_rfc3339(std::string_view text);
 
-/// RFC 3339, or a whole number of milliseconds since 1970 UTC.
-std::optional<event::Microseconds> parse_time(std::string_view text);
+/// RFC 3339, or a whole or decimal number since 1970 UTC.
+std::optional<event::Microseconds> parse_time(std::string_view text,
+                                              config::TimeUnit unit = config::TimeUnit::automatic);
 
 /// The time if PostgreSQL's timestamptz can hold it (4714 BC to 294276 AD). Any other time is left out, and the record
 /// is kept.

@@ -9,6 +9,10 @@
 
 namespace inboxd::event {
 
+/// In a copy of handler `kafka` and in a dead letter: the event's id, and the topic that it came from.
+inline constexpr std::string_view origin_id_header = "inboxd-event-id";
+inline constexpr std::string_view origin_topic_header = "inboxd-topic";
+
 /// Headers as one byte string, faithful to order, repetition, null values and any bytes: for each header its name's
 /// length (int32, network order), the name, its value's length (int32; -1 is null), the value. The format of column
 /// `event.headers`, read by SQL's `inbox.headers_of(bytea)`.

@@ -15,10 +15,10 @@ inline constexpr std::string_view cancelled_class = "cancelled";
 /// plugin room (`no-verdict`, `bad-verdict`, `exception`, `cancelled`) or the dispatcher (a deadline, a crash).
 struct Verdict {
   /// skipped: the handler has no use for the event. away, pause: not handled, and no attempt; the handler makes no
-  /// call for `delay`, or until an operator resumes it.
-  enum class Kind { done, retry, dead, skipped, away, pause };
+  /// call for `delay`, or until an operator resumes it. defer: the event is tried again after `delay`, uncharged.
+  enum class Kind { done, retry, dead, skipped, away, pause, defer };
   Kind kind = Kind::done;
-  /// retry, away: the delay that the handler asks for; otherwise the policy's backoff.
+  /// retry, away, defer: the delay that the handler asks for; otherwise the policy's backoff.
   std::optional<std::chrono::milliseconds> delay;
   std::string error_class;  ///< short, dotted (`timeout`, `validation.amount`); may be empty
   std::string message;

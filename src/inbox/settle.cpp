@@ -87,7 +87,8 @@ void SettledArrays::add(const Settlement& settlement) {
   for (const RetryGroup& group : settlement.retries) {
     retry_of.add(own);
     retry_offsets.add(group.offsets.text());
-    retry_delay.add(static_cast<std::int64_t>(group.delay.count()));
+    const auto delay = static_cast<std::int64_t>(group.delay.count());
+    retry_delay.add(group.is_deferred ? -std::max<std::int64_t>(delay, 1) : delay);
     group.last_error ? retry_error.add(*group.last_error) : retry_error.add_null();
     add_key(group.key, retry_lane, retry_key);
   }

@@ -25,6 +25,7 @@ struct RetryGroup {
   std::chrono::milliseconds delay{0};
   std::optional<std::string> last_error;  ///< of all of them; nullopt: the failures have one each
   std::optional<FailedKey> key{};         ///< of a single event that blocks its key; nullopt: retried in no order
+  bool is_deferred = false;               ///< at the handler's wish: no attempt is counted
 };
 
 /// Offsets that wait in their lane, without an attempt.

@@ -40,6 +40,7 @@ Document since_start() {
                  {"done", integer()},
                  {"retried", integer()},
                  {"dead", integer()},
+                 {"expired", integer()},
                  {"leases_lost", integer()}});
 }
 

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "envelope/body.hpp"
 #include "event/headers.hpp"
+#include "event/json_text.hpp"
 #include "plugin/bytes.hpp"
 #include "plugin/publish_spans.hpp"
 #include "trace/producer_context.hpp"
@@ -53,9 +55,9 @@ event::Verdict verdict_of(const inboxd_verdict* said) {
   }
   if (said->outcome == INBOXD_DONE) return {};
   if (said->outcome == INBOXD_SKIPPED) return {event::Verdict::Kind::skipped, std::nullopt, {}, {}};
-  if (said->outcome < INBOXD_DONE || said->outcome > INBOXD_PAUSE) {
+  if (said->outcome < INBOXD_DONE || said->outcome > INBOXD_DEFER) {
     return bad_verdict("the outcome is " + std::to_string(said->outcome) +
-                       ", it must be one of INBOXD_DONE to INBOXD_PAUSE");
+                       ", it must be one of INBOXD_DONE to INBOXD_DEFER");
   }
   using Kind = event::Verdict::Kind;
   event::Verdict verdict{said->outcome == INBOXD_PAUSE ? Kind::pause : Kind::dead, std::nullopt,
@@ -65,13 +67,15 @@ event::Verdict verdict_of(const inboxd_verdict* said) {
     return bad_verdict("the delay is " + std::to_string(said->delay_ms) + " ms, it must be -1 or 0 to " +
                        std::to_string(INBOXD_MAX_DELAY_MS));
   }
-  verdict.kind = said->outcome == INBOXD_AWAY ? Kind::away : Kind::retry;
+  verdict.kind = said->outcome == INBOXD_AWAY    ? Kind::away
+                 : said->outcome == INBOXD_DEFER ? Kind::defer
+                                                 : Kind::retry;
   if (said->delay_ms != INBOXD_POLICY_DELAY) verdict.delay = milliseconds{said->delay_ms};
   return verdict;
 }
 
 Call::Call(std::span<const Delivered> events, const Cancellation& cancellation, steady_clock::time_point deadline,
-           transaction::HandlerSql* sql)
+           transaction::HandlerSql* sql, std::string_view handler)
     : delivered_{events},
       cancellation_{cancellation},
       deadline_{deadline},
@@ -81,7 +85,7 @@ Call::Call(std::span<const Delivered> events, const Cancellation& cancellation, 
       verdicts_(events.size()),
       settled_(events.size()),
       unsettled_{events.size()} {
-  if (sql != nullptr) sql_.emplace(*sql, events.size());
+  if (sql != nullptr) sql_.emplace(*sql, events, handler);
   for (std::size_t i = 0; i < events.size(); ++i) fill(i);
 }
 
@@ -187,11 +191,28 @@ const void* Call::extension(inboxd_call* face, const char* name) {
   static constexpr inboxd_trace trace_part{sizeof(inboxd_trace), 0,          traceparent, tracestate,
                                            begin_publish,        end_publish};
   static constexpr inboxd_async async_part{sizeof(inboxd_async), 0, finish};
+  static constexpr inboxd_json json_part{sizeof(inboxd_json), 0, body};
   const std::string_view wanted{name == nullptr ? "" : name};
   if (wanted == INBOXD_TRACE) return &trace_part;
+  if (wanted == INBOXD_JSON) return &json_part;
   if (wanted == INBOXD_ASYNC && static_cast<Face*>(face)->call->done_) return &async_part;
   if (wanted == INBOXD_OUTBOX) return sql_of_call(face) != nullptr ? outbox_call_part() : nullptr;
   return wanted == INBOXD_SQL && sql_of_call(face) != nullptr ? sql_call_part() : nullptr;
+}
+
+inboxd_bytes Call::body(inboxd_call* face, std::size_t index, inboxd_bytes* problem) {
+  Call& self = *static_cast<Face*>(face)->call;
+  const auto fail = [problem](std::string_view why) {
+    if (problem != nullptr) *problem = to_bytes(why);
+    return inboxd_bytes{nullptr, 0};
+  };
+  if (index >= self.count()) return fail("no event of the call has this index");
+  const event::MaybeBytes& payload = self.delivered_[index].event->payload;
+  if (!payload) return fail("it is null, a tombstone");
+  auto storage = std::make_unique<std::string>();
+  const event::JsonText json = envelope::body_in(*payload, self.delivered_[index].unwrap, *storage);
+  if (!storage->empty()) self.bodies_.push_back(std::move(storage));
+  return json.is_json() ? to_bytes(json.text) : fail(event::sentence_of(json.problem));
 }
 
 void Call::open(std::unique_ptr<Call> call, Instance::Done done) { call.release()->done_ = std::move(done); }

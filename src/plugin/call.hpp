@@ -10,6 +10,7 @@
 
 #include "plugin/abi/inboxd/async.h"
 #include "plugin/abi/inboxd/handler.h"
+#include "plugin/abi/inboxd/json.h"
 #include "plugin/abi/inboxd/trace.h"
 #include "plugin/call_sql.hpp"
 #include "plugin/instance.hpp"
@@ -21,7 +22,8 @@ namespace inboxd::plugin {
 class Call final {
  public:
   Call(std::span<const Delivered> events, const Cancellation& cancellation,
-       std::chrono::steady_clock::time_point deadline, transaction::HandlerSql* sql = nullptr);
+       std::chrono::steady_clock::time_point deadline, transaction::HandlerSql* sql = nullptr,
+       std::string_view handler = {});
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
@@ -52,6 +54,7 @@ class Call final {
   static std::int64_t deadline_ms_left(const inboxd_call* face);
   static const void* extension(inboxd_call* face, const char* name);
   static void finish(inboxd_call* face);
+  static inboxd_bytes body(inboxd_call* face, std::size_t index, inboxd_bytes* problem);
   static inboxd_bytes traceparent(inboxd_call* face, std::size_t index);
   static inboxd_bytes tracestate(inboxd_call* face, std::size_t index);
   static const inboxd_publish_span* begin_publish(inboxd_call* face, std::size_t index, inboxd_bytes system,
@@ -76,6 +79,7 @@ class Call final {
   std::size_t unsettled_;
   Instance::Done done_;  ///< empty: the call ends when `handle` returns
   std::vector<std::unique_ptr<std::vector<inboxd_header>>> headers_;  ///< empty until the plugin asks for headers
+  std::vector<std::unique_ptr<std::string>> bodies_;  ///< JSON that was unescaped
   std::size_t stray_index_ = INBOXD_THE_REST;  ///< the last index out of range that a verdict named
 };
 

@@ -104,7 +104,8 @@ SqlQuestion::SqlQuestion(const inboxd_sql_statement* said, std::size_t events) {
 }
 
 const inboxd_sql_result* CallSql::execute(const inboxd_sql_statement* said) {
-  auto result = SqlQuestion{said, events_}.answered_by([&](const auto& statement) { return sql_.execute(statement); });
+  const SqlQuestion question{said, events_.size()};
+  auto result = question.answered_by([&](const auto& statement) { return sql_.execute(statement); });
   answers_.push_back(std::make_unique<SqlAnswer>(std::move(result)));
   return answers_.back().get();
 }

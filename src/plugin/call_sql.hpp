@@ -1,11 +1,14 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "plugin/abi/inboxd/outbox.h"
 #include "plugin/abi/inboxd/sql.h"
+#include "plugin/instance.hpp"
 #include "transaction/handler_sql.hpp"
 
 namespace inboxd::plugin {
@@ -42,18 +45,25 @@ struct SqlQuestion {
 /// SQL during one call. The call's thread. Results live until they are released or the call ends.
 class CallSql final {
  public:
-  CallSql(transaction::HandlerSql& sql, std::size_t events) : sql_{sql}, events_{events} {}
+  CallSql(transaction::HandlerSql& sql, std::span<const Delivered> events, std::string_view handler)
+      : sql_{sql}, events_{events}, handler_{handler} {}
   CallSql(const CallSql&) = delete;
   CallSql& operator=(const CallSql&) = delete;
 
   const inboxd_sql_result* execute(const inboxd_sql_statement* statement);
   void release(const inboxd_sql_result* result);
-  const inboxd_sql_error* publish(std::span<const inboxd_outbox_message> messages, std::uint8_t (*ids)[16]);
+  /// `index`: of the event whose messages these are; INBOXD_THE_REST: unknown, unless the call has one event.
+  const inboxd_sql_error* publish(std::size_t index, std::span<const inboxd_outbox_message> messages,
+                                  std::uint8_t (*ids)[16]);
   transaction::HandlerSql& sql() { return sql_; }
 
  private:
   transaction::HandlerSql& sql_;
-  std::size_t events_;
+  std::optional<base::Uuid> next_message_id(std::size_t index);
+
+  std::span<const Delivered> events_;
+  std::string_view handler_;
+  std::vector<std::uint32_t> published_for_;  ///< messages of each event; empty: none
   std::vector<std::unique_ptr<SqlAnswer>> answers_;
   std::unique_ptr<SqlAnswer> published_;  ///< the last one's answer
 };

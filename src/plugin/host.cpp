@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "plugin/abi/inboxd/async.h"
+#include "plugin/abi/inboxd/json.h"
 #include "plugin/abi/inboxd/outbox.h"
 #include "plugin/abi/inboxd/trace.h"
 #include "plugin/bytes.hpp"
@@ -51,7 +52,7 @@ inboxd_host face(void (*log)(const inboxd_host*, std::int32_t, inboxd_bytes),
 
 bool has_extension(std::string_view name) {
   return name == INBOXD_SQL || name == INBOXD_SQL_WITHOUT_PAYLOADS || name == INBOXD_OUTBOX || name == INBOXD_TRACE ||
-         name == INBOXD_ASYNC;
+         name == INBOXD_ASYNC || name == INBOXD_JSON;
 }
 
 EntryHost::EntryHost(std::vector<Remark>& its_remarks)

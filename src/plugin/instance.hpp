@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "config/settings.hpp"
 #include "event/event.hpp"
 #include "event/verdict.hpp"
 #include "inbox/claim.hpp"
@@ -25,6 +26,7 @@ struct Delivered {
   std::int32_t attempt = 1;
   bool has_content = true;             ///< payload and headers are here, not only in the database
   std::string_view traceparent = {};   ///< of the daemon's span of this attempt; empty: none
+  config::Unwrap unwrap = config::Unwrap::automatic;  ///< of its topic
   PublishSpans* publishing = nullptr;  ///< of the call; null: not traced
   inbox::LeaseKey lease{};             ///< of the delivery that has the event
 };

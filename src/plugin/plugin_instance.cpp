@@ -59,7 +59,7 @@ class PluginInstance final : public Instance {
   std::vector<event::Verdict> call_with(transaction::HandlerSql* sql, std::span<const Delivered> events,
                                         const Cancellation& cancellation,
                                         std::chrono::steady_clock::time_point deadline) {
-    Call call{events, cancellation, deadline, sql};
+    Call call{events, cancellation, deadline, sql, host_->handler};
     if (events.empty()) return {};
     try {
       table_->handle(instance_, call.face(), call.events(), call.count());

@@ -36,6 +36,8 @@ std::string_view name_of(event::Verdict::Kind kind) {
       return "away";
     case event::Verdict::Kind::pause:
       return "pause";
+    case event::Verdict::Kind::defer:
+      return "deferred";
   }
   return "done";
 }

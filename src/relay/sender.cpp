@@ -36,6 +36,8 @@ constexpr auto held_lanes_for = 20ms;
 constexpr int lease_margin = 10;  // a tenth
 constexpr std::size_t most_lanes = 1'000;
 constexpr std::size_t most_error_bytes = 1'000;
+constexpr const char* dead_letter_header = "kafka_dlt-original-topic";
+constexpr const char* dead_letter_id_header = "inboxd-outbox-id";
 constexpr std::size_t most_named_topics = 10'000;
 /// Messages that one statement sets aside: more would take too long beside a short lease.
 constexpr std::size_t most_set_aside = 1'000;
@@ -460,11 +462,15 @@ bool Sender::send(const inbox::OutboxRow& row) {
     return true;
   }
   if (!row.is_alone && readiness != kafka::Readiness::ready) return false;
+  // A dead letter has the identity of its event, and a second header `id` would hide it. In any other message those
+  // headers were forwarded from another one.
+  const bool is_dead_letter = event::find_packed(row.headers, dead_letter_header).has_value();
   for (const event::Header& header : event::unpack_headers(row.headers)) {
-    message.headers.emplace_back(std::string{header.name}, header.value);
+    const bool is_origin = header.name == event::origin_id_header || header.name == event::origin_topic_header;
+    if (is_dead_letter || !is_origin) message.headers.emplace_back(std::string{header.name}, header.value);
   }
   const std::string id = row.message_id.text();
-  message.headers.emplace_back(settings_.id_header, id);
+  message.headers.emplace_back(is_dead_letter ? dead_letter_id_header : settings_.id_header, id);
   in_flight_[row.id] = {row.bytes(), row.message_id, row.lane, row.is_alone, Clock::now()};
   in_flight_bytes_ += row.bytes();
   if (row.lane) ++lanes_[*row.lane];

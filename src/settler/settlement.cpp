@@ -40,6 +40,7 @@ void add_offsets(event::OffsetSet& out, const std::vector<const event::Event*>& 
 /// Failures are alike if they have the same delay and, where the handler asked for it, the same error class.
 bool alike(const inbox::RetryGroup& group, const std::optional<std::string>& group_class, const RetryIn& retry,
            const event::Verdict& verdict) {
+  if (group.is_deferred != (verdict.kind == event::Verdict::Kind::defer)) return false;
   if (group.delay != retry.delay || group_class.has_value() != verdict.delay.has_value()) return false;
   return !group_class || *group_class == verdict.error_class;
 }
@@ -127,6 +128,7 @@ void SettlementBuilder::settle_failed(FailedEvent& failed, double random01, RunS
   if (failed.kind == Kind::expired) return expired(failed, out);
   if (failed.kind != Kind::failed) return wait(failed, out);
   if (failed.verdict.kind == event::Verdict::Kind::skipped) return skip(failed, out);
+  if (failed.verdict.kind == event::Verdict::Kind::defer) return defer(failed, random01, out);
   const inbox::LeasedRun& lease = run_->lease;
   const auto left = run_->policy->expire_after ? left_of(*run_, failed.index, run_->owner->now()) : std::nullopt;
   const Transition transition = transition_for(failed.verdict, lease.attempts, run_->policy->retry, random01, left);
@@ -140,6 +142,15 @@ void SettlementBuilder::settle_failed(FailedEvent& failed, double random01, RunS
   out.settlement.failures.push_back({lease.events[failed.index]->event_id, lease.attempts + 1,
                                      std::move(failed.verdict.error_class), std::move(failed.verdict.message),
                                      failed.duration});
+}
+
+/// At the handler's wish, uncharged: no failure is recorded. Later events of its key wait as behind a retry.
+void SettlementBuilder::defer(FailedEvent& deferred, double random01, RunSettlement& out) {
+  const auto left = run_->policy->expire_after ? left_of(*run_, deferred.index, run_->owner->now()) : std::nullopt;
+  const auto delay = deferred.verdict.delay.value_or(backoff_for(run_->policy->retry, 1, random01));
+  deferred.kind = FailedEvent::Kind::expired;  // no attempt, if it expires before the next one
+  if (left && delay >= *left) return expired(deferred, out);
+  retry(deferred, RetryIn{delay}, out);
 }
 
 /// An event that blocks its key has a row of its own, the first of its lane.
@@ -159,7 +170,8 @@ void SettlementBuilder::retry(const FailedEvent& failed, RetryIn retry, RunSettl
     }
   }
   if (i == groups.size()) {
-    groups.push_back({{}, retry.delay, std::move(error), std::move(key)});
+    const bool is_deferred = verdict.kind == event::Verdict::Kind::defer;
+    groups.push_back({{}, retry.delay, std::move(error), std::move(key), is_deferred});
     group_classes_.push_back(verdict.delay ? std::optional{verdict.error_class} : std::nullopt);
   }
   groups[i].offsets.add(run_->lease.events[failed.index]->offset);

@@ -86,6 +86,7 @@ class SettlementBuilder {
  private:
   void settle_failed(FailedEvent& failed, double random01, RunSettlement& out);
   void retry(const FailedEvent& failed, RetryIn retry, RunSettlement& out);
+  void defer(FailedEvent& deferred, double random01, RunSettlement& out);
   void dead(const FailedEvent& failed, RunSettlement& out);
   void expired(const FailedEvent& failed, RunSettlement& out);
   void skip(const FailedEvent& skipped, RunSettlement& out);

@@ -98,6 +98,7 @@ void Settler::count(const Run& run, const inbox::Settlement& settlement, const E
   counters_.done += static_cast<std::uint64_t>(counts.done);
   counters_.retried += static_cast<std::uint64_t>(counts.retried);
   counters_.dead += static_cast<std::uint64_t>(counts.dead);
+  counters_.expired += static_cast<std::uint64_t>(counts.expired);
   outcomes_.recorded(run, settlement, counts);
   failures_.recorded(run, settlement, now);
   const auto failed = static_cast<std::int64_t>(settlement.failures.size());

@@ -56,6 +56,7 @@ class Settler final {
     std::atomic<std::uint64_t> done{0};
     std::atomic<std::uint64_t> retried{0};
     std::atomic<std::uint64_t> dead{0};
+    std::atomic<std::uint64_t> expired{0};
     std::atomic<std::uint64_t> lost{0};
     std::atomic<std::uint64_t> transactions{0};
   };

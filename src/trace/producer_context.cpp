@@ -4,73 +4,13 @@
 #include <array>
 
 #include "event/headers.hpp"
+#include "event/json_text.hpp"
+#include "event/top_members.hpp"
 
 namespace inboxd::trace {
 namespace {
 
 using event::MaybeBytes;
-
-/// Iterates over the top members of a JSON object. Values are skipped by brackets and strings, however deep; nothing
-/// else is validated.
-class TopMembers final {
- public:
-  explicit TopMembers(std::string_view json) : rest_{json} { is_at_end_ = !take('{'); }
-
-  std::string_view name;
-  MaybeBytes text;  ///< of the value, if it is a string without escapes
-
-  bool next() {
-    if (is_at_end_ || !string()) return false;
-    name = string_;
-    if (!take(':')) return false;
-    const bool is_text = peek() == '"' && string() && string_.find('\\') == string_.npos;
-    text = is_text ? MaybeBytes{string_} : std::nullopt;
-    is_at_end_ = !skip_value();
-    return true;
-  }
-
- private:
-  char peek() {
-    rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r\n"), rest_.size()));
-    return rest_.empty() ? '\0' : rest_[0];
-  }
-
-  bool take(char wanted) {
-    if (peek() != wanted) return false;
-    rest_.remove_prefix(1);
-    return true;
-  }
-
-  bool string() {
-    if (!take('"')) return false;
-    std::size_t end = 0;
-    while (end < rest_.size() && rest_[end] != '"') end += rest_[end] == '\\' ? 2 : 1;
-    if (end >= rest_.size()) return false;
-    string_ = rest_.substr(0, end);
-    rest_.remove_prefix(end + 1);
-    return true;
-  }
-
-  /// Moves past the comma after the value; false: there is none.
-  bool skip_value() {
-    for (std::size_t depth = 0; !rest_.empty();) {
-      const char c = rest_[0];
-      if (c == '"') {
-        if (!string()) return false;
-        continue;
-      }
-      rest_.remove_prefix(1);
-      if (c == '{' || c == '[') ++depth;
-      if (c == ',' && depth == 0) return true;
-      if ((c == '}' || c == ']') && depth-- == 0) return false;
-    }
-    return false;
-  }
-
-  std::string_view rest_;
-  std::string_view string_;
-  bool is_at_end_ = false;
-};
 
 /// Spares nearly all payloads the walk. Every event passes here, so the first test has no branches: the compiler turns
 /// it into a few instructions for 16 bytes.
@@ -86,20 +26,13 @@ bool mentions_traceparent(std::string_view payload) {
   return is_likely != 0 && payload.find(word) != payload.npos;
 }
 
-/// Cuts a prefix before JSON: a schema id (as in envelope/json) or a byte order mark.
-std::string_view json_part(std::string_view payload) {
-  if (payload.size() > 5 && payload[0] == '\0') payload.remove_prefix(5);
-  if (payload.starts_with("\xEF\xBB\xBF")) payload.remove_prefix(3);
-  return payload;
-}
-
 /// Rejects payloads that are not JSON before the search.
 bool may_begin_object(char c) { return c == '{' || c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 ProducerTexts in_payload(std::string_view payload) {
-  payload = json_part(payload);
+  payload = event::without_prefix(payload);
   if (payload.empty() || !may_begin_object(payload[0]) || !mentions_traceparent(payload)) return {};
-  TopMembers members{payload};
+  event::TopMembers members{payload};
   ProducerTexts out;
   bool is_cloudevent = false;
   while (members.next()) {

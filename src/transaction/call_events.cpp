@@ -10,9 +10,9 @@ namespace {
 using Type = inbox::ArrayParameter::Type;
 
 /// The numbers of parameters of tx_events_trusting, tx_events and tx_events_sent.
-constexpr std::size_t trusting_parameters = 9;
-constexpr std::size_t place_parameters = 10;
-constexpr std::size_t sent_parameters = 15;
+constexpr std::size_t trusting_parameters = 11;
+constexpr std::size_t place_parameters = 12;
+constexpr std::size_t sent_parameters = 17;
 
 /// Adds the places of events, as ranges of consecutive offsets of a lease; an edited event is a range of its own.
 void add_places(SqlParameters& to, std::span<const CallEvent> events) {
@@ -57,6 +57,29 @@ void add_columns(SqlParameters& to, std::span<const CallEvent> events) {
   }
   for (inbox::ArrayParameter* array : columns.in_order()) to.add(*array);
   for (inbox::ArrayParameter* array : {&topic, &partition, &received, &attempt}) to.add(*array);
+}
+
+std::string_view name_of(config::Unwrap unwrap) {
+  switch (unwrap) {
+    case config::Unwrap::none: return "none";
+    case config::Unwrap::json_string: return "json-string";
+    case config::Unwrap::schema_payload: return "schema-payload";
+    default: return "auto";
+  }
+}
+
+/// Adds the topics that are not unwrapped automatically, and how they are.
+void add_unwraps(SqlParameters& to, std::span<const CallEvent> events) {
+  inbox::ArrayParameter topics{Type::text}, unwraps{Type::text};
+  std::string_view last;
+  for (const CallEvent& each : events) {
+    if (each.unwrap == config::Unwrap::automatic || each.topic == last) continue;
+    last = each.topic;
+    topics.add(each.topic);
+    unwraps.add(name_of(each.unwrap));
+  }
+  to.add(topics);
+  to.add(unwraps);
 }
 
 }  // namespace
@@ -104,6 +127,7 @@ void add_events(SqlParameters& to, EventSource source, std::span<const CallEvent
   if (source == EventSource::in_place || source == EventSource::trusting) add_places(to, events);
   if (source == EventSource::sent) add_columns(to, events);
   if (source == EventSource::in_place || source == EventSource::sent) to.add_flag(requires_json);
+  if (source != EventSource::none) add_unwraps(to, events);
 }
 
 }  // namespace inboxd::transaction

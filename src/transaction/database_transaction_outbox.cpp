@@ -19,15 +19,17 @@ struct Columns {
       keys.add(message.key);
       payloads.add(message.payload);
       message.headers ? headers.add(*message.headers) : headers.add_null();
+      message.id ? ids.add(*message.id) : ids.add_null();
     }
   }
   inbox::WireParameters parameters() {
     inbox::WireParameters out;
-    for (inbox::ArrayParameter* const array : {&topics, &keys, &payloads, &headers}) out.add(array->finish());
+    for (inbox::ArrayParameter* const array : {&topics, &keys, &payloads, &headers, &ids}) out.add(array->finish());
     return out;
   }
 
-  inbox::ArrayParameter topics{Type::text}, keys{Type::bytea}, payloads{Type::bytea}, headers{Type::bytea};
+  inbox::ArrayParameter topics{Type::text}, keys{Type::bytea}, payloads{Type::bytea}, headers{Type::bytea},
+      ids{Type::uuid};
 };
 
 }  // namespace

@@ -81,6 +81,7 @@ struct OutboxMessage {
   std::string_view topic;
   std::optional<std::string_view> key, payload;
   std::optional<std::string> headers;  ///< packed
+  std::optional<base::Uuid> id{};  ///< nullopt: a new one
 };
 
 /// A handler's SQL during one call. For the thread of the call.

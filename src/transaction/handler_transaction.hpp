@@ -29,6 +29,7 @@ struct CallEvent {
   std::int32_t attempt = 1;
   bool has_content = true;  ///< false: payload and headers were left in the database
   inbox::LeaseKey lease{};  ///< of the delivery that has it: without it the database does not give the event
+  config::Unwrap unwrap = config::Unwrap::automatic;  ///< of its topic
 };
 
 /// Up to these limits a statement's events are sent with it, if their content is in memory. Beyond them the statement

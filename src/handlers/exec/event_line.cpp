@@ -89,8 +89,8 @@ std::string line_of(const inboxd::Event& event) {
   if (!payload) {
     line.raw("tombstone", "true");
     line.raw("body", "null");
-  } else if (nlohmann::json::accept(*payload)) {
-    line.raw("body", on_one_line(*payload));
+  } else if (const inboxd::MaybeText body = event.json()) {
+    line.raw("body", on_one_line(*body));
   } else {
     line.raw("payload_base64", "\"" + base64(*payload) + "\"");
   }

@@ -42,4 +42,4 @@ struct Exec final : inboxd::Handler {
 }  // namespace
 }  // namespace exec_handler
 
-INBOXD_HANDLER(exec_handler::Exec, "exec", INBOXD_VERSION)
+INBOXD_HANDLER(exec_handler::Exec, "exec", INBOXD_VERSION, INBOXD_JSON)

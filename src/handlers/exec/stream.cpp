@@ -40,6 +40,11 @@ class Stream::Open {
     }
     return out;
   }
+  /// Whether the answer is of an earlier attempt of an event that waits for one.
+  bool is_late(const handlers::Answer& answer) const {
+    const auto found = index_.find(answer.event_id);
+    return found != index_.end() && answer.attempt && *answer.attempt != events_[found->second].attempt();
+  }
   /// Removes and returns the event with this id, if it has no answer yet.
   std::optional<inboxd::Event> answered(const std::string& id) {
     const auto found = index_.find(id);
@@ -156,6 +161,7 @@ std::optional<Stream::Failure> Stream::read_answers(Session& session, inboxd::Ca
     rest.remove_prefix(end + 1);
     const auto answer = handlers::answer_of(line, why);
     if (!answer) break;
+    if (open.is_late(*answer)) continue;
     const auto event = open.answered(answer->event_id);
     if (event) call.settle(*event, answer->outcome);
     if (!event) why = "its event_id is of no event that waits for an answer";

@@ -118,7 +118,7 @@ class EventsById {
   explicit EventsById(const std::vector<inboxd::Event>& events) {
     for (std::size_t i = 0; i < events.size(); ++i) {
       add(events[i].id(), i);
-      add(events[i].source_id(), i);
+      add(handlers::canonical_id(events[i].source_id()), i);
     }
   }
   /// Throws std::runtime_error if no event has the id, or several have.
@@ -167,10 +167,21 @@ Outcome outcome_of(const Target& target, const Answer& answer, system_clock::tim
   if (target.permanent.contains(status)) return inboxd::dead(about(target, answer), error_class);
   if (status == 429 || status == 503) {
     if (const auto delay = retry_after(answer.retry_after, now)) {
-      return inboxd::retry(std::min(*delay, target.longest_retry_after), about(target, answer), error_class);
+      const auto wait = std::min(*delay, target.longest_retry_after);
+      return target.defers ? inboxd::defer(wait, about(target, answer), error_class)
+                           : inboxd::retry(wait, about(target, answer), error_class);
     }
   }
   return inboxd::retry(about(target, answer), error_class);
+}
+
+std::optional<std::string> doubt_about(const Target& target, const Answer& answer) {
+  const bool is_read = target.posts_batches || target.style == Style::dapr;
+  const bool is_success = answer.code == CURLE_OK && answer.status >= 200 && answer.status < 300;
+  if (!is_read || !is_success || !answer.is_whole || answer.body.empty()) return std::nullopt;
+  if (!answer.content_type.starts_with("application/json") || json::accept(answer.body)) return std::nullopt;
+  return "POST " + target.url.shown() + " was answered 2xx with Content-Type " + answer.content_type +
+         ", but its body is no JSON and counts as no verdict" + beginning_of(answer.body);
 }
 
 std::vector<Outcome> outcomes_in(const Target& target, const Answer& answer, const std::vector<inboxd::Event>& events) {

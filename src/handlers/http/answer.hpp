@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <inboxd/handler.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,11 +21,14 @@ struct Answer {
   bool is_refused = false;  ///< the address is link-local
   bool has_connected = false;
   std::string body;
-  std::string retry_after;  ///< the header
+  std::string retry_after, content_type;  ///< headers
 };
 
 /// The outcome of the request as a whole. Pure.
 inboxd::Outcome outcome_of(const Target& target, const Answer& answer, std::chrono::system_clock::time_point now);
+
+/// A sentence on an answer whose verdicts were perhaps meant otherwise than they were read. Pure.
+std::optional<std::string> doubt_about(const Target& target, const Answer& answer);
 
 /// Whether the connection was lost before anything of an answer came, so that the service may have died on the event.
 bool is_reset(const Answer& answer);

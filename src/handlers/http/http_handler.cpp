@@ -26,4 +26,4 @@ struct Http final : inboxd::AsyncHandler {
 }  // namespace
 }  // namespace http_handler
 
-INBOXD_HANDLER(http_handler::Http, "http", INBOXD_VERSION, INBOXD_ASYNC)
+INBOXD_HANDLER(http_handler::Http, "http", INBOXD_VERSION, INBOXD_ASYNC, INBOXD_JSON)

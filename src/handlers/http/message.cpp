@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "../shared/encoding.hpp"
+#include "../shared/json_members.hpp"
 
 namespace http_handler {
 namespace {
@@ -41,9 +42,26 @@ bool is_line(std::string_view text, std::size_t longest) {
 
 bool is_media_type(std::string_view text) { return is_line(text, 200); }
 
-std::string text_in(const Json& map, const char* name) {
-  const auto found = map.find(name);
-  return found != map.end() && found->is_string() ? found->get<std::string>() : "";
+using Members = std::vector<handlers::JsonMember>;
+
+/// The last member of this name, as in PostgreSQL's jsonb; null: none.
+const handlers::JsonMember* find(const Members& members, std::string_view name) {
+  const auto has_name = [&](const handlers::JsonMember& each) { return each.name == name; };
+  const auto found = std::find_if(members.rbegin(), members.rend(), has_name);
+  return found == members.rend() ? nullptr : &*found;
+}
+
+bool is_string(std::string_view raw) { return raw.starts_with('"'); }
+
+/// nullopt: it is no string, or it holds a lone surrogate.
+std::optional<std::string> string_in(std::string_view raw) {
+  const Json value = is_string(raw) ? Json::parse(raw, nullptr, false) : Json{};
+  return value.is_string() ? std::optional{value.get<std::string>()} : std::nullopt;
+}
+
+std::string text_in(const Members& members, std::string_view name) {
+  const auto* const found = find(members, name);
+  return found == nullptr ? "" : string_in(found->raw).value_or("");
 }
 
 /// An attribute of the producer that is passed on as it is.
@@ -56,27 +74,28 @@ bool is_extension(const std::string& name) {
 }
 
 /// Those of an envelope. A CloudEvent has texts, numbers and truth values.
-Attributes extensions_in(const Json& envelope) {
+Attributes extensions_in(const Members& envelope) {
   Attributes out;
-  for (const auto& [name, value] : envelope.items()) {
+  for (const auto& [name, raw] : envelope) {
     if (!is_extension(name)) continue;
-    if (value.is_string()) out.emplace_back(name, value.get<std::string>());
-    if (value.is_number() || value.is_boolean()) out.emplace_back(name, value.dump());
+    const bool is_text = is_string(raw);
+    if (const auto text = string_in(raw)) out.emplace_back(name, *text);
+    if (!is_text && !raw.starts_with('{') && !raw.starts_with('[') && raw != "null") out.emplace_back(name, raw);
   }
   return out;
 }
 
-std::optional<Data> unwrapped(std::string_view payload) {
-  const Json envelope = Json::parse(payload, nullptr, false);
-  if (!envelope.is_object() || !envelope.contains("specversion") || !envelope.contains("id")) return std::nullopt;
+std::optional<Data> unwrapped(std::string_view json) {
+  const Members envelope = handlers::json_members(json);
+  if (find(envelope, "specversion") == nullptr || find(envelope, "id") == nullptr) return std::nullopt;
   const std::string declared = text_in(envelope, "datacontenttype");
   Data out{std::nullopt, is_media_type(declared) ? declared : std::string{json_type}, false, extensions_in(envelope)};
-  if (envelope.contains("data_base64")) {
+  if (find(envelope, "data_base64") != nullptr) {
     out.bytes = handlers::from_base64(text_in(envelope, "data_base64"));
-  } else if (envelope.contains("data")) {
-    const Json& data = envelope["data"];
-    out.is_json = !data.is_string() || out.media_type.find("json") != std::string::npos;
-    out.bytes = out.is_json ? data.dump(-1, ' ', false, Json::error_handler_t::replace) : data.get<std::string>();
+  } else if (const auto* const data = find(envelope, "data")) {
+    const auto text = string_in(data->raw);
+    out.is_json = !text || out.media_type.find("json") != std::string::npos;
+    out.bytes = out.is_json ? std::string{data->raw} : *text;
   }
   return out;
 }
@@ -85,14 +104,15 @@ Data data_of(const inboxd::Event& event) {
   const inboxd::MaybeText payload = event.payload();
   if (!payload) return {std::nullopt, std::string{json_type}};
   const std::string_view declared = event.header("content-type").value_or("");
-  const bool is_json = nlohmann::json::accept(*payload);
-  if (is_json && payload->find("\"specversion\"") != std::string_view::npos && !handlers::is_deep(*payload)) {
-    if (auto inner = unwrapped(*payload)) return *std::move(inner);
+  const inboxd::MaybeText json = event.json();
+  if (json && json->find("\"specversion\"") != std::string_view::npos) {
+    if (auto inner = unwrapped(*json)) return *std::move(inner);
   }
+  const std::string bytes{json ? *json : *payload};
   if (is_media_type(declared) && !declared.starts_with("application/cloudevents")) {
-    return {std::string{*payload}, std::string{declared}, is_json};
+    return {bytes, std::string{declared}, json.has_value()};
   }
-  return {std::string{*payload}, std::string{is_json ? json_type : any_bytes}, is_json};
+  return {bytes, std::string{json ? json_type : any_bytes}, json.has_value()};
 }
 
 bool is_utf8(std::string_view text) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -30,6 +31,16 @@ bool is_link_local(const sockaddr& address) {
   return IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr) != 0 || std::memcmp(bytes, one_cloud, sizeof one_cloud) == 0;
 }
 
+/// The value, shortened, if the line is this header.
+std::optional<std::string> header_in(std::string_view line, std::string_view name) {
+  constexpr std::size_t longest = 100;
+  if (line.size() <= name.size() || strncasecmp(line.data(), name.data(), name.size()) != 0) return std::nullopt;
+  std::string value{line.substr(name.size(), longest)};
+  value.erase(0, value.find_first_not_of(" \t"));
+  value.erase(value.find_last_not_of(" \t\r\n") + 1);
+  return value;
+}
+
 void must(CURLcode code) {
   if (code != CURLE_OK) throw std::runtime_error{std::string{"curl: "} + curl_easy_strerror(code)};
 }
@@ -43,6 +54,8 @@ Request::Request(const Target& target) : target_{target}, handle_{curl_easy_init
   must(curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https"));
   must(curl_easy_setopt(handle, CURLOPT_PROXY, ""));  // none from the environment: it would resolve the name
   must(curl_easy_setopt(handle, CURLOPT_USERAGENT, "inboxd/" INBOXD_VERSION));
+  // Asks for compressed answers, and decodes them before their limit counts. An unknown coding fails the transfer.
+  must(curl_easy_setopt(handle, CURLOPT_ACCEPT_ENCODING, ""));
   must(curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L));
   must(curl_easy_setopt(handle, CURLOPT_TCP_NODELAY, 1L));
   must(curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(target.connect_timeout.count())));
@@ -129,14 +142,9 @@ std::size_t Request::take_body(char* data, std::size_t size, std::size_t count, 
 
 std::size_t Request::take_header(char* data, std::size_t size, std::size_t count, void* self) {
   const std::string_view line{data, size * count};
-  constexpr std::string_view name = "retry-after:";
-  constexpr std::size_t longest = 100;
-  if (line.size() > name.size() && strncasecmp(line.data(), name.data(), name.size()) == 0) {
-    std::string value{line.substr(name.size(), longest)};
-    value.erase(0, value.find_first_not_of(" \t"));
-    value.erase(value.find_last_not_of(" \t\r\n") + 1);
-    static_cast<Request*>(self)->answer_.retry_after = std::move(value);
-  }
+  Answer& answer = static_cast<Request*>(self)->answer_;
+  if (auto value = header_in(line, "retry-after:")) answer.retry_after = *std::move(value);
+  if (auto value = header_in(line, "content-type:")) answer.content_type = *std::move(value);
   return line.size();
 }
 

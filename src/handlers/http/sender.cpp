@@ -14,6 +14,7 @@ namespace {
 /// Between two looks at the calls: whether the daemon stops.
 constexpr std::chrono::milliseconds look_every{50};
 constexpr std::chrono::seconds away_log_every{10};
+constexpr std::chrono::minutes doubt_log_interval{1};
 constexpr std::size_t most_spare = 256;
 /// Idle connections get at most this part of the process's descriptors; the daemon's own sessions need the rest.
 constexpr long idle_part = 4;
@@ -137,7 +138,9 @@ void Sender::end_finished() {
       continue;
     }
     auto running = running_.extract(static_cast<Request*>(request));
-    note(running.mapped().exchange->ended(running.mapped().request->take_answer(code), resets_));
+    const Answer answer = running.mapped().request->take_answer(code);
+    note(running.mapped().exchange->ended(answer, resets_));
+    note_doubt(answer);
     go_on(std::move(running.mapped()));
   }
 }
@@ -155,6 +158,15 @@ void Sender::note(const inboxd::Outcome& outcome) {
   } else {
     log_.info("the service answers again");
   }
+}
+
+void Sender::note_doubt(const Answer& answer) {
+  const auto now = Clock::now();
+  if (now < next_doubt_log_) return;
+  const auto doubt = doubt_about(target_, answer);
+  if (!doubt) return;
+  next_doubt_log_ = now + doubt_log_interval;
+  log_.warn(*doubt);
 }
 
 /// Calls that are cancelled end without verdicts, uncharged.

@@ -44,6 +44,7 @@ class Sender final {
   void end_finished();
   void end_cancelled();
   void note(const inboxd::Outcome& outcome);
+  void note_doubt(const Answer& answer);
   void look_after_health();
   void wait();
   void forget(Running& running);
@@ -67,6 +68,7 @@ class Sender final {
   Clock::time_point next_look_{};
   bool is_away_ = false;  ///< as the log says
   Clock::time_point next_away_log_{};
+  Clock::time_point next_doubt_log_{};
 
   std::thread thread_;
 };

@@ -27,6 +27,9 @@ inline constexpr handlers::SettingsTable table{std::array{
         "headers", "{}",
         "a map of further headers, also of health checks. `Authorization: {file: …}` keeps a token out of the file"},
     handlers::Setting{"max_body", "65536", "bytes of an answer that are read"},
+    handlers::Setting{"retry_after", "retry",
+                      "what a 429 or 503 with `Retry-After` means: `retry` counts an attempt, `defer` none, so that "
+                      "only `expire_after` ends an event"},
     handlers::Setting{"longest_retry_after", "1h", "the longest `Retry-After` that counts"},
     handlers::Setting{"connect_timeout", "2s", "how long connecting may take"},
     handlers::Setting{"unix_socket", handlers::none, "an absolute path; the host in `url` is then only a name"},

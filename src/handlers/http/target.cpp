@@ -111,6 +111,11 @@ std::string socket_of(const std::string& path) {
   return path;
 }
 
+bool defers_by(const std::string& text) {
+  if (text != "retry" && text != "defer") refuse("retry_after", text, "retry or defer");
+  return text == "defer";
+}
+
 std::size_t max_answer_of(std::int64_t bytes) {
   if (bytes < 0 || bytes > most_answer_bytes) refuse("max_body", std::to_string(bytes), "0 to 67108864 bytes");
   return static_cast<std::size_t>(bytes);
@@ -127,6 +132,7 @@ Target::Target(const inboxd::Settings& settings)
       signer{settings.text("signing_secret", "")},
       headers{headers_of(settings.text("headers", table.text("headers")))},
       max_answer{max_answer_of(settings.number("max_body", table.number("max_body")))},
+      defers{defers_by(settings.text("retry_after", table.text("retry_after")))},
       longest_retry_after{settings.duration("longest_retry_after", table.duration("longest_retry_after"))},
       connect_timeout{settings.duration("connect_timeout", table.duration("connect_timeout"))},
       unix_socket{socket_of(settings.text("unix_socket", ""))},

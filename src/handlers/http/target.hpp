@@ -33,6 +33,7 @@ struct Target {
   Signer signer;
   std::vector<std::string> headers;  ///< `Name: value`, of each request
   std::size_t max_answer;            ///< bytes of an answer's body that are read
+  bool defers;                       ///< a Retry-After costs no attempt
   std::chrono::milliseconds longest_retry_after;
   std::chrono::milliseconds connect_timeout;
   std::string unix_socket;

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <inboxd/handler.hpp>
 #include <optional>
 #include <string>
@@ -8,12 +9,13 @@
 namespace handlers {
 
 struct Answer {
-  std::string event_id;
+  std::string event_id;  ///< a UUID in its usual spelling, or any other text
   inboxd::Outcome outcome;
+  std::optional<std::int64_t> attempt;  ///< that it answers, if it says so
 };
 
-/// Reads `{"event_id": …, "outcome": "done" | "retry" | "dead" | "skipped", "delay": "30s", "error": …, "message": …}`.
-/// nullopt: it is none; `why` names the mistake.
+/// Reads `{"event_id": …, "outcome": "done" | "retry" | "defer" | "dead" | "skipped", "delay": "30s", "error": …,
+/// "message": …, "attempt": 1}`. A null is as if absent. nullopt: it is no answer; `why` names the mistake.
 std::optional<Answer> answer_of(std::string_view json, std::string& why);
 
 }  // namespace handlers

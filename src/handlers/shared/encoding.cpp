@@ -3,9 +3,11 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
+#include <system_error>
 
 namespace handlers {
 
@@ -41,13 +43,43 @@ std::string time_text(std::chrono::microseconds since_1970) {
 }
 
 std::optional<inboxd::Milliseconds> duration_of(const std::string& text) {
-  long long number = 0;
-  int used = 0;
-  if (std::sscanf(text.c_str(), "%9lld%n", &number, &used) != 1 || number < 0) return std::nullopt;
-  const std::string unit = text.substr(static_cast<std::size_t>(used));
-  const long long factor = unit == "ms" ? 1 : unit == "s" ? 1'000 : unit == "m" ? 60'000 : unit == "h" ? 3'600'000 : 0;
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc::invalid_argument) return std::nullopt;
+  const std::string_view unit{end, text.data() + text.size()};
+  const std::uint64_t factor = unit == "ms"  ? 1
+                               : unit == "s" ? 1'000
+                               : unit == "m" ? 60'000
+                               : unit == "h" ? 3'600'000
+                               : unit == "d" ? 86'400'000
+                                             : 0;
   if (factor == 0) return std::nullopt;
-  return inboxd::Milliseconds{std::min<std::int64_t>(number * factor, INBOXD_MAX_DELAY_MS)};
+  constexpr std::uint64_t longest = INBOXD_MAX_DELAY_MS;
+  const bool is_absurd = error == std::errc::result_out_of_range || number > longest / factor;
+  return inboxd::Milliseconds{static_cast<std::int64_t>(is_absurd ? longest : number * factor)};
+}
+
+std::string canonical_id(std::string_view text) {
+  constexpr std::string_view urn = "urn:uuid:";
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  std::string_view id = text;
+  const auto is_same = [&](char a, char b) { return a == lower(b); };
+  const bool is_urn = id.size() > urn.size() && std::equal(urn.begin(), urn.end(), id.begin(), is_same);
+  if (is_urn) id.remove_prefix(urn.size());
+  if (id.size() > 2 && id.front() == '{' && id.back() == '}') id = id.substr(1, id.size() - 2);
+  if (id.size() != 36 && id.size() != 32) return std::string{text};
+  std::string out;
+  for (std::size_t i = 0; i < id.size(); ++i) {
+    if (id.size() == 36 && (i == 8 || i == 13 || i == 18 || i == 23)) {
+      if (id[i] != '-') return std::string{text};
+      continue;
+    }
+    const char c = lower(id[i]);
+    if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'))) return std::string{text};
+    if (out.size() == 8 || out.size() == 13 || out.size() == 18 || out.size() == 23) out += '-';
+    out += c;
+  }
+  return out;
 }
 
 std::string percent_encoded(std::string_view bytes) {

@@ -15,8 +15,12 @@ std::optional<std::string> from_base64(std::string_view text);
 /// RFC 3339 in UTC, with microseconds.
 std::string time_text(std::chrono::microseconds since_1970);
 
-/// `250ms 30s 5m 12h`; nullopt: something else.
+/// `250ms 30s 5m 12h 7d`, at most INBOXD_MAX_DELAY_MS; nullopt: something else.
 std::optional<inboxd::Milliseconds> duration_of(const std::string& text);
+
+/// A UUID in any spelling of RFC 4122 (upper case, urn:uuid:, braces, no hyphens) as 36 characters in lower case; any
+/// other text unchanged.
+std::string canonical_id(std::string_view text);
 
 /// RFC 3986: everything but letters, digits and - . _ ~ as %XX. So it is one segment of a path.
 std::string percent_encoded(std::string_view bytes);

@@ -12,7 +12,7 @@ constexpr std::string_view relation = "events";
 
 constexpr std::string_view message_row =
     "row(event_id, source_id, topic, partition, \"offset\", event_type, source, subject, key, payload, body, headers, "
-    "occurred_at, received_at, attempt)";
+    "occurred_at, received_at, attempt, key_bytes)";
 
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_' || (c & 0x80) != 0; }
 

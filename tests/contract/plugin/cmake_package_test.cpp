@@ -63,7 +63,7 @@ TEST_CASE("the install contains headers, CMake package and shipped handlers") {
   const TempFolder folder;
   install(folder);
   for (const char* file : {"include/inboxd/handler.h", "include/inboxd/handler.hpp", "include/inboxd/outbox.h",
-                           "include/inboxd/trace.h",
+                           "include/inboxd/json.h", "include/inboxd/trace.h",
                            "lib/cmake/inboxd/inboxdConfig.cmake", "lib/cmake/inboxd/inboxdConfigVersion.cmake",
                            "lib/cmake/inboxd/inboxdHandler.cmake", "lib/inboxd/log.so"}) {
     CHECK(fs::is_regular_file(folder / "prefix" / file));

@@ -263,7 +263,7 @@ TEST_CASE("an application's role may publish and nothing else") {
   for (const char* const change :
        {"insert into inbox.outbox (message_id, topic) values (gen_random_uuid(), 'a')", "delete from inbox.outbox",
         "update inbox.relay set fence = 1", "select inbox.make_partitions(1)",
-        "select inbox.publish_batch('{a}', '{x}', '{x}', '{x}')"}) {
+        "select inbox.publish_batch('{a}', '{x}', '{x}', '{x}', '{null}')"}) {
     CAPTURE(change);
     CHECK_THROWS_WITH(application.run(change), Catch::Matchers::ContainsSubstring("permission denied"));
   }

@@ -43,12 +43,13 @@ TEST_CASE("every function's names are independent of its caller's search path") 
             "join pg_language l on l.oid = p.prolang where p.pronamespace = $1::regnamespace "
             "and not (l.lanname = 'sql' and p.prosqlbody is not null) "
             "and not coalesce('search_path=pg_catalog, pg_temp' = any (p.proconfig), false)",
-            {inbox.database().schema()}) == "body_of text_or_null");
-  for (const char* const name : {"body_of", "text_or_null"}) {
+            {inbox.database().schema()}) == "body_of text_or_null unwrapped");
+  for (const char* const name : {"body_of", "text_or_null", "unwrapped"}) {
     const auto body = inbox.database().text(
         "select prosrc from pg_proc where proname = $1 and pronamespace = $2::regnamespace",
         {name, inbox.database().schema()});
-    CHECK(body.find("pg_catalog.convert_from(") != std::string::npos);
+    CHECK(body.find(std::string{name} == "unwrapped" ? "pg_catalog.jsonb_typeof(" : "pg_catalog.convert_from(") !=
+          std::string::npos);
   }
 }
 

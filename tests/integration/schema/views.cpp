@@ -179,8 +179,15 @@ TEST_CASE("hostile headers are shown as far as possible, in a parallel plan, too
   const auto began = std::chrono::steady_clock::now();
   shown(many);
   CHECK(inbox.database().number("select count(*) from (select jsonb_object_keys(headers) from inbox.events "
-                                "where \"offset\" = (select max(\"offset\") from inbox.events)) x") == 1000);
+                                "where \"offset\" = (select max(\"offset\") from inbox.events)) x") == 10'001);
   CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds{5});
+  CHECK(inbox.database().text("select headers->>'inboxd-headers-cut' || ' ' || (headers->>'name-49999') || ' ' || "
+                              "coalesce(headers->>'name-39999', 'cut') from inbox.events "
+                              "order by \"offset\" desc limit 1") ==
+        "40000 value cut");
+  std::vector<event::Header> repeated{{"id", "first"}};
+  for (int i = 0; i < 1'100; ++i) repeated.push_back({"attempt", names[static_cast<std::size_t>(i)]});
+  CHECK(shown(repeated) == R"({"id": "first", "attempt": "name-1099"})");
   // Truncated bytes, and wrong lengths.
   for (const auto* broken :
        {"'\\x0000000161'", "'\\x7fffffff61ffffffff'", "'\\x80000000'", "'\\x000000016100000009'"}) {

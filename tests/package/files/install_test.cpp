@@ -18,6 +18,7 @@ TEST_CASE("an install puts program, handlers, headers, units and documents in pl
                                  "lib/inboxd/sql.so",
                                  "include/inboxd/handler.h",
                                  "include/inboxd/handler.hpp",
+                                 "include/inboxd/json.h",
                                  "include/inboxd/outbox.h",
                                  "include/inboxd/outbox.hpp",
                                  "include/inboxd/sql.h",

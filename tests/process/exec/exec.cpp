@@ -47,6 +47,13 @@ for line in sys.stdin:
     elif kind == "Flood" and event["attempt"] == 1: print("x" * 3000000, flush=True)
     elif kind == "Later" and event["attempt"] == 1:
         answer(event, "retry", delay="10ms", error="my.later", message="busy")
+    elif kind == "NotYet" and open(seen.name).read().count(event["event_id"]) == 1:
+        answer(event, "defer", delay="100ms", error=None, message="not yet")
+    elif kind == "Nulls": answer({"event_id": event["event_id"].upper()}, "done", delay=None, error=None, message=None)
+    elif kind == "Late" and event["attempt"] == 2:
+        answer(event, "dead", attempt=1)
+        answer(event, "done", attempt=2)
+    elif kind == "Late": answer(event, "retry", delay="10ms", attempt=1)
     elif kind == "Dead": answer(event, "dead", error="my.class", message="no way")
     elif kind == "NotMine": answer(event, "skipped")
     elif kind == "Show": answer(event, "dead", message=json.dumps(event, sort_keys=True) + str(sorted(os.environ)))
@@ -177,6 +184,42 @@ TEST_CASE("a program that others could exchange is refused, and a script behind 
   std::filesystem::permissions(fixture.folder.path(), std::filesystem::perms{0755});
   REQUIRE(chown(script.c_str(), 4'242, 4'242) == 0);
   CHECK_THAT(checked("[" + script.string() + "]"), ContainsSubstring("belongs to user 4242"));
+}
+
+TEST_CASE("an event that a child defers comes again uncharged; nulls and another spelling of the id are accepted") {
+  ExecFixture fixture;
+  const auto daemon = fixture.start();
+  const auto id = fixture.produce(1, "NotYet").at(0);
+  fixture.produce(1, "Nulls");
+  CHECK(fixture.wait_done().is_perfect());
+  CHECK(fixture.database.number("select count(*) from inbox.failures") == 0);
+  const auto seen = fixture.seen();
+  CHECK(std::count(seen.begin(), seen.end(), id + " 1") == 2);
+}
+
+TEST_CASE("a late answer to an earlier attempt does not count for the present one") {
+  ExecFixture fixture;
+  const auto daemon = fixture.start();
+  fixture.produce(1, "Late");
+  CHECK(fixture.wait_done().is_perfect());
+}
+
+TEST_CASE("JSON behind a byte order mark or a registry's prefix is the body; what is no JSON is bytes") {
+  using namespace std::string_literals;
+  ExecFixture fixture;
+  const auto daemon = fixture.start();
+  std::vector<Message> all;
+  for (const std::string& payload : {"\xEF\xBB\xBF{\"n\": 1}"s, "\0\0\0\0\x0C{\"n\": 1}"s,
+                                     "{\"n\": 2}\0, \"forged\": 1}"s,
+                                     "\0\0\0\0\x0C\x02hi"s}) {
+    all.push_back(event_message(fixture.topic, fixture.database.text("select gen_random_uuid()"), payload, "Show"));
+  }
+  fixture.kafka.produce(all);
+  fixture.database.wait_for("all are dead", "select count(*) from inbox.dead_letters", 4);
+  CHECK(fixture.database.number("select count(*) from inbox.failures where message like "
+                                "'%\"body\": {\"n\": 1}%'") == 2);
+  CHECK(fixture.database.number("select count(*) from inbox.failures where message like '%payload_base64%'") == 2);
+  CHECK(fixture.database.number("select count(*) from inbox.failures where error_class = 'my.class'") == 0);
 }
 
 TEST_CASE("an event is shown whole, and the daemon's environment is not") {

@@ -1,6 +1,7 @@
 """A service for tests: `service.py PORT_FILE REQUESTS_FILE`. Writes its port into the first file and each request as a
 line of JSON into the second. An event's type says how its request is answered; GET /health is answered as the file
 REQUESTS_FILE.health says (a status; no file: 200)."""
+import gzip
 import json
 import os
 import socket
@@ -110,6 +111,14 @@ def answer(connection, request):
     elif kind == "Killer":
         reset(connection)
         return False
+    elif kind == "ZippedDrop":
+        connection.sendall(response(200, gzip.compress(b'{"status": "DROP"}'), Content_Encoding="gzip"))
+    elif kind in ("Zipped", "Coded"):
+        key = json.loads(request["body"])[0]["idempotencykey"]
+        body = gzip.compress(json.dumps([{"event_id": key, "outcome": "dead", "error": "my.class"}]).encode())
+        connection.sendall(response(200, body, Content_Encoding="gzip" if kind == "Zipped" else "own"))
+    elif kind == "NotJson":
+        connection.sendall(response(200, b"OK", Content_Type="application/json"))
     else:
         body = request["headers"].get("content-type", "").startswith("application/cloudevents-batch")
         connection.sendall(response(200, verdicts(request) if body else b""))
@@ -133,6 +142,17 @@ def verdicts(request):
             out.append({"event_id": event["id"], "outcome": "retry" if event["attempt"] == "1" else "dead"})
         if event["type"] == "DeadByKey":
             out.append({"event_id": event["idempotencykey"], "outcome": "dead", "error": "my.class"})
+        key = event["idempotencykey"]
+        if event["type"] == "Nulls":
+            out.append({"event_id": key, "outcome": "done", "delay": None, "error": None, "message": None})
+        if event["type"] == "Upper":
+            out.append({"event_id": key.upper(), "outcome": "dead"})
+        if event["type"] == "Urn":
+            out.append({"event_id": "urn:uuid:" + key, "outcome": "dead"})
+        if event["type"] == "Never":
+            out.append({"event_id": key, "outcome": "retry", "delay": "99999999999999999999999h"})
+        if event["type"] == "NotYet" and attempts.get(key) == 1:
+            out.append({"event_id": key, "outcome": "defer", "delay": "100ms"})
         if event["type"] == "Dead":
             out.append({"event_id": event["id"], "outcome": "dead", "error": "my.class", "message": "no way"})
     return json.dumps(out).encode() if out else b""

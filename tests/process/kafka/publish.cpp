@@ -56,7 +56,7 @@ TEST_CASE("a copy has the event's key, payload and headers, and says where it co
   fixture.kafka.produce({event, tombstone});
   CHECK(fixture.states(2) == "done done");
   fixture.copies.wait_stored(2);
-  const std::string where = " from inbox.event where source_id = '0b000000-0000-4000-8000-00000000000";
+  const std::string where = " from inbox.event where event_id = '0b000000-0000-4000-8000-00000000000";
   auto& copies = fixture.copies.database;
   CHECK(copies.text("select encode(key, 'hex') || ' ' || encode(payload, 'hex') || ' ' || event_type" + where + "1'") ==
         "6bff ff01 Placed");
@@ -66,6 +66,28 @@ TEST_CASE("a copy has the event's key, payload and headers, and says where it co
   CHECK_THAT(headers, ContainsSubstring(R"("inboxd-offset": "0")"));
   CHECK_THAT(headers, ContainsSubstring(R"("inboxd-partition": "0")"));
   CHECK((headers.find(R"("tenant": "acme")") != std::string::npos) == keeps);
+}
+
+TEST_CASE("a copy of a copy keeps the event's identity, whatever it was made from") {
+  KafkaFixture fixture;
+  DaemonFixture last{1};
+  auto& handler = fixture.copies.config.handlers[0];
+  handler.plugin = "kafka";
+  handler.settings = {{"topic", last.topic}};
+  const auto first = fixture.start();
+  const auto second = fixture.copies.start();
+  const auto third = last.start();
+  fixture.kafka.produce(
+      {event_message(fixture.topic, "4d47e190-0402-4048-bc2c-89dd54343c01"),
+       event_message(fixture.topic, "text-id"),
+       {.topic = fixture.topic,
+        .key = "k",
+        .payload = "{}",
+        .headers = {{"ce_specversion", "1.0"}, {"ce_id", "ce1"}, {"ce_source", "/s"}, {"ce_type", "T"}}}});
+  last.wait_stored(3);
+  const std::string ids = "select string_agg(event_id || ' ' || source_id, ', ' order by event_id) from inbox.events";
+  CHECK(last.database.text(ids) == fixture.database.text(ids));
+  CHECK(fixture.copies.database.text(ids) == fixture.database.text(ids));
 }
 
 TEST_CASE("a topic may depend on the event; a missing one is tried again, an invalid one makes a dead letter") {

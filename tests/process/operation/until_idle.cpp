@@ -33,7 +33,8 @@ TEST_CASE("--until-idle exits with 0 once every event is settled, dead ones too"
   const auto last = command(fixture.config, {"run", "--until-idle", "--json"});
   INFO(last.out << last.err);
   CHECK(json::parse(last.out) == json::parse(R"({"stored": 3, "duplicates": 0, "quarantined": 0, "conflicts": 0,
-                                               "done": 3, "retried": 0, "dead": 0, "leases_lost": 0})"));
+                                               "done": 3, "retried": 0, "dead": 0, "expired": 0,
+                                               "leases_lost": 0})"));
 }
 
 TEST_CASE("--until-idle waits for a partition that is temporarily unreadable") {

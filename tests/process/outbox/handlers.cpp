@@ -1,5 +1,6 @@
 #include <catch2/catch_get_random_seed.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <random>
 #include <thread>
 
@@ -96,6 +97,52 @@ TEST_CASE("a plugin that needs only the outbox publishes in its transaction; a f
   CHECK(fixture.lost() == 10);
   CHECK(fixture.doubled() == 0);
   CHECK(fixture.database.number("select count(*) from inbox.event where event_type = 'Published'") == 990);
+}
+
+TEST_CASE("a message that is published again for the same event has the same id") {
+  const bool is_plugin = GENERATE(true, false);
+  CAPTURE(is_plugin);
+  std::vector<std::string> ids;
+  for (int inbox = 0; inbox < 2; ++inbox) {  // the second one knows nothing of the first, as after a restore
+    ChainFixture fixture;
+    HandlerText handler = is_plugin ? fixture.by_plugin() : fixture.by_sql();
+    handler.more = {"events_per_call: " + std::to_string(inbox == 0 ? 50 : 7)};
+    if (!is_plugin) {
+      const std::string schema = fixture.database.schema();
+      handler.settings["statement"] =
+          yaml_text("select " + schema + ".publish('" + fixture.sink + "', convert_to(key, 'UTF8'), payload, id => " +
+                    schema + ".message_id(event_id, 'chain')) from events");
+    }
+    fixture.config.handlers = {handler};
+    std::vector<Message> messages;
+    for (int i = 0; i < 100; ++i) {
+      messages.push_back(event_message(fixture.topic, "0b000000-0000-4000-8000-000000000" + std::to_string(100 + i)));
+    }
+    fixture.kafka.produce(messages);
+    const auto daemon = fixture.start();
+    fixture.wait_chained(100);
+    ids.push_back(fixture.database.text("select string_agg(event_id::text, ' ' order by event_id) from inbox.events "
+                                        "where topic = '" + fixture.sink + "'"));
+  }
+  CHECK(ids[0] == ids[1]);
+}
+
+TEST_CASE("a dead letter in a topic has the identity of its event, and one header id") {
+  DaemonFixture dead{1};
+  DaemonFixture fixture{1};
+  fixture.config.handlers[0].plugin = "sql";
+  fixture.config.handlers[0].settings = {{"statement", "select 1 / 0 from events"}};
+  fixture.config.handlers[0].more = {"retry: {max_attempts: 1}", "dead_letters: {topic: " + dead.topic + "}"};
+  const auto daemon = fixture.start();
+  const auto reader = dead.start();
+  fixture.kafka.produce({event_message(fixture.topic, "4d47e190-0402-4048-bc2c-89dd54343c01"),
+                         event_message(fixture.topic, "text-id")});
+  dead.wait_stored(2);
+  const std::string ids = "select string_agg(event_id || ' ' || source_id, ', ' order by event_id) from inbox.events";
+  CHECK(dead.database.text(ids) == fixture.database.text(ids));
+  CHECK(dead.database.number("select count(*) from inbox.events where headers->>'id' in "
+                             "('text-id', '4d47e190-0402-4048-bc2c-89dd54343c01') and headers ? 'inboxd-outbox-id'") ==
+        2);
 }
 
 TEST_CASE("killing the daemon at random points loses and doubles no message, and keeps their order") {

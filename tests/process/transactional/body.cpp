@@ -25,6 +25,9 @@ std::vector<InvalidPayload> invalid_payloads() {
           {R"({"n": "\ud800"})", "lone surrogate"},
           {R"({"n": 1e131072})", "a number in it is out of range"},
           {"{\"n\": \"\xff\"}", "it is not UTF-8 text"},
+          {std::string("\0\0\x01\x02\x03\x02hi", 8),
+           "schema registry's schema (66051), and Avro and Protobuf are not decoded"},
+          {std::string("{\"n\": 2}\0, \"m\": 1}", 18), "it is not UTF-8 text"},
           {std::string(100'000, '['), "it is nested too deeply"}};
 }
 
@@ -71,6 +74,62 @@ TEST_CASE("a payload that is not JSON is dead at once with the reason, and delay
   CHECK(fixture.database.number("select count(*) from inbox.failures") == invalid);
   const std::string reasons = fixture.database.text("select string_agg(last_error, ' | ') from inbox.dead_letters");
   for (const InvalidPayload& each : invalid_payloads()) CHECK_THAT(reasons, ContainsSubstring(each.reason));
+}
+
+TEST_CASE("JSON behind a byte order mark or a schema registry's prefix is the body, in calls of every size") {
+  const int events_per_call = GENERATE(1, 500);
+  DaemonFixture fixture{1};
+  Application app{fixture.database};
+  app.create_table();
+  fixture.config.handlers = {
+      app.statement("set", insert_each, {"concurrency: 1", "events_per_call: " + std::to_string(events_per_call)})};
+  const std::string mark = "\xEF\xBB\xBF", prefix{"\0\0\0\0\x0C", 5};
+  std::vector<std::optional<std::string>> payloads;
+  for (int i = 0; i < 100; ++i) {
+    for (const std::string& before : {mark, prefix, prefix + mark, std::string{}}) {
+      payloads.emplace_back(before + "{\"n\": 7}");
+    }
+  }
+  produce(fixture, payloads);
+  const auto daemon = fixture.start();
+  app.wait_for("all are applied", "select count(*) from app.applied where n = 7", 400);
+}
+
+TEST_CASE("a value that a converter has wrapped gives its inner JSON as body, in calls of every size") {
+  const int events_per_call = GENERATE(1, 500);
+  const bool is_wanted = GENERATE(true, false);
+  DaemonFixture fixture{1};
+  Application app{fixture.database};
+  app.create_table();
+  fixture.config.topics = {"{name: " + fixture.topic + (is_wanted ? "}" : ", unwrap: none}")};
+  fixture.config.handlers = {
+      app.statement("set", insert_each, {"concurrency: 1", "events_per_call: " + std::to_string(events_per_call)})};
+  std::vector<std::optional<std::string>> payloads;
+  for (int i = 0; i < 100; ++i) {
+    payloads.emplace_back(R"("{\"n\": 7}")");
+    payloads.emplace_back(R"({"schema":{"type":"struct"},"payload":{"n": 7}})");
+    payloads.emplace_back(R"({"schema":{"type":"string"},"payload":"{\"n\": 7}"})");
+  }
+  produce(fixture, payloads);
+  const auto daemon = fixture.start();
+  app.wait_for("all are applied", "select count(*) from app.applied", 300);
+  CHECK(app.number("select count(*) from app.applied where n = 7") == (is_wanted ? 300 : 0));
+}
+
+TEST_CASE("a statement sees the bytes of a key, also of one that is no text") {
+  DaemonFixture fixture{1};
+  Application app{fixture.database};
+  app.run("create table app.keys (key text, key_bytes bytea)");
+  fixture.config.handlers = {app.statement("set", "insert into app.keys select key, key_bytes from events")};
+  std::vector<Message> messages{event_message(fixture.topic, "4d47e190-0402-4048-bc2c-89dd54343c01"),
+                                event_message(fixture.topic, "4d47e190-0402-4048-bc2c-89dd54343c02")};
+  messages[0].key = std::string{"\0\x30\x39", 3};
+  messages[1].key = "abc";
+  fixture.kafka.produce(messages);
+  const auto daemon = fixture.start();
+  app.wait_for("both are applied", "select count(*) from app.keys", 2);
+  CHECK(app.text("select string_agg(coalesce(key, 'none') || ' ' || encode(key_bytes, 'hex'), ', ' order by key) "
+                 "from app.keys") == "abc 616263, none 003039");
 }
 
 TEST_CASE("with body: optional, or a statement without body, any payload is accepted") {

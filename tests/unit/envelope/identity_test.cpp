@@ -131,3 +131,22 @@ TEST_CASE("the digest is of key and payload, not of the headers or the offset") 
   CHECK(changed.id() == first.id());
   CHECK(changed.event().digest != first.event().digest);
 }
+
+TEST_CASE("a copy or a dead letter of an inbox keeps its event's identity, whichever rule matches") {
+  const std::string origin = "0b1c2d3e-4f50-4162-8394-a5b6c7d8e9fa";
+  const Headers cloudevent{{"ce_specversion", "1.0"}, {"ce_id", "1"}, {"ce_source", "/s"}, {"ce_type", "T"}};
+  for (const Headers& headers : {Headers{}, Headers{{"id", "text-id"}}, Headers{{"id", a_uuid}}, cloudevent}) {
+    Headers copy = headers;
+    copy.emplace_back("inboxd-event-id", origin);
+    if (!headers.empty()) CHECK(Outcome{with_headers(copy)}.id() != origin);  // of no topic: of something else
+    copy.emplace_back("inboxd-topic", "orders");
+    CHECK(Outcome{with_headers(copy)}.id() == origin);
+  }
+  Headers copy{{"inboxd-topic", "orders"}, {"inboxd-event-id", "no UUID"}, {"id", a_uuid}};
+  CHECK(Outcome{with_headers(copy)}.id() == a_uuid);
+  const auto with_id = [&](std::string_view id) {
+    return Outcome{with_headers({{"id", id}, {"inboxd-topic", "o"}, {"inboxd-event-id", origin}})};
+  };
+  CHECK(with_id("text-id").event().source_id == "text-id"sv);
+  CHECK_FALSE(with_id(origin).event().source_id);
+}

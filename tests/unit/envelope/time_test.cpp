@@ -36,13 +36,27 @@ TEST_CASE("other texts are no RFC 3339 times") {
   }
 }
 
-TEST_CASE("whole numbers are milliseconds since 1970") {
-  CHECK(parse_time("1714564800250") == 1714564800250000);
+TEST_CASE("the unit of a number is told by its magnitude, or set") {
+  constexpr event::Microseconds time = 1'714'564'800'250'000;
+  CHECK(parse_time("1714564800") == 1'714'564'800'000'000);
+  CHECK(parse_time("1714564800.25") == time);
+  CHECK(parse_time("1714564800250") == time);
+  CHECK(parse_time("1714564800250000") == time);
+  CHECK(parse_time("1714564800250000999") == time);
   CHECK(parse_time("0") == 0);
-  CHECK(parse_time("-1") == -1000);
+  CHECK(parse_time("-1") == -1'000'000);
+  CHECK(parse_time("-1.5") == -1'500'000);
+  CHECK(parse_time("1714564800.2500009") == time);
   CHECK(parse_time("2024-05-01T12:00:00Z") == 1714564800000000);
-  for (const std::string_view text :
-       {"", "-", "1.5", "1e3", "+1", " 1", "9223372036854775807", "99999999999999999999"}) {
+  using enum config::TimeUnit;
+  CHECK(parse_time("1714564800250", ms) == time);
+  CHECK(parse_time("1000", s) == 1'000'000'000);
+  CHECK(parse_time("1000", ms) == 1'000'000);
+  CHECK(parse_time("1000.7", us) == 1'000);
+  CHECK(parse_time("1999", ns) == 1);
+  CHECK(parse_time("-1", ns) == -1);
+  CHECK_FALSE(parse_time("9223372036854775807", ms));
+  for (const std::string_view text : {"", "-", "1.", ".5", "1.5.5", "1e3", "+1", " 1", "99999999999999999999"}) {
     INFO(text);
     CHECK_FALSE(parse_time(text));
   }

@@ -130,8 +130,10 @@ enum {
   INBOXD_SKIPPED = 4, /* finished: the event is not for this handler */
   INBOXD_AWAY = 5,    /* not handled: a service that every event needs does not answer. No attempt is counted, and no
                          call of the handler begins in this instance for `delay_ms` (by default a second) */
-  INBOXD_PAUSE = 6    /* not handled: an operator must act. No attempt is counted; the handler is paused in all
+  INBOXD_PAUSE = 6,   /* not handled: an operator must act. No attempt is counted; the handler is paused in all
                          instances, with the error class and message as the reason */
+  INBOXD_DEFER = 7    /* not yet: try this event again after `delay_ms` (by default the first backoff). No attempt is
+                         counted, so only `expire_after` ends it; later events of its key wait, others do not */
 };
 
 #define INBOXD_POLICY_DELAY (-1)                              /* the configured backoff */
@@ -143,8 +145,8 @@ enum {
 /* The verdict on one event. Its texts are copied before `call->verdict` returns. */
 typedef struct inboxd_verdict {
   uint32_t struct_size;
-  int32_t outcome;          /* INBOXD_DONE to INBOXD_PAUSE */
-  int64_t delay_ms;         /* INBOXD_RETRY, INBOXD_AWAY: INBOXD_POLICY_DELAY, or 0 to INBOXD_MAX_DELAY_MS */
+  int32_t outcome;          /* INBOXD_DONE to INBOXD_DEFER */
+  int64_t delay_ms;         /* INBOXD_RETRY, AWAY, DEFER: INBOXD_POLICY_DELAY, or 0 to INBOXD_MAX_DELAY_MS */
   inboxd_bytes error_class; /* short and dotted, for rules and dashboards: `timeout`, `validation.amount`. Letters,
                                digits and . _ - (others become _). May be null */
   inboxd_bytes message;     /* for people: the cause, without secrets. May be null */
@@ -167,7 +169,8 @@ struct inboxd_call {
   uint32_t reserved; /* 0 */
 
   /* [call] Sets the verdict on the event at `index`, or on INBOXD_THE_REST. The last one counts; an index out of range
-   * changes nothing. Short forms: inboxd_done, inboxd_skip, inboxd_retry, inboxd_dead, inboxd_away, inboxd_pause. */
+   * changes nothing. Short forms: inboxd_done, inboxd_skip, inboxd_retry, inboxd_dead, inboxd_away, inboxd_pause,
+   * inboxd_defer. */
   void (*verdict)(inboxd_call* call, size_t index, const inboxd_verdict* verdict);
 
   /* [call] The headers of the event at `index`, in order, and their count; NULL and 0 if there are none. Borrowed until
@@ -313,6 +316,11 @@ static inline void inboxd_away(inboxd_call* call, size_t index, int64_t delay_ms
 
 static inline void inboxd_pause(inboxd_call* call, size_t index, const char* error_class, const char* message) {
   inboxd_say(call, index, INBOXD_PAUSE, INBOXD_POLICY_DELAY, inboxd_text(error_class), inboxd_text(message));
+}
+
+static inline void inboxd_defer(inboxd_call* call, size_t index, int64_t delay_ms, const char* error_class,
+                                const char* message) {
+  inboxd_say(call, index, INBOXD_DEFER, delay_ms, inboxd_text(error_class), inboxd_text(message));
 }
 
 static inline void inboxd_log(const inboxd_host* host, int32_t level, const char* text) {

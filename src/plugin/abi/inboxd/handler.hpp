@@ -25,6 +25,7 @@
 #include <inboxd/async.h>
 #include <inboxd/basics.hpp>
 #include <inboxd/handler.h>
+#include <inboxd/json.h>
 #include <inboxd/settings.hpp>
 #include <inboxd/outbox.hpp>
 #include <inboxd/sql.hpp>
@@ -50,7 +51,7 @@ namespace inboxd {
 
 // ---- Outcomes -------------------------------------------------------------------------------------------------------
 
-// The outcome of one event. Made by done, skipped, retry and dead.
+// The outcome of one event. Made by the functions below.
 struct Outcome {
   std::int32_t kind = INBOXD_DONE;
   std::optional<Milliseconds> delay;  // of a retry; none: the configured backoff
@@ -87,6 +88,11 @@ inline Outcome away(Milliseconds delay, std::string message, std::string error_c
 // Not handled: an operator must act. No attempt is counted; the handler is paused in all instances, with this reason.
 inline Outcome pause(std::string message, std::string error_class = {}) {
   return {INBOXD_PAUSE, std::nullopt, std::move(message), std::move(error_class)};
+}
+
+// Not yet: try this event again after this delay. No attempt is counted, so only `expire_after` ends it.
+inline Outcome defer(Milliseconds delay, std::string message, std::string error_class = {}) {
+  return {INBOXD_DEFER, std::max(delay, Milliseconds{0}), std::move(message), std::move(error_class)};
 }
 
 // ---- Events ---------------------------------------------------------------------------------------------------------
@@ -132,6 +138,13 @@ class Event {
   std::optional<Time> occurred_at() const { return detail::time(event_->occurred_at); }
   std::optional<Time> kafka_timestamp() const { return detail::time(event_->kafka_timestamp); }
   std::optional<Time> received_at() const { return detail::time(event_->received_at); }
+
+  // The JSON in the payload, byte for byte but without a byte order mark or the prefix of a schema registry. nullopt: a
+  // tombstone, or no JSON, or a daemon without INBOXD_JSON. Only on the thread of the call.
+  MaybeText json() const {
+    const auto* const part = static_cast<const inboxd_json*>(call_->extension(call_, INBOXD_JSON));
+    return part == nullptr ? std::nullopt : detail::maybe(part->body(call_, index_, nullptr));
+  }
 
   // In their order, repeated names included. Like `header`, only on the thread of the call.
   std::vector<Header> headers() const {
@@ -228,15 +241,24 @@ class Call {
     return Sql{found, call_};
   }
 
-  // Messages in the same transaction, for plugins that name INBOXD_OUTBOX in INBOXD_HANDLER.
-  Outbox outbox() {
+  // Messages in the same transaction, for plugins that name INBOXD_OUTBOX in INBOXD_HANDLER. In `handle` they belong to
+  // its event. `handle_batch` names the event: then a repeated message has the same id.
+  Outbox outbox() { return outbox_of(current_); }
+  Outbox outbox(const Event& event) { return outbox_of(event.index()); }
+  // For Handler::handle_batch: the event whose messages `outbox()` publishes.
+  void set_current(const Event& event) { current_ = event.index(); }
+
+ private:
+  Outbox outbox_of(std::size_t index) {
     const auto* const found = static_cast<const inboxd_outbox*>(extension(INBOXD_OUTBOX));
     if (found == nullptr) {
       throw std::logic_error{
           "the plugin has no outbox; write INBOXD_HANDLER(Type, \"name\", \"version\", INBOXD_OUTBOX)"};
     }
-    return Outbox{found, call_};
+    return Outbox{found, call_, index};
   }
+
+ public:
 
   // The event's W3C trace context, for the `traceparent` header of the handler's own requests.
   MaybeText traceparent(const Event& event) {
@@ -265,6 +287,7 @@ class Call {
 
   const inboxd_host* host_;
   inboxd_call* call_;
+  std::size_t current_ = INBOXD_THE_REST;
 };
 
 // ---- The handler ----------------------------------------------------------------------------------------------------
@@ -290,6 +313,7 @@ class Handler {
       if (event.index() > 0 && call.is_cancelled()) return;
       std::optional<Savepoint> before;  // the daemon undoes the writes of a single event
       if (sql != nullptr && events.size() > 1) before.emplace(call.sql().savepoint());
+      call.set_current(event);
       Outcome outcome = guarded(call, event);
       const auto is_finished = [&] { return outcome.kind == INBOXD_DONE || outcome.kind == INBOXD_SKIPPED; };
       if (before && is_finished() && sql->state(call.raw()) == INBOXD_SQL_FAILED) {

@@ -49,6 +49,12 @@ typedef struct inboxd_outbox {
    * Returns NULL, or the error, which is borrowed until the next `publish`, or until `handle` returns. */
   const inboxd_sql_error* (*publish)(inboxd_call* call, const inboxd_outbox_message* messages, size_t count,
                                      uint8_t (*ids)[16]);
+
+  /* [call] The same for the event at `index`. The ids are derived from the handler's name, the event's id and the
+   * number of the message. A repetition after a restore or failover has the same ids, and another inbox absorbs it.
+   * `publish` does so if the call has one event; otherwise its ids are random. INBOXD_THE_REST: as `publish`. */
+  const inboxd_sql_error* (*publish_for)(inboxd_call* call, size_t index, const inboxd_outbox_message* messages,
+                                         size_t count, uint8_t (*ids)[16]);
 } inboxd_outbox;
 
 #ifdef __cplusplus

@@ -15,6 +15,7 @@
 
 #include <inboxd/outbox.h>
 
+#include <cstddef>
 #include <inboxd/basics.hpp>
 #include <inboxd/sql.hpp>
 #include <optional>
@@ -31,7 +32,9 @@ using OutboxHeaders = std::vector<std::pair<std::string_view, std::optional<std:
 // The outbox during a call. Only on the call's thread. Cheap to create and copy.
 class Outbox {
  public:
-  Outbox(const inboxd_outbox* outbox, inboxd_call* call) : outbox_{outbox}, call_{call} {}
+  // `index`: of the event whose messages these are; the ids are derived from it.
+  Outbox(const inboxd_outbox* outbox, inboxd_call* call, std::size_t index = INBOXD_THE_REST)
+      : outbox_{outbox}, call_{call}, index_{index} {}
 
   // Publishes a message; returns its id as text. No key: no order. No payload: a tombstone.
   std::string publish(std::string_view topic, std::optional<std::string_view> key,
@@ -41,7 +44,10 @@ class Outbox {
     const inboxd_outbox_message message{detail::bytes(topic), bytes_or_null(key), bytes_or_null(payload), all.data(),
                                         all.size()};
     std::uint8_t id[1][16];
-    if (const inboxd_sql_error* const error = outbox_->publish(call_, &message, 1, id)) throw SqlError{*error};
+    const inboxd_sql_error* const error = INBOXD_HAS(outbox_, publish_for)
+                                              ? outbox_->publish_for(call_, index_, &message, 1, id)
+                                              : outbox_->publish(call_, &message, 1, id);
+    if (error != nullptr) throw SqlError{*error};
     char text[INBOXD_ID_TEXT_SIZE];
     inboxd_format_id(id[0], text);
     return text;
@@ -56,6 +62,7 @@ class Outbox {
 
   const inboxd_outbox* outbox_;
   inboxd_call* call_;
+  std::size_t index_;
 };
 
 }  // namespace inboxd

@@ -84,7 +84,8 @@ typedef struct inboxd_sql_value {
  *   event_id uuid, source_id text, topic text, partition int, "offset" bigint, event_type text, source text,
  *   subject text, key text (null if it is not text), payload bytea,
  *   body jsonb (the payload; null if PostgreSQL does not accept it as JSON),
- *   headers jsonb, occurred_at timestamptz, received_at timestamptz, attempt int */
+ *   headers jsonb, occurred_at timestamptz, received_at timestamptz, attempt int,
+ *   key_bytes bytea (the key as it came) */
 #define INBOXD_SQL_WITH_EVENTS 1u
 
 /* Beside INBOXD_SQL_WITH_EVENTS: a statement that reads the `body` of a payload that is not JSON fails with IJ001 and

@@ -1,5 +1,6 @@
 /* Compiled once for each language standard; LAYOUT is the name of the function. */
 #include <inboxd/handler.h>
+#include <inboxd/json.h>
 #include <inboxd/outbox.h>
 #include <inboxd/sql.h>
 #include <inboxd/trace.h>
