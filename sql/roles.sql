@@ -70,7 +70,7 @@ from (values
   ('backfill',            'insert, delete',                      'update, delete'),
   ('backfill_request',    'delete',                              'insert, update, delete'),
   ('backfill_range',      '',                                    'insert, update, delete'),
-  ('sequence',            'delete',                              'insert, update'),
+  ('sequence',            'update (wanted_by), delete',          'insert, update'),
   ('batch_window',        'delete',                              'insert, update'),
   ('handler_limit',       '',                                    'insert, update'),
   ('token_grant',         '',                                    'insert, delete'),

@@ -5,7 +5,7 @@
 -- audit has no digest of the key, because keys can be guessed.
 --
 -- Locks: the rows of backfill of these shards, so that none passes the events meanwhile; the sequences of lanes; the
--- deliveries, in order of id; the events. share_routing and op_dead_lock come first in the same transaction. Indexes:
+-- deliveries, SKIP LOCKED; the events. share_routing and op_dead_lock come first in the same transaction. Indexes:
 -- event_place; failure_event; primary key of sequence. Reads all of delivery, which has pending work only.
 create or replace function inbox.forget_events(
   p_actor text, p_shard int[], p_offset bigint[], p_received timestamptz[],
@@ -14,6 +14,7 @@ language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' 
 declare
   v_now timestamptz := clock_timestamp();
   v_deliveries bigint[];
+  v_locked bigint[];
   v_free int[];
   v_ids uuid[];
   v_gone inbox.delivery[];
@@ -27,14 +28,16 @@ begin
     select d.handler_id, d.sequence from inbox.delivery d
     where d.delivery_id = any (v_deliveries) and d.lane is not null)
   order by s.handler_id, s.sequence for no key update;
-  perform from inbox.delivery d
-  where d.delivery_id = any (v_deliveries)
-    and (d.owner is null
-         or case when d.sequence is null then d.due_at <= v_now
-                 else not exists (select from inbox.sequence s
-                                  where s.handler_id = d.handler_id and s.sequence = d.sequence
-                                    and s.leased_until > v_now) end)
-  order by d.delivery_id for update;
+  -- A locked row is being settled or claimed: its events are left, too.
+  v_locked := array(
+    select d.delivery_id from inbox.delivery d
+    where d.delivery_id = any (v_deliveries)
+      and (d.owner is null
+           or case when d.sequence is null then d.due_at <= v_now
+                   else not exists (select from inbox.sequence s
+                                    where s.handler_id = d.handler_id and s.sequence = d.sequence
+                                      and s.leased_until > v_now) end)
+    order by d.delivery_id for update skip locked);
 
   select coalesce(array_agg(p.i) filter (where l.is_leased), '{}'),
          coalesce(array_agg(p.i) filter (where not l.is_leased), '{}')
@@ -43,11 +46,7 @@ begin
   cross join lateral (
     select exists (
       select from inbox.delivery d
-      where d.shard_id = p.shard and d.pending @> p."offset" and d.owner is not null
-        and case when d.sequence is null then d.due_at > v_now
-                 else exists (select from inbox.sequence s
-                              where s.handler_id = d.handler_id and s.sequence = d.sequence
-                                and s.leased_until > v_now) end) as is_leased) l;
+      where d.shard_id = p.shard and d.pending @> p."offset" and d.delivery_id <> all (v_locked)) as is_leased) l;
 
   with freed as (
     select p_shard[i] as shard, range_agg(int8range(p_offset[i], p_offset[i] + 1)) as offsets

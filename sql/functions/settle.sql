@@ -1,5 +1,6 @@
--- Records outcomes of all kinds, guarded by id, fence, owner and pending @> settled: a delivery whose lease was lost
--- does not change. Returns the subscripts of the deliveries that were settled; the other leases were lost.
+-- Records outcomes of all kinds, guarded by id, fence, owner, pending @> settled and, in a sequence, its owner: a
+-- delivery whose lease was lost does not change. Returns the subscripts of the deliveries that were settled; the other
+-- leases were lost.
 -- * d_ deliveries: all offsets that leave them now, and of those the done ones. A delivery may occur under several
 --   fences, but only once under each, because an update applies one of two joined rows. d_skipped: those that the
 --   handler has skipped.
@@ -12,9 +13,9 @@
 --   be too late). Without a dead letter that parks its key, a parked event waits in its lane instead: an operator has
 --   released it.
 --
--- Locks: the sequences, if lanes change; the deliveries, in order of id. Indexes: primary key of delivery; for dead
--- letters as inbox.dead_letter; dead_letter_parks, delivery_lane. `= any (ids)` beside a join on the same id, and no
--- sequential scans: a plan made while the table is small is kept.
+-- Locks: the sequences, shared unless lanes change; the deliveries, in order of id. Indexes: primary key of delivery;
+-- for dead letters as inbox.dead_letter; dead_letter_parks, delivery_lane. `= any (ids)` beside a join on the same id,
+-- and no sequential scans: a plan made while the table is small is kept.
 create or replace function inbox.settle(
   p_owner uuid, d_id bigint[], d_fence bigint[], d_settled text[], d_done text[], d_skipped text[],
   g_of int[], g_offsets text[], g_delay bigint[], g_error text[], g_lane bigint[], g_key bytea[],
@@ -27,6 +28,8 @@ declare
   v_of int[];
   v_ids bigint[];
   v_keeps_lanes boolean;
+  v_has_sequences boolean;
+  v_lost bigint[] := '{}';  -- deliveries of sequences with another owner, or none
   v_lane_handler int[] := '{}';
   v_lane_sequence int[] := '{}';
   v_lanes bigint[] := '{}';
@@ -35,15 +38,34 @@ begin
   then
     raise exception 'd_id and d_fence name a delivery twice' using errcode = 'invalid_parameter_value';
   end if;
+  -- `offset 0`: only by the primary key. With the conditions inside, a plan made while the table is small may use a
+  -- partial index, and read all of it.
+  select coalesce(bool_or(t.lane is not null), false), coalesce(bool_or(t.sequence is not null), false)
+  into v_keeps_lanes, v_has_sequences
+  from (select d.lane, d.sequence from inbox.delivery d where d.delivery_id = any (d_id) offset 0) t;
+  v_keeps_lanes := v_keeps_lanes or cardinality(w_of) > 0 or exists (select from unnest(g_lane) l where l is not null)
+    or exists (select from unnest(x_state) x where x in ('parks', 'parked'));
   -- Before the deliveries: one settlement at a time adds to a lane or ends its first row, so that none is forgotten.
-  v_keeps_lanes := cardinality(w_of) > 0 or exists (select from unnest(g_lane) l where l is not null)
-    or exists (select from unnest(x_state) x where x in ('parks', 'parked'))
-    or exists (select from inbox.delivery d where d.delivery_id = any (d_id) and d.lane is not null);
+  -- A shared lock keeps a sequence from being deleted: no row is added to one that has gone.
   if v_keeps_lanes then
     perform from inbox.sequence s
     where (s.handler_id, s.sequence) in (
-      select d.handler_id, d.sequence from inbox.delivery d where d.delivery_id = any (d_id) and d.sequence is not null)
+      select d.handler_id, d.sequence from inbox.delivery d where d.delivery_id = any (d_id) offset 0)
     order by s.handler_id, s.sequence for no key update;
+  elsif v_has_sequences then
+    perform from inbox.sequence s
+    where (s.handler_id, s.sequence) in (
+      select d.handler_id, d.sequence from inbox.delivery d where d.delivery_id = any (d_id) offset 0)
+    order by s.handler_id, s.sequence for key share;
+  end if;
+  if v_has_sequences then
+    v_lost := array(
+      select t.delivery_id
+      from (select d.delivery_id, d.handler_id, d.sequence from inbox.delivery d
+            where d.delivery_id = any (d_id) offset 0) t
+      where t.sequence is not null and not exists (
+        select from inbox.sequence q
+        where q.handler_id = t.handler_id and q.sequence = t.sequence and q.owner = p_owner));
   end if;
 
   select coalesce(array_agg(t.i), '{}'), coalesce(array_agg(t.delivery_id), '{}') into v_of, v_ids from (
@@ -52,6 +74,7 @@ begin
     join inbox.delivery d on d.delivery_id = s.id
     where d.delivery_id = any (d_id) and d.fence = s.fence and d.owner = p_owner
       and d.pending @> s.settled::int8multirange
+      and d.delivery_id <> all (v_lost)
     order by d.delivery_id for update of d) t;
 
   insert into inbox.outcome (handler_id, shard_id, offsets, outcome, attempts, owner)

@@ -2,12 +2,12 @@
 -- partitions that p_owner has assigned), and if p_orphans others that have pending rows. Their leased deliveries lose
 -- their owner, and so an earlier owner can settle nothing. If there is none to take, wanted sequences with another live
 -- owner are marked, so that the owner releases them.
--- p_order: as the caller is configured (inbox.order_of). If the handler's row says otherwise, such as in a rolling
+-- p_order: as the caller is configured (config::order_text). If the handler's row says otherwise, such as in a rolling
 -- deploy, the caller takes none: it would run the events in another order.
 --
 -- Locks: if there is one to take, the exclusive advisory lock on routing. Without it an ingest transaction could lease
--- new deliveries to the earlier owner. Then the sequences and their leased deliveries. Indexes: primary key of
--- sequence; delivery_order and delivery_lane.
+-- new deliveries to the earlier owner. Then the sequences and their leased deliveries, as inbox.await_settlements. Else
+-- the sequences that it marks, in order. Indexes: primary key of sequence; delivery_order and delivery_lane.
 create or replace function inbox.take_sequences(
   p_handler int, p_owner uuid, p_fence bigint, p_lease interval, p_wanted int[], p_orphans boolean,
   p_order text)
@@ -47,15 +47,18 @@ begin
 
   if not exists (
     select from inbox.handler h
-    where h.handler_id = p_handler and inbox.order_of(h.mode, h.order_scope) = p_order and p_order <> 'single'
+    where h.handler_id = p_handler and h.order_settings = p_order and p_order <> 'single'
       and h.retired_at is null)
   then
     return;
   end if;
   if v_found is null then
     update inbox.sequence s set wanted_by = p_owner
-    where s.handler_id = p_handler and s.sequence = any (p_wanted) and s.sequence > 0 and s.owner <> p_owner
-      and s.leased_until > clock_timestamp() and s.wanted_by is distinct from p_owner;
+    where s.handler_id = p_handler and s.sequence = any (array(
+      select w.sequence from inbox.sequence w
+      where w.handler_id = p_handler and w.sequence = any (p_wanted) and w.sequence > 0 and w.owner <> p_owner
+        and w.leased_until > clock_timestamp() and w.wanted_by is distinct from p_owner
+      order by w.sequence for no key update));
     return;
   end if;
 
@@ -69,6 +72,7 @@ begin
     where s.owner is null or s.owner = p_owner or s.leased_until <= clock_timestamp()
     returning s.sequence)
   select coalesce(array_agg(sequence), '{}') into v_taken from taken;
+  perform inbox.await_settlements(p_handler, v_taken);
 
   update inbox.delivery d set owner = null, fence = 0
   where d.handler_id = p_handler and d.sequence = any (v_taken) and d.lane is null and d.owner is not null;

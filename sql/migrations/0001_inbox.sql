@@ -134,6 +134,7 @@ create table inbox.handler (
   aliases         text[] not null default '{}',
   mode            text not null default 'single' check (mode in ('single', 'sequential', 'batch')),
   order_scope     text not null default 'partition' check (order_scope in ('partition', 'handler')),
+  order_settings  text not null default 'single',  -- all settings that decide the order (config::order_text)
   topics          text[] not null default '{}',
   types           text[] not null default '{}',
   started_from    text not null,
@@ -515,7 +516,10 @@ create table inbox.instance (
   trouble      text, -- its present problem in a sentence: brokers that do not answer, an unknown topic
   handlers     int[] not null default '{}', -- ids of handlers that it ran at its last heartbeat
   registered   int[] not null default '{}', -- ids of handlers in its configuration, at its last registration
-  topics       text[] not null default '{}' -- names and patterns of topics that it reads; empty: not known yet
+  topics       text[] not null default '{}', -- names and patterns of topics that it reads; empty: not known yet
+  registered_at timestamptz, -- of the last registration
+  -- of its handlers, by id: {"order": as handler.order_settings, "topics": […], "keys": {key: digest of its value}}
+  settings     jsonb not null default '{}'
 );
 
 create table inbox.audit (

@@ -8,7 +8,8 @@
 -- Called behind lock_routing if the handler is then changed. No locks.
 select handler_id, name, aliases, topics, types, retired_at is not null, name <> $1::text and name <> all ($2::text[]),
        (extract(epoch from created_at) * 1000000)::bigint, changed_under,
-       name <> $1::text and name <> all ($2::text[]) and name = any ($3::text[]), mode, order_scope
+       name <> $1::text and name <> all ($2::text[]) and name = any ($3::text[]), mode, order_scope,
+       order_settings
 from inbox.handler
 where name = $1::text or name = any ($2::text[]) or ($1::text = any (aliases) and name <> all ($3::text[]))
    or handler_id = $4::int

@@ -1,11 +1,11 @@
 -- Adds a handler, routed to from the present version of routing on; recorded in audit. $7: its id, random, or the one
--- that it had before the database lost it. $8: the version of its last change. $9 mode, $10 order_scope. Called behind
--- lock_routing.
+-- that it had before the database lost it. $8: the version of its last change. $9 mode, $10 order_scope,
+-- $11 all order settings. Called behind lock_routing.
 with fresh as (
   insert into inbox.handler (handler_id, name, aliases, topics, types, started_from, routing_version, changed_under,
-                             mode, order_scope)
+                             mode, order_scope, order_settings)
   select $7::int, $1::text, $2::text[], $3::text[], $4::text[], $5::text, version, $8::bigint, $9::text,
-         $10::text
+         $10::text, $11::text
   from inbox.routing
   returning *),
 noted as (

@@ -1,7 +1,11 @@
 -- Extends the leases of $2 on sequences $3 of handler $1, with fences $4, by $5 ms. The second column: another instance
--- has the partition and waits. Locks: the rows. Index: primary key of sequence.
+-- has the partition and waits. Locks: the rows,
+-- in order. Index: primary key of sequence.
+with mine as materialized (
+  select s.sequence
+  from inbox.sequence s join unnest($3::int[], $4::bigint[]) k(sequence, fence) on s.sequence = k.sequence
+  where s.handler_id = $1::int and s.sequence = any ($3::int[]) and s.fence = k.fence and s.owner = $2::uuid
+  order by s.sequence for no key update of s)
 update inbox.sequence s set leased_until = clock_timestamp() + $5::bigint * interval '1 ms'
-from unnest($3::int[], $4::bigint[]) k(sequence, fence)
-where s.handler_id = $1::int and s.sequence = k.sequence and s.sequence = any ($3::int[]) and s.fence = k.fence
-  and s.owner = $2::uuid
+from mine where s.handler_id = $1::int and s.sequence = mine.sequence and s.sequence = any ($3::int[])
 returning s.sequence, s.wanted_by is not null

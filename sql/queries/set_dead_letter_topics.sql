@@ -9,6 +9,7 @@ gone as (
   where t.handler_id = w.handler_id and w.topic is null and t.claimed_at < clock_timestamp() - interval '1 min')
 insert into inbox.dead_letter_topic as t (handler_id, topic, consumer_group)
 select w.handler_id, w.topic, $3::text from wanted w where w.topic is not null
+order by w.handler_id
 on conflict (handler_id) do update
 set topic = excluded.topic, consumer_group = excluded.consumer_group, claimed_at = clock_timestamp()
 where case when (t.topic, t.consumer_group) = (excluded.topic, excluded.consumer_group)

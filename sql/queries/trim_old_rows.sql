@@ -1,10 +1,10 @@
 -- Deletes a chunk of dead letters and quarantined records past their retention (null: kept forever), edits whose event
--- and dead letter are gone, and instances not seen for 7 days. Locks: the rows. Indexes: unique key of dead_letter;
--- event_place of all days, for each edit.
+-- and dead letter are gone, and instances not seen for 7 days. Locks: the rows; dead letters and records SKIP LOCKED.
+-- Indexes: unique key of dead_letter; event_place of all days, for each edit.
 with dead as (
   delete from inbox.dead_letter where dead_letter_id in (
     select dead_letter_id from inbox.dead_letter
-    where died_at < clock_timestamp() - $1::bigint * interval '1 ms' limit $3::int)
+    where died_at < clock_timestamp() - $1::bigint * interval '1 ms' limit $3::int for update skip locked)
   returning 1),
 edits as (
   delete from inbox.edit where edit_id in (
@@ -21,7 +21,7 @@ edits as (
 raw as (
   delete from inbox.quarantine where quarantine_id in (
     select quarantine_id from inbox.quarantine
-    where received_at < clock_timestamp() - $2::bigint * interval '1 ms' limit $3::int)
+    where received_at < clock_timestamp() - $2::bigint * interval '1 ms' limit $3::int for update skip locked)
   returning 1),
 gone as (
   delete from inbox.instance where last_seen_at < clock_timestamp() - interval '7 days' returning 1)

@@ -7,9 +7,11 @@ noted as (
   select $6::text, 'handlers change', $2::text,
          jsonb_build_object(
            'old', jsonb_build_object('name', o.name, 'aliases', o.aliases, 'topics', o.topics, 'types', o.types,
-                                     'mode', o.mode, 'order_scope', o.order_scope),
+                                     'mode', o.mode, 'order_scope', o.order_scope,
+                                     'order_settings', o.order_settings),
            'new', jsonb_build_object('name', $2::text, 'aliases', $3::text[], 'topics', $4::text[],
-                                     'types', $5::text[], 'mode', $8::text, 'order_scope', $9::text))
+                                     'types', $5::text[], 'mode', $8::text, 'order_scope', $9::text,
+                                     'order_settings', $10::text))
   from old o),
 former as (
   insert into inbox.former_subscription (handler_id, until, topics, types)
@@ -18,5 +20,5 @@ former as (
   where o.topics <> $4::text[] or o.types <> $5::text[])
 update inbox.handler
 set name = $2::text, aliases = $3::text[], topics = $4::text[], types = $5::text[], changed_under = $7::bigint,
-    mode = $8::text, order_scope = $9::text
+    mode = $8::text, order_scope = $9::text, order_settings = $10::text
 where handler_id = $1::int

@@ -23,6 +23,28 @@ double growth(const Retry& retry, std::int32_t attempt) {
   return base;
 }
 
+const char* word_of(OnFailure on_failure) {
+  switch (on_failure) {
+    case OnFailure::park:
+      return "park";
+    case OnFailure::skip:
+      return "skip";
+    case OnFailure::block:
+      break;
+  }
+  return "block";
+}
+
+const char* word_of(MissingKey missing_key) {
+  switch (missing_key) {
+    case MissingKey::shared:
+      return "shared";
+    case MissingKey::unordered:
+      break;
+  }
+  return "unordered";
+}
+
 }  // namespace
 
 std::chrono::milliseconds delay_after(const Retry& retry, std::int32_t attempt) {
@@ -61,7 +83,9 @@ const RetryRule* rule_for(const Retry& retry, std::string_view error_class) {
 std::string order_text(const Handler& handler) {
   if (handler.mode == Mode::single) return "single";
   if (handler.mode == Mode::batch) return "batch";
-  return order_scope_of(handler) == OrderScope::handler ? "sequential/handler" : "sequential/partition";
+  const bool is_of_handler = order_scope_of(handler) == OrderScope::handler;
+  return std::string{"sequential/"} + (is_of_handler ? "handler/" : "partition/") + word_of(handler.on_failure) + "/" +
+         word_of(handler.missing_key) + "/" + handler.order_by;
 }
 
 std::chrono::milliseconds longest_span(const Retry& retry) {

@@ -224,7 +224,8 @@ inline OrderScope order_scope_of(const Handler& handler) {
   return handler.order_by == "key" ? handler.order_scope : OrderScope::handler;
 }
 
-/// The order of its events, as the database knows it: single, batch, sequential/partition or sequential/handler.
+/// The settings that decide the order of its events, as the database knows them: single, batch, or
+/// sequential/SCOPE/ON_FAILURE/MISSING_KEY/ORDER_BY. Instances with another text do not run the handler.
 std::string order_text(const Handler& handler);
 
 struct Retention {

@@ -9,12 +9,14 @@
 #include <thread>
 
 #include "base/repeats.hpp"
+#include "base/text.hpp"
 #include "config/handler_connection.hpp"
 #include "daemon/descriptors.hpp"
 #include "inbox/answer.hpp"
 #include "inbox/connection_limits.hpp"
 #include "inbox/database_error.hpp"
 #include "inbox/handler_registration.hpp"
+#include "operations/handler_agreement.hpp"
 #include "transaction/handler_transaction.hpp"
 
 namespace inboxd::daemon {
@@ -112,8 +114,24 @@ void register_all(inbox::Connection& connection, const config::Settings& setting
   }
 }
 
-/// Registers the handlers, and retries while the COMMIT is in doubt. A second registration changes nothing, and a
-/// reload must not be refused if all instances already route by it.
+/// Names live instances whose topics of a handler this registration has dropped.
+void log_taken_topics(inbox::Connection& connection, const base::Uuid& self, const PreparedHandlers& prepared,
+                      base::Logger& log) {
+  const auto is_ours = [&](std::int32_t id) {
+    return std::any_of(prepared.handlers.begin(), prepared.handlers.end(),
+                       [&](const auto& setup) { return setup.handler_id == id && !setup.registered.change.empty(); });
+  };
+  for (const auto& other : operations::read_registered(connection)) {
+    const auto lost = other.lost_topics();
+    if (other.instance_id == self || lost.empty() || !is_ours(other.handler_id)) continue;
+    log.warn("daemon.topics_taken", {{"handler", other.handler},
+                                     {"topics", base::joined(lost)},
+                                     {"instance", operations::name_of(other.worker)}});
+  }
+}
+
+/// Registers the handlers, and retries while the COMMIT is in doubt or other sessions hold a lock. A second
+/// registration changes nothing, and a reload must not be refused if all instances already route by it.
 void register_until_certain(inbox::Connection& connection, const config::Settings& settings,
                             const inbox::InstanceIdentity& instance, const std::vector<inbox::Registered>& before,
                             const inbox::Watchdog& watchdog, base::Logger& log, LoadedHandlers& loaded,
@@ -123,18 +141,21 @@ void register_until_certain(inbox::Connection& connection, const config::Setting
   while (true) {
     const auto failure = inbox::database_failure_of(
         [&] { register_all(connection, settings, instance, before, log, may_be_done, loaded, out); });
-    if (!failure) return;
+    if (!failure) break;
     may_be_done = may_be_done || failure->fault == inbox::Fault::in_doubt;
+    const bool may_repeat = may_be_done || failure->fault == inbox::Fault::retry;
     const auto now = std::chrono::steady_clock::now();
-    // From the first doubt on. A COMMIT without an answer took one deadline, and the next attempt may take another.
-    if (may_be_done && !end) end = now + 2 * settings.database.deadline;
-    if (!may_be_done || failure->fault == inbox::Fault::stop || now >= *end || watchdog.must_end(now)) {
+    // From the first failure on. A COMMIT without an answer took one deadline, and the next attempt may take another.
+    if (may_repeat && !end) end = now + 2 * settings.database.deadline;
+    if (!may_repeat || failure->fault == inbox::Fault::stop || now >= *end || watchdog.must_end(now)) {
       out.refusal = refusal_of(*failure, "handlers could not be registered");
       return;
     }
-    log.warn("daemon.registration_in_doubt", {{"error", failure->message}});
+    log.warn(may_be_done ? "daemon.registration_in_doubt" : "daemon.registration_waits", {{"error", failure->message}});
     std::this_thread::sleep_for(retry_after);
   }
+  // `status` says the same, so a failure of the question does not matter.
+  inbox::database_failure_of([&] { log_taken_topics(connection, instance.instance_id, out, log); });
 }
 
 /// A limit that is too low does not refuse the start: the workers that get a session do the work.

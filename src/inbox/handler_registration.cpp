@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "base/uuid.hpp"
+#include "config/registered_settings.hpp"
 #include "inbox/array_parameter.hpp"
 #include "inbox/connection_access.hpp"
 #include "inbox/routing_lock.hpp"
@@ -46,6 +47,16 @@ std::string scope_text(const config::Handler& handler) {
   return config::order_scope_of(handler) == config::OrderScope::handler ? "handler" : "partition";
 }
 
+/// The order_by of config::order_text: its fifth part, which may contain slashes. Empty without one.
+std::string_view order_key_of(std::string_view order) {
+  for (int i = 0; i < 4; ++i) {
+    const auto slash = order.find('/');
+    if (slash == std::string_view::npos) return "";
+    order.remove_prefix(slash + 1);
+  }
+  return order;
+}
+
 std::int32_t random_id() {
   const auto bits = static_cast<std::uint64_t>(base::random_fence());
   return static_cast<std::int32_t>(bits % std::numeric_limits<std::int32_t>::max()) + 1;
@@ -61,7 +72,7 @@ struct Row {
   event::Microseconds since = 0;
   std::int64_t changed_under = 0;
   bool has_other_name = false;  ///< its name is that of another configured handler
-  std::string mode, order_scope;
+  std::string mode, order_scope, order_settings;
 };
 
 std::string change_between(const Row& row, const config::Handler& handler) {
@@ -74,6 +85,7 @@ std::string change_between(const Row& row, const config::Handler& handler) {
   say("topics", base::joined(row.topics, "all"), base::joined(handler.topics, "all"));
   say("mode", row.mode, mode_text(handler));
   if (handler.mode == config::Mode::sequential) say("order_scope", row.order_scope, scope_text(handler));
+  if (row.mode == mode_text(handler)) say("order", row.order_settings, config::order_text(handler));
   say("types", base::joined(row.types, "all"), base::joined(handler.types, "all"));
   return out;
 }
@@ -193,7 +205,8 @@ class Registration {
             texts_of(row[4]),          row[5].as<bool>(),
             row[6].as<bool>(),         row[7].as<event::Microseconds>(),
             row[8].as<std::int64_t>(), row[9].as<bool>(),
-            row[10].as<std::string>(), row[11].as<std::string>()};
+            row[10].as<std::string>(), row[11].as<std::string>(),
+            row[12].as<std::string>()};
     // The name in a database that lost commits is not a newer one.
     if (before != nullptr && out.changed_under < before->changed_under) out.has_former_name = false;
     return out;
@@ -207,7 +220,8 @@ class Registration {
     const auto row = access_.run_in(
         tx_, statements::insert_handler,
         pqxx::params{handler.name, aliases.finish(), topics.finish(), types.finish(), start_text(handler.start), actor_,
-                     out.handler_id, out.changed_under, mode_text(handler), scope_text(handler)});
+                     out.handler_id, out.changed_under, mode_text(handler), scope_text(handler),
+                     config::order_text(handler)});
     out.since = before != nullptr ? before->since : row[0][0].as<event::Microseconds>();
     add_history(out, handler, before != nullptr);
     return out;
@@ -233,15 +247,17 @@ class Registration {
     auto aliases = array_of(Type::text, handler.aliases), topics = array_of(Type::text, handler.topics),
          types = array_of(Type::text, handler.types);
     const std::int64_t changed_under = change_version();
-    const bool changes_order = row.mode != mode_text(handler) || row.order_scope != scope_text(handler);
+    const bool has_new_keys = order_key_of(row.order_settings) != order_key_of(config::order_text(handler));
+    const bool changes_order =
+        row.mode != mode_text(handler) || row.order_scope != scope_text(handler) || has_new_keys;
     // The pending events of mode single run in no order, unless they have to wait for a window.
     if (changes_order && (row.mode != "single" || handler.mode == config::Mode::batch)) {
       access_.run_in(tx_, statements::change_order,
-                     pqxx::params{row.handler_id, mode_text(handler), scope_text(handler)});
+                     pqxx::params{row.handler_id, mode_text(handler), scope_text(handler), has_new_keys});
     }
     access_.run_in(tx_, statements::update_handler,
                    pqxx::params{row.handler_id, handler.name, aliases.finish(), topics.finish(), types.finish(), actor_,
-                                changed_under, mode_text(handler), scope_text(handler)});
+                                changed_under, mode_text(handler), scope_text(handler), config::order_text(handler)});
     return changed_under;
   }
 
@@ -253,12 +269,23 @@ class Registration {
   std::optional<std::int64_t> old_version_;  ///< of the handler that is restored
 };
 
+/// As JSON: their registered settings by id.
+std::string settings_of(const std::vector<Registered>& handlers) {
+  std::string out;
+  for (const Registered& each : handlers) {
+    out += (out.empty() ? "\"" : ", \"") + std::to_string(each.handler_id) +
+           "\": " + config::registered_settings(each.handler);
+  }
+  return "{" + out + "}";
+}
+
 void write_registration(Connection::Access& access, pqxx::work& tx, const InstanceIdentity& instance,
                         const std::vector<Registered>& handlers) {
   auto ids = ids_of(handlers);
   access.run_in(
       tx, statements::instance_registers,
-      pqxx::params{instance.instance_id.text(), instance.host, INBOXD_VERSION, instance.process_id, ids.finish()});
+      pqxx::params{instance.instance_id.text(), instance.host, INBOXD_VERSION, instance.process_id, ids.finish(),
+                   settings_of(handlers)});
 }
 
 /// Runs `write` with routing locked.

@@ -26,6 +26,7 @@ inline void share_routing(Connection::Access& access, pqxx::work& tx) {
 inline bool restore_handler(Connection::Access& access, pqxx::work& tx, std::int32_t handler_id,
                             const std::string& actor, std::int64_t version) {
   if (access.run_in(tx, statements::restore_handler, pqxx::params{handler_id, actor, version}).empty()) return false;
+  access.run_in(tx, statements::await_settlements, pqxx::params{handler_id});
   while (access.run_in(tx, statements::delete_pending, pqxx::params{handler_id})[0][0].as<bool>()) {
   }
   return true;

@@ -68,7 +68,8 @@ Maintenance::Maintenance(const config::Settings& settings, inbox::InstanceIdenti
       log_{log},
       connection_{settings.database, "maintenance", watchdog, log},
       cleanup_{settings, connection_, turn_, log},
-      feeder_{registrations, connection_, turn_, std::move(fed_handlers), log} {}
+      feeder_{registrations, connection_, turn_, std::move(fed_handlers), log},
+      agreement_{registrations, identity_.instance_id, connection_, log} {}
 
 Maintenance::~Maintenance() {
   request_stop();
@@ -87,7 +88,7 @@ void Maintenance::join() {
 }
 
 void Maintenance::run() {
-  std::array<PeriodicTask, 13> tasks{{{&Maintenance::check_registrations, 2s},
+  std::array<PeriodicTask, 14> tasks{{{&Maintenance::check_registrations, 2s},
                                       {&Maintenance::send_heartbeat, 1s},
                                       {&Maintenance::write_audit_entries, 1s},
                                       {&Maintenance::write_unsubscribed, 1s},
@@ -95,6 +96,7 @@ void Maintenance::run() {
                                       {&Maintenance::backfill, 1s},
                                       {&Maintenance::feed_backfills, 1s},
                                       {&Maintenance::make_partitions, 600s},
+                                      {&Maintenance::repair_order, 30s},
                                       {&Maintenance::purge, 60s},
                                       {&Maintenance::trim_events, 600s},
                                       {&Maintenance::trim_ledger, 60s},
@@ -185,11 +187,13 @@ void Maintenance::send_heartbeat() {
 void Maintenance::check_registrations() {
   const auto known = registrations_.get();
   checked_session_ = connection_.generation();
-  registrations_.note(inbox::read_handler_versions(connection_));
+  const auto versions = inbox::read_handler_versions(connection_);
+  registrations_.note(versions);
   if (!inbox::are_registered(connection_, known)) restore_registrations(known);
   inbox::set_dead_letter_topics(connection_, registrations_.get(), consumer_group_, false);
   checked_session_ = connection_.generation();
   check_retired(known);
+  agreement_.compare(versions);
 }
 
 /// Follows operators who retire or restore handlers in the database. If preparing the handlers is refused, the log has

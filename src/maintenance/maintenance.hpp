@@ -20,6 +20,7 @@
 #include "inbox/registrations.hpp"
 #include "inbox/unsubscribed.hpp"
 #include "inbox/upkeep.hpp"
+#include "maintenance/agreement.hpp"
 #include "maintenance/cleanup.hpp"
 #include "maintenance/feeder.hpp"
 #include "maintenance/turn.hpp"
@@ -123,6 +124,7 @@ class Maintenance final {
   void trim_ledger() { cleanup_.trim_ledger(); }
   void trim_positions() { cleanup_.trim_positions(); }
   void check_vacuum();
+  void repair_order() { agreement_.repair_order(); }
 
   const inbox::InstanceIdentity identity_;
   const std::string consumer_group_;
@@ -145,6 +147,7 @@ class Maintenance final {
   Turn turn_{heartbeat_, stop_};
   Cleanup cleanup_;
   Feeder feeder_;
+  Agreement agreement_;
   int checked_session_ = 0;                            ///< of the last check_registrations()
   std::optional<std::set<std::int32_t>> retired_;      ///< as last reported stale
   Clock::time_point next_stale_report_{};              ///< until then the main thread has time to follow `retired_`

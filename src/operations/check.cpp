@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "config/suggest.hpp"
 #include "config/topics.hpp"
 #include "config/units.hpp"
@@ -13,6 +14,7 @@
 #include "kafka/lookup.hpp"
 #include "kafka/properties.hpp"
 #include "kafka/topic_retention.hpp"
+#include "operations/handler_agreement.hpp"
 #include "operations/server_queries.hpp"
 
 namespace inboxd::operations {
@@ -42,6 +44,23 @@ Finding pooler_of(const ServerState& server, bool prepares) {
   return {Kind::good, database, "behind a connection pooler in " + mode + " mode"};
 }
 
+/// What a start with this configuration takes from a live daemon.
+void check_against(const config::Handler& own, const RegisteredHandler& running, FoundList& out) {
+  const std::string subject = "handler " + own.name;
+  const std::string daemon = name_of(running.worker);
+  if (const auto lost = topics_without(running.own_topics, own.topics); !lost.empty()) {
+    out.push_back({Kind::warning, subject,
+                   daemon + " runs it with topics " + base::joined(lost) +
+                       ", which this configuration lacks: a start takes their events from the handler on all "
+                       "instances; give it another name, or stop that daemon"});
+  }
+  if (const auto order = config::order_text(own); order != running.own_order) {
+    out.push_back({Kind::warning, subject,
+                   daemon + " runs it in another order (" + running.own_order + "; here " + order +
+                       "): after a start with this configuration only instances with this order run it"});
+  }
+}
+
 void check_handlers(inbox::Connection& connection, const std::vector<config::Handler>& handlers, FoundList& out) {
   if (const auto clash = inbox::find_alias_clash(connection, handlers)) {
     out.push_back({Kind::problem, database, clash->message});
@@ -51,6 +70,11 @@ void check_handlers(inbox::Connection& connection, const std::vector<config::Han
                    "it is retired" + (name == handlers[place].name ? "" : " as " + name) +
                        " and does not run: `inboxd handlers restore " + name +
                        "`, or remove it from the configuration"});
+  }
+  for (const RegisteredHandler& running : read_registered(connection)) {
+    const auto own = std::find_if(handlers.begin(), handlers.end(),
+                                  [&](const auto& handler) { return handler.name == running.handler; });
+    if (own != handlers.end()) check_against(*own, running, out);
   }
 }
 

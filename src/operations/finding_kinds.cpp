@@ -26,6 +26,23 @@ constexpr std::array kinds = std::to_array<FindingKind>({
     {"daemon_in_trouble", problem, "", "{host}: {trouble}",
      "see the daemon's log; inboxd check tests brokers, database and topics"},
 
+    {"handler_rerouted", problem, "",
+     "handler {handler} gets no events of {topics} since {since}: {daemon} subscribes to them, but the newest "
+     "registration{of_newest} to {now}",
+     "give all daemons one configuration and restart them, then {backfill}"},
+    {"handler_order_differs", problem, "",
+     "{daemon} does not run handler {handler}: its order is {order}, and that of the newest registration{of_newest} "
+     "{now}",
+     "give all daemons the same mode, order_by, order_scope, missing_key and on_failure, and reload them"},
+    {"handler_settings_differ", remark, "", "daemons configure handler {handler} differently ({keys}): {daemons}",
+     "compare inboxd config show of each, and reload those with the old file"},
+    {"subscription_gap", remark, "",
+     "handler {handler} did not subscribe to {topics} from {since} to {until}, and got none of their events stored "
+     "then",
+     "{backfill}"},
+    {"rows_misplaced", problem, "",
+     "handler {handler} has events in a sequence that contradicts its mode and order_scope ({mode}, {order_scope})",
+     "a running daemon puts them right within a minute and logs it; if none does, see its log"},
     {"handler_without_instance", problem, "InboxdHandlerWithoutInstance",
      "no daemon runs handler {handler}, which has {pending}",
      "configure it again, list it in aliases of its successor, or run inboxd handlers retire {handler}"},

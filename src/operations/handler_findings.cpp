@@ -48,6 +48,7 @@ void unread_topics(const Situation& situation, List& out) {
     if (instance.is_live()) read.insert(read.end(), instance.topics.begin(), instance.topics.end());
   }
   for (const auto& [handler, topic] : unread_subscriptions(situation.handlers, situation.instances)) {
+    if (is_rerouted(situation, handler)) continue;
     out.push_back(make_finding("topic_not_read",
                                {{"handler", handler}, {"topic", topic}, {"suggestion", suggestion(topic, read)}}));
   }

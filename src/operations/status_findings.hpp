@@ -3,8 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "inbox/handler_order.hpp"
 #include "inbox/unsubscribed.hpp"
 #include "operations/finding_kinds.hpp"
+#include "operations/handler_agreement.hpp"
 #include "operations/outbox_queries.hpp"
 #include "operations/partition_queries.hpp"
 #include "operations/status_queries.hpp"
@@ -20,6 +22,10 @@ struct Situation {
   QuarantineState quarantine;
   OutboxState outbox;
   std::vector<inbox::UnsubscribedEvents> unsubscribed;
+  std::vector<RegisteredHandler> registered;  ///< by live daemons
+  std::vector<SubscriptionGap> gaps;
+  std::vector<inbox::MisplacedRows> misplaced;
+  event::Microseconds now = 0;
 
   bool any_live() const;
 };
@@ -44,6 +50,13 @@ void handlers_without_instance(const Situation& situation, List& out);
 void retired_handlers(const Situation& situation, List& out);
 void unread_topics(const Situation& situation, List& out);
 void state_of_handlers(const Situation& situation, List& out);
+
+// agreement_findings.cpp
+void disagreements(const Situation& situation, List& out);
+void subscription_gaps(const Situation& situation, List& out);
+void misplaced_rows(const Situation& situation, List& out);
+/// Whether a live daemon subscribes the handler to a topic that a newer registration has taken away.
+bool is_rerouted(const Situation& situation, const std::string& handler);
 
 // record_findings.cpp
 void events_without_handler(const Situation& situation, List& out);

@@ -1,5 +1,6 @@
 #include "operations/status_operation.hpp"
 
+#include "event/now.hpp"
 #include "operations/documents.hpp"
 #include "operations/operation_table.hpp"
 #include "operations/size_queries.hpp"
@@ -30,6 +31,10 @@ Answer functions::status(Context& context, const Arguments& arguments) {
   situation.quarantine = count_quarantined(connection);
   situation.outbox = read_outbox_state(connection);
   situation.unsubscribed = inbox::read_unsubscribed(connection, most_unsubscribed);
+  situation.registered = read_registered(connection);
+  situation.gaps = read_gaps(connection);
+  situation.misplaced = inbox::find_misplaced(connection);
+  situation.now = event::now();
   Document document = document_of(situation);
   if (arguments.flag("sizes")) document["sizes"] = document_of(read_sizes(connection), context.retention);
   return {document.at("is_well").get<bool>() ? base::ExitCode::done : base::ExitCode::no, document, ""};

@@ -54,8 +54,7 @@ struct InOrder {
                milliseconds how_long = lease) {
     if (wanted.empty() && !orphans) wanted = {sequence};
     return inbox::take_sequences(connection(), owner, handler, fence, how_long, wanted, orphans,
-                                 database().text("select inbox.order_of(mode, order_scope) from inbox.handler "
-                                                 "where handler_id = $1",
+                                 database().text("select order_settings from inbox.handler where handler_id = $1",
                                                  {std::to_string(handler)}));
   }
   void expire() { database().run("update inbox.sequence set leased_until = clock_timestamp() - interval '1 s'"); }

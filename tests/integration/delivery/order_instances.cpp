@@ -82,7 +82,7 @@ void OrderInstances::take(Instance& instance) {
   const std::int64_t fence = base::random_fence();
   const auto wanted = orphans ? std::vector<std::int32_t>{} : std::vector{shard_};
   const auto taken = inbox::take_sequences(inbox_.connection(), instance.id, handler_, fence, hour, wanted, orphans,
-                                           "sequential/partition");
+                                           "sequential/partition/block/unordered/key");
   note(instance.name + " takes the sequence" + (orphans ? " as an orphan" : ""));
   const bool is_free = owner_ == nullptr || owner_has_crashed_;
   const bool has_rows = std::any_of(model_.events().begin(), model_.events().end(), [](const OrderModel::Event& each) {

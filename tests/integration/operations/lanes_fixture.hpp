@@ -27,7 +27,7 @@ class LanesFixture final {
 
   void take() {
     const auto taken = inbox::take_sequences(inbox_.connection(), inbox_.owner, handler, fence_, milliseconds{60'000},
-                                             {shard}, false, "sequential/partition");
+                                             {shard}, false, "sequential/partition/block/unordered/key");
     if (taken != std::vector<std::int32_t>{shard}) throw std::runtime_error{"the sequence was not taken"};
   }
 

@@ -163,7 +163,7 @@ TEST_CASE("each role has exactly the rights of its row, table by table") {
         "relay: ingest select, reader select, worker select update\n"
         "repeatable_migration: ingest select, reader select, worker select\n"
         "routing: ingest select update, reader select, worker select update\n"
-        "sequence: ingest delete select, reader select, worker insert select update\n"
+        "sequence: ingest delete select update(wanted_by), reader select, worker insert select update\n"
         "shard: ingest insert select update, reader select, worker select\n"
         "token_grant: ingest select, reader select, worker delete insert select\n"
         "topic_start: ingest insert select, reader select, worker select\n"

@@ -2,9 +2,11 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <csignal>
 #include <memory>
+#include <sstream>
 
 #include "process/support/inbox_counts.hpp"
 #include "process/support/numbered_producer.hpp"
+#include "process/support/order_fixture.hpp"
 #include "process/support/recorder_fixture.hpp"
 
 using namespace inboxd::support;
@@ -163,4 +165,76 @@ TEST_CASE("an alias that is another handler with deliveries of its own is refuse
   daemon->wait_ready();
   fixture.kafka.produce(events_of(fixture.topic, 0, 5));
   expect_settled(fixture.database.session(), 5, "successor");
+}
+
+TEST_CASE("of two instances with other order settings only the newer one runs the handler, and both are named") {
+  OrderFixture fixture{4};
+  auto older = fixture.start();
+  fixture.produce(50);
+  REQUIRE(fixture.wait_done().is_perfect());
+
+  ConfigText other = fixture.config;
+  other.handlers[0].more.push_back("on_failure: skip");
+  DaemonProcess newer{other};
+  newer.wait_ready();
+  older->wait_log("another instance orders a handler otherwise");
+  const auto before = fixture.recording.count();
+  fixture.produce(200);
+  REQUIRE(fixture.wait_done().is_perfect());
+  int of_older = 0;
+  const auto calls = fixture.recording.all();
+  for (std::size_t i = before; i < calls.size(); ++i) of_older += calls[i].process_id == older->process().id() ? 1 : 0;
+  CHECK(of_older == 0);
+  CHECK_THAT(command(fixture.config, {"status"}).out, ContainsSubstring("does not run handler recorder"));
+  CHECK_THAT(command(fixture.config, {"check"}).out, ContainsSubstring("runs it in another order"));
+
+  CHECK(newer.stop() == ExitStatus{0, 0});
+  older = nullptr;
+  older = fixture.start();
+  fixture.produce(50);
+  CHECK(fixture.wait_done().is_perfect());
+}
+
+TEST_CASE("a configuration that takes a live handler's topics away is named by both daemons, check and status") {
+  RecorderFixture fixture{1};
+  fixture.config.handlers[0].topics = {fixture.topic};
+  auto older = std::make_unique<DaemonProcess>(fixture.config);
+  older->wait_ready();
+  ConfigText other = fixture.config;
+  other.handlers[0].topics = {"elsewhere"};
+  CHECK_THAT(command(other, {"check"}).out, ContainsSubstring("which this configuration lacks"));
+  auto newer = std::make_unique<DaemonProcess>(other);
+  newer->wait_ready();
+  newer->wait_log("took topics from a handler");
+  older->wait_log("newer registration of a handler dropped topics configured here");
+  fixture.kafka.produce(events_of(fixture.topic, 0, 1));
+  fixture.database.wait_for("the event is stored", "select count(*) from inbox.event", 1);
+  const std::string backfill = "inboxd handlers backfill recorder --from ";
+  CHECK_THAT(command(fixture.config, {"status"}).out, ContainsSubstring(backfill));
+
+  newer.reset();
+  older.reset();
+  older = std::make_unique<DaemonProcess>(fixture.config);
+  older->wait_ready();
+  const std::string status = command(fixture.config, {"status"}).out;
+  const auto at = status.find(backfill);
+  REQUIRE(at != std::string::npos);
+  std::istringstream words{status.substr(at + std::string_view{"inboxd "}.size(), status.find('\n', at) - at)};
+  std::vector<std::string> arguments;
+  for (std::string word; words >> word;) arguments.push_back(word);
+  arguments.push_back("--yes");
+  CHECK(command(fixture.config, arguments).status == ExitStatus{0, 0});
+  wait_until("the event is delivered", [&] { return fixture.recording.count() == 1; });
+  CHECK(command(fixture.config, {"status"}).out.find(backfill) == std::string::npos);
+}
+
+TEST_CASE("a start waits for sessions that hold the lock on routing for longer than one lock timeout") {
+  RecorderFixture fixture{1};
+  DaemonProcess{fixture.config}.wait_ready();
+  Session holder{fixture.database.url(), fixture.database.schema()};
+  holder.run("begin; select pg_advisory_xact_lock(1768841848, 'inbox.routing'::regclass::oid::int)");
+  DaemonProcess daemon{fixture.config};
+  daemon.wait_log("handlers not registered, retrying");
+  holder.run("rollback");
+  daemon.wait_ready();
 }

@@ -1,0 +1,13 @@
+#pragma once
+#include <string>
+
+#include "config/settings.hpp"
+
+namespace inboxd::config {
+
+/// A handler's settings as an instance registers them, so that instances can be compared, as JSON:
+/// {"order": order_text, "topics": [...], "keys": {"retry.base": "5f0c2a91", "settings.url": ...}}. `keys` has all
+/// other settings, each as a digest of the value that `config show` prints: secrets are left out.
+std::string registered_settings(const Handler& handler);
+
+}  // namespace inboxd::config

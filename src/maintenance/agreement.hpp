@@ -1,0 +1,32 @@
+#pragma once
+#include <cstdint>
+#include <map>
+
+#include "base/log.hpp"
+#include "base/uuid.hpp"
+#include "inbox/connection.hpp"
+#include "inbox/registrations.hpp"
+
+namespace inboxd::maintenance {
+
+/// Compares this process's handlers with the database: reports those that a newer registration of another instance has
+/// changed, and puts rows right that contradict the order of their handler. The maintenance thread.
+class Agreement final {
+ public:
+  Agreement(const inbox::Registrations& registrations, const base::Uuid& instance_id, inbox::Connection& connection,
+            base::Logger& log)
+      : registrations_{registrations}, instance_id_{instance_id}, connection_{connection}, log_{log} {}
+
+  /// `versions`: of all handlers in the database. Each change is reported once.
+  void compare(const inbox::HandlerVersions& versions);
+  void repair_order();
+
+ private:
+  const inbox::Registrations& registrations_;
+  const base::Uuid instance_id_;
+  inbox::Connection& connection_;
+  base::Logger& log_;
+  std::map<std::int32_t, std::int64_t> reported_;  ///< by handler: the version of its last change
+};
+
+}  // namespace inboxd::maintenance
