@@ -172,7 +172,8 @@ void Ingester::store_offsets(const Batch& batch, const std::vector<std::int32_t>
     if (part.leader_epoch >= 0) shard.position.leader_epoch = part.leader_epoch;
     corrupt_reads_.erase(shard.assignment.partition);
     context_.status.advanced(shard.assignment.partition, part.next_offset, part.messages.size());
-    kafka::add(offsets, shard.assignment.partition, part.next_offset, part.leader_epoch);
+    auto* const entry = kafka::add(offsets, shard.assignment.partition, part.next_offset, part.leader_epoch);
+    set_metadata(*entry, commit_metadata(shard.position));
   }
   if (offsets->cnt > 0) {
     // The poll thread commits them. Partitions that were revoked meanwhile are refused one by one.

@@ -60,6 +60,8 @@ class Ingester final {
   /// The current batch is finished, or dropped if the database is away.
   void request_stop();
   void join();
+  /// After join(): the dispatcher hears that no partition is read.
+  void forget_all();
 
   /// From the poll thread. A message is handled before any record that is fetched after it was sent.
   void send(ToIngester message);

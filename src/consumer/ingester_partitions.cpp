@@ -39,7 +39,8 @@ void Ingester::handle(const LookUp& message) {
       const bool is_behind =
           group_offset_check_.is_ahead(context_.clients.member, partition, ready->position, context_.log);
       context_.poller.send(PositionFound{message.assignment, ready->position.next_offset, ready->position.leader_epoch,
-                                         shard.halted_reason.has_value(), is_behind});
+                                         shard.halted_reason.has_value(), is_behind,
+                                         commit_metadata(ready->position)});
     } else if (const auto* halted = std::get_if<HaltedShard>(&result)) {
       context_.log.debug("consumer.still_halted",
                          {{"topic", partition.topic}, {"partition", partition.partition}, {"reason", halted->reason}});
@@ -76,6 +77,10 @@ void Ingester::handle(const Forget& message) {
   by_source_.clear();
   hand_off_assignment(found->second, 0);
   shards_.erase(found);
+}
+
+void Ingester::forget_all() {
+  for (auto& [partition, shard] : shards_) hand_off_assignment(shard, 0);
 }
 
 /// Tells the dispatcher which shard is read for a partition from now on; 0: none.

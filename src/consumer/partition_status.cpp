@@ -60,6 +60,11 @@ void PartitionStatus::advanced(const kafka::TopicPartition& partition, std::int6
   entry.received += received;
 }
 
+void PartitionStatus::connection_refused(std::string reason) {
+  const std::lock_guard lock{mutex_};
+  connection_refused_ = std::move(reason);
+}
+
 void PartitionStatus::count_error(const std::string& error) {
   const std::lock_guard lock{mutex_};
   errors_[error] += 1;
@@ -74,6 +79,7 @@ void PartitionStatus::unanswered(Clock::time_point now) {
 void PartitionStatus::answered(std::map<std::string, std::string> unknown_topics) {
   const std::lock_guard lock{mutex_};
   unanswered_since_.reset();
+  connection_refused_.clear();
   unknown_topics_ = std::move(unknown_topics);
 }
 
@@ -87,6 +93,11 @@ void PartitionStatus::group_joined() {
   group_refused_.reset();
 }
 
+bool PartitionStatus::is_group_refused() const {
+  const std::lock_guard lock{mutex_};
+  return group_refused_.has_value();
+}
+
 std::int64_t PartitionStatus::unknown_topics() const {
   const std::lock_guard lock{mutex_};
   return static_cast<std::int64_t>(unknown_topics_.size());
@@ -94,7 +105,10 @@ std::int64_t PartitionStatus::unknown_topics() const {
 
 std::optional<std::string> PartitionStatus::problem(Clock::time_point now) const {
   const std::lock_guard lock{mutex_};
-  if (unanswered_since_ && now - *unanswered_since_ >= long_unanswered) return "the brokers do not answer";
+  if (unanswered_since_ && now - *unanswered_since_ >= long_unanswered) {
+    return connection_refused_.empty() ? "the brokers do not answer"
+                                       : "the brokers refuse the connection: " + connection_refused_;
+  }
   if (group_refused_) return group_refused_;
   if (unknown_topics_.empty()) return std::nullopt;
   std::vector<std::string> unknown;

@@ -50,6 +50,8 @@ class PartitionStatus final {
   void count_error(const std::string& error);
   /// A query for topics or offsets got no answer in time. The library itself reports little while it cannot connect.
   void unanswered(Clock::time_point now = Clock::now());
+  /// The brokers refuse the connection: credentials, certificates or the protocol; a sentence of the library.
+  void connection_refused(std::string reason);
   /// A query for all configured topics got one. `unknown_topics`: those that the brokers do not know, and the remedies.
   void answered(std::map<std::string, std::string> unknown_topics);
 
@@ -64,6 +66,8 @@ class PartitionStatus final {
   /// The partitions that are assigned now.
   std::vector<Entry> entries() const;
   std::map<std::string, std::uint64_t> errors() const;
+  /// Whether the brokers refuse this process as a member of its group.
+  bool is_group_refused() const;
   /// The number of topics that the brokers did not know when they last answered.
   std::int64_t unknown_topics() const;
   /// The problem that keeps records from arriving, as a sentence for `status`.
@@ -81,6 +85,7 @@ class PartitionStatus final {
   std::optional<Clock::time_point> unanswered_since_;
   std::map<std::string, std::string> unknown_topics_;
   std::optional<std::string> group_refused_;
+  std::string connection_refused_;  ///< the last reason since the last answer; empty: none
 };
 
 /// `reading`.

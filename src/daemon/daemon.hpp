@@ -97,7 +97,7 @@ class Daemon final {
   const inbox::ConnectionCounts& connections() const { return watchdog_.counts(); }
   /// Configured handlers were retired or restored since the last call.
   bool take_stale_handlers() { return maintenance_.take_stale_handlers(); }
-  bool failed() const { return consumer_.poller().failed() || maintenance_.failed(); }
+  bool failed() const { return consumer_.failed() || maintenance_.failed(); }
   /// Every loop except the main thread's, for systemd's watchdog and /livez.
   std::vector<base::Loop> loops() const;
   /// Logs stored and settled events since the last call.

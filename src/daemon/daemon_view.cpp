@@ -39,6 +39,7 @@ void gather(const Daemon& daemon, Figures& out) {
   out.is_paused = daemon.is_paused();
   out.partitions = daemon.consumer().status().entries();
   out.unknown_topics = daemon.consumer().status().unknown_topics();
+  out.remade_clients = daemon.consumer().remade();
   out.kafka_errors = daemon.consumer().status().errors();
   const auto outcomes = daemon.settler().outcomes().all();
   for (const auto& [id, name] : daemon.handlers()) {

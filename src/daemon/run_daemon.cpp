@@ -117,7 +117,9 @@ void advance_reload(Running& parts) {
 std::optional<ExitCode> end_by_itself(Running& parts) {
   if (parts.daemon.failed()) return ExitCode::try_again;
   if (!parts.until_idle || parts.reload.is_pending()) return std::nullopt;
-  switch (parts.until_idle->check(parts.daemon.consumer().query_client(), parts.daemon.handlers())) {
+  const auto client = parts.daemon.consumer().query_client();
+  if (client == nullptr) return std::nullopt;  // being replaced
+  switch (parts.until_idle->check(client.get(), parts.daemon.handlers())) {
     case UntilIdle::State::busy:
       return std::nullopt;
     case UntilIdle::State::idle:
