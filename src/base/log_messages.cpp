@@ -194,6 +194,10 @@ constexpr LogMessage messages[] = {
      "Correct the name in `topics`, create the topic, or allow the user to describe it."},
     {"daemon.total_events", info, "daemon: events since the start",
      "The events stored and handled by this instance since its start; nothing is written while it is idle."},
+    {"daemon.transaction_open", error, "daemon: an open transaction holds records back",
+     "`run --until-idle` ends with status 75 because records up to this offset cannot be read before the producer ends "
+     "its transaction.",
+     "Run the command again later; if the producer is gone, `kafka-transactions.sh abort` ends its transaction."},
     {"daemon.waiting_for_database", warn, "daemon: waiting for the database",
      "The database does not accept connections yet; the start gives up after `database.deadline`.",
      "Check the database by the error in the line."},

@@ -126,6 +126,8 @@ std::optional<ExitCode> end_by_itself(Running& parts) {
       return ExitCode::done;
     case UntilIdle::State::stuck:
       return ExitCode::no;
+    case UntilIdle::State::held:
+      return ExitCode::try_again;
   }
   return std::nullopt;
 }
