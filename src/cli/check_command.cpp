@@ -32,7 +32,7 @@ Tone tone_of(Kind kind) {
 }
 
 Kind kind_of(const std::string& name) {
-  for (const Kind kind : {Kind::good, Kind::warning, Kind::problem}) {
+  for (const Kind kind : {Kind::good, Kind::warning, Kind::problem, Kind::refused}) {
     if (name == operations::name_of(kind)) return kind;
   }
   return Kind::unreachable;

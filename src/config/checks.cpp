@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "config/cron.hpp"
+#include "config/kafka_properties.hpp"
 #include "config/suggest.hpp"
 #include "config/topics.hpp"
 #include "config/units.hpp"
@@ -46,6 +47,18 @@ void check_database(const Settings& settings, Reading& reading) {
     reading.findings.warning(reading.mentioned.nearest("retention.ledger"), "retention.ledger",
                              "shorter than retention.events: an event older than this is not found by its id, and a "
                              "resend is stored as a new event");
+  }
+}
+
+void check_kafka(const Kafka& kafka, Reading& reading) {
+  const std::string key = "kafka.properties";
+  if (const auto problem = missing_mechanism(kafka.properties)) {
+    complain(reading, {key + ".sasl.username", key + ".sasl.password"}, *problem);
+  }
+  if (const auto found = property_without_effect(kafka.properties)) {
+    const std::string place = key + "." + found->name;
+    reading.findings.warning(reading.mentioned.nearest(place), place,
+                             "no effect with this security.protocol; " + found->remedy);
   }
 }
 
@@ -327,6 +340,7 @@ void check_handler(const Settings& settings, std::size_t index, Reading& reading
 
 void check_together(const Settings& settings, Reading& reading) {
   check_database(settings, reading);
+  check_kafka(settings.kafka, reading);
   check_admin(settings.admin, reading);
   check_tracing(settings.tracing, reading);
   for (std::size_t i = 0; i < settings.topics.size(); ++i) check_topic(settings, i, reading);
