@@ -45,6 +45,7 @@ from (values
   --                      ingest                                 worker
   ('shard',               'insert, update',                      ''),
   ('topic_start',         'insert',                              ''),
+  ('reading',             'insert, update',                      'delete'),
   ('position',            'insert',                              'delete'),
   ('ledger',              'insert, update (received_at)',        'update (received_at), delete'),
   ('ledger_trim',         '',                                    'update'),

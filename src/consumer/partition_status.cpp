@@ -21,7 +21,7 @@ void PartitionStatus::assigned(const kafka::TopicPartition& partition) {
   const std::lock_guard lock{mutex_};
   Known& known = known_[partition];
   const std::uint64_t received = known.entry.received;
-  known = {{partition, State::looking_up, -1, -1, received, {}}, true};
+  known = {{partition, State::looking_up, -1, -1, received}, true};
 }
 
 void PartitionStatus::revoked(const kafka::TopicPartition& partition) {
@@ -58,6 +58,11 @@ void PartitionStatus::advanced(const kafka::TopicPartition& partition, std::int6
   Entry& entry = known_[partition].entry;
   entry.position = position;
   entry.received += received;
+}
+
+void PartitionStatus::not_found(const kafka::TopicPartition& partition, const std::string& reason) {
+  const std::lock_guard lock{mutex_};
+  known_[partition].entry.reason = reason;
 }
 
 void PartitionStatus::connection_refused(std::string reason) {

@@ -87,11 +87,12 @@ void Maintenance::join() {
 }
 
 void Maintenance::run() {
-  std::array<PeriodicTask, 13> tasks{{{&Maintenance::check_registrations, 2s},
+  std::array<PeriodicTask, 14> tasks{{{&Maintenance::check_registrations, 2s},
                                       {&Maintenance::send_heartbeat, 1s},
                                       {&Maintenance::write_audit_entries, 1s},
                                       {&Maintenance::write_unsubscribed, 1s},
                                       {&Maintenance::observe_backlog, 5s},
+                                      {&Maintenance::observe_readings, 5s},
                                       {&Maintenance::backfill, 1s},
                                       {&Maintenance::feed_backfills, 1s},
                                       {&Maintenance::make_partitions, 600s},
@@ -274,6 +275,12 @@ void Maintenance::count_backlog() {
   observed_.quarantine = std::move(quarantine);
   observed_.outbox = outbox;
   observed_.at_us = event::now();
+}
+
+void Maintenance::observe_readings() {
+  auto readings = operations::read_readings(connection_);
+  const std::lock_guard lock{mutex_};
+  observed_.readings = std::move(readings);
 }
 
 Maintenance::Observed Maintenance::observed() const {

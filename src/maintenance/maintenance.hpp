@@ -24,6 +24,7 @@
 #include "maintenance/feeder.hpp"
 #include "maintenance/turn.hpp"
 #include "operations/outbox_queries.hpp"
+#include "operations/reading_queries.hpp"
 #include "operations/status_queries.hpp"
 
 namespace inboxd::maintenance {
@@ -53,6 +54,7 @@ class Maintenance final {
     std::vector<operations::HandlerState> handlers;
     std::set<std::string> without_instance;    ///< handlers with pending events that no live instance runs
     std::vector<operations::UnreadSubscription> unread;
+    std::vector<operations::PartitionReading> readings;
     operations::QuarantineState quarantine;
     operations::OutboxState outbox;
     std::int64_t at_us = 0;                    ///< wall clock; 0: not counted yet
@@ -123,6 +125,7 @@ class Maintenance final {
   void trim_ledger() { cleanup_.trim_ledger(); }
   void trim_positions() { cleanup_.trim_positions(); }
   void check_vacuum();
+  void observe_readings();
 
   const inbox::InstanceIdentity identity_;
   const std::string consumer_group_;

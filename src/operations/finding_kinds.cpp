@@ -17,6 +17,16 @@ constexpr std::array kinds = std::to_array<FindingKind>({
      "an open transaction holds {partition} back at offset {offset} since {since} ({age}); {lag} records wait",
      "kafka-transactions.sh describe-producers{of_partition} names the producer; abort{of_partition} --start-offset "
      "{offset} ends its transaction"},
+    {"partition_not_read", problem, "InboxdPartitionUnread",
+     "{records} records of {partitions} wait unread for {age}: {why}",
+     "give programs other than inboxd a group of their own; inboxd partitions list shows the lag"},
+    {"partition_position_unknown", problem, "InboxdPartitionUnread",
+     "{partitions} is not read for {age}, because the position is not known: {why}",
+     "inboxd check tests brokers and topics; topics[].exclude takes a topic out"},
+    {"partition_stalled", problem, "InboxdPartitionUnread",
+     "{records} records of {partitions} wait, and the position has not moved for {age} although the daemon on {why} "
+     "reads",
+     "read the log of that daemon: its database or a broker may not answer; a restart loses nothing"},
     {"topic_not_read", problem, "InboxdTopicNotRead",
      "handler {handler} subscribes to topic {topic}, which no daemon reads{suggestion}",
      "add {topic} to topics, or correct handlers[].subscribe.topics of {handler}"},

@@ -89,6 +89,7 @@ void outbox(const Situation& situation, List& out) {
 std::vector<StatusFinding> findings_of(const Situation& situation) {
   constexpr std::array all{findings::halted_partitions,
                            findings::open_transactions,
+                           findings::unread_partitions,
                            findings::missing_daemon,
                            findings::failing_daemons,
                            findings::unread_topics,

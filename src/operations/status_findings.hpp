@@ -7,6 +7,7 @@
 #include "operations/finding_kinds.hpp"
 #include "operations/outbox_queries.hpp"
 #include "operations/partition_queries.hpp"
+#include "operations/reading_queries.hpp"
 #include "operations/status_queries.hpp"
 
 namespace inboxd::operations {
@@ -14,6 +15,7 @@ namespace inboxd::operations {
 /// The facts that the findings of `status` are made from.
 struct Situation {
   std::vector<PartitionState> partitions;  ///< the newest incarnation of each
+  std::vector<PartitionReading> readings;
   std::vector<HandlerState> handlers;      ///< without retired ones
   std::vector<HandlerState> retired;
   std::vector<InstanceState> instances;
@@ -28,6 +30,9 @@ struct Situation {
 std::vector<StatusFinding> findings_of(const Situation& situation);
 
 /// Each adds the findings of one kind, or of few that exclude each other. Pure.
+/// Those about partitions whose records wait unread.
+std::vector<StatusFinding> partition_findings(const std::vector<PartitionReading>& readings);
+
 namespace findings {
 
 using List = std::vector<StatusFinding>;
@@ -38,6 +43,9 @@ void open_transactions(const Situation& situation, List& out);
 void missing_daemon(const Situation& situation, List& out);
 void failing_daemons(const Situation& situation, List& out);
 void outbox(const Situation& situation, List& out);
+
+// partition_findings.cpp
+void unread_partitions(const Situation& situation, List& out);
 
 // handler_findings.cpp
 void handlers_without_instance(const Situation& situation, List& out);

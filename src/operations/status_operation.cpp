@@ -23,6 +23,7 @@ Answer functions::status(Context& context, const Arguments& arguments) {
   auto& connection = *context.connection;
   Situation situation;
   situation.partitions = read_partitions(connection, {{}, true, false});
+  situation.readings = read_readings(connection);
   for (auto& handler : read_handlers(connection)) {
     (handler.retired_at ? situation.retired : situation.handlers).push_back(std::move(handler));
   }

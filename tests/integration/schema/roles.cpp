@@ -160,6 +160,7 @@ TEST_CASE("each role has exactly the rights of its row, table by table") {
         "position: ingest insert select, reader select, worker delete select\n"
         "quarantine: ingest insert select, reader select, worker delete select update(detail) update(event_id) "
         "update(forgotten_at) update(headers) update(key) update(payload) update(reason)\n"
+        "reading: ingest insert select update, reader select, worker delete select\n"
         "relay: ingest select, reader select, worker select update\n"
         "repeatable_migration: ingest select, reader select, worker select\n"
         "routing: ingest select update, reader select, worker select update\n"
