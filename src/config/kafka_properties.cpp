@@ -42,6 +42,7 @@ constexpr std::array refused{
     Refused{"offset.store.path", owns_offsets},
     Refused{"offset.store.sync.interval.ms", owns_offsets},
     Refused{"auto.offset.reset", owns_start},
+    Refused{"blacklist", "use topics[].exclude"},  // topic.blacklist
     Refused{"isolation.level", owns_reading},
     Refused{"check.crcs", owns_reading},
     Refused{"enable.partition.eof", owns_reading},
@@ -103,6 +104,36 @@ std::optional<std::string> refusal_of_kafka_value(std::string_view name, std::st
   });
   if (is_plain) return std::nullopt;
   return "librdkafka puts it into a shell command (kinit); use only letters, digits and / _ . @ : -";
+}
+
+namespace {
+
+std::string protocol_of(const std::map<std::string, std::string>& properties) {
+  const auto found = properties.find("security.protocol");
+  return found == properties.end() ? "plaintext" : base::lower(found->second);
+}
+
+}  // namespace
+
+std::optional<std::string> missing_mechanism(const std::map<std::string, std::string>& properties) {
+  const bool has_login = properties.contains("sasl.username") || properties.contains("sasl.password");
+  if (!has_login || !protocol_of(properties).starts_with("sasl_")) return std::nullopt;
+  if (properties.contains("sasl.mechanism") || properties.contains("sasl.mechanisms")) return std::nullopt;
+  return "a user and a password need a mechanism, and librdkafka's default is Kerberos; set sasl.mechanism to PLAIN, "
+         "SCRAM-SHA-256 or SCRAM-SHA-512";
+}
+
+std::optional<WithoutEffect> property_without_effect(const std::map<std::string, std::string>& properties) {
+  const std::string protocol = protocol_of(properties);
+  for (const auto& [name, value] : properties) {
+    if (name.starts_with("sasl.") && !protocol.starts_with("sasl_")) {
+      return WithoutEffect{name, "set security.protocol to sasl_ssl or sasl_plaintext"};
+    }
+    if (name.starts_with("ssl.") && !protocol.ends_with("ssl")) {
+      return WithoutEffect{name, "set security.protocol to ssl or sasl_ssl"};
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace inboxd::config

@@ -1,6 +1,7 @@
 #include "consumer/consumer.hpp"
 
 #include <algorithm>
+#include <future>
 
 #include "kafka/properties.hpp"
 
@@ -8,6 +9,22 @@ namespace inboxd::consumer {
 namespace {
 
 constexpr const char* query_client_refresh_ms = "2000";
+constexpr std::chrono::seconds watch_interval{1};
+/// Ending a client takes milliseconds, unless the library waits for itself.
+constexpr std::chrono::seconds longest_destroy{10};
+
+/// Destroys both clients without leaving the group, in a thread of its own. False: the library waits for something, and
+/// the thread is left behind. `query` may have other owners.
+bool destroy(kafka::Client member, std::shared_ptr<rd_kafka_t> query) {
+  std::promise<void> promise;
+  auto done = promise.get_future();
+  std::thread{[member = member.release(), query = std::move(query), promise = std::move(promise)]() mutable {
+    query.reset();
+    rd_kafka_destroy_flags(member, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+    promise.set_value();
+  }}.detach();
+  return done.wait_for(longest_destroy) == std::future_status::ready;
+}
 
 }  // namespace
 
@@ -21,7 +38,8 @@ Consumer::Consumer(const config::Settings& settings, const base::Uuid& owner, in
       log_{log},
       tracer_{tracer},
       topics_{settings.topics},
-      poller_{status_, log} {}
+      poller_{status_, log},
+      member_watch_{settings.kafka, topics_, log} {}
 
 Consumer::~Consumer() {
   request_stop();
@@ -42,16 +60,25 @@ std::optional<base::Problem> Consumer::make_query_client() {
   });
   auto client = kafka::make_consumer(std::move(conf).value());
   if (!client) return client.problem();
-  query_client_ = std::move(client).value();
+  const std::lock_guard lock{mutex_};
+  query_client_ = std::shared_ptr<rd_kafka_t>{std::move(client).value()};
   return std::nullopt;
 }
 
 std::optional<base::Problem> Consumer::start() {
+  if (auto problem = start_clients()) return problem;
+  watch_thread_ = std::thread{[this] { watch(); }};
+  pthread_setname_np(watch_thread_.native_handle(), "member watch");
+  return std::nullopt;
+}
+
+std::optional<base::Problem> Consumer::start_clients() {
   if (auto problem = make_query_client()) return problem;
   const auto connections = static_cast<std::size_t>(settings_.ingest.connections);
   auto conf = kafka::make_conf({settings_.kafka.brokers, settings_.kafka.group, settings_.kafka.instance_id,
                                 settings_.kafka.properties, settings_.ingest.queued_bytes / connections,
-                                std::max(settings_.ingest.queued_events / settings_.ingest.connections, 1)});
+                                std::max(settings_.ingest.queued_events / settings_.ingest.connections, 1),
+                                topics_.excluded()});
   if (!conf) return conf.problem();
   poller_.prepare(conf.value().get());
   auto client = kafka::make_consumer(std::move(conf).value());
@@ -61,6 +88,7 @@ std::optional<base::Problem> Consumer::start() {
 
   const kafka::Clients clients{client_.get(), query_client_.get()};
   std::vector<Ingester*> ingesters;
+  const std::lock_guard lock{mutex_};
   for (std::size_t i = 0; i < connections; ++i) {
     ingesters_.push_back(std::make_unique<Ingester>(
         IngesterContext{settings_, owner_, clients, topics_, registrations_, hand_off_, counts_, status_,
@@ -73,13 +101,56 @@ std::optional<base::Problem> Consumer::start() {
   return std::nullopt;
 }
 
+void Consumer::watch() {
+  while (!stop_.wait_for(watch_interval)) {
+    if (status_.is_group_refused()) continue;  // a new client would be refused, too
+    const std::unique_ptr<char, void (*)(char*)> id{rd_kafka_memberid(client_.get()),
+                                                    [](char* text) { rd_kafka_mem_free(nullptr, text); }};
+    const auto now = MemberWatch::Clock::now();
+    if (!member_watch_.is_stuck(poller_.unjoined_since(), id == nullptr ? "" : id.get(), now)) continue;
+    remake();
+    if (failed_) return;
+  }
+}
+
+void Consumer::remake() {
+  log_.error("consumer.remade", {{"seconds", MemberWatch::unjoined_limit.count()}});
+  ++remade_;
+  for (auto& ingester : ingesters_) ingester->request_stop();
+  for (auto& ingester : ingesters_) ingester->join();
+  poller_.abandon();
+  for (auto& ingester : ingesters_) ingester->forget_all();
+  std::shared_ptr<rd_kafka_t> query_client;
+  {
+    const std::lock_guard lock{mutex_};
+    ingesters_.clear();
+    query_client.swap(query_client_);
+  }
+  if (!destroy(std::move(client_), std::move(query_client))) {
+    log_.error("consumer.client_hangs");
+    failed_ = true;
+    return;
+  }
+  if (stop_.is_requested()) return;
+  if (const auto problem = start_clients()) {
+    log_.error("consumer.no_client", {{"error", problem->message}});
+    failed_ = true;
+  }
+}
+
 void Consumer::request_stop() {
+  stop_.request();
+  const std::lock_guard lock{mutex_};
   for (auto& ingester : ingesters_) ingester->request_stop();
 }
 
 void Consumer::finish_intake() {
+  if (watch_thread_.joinable()) watch_thread_.join();
   // The ingesters end first, so that the poll thread commits their last offsets before it leaves the group.
-  for (auto& ingester : ingesters_) ingester->join();
+  for (auto& ingester : ingesters_) {
+    ingester->request_stop();
+    ingester->join();
+  }
   poller_.request_stop();
 }
 
@@ -89,14 +160,22 @@ void Consumer::join() {
   ingesters_.clear();
   if (client_ != nullptr && poller_.left_behind()) {
     kafka::abandon(std::move(client_));
-    kafka::abandon(std::move(query_client_));
+    static_cast<void>(new std::shared_ptr<rd_kafka_t>{query_client_});  // leaked
+    kafka::abandon(kafka::Client{query_client_.get()});
   }
   client_.reset();
   query_client_.reset();
 }
 
+std::shared_ptr<rd_kafka_t> Consumer::query_client() const {
+  const std::lock_guard lock{mutex_};
+  return query_client_;
+}
+
 std::vector<base::Loop> Consumer::loops() const {
-  std::vector<base::Loop> out{{"poller", poller_.heartbeat().last()}};
+  const std::lock_guard lock{mutex_};
+  std::vector<base::Loop> out;
+  if (!ingesters_.empty()) out.push_back({"poller", poller_.heartbeat().last()});  // none while clients are replaced
   for (const auto& ingester : ingesters_) out.push_back({ingester->name(), ingester->heartbeat().last()});
   return out;
 }

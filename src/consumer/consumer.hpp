@@ -1,24 +1,30 @@
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "base/heartbeat.hpp"
 #include "base/log.hpp"
 #include "base/result.hpp"
+#include "base/stop_signal.hpp"
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
 #include "config/topics.hpp"
 #include "consumer/hand_off.hpp"
 #include "consumer/ingester.hpp"
+#include "consumer/member_watch.hpp"
 #include "consumer/partition_status.hpp"
 #include "consumer/poller.hpp"
 #include "inbox/watchdog.hpp"
 
 namespace inboxd::consumer {
 
-/// From Kafka into the inbox: the poll thread and the ingesters. Construct → start() → request_stop() → join();
+/// From Kafka into the inbox: the poll thread and the ingesters, and a thread that replaces them and their clients if
+/// the client library is stuck. Construct → start() → request_stop() → join();
 /// stopping twice is allowed. All arguments outlive it.
 class Consumer final {
  public:
@@ -39,13 +45,20 @@ class Consumer final {
   inbox::Unsubscribed& unsubscribed() { return counts_.unsubscribed; }
   const Poller& poller() const { return poller_; }
   const PartitionStatus& status() const { return status_; }
-  /// The poll thread and the ingesters.
+  /// The poll thread and the ingesters. Any thread.
   std::vector<base::Loop> loops() const;
-  /// The client for queries; null before start.
-  rd_kafka_t* query_client() const { return query_client_.get(); }
+  /// The client for queries; null before start. Held, because it may be replaced. Any thread.
+  std::shared_ptr<rd_kafka_t> query_client() const;
+  /// A client has failed for good: the process has to restart.
+  bool failed() const { return failed_ || poller_.failed(); }
+  /// How often the clients were replaced.
+  std::uint64_t remade() const { return remade_; }
 
  private:
   std::optional<base::Problem> make_query_client();
+  std::optional<base::Problem> start_clients();
+  void watch();
+  void remake();
 
   const config::Settings& settings_;
   const base::Uuid owner_;
@@ -59,8 +72,14 @@ class Consumer final {
   PartitionStatus status_;
   Poller poller_;
   kafka::Client client_;
-  kafka::Client query_client_;
+  MemberWatch member_watch_;
+  base::StopSignal stop_;
+  std::atomic<bool> failed_{false};
+  std::atomic<std::uint64_t> remade_{0};
+  mutable std::mutex mutex_;  // guards the following; the watching thread replaces them
+  std::shared_ptr<rd_kafka_t> query_client_;
   std::vector<std::unique_ptr<Ingester>> ingesters_;
+  std::thread watch_thread_;
 };
 
 }  // namespace inboxd::consumer

@@ -31,7 +31,9 @@ Ingester::Ingester(IngesterContext context, int number)
       writer_{context_.settings, context_.owner,  connection_, context_.registrations,
               context_.hand_off, context_.counts, context_.log},
       is_first_{number == 0},
-      unobserved_watermarks_{connection_, context_.clients.query, context_.topics, context_.log} {
+      unobserved_watermarks_{connection_, context_.clients.query, context_.topics, context_.log},
+      readings_{connection_,     context_.owner,  context_.clients.query, context_.settings.kafka.group,
+                context_.topics, context_.status, context_.log} {
   if (is_first_) {
     for (const config::Topic& entry : context_.topics.entries()) entries_to_start_.push_back(&entry);
   }
@@ -174,7 +176,8 @@ void Ingester::store_offsets(const Batch& batch, const std::vector<std::int32_t>
     if (part.leader_epoch >= 0) shard.position.leader_epoch = part.leader_epoch;
     corrupt_reads_.erase(shard.assignment.partition);
     context_.status.advanced(shard.assignment.partition, part.next_offset, part.messages.size());
-    kafka::add(offsets, shard.assignment.partition, part.next_offset, part.leader_epoch);
+    auto* const entry = kafka::add(offsets, shard.assignment.partition, part.next_offset, part.leader_epoch);
+    set_metadata(*entry, commit_metadata(shard.position));
   }
   if (offsets->cnt > 0) {
     // The poll thread commits them. Partitions that were revoked meanwhile are refused one by one.

@@ -39,7 +39,8 @@ void Ingester::handle(const LookUp& message) {
       const bool is_behind =
           group_offset_check_.is_ahead(context_.clients.member, partition, ready->position, context_.log);
       context_.poller.send(PositionFound{message.assignment, ready->position.next_offset, ready->position.leader_epoch,
-                                         shard.halted_reason.has_value(), is_behind});
+                                         shard.halted_reason.has_value(), is_behind,
+                                         commit_metadata(ready->position)});
     } else if (const auto* halted = std::get_if<HaltedShard>(&result)) {
       context_.log.debug("consumer.still_halted",
                          {{"topic", partition.topic}, {"partition", partition.partition}, {"reason", halted->reason}});
@@ -52,6 +53,7 @@ void Ingester::handle(const LookUp& message) {
     } else {
       const auto& [reason, is_unanswered] = std::get<NotNow>(result);
       if (is_unanswered) context_.status.unanswered();
+      context_.status.not_found(partition, reason);
       if (repeats_.is_news(partition.topic + "/" + std::to_string(partition.partition) + reason)) {
         context_.log.warn("consumer.position_unknown",
                           {{"topic", partition.topic}, {"partition", partition.partition}, {"reason", reason}});
@@ -76,6 +78,10 @@ void Ingester::handle(const Forget& message) {
   by_source_.clear();
   hand_off_assignment(found->second, 0);
   shards_.erase(found);
+}
+
+void Ingester::forget_all() {
+  for (auto& [partition, shard] : shards_) hand_off_assignment(shard, 0);
 }
 
 /// Tells the dispatcher which shard is read for a partition from now on; 0: none.

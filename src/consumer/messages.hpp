@@ -1,7 +1,10 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -16,6 +19,14 @@ struct Assignment {
   std::uint64_t generation = 0;
   std::uint64_t lookup = 0;  ///< number of the latest look-up: messages about an older one are stale
 };
+
+/// The metadata of a committed offset; the list owns the copy.
+inline void set_metadata(rd_kafka_topic_partition_t& offset, const std::string& metadata) {
+  offset.metadata = std::malloc(metadata.size());
+  if (offset.metadata == nullptr) return;
+  offset.metadata_size = metadata.size();
+  std::memcpy(offset.metadata, metadata.data(), metadata.size());
+}
 
 // From the poll thread to an ingester, handled in the order of sending.
 
@@ -52,6 +63,7 @@ struct PositionFound {
   bool was_halted = false;
   /// The group has committed more than the database has: lower its offset.
   bool is_behind_group = false;
+  std::string commit_metadata = {};  ///< see commit_metadata()
 };
 /// The partition was found with `was_halted` and is read again: its reason is cleared.
 struct HaltCleared {

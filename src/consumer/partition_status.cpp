@@ -21,7 +21,7 @@ void PartitionStatus::assigned(const kafka::TopicPartition& partition) {
   const std::lock_guard lock{mutex_};
   Known& known = known_[partition];
   const std::uint64_t received = known.entry.received;
-  known = {{partition, State::looking_up, -1, -1, received, {}}, true};
+  known = {{partition, State::looking_up, -1, -1, received}, true};
 }
 
 void PartitionStatus::revoked(const kafka::TopicPartition& partition) {
@@ -60,6 +60,16 @@ void PartitionStatus::advanced(const kafka::TopicPartition& partition, std::int6
   entry.received += received;
 }
 
+void PartitionStatus::not_found(const kafka::TopicPartition& partition, const std::string& reason) {
+  const std::lock_guard lock{mutex_};
+  known_[partition].entry.reason = reason;
+}
+
+void PartitionStatus::connection_refused(std::string reason) {
+  const std::lock_guard lock{mutex_};
+  connection_refused_ = std::move(reason);
+}
+
 void PartitionStatus::count_error(const std::string& error) {
   const std::lock_guard lock{mutex_};
   errors_[error] += 1;
@@ -74,6 +84,7 @@ void PartitionStatus::unanswered(Clock::time_point now) {
 void PartitionStatus::answered(std::map<std::string, std::string> unknown_topics) {
   const std::lock_guard lock{mutex_};
   unanswered_since_.reset();
+  connection_refused_.clear();
   unknown_topics_ = std::move(unknown_topics);
 }
 
@@ -87,6 +98,11 @@ void PartitionStatus::group_joined() {
   group_refused_.reset();
 }
 
+bool PartitionStatus::is_group_refused() const {
+  const std::lock_guard lock{mutex_};
+  return group_refused_.has_value();
+}
+
 std::int64_t PartitionStatus::unknown_topics() const {
   const std::lock_guard lock{mutex_};
   return static_cast<std::int64_t>(unknown_topics_.size());
@@ -94,11 +110,19 @@ std::int64_t PartitionStatus::unknown_topics() const {
 
 std::optional<std::string> PartitionStatus::problem(Clock::time_point now) const {
   const std::lock_guard lock{mutex_};
-  if (unanswered_since_ && now - *unanswered_since_ >= long_unanswered) return "the brokers do not answer";
+  if (unanswered_since_ && now - *unanswered_since_ >= long_unanswered) {
+    return connection_refused_.empty() ? "the brokers do not answer"
+                                       : "the brokers refuse the connection: " + connection_refused_;
+  }
   if (group_refused_) return group_refused_;
   if (unknown_topics_.empty()) return std::nullopt;
   std::vector<std::string> unknown;
-  for (const auto& [topic, remedy] : unknown_topics_) unknown.push_back(topic + " (" + remedy + ")");
+  for (const auto& [topic, remedy] : unknown_topics_) {
+    const bool was_read = std::any_of(known_.begin(), known_.end(), [&name = topic](const auto& known) {
+      return known.first.topic == name && known.second.entry.received > 0;
+    });
+    unknown.push_back(topic + " (" + (was_read ? "it was read before: was it deleted?" : remedy) + ")");
+  }
   return "the brokers know no topic " + base::joined(unknown);
 }
 

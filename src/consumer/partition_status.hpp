@@ -25,6 +25,7 @@ class PartitionStatus final {
     std::int64_t high_watermark = -1;  ///< as last reported by the brokers; -1: not yet
     std::uint64_t received = 0;        ///< records since the start of this process
     Clock::time_point observed_at{};   ///< when the brokers reported high_watermark
+    std::string reason = {};           ///< why the position is not known; empty: it was not looked up yet
 
     /// Nothing if the position is unknown, or the high watermark is unknown or too old.
     std::optional<std::int64_t> lag(Clock::time_point now) const;
@@ -50,6 +51,8 @@ class PartitionStatus final {
   void count_error(const std::string& error);
   /// A query for topics or offsets got no answer in time. The library itself reports little while it cannot connect.
   void unanswered(Clock::time_point now = Clock::now());
+  /// The brokers refuse the connection: credentials, certificates or the protocol; a sentence of the library.
+  void connection_refused(std::string reason);
   /// A query for all configured topics got one. `unknown_topics`: those that the brokers do not know, and the remedies.
   void answered(std::map<std::string, std::string> unknown_topics);
 
@@ -58,12 +61,16 @@ class PartitionStatus final {
   /// The group gave this process its share of the partitions, which may be none, or took its offsets.
   void group_joined();
 
+  /// From an ingester: the position of the partition was not found.
+  void not_found(const kafka::TopicPartition& partition, const std::string& reason);
   /// From an ingester, after COMMIT.
   void advanced(const kafka::TopicPartition& partition, std::int64_t position, std::uint64_t received);
 
   /// The partitions that are assigned now.
   std::vector<Entry> entries() const;
   std::map<std::string, std::uint64_t> errors() const;
+  /// Whether the brokers refuse this process as a member of its group.
+  bool is_group_refused() const;
   /// The number of topics that the brokers did not know when they last answered.
   std::int64_t unknown_topics() const;
   /// The problem that keeps records from arriving, as a sentence for `status`.
@@ -81,6 +88,7 @@ class PartitionStatus final {
   std::optional<Clock::time_point> unanswered_since_;
   std::map<std::string, std::string> unknown_topics_;
   std::optional<std::string> group_refused_;
+  std::string connection_refused_;  ///< the last reason since the last answer; empty: none
 };
 
 /// `reading`.

@@ -56,6 +56,11 @@ void Poller::start(const kafka::Clients& clients, std::vector<std::string> subsc
   query_client_ = clients.query;
   subscription_ = std::move(subscription);
   ingesters_ = std::move(ingesters);
+  stopping_ = is_abandoned_ = leaving_ = left_behind_ = false;
+  pending_commits_ = 0;
+  lower_.reset();
+  messages_.take();
+  unjoined_since_ = Clock::now().time_since_epoch().count();
   wake_.reset(rd_kafka_queue_get_consumer(client_));
   thread_ = std::thread{[this] { run(); }};
   pthread_setname_np(thread_.native_handle(), "poller");
@@ -64,6 +69,18 @@ void Poller::start(const kafka::Clients& clients, std::vector<std::string> subsc
 void Poller::request_stop() {
   stopping_ = true;
   wake();
+}
+
+void Poller::abandon() {
+  is_abandoned_ = true;
+  request_stop();
+  join();
+}
+
+std::optional<Poller::Clock::time_point> Poller::unjoined_since() const {
+  const Clock::rep since = unjoined_since_;
+  if (since == 0) return std::nullopt;
+  return Clock::time_point{Clock::duration{since}};
 }
 
 void Poller::wake() {
@@ -97,8 +114,14 @@ void Poller::run() {
     if (Clock::now() >= next_watermarks_) update_watermarks();
     if (Clock::now() >= next_second_) every_second();
   }
-  leave();
+  if (is_abandoned_) {
+    revocations_ += 1;
+    for (const auto& [name, partition] : partitions_) status_.revoked(name);
+  } else {
+    leave();
+  }
   partitions_.clear();
+  publish_states();
   high_request_.drop();
   stable_request_.drop();
   const std::lock_guard lock{wake_mutex_};
@@ -135,6 +158,7 @@ void Poller::poll() {
 }
 
 void Poller::handle_error(const kafka::Message& message) {
+  if (message->err == RD_KAFKA_RESP_ERR__FATAL) return check_fatal();
   const std::string reason = rd_kafka_message_errstr(message.get());
   complain("consumer.broker_error", reason);
   if (message->rkt != nullptr) return;
@@ -185,6 +209,7 @@ void Poller::read_messages() {
 void Poller::every_second() {
   next_second_ = Clock::now() + 1s;
   rd_kafka_poll(query_client_, 0);  // serves its callbacks, token refreshes among them
+  check_fatal();
   ++seconds_;
   if (seconds_ % commit_every_.count() == 0) commit();
   if (seconds_ % incarnation_seconds == 1) {  // from the first second, so that a misspelt topic is reported at once
@@ -192,9 +217,24 @@ void Poller::every_second() {
   }
 }
 
+/// A fenced static member, an assignor that the group refuses: reported once, as an error of the consumer's queue or by
+/// the callback for errors, and then only to those who ask.
+void Poller::check_fatal() {
+  std::array<char, 512> text{};
+  const auto code = rd_kafka_fatal_error(client_, text.data(), text.size());
+  if (code == RD_KAFKA_RESP_ERR_NO_ERROR || failed_.exchange(true)) return;
+  status_.count_error(rd_kafka_err2name(RD_KAFKA_RESP_ERR__FATAL));
+  log_.error("kafka.fatal_error", {{"code", rd_kafka_err2name(code)}, {"error", text.data()}});
+}
+
 void Poller::commit() {
-  const auto error = rd_kafka_commit(client_, nullptr, 1);
-  if (error != RD_KAFKA_RESP_ERR_NO_ERROR && error != RD_KAFKA_RESP_ERR__NO_OFFSET) {
+  // Without an assignment there is nothing to commit, and the library would queue the request for a coordinator.
+  if (partitions_.empty() || pending_commits_ > 0) return;
+  const auto error = rd_kafka_commit(client_, lower_.get(), 1);
+  lower_.reset();
+  if (error == RD_KAFKA_RESP_ERR_NO_ERROR) {
+    ++pending_commits_;
+  } else if (error != RD_KAFKA_RESP_ERR__NO_OFFSET) {
     complain("consumer.commit_failed", rd_kafka_err2str(error));
   }
 }
@@ -206,33 +246,37 @@ void Poller::commit_and_wait(int wait_ms) {
   const std::unique_ptr<rd_kafka_event_t, kafka::Destroy> done{rd_kafka_queue_poll(queue.get(), wait_ms)};
   if (done == nullptr) return;
   rd_kafka_topic_partition_list_t* const offsets = rd_kafka_event_topic_partition_list(done.get());
-  on_commit(client_, rd_kafka_event_error(done.get()), offsets, this);
+  note_committed(rd_kafka_event_error(done.get()), offsets);
 }
 
 void Poller::on_commit(rd_kafka_t*, rd_kafka_resp_err_t error, rd_kafka_topic_partition_list_t* offsets, void* self) {
   auto* const poller = static_cast<Poller*>(self);
+  poller->pending_commits_ = std::max(poller->pending_commits_ - 1, 0);
+  poller->note_committed(error, offsets);
+}
+
+void Poller::note_committed(rd_kafka_resp_err_t error, const rd_kafka_topic_partition_list_t* offsets) {
   if (error == RD_KAFKA_RESP_ERR__NO_OFFSET) return;
   if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    poller->status_.count_error(rd_kafka_err2name(error));
-    poller->complain("consumer.commit_failed", rd_kafka_err2str(error));
+    status_.count_error(rd_kafka_err2name(error));
+    complain("consumer.commit_failed", rd_kafka_err2str(error));
     return;
   }
-  poller->status_.group_joined();
+  status_.group_joined();
   for (int i = 0; offsets != nullptr && i < offsets->cnt; ++i) {
     if (offsets->elems[i].err == RD_KAFKA_RESP_ERR_NO_ERROR) continue;
-    poller->complain("consumer.commit_failed", rd_kafka_err2str(offsets->elems[i].err));
+    complain("consumer.commit_failed", rd_kafka_err2str(offsets->elems[i].err));
   }
 }
 
-void Poller::on_error(rd_kafka_t* client, int code, const char* reason, void* self) {
+void Poller::on_error(rd_kafka_t*, int code, const char* reason, void* self) {
   auto* const poller = static_cast<Poller*>(self);
+  if (code == RD_KAFKA_RESP_ERR__FATAL) return poller->check_fatal();
   poller->status_.count_error(rd_kafka_err2name(static_cast<rd_kafka_resp_err_t>(code)));
+  if (code == RD_KAFKA_RESP_ERR__AUTHENTICATION || code == RD_KAFKA_RESP_ERR__SSL) {
+    poller->status_.connection_refused(reason);
+  }
   poller->complain("kafka.client_error", reason);
-  if (code != RD_KAFKA_RESP_ERR__FATAL) return;
-  char text[512];
-  rd_kafka_fatal_error(client, text, sizeof text);
-  poller->log_.error("kafka.fatal_error", {{"error", text}});
-  poller->failed_ = true;
 }
 
 void Poller::on_log(const rd_kafka_t* client, int level, const char*, const char* text) {

@@ -41,6 +41,8 @@ class Poller final {
   void start(const kafka::Clients& clients, std::vector<std::string> subscription, std::vector<Ingester*> ingesters);
   /// Commits the stored offsets and leaves the group, within about three seconds even if the brokers do not answer.
   void request_stop();
+  /// Ends without the brokers: no commit, no leaving. Then `start` may be called with another client.
+  void abandon();
   void join();
 
   base::Mailbox<ToPoller>& mailbox() { return messages_; }
@@ -55,6 +57,8 @@ class Poller final {
   bool left_behind() const { return left_behind_; }
   /// The client has failed for good (fenced static membership): the process has to restart.
   bool failed() const { return failed_.load(); }
+  /// Since when the member has no assignment, not even an empty one.
+  std::optional<std::chrono::steady_clock::time_point> unjoined_since() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -90,7 +94,9 @@ class Poller final {
   int wait_ms() const;
   void read_messages();
   void every_second();
+  void check_fatal();
   void commit();
+  void note_committed(rd_kafka_resp_err_t error, const rd_kafka_topic_partition_list_t* offsets);
   void commit_and_wait(int wait_ms);
   void leave();
   void publish_states();
@@ -134,12 +140,17 @@ class Poller final {
   std::atomic<std::uint64_t> revocations_{0};
   RecreatedTopics recreated_;
   kafka::EndOffsetsRequest high_request_, stable_request_;
+  /// Commits without an answer. A second one behind it would wait in the library, too, and could keep an assignment
+  /// from ending.
+  int pending_commits_ = 0;
+  kafka::PartitionList lower_;  ///< offsets below the group's, to commit first; null: none
   bool leaving_ = false;
   bool left_behind_ = false;
   bool shows_debug_ = false;  ///< the user's properties ask the client library for debug lines
   base::Heartbeat heartbeat_;
   std::atomic<int> reading_{0}, assigned_{0};
-  std::atomic<bool> failed_{false}, stopping_{false};
+  std::atomic<bool> failed_{false}, stopping_{false}, is_abandoned_{false};
+  std::atomic<Clock::rep> unjoined_since_{0};  ///< 0: joined
   std::thread thread_;
 };
 

@@ -38,6 +38,7 @@ void Poller::on_rebalance(rd_kafka_t* client, rd_kafka_resp_err_t what, rd_kafka
 
 void Poller::assign(rd_kafka_topic_partition_list_t* partitions) {
   status_.group_joined();
+  unjoined_since_ = 0;
   for (int i = 0; i < partitions->cnt; ++i) {
     // A definite offset, so that the library neither fetches the group's nor resets. It is sought before it is read.
     partitions->elems[i].offset = 0;
@@ -81,6 +82,10 @@ void Poller::revoke(rd_kafka_topic_partition_list_t* partitions) {
     found->second.ingester->send(Forget{found->second.assignment});
     status_.revoked(found->first);
     partitions_.erase(found);
+  }
+  if (partitions_.empty()) {
+    unjoined_since_ = Clock::now().time_since_epoch().count();
+    lower_.reset();
   }
   if (is_cooperative(client_)) {
     const kafka::Error error{rd_kafka_incremental_unassign(client_, partitions)};
@@ -131,7 +136,6 @@ void Poller::seek_and_resume(const std::vector<PositionFound>& found) {
   // The group's offset follows the position at once, even if no record comes for long: an earlier commit may have been
   // refused, and an operator or a restored database may have moved the position.
   const kafka::PartitionList offsets = kafka::make_list(found.size());
-  const kafka::PartitionList lower = kafka::make_list(found.size());
   bool has_ended = false;
   for (std::size_t i = 0; i < found.size(); ++i) {
     Partition& partition = partitions_.at(found[i].assignment.partition);
@@ -157,9 +161,12 @@ void Poller::seek_and_resume(const std::vector<PositionFound>& found) {
     partition.watermark_sent_at = {};
     partition.refused_seeks = 0;
     kafka::add(resume, found[i].assignment.partition, RD_KAFKA_OFFSET_INVALID);
-    kafka::add(offsets, found[i].assignment.partition, found[i].offset, found[i].leader_epoch);
+    set_metadata(*kafka::add(offsets, found[i].assignment.partition, found[i].offset, found[i].leader_epoch),
+                 found[i].commit_metadata);
     if (found[i].is_behind_group) {
-      kafka::add(lower, found[i].assignment.partition, found[i].offset, found[i].leader_epoch);
+      if (lower_ == nullptr) lower_ = kafka::make_list(found.size());
+      set_metadata(*kafka::add(lower_, found[i].assignment.partition, found[i].offset, found[i].leader_epoch),
+                   found[i].commit_metadata);
     }
     log_.debug("consumer.reading", {{"topic", found[i].assignment.partition.topic},
                                     {"partition", found[i].assignment.partition.partition},
@@ -167,7 +174,7 @@ void Poller::seek_and_resume(const std::vector<PositionFound>& found) {
   }
   if (offsets->cnt > 0) rd_kafka_offsets_store(client_, offsets.get());  // before an ingester stores later ones
   // Committed explicitly: of the stored offsets the library commits only those above its last commit.
-  if (lower->cnt > 0) rd_kafka_commit(client_, lower.get(), 1);
+  if (lower_ != nullptr) commit();
   if (resume->cnt > 0) rd_kafka_resume_partitions(client_, resume.get());
   if (has_ended) rejoin_group();
 }

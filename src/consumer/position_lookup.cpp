@@ -1,6 +1,7 @@
 #include "consumer/position_lookup.hpp"
 
 #include <algorithm>
+#include <sstream>
 
 #include "kafka/lookup.hpp"
 #include "kafka/truncation.hpp"
@@ -125,6 +126,20 @@ ReadFailure diagnose(rd_kafka_t* member, const kafka::TopicPartition& partition,
   return {"not readable: the broker refused offset " + std::to_string(next_offset), std::nullopt};
 }
 
+std::string commit_metadata(const inbox::ShardPosition& position) {
+  return "inboxd " + std::to_string(position.shard_id) + " " + std::to_string(position.epoch);
+}
+
+bool began_after_commit(const inbox::ShardPosition& position, const std::string& metadata) {
+  if (!position.is_beginning) return false;
+  std::istringstream words{metadata};
+  std::string name;
+  std::int64_t shard_id = 0;
+  std::int64_t epoch = 0;
+  if (!(words >> name >> shard_id >> epoch) || name != "inboxd" || shard_id != position.shard_id) return true;
+  return epoch < position.epoch;
+}
+
 bool GroupOffsetCheck::is_ahead(rd_kafka_t* member, const kafka::TopicPartition& partition,
                                 const inbox::ShardPosition& position, base::Logger& log) {
   if (Clock::now() < ask_at_) return false;
@@ -136,12 +151,12 @@ bool GroupOffsetCheck::is_ahead(rd_kafka_t* member, const kafka::TopicPartition&
         {{"topic", partition.topic}, {"partition", partition.partition}, {"reason", committed.problem().message}});
     return false;
   }
-  if (!committed.value() || *committed.value() <= position.next_offset) return false;
-  if (position.is_beginning) return true;  // set on purpose: the group's offset is older
+  if (!committed.value() || committed.value()->offset <= position.next_offset) return false;
+  if (began_after_commit(position, committed.value()->metadata)) return true;
   log.error("consumer.position_behind_group", {{"topic", partition.topic},
                                                {"partition", partition.partition},
                                                {"position", position.next_offset},
-                                               {"group_offset", *committed.value()}});
+                                               {"group_offset", committed.value()->offset}});
   return true;
 }
 

@@ -37,6 +37,13 @@ LookUpResult look_up(inbox::Connection& connection, const kafka::Clients& client
                      const kafka::TopicPartition& partition, const std::string& read_as, const OnProgress& on_progress,
                      base::Logger& log);
 
+/// Committed with each offset: the shard and the epoch of its position. So an offset that the group has from before a
+/// seek differs from one whose position was lost in a restore.
+std::string commit_metadata(const inbox::ShardPosition& position);
+/// Whether the position began after the group committed its offset, so that a lower position is on purpose: nothing
+/// was stored in the position's epoch, and the metadata is of an earlier epoch, of another shard or not ours. Pure.
+bool began_after_commit(const inbox::ShardPosition& position, const std::string& metadata);
+
 /// Compares the group's committed offset with the database. The offset only ever follows the database, so a database
 /// that is behind it has lost commits: an error in the log. One thread.
 class GroupOffsetCheck final {

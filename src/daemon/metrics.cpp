@@ -33,20 +33,6 @@ MetricRow histogram(std::string name, std::string help, std::vector<std::string>
 }
 
 template <class Value>
-void each_partition(const Figures& figures, Exposition& out, Value value) {
-  for (const PartitionStatus::Entry& entry : figures.partitions) {
-    const std::string number = std::to_string(entry.partition.partition);
-    if (const auto found = value(entry)) out.add({entry.partition.topic, number}, *found);
-  }
-}
-
-std::optional<std::int64_t> known(std::int64_t offset) { return offset < 0 ? std::nullopt : std::optional{offset}; }
-
-std::optional<std::int64_t> lag_of(const PartitionStatus::Entry& entry) {
-  return entry.lag(PartitionStatus::Clock::now());
-}
-
-template <class Value>
 void each_handler(const Figures& figures, Exposition& out, Value value) {
   for (const HandlerFigures& handler : figures.handlers) out.add({handler.name}, value(handler));
 }
@@ -125,55 +111,6 @@ void add_process(std::vector<MetricRow>& rows) {
                          }));
   rows.push_back(counter("log_lines_lost_total", "Log lines that the journal or the reader of stderr did not take.", {},
                          [](const Figures& figures, Exposition& out) { out.add(figures.log_lines_lost); }));
-}
-
-void add_kafka(std::vector<MetricRow>& rows) {
-  rows.push_back(gauge("last_poll_timestamp_seconds", "Last heartbeat of the poll thread.", {},
-                       [](const Figures& figures, Exposition& out) {
-                         if (figures.last_poll > 0) out.add(figures.last_poll);
-                       }));
-  rows.push_back(counter("kafka_errors_total",
-                         "Errors of the Kafka client by librdkafka's name; unanswered: queries for topics and "
-                         "offsets that timed out.",
-                         {"error"}, [](const Figures& figures, Exposition& out) {
-                           for (const auto& [error, count] : figures.kafka_errors) out.add({error}, count);
-                         }));
-  rows.push_back(gauge("topics_unknown", "Configured topics that the brokers do not list.", {},
-                       [](const Figures& figures, Exposition& out) { out.add(figures.unknown_topics); }));
-  rows.push_back(gauge("partitions", "Assigned partitions by state.", {"state"},
-                       [](const Figures& figures, Exposition& out) {
-                         for (const auto state : {PartitionStatus::State::looking_up, PartitionStatus::State::reading,
-                                                  PartitionStatus::State::halted}) {
-                           out.add({name_of(state)}, std::int64_t{std::count_if(
-                                                         figures.partitions.begin(), figures.partitions.end(),
-                                                         [&](const auto& entry) { return entry.state == state; })});
-                         }
-                       }));
-  rows.push_back(counter("partition_received_total", "Records received and stored, duplicates included.",
-                         {"topic", "partition"}, [](const Figures& figures, Exposition& out) {
-                           each_partition(figures, out,
-                                          [](const auto& entry) { return std::optional{entry.received}; });
-                         }));
-  rows.push_back(gauge("partition_position", "The next offset that is not in the inbox.", {"topic", "partition"},
-                       [](const Figures& figures, Exposition& out) {
-                         each_partition(figures, out, [](const auto& entry) { return known(entry.position); });
-                       }));
-  rows.push_back(gauge("partition_high_watermark",
-                       "The high watermark, open transactions included, as last reported by the brokers.",
-                       {"topic", "partition"}, [](const Figures& figures, Exposition& out) {
-                         each_partition(figures, out, [](const auto& entry) { return known(entry.high_watermark); });
-                       }));
-  rows.push_back(gauge("partition_lag",
-                       "Records not in the inbox yet, those behind an open transaction included; absent while "
-                       "unknown.",
-                       {"topic", "partition"},
-                       [](const Figures& figures, Exposition& out) { each_partition(figures, out, lag_of); }));
-  rows.push_back(gauge("partition_halted", "1 for a halted partition; run inboxd partitions list --halted.",
-                       {"topic", "partition"}, [](const Figures& figures, Exposition& out) {
-                         each_partition(figures, out, [](const auto& entry) {
-                           return std::optional<std::int64_t>{entry.state == PartitionStatus::State::halted};
-                         });
-                       }));
 }
 
 void add_ingest(std::vector<MetricRow>& rows) {
@@ -446,8 +383,8 @@ void add_admin(std::vector<MetricRow>& rows) {
 
 std::vector<MetricRow> all_rows() {
   std::vector<MetricRow> rows;
-  for (const auto add : {add_process, add_kafka, add_ingest, add_backlog, add_handlers, add_outbox_metrics,
-                         add_database, add_admin}) add(rows);
+  for (const auto add : {add_process, add_kafka_metrics, add_ingest, add_backlog, add_handlers, add_finding_metrics,
+                         add_outbox_metrics, add_database, add_admin}) add(rows);
   return rows;
 }
 

@@ -33,6 +33,7 @@ struct Figures {
   double last_reload = 0;  ///< the last successful one; the start counts
   std::vector<consumer::PartitionStatus::Entry> partitions;
   std::int64_t unknown_topics = 0;
+  std::uint64_t remade_clients = 0;
   std::map<std::string, std::uint64_t> kafka_errors;
   std::vector<HandlerFigures> handlers;
   maintenance::Maintenance::Observed observed;
@@ -52,6 +53,10 @@ struct MetricRow {
   void (*collect)(const Figures& figures, admin::Exposition& into);
 };
 
+/// The rows of the Kafka clients and of partitions (metrics_kafka.cpp).
+void add_kafka_metrics(std::vector<MetricRow>& rows);
+/// The rows of `status` (metrics_findings.cpp).
+void add_finding_metrics(std::vector<MetricRow>& rows);
 /// The rows of the outbox (metrics_outbox.cpp).
 void add_outbox_metrics(std::vector<MetricRow>& rows);
 

@@ -8,10 +8,12 @@
 #include <utility>
 
 #include "admin/admin_port.hpp"
+#include "base/crash_report.hpp"
 #include "config/units.hpp"
 #include "daemon/daemon.hpp"
 #include "daemon/daemon_view.hpp"
 #include "daemon/health_reporter.hpp"
+#include "daemon/load_configuration.hpp"
 #include "daemon/notify.hpp"
 #include "daemon/prepare_handlers.hpp"
 #include "daemon/reload.hpp"
@@ -117,13 +119,17 @@ void advance_reload(Running& parts) {
 std::optional<ExitCode> end_by_itself(Running& parts) {
   if (parts.daemon.failed()) return ExitCode::try_again;
   if (!parts.until_idle || parts.reload.is_pending()) return std::nullopt;
-  switch (parts.until_idle->check(parts.daemon.consumer().query_client(), parts.daemon.handlers())) {
+  const auto client = parts.daemon.consumer().query_client();
+  if (client == nullptr) return std::nullopt;  // being replaced
+  switch (parts.until_idle->check(client.get(), parts.daemon.handlers())) {
     case UntilIdle::State::busy:
       return std::nullopt;
     case UntilIdle::State::idle:
       return ExitCode::done;
     case UntilIdle::State::stuck:
       return ExitCode::no;
+    case UntilIdle::State::held:
+      return ExitCode::try_again;
   }
   return std::nullopt;
 }
@@ -177,6 +183,7 @@ Ended end_of(std::unique_ptr<Daemon> daemon, ExitCode code) {
 
 Ended serve(const config::Loaded& given, const RunOptions& options, base::Logger& log) {
   block_signals();
+  base::report_crashes(format_of(given.settings.log));
   config::Loaded loaded = given;  // a reload changes it
   const config::Settings& settings = loaded.settings;
   const base::Uuid instance_id = base::random_uuid();

@@ -7,6 +7,7 @@
 #include "inbox/database_error.hpp"
 #include "inbox/shard_position.hpp"
 #include "inbox/upkeep.hpp"
+#include "kafka/end_offsets.hpp"
 #include "kafka/lookup.hpp"
 
 namespace inboxd::daemon {
@@ -38,7 +39,9 @@ UntilIdle::State UntilIdle::check(rd_kafka_t* client, const std::map<std::int32_
       });
   if (failure) log_.debug("daemon.idle_check_failed", {{"error", failure->message}});
   if (!is_settled) return State::busy;
-  if (halted_.empty() && absent_.empty()) return State::idle;
+  const auto held = held_back(client);
+  if (held == State::busy) return State::busy;
+  if (halted_.empty() && absent_.empty()) return held.value_or(State::idle);
   log_stuck();
   return State::stuck;
 }
@@ -62,9 +65,40 @@ bool UntilIdle::find_ends(rd_kafka_t* client) {
     if (topic.name.empty() || is_listed) continue;
     absent_.emplace(topic.name, config::remedy_for_topic(topic.name, names.value()));
   }
+  std::vector<kafka::TopicPartition> partitions;
+  for (const auto& [partition, end] : ends) partitions.push_back(partition);
+  const auto highs = kafka::high_watermarks(client, partitions, broker_timeout);
+  if (!highs) return false;
+  for (const auto& [partition, high] : highs.value()) {
+    if (high > ends.at(partition)) highs_[partition] = high;
+  }
   ends_ = std::move(ends);
   ends_known_ = true;
   return true;
+}
+
+/// After all else is settled: `busy` once a transaction has ended and its records can be read.
+std::optional<UntilIdle::State> UntilIdle::held_back(rd_kafka_t* client) {
+  bool has_more = false;
+  for (auto each = highs_.begin(); each != highs_.end();) {
+    const auto& [partition, high] = *each;
+    const auto bounds = kafka::log_bounds(client, partition, broker_timeout);
+    if (!bounds) return State::busy;
+    if (bounds.value().high >= high) {
+      ends_[partition] = high;
+      has_more = true;
+      each = highs_.erase(each);
+      continue;
+    }
+    ++each;
+  }
+  if (has_more) return State::busy;
+  if (highs_.empty()) return std::nullopt;
+  for (const auto& [partition, high] : highs_) {
+    log_.error("daemon.transaction_open",
+               {{"topic", partition.topic}, {"partition", partition.partition}, {"until", high}});
+  }
+  return State::held;
 }
 
 /// Skips partitions that need an operator; temporary halts are waited for.

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ class UntilIdle final {
     busy,
     idle,
     stuck,  ///< only work for an operator is left: a halted partition, a missing topic; see the log
+    held,   ///< an open transaction hides records that were there at the start; see the log
   };
   /// Cheap enough for a few times a second. `handlers`: the running ones.
   State check(rd_kafka_t* client, const std::map<std::int32_t, std::string>& handlers);
@@ -31,6 +33,7 @@ class UntilIdle final {
  private:
   bool find_ends(rd_kafka_t* client);
   bool positions_reached();
+  std::optional<State> held_back(rd_kafka_t* client);
   void log_stuck() const;
 
   const config::Settings& settings_;
@@ -38,7 +41,8 @@ class UntilIdle final {
   inbox::Connection connection_;
   base::Logger& log_;
   bool ends_known_ = false;
-  std::map<kafka::TopicPartition, std::int64_t> ends_;  ///< not reached yet
+  std::map<kafka::TopicPartition, std::int64_t> ends_;  ///< not reached yet: before the first open transaction
+  std::map<kafka::TopicPartition, std::int64_t> highs_;  ///< ends of all records, where a transaction was open
   std::map<kafka::TopicPartition, std::string> halted_;  ///< halted ones of these with their reasons, at the last check
   std::map<std::string, std::string> absent_;            ///< configured topics that brokers do not list; the remedies
 };

@@ -181,7 +181,8 @@ void InFlight::wake_claimer_for_room() {
 
 consumer::HandOff::Reservation InFlight::reserve(std::int64_t events, std::size_t bytes) {
   const std::lock_guard lock{mutex_};
-  if (!takes() || backlog_) return {};
+  // Retries that are due must not keep fresh events waiting: each claim of them leaves half of the room.
+  if (!takes() || (backlog_ && !only_retries_)) return {};
   return grant(events, bytes);
 }
 
@@ -404,6 +405,9 @@ Stats InFlight::stats() const {
   out.away = away_since_.has_value();
   if (away_since_) out.away_for = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - *away_since_);
   out.missing_sessions = missing_sessions_.state();
+  if (away_since_) out.away_error = away_error_;
+  out.running_calls = share_.running();
+  out.concurrency = pace_.workers();
   out.calls = calls_.snapshot();
   return out;
 }

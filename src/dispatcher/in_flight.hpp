@@ -50,6 +50,9 @@ struct Stats {
   bool away = false;                ///< its service, as the handler said; until a call handles an event
   std::chrono::milliseconds away_for{0};
   MissingSessions::State missing_sessions;  ///< workers that wait for a database session
+  std::string away_error;           ///< class and message
+  int running_calls = 0;            ///< or whose outcomes are being reported
+  std::int64_t concurrency = 0;
   bool stopped = false;             ///< too many abandoned threads
   std::size_t sequences = 0;        ///< that this process owns
   std::size_t blocked_keys = 0;     ///< of these sequences, parked ones included
@@ -144,8 +147,8 @@ class InFlight final : public ClaimingHandler,
   void called(const CallCount& count);
   /// The handler is paused: workers begin no further call. Without the lock.
   bool are_calls_stopped() const { return calls_stopped_; }
-  /// Its service is away: no call begins for that long.
-  void away(std::chrono::milliseconds delay);
+  /// Its service is away, with that error: no call begins for that long.
+  void away(std::chrono::milliseconds delay, const std::string& error);
 
   // Limits over all instances (limited_handler.cpp).
   Clock::time_point next_limits() const override;
@@ -310,6 +313,7 @@ class InFlight final : public ClaimingHandler,
   Hold hold_;
   std::optional<Clock::time_point> away_until_;  ///< no call begins before
   std::optional<Clock::time_point> away_since_;  ///< no call has handled an event since
+  std::string away_error_;
   RateTokens tokens_;
   CallShare share_;
   std::string handler_;  ///< its name
@@ -327,6 +331,7 @@ class InFlight final : public ClaimingHandler,
   std::int64_t common_bytes_ = 0;
   std::int64_t suspects_ = 0;  ///< its suspect runs, as reported
   bool backlog_ = true;        ///< until a claim has found less than it asked for
+  bool only_retries_ = false;  ///< the backlog, as far as the last claim saw it
   bool no_room_ = false;       ///< a reservation got less than it asked for
   bool wants_room_ = false;    ///< the claimer would claim if there were room
   std::uint64_t due_notices_ = 0;

@@ -37,6 +37,7 @@ Worker::Worker(std::shared_ptr<WorkerPoolShare> share, settler::Settler& settler
                "handler " + share_->handler + ", its transactions"} {}
 
 bool Worker::run() {
+  const base::SignalStack signal_stack;
   InFlight& in_flight = *share_->in_flight;
   for (;;) {
     if (transaction_) await_session();
@@ -65,11 +66,13 @@ bool Worker::begin(InFlight::Taken taken) {
 
 bool Worker::start_call(plugin::Instance::Done done) {
   if (!next_call()) return false;
+  crash_mark_.begin();
   share_->instance->start(delivered_, cancellation_, call_began_ + share_->deadline, std::move(done));
   return true;
 }
 
 bool Worker::finish_call(std::vector<event::Verdict> verdicts) {
+  crash_mark_.end();
   verdicts_ = std::move(verdicts);
   return end_call(measure_call());
 }
@@ -130,6 +133,7 @@ void Worker::call() {
 /// Asks the handler for verdicts on the delivered events.
 void Worker::call_handler() {
   const auto deadline = call_began_ + share_->deadline;
+  crash_mark_.begin();
   try {
     verdicts_ = transaction_
                     ? share_->instance->handle_in(*transaction_, delivered_, cancellation_, deadline, spans_of_call_)
@@ -137,6 +141,21 @@ void Worker::call_handler() {
   } catch (const std::exception& thrown) {
     verdicts_.assign(delivered_.size(), {event::Verdict::Kind::retry, std::nullopt, "exception", thrown.what()});
   }
+  crash_mark_.end();
+}
+
+/// In a signal handler: neither allocates nor locks.
+void Worker::describe_call(const void* worker, base::CrashLine& line) {
+  const Worker& self = *static_cast<const Worker*>(worker);
+  line.fact("handler", self.share_->handler);
+  if (self.delivered_.empty()) return;
+  const plugin::Delivered& first = self.delivered_.front();
+  line.fact("topic", first.topic);
+  line.fact("partition", std::int64_t{first.partition});
+  line.fact("offset", first.event->offset);
+  line.fact("event_id", first.event->event_id);
+  line.fact("attempt", std::int64_t{first.attempt});
+  line.fact("events", static_cast<std::int64_t>(self.delivered_.size()));
 }
 
 /// The duration of the call that has just ended.
@@ -169,10 +188,11 @@ bool Worker::end_call(Clock::duration duration) {
                                                           : WorkBatch::Cancelled::failed);
   const auto paused_by = batch_.paused_by();
   const auto away_for = batch_.away_for();
+  const std::string away_error = batch_.away_error();
   lock.unlock();
   share_->in_flight->called(count);
   if (paused_by) share_->in_flight->pause(*paused_by);
-  if (away_for) share_->in_flight->away(*away_for);
+  if (away_for) share_->in_flight->away(*away_for, away_error);
   work_.answered = is_handled || (work_.answered && !away_for);
   return true;
 }
@@ -206,6 +226,7 @@ Worker::Review Worker::review(Clock::time_point now, Clock::duration slept) {
   if (now >= std::max(started_ + slept_ + share_->deadline, waited_) + share_->limits.grace) {
     // The finished calls are undone with the transaction, uncharged.
     if (transaction_) out.rest = batch_.take_unreported();
+    if (const auto slices = batch_.call_slices(); !slices.empty()) out.call = slices.front();
     // Not if the handler would be stopped before the slow event shows: then nothing would ever be charged.
     out.split = batch_.call_size() > 1 && share_->abandoned + 2 <= share_->most_abandoned;
     if (out.split) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/crash_report.hpp"
 #include "base/wake_signal.hpp"
 #include "config/settings.hpp"
 #include "dispatcher/in_flight.hpp"
@@ -99,6 +100,7 @@ class Worker final {
     CallCount count{};                       ///< of a call that was given up and charged
     bool abandoned = false;                  ///< the call was given up: the thread is lost
     std::optional<std::string> paused_by{};  ///< WorkBatch::paused_by
+    std::optional<RunSlice> call{};  ///< the call that was given up: its first events
     bool split = false;  ///< its events are in the rest, to be called one by one; false: it was charged
   };
   /// `slept`: the time for which the process was stopped before this review, which no call is charged for.
@@ -116,6 +118,7 @@ class Worker final {
   void call_handler();
   Clock::duration measure_call();
   bool end_call(Clock::duration duration);
+  static void describe_call(const void* worker, base::CrashLine& line);
   void report_and_return();
 
   // transactions.cpp: the same with a transaction around some calls.
@@ -179,6 +182,7 @@ class Worker final {
   Clock::time_point call_began_;
   InFlight::Work work_;
   base::Histogram::Tally calls_;
+  base::CrashMark crash_mark_{describe_call, this};
   transaction::SqlError retry_error_;
   RetryReason retry_reason_ = RetryReason::contention;
   settler::DatabaseBackoff backoff_;                ///< for RetryReason::environment

@@ -19,9 +19,10 @@ void EndOffsetsRequest::send(rd_kafka_t* client, const std::vector<TopicPartitio
   rd_kafka_ListOffsets(client, list.get(), options.get(), answers_.get());
 }
 
-std::optional<base::Result<EndOffsetsRequest::Offsets>> EndOffsetsRequest::take() {
+std::optional<base::Result<EndOffsetsRequest::Offsets>> EndOffsetsRequest::take(Timeout longest) {
   if (answers_ == nullptr) return std::nullopt;
-  const std::unique_ptr<rd_kafka_event_t, Destroy> answer{rd_kafka_queue_poll(answers_.get(), 0)};
+  const auto limit = static_cast<int>(longest.count());
+  const std::unique_ptr<rd_kafka_event_t, Destroy> answer{rd_kafka_queue_poll(answers_.get(), limit)};
   if (answer == nullptr) return std::nullopt;
   answers_.reset();
   if (rd_kafka_event_error(answer.get()) != RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -35,6 +36,18 @@ std::optional<base::Result<EndOffsetsRequest::Offsets>> EndOffsetsRequest::take(
     if (end->err == RD_KAFKA_RESP_ERR_NO_ERROR && end->offset >= 0) out[{end->topic, end->partition}] = end->offset;
   }
   return out;
+}
+
+base::Result<EndOffsetsRequest::Offsets> high_watermarks(rd_kafka_t* client,
+                                                         const std::vector<TopicPartition>& partitions,
+                                                         Timeout timeout) {
+  if (partitions.empty()) return EndOffsetsRequest::Offsets{};
+  EndOffsetsRequest request;
+  request.send(client, partitions, timeout);
+  auto answer = request.take(timeout);
+  if (!answer) return base::Problem{"ends of partitions: no answer", rd_kafka_err2name(RD_KAFKA_RESP_ERR__TIMED_OUT)};
+  if (*answer && answer->value().size() != partitions.size()) return base::Problem{"ends of partitions are missing"};
+  return std::move(*answer);
 }
 
 }  // namespace inboxd::kafka

@@ -29,11 +29,16 @@ class EndOffsetsRequest final {
   void send(rd_kafka_t* client, const std::vector<TopicPartition>& partitions, Timeout timeout,
             End which = End::high_watermark);
   /// The answer, once, if it has come.
-  std::optional<base::Result<Offsets>> take();
+  std::optional<base::Result<Offsets>> take(Timeout longest = Timeout{0});
   void drop() { answers_.reset(); }
 
  private:
   Queue answers_;
 };
+
+/// The high watermarks, open transactions included. Blocks for at most `timeout`; a problem if one is missing.
+base::Result<EndOffsetsRequest::Offsets> high_watermarks(rd_kafka_t* client,
+                                                         const std::vector<TopicPartition>& partitions,
+                                                         Timeout timeout);
 
 }  // namespace inboxd::kafka

@@ -155,15 +155,17 @@ base::Result<std::map<std::int32_t, std::int64_t>> committed_offsets(rd_kafka_t*
   return out;
 }
 
-base::Result<std::optional<std::int64_t>> committed_offset(rd_kafka_t* client, const TopicPartition& partition,
+base::Result<std::optional<CommittedOffset>> committed_offset(rd_kafka_t* client, const TopicPartition& partition,
                                                            Timeout timeout) {
   const PartitionList list = make_list(1);
   auto* const entry = add(list, partition, RD_KAFKA_OFFSET_INVALID);
   auto error = rd_kafka_committed(client, list.get(), milliseconds(timeout));
   if (error == RD_KAFKA_RESP_ERR_NO_ERROR) error = entry->err;
   if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return problem(text_of(partition), error);
-  if (entry->offset < 0) return std::optional<std::int64_t>{};
-  return std::optional<std::int64_t>{entry->offset};
+  if (entry->offset < 0) return std::optional<CommittedOffset>{};
+  CommittedOffset out{entry->offset, ""};
+  if (entry->metadata != nullptr) out.metadata.assign(static_cast<const char*>(entry->metadata), entry->metadata_size);
+  return std::optional{out};
 }
 
 }  // namespace inboxd::kafka

@@ -50,8 +50,12 @@ base::Result<std::int64_t> offset_at(rd_kafka_t* client, const TopicPartition& p
 /// The group's committed offsets of a topic's first partitions, in one request; those without one are left out.
 base::Result<std::map<std::int32_t, std::int64_t>> committed_offsets(rd_kafka_t* client, const std::string& topic,
                                                                      int partitions, Timeout timeout);
+struct CommittedOffset {
+  std::int64_t offset = 0;
+  std::string metadata;  ///< as committed with the offset
+};
 /// The group's committed offset, or nothing.
-base::Result<std::optional<std::int64_t>> committed_offset(rd_kafka_t* client, const TopicPartition& partition,
+base::Result<std::optional<CommittedOffset>> committed_offset(rd_kafka_t* client, const TopicPartition& partition,
                                                            Timeout timeout);
 
 }  // namespace inboxd::kafka

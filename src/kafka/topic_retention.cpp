@@ -27,13 +27,11 @@ TopicRetention read_retention(const rd_kafka_ConfigResource_t* resource) {
   return deletes ? out : std::nullopt;
 }
 
-}  // namespace
-
-base::Result<std::map<std::string, TopicRetention>> topic_retentions(rd_kafka_t* client,
-                                                                     const std::vector<std::string>& topics,
-                                                                     std::chrono::milliseconds timeout) {
-  std::map<std::string, TopicRetention> out;
-  if (topics.empty()) return out;
+/// Reads the configuration of each topic that this user may read.
+template <class Read>
+std::optional<base::Problem> describe(rd_kafka_t* client, const std::vector<std::string>& topics,
+                                      std::chrono::milliseconds timeout, Read read) {
+  if (topics.empty()) return std::nullopt;
   std::vector<Resource> resources;
   std::vector<rd_kafka_ConfigResource_t*> list;
   for (const std::string& topic : topics) {
@@ -57,9 +55,39 @@ base::Result<std::map<std::string, TopicRetention>> topic_retentions(rd_kafka_t*
   const auto** const found =
       rd_kafka_DescribeConfigs_result_resources(rd_kafka_event_DescribeConfigs_result(event.get()), &count);
   for (const auto* resource : std::span{found, count}) {
-    if (rd_kafka_ConfigResource_error(resource) != RD_KAFKA_RESP_ERR_NO_ERROR) continue;
-    out[rd_kafka_ConfigResource_name(resource)] = read_retention(resource);
+    if (rd_kafka_ConfigResource_error(resource) == RD_KAFKA_RESP_ERR_NO_ERROR) read(resource);
   }
+  return std::nullopt;
+}
+
+}  // namespace
+
+base::Result<std::map<std::string, TopicRetention>> topic_retentions(rd_kafka_t* client,
+                                                                     const std::vector<std::string>& topics,
+                                                                     std::chrono::milliseconds timeout) {
+  std::map<std::string, TopicRetention> out;
+  const auto problem = describe(client, topics, timeout, [&](const rd_kafka_ConfigResource_t* resource) {
+    out[rd_kafka_ConfigResource_name(resource)] = read_retention(resource);
+  });
+  if (problem) return *problem;
+  return out;
+}
+
+base::Result<std::map<std::string, std::int64_t>> topic_numbers(rd_kafka_t* client,
+                                                                const std::vector<std::string>& topics,
+                                                                const std::string& property,
+                                                                std::chrono::milliseconds timeout) {
+  std::map<std::string, std::int64_t> out;
+  const auto problem = describe(client, topics, timeout, [&](const rd_kafka_ConfigResource_t* resource) {
+    std::size_t count = 0;
+    const auto** const entries = rd_kafka_ConfigResource_configs(resource, &count);
+    for (const auto* entry : std::span{entries, count}) {
+      const char* const value = rd_kafka_ConfigEntry_value(entry);
+      if (value == nullptr || property != rd_kafka_ConfigEntry_name(entry)) continue;
+      out[rd_kafka_ConfigResource_name(resource)] = std::atoll(value);
+    }
+  });
+  if (problem) return *problem;
   return out;
 }
 

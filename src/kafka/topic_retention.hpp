@@ -1,5 +1,6 @@
 #pragma once
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,5 +19,11 @@ using TopicRetention = std::optional<std::chrono::milliseconds>;
 base::Result<std::map<std::string, TopicRetention>> topic_retentions(rd_kafka_t* client,
                                                                      const std::vector<std::string>& topics,
                                                                      std::chrono::milliseconds timeout);
+
+/// The same for a property with a number, such as min.insync.replicas.
+base::Result<std::map<std::string, std::int64_t>> topic_numbers(rd_kafka_t* client,
+                                                                const std::vector<std::string>& topics,
+                                                                const std::string& property,
+                                                                std::chrono::milliseconds timeout);
 
 }  // namespace inboxd::kafka

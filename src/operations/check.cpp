@@ -3,17 +3,10 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "config/suggest.hpp"
-#include "config/topics.hpp"
-#include "config/units.hpp"
 #include "inbox/connection.hpp"
 #include "inbox/database_error.hpp"
 #include "inbox/handler_registration.hpp"
 #include "inbox/migrations.hpp"
-#include "kafka/client_log.hpp"
-#include "kafka/lookup.hpp"
-#include "kafka/properties.hpp"
-#include "kafka/topic_retention.hpp"
 #include "operations/handler_agreement.hpp"
 #include "operations/server_queries.hpp"
 
@@ -103,57 +96,6 @@ void check_schema(inbox::Connection& connection, const config::Settings& setting
   }
 }
 
-Finding check_topic(const std::string& name, const std::vector<std::string>& topics,
-                    const std::vector<kafka::TopicDescription>& described) {
-  const std::string subject = "topic " + name;
-  if (std::find(topics.begin(), topics.end(), name) == topics.end()) {
-    return {Kind::problem, subject, "the brokers know no such topic; " + config::remedy_for_topic(name, topics)};
-  }
-  const auto found =
-      std::find_if(described.begin(), described.end(), [&](const auto& one) { return one.name == name; });
-  if (found == described.end()) {
-    return {Kind::problem, subject,
-            "the brokers list it but do not describe it; grant the user the right to describe it"};
-  }
-  return {Kind::good, subject, std::to_string(found->partitions) + " partitions"};
-}
-
-Finding check_pattern(const std::string& pattern, const std::vector<std::string>& topics) {
-  const std::string subject = "topics " + pattern;
-  const config::Expression expression{pattern};
-  const auto matching = std::count_if(topics.begin(), topics.end(), [&](const auto& topic) {
-    return !config::is_internal_topic(topic) && expression.matches(topic);
-  });
-  if (matching > 0) return {Kind::good, subject, "matches " + std::to_string(matching) + " topics now"};
-  return {Kind::warning, subject, "matches no topic yet; a topic that appears later is read from its beginning"};
-}
-
-/// Warns about topics whose records can be read again after the ledger has forgotten their ids.
-void check_ledger(const config::Settings& settings, rd_kafka_t* client, const std::vector<std::string>& topics,
-                  std::chrono::milliseconds patience, FoundList& out) {
-  const auto& ledger = settings.retention.ledger;
-  if (!ledger) return;
-  const config::Topics configured{settings.topics};
-  std::vector<std::string> read;
-  for (const std::string& topic : topics) {
-    if (configured.find(topic) != nullptr) read.push_back(topic);
-  }
-  const auto retentions = kafka::topic_retentions(client, read, patience);
-  if (!retentions) {
-    out.push_back({Kind::warning, "retention.ledger",
-                   "not compared with the topics' retention.ms: " + retentions.problem().message});
-    return;
-  }
-  for (const auto& [topic, kept] : retentions.value()) {
-    if (kept && *kept <= *ledger) continue;
-    out.push_back({Kind::warning, "topic " + topic,
-                   "retention.ledger (" + config::duration_text(*ledger) + ") is shorter than the time that Kafka " +
-                       "keeps its records (" + (kept ? "retention.ms: " + config::duration_text(*kept) : "for ever") +
-                       "): older records that are read again, or sent again, are stored as new events; raise "
-                       "retention.ledger, or lower the topic's retention.ms"});
-  }
-}
-
 }  // namespace
 
 FoundList check_database(const config::Settings& settings, inbox::Connection& first, inbox::Connection* second) {
@@ -178,6 +120,11 @@ FoundList check_database(const config::Settings& settings, inbox::Connection& fi
                " set client_connection_check_interval = '5s'; alter role " + server.user +
                " set idle_in_transaction_session_timeout = '10s'"});
     }
+    for (const std::string& setting : server.unsafe) {
+      out.push_back({Kind::warning, database,
+                     setting + " is off: a crash of the server may lose events whose offsets are committed, or damage "
+                               "tables; set " + setting + " = on"});
+    }
     if (server.isolation != "read committed") {
       out.push_back({Kind::problem, database,
                      "transactions begin as " + server.isolation +
@@ -194,50 +141,6 @@ FoundList check_database(const config::Settings& settings, inbox::Connection& fi
   return out;
 }
 
-FoundList check_brokers(const config::Settings& settings, std::chrono::milliseconds patience) {
-  const auto& configured = settings.kafka;
-  kafka::ClientSettings wanted;
-  wanted.brokers = configured.brokers;
-  wanted.properties = configured.properties;
-  FoundList out;
-  auto conf = kafka::make_conf(wanted);
-  if (!conf) {
-    out.push_back({Kind::problem, "kafka.properties", conf.problem().message});
-    return out;
-  }
-  kafka::ClientLog client_log;
-  client_log.attach(conf.value().get());
-  const auto client = kafka::make_consumer(std::move(conf).value());
-  if (!client) {
-    out.push_back({Kind::problem, "kafka.properties", client.problem().message});
-    return out;
-  }
-  const auto topics = kafka::list_topics(client.value().get(), patience);
-  if (!topics) {
-    const std::string said = client_log.last_warning();
-    out.push_back({Kind::unreachable, "brokers " + configured.brokers,
-                   "not reached within " + std::to_string(patience.count() / 1000) + " s: " + topics.problem().message +
-                       (said.empty() ? "" : " (" + said + ")") + "; correct kafka.brokers or open the network"});
-    return out;
-  }
-  out.push_back({Kind::good, "brokers " + configured.brokers, std::to_string(topics.value().size()) + " topics"});
-  std::vector<std::string> names;
-  for (const auto& topic : settings.topics) {
-    if (!topic.name.empty()) names.push_back(topic.name);
-  }
-  const auto described = kafka::describe_topics(client.value().get(), names, patience);
-  if (!described) {
-    out.push_back({Kind::unreachable, "brokers " + configured.brokers, described.problem().message});
-    return out;
-  }
-  for (const auto& topic : settings.topics) {
-    out.push_back(topic.name.empty() ? check_pattern(topic.pattern, topics.value())
-                                     : check_topic(topic.name, topics.value(), described.value()));
-  }
-  check_ledger(settings, client.value().get(), topics.value(), patience, out);
-  return out;
-}
-
 const char* name_of(Finding::Kind kind) {
   switch (kind) {
     case Finding::Kind::good:
@@ -246,6 +149,8 @@ const char* name_of(Finding::Kind kind) {
       return "warning";
     case Finding::Kind::problem:
       return "problem";
+    case Finding::Kind::refused:
+      return "refused";
     case Finding::Kind::unreachable:
       return "unreachable";
   }
@@ -263,8 +168,18 @@ Document document_of(const FoundList& findings) {
 base::ExitCode verdict_on(const FoundList& findings) {
   auto worst = Finding::Kind::good;
   for (const Finding& finding : findings) worst = std::max(worst, finding.kind);
-  if (worst < Finding::Kind::problem) return base::ExitCode::done;
-  return worst == Finding::Kind::unreachable ? base::ExitCode::unavailable : base::ExitCode::no;
+  switch (worst) {
+    case Finding::Kind::good:
+    case Finding::Kind::warning:
+      return base::ExitCode::done;
+    case Finding::Kind::problem:
+      return base::ExitCode::no;
+    case Finding::Kind::refused:
+      return base::ExitCode::not_allowed;
+    case Finding::Kind::unreachable:
+      return base::ExitCode::unavailable;
+  }
+  return base::ExitCode::no;
 }
 
 }  // namespace inboxd::operations

@@ -14,6 +14,7 @@ struct Finding {
     good,
     warning,  ///< works, but the operator should know
     problem,
+    refused,      ///< a server does not accept who we are
     unreachable,  ///< a problem that hides others
   };
   Kind kind = Kind::good;
@@ -25,9 +26,10 @@ using FoundList = std::vector<Finding>;
 // Both block, and report failures as findings instead of throwing them. The connections are those of inspect_server().
 // `patience` limits each of two questions to the brokers, which cannot be interrupted.
 FoundList check_database(const config::Settings& settings, inbox::Connection& first, inbox::Connection* second);
+// check_brokers.cpp
 FoundList check_brokers(const config::Settings& settings, std::chrono::milliseconds patience);
 
-/// `ok`, `warning`, `problem` or `unreachable`.
+/// `ok`, `warning`, `problem`, `refused` or `unreachable`.
 const char* name_of(Finding::Kind kind);
 /// {"ok", "findings": [{"result", "subject", "message"}]}.
 Document document_of(const FoundList& findings);

@@ -62,7 +62,7 @@ Document instance_paused() { return object({{"dry_run", flag("nothing was change
 
 Document check() {
   return object({{"ok", flag("no problem")},
-                 {"findings", list(object({{"result", word({"ok", "warning", "problem", "unreachable"})},
+                 {"findings", list(object({{"result", word({"ok", "warning", "problem", "refused", "unreachable"})},
                                            {"subject", text("`database`, `topic orders`")},
                                            {"message", text("the fact, then the remedy")}}))}});
 }

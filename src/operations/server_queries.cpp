@@ -33,6 +33,7 @@ ServerRow read_server(inbox::RowReader row) {
   out.state.compiles_statements = row.flag();
   out.state.waits_without_limit = row.flag();
   out.state.isolation = row.text();
+  out.state.unsafe = row.texts();
   return out;
 }
 

@@ -20,6 +20,7 @@ struct ServerState {
   bool compiles_statements = false;  ///< jit is on in our sessions because a pooler ignores our settings
   bool waits_without_limit = false;  ///< likewise: no limit on waiting for locks or for a client that is gone
   std::string isolation;             ///< of our transactions; a pooler may ignore our setting
+  std::vector<std::string> unsafe;   ///< settings that are off although a crash may then lose data: `fsync`
   Pooler pooler = Pooler::none;
   /// The pooler gives us server connections that lack our prepared statements.
   bool loses_prepared_statements = false;

@@ -110,6 +110,14 @@ void Proxy::freeze(bool on) {
   wake();
 }
 
+void Proxy::hold_open_connections() {
+  {
+    const std::lock_guard lock{mutex_};
+    for (Connection& pair : pairs_) pair.held = true;
+  }
+  wake();
+}
+
 void Proxy::delay(milliseconds time) {
   const std::lock_guard lock{mutex_};
   delay_ = time;
@@ -158,6 +166,7 @@ void Proxy::run() {
         if (!out.empty() && out.front().due_ms > now) timeout = std::min<int>(timeout, out.front().due_ms - now);
         return wanted;
       };
+      if (pair.held) continue;
       polled.push_back({watched(pair.client), events(pair.to_server, pair.to_client), 0});
       polled.push_back({watched(pair.server), events(pair.to_client, pair.to_server), 0});
       order.push_back(&pair);

@@ -30,6 +30,8 @@ class Proxy final {
   void refuse(bool on);
   /// While on, forwards nothing.
   void freeze(bool on);
+  /// The open connections forward nothing any more, and stay open; later ones work.
+  void hold_open_connections();
   void delay(milliseconds time);
 
   /// Replaces the last byte of this sequence wherever the server sends it in one read; empty: off.
@@ -62,6 +64,7 @@ class Proxy final {
     std::string seen;                ///< the end of the client's bytes, for matches split over reads
     std::optional<Cut> pending_cut;  ///< pending cut of the answer
     std::string answer;
+    bool held = false;
     bool done = false;
   };
   struct CutRule {

@@ -50,6 +50,23 @@ TEST_CASE("--until-idle waits for a partition that is temporarily unreadable") {
   CHECK(fixture.database.number("select count(*) from inbox.lag where halted_reason is not null") == 0);
 }
 
+TEST_CASE("--until-idle exits with 75 and names the partition if an open transaction holds records back") {
+  DaemonFixture fixture{1};
+  fixture.produce(10);
+  Transaction open{fixture.kafka.brokers(), {event_message(fixture.topic, "0d000000-0000-4000-8000-000000000001")}};
+  {
+    DaemonProcess daemon{fixture.config, {"run", "--migrate", "--until-idle"}};
+    CHECK(daemon.process().wait() == ExitStatus{75, 0});
+    CHECK(daemon.count_in_log("kind=daemon.transaction_open") == 1);
+    CHECK(fixture.counts().is_perfect());
+  }
+  open.commit();
+  fixture.note({"0d000000-0000-4000-8000-000000000001"});
+  DaemonProcess daemon{fixture.config, {"run", "--until-idle"}};
+  CHECK(daemon.process().wait() == ExitStatus{0, 0});
+  CHECK(fixture.counts().is_perfect());
+}
+
 TEST_CASE("--until-idle exits with 1 and names a topic that is missing or invisible; the rest is done") {
   DaemonFixture fixture{1};
   const std::string absent = random_name("absent");

@@ -126,6 +126,19 @@ TEST_CASE("status names a group that the user may not use, with the brokers' err
   wait_until("the reason is gone", [&] { return !is_reported(); });
 }
 
+TEST_CASE("a static member that another process has fenced ends with 75 and the reason") {
+  DaemonFixture fixture{2};
+  fixture.config.instance_id = "same";
+  const auto daemon = fixture.start();
+  fixture.produce(20);
+  CHECK(fixture.wait_done().is_perfect());
+  const auto other = fixture.start();
+  CHECK(daemon->process().wait() == ExitStatus{75, 0});
+  CHECK(daemon->count_in_log("kind=kafka.fatal_error") == 1);
+  fixture.produce(20);
+  CHECK(fixture.wait_done().is_perfect());
+}
+
 TEST_CASE("unreachable brokers fail neither liveness nor readiness, and show in metrics as long as they last") {
   Proxy proxy{std::stoi(needed("INBOXD_TEST_KAFKA_BEHIND_PROXY")), std::stoi(needed("INBOXD_TEST_KAFKA_PROXY_PORT"))};
   DaemonFixture fixture{2};

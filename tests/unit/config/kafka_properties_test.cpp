@@ -55,6 +55,23 @@ TEST_CASE("values that librdkafka puts into a shell command are plain, or refuse
   }
 }
 
+TEST_CASE("a login without a mechanism or a protocol is named") {
+  using Map = std::map<std::string, std::string>;
+  const Map login{{"sasl.username", "u"}, {"sasl.password", "p"}};
+  Map all = login;
+  CHECK(property_without_effect(all)->name == "sasl.password");
+  CHECK_FALSE(missing_mechanism(all));  // it has no effect at all
+  all["security.protocol"] = "SASL_PLAINTEXT";
+  CHECK_FALSE(property_without_effect(all));
+  CHECK_THAT(missing_mechanism(all).value(), ContainsSubstring("set sasl.mechanism"));
+  all["sasl.mechanisms"] = "PLAIN";
+  CHECK_FALSE(missing_mechanism(all));
+  all["ssl.ca.location"] = "/ca";
+  CHECK(property_without_effect(all)->name == "ssl.ca.location");
+  all["security.protocol"] = "sasl_ssl";
+  CHECK_FALSE(property_without_effect(all));
+}
+
 TEST_CASE("the deny-list ignores letter case") {
   CHECK(refusal_of_kafka_property("Plugin.Library.Paths").has_value());
 }
@@ -64,7 +81,8 @@ TEST_CASE("the scope that librdkafka takes before a topic's properties is no way
                                  "Topic.Auto.Offset.Reset", "topic.consume.callback.max.messages"}) {
     CHECK(refusal_of_kafka_property(name).has_value());
   }
-  for (const char* const name : {"topic.blacklist", "topic.metadata.refresh.interval.ms"}) {
+  CHECK(refusal_of_kafka_property("topic.blacklist")->find("topics[].exclude") != std::string::npos);
+  for (const char* const name : {"topic.metadata.refresh.interval.ms"}) {
     CHECK_FALSE(refusal_of_kafka_property(name).has_value());
   }
 }

@@ -25,4 +25,19 @@ TEST_CASE("a coordinator that does not answer is asked once, not for every parti
   CHECK(std::chrono::steady_clock::now() - began < 60 * GroupOffsetCheck::answer_within / 4);
 }
 
+TEST_CASE("a first position below the group's offset is an alarm if the offset was committed in its epoch") {
+  inbox::ShardPosition position;
+  position.shard_id = 7;
+  position.epoch = 2;
+  position.is_beginning = true;
+  CHECK_FALSE(began_after_commit(position, commit_metadata(position)));
+  CHECK_FALSE(began_after_commit(position, "inboxd 7 3"));  // a later seek was lost, too
+  for (const char* const older : {"inboxd 7 1", "inboxd 8 2", "", "another program's"}) {
+    INFO(older);
+    CHECK(began_after_commit(position, older));
+  }
+  position.is_beginning = false;
+  CHECK_FALSE(began_after_commit(position, ""));
+}
+
 }  // namespace inboxd::consumer

@@ -1,6 +1,8 @@
 // Findings of `check` before it asks any broker.
 #include "operations/check.hpp"
 
+#include "operations/broker_trouble.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -20,4 +22,33 @@ TEST_CASE("check reports a property that the client library refuses") {
   REQUIRE(found.size() == 1);
   CHECK(found.front().kind == Finding::Kind::problem);
   CHECK_THAT(found.front().message, ContainsSubstring(wrong));
+}
+
+TEST_CASE("brokers that refuse are told from brokers that are not reached, with the remedy") {
+  const std::map<std::string, std::string> login{{"sasl.username", "app"}, {"sasl.mechanism", "SCRAM-SHA-512"}};
+  struct Case {
+    const char* warning;
+    Finding::Kind kind;
+    const char* remedy;
+  };
+  const auto [warning, kind, remedy] = GENERATE(values<Case>({
+      {"sasl_ssl://b:1/bootstrap: SASL authentication error: Authentication failed during authentication due to "
+       "invalid credentials with SASL mechanism SCRAM-SHA-512 (after 5ms in state AUTH_REQ)",
+       Finding::Kind::refused, "the broker refuses user app (SCRAM-SHA-512): correct sasl.username"},
+      {"ssl://b:1/bootstrap: SSL handshake failed: error:0A000086:SSL routines::certificate verify failed: broker "
+       "certificate could not be verified, verify that ssl.ca.location is correctly configured",
+       Finding::Kind::refused, "set ssl.ca.location"},
+      {"b:1/bootstrap: Disconnected while requesting ApiVersion: might be caused by incorrect security.protocol "
+       "configuration (connecting to a SSL listener?) or broker version is < 0.10",
+       Finding::Kind::refused, "answers, but not in plaintext: set security.protocol"},
+      {"ssl://b:1/bootstrap: SSL handshake failed: Disconnected: connecting to a PLAINTEXT broker listener?",
+       Finding::Kind::refused, "answers, but not with TLS"},
+      {"b:1/bootstrap: Connect to ipv4#127.0.0.1:1 failed: Connection refused", Finding::Kind::unreachable,
+       "correct kafka.brokers or open the network"},
+      {"", Finding::Kind::unreachable, "correct kafka.brokers or open the network"},
+  }));
+  const Finding found = broker_trouble("b:1", login, warning);
+  INFO(found.message);
+  CHECK(found.kind == kind);
+  CHECK_THAT(found.message, ContainsSubstring(remedy));
 }

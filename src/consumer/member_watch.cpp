@@ -1,0 +1,48 @@
+#include "consumer/member_watch.hpp"
+
+#include <algorithm>
+
+#include "kafka/properties.hpp"
+
+namespace inboxd::consumer {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr kafka::Timeout broker_timeout{2'000};
+constexpr auto question_interval = 10s;
+
+/// A client without a group that knows nothing of the past; null if the library refuses it.
+kafka::Client new_client(const config::Kafka& settings) {
+  auto conf = kafka::make_conf({settings.brokers, "", "", settings.properties, 0});
+  if (!conf) return nullptr;
+  rd_kafka_conf_set_log_cb(conf.value().get(), nullptr);
+  auto client = kafka::make_consumer(std::move(conf).value());
+  return client ? std::move(client).value() : nullptr;
+}
+
+}  // namespace
+
+bool MemberWatch::is_stuck(std::optional<Clock::time_point> unjoined_since, const std::string& member_id,
+                           Clock::time_point now) {
+  if (!unjoined_since || now - *unjoined_since < unjoined_limit || now < next_question_) return false;
+  next_question_ = now + question_interval;
+  const kafka::Client client = new_client(settings_);
+  if (client == nullptr) return false;
+  // Without a topic to read a member does not join.
+  const auto topics = kafka::list_topics(client.get(), broker_timeout);
+  if (!topics) return false;
+  const auto& names = topics.value();
+  if (std::none_of(names.begin(), names.end(), [&](const auto& name) { return topics_.find(name) != nullptr; })) {
+    return false;
+  }
+  const auto members = kafka::describe_group(client.get(), settings_.group, broker_timeout);
+  if (!members) {
+    log_.debug("consumer.group_not_described", {{"reason", members.problem().message}});
+    return false;
+  }
+  return std::none_of(members.value().begin(), members.value().end(),
+                      [&](const kafka::GroupMember& member) { return member.id == member_id; });
+}
+
+}  // namespace inboxd::consumer

@@ -1,0 +1,40 @@
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/log.hpp"
+#include "config/settings.hpp"
+#include "config/topics.hpp"
+#include "kafka/group.hpp"
+
+namespace inboxd::consumer {
+
+/// Finds a group member whose client library waits for ever: it is no member of its group, although the brokers answer
+/// another client. Seen after brokers that hung: requests of the old connections stay without an answer, and the
+/// library opens no others. One thread.
+class MemberWatch final {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// How long a member may be outside its group. A join takes as long as the slowest member's poll interval, but then
+  /// the coordinator lists this one.
+  static constexpr std::chrono::seconds unjoined_limit{30};
+
+  MemberWatch(const config::Kafka& settings, const config::Topics& topics, base::Logger& log)
+      : settings_{settings}, topics_{topics}, log_{log} {}
+
+  /// `unjoined_since`: since when the member has no assignment, not even an empty one. Asks the brokers by a new
+  /// client, if it is time to; blocks for about four seconds if they do not answer.
+  bool is_stuck(std::optional<Clock::time_point> unjoined_since, const std::string& member_id, Clock::time_point now);
+
+ private:
+  const config::Kafka& settings_;
+  const config::Topics& topics_;
+  base::Logger& log_;
+  Clock::time_point next_question_{};
+};
+
+}  // namespace inboxd::consumer

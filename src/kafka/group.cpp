@@ -1,0 +1,54 @@
+#include "kafka/group.hpp"
+
+#include <span>
+
+namespace inboxd::kafka {
+namespace {
+
+GroupMember read_member(const rd_kafka_MemberDescription_t* member) {
+  GroupMember out{rd_kafka_MemberDescription_consumer_id(member), rd_kafka_MemberDescription_client_id(member),
+                  rd_kafka_MemberDescription_host(member), {}};
+  const rd_kafka_MemberAssignment_t* const assignment = rd_kafka_MemberDescription_assignment(member);
+  const rd_kafka_topic_partition_list_t* const partitions =
+      assignment == nullptr ? nullptr : rd_kafka_MemberAssignment_partitions(assignment);
+  if (partitions == nullptr) return out;
+  for (const auto& each : std::span{partitions->elems, static_cast<std::size_t>(partitions->cnt)}) {
+    out.partitions.push_back({each.topic, each.partition});
+  }
+  return out;
+}
+
+}  // namespace
+
+base::Result<std::vector<GroupMember>> describe_group(rd_kafka_t* client, const std::string& group, Timeout timeout) {
+  const std::string what = "group " + group;
+  const std::unique_ptr<rd_kafka_AdminOptions_t, Destroy> options{
+      rd_kafka_AdminOptions_new(client, RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS)};
+  char error[256];
+  const auto limit = static_cast<int>(timeout.count());
+  rd_kafka_AdminOptions_set_request_timeout(options.get(), limit, error, sizeof error);
+  const Queue queue{rd_kafka_queue_new(client)};
+  const char* name = group.c_str();
+  rd_kafka_DescribeConsumerGroups(client, &name, 1, options.get(), queue.get());
+  const std::unique_ptr<rd_kafka_event_t, Destroy> event{rd_kafka_queue_poll(queue.get(), limit)};
+  if (event == nullptr) return base::Problem{what + ": no answer", rd_kafka_err2name(RD_KAFKA_RESP_ERR__TIMED_OUT)};
+  if (const auto code = rd_kafka_event_error(event.get()); code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return base::Problem{what + ": " + rd_kafka_event_error_string(event.get()), rd_kafka_err2name(code)};
+  }
+  std::size_t count = 0;
+  const auto** const groups = rd_kafka_DescribeConsumerGroups_result_groups(
+      rd_kafka_event_DescribeConsumerGroups_result(event.get()), &count);
+  std::vector<GroupMember> out;
+  if (count == 0) return out;
+  const rd_kafka_error_t* const refused = rd_kafka_ConsumerGroupDescription_error(groups[0]);
+  if (refused != nullptr && rd_kafka_error_code(refused) != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return base::Problem{what + ": " + rd_kafka_error_string(refused), rd_kafka_error_name(refused)};
+  }
+  const std::size_t members = rd_kafka_ConsumerGroupDescription_member_count(groups[0]);
+  for (std::size_t i = 0; i < members; ++i) {
+    out.push_back(read_member(rd_kafka_ConsumerGroupDescription_member(groups[0], i)));
+  }
+  return out;
+}
+
+}  // namespace inboxd::kafka

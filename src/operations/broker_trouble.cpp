@@ -1,0 +1,69 @@
+#include "operations/broker_trouble.hpp"
+
+#include <string_view>
+
+#include "base/text.hpp"
+
+namespace inboxd::operations {
+namespace {
+
+using Kind = Finding::Kind;
+
+std::string value_of(const std::map<std::string, std::string>& properties, const std::string& name) {
+  const auto found = properties.find(name);
+  return found == properties.end() ? "" : found->second;
+}
+
+/// `user app (SCRAM-SHA-512)`.
+std::string login_of(const std::map<std::string, std::string>& properties) {
+  const std::string user = value_of(properties, "sasl.username");
+  std::string mechanism = value_of(properties, "sasl.mechanism");
+  if (mechanism.empty()) mechanism = value_of(properties, "sasl.mechanisms");
+  if (mechanism.empty()) mechanism = "GSSAPI";
+  return (user.empty() ? "this client" : "user " + user) + " (" + mechanism + ")";
+}
+
+}  // namespace
+
+// The words are librdkafka's and OpenSSL's, in English everywhere.
+Finding broker_trouble(const std::string& brokers, const std::map<std::string, std::string>& properties,
+                       const std::string& warning) {
+  const std::string subject = "brokers " + brokers;
+  const std::string lower = base::lower(warning);
+  const auto says = [&](std::string_view words) { return lower.find(words) != std::string::npos; };
+  if (says("require sasl authentication")) {
+    return {Kind::problem, subject,
+            "it closes each connection: if it wants a login, set security.protocol, sasl.mechanism, sasl.username and "
+            "sasl.password in kafka.properties (" + warning + ")"};
+  }
+  if (says("sasl authentication") || says("authentication failed") || says("unsupported_sasl_mechanism") ||
+      says("unsupported sasl mechanism")) {
+    return {Kind::refused, subject,
+            "the broker refuses " + login_of(properties) +
+                ": correct sasl.username, sasl.password or sasl.mechanism in kafka.properties (" + warning + ")"};
+  }
+  if (says("certificate verify failed") || says("unknown ca") || says("self-signed") || says("hostname mismatch")) {
+    return {Kind::refused, subject,
+            "its certificate is not accepted: set ssl.ca.location in kafka.properties to the certificate authority, "
+            "and use the host name of the certificate in kafka.brokers (" + warning + ")"};
+  }
+  if (says("certificate required") || says("bad certificate") || says("alert handshake failure")) {
+    return {Kind::refused, subject,
+            "the broker wants a certificate of ours: set ssl.certificate.location and ssl.key.location in "
+            "kafka.properties (" + warning + ")"};
+  }
+  if (says("connecting to a ssl listener") || says("incorrect security.protocol")) {
+    return {Kind::refused, subject,
+            "it answers, but not in plaintext: set security.protocol in kafka.properties to ssl or sasl_ssl (" +
+                warning + ")"};
+  }
+  if (says("connecting to a plaintext broker listener") || says("wrong version number")) {
+    return {Kind::refused, subject,
+            "it answers, but not with TLS: set security.protocol in kafka.properties to plaintext or sasl_plaintext (" +
+                warning + ")"};
+  }
+  return {Kind::unreachable, subject,
+          "not reached" + (warning.empty() ? "" : ": " + warning) + "; correct kafka.brokers or open the network"};
+}
+
+}  // namespace inboxd::operations

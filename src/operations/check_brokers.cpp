@@ -1,0 +1,201 @@
+// `check`: brokers and topics.
+#include <algorithm>
+#include <set>
+
+#include "config/suggest.hpp"
+#include "config/topics.hpp"
+#include "config/units.hpp"
+#include "kafka/advertised.hpp"
+#include "kafka/client_log.hpp"
+#include "kafka/lookup.hpp"
+#include "kafka/properties.hpp"
+#include "kafka/topic_retention.hpp"
+#include "operations/broker_trouble.hpp"
+#include "operations/check.hpp"
+
+namespace inboxd::operations {
+namespace {
+
+using Kind = Finding::Kind;
+
+/// A question that may end early because the brokers refuse the client is asked in so long steps.
+constexpr std::chrono::milliseconds step{500};
+constexpr std::chrono::milliseconds longest_connect{2'000};
+
+Finding check_topic(const std::string& name, const std::vector<std::string>& topics,
+                    const std::vector<kafka::TopicDescription>& described) {
+  const std::string subject = "topic " + name;
+  if (std::find(topics.begin(), topics.end(), name) == topics.end()) {
+    return {Kind::problem, subject, "the brokers know no such topic; " + config::remedy_for_topic(name, topics)};
+  }
+  const auto found =
+      std::find_if(described.begin(), described.end(), [&](const auto& one) { return one.name == name; });
+  if (found == described.end()) {
+    return {Kind::problem, subject,
+            "the brokers list it but do not describe it; grant the user the right to describe it"};
+  }
+  return {Kind::good, subject, std::to_string(found->partitions) + " partitions"};
+}
+
+Finding check_pattern(const std::string& pattern, const std::vector<std::string>& topics) {
+  const std::string subject = "topics " + pattern;
+  const config::Expression expression{pattern};
+  const auto matching = std::count_if(topics.begin(), topics.end(), [&](const auto& topic) {
+    return !config::is_internal_topic(topic) && expression.matches(topic);
+  });
+  if (matching > 0) return {Kind::good, subject, "matches " + std::to_string(matching) + " topics now"};
+  return {Kind::warning, subject, "matches no topic yet; a topic that appears later is read from its beginning"};
+}
+
+/// Warns about topics whose records can be read again after the ledger has forgotten their ids.
+void check_ledger(const config::Settings& settings, rd_kafka_t* client, const std::vector<std::string>& topics,
+                  std::chrono::milliseconds patience, FoundList& out) {
+  const auto& ledger = settings.retention.ledger;
+  if (!ledger) return;
+  const config::Topics configured{settings.topics};
+  std::vector<std::string> read;
+  for (const std::string& topic : topics) {
+    if (configured.find(topic) != nullptr) read.push_back(topic);
+  }
+  const auto retentions = kafka::topic_retentions(client, read, patience);
+  if (!retentions) {
+    out.push_back({Kind::warning, "retention.ledger",
+                   "not compared with the topics' retention.ms: " + retentions.problem().message});
+    return;
+  }
+  for (const auto& [topic, kept] : retentions.value()) {
+    if (kept && *kept <= *ledger) continue;
+    out.push_back({Kind::warning, "topic " + topic,
+                   "retention.ledger (" + config::duration_text(*ledger) + ") is shorter than the time that Kafka " +
+                       "keeps its records (" + (kept ? "retention.ms: " + config::duration_text(*kept) : "for ever") +
+                       "): older records that are read again, or sent again, are stored as new events; raise "
+                       "retention.ledger, or lower the topic's retention.ms"});
+  }
+}
+
+/// A topic that the daemon publishes to, and the key of the file that names it.
+struct Target {
+  std::string topic;
+  std::string handler;
+  bool is_dead_letters = false;
+};
+
+/// Topics of `kafka` handlers without placeholders and with our brokers, and topics of dead letters.
+std::vector<Target> targets_of(const config::Settings& settings) {
+  std::vector<Target> out;
+  for (const config::Handler& handler : settings.handlers) {
+    if (!handler.dead_letter_topic.empty()) out.push_back({handler.dead_letter_topic, handler.name, true});
+    const auto topic = handler.settings.find("topic");
+    if (handler.plugin != "kafka" || topic == handler.settings.end()) continue;
+    const auto own = handler.settings.find("properties");
+    const bool has_brokers =
+        own != handler.settings.end() && own->second.find("bootstrap.servers") != std::string::npos;
+    if (has_brokers || topic->second.find('{') != std::string::npos) continue;
+    out.push_back({topic->second, handler.name, false});
+  }
+  return out;
+}
+
+void check_targets(const config::Settings& settings, rd_kafka_t* client, const std::vector<std::string>& topics,
+                   std::chrono::milliseconds patience, FoundList& out) {
+  std::set<std::string> known;
+  for (const Target& target : targets_of(settings)) {
+    if (std::find(topics.begin(), topics.end(), target.topic) != topics.end()) {
+      known.insert(target.topic);
+    } else if (target.is_dead_letters) {
+      out.push_back({Kind::problem, "topic " + target.topic,
+                     "the brokers know no such topic, so dead letters of handler " + target.handler +
+                         " would wait in the outbox: create it, or correct dead_letters.topic"});
+    } else {
+      out.push_back({Kind::warning, "topic " + target.topic,
+                     "the brokers know no such topic, to which handler " + target.handler +
+                         " publishes: create it, unless the brokers do"});
+    }
+  }
+  const auto minimums = kafka::topic_numbers(client, {known.begin(), known.end()}, "min.insync.replicas", patience);
+  if (!minimums) return;  // the right to read configurations may be missing
+  for (const auto& [topic, minimum] : minimums.value()) {
+    if (minimum > 1) continue;
+    out.push_back({Kind::warning, "topic " + topic,
+                   "min.insync.replicas is 1, so a message that one broker has counts as published, and is lost with "
+                   "that broker: set 2, with a replication factor of 3"});
+  }
+}
+
+/// Advertised addresses that take no connection.
+void check_addresses(rd_kafka_t* client, std::chrono::milliseconds patience, FoundList& out) {
+  for (const kafka::AdvertisedBroker& broker : kafka::silent_brokers(client, patience)) {
+    out.push_back({Kind::unreachable, "brokers",
+                   "the cluster names its broker " + std::to_string(broker.id) + " as " + broker.address +
+                       ", which is not reached: correct advertised.listeners of that broker, or open the network"});
+  }
+}
+
+/// The names of all topics; a finding if the brokers do not answer. Ends early if they refuse the client.
+std::optional<std::vector<std::string>> list_topics(rd_kafka_t* client, const kafka::ClientLog& log,
+                                                    const config::Kafka& configured, std::chrono::milliseconds patience,
+                                                    FoundList& out) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (true) {
+    auto topics = kafka::list_topics(client, std::min(step, patience));
+    if (topics) return std::move(topics).value();
+    Finding trouble = broker_trouble(configured.brokers, configured.properties, log.last_warning());
+    const bool is_over = std::chrono::steady_clock::now() >= end;
+    if (!is_over && trouble.kind != Kind::refused) continue;
+    if (trouble.kind == Kind::unreachable) {
+      const std::string within = " within " + std::to_string(patience.count() / 1000) + " s";
+      trouble.message.insert(std::string_view{"not reached"}.size(), within);
+    }
+    out.push_back(std::move(trouble));
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+FoundList check_brokers(const config::Settings& settings, std::chrono::milliseconds patience) {
+  const auto& configured = settings.kafka;
+  kafka::ClientSettings wanted;
+  wanted.brokers = configured.brokers;
+  wanted.properties = configured.properties;
+  // A listener with another protocol closes the connection.
+  wanted.properties.try_emplace("log.connection.close", "true");
+  FoundList out;
+  auto conf = kafka::make_conf(wanted);
+  if (!conf) {
+    out.push_back({Kind::problem, "kafka.properties", conf.problem().message});
+    return out;
+  }
+  kafka::ClientLog client_log;
+  client_log.attach(conf.value().get());
+  const auto made = kafka::make_consumer(std::move(conf).value());
+  if (!made) {
+    out.push_back({Kind::problem, "kafka.properties", made.problem().message});
+    return out;
+  }
+  rd_kafka_t* const client = made.value().get();
+  const auto topics = list_topics(client, client_log, configured, patience, out);
+  if (!topics) return out;
+  const std::string subject = "brokers " + configured.brokers;
+  out.push_back({Kind::good, subject, std::to_string(topics->size()) + " topics"});
+  check_addresses(client, std::min(patience, longest_connect), out);
+  if (out.back().kind == Kind::unreachable) return out;
+  std::vector<std::string> names;
+  for (const auto& topic : settings.topics) {
+    if (!topic.name.empty()) names.push_back(topic.name);
+  }
+  const auto described = kafka::describe_topics(client, names, patience);
+  if (!described) {
+    out.push_back({Kind::unreachable, subject, described.problem().message});
+    return out;
+  }
+  for (const auto& topic : settings.topics) {
+    out.push_back(topic.name.empty() ? check_pattern(topic.pattern, *topics)
+                                     : check_topic(topic.name, *topics, described.value()));
+  }
+  check_targets(settings, client, *topics, patience, out);
+  check_ledger(settings, client, *topics, patience, out);
+  return out;
+}
+
+}  // namespace inboxd::operations
