@@ -308,6 +308,7 @@ create index delivery_order on inbox.delivery (handler_id, sequence, (coalesce(o
   where sequence is not null and lane is null;
 create index delivery_lane on inbox.delivery (handler_id, sequence, lane, (coalesce(ordinal, delivery_id)))
   where lane is not null;
+create index delivery_suspect on inbox.delivery (claims) where claims >= 3;
 create index delivery_group on inbox.delivery (handler_id, group_key, (coalesce(ordinal, delivery_id)))
   where group_key is not null;
 

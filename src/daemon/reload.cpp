@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/crash_report.hpp"
 #include "daemon/load_configuration.hpp"
 
 namespace inboxd::daemon {
@@ -105,6 +106,7 @@ void Reload::take(Read read) {
   daemon_.set_retention(settings);
   log_.set_level(settings.log.level);
   log_.set_format(format_of(settings.log));
+  base::report_crashes(format_of(settings.log));
   log_.info("daemon.reloaded", {{"handlers", settings.handlers.size()}});
 }
 

@@ -8,10 +8,12 @@
 #include <utility>
 
 #include "admin/admin_port.hpp"
+#include "base/crash_report.hpp"
 #include "config/units.hpp"
 #include "daemon/daemon.hpp"
 #include "daemon/daemon_view.hpp"
 #include "daemon/health_reporter.hpp"
+#include "daemon/load_configuration.hpp"
 #include "daemon/notify.hpp"
 #include "daemon/prepare_handlers.hpp"
 #include "daemon/reload.hpp"
@@ -177,6 +179,7 @@ Ended end_of(std::unique_ptr<Daemon> daemon, ExitCode code) {
 
 Ended serve(const config::Loaded& given, const RunOptions& options, base::Logger& log) {
   block_signals();
+  base::report_crashes(format_of(given.settings.log));
   config::Loaded loaded = given;  // a reload changes it
   const config::Settings& settings = loaded.settings;
   const base::Uuid instance_id = base::random_uuid();

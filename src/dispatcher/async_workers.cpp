@@ -55,6 +55,7 @@ std::vector<AsyncWorkers::Finished> AsyncWorkers::next_news() {
 }
 
 void AsyncWorkers::run() {
+  const base::SignalStack signal_stack;
   for (;;) {
     for (Finished& one : next_news()) {
       std::erase(open_, one.worker);

@@ -36,6 +36,7 @@ Worker::Worker(std::shared_ptr<WorkerPoolShare> share, settler::Settler& settler
                "handler " + share_->handler + ", its transactions"} {}
 
 bool Worker::run() {
+  const base::SignalStack signal_stack;
   InFlight& in_flight = *share_->in_flight;
   for (;;) {
     auto taken = in_flight.take(share_->stop, take_work());
@@ -63,11 +64,13 @@ bool Worker::begin(InFlight::Taken taken) {
 
 bool Worker::start_call(plugin::Instance::Done done) {
   if (!next_call()) return false;
+  crash_mark_.begin();
   share_->instance->start(delivered_, cancellation_, call_began_ + share_->deadline, std::move(done));
   return true;
 }
 
 bool Worker::finish_call(std::vector<event::Verdict> verdicts) {
+  crash_mark_.end();
   verdicts_ = std::move(verdicts);
   return end_call(measure_call());
 }
@@ -127,6 +130,7 @@ void Worker::call() {
 /// Asks the handler for verdicts on the delivered events.
 void Worker::call_handler() {
   const auto deadline = call_began_ + share_->deadline;
+  crash_mark_.begin();
   try {
     verdicts_ = transaction_
                     ? share_->instance->handle_in(*transaction_, delivered_, cancellation_, deadline, spans_of_call_)
@@ -134,6 +138,21 @@ void Worker::call_handler() {
   } catch (const std::exception& thrown) {
     verdicts_.assign(delivered_.size(), {event::Verdict::Kind::retry, std::nullopt, "exception", thrown.what()});
   }
+  crash_mark_.end();
+}
+
+/// In a signal handler: neither allocates nor locks.
+void Worker::describe_call(const void* worker, base::CrashLine& line) {
+  const Worker& self = *static_cast<const Worker*>(worker);
+  line.fact("handler", self.share_->handler);
+  if (self.delivered_.empty()) return;
+  const plugin::Delivered& first = self.delivered_.front();
+  line.fact("topic", first.topic);
+  line.fact("partition", std::int64_t{first.partition});
+  line.fact("offset", first.event->offset);
+  line.fact("event_id", first.event->event_id);
+  line.fact("attempt", std::int64_t{first.attempt});
+  line.fact("events", static_cast<std::int64_t>(self.delivered_.size()));
 }
 
 /// The duration of the call that has just ended.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/crash_report.hpp"
 #include "base/wake_signal.hpp"
 #include "config/settings.hpp"
 #include "dispatcher/in_flight.hpp"
@@ -115,6 +116,7 @@ class Worker final {
   void call_handler();
   Clock::duration measure_call();
   bool end_call(Clock::duration duration);
+  static void describe_call(const void* worker, base::CrashLine& line);
   void report_and_return();
 
   // transactions.cpp: the same with a transaction around some calls.
@@ -176,6 +178,7 @@ class Worker final {
   Clock::time_point call_began_;
   InFlight::Work work_;
   base::Histogram::Tally calls_;
+  base::CrashMark crash_mark_{describe_call, this};
   transaction::SqlError retry_error_;
   RetryReason retry_reason_ = RetryReason::contention;
   settler::DatabaseBackoff backoff_;                ///< for RetryReason::environment

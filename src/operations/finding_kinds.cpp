@@ -25,6 +25,7 @@ constexpr std::array kinds = std::to_array<FindingKind>({
      "start `inboxd run`; the log of the last daemon says why it ended"},
     {"daemon_in_trouble", problem, "", "{host}: {trouble}",
      "see the daemon's log; inboxd check tests brokers, database and topics"},
+    {"crash_loop", problem, "InboxdRestarts", "{host} has crashed {crashes} times within {age}{in_flight}", "{remedy}"},
 
     {"handler_without_instance", problem, "InboxdHandlerWithoutInstance",
      "no daemon runs handler {handler}, which has {pending}",

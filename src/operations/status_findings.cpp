@@ -91,6 +91,7 @@ std::vector<StatusFinding> findings_of(const Situation& situation) {
                            findings::open_transactions,
                            findings::missing_daemon,
                            findings::failing_daemons,
+                           findings::crashes,
                            findings::unread_topics,
                            findings::events_without_handler,
                            findings::handlers_without_instance,

@@ -8,6 +8,7 @@
 #include "operations/outbox_queries.hpp"
 #include "operations/partition_queries.hpp"
 #include "operations/status_queries.hpp"
+#include "operations/suspect_queries.hpp"
 
 namespace inboxd::operations {
 
@@ -17,6 +18,7 @@ struct Situation {
   std::vector<HandlerState> handlers;      ///< without retired ones
   std::vector<HandlerState> retired;
   std::vector<InstanceState> instances;
+  std::vector<SuspectState> suspects;  ///< the most crashes first
   QuarantineState quarantine;
   OutboxState outbox;
   std::vector<inbox::UnsubscribedEvents> unsubscribed;
@@ -38,6 +40,9 @@ void open_transactions(const Situation& situation, List& out);
 void missing_daemon(const Situation& situation, List& out);
 void failing_daemons(const Situation& situation, List& out);
 void outbox(const Situation& situation, List& out);
+
+// crash_findings.cpp
+void crashes(const Situation& situation, List& out);
 
 // handler_findings.cpp
 void handlers_without_instance(const Situation& situation, List& out);

@@ -27,6 +27,7 @@ Answer functions::status(Context& context, const Arguments& arguments) {
     (handler.retired_at ? situation.retired : situation.handlers).push_back(std::move(handler));
   }
   situation.instances = read_instances(connection);
+  situation.suspects = read_suspects(connection);
   situation.quarantine = count_quarantined(connection);
   situation.outbox = read_outbox_state(connection);
   situation.unsubscribed = inbox::read_unsubscribed(connection, most_unsubscribed);
