@@ -4,8 +4,11 @@
 -- mark are in the owner's memory. A leased row beyond it is not (a claim without an answer) and ends the reading of its
 -- sequence. Rows that were stored out of order, such as a record retried from quarantine, are found from -1 on. So are
 -- those of a running `handlers backfill`, which may become visible after later ones. o_: all sequences of the owner
--- with their fences, for lanes. A row found after a crash is cut as in inbox.claim, and claimed alone in its sequence.
--- p_from and p_to: as there.
+-- with their fences, for lanes.
+--
+-- A row found after a third crash is a suspect. It is cut to one part in 2^claims and claimed alone in its sequence. A
+-- claim takes at most one suspect of all sequences and lanes: the one with the fewest crashes, so that innocent rows
+-- run before the culprit. p_from and p_to: as in inbox.claim.
 --
 -- One row for each delivery, and one for each sequence of q_ with its state: end (no row is left), more, leased, waits
 -- (a backfill comes first or gives more, or a suspect may not run now) or lost (another owner). With it the shard's
@@ -30,6 +33,7 @@ declare
   v_now timestamptz := clock_timestamp();
   v_each bigint := greatest(p_events / greatest(cardinality(q_sequence), 1), 64);
   v_total bigint := p_events;
+  v_of_lanes bigint := p_events;
   v_left bigint;
   v_share bigint;
   v_rows int;
@@ -37,6 +41,7 @@ declare
   v_is_history boolean;
   v_is_fed boolean;
   v_taken inbox.delivery[] := '{}';
+  v_suspect inbox.delivery;
 begin
   perform pg_advisory_xact_lock_shared(1768841848, 'inbox.routing'::regclass::oid::int);
   select coalesce(array_agg(s.sequence), '{}') into v_owned
@@ -57,10 +62,17 @@ begin
       where e.handler_id = p_handler and e.sequence = d.sequence and e.lane = d.lane
         and (coalesce(e.ordinal, e.delivery_id), inbox.stored_at(e), e.shard_id, lower(e.pending))
             < (coalesce(d.ordinal, d.delivery_id), inbox.stored_at(d), d.shard_id, lower(d.pending)));
-    v_share := least(inbox.share_after_crashes(d), v_total);
+    if d.claims >= 3 then
+      if v_suspect.delivery_id is null or d.claims < v_suspect.claims then
+        v_suspect := d;
+      end if;
+      continue;
+    end if;
+    exit when v_of_lanes <= 0;
+    v_share := least(d.events, v_of_lanes);
     v_taken := v_taken || inbox.cut_delivery(d, v_share);
+    v_of_lanes := v_of_lanes - v_share;
     v_total := v_total - v_share;
-    exit when v_total <= 0;
   end loop;
 
   for q in
@@ -97,7 +109,14 @@ begin
           v_state := 'waits';
           exit;
         end if;
-        if d.claims > 0 and v_rows > 0 or v_left <= 0 or v_rows >= p_rows then
+        if d.claims >= 3 and v_rows > 0 or v_left <= 0 or v_rows >= p_rows then
+          v_state := 'more';
+          exit;
+        end if;
+        if d.claims >= 3 then
+          if v_suspect.delivery_id is null or d.claims < v_suspect.claims then
+            v_suspect := d;
+          end if;
           v_state := 'more';
           exit;
         end if;
@@ -108,12 +127,12 @@ begin
           v_state := 'more';
           exit;
         end if;
-        v_share := least(inbox.share_after_crashes(d), v_left);
+        v_share := least(d.events, v_left);
         v_taken := v_taken || inbox.cut_delivery(d, v_share);
         v_left := v_left - v_share;
         v_total := v_total - v_share;
         v_rows := v_rows + 1;
-        if d.claims > 0 or v_share < d.events then
+        if v_share < d.events then
           v_state := 'more';
           exit;
         end if;
@@ -130,6 +149,12 @@ begin
     return query select v_state, q.sequence, q.epoch, q.next_offset, null::bigint, null::int, null::text, null::int,
                         null::int, null::int, null::bigint, null::bigint, null::bigint, null::bigint, null::boolean;
   end loop;
+
+  select x.* into v_suspect from inbox.delivery x
+  where x.delivery_id = v_suspect.delivery_id and x.owner is null for update skip locked;
+  if found then
+    v_taken := v_taken || inbox.cut_delivery(v_suspect, inbox.share_after_crashes(v_suspect));
+  end if;
 
   update inbox.delivery x set owner = p_owner, fence = p_fence, claims = x.claims + 1, due_at = 'infinity'
   where x.delivery_id = any (array(select t.delivery_id from unnest(v_taken) t));

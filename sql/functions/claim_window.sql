@@ -1,6 +1,10 @@
 -- Claims deliveries of the closed window of batch handler p_handler, for the owner of its sequence, by arrival. With
--- p_groups, it cuts a few rows by key each time; once all are cut, it claims by key, and by arrival within one. A row
--- found after a crash is cut and claimed alone, as in inbox.claim; p_from and p_to: as there.
+-- p_groups, it cuts a few rows by key each time; once all are cut, it claims by key, and by arrival within one.
+--
+-- The unit is the call, of up to p_call events: calls are made by arrival from the rows that are left, so after a crash
+-- the same events are in one call again. If the first row left was found after a third crash, its call is a suspect and
+-- claimed alone, all its rows with the same number of crashes. After p_max_crashes crashes it is halved, and with each
+-- further one again. p_from and p_to: as in inbox.claim.
 --
 -- One row for each delivery, then one with the state: more, end (all rows that are left are leased), waits (history
 -- comes first, or a suspect may not run now), ended (none is left: the window is over) or lost (another owner).
@@ -10,7 +14,7 @@
 -- dead_letter_handler.
 create or replace function inbox.claim_window(
   p_handler int, p_owner uuid, p_fence bigint, p_sequence_fence bigint, p_events bigint, p_rows int, p_groups boolean,
-  p_from int, p_to int)
+  p_from int, p_to int, p_call int, p_max_crashes int)
 returns table (state text, sequence int, epoch int, next_offset bigint, delivery_id bigint, shard_id int, pending text,
                events int, attempts int, claims int, received_from bigint, received_to bigint, ordinal bigint,
                lane bigint, group_key bigint, never_expires boolean)
@@ -24,6 +28,7 @@ declare
   v_state text := 'end';
   v_left bigint := p_events;
   v_share bigint;
+  v_claims int := 0;  -- of the suspect
   v_taken inbox.delivery[] := '{}';
 begin
   perform pg_advisory_xact_lock_shared(1768841848, 'inbox.routing'::regclass::oid::int);
@@ -44,28 +49,36 @@ begin
         select x.* from inbox.delivery x
         where x.handler_id = p_handler and x.group_key is not null and x.owner is null and inbox.is_in_window(x, w)
         order by x.group_key, coalesce(x.ordinal, x.delivery_id), inbox.stored_at(x), x.shard_id, lower(x.pending)
-        limit p_rows for update skip locked;
+        limit greatest(p_rows, p_call) for update skip locked;
     else
       open c for
         select x.* from inbox.delivery x
         where x.handler_id = p_handler and x.sequence = 0 and x.lane is null and x.owner is null
           and coalesce(x.ordinal, x.delivery_id) <= w.last_ordinal and inbox.is_in_window(x, w)
         order by coalesce(x.ordinal, x.delivery_id), inbox.stored_at(x), x.shard_id, lower(x.pending)
-        limit p_rows for update skip locked;
+        limit greatest(p_rows, p_call) for update skip locked;
     end if;
     loop
       fetch c into d;
       exit when not found;
       v_state := 'more';
-      if d.claims < p_from or d.claims > p_to then
-        v_state := 'waits';
-        exit;
+      if cardinality(v_taken) = 0 then
+        if d.claims < p_from or d.claims > p_to then
+          v_state := 'waits';
+          exit;
+        end if;
+        if d.claims >= 3 then
+          v_claims := d.claims;
+          v_left := greatest(p_call >> least(greatest(d.claims - p_max_crashes + 1, 0), 30), 1);
+        end if;
       end if;
-      exit when d.claims > 0 and cardinality(v_taken) > 0 or v_left <= 0;
-      v_share := least(inbox.share_after_crashes(d), v_left);
+      exit when v_left <= 0 or d.claims >= 3 and d.claims > v_claims
+        or v_claims > 0 and d.group_key is distinct from (v_taken[1]).group_key
+        or v_claims >= p_max_crashes and d.claims < v_claims;
+      v_share := least(d.events, v_left);
       v_taken := v_taken || inbox.cut_delivery(d, v_share);
       v_left := v_left - v_share;
-      exit when d.claims > 0 or v_share < d.events;
+      exit when v_share < d.events;
     end loop;
     close c;
     -- The caller asks again after `more`, and finds `end`.
@@ -86,11 +99,12 @@ begin
     end if;
   end if;
 
-  update inbox.delivery x set owner = p_owner, fence = p_fence, claims = x.claims + 1, due_at = 'infinity'
+  update inbox.delivery x
+  set owner = p_owner, fence = p_fence, claims = greatest(x.claims, v_claims) + 1, due_at = 'infinity'
   where x.delivery_id = any (array(select t.delivery_id from unnest(v_taken) t));
   return query
   select 'claimed', 0, null::int, null::bigint, t.delivery_id, t.shard_id, t.pending::text, t.events,
-         t.attempts, t.claims + 1,
+         t.attempts, greatest(t.claims, v_claims) + 1,
          case when isfinite(t.received_from) then (extract(epoch from t.received_from) * 1000000)::bigint end,
          case when isfinite(t.received_to) then (extract(epoch from t.received_to) * 1000000)::bigint end,
          coalesce(t.ordinal, t.delivery_id), null::bigint, t.group_key, t.never_expires

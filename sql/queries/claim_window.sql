@@ -4,4 +4,4 @@
 select state, sequence, epoch, next_offset, delivery_id, shard_id, pending, events, attempts, claims, received_from,
        received_to, ordinal, lane, group_key, never_expires
 from inbox.claim_window($1::int, $2::pg_catalog.uuid, $3::bigint, $4::bigint, $5::bigint, $6::int, $7::boolean,
-                        $8::int, $9::int)
+                        $8::int, $9::int, $10::int, $11::int)

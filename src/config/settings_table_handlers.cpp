@@ -126,7 +126,8 @@ std::vector<Row<Handler>> handler_rows() {
   // Three crashes beside other events, then at least one alone: fewer would dead-letter innocent neighbours.
   add(common(number("max_crashes", 4, 1'000,
                     "An event in flight at so many crashes or kills of an instance is dead-lettered without another "
-                    "call. From the third on, it runs apart from other suspects; its last calls run alone.")),
+                    "call. From the third on, it runs apart from other suspects; its last calls run alone. "
+                    "With mode: batch, a crash counts for the call, which is halved after so many.")),
       &Handler::max_crashes);
   add(common(number("retry.max_attempts", 1, 10'000, "Attempts before an event is dead-lettered.")), &Handler::retry,
       &Retry::max_attempts);

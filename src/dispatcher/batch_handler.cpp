@@ -51,7 +51,8 @@ std::optional<OrderedClaim> InFlight::begin_window_claim(Clock::time_point now) 
   next_read_ = now + poll_;
   OrderedClaim out = ordered_claim(free);
   out.request.window =
-      inbox::WindowToRead{sequences_.fence(inbox::whole_handler), order_->batch->group_by == config::GroupBy::key};
+      inbox::WindowToRead{sequences_.fence(inbox::whole_handler), order_->batch->group_by == config::GroupBy::key,
+                          events_per_call_, max_crashes_};
   return out;
 }
 
@@ -88,6 +89,7 @@ InFlight::Taken InFlight::take_window() {
     if (!slice) break;
     const bool is_first = out.slices.empty();
     const bool joins = is_first || (!slice->one_by_one && !out.slices.front().one_by_one &&
+                                    is_suspect(slice->run->lease) == is_suspect(out.slices.front().run->lease) &&
                                     (!groups || slice->run->lease.group == group));
     if (!joins) {
       queue_.push_front(std::move(*slice));

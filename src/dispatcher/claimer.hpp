@@ -131,6 +131,8 @@ class Claimer final {
   bool check_lanes(OrderedHandler& ordered, ClaimingHandler& handler);
   bool turn_window(OrderedHandler& ordered, ClaimingHandler& handler);
   bool claim_in_order(ClaimingHandler& handler, HandlerState& state);
+  void report_halved(const ClaimingHandler& handler, std::int32_t max_crashes,
+                     const std::vector<inbox::LeasedRun>& runs);
   void note_lost_claim(HandlerState& state, std::int64_t fence, Clock::time_point asked);
   void remember_claim(HandlerState& state, std::int64_t fence, Clock::time_point asked);
   void adapt_rows(HandlerState& state, int asked, int locked, bool events_reached);

@@ -105,6 +105,18 @@ bool Claimer::turn_window(OrderedHandler& ordered, ClaimingHandler& handler) {
   return true;
 }
 
+/// A batch handler's call that has crashed the process at each of its chances.
+void Claimer::report_halved(const ClaimingHandler& handler, std::int32_t max_crashes,
+                            const std::vector<inbox::LeasedRun>& runs) {
+  if (runs.empty() || runs.front().claims <= max_crashes) return;
+  std::size_t events = 0;
+  for (const inbox::LeasedRun& run : runs) events += run.events.size();
+  log_.warn("dispatcher.call_halved", {{"handler", handler.handler()},
+                                       {"events", events},
+                                       {"crashes", runs.front().claims - 1},
+                                       {"max_crashes", max_crashes}});
+}
+
 bool Claimer::claim_in_order(ClaimingHandler& handler, HandlerState& state) {
   OrderedHandler* const ordered = handler.ordered();
   if (ordered == nullptr) return true;
@@ -133,10 +145,12 @@ bool Claimer::claim_in_order(ClaimingHandler& handler, HandlerState& state) {
   auto& all = claimed.claimed;
   state.to_skip.insert(state.to_skip.end(), all.empty.begin(), all.empty.end());
   state.to_release.insert(state.to_release.end(), all.excess.begin(), all.excess.end());
-  for (const auto& key : suspects_.take_out(handler, claim->max_crashes, all.runs, list_handlers_)) {
+  const bool of_window = claim->request.window.has_value();
+  for (const auto& key : suspects_.take_out(handler, claim->max_crashes, all.runs, list_handlers_, of_window)) {
     state.to_release.push_back(key);
     all.excess.push_back(key);
   }
+  if (of_window) report_halved(handler, claim->max_crashes, all.runs);
   ordered->end_claim_in_order(std::move(claimed), asked);
   if (const auto end = ordered->take_window_end()) {
     log_.info("dispatcher.window_ended", {{"handler", handler.handler()},

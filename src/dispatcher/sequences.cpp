@@ -156,7 +156,7 @@ void Sequences::lanes_read(std::int32_t sequence, std::int64_t last, bool is_com
 }
 
 bool Sequences::may_read(const Sequence& sequence) {
-  return (sequence.state == State::reading || sequence.state == State::caught_up) && sequence.alone == 0;
+  return (sequence.state == State::reading || sequence.state == State::caught_up) && sequence.suspects.empty();
 }
 
 bool Sequences::may_run(std::int32_t sequence) const {
@@ -166,7 +166,7 @@ bool Sequences::may_run(std::int32_t sequence) const {
 
 bool Sequences::is_alone(std::int32_t sequence) const {
   const auto at = owned_.find(sequence);
-  return at != owned_.end() && at->second.alone != 0;
+  return at != owned_.end() && !at->second.suspects.empty();
 }
 
 bool Sequences::any_caught_up() const {
@@ -220,16 +220,14 @@ void Sequences::claimed(const inbox::LeasedRun& run) {
     sequence.mark = run.ordinal;
     sequence.mark_offset = offset;
   }
-  if (run.claims > 1) sequence.alone = run.key.delivery_id;
+  if (inbox::is_suspect(run)) sequence.suspects.insert(run.key.delivery_id);
 }
 
 bool Sequences::run_left(std::int32_t sequence, std::int64_t delivery_id) {
   const auto at = owned_.find(sequence);
   if (at == owned_.end()) return false;
   if (at->second.runs > 0) --at->second.runs;
-  if (at->second.alone != delivery_id) return false;
-  at->second.alone = 0;
-  return true;
+  return at->second.suspects.erase(delivery_id) > 0 && at->second.suspects.empty();
 }
 
 void Sequences::read(const inbox::SequenceRead& read) {
@@ -252,7 +250,7 @@ void Sequences::read(const inbox::SequenceRead& read) {
       break;
     case SequenceRead::State::end:
       // Of a partition that another instance has, new deliveries come at any time.
-      if (sequence.state != State::reading || sequence.alone != 0 || !assigned_.contains(read.sequence)) break;
+      if (sequence.state != State::reading || !sequence.suspects.empty() || !assigned_.contains(read.sequence)) break;
       // A batch that this reading did not see leaves another position.
       if (read.next_offset < 0) break;
       sequence.taken_to = {read.epoch, read.next_offset};
@@ -272,8 +270,9 @@ std::optional<Sequences::Reservation> Sequences::reserve(std::int32_t sequence, 
   const auto at = owned_.find(sequence);
   if (at == owned_.end()) return std::nullopt;
   ++at->second.reserving;
-  const bool may = at->second.state == State::caught_up && at->second.taken_to == expected && at->second.alone == 0;
-  return Reservation{may, at->second.fence};
+  const Sequence& mine = at->second;
+  const bool may = mine.state == State::caught_up && mine.taken_to == expected && mine.suspects.empty();
+  return Reservation{may, mine.fence};
 }
 
 void Sequences::end_reservation(std::int32_t sequence, LogPosition expected, LogPosition next, bool is_in_memory) {

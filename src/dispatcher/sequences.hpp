@@ -93,7 +93,7 @@ class Sequences final {
   bool run_left(std::int32_t sequence, std::int64_t delivery_id);
   bool may_run(std::int32_t sequence) const;
   bool any_caught_up() const;
-  /// A delivery found after a crash is in memory: nothing else may be claimed.
+  /// A suspect is in memory: nothing else may be claimed.
   bool is_alone(std::int32_t sequence) const;
   /// 0: not owned.
   std::int64_t fence(std::int32_t sequence) const;
@@ -124,7 +124,7 @@ class Sequences final {
     int runs = 0;       ///< in memory
     int reserving = 0;  ///< batches that are being stored
     int strange_leases = 0;
-    std::int64_t alone = 0;  ///< a delivery found after a crash is in memory: nothing else is claimed
+    std::set<std::int64_t> suspects{};  ///< deliveries in memory: nothing else is claimed
     Clock::time_point next_sweep{};
   };
   static bool is_allowed(State from, State to);

@@ -78,19 +78,26 @@ std::int32_t Suspects::last_chances_after(std::int32_t max_crashes) const {
 }
 
 std::vector<inbox::LeaseKey> Suspects::take_out(ClaimingHandler& handler, std::int32_t max_crashes,
-                                                std::vector<inbox::LeasedRun>& runs, const ListHandlers& all) {
+                                                std::vector<inbox::LeasedRun>& runs, const ListHandlers& all,
+                                                bool of_window) {
   if (std::any_of(runs.begin(), runs.end(), inbox::is_suspect)) last_suspect_of_ = handler.handler_id();
-  take_out_crashed(handler, max_crashes, runs);
+  if (!of_window || runs.size() == 1) take_out_crashed(handler, max_crashes, runs);
   std::vector<inbox::LeaseKey> to_release;
   if (isolation_.is_on()) return to_release;
   const auto has_few = [&](const inbox::LeasedRun& run) { return run.claims > last_chances_after(max_crashes); };
+  std::size_t events = 0;
+  std::int32_t crashes = 0;
   for (const auto& run : runs) {
     if (!has_few(run)) continue;
     to_release.push_back(run.key);
-    log_.warn("dispatcher.suspect_isolated",
-              {{"handler", handler.handler()}, {"events", run.events.size()}, {"crashes", run.claims - 1}});
+    events += run.events.size();
+    crashes = run.claims - 1;
   }
-  if (std::erase_if(runs, has_few) > 0) isolation_.begin(handler.handler_id(), all(), Clock::now());
+  if (to_release.empty()) return to_release;
+  std::erase_if(runs, has_few);
+  log_.warn("dispatcher.suspect_isolated",
+            {{"handler", handler.handler()}, {"events", events}, {"crashes", crashes}});
+  isolation_.begin(handler.handler_id(), all(), Clock::now());
   return to_release;
 }
 

@@ -57,7 +57,8 @@ pqxx::result ask_claim(Connection::Access& access, const ClaimInOrderRequest& re
     const ClaimRequest& claim = request.claim;
     return access.call(statements::claim_window,
                        pqxx::params{claim.handler_id, claim.owner.text(), claim.fence, window->fence, claim.events,
-                                    claim.rows, window->groups_by_key, claim.claims_from, claim.claims_to});
+                                    claim.rows, window->groups_by_key, claim.claims_from, claim.claims_to,
+                                    window->call_events, window->max_crashes});
   }
   Keys owned{request.owned};
   ArrayParameter sequence{Type::int4}, start{Type::int8}, mark{Type::int8}, mark_offset{Type::int8};

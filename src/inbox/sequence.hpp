@@ -54,6 +54,8 @@ struct SequenceToRead {
 struct WindowToRead {
   std::int64_t fence = 0;  ///< of the handler's sequence
   bool groups_by_key = false;
+  std::int64_t call_events = 0;  ///< the most events of a call
+  std::int32_t max_crashes = 0;  ///< after so many, the call of a suspect is halved
 };
 
 struct ClaimInOrderRequest {

@@ -58,7 +58,7 @@ TEST_CASE("a takeover ends the leases of the earlier owner, who can settle nothi
   CHECK_FALSE(in_order.settle(all_done(before.claimed.runs[0])));
   CHECK(state_of(in_order.claim(1)) == State::lost);
   const auto after = in_order.claim(2);
-  REQUIRE(offsets_of(after) == Texts{"{[0,5)}"});  // it was in flight at a crash
+  REQUIRE(offsets_of(after) == Texts{"{[0,10)}", "{[10,20)}"});
   CHECK_FALSE(in_order.settle(all_done(before.claimed.runs[0])));
   CHECK(in_order.settle(all_done(after.claimed.runs[0])));
 }
@@ -154,36 +154,62 @@ TEST_CASE("a row stored out of order is found from the start") {
   REQUIRE(offsets_of(in_order.claim(1, 1'000, -1, mark, 19)) == Texts{"{[0,10)}"});
 }
 
-TEST_CASE("a row that was in flight at crashes is claimed in parts, and alone") {
+TEST_CASE("a row that was in flight at three crashes is claimed in parts, and alone") {
   InOrder in_order;
-  in_order.store(8);
+  in_order.store(16);
   in_order.store(8);
   in_order.take(in_order.inbox.owner, 1);
-  in_order.claim(1, 8);
+  in_order.claim(1, 16);
   in_order.expire();
   in_order.take(in_order.inbox.owner, 2);
-  SECTION("after one, its first half") {
+  const auto set_crashes = [&](int first, int second) {
+    in_order.database().run("update inbox.delivery set claims = case lower(pending) when 0 then " +
+                            std::to_string(first) + " else " + std::to_string(second) + " end");
+  };
+  SECTION("not after one") {
     const auto claimed = in_order.claim(2);
-    REQUIRE(offsets_of(claimed) == Texts{"{[0,4)}"});
+    REQUIRE(offsets_of(claimed) == Texts{"{[0,16)}", "{[16,24)}"});
     CHECK(claimed.claimed.runs[0].claims == 2);
-    CHECK(state_of(claimed) == State::more);
+    CHECK(state_of(claimed) == State::end);
   }
-  SECTION("after two, a quarter") {
-    in_order.database().run("update inbox.delivery set claims = 2 where lower(pending) = 0");
+  SECTION("after three, an eighth") {
+    set_crashes(3, 0);
     REQUIRE(offsets_of(in_order.claim(2)) == Texts{"{[0,2)}"});
   }
   SECTION("not behind others") {
-    in_order.database().run("update inbox.delivery set claims = 8 - claims * 8 where lower(pending) in (0, 8)");
+    set_crashes(0, 8);
     const auto claimed = in_order.claim(2);
-    REQUIRE(offsets_of(claimed) == Texts{"{[0,8)}"});
+    REQUIRE(offsets_of(claimed) == Texts{"{[0,16)}"});
     CHECK(state_of(claimed) == State::more);
   }
   SECTION("not while suspects may not run") {
-    in_order.most_claims = 0;
+    set_crashes(3, 0);
+    in_order.most_claims = 2;
     const auto claimed = in_order.claim(2);
     REQUIRE(offsets_of(claimed).empty());
     CHECK(state_of(claimed) == State::waits);
   }
+}
+
+TEST_CASE("a claim takes one suspect of all sequences and lanes, the one with the fewest crashes") {
+  InOrder in_order;
+  const auto first = in_order.shard;
+  in_order.store(1);
+  in_order.shard = in_order.sequence = in_order.inbox.add_shard("orders", 1);
+  in_order.next = 0;
+  in_order.store(1);
+  in_order.take(in_order.inbox.owner, 1, false, {first, in_order.shard});
+  in_order.database().run("update inbox.delivery set claims = case shard_id when $1 then 5 else 4 end",
+                          {std::to_string(first)});
+  const auto claim = [&] {
+    return in_order.claim({{first, 1}, {in_order.shard, 1}}, {{first, -1, -1, -1}, {in_order.shard, -1, -1, -1}});
+  };
+  const auto claimed = claim();
+  REQUIRE(claimed.claimed.runs.size() == 1);
+  CHECK(claimed.claimed.runs[0].shard_id == in_order.shard);
+  CHECK(claimed.sequences.at(0).state == State::more);
+  REQUIRE(in_order.settle(all_done(claimed.claimed.runs[0])));
+  CHECK(claim().claimed.runs.at(0).claims == 6);
 }
 
 TEST_CASE("history comes first: what is stored meanwhile waits until the back-fill has passed") {

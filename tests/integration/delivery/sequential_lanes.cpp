@@ -119,21 +119,34 @@ TEST_CASE("a takeover makes leased rows of lanes due, and no others") {
   REQUIRE(offsets_of(in_order.claim_lanes(2)) == Texts{"{[0,1)}"});
 }
 
-TEST_CASE("a lane's row that was in flight at a crash is claimed in parts, the rest behind them") {
+TEST_CASE("a lane's row that was in flight at three crashes is claimed in parts, the rest behind them") {
   InOrder in_order;
-  in_order.store(5);
+  in_order.store(17);
   in_order.take(in_order.inbox.owner, 1);
   const auto log = in_order.claim();
-  REQUIRE(in_order.settle(Outcome{log.claimed.runs[0]}.done({0}).wait({1, 2, 3, 4}).out));
-  CHECK(in_order.lane_rows() == "{[1,5)} due");
+  Outcome outcome{log.claimed.runs[0]};
+  REQUIRE(in_order.settle(outcome.done({0}).wait({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}).out));
+  CHECK(in_order.lane_rows() == "{[1,17)} due");
   in_order.claim_lanes();
   in_order.expire();
   in_order.take(in_order.inbox.owner, 2);
-  const auto half = in_order.claim_lanes(2);
-  REQUIRE(offsets_of(half) == Texts{"{[1,3)}"});
-  CHECK(in_order.lane_rows() == "{[1,3)} leased, {[3,5)}");
-  REQUIRE(in_order.settle(Outcome{half.claimed.runs[0]}.done({1, 2}).out));
-  CHECK(in_order.lane_rows() == "{[3,5)} due");
+  in_order.database().run("update inbox.delivery set claims = 3");
+  const auto part = in_order.claim_lanes(2);
+  REQUIRE(offsets_of(part) == Texts{"{[1,3)}"});
+  CHECK(in_order.lane_rows() == "{[1,3)} leased, {[3,17)}");
+  REQUIRE(in_order.settle(Outcome{part.claimed.runs[0]}.done({1, 2}).out));
+  CHECK(in_order.lane_rows() == "{[3,17)} due");
+}
+
+TEST_CASE("while fresh events wait, lanes get at most half of a claim") {
+  InOrder in_order;
+  in_order.store(6);
+  in_order.take(in_order.inbox.owner, 1);
+  const auto log = in_order.claim();
+  REQUIRE(in_order.settle(Outcome{log.claimed.runs.at(0)}.wait({0, 1, 2, 3, 4, 5}).out));
+  in_order.store(6);
+  const auto claimed = in_order.claim(1, 8, -1, log.claimed.runs[0].ordinal, 5);
+  REQUIRE(offsets_of(claimed) == Texts{"{[0,4)}", "{[6,10)}"});
 }
 
 TEST_CASE("a claim takes no more events of lanes than it has room for") {

@@ -110,14 +110,14 @@ TEST_CASE("with group_by: key a call ends with its key") {
   CHECK(window.take() == 2);
 }
 
-TEST_CASE("a row found after a crash is called without waiting, and nothing is claimed beside it") {
+TEST_CASE("a suspect call waits for no more events, and nothing is claimed beside it") {
   ClosedWindow window;
   const auto asked = Clock::now() + seconds{2};
   REQUIRE(window.in_flight->begin_claim_in_order(asked));
   inbox::ClaimedInOrder out;
   auto lease = test::lease_of({1, 2}, 1);
   lease.sequence = inbox::whole_handler;
-  lease.claims = 2;
+  lease.claims = inbox::suspected_after + 1;
   out.claimed.runs.push_back(std::move(lease));
   out.sequences.push_back({inbox::whole_handler, Read::more});
   window.in_flight->end_claim_in_order(std::move(out), asked);

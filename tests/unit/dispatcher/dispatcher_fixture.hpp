@@ -208,8 +208,8 @@ class FakeDeliveries final : public Deliveries {
       auto& due = database_.due_in_order;
       for (auto at = due.begin(); at != due.end();) {
         const bool is_of_other = at->sequence.value_or(read.sequence) != read.sequence;
-        const bool has_crashed = at->claims > 1;
-        if (!is_of_other && has_crashed && runs > 0) {  // claimed alone
+        const bool is_suspect = inbox::is_suspect(*at);
+        if (!is_of_other && is_suspect && runs > 0) {  // claimed alone
           state = State::more;
           break;
         }
@@ -220,7 +220,7 @@ class FakeDeliveries final : public Deliveries {
         ++runs;
         out.claimed.runs.push_back(std::move(*at));
         at = due.erase(at);
-        if (!has_crashed) continue;
+        if (!is_suspect) continue;
         state = State::more;
         break;
       }

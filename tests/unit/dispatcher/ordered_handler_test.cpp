@@ -138,13 +138,13 @@ TEST_CASE("in transactions, a failed event blocks its key") {
   REQUIRE(eventually([&] { return waiting(fixture.base.database) == Offsets{3}; }));
 }
 
-TEST_CASE("runs of a crashed owner follow each other without waiting for a poll, or for another sequence") {
+TEST_CASE("suspects follow each other without waiting for a poll, or for another sequence") {
   constexpr std::int32_t slow = sequence_of_runs + 1;
   DispatcherFixture fixture{{std::chrono::hours{1}}};
   const auto add = [&](std::int32_t sequence, std::int64_t first) {
     auto run = lease_with_keys(first, all_of_key("k", 4), first + 1);
     run.sequence = sequence;
-    run.claims = 2;
+    if (sequence != slow) run.claims = inbox::suspected_after + 1;
     fixture.database.add_in_order(std::move(run));
   };
   add(slow, 100);

@@ -196,10 +196,10 @@ TEST_CASE("a batch is born leased only if all before it is in memory or settled"
     sequences.end_reservation(shard, {1, 100}, {1, 120}, false);
     CHECK(may_be_leased(sequences, 120));
   }
-  SECTION("while a row found after a crash is in memory, no batch") {
+  SECTION("while a suspect is in memory, no batch") {
     begin_reading(sequences);
     auto crashed = run_of(1, 10);
-    crashed.claims = 2;
+    crashed.claims = inbox::suspected_after + 1;
     crashed.key.delivery_id = 7;
     sequences.claimed(run_of(2, 20));
     sequences.claimed(crashed);

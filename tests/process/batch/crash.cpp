@@ -1,0 +1,65 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <string>
+
+#include "process/support/batch_fixture.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+
+namespace {
+
+/// Holds the calls of a batch handler at a locked row.
+class Gate final {
+ public:
+  explicit Gate(BatchFixture& fixture)
+      : fixture_{fixture}, session_{fixture.database.url(), fixture.database.schema()} {
+    fixture.app.run("create table app.gate (id int); insert into app.gate values (1)");
+    auto& statement = fixture.config.handlers[0].settings["statement"];
+    statement.insert(1, fixture.app.named("with open as materialized (select 1 from app.gate for share) "));
+    statement.replace(statement.find(") with call as") + 1, 6, ",");
+    statement.replace(statement.rfind("from events"), 11, "from events, open");
+    close();
+  }
+  void close() { session_.run(fixture_.app.named("begin; select from app.gate for update")); }
+  void open() { session_.run("commit"); }
+  /// Of a session that is newer than `since`: those of killed daemons wait, too.
+  void wait_for_call(const std::string& since) {
+    fixture_.app.wait_for("a call waits at the gate",
+                          "select (count(*) > 0)::int from pg_locks g join pg_locks w using (pid) "
+                          "join pg_stat_activity a using (pid) where g.relation = 'app.gate'::regclass and g.granted "
+                          "and not w.granted and a.backend_start > '" +
+                              since + "'",
+                          1);
+  }
+
+ private:
+  BatchFixture& fixture_;
+  Session session_;
+};
+
+}  // namespace
+
+TEST_CASE("after its owner is killed in a call, a window has the same calls again") {
+  const int kills = GENERATE(1, 4);
+  CAPTURE(kills);
+  BatchFixture fixture{"every: 365d, max_events: 200", {"lease: 1s", "max_crashes: 10", "concurrency: 1"}};
+  fixture.config.sections["ingest"] = "batch_events: 30";
+  Gate gate{fixture};
+  auto daemon = fixture.start();
+  fixture.events.produce(450, [](int i) { return KeyedEvents::Made{"key" + std::to_string(i % 7)}; });
+  fixture.wait_stored(450);
+  fixture.close_window();
+  std::string since = "-infinity";
+  for (int i = 0; i < kills; ++i) {
+    gate.wait_for_call(since);
+    daemon->kill();
+    since = fixture.app.text("select clock_timestamp()");
+    daemon = fixture.start();
+  }
+  gate.open();
+  fixture.wait_applied(450);
+  CHECK(fixture.app.text("select string_agg(events || ': ' || first_offset || '-' || last_offset, ', ' order by call) "
+                         "from app.calls") == "200: 0-199, 200: 200-399, 50: 400-449");
+  CHECK(fixture.wait_done("batch").is_perfect());
+}
