@@ -4,7 +4,8 @@
 -- mark are in the owner's memory. A leased row beyond it is not (a claim without an answer) and ends the reading of its
 -- sequence. Rows that were stored out of order, such as a record retried from quarantine, are found from -1 on. So are
 -- those of a running `handlers backfill`, which may become visible after later ones. o_: all sequences of the owner
--- with their fences, for lanes.
+-- with their fences, for lanes. While rows of q_ wait, lanes get at most half of p_events, so that retries never starve
+-- fresh events.
 --
 -- A row found after a third crash is a suspect. It is cut to one part in 2^claims and claimed alone in its sequence. A
 -- claim takes at most one suspect of all sequences and lanes: the one with the fewest crashes, so that innocent rows
@@ -33,7 +34,9 @@ declare
   v_now timestamptz := clock_timestamp();
   v_each bigint := greatest(p_events / greatest(cardinality(q_sequence), 1), 64);
   v_total bigint := p_events;
-  v_of_lanes bigint := p_events;
+  -- Half of an odd number is rounded at random: with room for one event, both kinds have their turns.
+  v_of_lanes bigint := case when cardinality(q_sequence) = 0 then p_events
+                            else (p_events + (random() < 0.5)::int) / 2 end;
   v_left bigint;
   v_share bigint;
   v_rows int;

@@ -59,9 +59,10 @@ std::optional<Claim> InFlight::begin_claim(Clock::time_point now) {
   wants_room_ = false;
   retries_.take_due(now);
   next_poll_ = now + poll_;
-  // Without a backlog the claim is a poll: it leaves half of the room to events that ingest hands over meanwhile.
+  // Without a backlog of fresh events, the claim leaves half of the room to those that ingest hands over meanwhile.
   const std::int64_t at_once = std::max((held() + free) / claims_in_flight, pace_.minimum());
-  claiming_ = std::min(free, backlog_ ? at_once : std::max<std::int64_t>(free / 2, 1));
+  const std::int64_t half = std::max<std::int64_t>(free / 2, 1);
+  claiming_ = !backlog_ ? half : std::min({free, at_once, only_retries_ ? half : free});
   claimed_lease_ = lease_;
   due_notices_before_ = due_notices_;
   const std::int64_t bytes = queue_.bytes() + reservations_.bytes();
@@ -88,6 +89,8 @@ void InFlight::end_claim(std::vector<inbox::LeasedRun> runs, Clock::time_point a
   // Events stored as due during the claim are few: the next poll takes them, while ingest hands over again. If they
   // counted as a backlog, a busy topic would never leave it.
   backlog_ = more;
+  const auto is_retry = [](const Loaded& each) { return each.run->lease.attempts > 0; };
+  only_retries_ = !loaded.empty() && std::all_of(loaded.begin(), loaded.end(), is_retry);
   if (wake_claimer_to_release()) backlog_ = true;  // claimed without payloads for a plugin that now wants them
   if (due_notices_ != due_notices_before_) next_poll_ = Clock::now();
   count();

@@ -179,7 +179,8 @@ void InFlight::wake_claimer_for_room() {
 
 consumer::HandOff::Reservation InFlight::reserve(std::int64_t events, std::size_t bytes) {
   const std::lock_guard lock{mutex_};
-  if (!takes() || backlog_) return {};
+  // Retries that are due must not keep fresh events waiting: each claim of them leaves half of the room.
+  if (!takes() || (backlog_ && !only_retries_)) return {};
   return grant(events, bytes);
 }
 

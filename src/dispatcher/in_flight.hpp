@@ -315,6 +315,7 @@ class InFlight final : public ClaimingHandler,
   std::int64_t common_bytes_ = 0;
   std::int64_t suspects_ = 0;  ///< its suspect runs, as reported
   bool backlog_ = true;        ///< until a claim has found less than it asked for
+  bool only_retries_ = false;  ///< the backlog, as far as the last claim saw it
   bool no_room_ = false;       ///< a reservation got less than it asked for
   bool wants_room_ = false;    ///< the claimer would claim if there were room
   std::uint64_t due_notices_ = 0;

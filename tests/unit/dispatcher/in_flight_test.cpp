@@ -1,6 +1,7 @@
 #include "dispatcher/in_flight.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <thread>
 
 #include "unit/settler/runs.hpp"
@@ -76,6 +77,20 @@ TEST_CASE("a handler that now wants payloads gets no events that were claimed wi
   const std::atomic<bool> stop{false};
   for (const RunSlice& slice : in_flight->take(stop, {}).slices)
     in_flight->lost(*slice.run);  // a run keeps its owner alive, and the owner the run
+}
+
+TEST_CASE("a backlog of retries alone leaves room for fresh events") {
+  const int attempts = GENERATE(0, 1);
+  CAPTURE(attempts);
+  const auto in_flight = in_flight_of(handler(4, 100));
+  const auto now = InFlight::Clock::now();
+  REQUIRE(in_flight->begin_claim(now));
+  std::vector<inbox::LeasedRun> runs;
+  runs.push_back(lease_of({1}, 41, attempts));
+  in_flight->end_claim(std::move(runs), now, true);
+  CHECK(in_flight->reserve(1, 100).events == attempts);
+  const std::atomic<bool> stop{false};
+  for (const RunSlice& slice : in_flight->take(stop, {}).slices) in_flight->lost(*slice.run);
 }
 
 TEST_CASE("calls that run while a handler is closed keep their share of max_in_flight") {
