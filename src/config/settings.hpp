@@ -88,7 +88,6 @@ using Keep = std::optional<milliseconds>;
 struct Topic {
   std::string name;                            ///< exact name; empty if there is a pattern
   std::string pattern;                         ///< regular expression beginning with ^
-  std::vector<std::string> exclude;            ///< names with *, or expressions beginning with ^
   StartAt start;
   EnvelopeKind envelope = EnvelopeKind::automatic;
   CustomRules custom;

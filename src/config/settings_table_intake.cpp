@@ -96,13 +96,6 @@ std::vector<Row<Topic>> topic_rows() {
                                             "__consumer_offsets."),
                                        "^\\^.{0,999}$", "a regular expression that begins with ^, such as ^orders\\.")),
       &Topic::pattern);
-  add(example(R"(["orders.*.DLT"])",
-              shaped(texts("exclude",
-                           "Topics that patterns do not match: names, in which * stands for any characters, or "
-                           "expressions that begin with ^. They hold for the patterns of all topics."),
-                     "^(\\^.{0,999}|[a-zA-Z0-9._*-]{1,249})$",
-                     "a topic's name, in which * stands for any characters, or an expression that begins with ^")),
-      &Topic::exclude);
   add(start({"beginning", "end", "committed"},
             "Where to read a partition from. Ignored once a position is stored. With end or a time, reading never "
             "starts after the group's committed offset."),

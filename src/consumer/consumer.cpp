@@ -77,8 +77,7 @@ std::optional<base::Problem> Consumer::start_clients() {
   const auto connections = static_cast<std::size_t>(settings_.ingest.connections);
   auto conf = kafka::make_conf({settings_.kafka.brokers, settings_.kafka.group, settings_.kafka.instance_id,
                                 settings_.kafka.properties, settings_.ingest.queued_bytes / connections,
-                                std::max(settings_.ingest.queued_events / settings_.ingest.connections, 1),
-                                topics_.excluded()});
+                                std::max(settings_.ingest.queued_events / settings_.ingest.connections, 1)});
   if (!conf) return conf.problem();
   poller_.prepare(conf.value().get());
   auto client = kafka::make_consumer(std::move(conf).value());

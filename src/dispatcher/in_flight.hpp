@@ -50,9 +50,6 @@ struct Stats {
   bool away = false;                ///< its service, as the handler said; until a call handles an event
   std::chrono::milliseconds away_for{0};
   MissingSessions::State missing_sessions;  ///< workers that wait for a database session
-  std::string away_error;           ///< class and message
-  int running_calls = 0;            ///< or whose outcomes are being reported
-  std::int64_t concurrency = 0;
   bool stopped = false;             ///< too many abandoned threads
   std::size_t sequences = 0;        ///< that this process owns
   std::size_t blocked_keys = 0;     ///< of these sequences, parked ones included
@@ -147,8 +144,8 @@ class InFlight final : public ClaimingHandler,
   void called(const CallCount& count);
   /// The handler is paused: workers begin no further call. Without the lock.
   bool are_calls_stopped() const { return calls_stopped_; }
-  /// Its service is away, with that error: no call begins for that long.
-  void away(std::chrono::milliseconds delay, const std::string& error);
+  /// Its service is away: no call begins for that long.
+  void away(std::chrono::milliseconds delay);
 
   // Limits over all instances (limited_handler.cpp).
   Clock::time_point next_limits() const override;
@@ -313,7 +310,6 @@ class InFlight final : public ClaimingHandler,
   Hold hold_;
   std::optional<Clock::time_point> away_until_;  ///< no call begins before
   std::optional<Clock::time_point> away_since_;  ///< no call has handled an event since
-  std::string away_error_;
   RateTokens tokens_;
   CallShare share_;
   std::string handler_;  ///< its name
