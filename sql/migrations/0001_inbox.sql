@@ -144,6 +144,7 @@ create table inbox.handler (
   trial_owner     uuid,  -- the process that tries one event
   trial_until     timestamptz,
   retired_at      timestamptz,
+  fed_at          timestamptz,  -- when a command last added deliveries, which owners of its sequences do not expect
   created_at      timestamptz not null default clock_timestamp()
 );
 
@@ -505,7 +506,8 @@ create table inbox.instance (
   trouble      text, -- its present problem in a sentence: brokers that do not answer, an unknown topic
   handlers     int[] not null default '{}', -- ids of handlers that it ran at its last heartbeat
   registered   int[] not null default '{}', -- ids of handlers in its configuration, at its last registration
-  topics       text[] not null default '{}' -- names and patterns of topics that it reads; empty: not known yet
+  topics       text[] not null default '{}', -- names and patterns of topics that it reads; empty: not known yet
+  activity     jsonb not null default '[]' -- figures of its handlers at its last heartbeat (inbox::HandlerActivity)
 );
 
 create table inbox.audit (

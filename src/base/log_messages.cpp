@@ -62,8 +62,10 @@ constexpr LogMessage messages[] = {
     {"consumer.partitions_revoked", info, "consumer: partitions revoked",
      "The group took partitions away from this instance, or the instance left the group."},
     {"consumer.position_behind_group", error, "consumer: position is behind the group's offset, reading again",
-     "The group committed a later offset than the database has: it was restored or failed over and lost events.",
-     "Check which commits the database lost; the events of this partition are stored again."},
+     "The group's offset is later than the database's position: somebody reset the group's offsets, or the "
+     "database was restored and lost events.",
+     "Nothing is lost: records from the position on are read again. If nobody reset the offsets, check which commits "
+     "the database lost."},
     {"consumer.position_check_failed", debug, "consumer: positions not compared, retrying",
      "The periodic comparison of positions with the database failed."},
     {"consumer.position_lookup_failed", warn, "consumer: position lookup failed, retrying",
@@ -399,6 +401,10 @@ constexpr LogMessage messages[] = {
     {"settler.event_dead", warn, "settler: event dead-lettered",
      "A handler gave up on an event: it called it dead, or the last attempt failed.",
      "Inspect it with `inboxd dead show`, correct the cause, then run `inboxd dead replay`."},
+    {"settler.event_failed", warn, "settler: attempt failed, retrying later",
+     "An attempt failed: the first of this handler and error class within a minute. The others are counted by "
+     "inboxd_failures_total and, at level debug, logged.",
+     "Correct the cause in the line; `inboxd status` says how many calls fail and how many events wait."},
     {"settler.event_retried", debug, "settler: event failed, retrying later",
      "An attempt failed, and the next one is planned."},
     {"settler.events_dead", warn, "settler: more events dead-lettered",

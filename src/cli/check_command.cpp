@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <ostream>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "daemon/load_configuration.hpp"
 #include "daemon/prepare_handlers.hpp"
 #include "operations/check.hpp"
+#include "operations/check_service.hpp"
 #include "plugin/loader.hpp"
 #include "transaction/handler_transaction.hpp"
 
@@ -23,6 +25,9 @@ using Kind = Finding::Kind;
 
 /// For one question to the brokers.
 constexpr std::chrono::milliseconds patience{10'000};
+constexpr std::chrono::milliseconds service_patience{2'000};
+
+constexpr std::array<std::string_view, 5> shipped{"sql", "http", "kafka", "exec", "log"};
 
 bool is_good_enough(const Finding& finding) { return finding.kind < Kind::problem; }
 
@@ -117,6 +122,36 @@ FoundList check_plugins(const config::Loaded& file, bool with_database) {
   return out;
 }
 
+/// Offline, secrets are empty texts, which a plugin may refuse.
+bool may_have_secrets(const config::Handler& handler) {
+  return std::any_of(handler.settings.begin(), handler.settings.end(), [](const auto& setting) {
+    return setting.second.empty() || setting.second.find("\"\"") != std::string::npos;
+  });
+}
+
+/// The names of shipped plugins, and their settings. Files of other plugins may be elsewhere.
+FoundList check_plugins_offline(const config::Loaded& file) {
+  FoundList out;
+  plugin::Loader plugins;
+  auto log = command_log();
+  for (std::size_t i = 0; i < file.settings.handlers.size(); ++i) {
+    const config::Handler& handler = file.settings.handlers[i];
+    if (handler.plugin.find('/') != std::string::npos) continue;
+    const std::string subject = "handler " + handler.name;
+    const daemon::RecordingDescriber nowhere{nullptr};
+    const auto place = daemon::place_of_refusal(file, i, nowhere);
+    if (const auto description = plugins.inspect(handler.plugin); !description) {
+      const bool is_shipped = std::find(shipped.begin(), shipped.end(), handler.plugin) != shipped.end();
+      if (!is_shipped) out.push_back({Kind::problem, subject, place + ": " + description.problem().message});
+      continue;  // a shipped plugin is not installed beside this program
+    }
+    const auto instance = plugins.load(config::with_connection(handler, file.settings.kafka), log);
+    if (instance || may_have_secrets(handler)) continue;
+    out.push_back({Kind::problem, subject, place + ": " + instance.problem().message});
+  }
+  return out;
+}
+
 /// Asks the running daemon, which checks with its own file, network and rights.
 ExitCode check_running(Session& session) {
   const auto loaded = session.load();
@@ -142,7 +177,10 @@ ExitCode check(Session& session, const operations::Arguments& arguments) {
   const auto loaded = daemon::load_configuration(session.config_file, offline);
   report.add(findings_of(loaded));
   if (!loaded.ok()) return report.finish(true);
-  if (offline) return report.finish(false);
+  if (offline) {
+    report.add(check_plugins_offline(loaded));
+    return report.finish(true);
+  }
   auto unprepared = loaded.settings.database;
   unprepared.prepare = false;
   auto log = command_log();
@@ -152,6 +190,7 @@ ExitCode check(Session& session, const operations::Arguments& arguments) {
   const auto database = operations::check_database(loaded.settings, first, &second);
   report.add(database);
   report.add(check_plugins(loaded, std::all_of(database.begin(), database.end(), is_good_enough)));
+  report.add(operations::check_services(loaded.settings, service_patience));
   report.add(operations::check_brokers(loaded.settings, patience));
   return report.finish(false);
 }
@@ -208,7 +247,8 @@ Command check_command() {
           {{"check", "before the first start, and when something fails"},
            {"check --offline", "the file alone, for example before a roll-out"},
            {"check --running", "database, brokers and topics as the running daemon sees them; needs a token"}},
-          {{"offline", operations::Parameter::Kind::flag, "only the file: no database, brokers, plugins or secrets"},
+          {{"offline", operations::Parameter::Kind::flag,
+            "only the file, and the settings of shipped plugins: no database, brokers or secrets"},
            {"running", operations::Parameter::Kind::flag,
             "ask the running daemon over its admin port; leaves out plugins, which it has loaded"}},
           check};

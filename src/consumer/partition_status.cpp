@@ -98,7 +98,12 @@ std::optional<std::string> PartitionStatus::problem(Clock::time_point now) const
   if (group_refused_) return group_refused_;
   if (unknown_topics_.empty()) return std::nullopt;
   std::vector<std::string> unknown;
-  for (const auto& [topic, remedy] : unknown_topics_) unknown.push_back(topic + " (" + remedy + ")");
+  for (const auto& [topic, remedy] : unknown_topics_) {
+    const bool was_read = std::any_of(known_.begin(), known_.end(), [&name = topic](const auto& known) {
+      return known.first.topic == name && known.second.entry.received > 0;
+    });
+    unknown.push_back(topic + " (" + (was_read ? "it was read before: was it deleted?" : remedy) + ")");
+  }
   return "the brokers know no topic " + base::joined(unknown);
 }
 

@@ -13,6 +13,7 @@
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
 #include "consumer/consumer.hpp"
+#include "daemon/activity_sampler.hpp"
 #include "daemon/prepare_handlers.hpp"
 #include "dispatcher/dispatcher.hpp"
 #include "inbox/registrations.hpp"
@@ -52,9 +53,6 @@ struct Totals {
 
 /// `handler mail is stopped: 3 calls never returned; fix it and restart`.
 std::string stopped_text(const std::string& handler, int calls);
-
-/// `handler mail: its service is away, and its events wait`.
-std::string away_text(const std::string& handler);
 
 /// How long a loop may go without a heartbeat, for one statement or one reconnection. A longer pause is a stall.
 std::chrono::milliseconds stall_limit(const config::Settings& settings);
@@ -109,6 +107,8 @@ class Daemon final {
   void set_handlers(PreparedHandlers prepared);
   /// For `inboxd status`, from all instances.
   std::optional<std::string> current_problem() const;
+  /// The same; the maintenance thread only.
+  std::vector<inbox::HandlerActivity> current_activity(const std::map<std::int32_t, std::int64_t>& pending);
 
   base::Logger& log_;
   inbox::Watchdog watchdog_;
@@ -119,6 +119,7 @@ class Daemon final {
   settler::Settler settler_;
   dispatcher::Dispatcher dispatcher_;
   consumer::Consumer consumer_;
+  ActivitySampler activity_;  ///< maintenance thread
   maintenance::Maintenance maintenance_;
 
   mutable std::mutex handlers_mutex_;           // guards the next three; main thread and admin port

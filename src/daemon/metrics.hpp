@@ -52,6 +52,8 @@ struct MetricRow {
   void (*collect)(const Figures& figures, admin::Exposition& into);
 };
 
+/// The rows of `status` (metrics_findings.cpp).
+void add_finding_metrics(std::vector<MetricRow>& rows);
 /// The rows of the outbox (metrics_outbox.cpp).
 void add_outbox_metrics(std::vector<MetricRow>& rows);
 

@@ -401,6 +401,9 @@ Stats InFlight::stats() const {
   out.limited = tokens_.is_waiting() || share_.is_waiting();
   out.away = away_since_.has_value();
   if (away_since_) out.away_for = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - *away_since_);
+  if (away_since_) out.away_error = away_error_;
+  out.running_calls = share_.running();
+  out.concurrency = pace_.workers();
   out.calls = calls_.snapshot();
   return out;
 }

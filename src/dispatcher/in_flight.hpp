@@ -47,6 +47,9 @@ struct Stats {
   bool limited = false;             ///< events wait for `rate` or `max_in_flight`
   bool away = false;                ///< its service, as the handler said; until a call handles an event
   std::chrono::milliseconds away_for{0};
+  std::string away_error;           ///< class and message
+  int running_calls = 0;            ///< or whose outcomes are being reported
+  std::int64_t concurrency = 0;
   bool stopped = false;             ///< too many abandoned threads
   std::size_t sequences = 0;        ///< that this process owns
   std::size_t blocked_keys = 0;     ///< of these sequences, parked ones included
@@ -137,8 +140,8 @@ class InFlight final : public ClaimingHandler,
   bool may_try() const override;
   /// A verdict or a rule of the handler pauses it.
   void pause(const std::string& reason);
-  /// Its service is away: no call begins for that long.
-  void away(std::chrono::milliseconds delay);
+  /// Its service is away, with that error: no call begins for that long.
+  void away(std::chrono::milliseconds delay, const std::string& error);
 
   // Limits over all instances (limited_handler.cpp).
   Clock::time_point next_limits() const override;
@@ -298,6 +301,7 @@ class InFlight final : public ClaimingHandler,
   Hold hold_;
   std::optional<Clock::time_point> away_until_;  ///< no call begins before
   std::optional<Clock::time_point> away_since_;  ///< no call has handled an event since
+  std::string away_error_;
   RateTokens tokens_;
   CallShare share_;
   std::string handler_;  ///< its name
