@@ -61,6 +61,7 @@ class Loader final {
               "missing; add for example 'subscribe: {topics: [orders]}', or {} for everything");
       raise_cap(key, settings.handlers.back().retry);
       apply_mode(key, settings.handlers.back());
+      note_order(key, settings.handlers.back());
     });
     require_rows(table_.settings, "");
     move_password(settings);
@@ -205,6 +206,14 @@ class Loader final {
   void raise_cap(const std::string& handler_key, Retry& retry) const {
     if (mentioned_.has(handler_key + ".retry.cap") || mentioned_.has("handler_defaults.retry.cap")) return;
     retry.cap = std::max(retry.cap, retry.base);
+  }
+
+  void note_order(const std::string& handler_key, Handler& handler) const {
+    for (const char* const name : {".order_by", ".missing_key"}) {
+      if (mentioned_.has(handler_key + name) || mentioned_.has(std::string{"handler_defaults"} + name)) {
+        handler.chose_order = true;
+      }
+    }
   }
 
   /// A call of a batch handler has a transaction to itself. Calls follow each other, unless the handler asks for more.

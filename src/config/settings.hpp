@@ -139,7 +139,7 @@ milliseconds longest_span(const Retry& retry);
 enum class Mode { sequential, single, batch };
 enum class OrderScope { partition, handler };
 /// Events without an order key: in no order, or as if they had one key in common.
-enum class MissingKey { unordered, shared };
+enum class MissingKey { unordered, partition, shared };
 /// A failed event's key: blocked until the event has its outcome; the same, and parked behind it if it is dead; or not
 /// blocked.
 enum class OnFailure { block, park, skip };
@@ -173,6 +173,7 @@ struct Handler {
   std::string order_by = "key";                ///< key, subject, header:NAME or json:/pointer
   OrderScope order_scope = OrderScope::partition;
   MissingKey missing_key = MissingKey::unordered;
+  bool chose_order = false;                    ///< order_by or missing_key is in the file
   OnFailure on_failure = OnFailure::block;
   Batch batch;
   int concurrency = 8;

@@ -51,6 +51,7 @@ inbox::HandlerActivity ActivitySampler::sample(std::int32_t handler_id, const Ac
   out.last_error = outcomes.last_error;
   if (stats.away) out.away_for = stats.away_for;
   out.away_error = stats.away_error;
+  out.unkeyed = stats.unkeyed;
   return out;
 }
 

@@ -145,6 +145,7 @@ void InFlight::note_size(std::int64_t events, std::int64_t bytes) {
 void InFlight::add(std::shared_ptr<settler::Run> run, std::int64_t bytes, Clock::time_point lease_end) {
   note_size(static_cast<std::int64_t>(run->size()), bytes);
   const auto sequence = run->lease.sequence;
+  unkeyed_ += unkeyed_of(*run);
   if (sequence) sequences_.claimed(run->lease);
   queue_.add(std::move(run), bytes, sequence ? sequences_.lease_end(*sequence) : lease_end);
   if (sequence && !sequences_.may_run(*sequence)) queue_.release_sequence(*sequence);
@@ -404,6 +405,7 @@ Stats InFlight::stats() const {
   if (away_since_) out.away_error = away_error_;
   out.running_calls = share_.running();
   out.concurrency = pace_.workers();
+  out.unkeyed = unkeyed_;
   out.calls = calls_.snapshot();
   return out;
 }

@@ -50,6 +50,7 @@ struct Stats {
   std::string away_error;           ///< class and message
   int running_calls = 0;            ///< or whose outcomes are being reported
   std::int64_t concurrency = 0;
+  std::int64_t unkeyed = 0;         ///< events without an order key, where the file does not say how these run
   bool stopped = false;             ///< too many abandoned threads
   std::size_t sequences = 0;        ///< that this process owns
   std::size_t blocked_keys = 0;     ///< of these sequences, parked ones included
@@ -254,6 +255,7 @@ class InFlight final : public ClaimingHandler,
   struct Order;
   void set_order(const config::Handler& settings, const plugin::Instance::Needs& needs);
   static void set_keys(settler::Run& run, const Order* order);
+  std::int64_t unkeyed_of(const settler::Run& run) const;
   void note_settled(std::int32_t sequence, std::int64_t events);
   Taken take_in_order();
   // Windows (batch_handler.cpp); under the lock.
@@ -328,6 +330,7 @@ class InFlight final : public ClaimingHandler,
   std::shared_ptr<const Order> order_;  ///< settings; null: mode single
   Sequences sequences_;
   KeyOrder keys_;
+  std::int64_t unkeyed_ = 0;
   KeyOrder::Call last_call_ = 0;
   struct Busy {
     std::int64_t events = 0;       ///< with workers or the settler

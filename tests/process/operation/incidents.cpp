@@ -1,5 +1,6 @@
 // Incidents as an operator meets them: one `status` names the cause and the remedy.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -146,4 +147,33 @@ TEST_CASE("a configuration never started beside another one: status with its fil
   const auto status = wait_for(other, "handlers_not_registered");
   CHECK(status.code == 1);
   CHECK_THAT(message_of(status), ContainsSubstring("handler daily-report of this file is not registered"));
+}
+
+TEST_CASE("events without a key reach a handler that keeps order: status says so, unless the file chooses") {
+  OrderFixture fixture{1};
+  const bool chooses = GENERATE(false, true);
+  if (chooses) fixture.config.handlers[0].more.push_back("missing_key: partition");
+  const auto daemon = fixture.start();
+  std::vector<Message> messages;
+  std::vector<std::string> ids;
+  for (int i = 0; i < 50; ++i) {
+    ids.push_back("0a000000-0000-4000-8000-0000000000" + std::to_string(10 + i));
+    messages.push_back(event_message(fixture.topic, ids.back(), "{}", "Happened"));
+    messages.back().key.reset();
+    messages.back().partition = 0;
+  }
+  fixture.kafka.produce(messages);
+  fixture.note(ids);
+  CHECK(fixture.wait_done().is_perfect());
+  if (!chooses) {
+    const auto status = wait_for(fixture.config, "events_without_key");
+    CHECK(status.code == 0);
+    CHECK_THAT(message_of(status), ContainsSubstring("50 events of handler recorder have no key and run in no order"));
+    CHECK_THAT(remedy_of(status), ContainsSubstring("missing_key"));
+  } else {
+    std::vector<std::string> called;
+    for (const auto& call : fixture.recording.all()) called.push_back(call.event_id);
+    CHECK(called == ids);  // in the order of the partition
+    CHECK(status_of(fixture.config, "events_without_key").finding.is_null());
+  }
 }
