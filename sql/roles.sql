@@ -10,7 +10,7 @@
 --   new objects: grant inbox_owner to migrator; alter role migrator set role = 'inbox_owner'.
 -- * ingest and worker are granted to the daemon's login, both if one process does all.
 -- * reader reads everything and changes nothing.
--- * monitor reads everything but payloads, keys, headers, subjects and messages of errors, and changes nothing.
+-- * monitor reads everything but payloads, keys, headers, subjects, fences and messages of errors, and changes nothing.
 -- * publisher may call inbox.publish and nothing else: grant it to the application's role, and to
 --   database.handler_role.
 --
@@ -37,14 +37,15 @@ from :"ingest", :"worker", :"reader";
 revoke all on all tables in schema :"schema" from :"monitor", :"publisher";
 revoke all on all sequences in schema :"schema" from :"ingest", :"worker", :"reader", :"monitor", :"publisher";
 
--- monitor: all columns but those with content of events. source_id may be a key; reasons and errors may quote payloads.
+-- monitor: all columns but those with content of events. source_id may be a key; reasons and errors may quote payloads;
+-- with a fence, call_events would give the events of a call.
 -- Days of partitioned tables are read through their table.
 select format('grant select (%s) on %I.%I to %I', string_agg(quote_ident(a.attname), ', ' order by a.attnum), :'schema',
               c.relname, :'monitor')
 from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
 where c.relnamespace = (:'schema')::regnamespace and c.relkind in ('r', 'p', 'v') and not c.relispartition
   and a.attname not in ('key', 'key_text', 'order_key', 'payload', 'headers', 'subject', 'source_id', 'message',
-                        'last_error', 'error', 'reasons', 'detail', 'notes', 'paused_reason')
+                        'last_error', 'error', 'reasons', 'detail', 'notes', 'paused_reason', 'fence')
 group by c.relname \gexec
 
 -- ingest stores, routes, registers handlers and accepts gaps. worker claims, settles, maintains, replays, discards and
@@ -56,6 +57,7 @@ from (values
   --                      ingest                                 worker
   ('shard',               'insert, update',                      ''),
   ('topic_start',         'insert',                              ''),
+  ('reading',             'insert, update',                      'delete'),
   ('position',            'insert',                              'delete'),
   ('ledger',              'insert, update (received_at)',        'update (received_at), delete'),
   ('ledger_trim',         '',                                    'update'),

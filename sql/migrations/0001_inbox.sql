@@ -65,6 +65,25 @@ create table inbox.topic_start (
   started_at timestamptz not null default clock_timestamp()
 );
 
+-- Who reads each partition of the configured topics, and how far, also of partitions without a position. instance_id:
+-- the last reader, which wrote the row at read_at; other instances keep the rows of partitions without a reader
+-- (seen_at). moved_at: when the position last changed, or was at the end. reason: why the reader does not know the
+-- position. member: the member of the group that has the partition and is no daemon of this inbox.
+create table inbox.reading (
+  topic          text not null,
+  partition      int not null,
+  instance_id    uuid,
+  read_at        timestamptz,
+  position       bigint,
+  high_watermark bigint,
+  reason         text,
+  member         text,
+  moved_at       timestamptz not null default clock_timestamp(),
+  seen_at        timestamptz not null default clock_timestamp(),
+  check ((instance_id is null) = (read_at is null)),
+  primary key (topic, partition)
+) with (fillfactor = 50);
+
 -- How far each shard is ingested: the newest row by (epoch, first_offset) has the next offset. Append-only, each row
 -- keyed by the offset that it expected. An epoch begins with first_offset -1. No foreign key, because it would lock the
 -- shard's row for every batch.
@@ -146,6 +165,7 @@ create table inbox.handler (
   trial_owner     uuid,  -- the process that tries one event
   trial_until     timestamptz,
   retired_at      timestamptz,
+  fed_at          timestamptz,  -- when a command last added deliveries, which owners of its sequences do not expect
   created_at      timestamptz not null default clock_timestamp()
 );
 
@@ -520,7 +540,8 @@ create table inbox.instance (
   topics       text[] not null default '{}', -- names and patterns of topics that it reads; empty: not known yet
   registered_at timestamptz, -- of the last registration
   -- of its handlers, by id: {"order": as handler.order_settings, "topics": […], "keys": {key: digest of its value}}
-  settings     jsonb not null default '{}'
+  settings     jsonb not null default '{}',
+  activity     jsonb not null default '[]' -- figures of its handlers at its last heartbeat (inbox::HandlerActivity)
 );
 
 create table inbox.audit (

@@ -17,7 +17,7 @@ from (values
   ('outbox', 'select, insert, delete'),
   ('outbox_lane', 'select, insert, update, delete'), ('outbox_waiting', 'select, insert, update, delete'),
   ('relay', 'select, update'), ('ledger_trim', 'select, update'),
-  ('topic_start', 'select, insert'), ('audit', 'insert'),
+  ('topic_start', 'select, insert'), ('reading', 'select, insert, update, delete'), ('audit', 'insert'),
   ('migration', 'select'), ('repeatable_migration', 'select')) t(name, privileges)
 cross join lateral unnest(string_to_array(t.privileges, ', ')) p(privilege)
 cross join lateral (select p.privilege, t.name) w

@@ -1,6 +1,6 @@
 -- Deletes a chunk of dead letters and quarantined records past their retention (null: kept forever), edits whose event
--- and dead letter are gone, and instances not seen for 7 days. Locks: the rows; dead letters and records SKIP LOCKED.
--- Indexes: unique key of dead_letter; event_place of all days, for each edit.
+-- and dead letter are gone, instances not seen for 7 days, and readings a day old. Locks: the rows; dead letters and
+-- records SKIP LOCKED. Indexes: unique key of dead_letter; event_place of all days, for each edit.
 with dead as (
   delete from inbox.dead_letter where dead_letter_id in (
     select dead_letter_id from inbox.dead_letter
@@ -24,5 +24,7 @@ raw as (
     where received_at < clock_timestamp() - $2::bigint * interval '1 ms' limit $3::int for update skip locked)
   returning 1),
 gone as (
-  delete from inbox.instance where last_seen_at < clock_timestamp() - interval '7 days' returning 1)
+  delete from inbox.instance where last_seen_at < clock_timestamp() - interval '7 days' returning 1),
+unseen as (
+  delete from inbox.reading where seen_at < clock_timestamp() - interval '1 day' returning 1)
 select (select count(*) from dead) + (select count(*) from raw) + (select count(*) from edits)

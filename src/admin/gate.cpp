@@ -105,8 +105,8 @@ Gate::Holder Gate::holder_of(std::string_view authorization) const {
   if (base::lower(authorization.substr(0, scheme.size())) != scheme) return Holder::none;
   const std::string_view given = authorization.substr(scheme.size());
   // Always compares both: the time must not reveal which token is more similar.
-  const bool is_token = same_secret(given, settings_.token.reveal()) && !settings_.token.empty();
-  const bool is_read_token = same_secret(given, settings_.read_token.reveal()) && !settings_.read_token.empty();
+  const bool is_token = same_secret(given, settings_.token.now()) && !settings_.token.empty();
+  const bool is_read_token = same_secret(given, settings_.read_token.now()) && !settings_.read_token.empty();
   if (is_token) return Holder::administrator;
   return is_read_token ? Holder::reader : Holder::none;
 }

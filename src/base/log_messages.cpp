@@ -70,8 +70,10 @@ constexpr LogMessage messages[] = {
     {"consumer.partitions_revoked", info, "consumer: partitions revoked",
      "The group took partitions away from this instance, or the instance left the group."},
     {"consumer.position_behind_group", error, "consumer: position is behind the group's offset, reading again",
-     "The group committed a later offset than the database has: it was restored or failed over and lost events.",
-     "Check which commits the database lost; the events of this partition are stored again."},
+     "The group's offset is later than the database's position: somebody reset the group's offsets, or the "
+     "database was restored and lost events.",
+     "Nothing is lost: records from the position on are read again. If nobody reset the offsets, check which commits "
+     "the database lost."},
     {"consumer.position_check_failed", debug, "consumer: positions not compared, retrying",
      "The periodic comparison of positions with the database failed."},
     {"consumer.position_lookup_failed", warn, "consumer: position lookup failed, retrying",
@@ -194,6 +196,8 @@ constexpr LogMessage messages[] = {
     {"daemon.reloaded", info, "daemon: reloaded", "The new configuration is in force."},
     {"daemon.restart_needed", warn, "daemon: key needs a restart, keeping its old value",
      "The value of this key changed, but a reload cannot apply it.", "Restart the daemon to apply it."},
+    {"daemon.secret_changed", info, "daemon: file of a secret has changed, preparing handlers again",
+     "A handler's token, password or other text from `{file:}` or `{credential:}` was rotated."},
     {"daemon.start_failed", error, "daemon: cannot start",
      "The daemon ends, with an exit status that tells the cause: 69 unavailable, 75 temporary, 77 rights, 78 "
      "configuration.",
@@ -384,6 +388,9 @@ constexpr LogMessage messages[] = {
      "An operator retired or restored handlers, and this process follows."},
     {"maintenance.ids_trimmed", info, "maintenance: old event ids removed",
      "Event ids past `retention.ledger` are removed; a resend of those events is stored again."},
+    {"maintenance.nearly_full", error, "maintenance: dead letters or quarantine near their limit",
+     "Dead letters or quarantined records take 80 % of `retention.dead_letter_bytes` or `retention.quarantine_bytes`.",
+     "Find the cause, then replay or discard dead letters, retry or discard records; or raise the limit."},
     {"maintenance.old_transaction", warn, "maintenance: old transaction keeps vacuum from cleaning up",
      "A transaction, a replication slot or a prepared transaction is so old that dead rows pile up.",
      "End the holder that the line names."},
@@ -394,6 +401,13 @@ constexpr LogMessage messages[] = {
     {"maintenance.order_repaired", error, "maintenance: events contradicted their handler's order, put right",
      "Pending events lay in a sequence that the handler's mode and order_scope do not have, so no instance ran them.",
      "Report the line, unless another release or a change by hand has left them."},
+    {"maintenance.paused_at_limit", error, "maintenance: handler paused, dead letters have reached their limit",
+     "The handler has made dead letters within the last ten minutes, and all dead letters together exceed "
+     "`retention.dead_letter_bytes`.",
+     "Mend the handler, replay or discard dead letters, then run `inboxd handlers resume`."},
+    {"maintenance.quarantine_emptied", error, "maintenance: content of the oldest quarantined records dropped",
+     "Quarantined records exceeded `retention.quarantine_bytes`: the oldest lost payload and headers. Their rows stay.",
+     "Find the producer with `inboxd quarantine list`, discard records, or raise the limit."},
     {"maintenance.registrations_lost", error, "maintenance: database lost handler registrations",
      "The database was restored or failed over to a state without some handlers, and this process registers them "
      "again.",
@@ -443,6 +457,10 @@ constexpr LogMessage messages[] = {
     {"settler.event_dead", warn, "settler: event dead-lettered",
      "A handler gave up on an event: it called it dead, or the last attempt failed.",
      "Inspect it with `inboxd dead show`, correct the cause, then run `inboxd dead replay`."},
+    {"settler.event_failed", warn, "settler: attempt failed, retrying later",
+     "An attempt failed: the first of this handler and error class within a minute. The others are counted by "
+     "inboxd_failures_total and, at level debug, logged.",
+     "Correct the cause in the line; `inboxd status` says how many calls fail and how many events wait."},
     {"settler.event_retried", debug, "settler: event failed, retrying later",
      "An attempt failed, and the next one is planned."},
     {"settler.events_dead", warn, "settler: more events dead-lettered",

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <ostream>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "inbox/answer.hpp"
 #include "inbox/connection_limits.hpp"
 #include "operations/check.hpp"
+#include "operations/check_service.hpp"
 #include "plugin/loader.hpp"
 #include "transaction/handler_transaction.hpp"
 
@@ -26,6 +28,9 @@ using Kind = Finding::Kind;
 
 /// For one question to the brokers.
 constexpr std::chrono::milliseconds patience{10'000};
+constexpr std::chrono::milliseconds service_patience{2'000};
+
+constexpr std::array<std::string_view, 5> shipped{"sql", "http", "kafka", "exec", "log"};
 
 bool is_good_enough(const Finding& finding) { return finding.kind < Kind::problem; }
 
@@ -105,7 +110,7 @@ FoundList check_plugins(const config::Loaded& file, inbox::Connection* connectio
         plugins.load(config::with_connection(handler, settings.kafka), log, describer ? &recording : nullptr);
     if (!instance) {
       const std::string place = daemon::place_of_refusal(file, i, recording);
-      out.push_back({Kind::problem, subject, place + ": " + instance.problem().message});
+      out.push_back({Kind::problem, subject, place + ": " + config::without_secrets(instance.problem().message, file)});
     } else {
       const bool writes = instance.value()->needs().sql;
       if (writes) writers.push_back({handler.name, handler.concurrency});
@@ -128,6 +133,36 @@ FoundList check_plugins(const config::Loaded& file, inbox::Connection* connectio
       }
     });
     if (failure) out.push_back({Kind::problem, "database", failure->message});
+  }
+  return out;
+}
+
+/// Offline, secrets are empty texts, which a plugin may refuse.
+bool may_have_secrets(const config::Handler& handler) {
+  return std::any_of(handler.settings.begin(), handler.settings.end(), [](const auto& setting) {
+    return setting.second.empty() || setting.second.find("\"\"") != std::string::npos;
+  });
+}
+
+/// The names of shipped plugins, and their settings. Files of other plugins may be elsewhere.
+FoundList check_plugins_offline(const config::Loaded& file) {
+  FoundList out;
+  plugin::Loader plugins;
+  auto log = command_log();
+  for (std::size_t i = 0; i < file.settings.handlers.size(); ++i) {
+    const config::Handler& handler = file.settings.handlers[i];
+    if (handler.plugin.find('/') != std::string::npos) continue;
+    const std::string subject = "handler " + handler.name;
+    const daemon::RecordingDescriber nowhere{nullptr};
+    const auto place = daemon::place_of_refusal(file, i, nowhere);
+    if (const auto description = plugins.inspect(handler.plugin); !description) {
+      const bool is_shipped = std::find(shipped.begin(), shipped.end(), handler.plugin) != shipped.end();
+      if (!is_shipped) out.push_back({Kind::problem, subject, place + ": " + description.problem().message});
+      continue;  // a shipped plugin is not installed beside this program
+    }
+    const auto instance = plugins.load(config::with_connection(handler, file.settings.kafka), log);
+    if (instance || may_have_secrets(handler)) continue;
+    out.push_back({Kind::problem, subject, place + ": " + instance.problem().message});
   }
   return out;
 }
@@ -157,7 +192,10 @@ ExitCode check(Session& session, const operations::Arguments& arguments) {
   const auto loaded = daemon::load_configuration(session.config_file, offline);
   report.add(findings_of(loaded));
   if (!loaded.ok()) return report.finish(true);
-  if (offline) return report.finish(false);
+  if (offline) {
+    report.add(check_plugins_offline(loaded));
+    return report.finish(true);
+  }
   auto unprepared = loaded.settings.database;
   unprepared.prepare = false;
   auto log = command_log();
@@ -168,6 +206,7 @@ ExitCode check(Session& session, const operations::Arguments& arguments) {
   report.add(database);
   const bool is_usable = std::all_of(database.begin(), database.end(), is_good_enough);
   report.add(check_plugins(loaded, is_usable ? &first : nullptr));
+  report.add(operations::check_services(loaded.settings, service_patience));
   report.add(operations::check_brokers(loaded.settings, patience));
   return report.finish(false);
 }
@@ -224,7 +263,8 @@ Command check_command() {
           {{"check", "before the first start, and when something fails"},
            {"check --offline", "the file alone, for example before a roll-out"},
            {"check --running", "database, brokers and topics as the running daemon sees them; needs a token"}},
-          {{"offline", operations::Parameter::Kind::flag, "only the file: no database, brokers, plugins or secrets"},
+          {{"offline", operations::Parameter::Kind::flag,
+            "only the file, and the settings of shipped plugins: no database, brokers or secrets"},
            {"running", operations::Parameter::Kind::flag,
             "ask the running daemon over its admin port; leaves out plugins, which it has loaded"}},
           check};

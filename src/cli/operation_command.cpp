@@ -63,6 +63,7 @@ class Operator final {
     context_.name_space = settings.kafka.name_space;
     context_.topics = settings.topics;
     context_.retention = settings.retention;
+    for (const auto& handler : settings.handlers) context_.handlers.push_back(handler.name);
     context_.actor = actor();
     context_.follows = true;
     if (interrupt != nullptr) {

@@ -186,6 +186,12 @@ std::string present_event(const Document& document, const Look& look) {
 
 std::string present_event_change(const Document& document, const Look& look) {
   if (document.contains("events")) return present_candidates(document.at("events"), look);
+  if (document.contains("matched")) {
+    const bool is_one = document.at("matched") == 1;
+    return number_at(document, "matched") + (is_one ? " event" : " events") + " of handler " +
+           one_line(text_at(document, "handler")) +
+           (document.at("dry_run").get<bool>() ? " would be due now\n" : is_one ? " is due now\n" : " are due now\n");
+  }
   if (!document.contains("event_id")) return "";
   std::string out = "event " + text_at(document, "event_id") + " for " + one_line(text_at(document, "handler"));
   if (document.contains("retried")) return out + " is due now\n";

@@ -150,9 +150,10 @@ std::string windows(const Document& handlers, const Look& look) {
     const auto& window = handler.at("window");
     if (window.is_null()) continue;
     const bool is_postponed = whole_at(window, "postponed") > 0;
+    const bool is_run = !handler.at("running_calls").is_null();
     const bool has_failures = whole_at(window, "retrying") + whole_at(window, "dead") > 0;
     table.add({{text_at(handler, "handler")},
-               {time_at(window, "next_close") + (is_postponed ? " (postponed)" : "")},
+               {is_run ? time_at(window, "next_close") + (is_postponed ? " (postponed)" : "") : ""},
                {count_at(handler, "waiting")},
                {time_at(window, "closed_at")},
                {number_at(window, "events")},
@@ -171,11 +172,25 @@ std::string configured_by(const Document& document, const std::string& what_they
   return in_tone(line, Tone::faint, look) + "\n";
 }
 
+/// `2 problems, since 2026-11-26T11:31:17Z`: the earliest known beginning.
+std::string first_sentence(const Document& document, const Look& look) {
+  if (document.at("is_well").get<bool>()) return in_tone("no problems\n", Tone::good, look);
+  const auto problems = document.at("problems").size();
+  std::string since;
+  for (const auto& finding : document.at("findings")) {
+    if (text_at(finding, "severity") != "problem" || finding.at("since").is_null()) continue;
+    const auto began = text_at(finding, "since");
+    if (since.empty() || began < since) since = began;
+  }
+  const std::string out = std::to_string(problems) + (problems == 1 ? " problem" : " problems");
+  return in_tone(out + (since.empty() ? "" : ", since " + since) + "\n", Tone::bad, look);
+}
+
 /// One line per finding, with its remedy. The halted partitions follow the line with their number.
 std::string findings(const Document& document, const Look& look) {
   const auto& list = document.at("findings");
   if (list.empty()) return in_tone("all is well\n", Tone::good, look);
-  std::string out = document.at("is_well").get<bool>() ? in_tone("no problems\n", Tone::good, look) : "";
+  std::string out = first_sentence(document, look);
   for (const auto& finding : list) {
     const bool is_problem = text_at(finding, "severity") == "problem";
     out += in_tone(is_problem ? "PROBLEM" : "remark ", is_problem ? Tone::bad : Tone::warning, look) + " " +
@@ -190,10 +205,29 @@ std::string findings(const Document& document, const Look& look) {
 
 }  // namespace
 
+namespace {
+
+/// `8 of 8`; empty if no live daemon runs the handler.
+std::string calls_text(const Document& handler) {
+  if (handler.at("running_calls").is_null()) return "";
+  return number_at(handler, "running_calls") + " of " + number_at(handler, "concurrency");
+}
+
+std::string oldest_text(const Document& handler) {
+  const auto seconds = [&](const char* key) {
+    return handler.at(key).is_null() ? -1.0 : handler.at(key).get<double>();
+  };
+  const bool retries_longer = seconds("oldest_retrying_age_seconds") > seconds("oldest_due_age_seconds");
+  return age_at(handler, retries_longer ? "oldest_retrying_age_seconds" : "oldest_due_age_seconds");
+}
+
+}  // namespace
+
 std::string present_handlers(const Document& document, const Look& look) {
   Table table{{{"HANDLER", Align::left, true},
                {"DUE", Align::right},
-               {"LEASED", Align::right},
+               {"CALLS", Align::right},
+               {"IN MEMORY", Align::right},
                {"RETRYING", Align::right},
                {"WAITING", Align::right},
                {"OLDEST", Align::right},
@@ -209,10 +243,11 @@ std::string present_handlers(const Document& document, const Look& look) {
       remark = "backfill: " + number_at(handler, "backfill") + " to go";
     table.add({{text_at(handler, "handler")},
                {count_at(handler, "due")},
+               {calls_text(handler)},
                {count_at(handler, "leased")},
                {count_at(handler, "retrying"), whole_at(handler, "retrying") > 0 ? Tone::warning : Tone::plain},
                {count_at(handler, "waiting")},
-               {age_at(handler, "oldest_due_age_seconds")},
+               {oldest_text(handler)},
                {count_at(handler, "dead"), whole_at(handler, "dead") > 0 ? Tone::bad : Tone::plain},
                {remark, handler.at("paused_reason").is_null() ? Tone::plain : Tone::bad}});
   }

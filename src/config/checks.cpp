@@ -136,6 +136,25 @@ void check_retention(const Settings& settings, const std::string& key, const Top
            "raise that, or shorten this key");
 }
 
+/// The client hides excluded topics altogether, so no entry can name one.
+void check_exclude(const Settings& settings, std::size_t index, const std::string& key, Reading& reading) {
+  const Texts& entries = settings.topics[index].exclude;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const std::string place = key + ".exclude[" + std::to_string(i) + "]";
+    const Expression excluded{excluding_expression(entries[i])};
+    if (const auto reason = excluded.problem()) {
+      complain(reading, {place}, "not a POSIX extended regular expression: " + *reason);
+      continue;
+    }
+    for (std::size_t j = 0; j < settings.topics.size(); ++j) {
+      const std::string& name = settings.topics[j].name;
+      if (name.empty() || !excluded.matches(name)) continue;
+      complain(reading, {place},
+               "excludes '" + name + "', which is " + item_key("topics", j) + "; remove one of the two");
+    }
+  }
+}
+
 void check_topic(const Settings& settings, std::size_t index, Reading& reading) {
   const Topic& topic = settings.topics[index];
   const std::string key = item_key("topics", index);
@@ -162,6 +181,7 @@ void check_topic(const Settings& settings, std::size_t index, Reading& reading) 
       complain(reading, {named}, "'" + text + "' is " + item_key("topics", earlier) + " already; remove one");
     }
   }
+  check_exclude(settings, index, key, reading);
   check_custom(topic, key, reading);
   check_retention(settings, key, topic, reading);
 }
@@ -214,8 +234,16 @@ void check_subscription(const Settings& settings, std::size_t index, Reading& re
   }
 }
 
-bool is_read(const std::vector<Topic>& topics, const std::string& name) {
+bool is_excluded(const std::vector<Topic>& topics, const std::string& name) {
   return std::any_of(topics.begin(), topics.end(), [&](const Topic& topic) {
+    return std::any_of(topic.exclude.begin(), topic.exclude.end(), [&](const std::string& entry) {
+      return Expression{excluding_expression(entry)}.matches(name);
+    });
+  });
+}
+
+bool is_read(const std::vector<Topic>& topics, const std::string& name) {
+  return !is_excluded(topics, name) && std::any_of(topics.begin(), topics.end(), [&](const Topic& topic) {
     return topic.pattern.empty() ? topic.name == name : Expression{topic.pattern}.matches(name);
   });
 }

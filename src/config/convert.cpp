@@ -119,8 +119,27 @@ std::optional<std::string> expanded(const Node& node, const std::string& key, Re
   return std::move(text).value();
 }
 
+/// A secret, or a text that came from one of the forms of a secret. Its key is noted: it is never shown.
+std::optional<Secret> noted_secret(const Node& node, const std::string& key, Reading& reading) {
+  auto secret = read_secret(node, key, reading.environment, reading.findings);
+  if (!secret) reading.mentioned.spoil(key);
+  if (secret && is_secret_form(node)) reading.mentioned.note_secret(key, *secret);
+  return secret;
+}
+
+/// A text may stand in a file, a credential or a variable. Offline it is unknown, and the default stays.
+std::optional<Value> convert_form(const Description& about, const Node& node, const std::string& key,
+                                  Reading& reading) {
+  const auto secret = noted_secret(node, key, reading);
+  if (!secret || reading.environment.offline) return std::nullopt;
+  auto value = scalar_value(about, secret->reveal());
+  if (!value) reading.problem(node.place, key, "the text that it refers to is not " + wanted_by(about));
+  return value;
+}
+
 std::optional<Value> convert_scalar(const Description& about, const Node& node, const std::string& key,
                                     Reading& reading) {
+  if (about.type == Type::text && is_secret_form(node)) return convert_form(about, node, key, reading);
   if (node.kind != Node::Kind::scalar) {
     reading.problem(node.place, key, sentence_for(about, node));
     return std::nullopt;
@@ -136,6 +155,12 @@ std::optional<Value> convert_scalar(const Description& about, const Node& node, 
   return value;
 }
 
+/// The text of a form of a secret.
+std::optional<std::string> form_entry(const Node& node, const std::string& key, Reading& reading) {
+  const auto secret = noted_secret(node, key, reading);
+  return secret ? std::optional{secret->reveal()} : std::nullopt;
+}
+
 std::optional<Value> convert_texts(const Description& about, const Node& node, const std::string& key,
                                    Reading& reading) {
   if (node.kind != Node::Kind::list) {
@@ -147,15 +172,16 @@ std::optional<Value> convert_texts(const Description& about, const Node& node, c
   for (const Node& item : node.items) {
     const std::string item_key = key + "[" + std::to_string(&item - node.items.data()) + "]";
     if (item.kind == Node::Kind::refused) continue;
-    if (item.kind != Node::Kind::scalar) {
+    const bool is_form = is_secret_form(item);
+    if (item.kind != Node::Kind::scalar && !is_form) {
       reading.problem(item.place, item_key, "an entry must be text");
       continue;
     }
-    const auto text = expanded(item, item_key, reading);
-    if (!text) continue;
+    const auto text = is_form ? form_entry(item, item_key, reading) : expanded(item, item_key, reading);
+    if (!text || (is_form && text->empty())) continue;  // offline
     if (text->empty() || !fits(expression, *text)) {
-      reading.problem(item.place, item_key,
-                      "'" + base::shorten(*text, 60) + "' is not " + (about.wanted.empty() ? "a text" : about.wanted));
+      const std::string shown = is_form ? "the text that it refers to" : "'" + base::shorten(*text, 60) + "'";
+      reading.problem(item.place, item_key, shown + " is not " + (about.wanted.empty() ? "a text" : about.wanted));
     } else if (std::ranges::find(out, *text) != out.end()) {
       reading.problem(item.place, item_key, "'" + *text + "' is listed twice; remove one");
     } else {
@@ -212,12 +238,6 @@ std::optional<Value> convert_rules(const Description& about, const Node& node, c
   return Value{std::move(out)};
 }
 
-std::optional<std::string> secret_entry(const Entry& entry, const std::string& key, Reading& reading) {
-  auto secret = read_secret(entry.value, key, reading.environment, reading.findings);
-  if (!secret) reading.mentioned.spoil(key);
-  return secret;
-}
-
 /// Why a property with this name is refused, for any value.
 std::optional<std::string> refusal_of_name(const std::string& name, const Environment& environment) {
   if (auto refusal = refusal_of_kafka_property(name)) return refusal;
@@ -235,6 +255,13 @@ std::optional<std::string> refusal_of_value(const std::string& name, const std::
   return library(name, is_secret_property(name) ? std::string{} : value);
 }
 
+/// The same for the value of a form, which the message must not quote.
+std::optional<std::string> refusal_of_hidden(const std::string& name, const std::string& value,
+                                             const Environment& environment) {
+  if (environment.offline || !refusal_of_value(name, value, environment)) return std::nullopt;
+  return "librdkafka or the daemon refuses the value that it refers to";
+}
+
 std::optional<Value> convert_properties(const Node& node, const std::string& key, Reading& reading) {
   TextMap out;
   for (const Entry& entry : node.entries) {
@@ -246,8 +273,9 @@ std::optional<Value> convert_properties(const Node& node, const std::string& key
       continue;
     }
     std::optional<std::string> text;
-    if (is_secret_property(entry.key)) {
-      text = secret_entry(entry, entry_key, reading);
+    const bool is_form = is_secret_form(entry.value);
+    if (is_form || is_secret_property(entry.key)) {
+      text = form_entry(entry.value, entry_key, reading);
     } else if (entry.value.kind == Node::Kind::scalar) {
       text = expanded(entry.value, entry_key, reading);
     } else {
@@ -255,7 +283,9 @@ std::optional<Value> convert_properties(const Node& node, const std::string& key
                       "a property is one value under a dotted name, such as security.protocol: ssl");
     }
     if (!text) continue;
-    if (const auto refusal = refusal_of_value(entry.key, *text, reading.environment)) {
+    const bool is_hidden = is_form && !is_secret_property(entry.key);
+    if (const auto refusal = is_hidden ? refusal_of_hidden(entry.key, *text, reading.environment)
+                                     : refusal_of_value(entry.key, *text, reading.environment)) {
       reading.problem(entry.value.place, entry_key, *refusal);
     }
     out.emplace(entry.key, std::move(*text));
@@ -272,8 +302,17 @@ nlohmann::json json_scalar(const Node& node, const std::string& text) {
   return text;
 }
 
-/// Recursion is bounded: parse_tree limits the nesting.
-nlohmann::json json_of(const Node& node, const std::string& key, Reading& reading) {
+/// Settings whose value is a map of names that the user chooses: `environment: {env: production}` is no form.
+bool is_map_of_texts(std::string_view name) {
+  return name == "environment" || name == "headers" || name == "properties";
+}
+
+/// Recursion is bounded: parse_tree limits the nesting. `name`: of the setting, or the key in an enclosing map.
+nlohmann::json json_of(const Node& node, std::string_view name, const std::string& key, Reading& reading) {
+  if (is_secret_setting(name) || (is_secret_form(node) && !is_map_of_texts(name))) {
+    const auto text = form_entry(node, key, reading);
+    return text ? nlohmann::json(*text) : nlohmann::json{};
+  }
   switch (node.kind) {
     case Node::Kind::scalar: {
       const auto text = expanded(node, key, reading);
@@ -281,16 +320,16 @@ nlohmann::json json_of(const Node& node, const std::string& key, Reading& readin
     }
     case Node::Kind::list: {
       auto out = nlohmann::json::array();
-      for (const Node& item : node.items) out.push_back(json_of(item, key, reading));
+      for (const Node& item : node.items) {
+        out.push_back(json_of(item, "", key + "[" + std::to_string(&item - node.items.data()) + "]", reading));
+      }
       return out;
     }
     case Node::Kind::map: {
       auto out = nlohmann::json::object();
       for (const Entry& entry : node.entries) {
-        const bool is_secret = is_secret_setting(entry.key);
-        const auto secret = is_secret ? secret_entry(entry, key + "." + entry.key, reading) : std::nullopt;
-        if (!is_secret) out[entry.key] = json_of(entry.value, key, reading);
-        if (secret) out[entry.key] = *secret;
+        auto value = json_of(entry.value, entry.key, key + "." + entry.key, reading);
+        if (!value.is_null() || !is_secret_setting(entry.key)) out[entry.key] = std::move(value);
       }
       return out;
     }
@@ -304,12 +343,12 @@ std::optional<std::string> secrets_of(const Node& list, const std::string& key, 
   auto out = nlohmann::json::array();
   for (std::size_t i = 0; i < list.items.size(); ++i) {
     const std::string place = key + "[" + std::to_string(i) + "]";
-    auto secret = read_secret(list.items[i], place, reading.environment, reading.findings);
-    if (!secret) {
+    const auto text = form_entry(list.items[i], place, reading);
+    if (!text) {
       reading.mentioned.spoil(key);
       return std::nullopt;
     }
-    out.push_back(std::move(*secret));
+    out.push_back(*text);
   }
   return out.dump();
 }
@@ -323,8 +362,8 @@ std::optional<Value> convert_settings(const Node& node, const std::string& key, 
     if (entry.value.kind == Node::Kind::refused) continue;
     if (is_secret_setting(entry.key) && entry.value.kind == Node::Kind::list) {
       text = secrets_of(entry.value, entry_key, reading);
-    } else if (is_secret_setting(entry.key)) {
-      text = secret_entry(entry, entry_key, reading);
+    } else if (is_secret_setting(entry.key) || (is_secret_form(entry.value) && !is_map_of_texts(entry.key))) {
+      text = form_entry(entry.value, entry_key, reading);
     } else if (entry.value.kind == Node::Kind::scalar) {
       text = expanded(entry.value, entry_key, reading);
       const bool is_as_written = text && *text == entry.value.text;
@@ -333,7 +372,7 @@ std::optional<Value> convert_settings(const Node& node, const std::string& key, 
     } else if (entry.value.kind == Node::Kind::nothing) {
       reading.problem(entry.place, entry_key, "no value; remove the setting, or set it");
     } else {
-      text = json_of(entry.value, entry_key, reading).dump();
+      text = json_of(entry.value, entry.key, entry_key, reading).dump();
     }
     if (text) out.emplace(entry.key, std::move(*text));
   }
@@ -374,9 +413,8 @@ std::optional<Value> convert(const Description& about, const Node& node, const s
   }
   switch (about.type) {
     case Type::secret: {
-      auto secret = read_secret(node, key, reading.environment, reading.findings);
-      if (!secret) reading.mentioned.spoil(key);
-      return secret ? std::optional<Value>{Secret{std::move(*secret)}} : std::nullopt;
+      auto secret = noted_secret(node, key, reading);
+      return secret ? std::optional<Value>{std::move(*secret)} : std::nullopt;
     }
     case Type::texts:
       return convert_texts(about, node, key, reading);

@@ -16,6 +16,8 @@ class Mentioned final {
  public:
   void note(const std::string& key, Place place) { places_.emplace(key, place); }
   void note_text(const std::string& key, TextPlace place) { texts_.emplace(key, place); }
+  /// The value of the key came from one of the forms of a secret.
+  void note_secret(const std::string& key, Secret secret) { secrets_.emplace(key, std::move(secret)); }
   void spoil(const std::string& key) { spoilt_.insert(key); }
 
   bool has(const std::string& key) const { return places_.contains(key); }
@@ -25,10 +27,12 @@ class Mentioned final {
   Place nearest(std::string key) const;
   const std::map<std::string, Place>& places() const { return places_; }
   const std::map<std::string, TextPlace>& texts() const { return texts_; }
+  const Secrets& secrets() const { return secrets_; }
 
  private:
   std::map<std::string, Place> places_;
   std::map<std::string, TextPlace> texts_;  ///< of plugins' settings
+  Secrets secrets_;
   std::set<std::string> spoilt_;
 };
 

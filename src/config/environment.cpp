@@ -12,7 +12,6 @@
 namespace inboxd::config {
 namespace {
 
-constexpr std::size_t largest_secret = 64 * 1024;
 constexpr const char* variable_form = "write ${NAME}, ${NAME:-default}, or $$ for a dollar sign";
 
 bool begins_name(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; }

@@ -31,6 +31,9 @@ Environment process_environment(bool offline, KafkaLibrary kafka_library);
 /// stays, but `$NAME` is a problem: probably a mistake.
 base::Result<std::string> expand(const std::string& text, const Environment& environment);
 
+/// The most bytes of a file with a secret.
+inline constexpr std::size_t largest_secret = 64 * 1024;
+
 /// The bytes of a file, at most `limit`, or the operating system's reason.
 base::Result<std::string> read_file(const std::string& path, std::size_t limit);
 

@@ -29,7 +29,7 @@ Handler with_connection(Handler handler, const Kafka& kafka) {
     handler.settings.insert(std::move(given));
   }
   nlohmann::json connection{{"bootstrap.servers", kafka.brokers}};
-  for (const auto& [name, value] : kafka.properties) {
+  for (const auto& [name, value] : kafka.properties_now()) {
     if (is_of_connection(name)) connection[name] = value;
   }
   handler.settings["connection"] = connection.dump();

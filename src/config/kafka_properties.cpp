@@ -42,6 +42,7 @@ constexpr std::array refused{
     Refused{"offset.store.path", owns_offsets},
     Refused{"offset.store.sync.interval.ms", owns_offsets},
     Refused{"auto.offset.reset", owns_start},
+    Refused{"blacklist", "use topics[].exclude"},  // topic.blacklist
     Refused{"isolation.level", owns_reading},
     Refused{"check.crcs", owns_reading},
     Refused{"enable.partition.eof", owns_reading},

@@ -6,6 +6,7 @@
 #include "config/checks.hpp"
 #include "config/convert.hpp"
 #include "config/database_url.hpp"
+#include "config/secrets.hpp"
 #include "config/suggest.hpp"
 #include "config/settings_table.hpp"
 #include "config/tree.hpp"
@@ -61,9 +62,14 @@ class Loader final {
               "missing; add for example 'subscribe: {topics: [orders]}', or {} for everything");
       raise_cap(key, settings.handlers.back().retry);
       apply_mode(key, settings.handlers.back());
+      note_order(key, settings.handlers.back());
     });
     require_rows(table_.settings, "");
     move_password(settings);
+    for (const auto& [name, text] : settings.kafka.properties) {
+      const auto secret = mentioned_.secrets().find("kafka.properties." + name);
+      if (secret != mentioned_.secrets().end()) settings.kafka.secrets[name] = secret->second;
+    }
     auto& beyond = settings.database.connecting_beyond_deadline;
     beyond = std::min(beyond, settings.liveness_grace * 3 / 4);
     check_together(settings, reading_);
@@ -87,6 +93,7 @@ class Loader final {
   }
 
   const std::map<std::string, TextPlace>& texts() const { return mentioned_.texts(); }
+  const Secrets& secrets() const { return mentioned_.secrets(); }
 
  private:
   static const Node* find(const Node& map, const std::string& key) {
@@ -207,6 +214,14 @@ class Loader final {
     retry.cap = std::max(retry.cap, retry.base);
   }
 
+  void note_order(const std::string& handler_key, Handler& handler) const {
+    for (const char* const name : {".order_by", ".missing_key"}) {
+      if (mentioned_.has(handler_key + name) || mentioned_.has(std::string{"handler_defaults"} + name)) {
+        handler.chose_order = true;
+      }
+    }
+  }
+
   /// A call of a batch handler has a transaction to itself. Calls follow each other, unless the handler asks for more.
   void apply_mode(const std::string& handler_key, Handler& handler) const {
     if (handler.mode != Mode::batch) return;
@@ -264,10 +279,24 @@ Loaded load_text(std::string_view text, const std::string& file, const Environme
     for (Handler& handler : out.settings.handlers) handler.unwrapped = any ? topics : std::vector<Topic>{};
     out.origins = loader.origins(out.settings);
     out.texts = loader.texts();
+    out.secrets = loader.secrets();
   }
+  out.text = text;
   out.problems = findings.problems();
   out.warnings = findings.warnings();
   return out;
+}
+
+std::string without_secrets(std::string text, const Loaded& loaded) {
+  constexpr std::size_t shortest = 4;  // a shorter one is in many words
+  for (const auto& [key, secret] : loaded.secrets) {
+    const std::string& hides = secret.reveal();
+    if (hides.size() < shortest) continue;
+    for (auto at = text.find(hides); at != std::string::npos; at = text.find(hides, at + hidden.size())) {
+      text.replace(at, hides.size(), hidden);
+    }
+  }
+  return text;
 }
 
 std::string place_of_setting(const Loaded& loaded, std::size_t handler, const std::string& setting, int line,

@@ -24,6 +24,8 @@ struct Loaded {
   Settings settings;
   std::map<std::string, Origin> origins;   ///< by key (`handlers[0].retry.base`), without defaults
   std::map<std::string, TextPlace> texts;  ///< by key, for plugins' settings that are texts
+  Secrets secrets;                         ///< by key, the values from `{file:}`, `{credential:}` and `{env:}`
+  std::string text;                        ///< the file's; read again with other secrets when they have changed
   std::vector<Finding> problems;
   std::vector<Finding> warnings;
 
@@ -36,6 +38,9 @@ Loaded load_file(const std::string& path, const Environment& environment);
 
 /// The same for a text; messages call it `file`.
 Loaded load_text(std::string_view text, const std::string& file, const Environment& environment);
+
+/// The text with the secrets of the configuration hidden, for messages of others that may quote a setting.
+std::string without_secrets(std::string text, const Loaded& loaded);
 
 /// `file:line:column` of a character in a setting of a handler's plugin; line and column count from 1, columns in
 /// bytes. If the setting is not in the file: the place of the nearest enclosing key.

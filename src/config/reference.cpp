@@ -29,7 +29,10 @@ value in force and its origin. `inboxd config schema` prints a JSON Schema for e
   dollar sign. Variables are replaced once, after the YAML is parsed, so a variable cannot hold keys. Inside `{…}` and
   `[…]`, quote a text with braces: `{group: "${NAME}"}`.
 - A secret is `{file: /path}`, `{credential: name}` (a file in systemd's `$CREDENTIALS_DIRECTORY`) or `{env: NAME}`. A
-  secret in the file itself works, with a warning. Secrets are shown as `********` and never logged.
+  secret in the file itself works, with a warning. Any other text may be written in these forms, too, as in headers and
+  environments of handlers. Such texts, and those with the name of a secret, are shown as `********` and never logged.
+- The files of passwords and tokens are read again for each session and request. If one that a handler uses changes, the
+  handler is prepared again within seconds. Certificates of Kafka clients need a restart.
 - SIGHUP reads the file again. If anything in it is wrong, nothing changes. Keys marked `restart` change only at a
   restart.
 )";

@@ -53,7 +53,14 @@ void take_retention(std::vector<Topic>& topics, const std::vector<Topic>& from) 
 std::vector<std::string> restart_needed(const Settings& before, const Settings& after) {
   const Table table = settings_table();
   std::vector<std::string> out;
-  compare(table.settings, before, after, "", out);
+  Settings wanted = after;  // a file with another text is read by those that use it
+  for (const auto& [name, secret] : after.kafka.secrets) {
+    const auto old = before.kafka.secrets.find(name);
+    if (old != before.kafka.secrets.end() && old->second == secret) {
+      wanted.kafka.properties[name] = before.kafka.properties.at(name);
+    }
+  }
+  compare(table.settings, before, wanted, "", out);
   if (!are_same_entries(before.topics, after.topics)) {
     out.push_back("topics");
   } else {

@@ -1,5 +1,6 @@
 #include "config/secrets.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "base/text.hpp"
@@ -16,13 +17,13 @@ std::string without_newline(std::string text) {
   return text;
 }
 
-base::Result<std::string> from_file(const std::string& path, const Environment& environment) {
+base::Result<Secret> from_file(const std::string& path, const Environment& environment) {
   auto bytes = environment.read_file(path);
   if (!bytes) return base::Problem{"the file " + path + " cannot be read: " + bytes.problem().message};
-  return without_newline(std::move(bytes).value());
+  return Secret{without_newline(std::move(bytes).value()), path};
 }
 
-base::Result<std::string> from_credential(const std::string& name, const Environment& environment) {
+base::Result<Secret> from_credential(const std::string& name, const Environment& environment) {
   if (name.empty() || name.find('/') != std::string::npos || name.starts_with('.')) {
     return base::Problem{"a credential is a plain file name, as after LoadCredential= in the unit"};
   }
@@ -36,13 +37,13 @@ base::Result<std::string> from_credential(const std::string& name, const Environ
   return from_file(*folder + "/" + name, environment);
 }
 
-base::Result<std::string> from_variable(const std::string& name, const Environment& environment) {
+base::Result<Secret> from_variable(const std::string& name, const Environment& environment) {
   auto value = environment.variable(name);
   if (!value) return base::Problem{"the environment variable " + name + " is not set; set it"};
-  return std::move(*value);
+  return Secret{std::move(*value)};
 }
 
-base::Result<std::string> look_up(const std::string& form, const std::string& name, const Environment& environment) {
+base::Result<Secret> look_up(const std::string& form, const std::string& name, const Environment& environment) {
   if (form == "file") return from_file(name, environment);
   if (form == "credential") return from_credential(name, environment);
   return from_variable(name, environment);
@@ -50,13 +51,12 @@ base::Result<std::string> look_up(const std::string& form, const std::string& na
 
 bool is_form(const std::string& name) { return name == "file" || name == "credential" || name == "env"; }
 
-std::optional<std::string> checked(base::Result<std::string> secret, Place place, const std::string& key,
-                                   Findings& findings) {
+std::optional<Secret> checked(base::Result<Secret> secret, Place place, const std::string& key, Findings& findings) {
   if (!secret) {
     findings.problem(place, key, secret.problem().message);
   } else if (secret.value().empty()) {
     findings.problem(place, key, "the secret is empty; fill it in, or remove the key");
-  } else if (secret.value().find('\0') != std::string::npos) {
+  } else if (secret.value().reveal().find('\0') != std::string::npos) {
     findings.problem(place, key, "the secret holds a NUL byte; remove it");
   } else {
     return std::move(secret).value();
@@ -64,9 +64,11 @@ std::optional<std::string> checked(base::Result<std::string> secret, Place place
   return std::nullopt;
 }
 
-std::optional<std::string> read_literal(const Node& node, const std::string& key, const Environment& environment,
-                                        Findings& findings) {
-  auto value = checked(expand(node.text, environment), node.place, key, findings);
+std::optional<Secret> read_literal(const Node& node, const std::string& key, const Environment& environment,
+                                   Findings& findings) {
+  auto text = expand(node.text, environment);
+  auto value = checked(text ? base::Result<Secret>{Secret{std::move(text).value()}} : text.problem(), node.place, key,
+                       findings);
   if (value && node.text.find("${") == std::string::npos) {
     findings.warning(node.place, key, std::string{"the secret is in the file itself; use "} + forms);
   }
@@ -74,6 +76,24 @@ std::optional<std::string> read_literal(const Node& node, const std::string& key
 }
 
 }  // namespace
+
+std::string Secret::now() const {
+  if (file_.empty()) return text_;
+  auto bytes = read_file(file_, largest_secret);
+  std::string text = bytes ? without_newline(std::move(bytes).value()) : std::string{};
+  return text.empty() || text.find('\0') != std::string::npos ? text_ : text;
+}
+
+std::map<std::string, std::string> Kafka::properties_now() const {
+  auto out = properties;
+  for (const auto& [name, secret] : secrets) out[name] = secret.now();
+  return out;
+}
+
+bool is_secret_form(const Node& node) {
+  return node.kind == Node::Kind::map && node.entries.size() == 1 && is_form(node.entries.front().key) &&
+         node.entries.front().value.kind == Node::Kind::scalar;
+}
 
 bool is_secret_property(std::string_view name) {
   const std::string text = base::lower(name);
@@ -85,7 +105,8 @@ bool is_secret_property(std::string_view name) {
 }
 
 bool is_secret_setting(std::string_view name) {
-  const std::string text = base::lower(name);
+  std::string text = base::lower(name);
+  std::replace(text.begin(), text.end(), '-', '_');
   constexpr std::array ends{"password",    "passphrase",         "secret",  "token",        "api_key", "private_key",
                             "jaas.config", "oauthbearer.config", "key.pem", "authorization"};
   for (const char* const end : ends) {
@@ -95,12 +116,11 @@ bool is_secret_setting(std::string_view name) {
 }
 
 // Messages repeat no keys or values of a wrong form: `{hunter2}` is a map with a secret as its key.
-std::optional<std::string> read_secret(const Node& node, const std::string& key, const Environment& environment,
-                                       Findings& findings) {
+std::optional<Secret> read_secret(const Node& node, const std::string& key, const Environment& environment,
+                                  Findings& findings) {
   if (node.kind == Node::Kind::refused) return std::nullopt;
   if (node.kind == Node::Kind::scalar) return read_literal(node, key, environment, findings);
-  if (node.kind != Node::Kind::map || node.entries.size() != 1 || !is_form(node.entries.front().key) ||
-      node.entries.front().value.kind != Node::Kind::scalar) {
+  if (!is_secret_form(node)) {
     findings.problem(node.place, key, std::string{"not a secret; write "} + forms);
     return std::nullopt;
   }
@@ -110,7 +130,7 @@ std::optional<std::string> read_secret(const Node& node, const std::string& key,
     findings.problem(entry.value.place, key, name.problem().message);
     return std::nullopt;
   }
-  if (environment.offline) return std::string{};
+  if (environment.offline) return Secret{};
   return checked(look_up(entry.key, name.value(), environment), entry.value.place, key, findings);
 }
 

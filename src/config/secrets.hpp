@@ -5,6 +5,7 @@
 
 #include "config/environment.hpp"
 #include "config/finding.hpp"
+#include "config/settings.hpp"
 #include "config/tree.hpp"
 
 namespace inboxd::config {
@@ -16,10 +17,13 @@ inline constexpr std::string_view hidden = "********";
 bool is_secret_property(std::string_view name);
 bool is_secret_setting(std::string_view name);
 
+/// Whether the node is one of the forms `{file: …}`, `{credential: …}` and `{env: …}`.
+bool is_secret_form(const Node& node);
+
 /// A secret from `{file: …}`, `{credential: …}`, `{env: …}`, or a literal (with a warning if it is in the file itself).
 /// nullopt after a problem. An offline environment gives an empty text instead.
-std::optional<std::string> read_secret(const Node& node, const std::string& key, const Environment& environment,
-                                       Findings& findings);
+std::optional<Secret> read_secret(const Node& node, const std::string& key, const Environment& environment,
+                                  Findings& findings);
 
 /// The text with secrets of URLs (`//user:password@`, `sslpassword=…`) hidden.
 std::string without_secrets(std::string_view text);

@@ -37,6 +37,8 @@ const char* word_of(OnFailure on_failure) {
 
 const char* word_of(MissingKey missing_key) {
   switch (missing_key) {
+    case MissingKey::partition:
+      return "partition";
     case MissingKey::shared:
       return "shared";
     case MissingKey::unordered:

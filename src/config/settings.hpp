@@ -17,18 +17,30 @@ namespace inboxd::config {
 
 using std::chrono::milliseconds;
 
-/// A password or token. Only `reveal()` returns its text; it is shown as stars.
+/// A password or token. Only `reveal()` and `now()` return its text; it is shown as stars. Two of the same file are
+/// equal, whatever the file held when they were read.
 class Secret {
  public:
   Secret() = default;
-  explicit Secret(std::string text) : text_{std::move(text)} {}
+  explicit Secret(std::string text, std::string file = {}) : text_{std::move(text)}, file_{std::move(file)} {}
+  /// As it was read with the configuration.
   const std::string& reveal() const { return text_; }
+  /// The text of its file at this moment, because passwords are rotated. If the file cannot be read or is empty, or
+  /// there is none: as it was read with the configuration. Blocks on file I/O.
+  std::string now() const;
+  const std::string& file() const { return file_; }
   bool empty() const { return text_.empty(); }
-  bool operator==(const Secret&) const = default;
+  bool operator==(const Secret& other) const {
+    return file_ == other.file_ && (!file_.empty() || text_ == other.text_);
+  }
 
  private:
   std::string text_;
+  std::string file_;  ///< empty: it came from no file
 };
+
+/// By key, or by name.
+using Secrets = std::map<std::string, Secret>;
 
 struct Database {
   std::string url;                             ///< libpq URL or key=value string, without the password
@@ -52,7 +64,11 @@ struct Kafka {
   std::string instance_id;                     ///< empty: dynamic membership
   std::string name_space;
   std::map<std::string, std::string> properties;
+  Secrets secrets;                             ///< those of the properties that came from a file
   bool operator==(const Kafka&) const = default;
+
+  /// The properties, with files read at this moment.
+  std::map<std::string, std::string> properties_now() const;
 };
 
 /// Where a topic or a handler begins: `beginning`, `end`/`now`, `committed`, or a time.
@@ -88,6 +104,7 @@ using Keep = std::optional<milliseconds>;
 struct Topic {
   std::string name;                            ///< exact name; empty if there is a pattern
   std::string pattern;                         ///< regular expression beginning with ^
+  std::vector<std::string> exclude;            ///< names with *, or expressions beginning with ^
   StartAt start;
   EnvelopeKind envelope = EnvelopeKind::automatic;
   CustomRules custom;
@@ -150,7 +167,7 @@ milliseconds longest_span(const Retry& retry);
 enum class Mode { sequential, single, batch };
 enum class OrderScope { partition, handler };
 /// Events without an order key: in no order, or as if they had one key in common.
-enum class MissingKey { unordered, shared };
+enum class MissingKey { unordered, partition, shared };
 /// A failed event's key: blocked until the event has its outcome; the same, and parked behind it if it is dead; or not
 /// blocked.
 enum class OnFailure { block, park, skip };
@@ -185,6 +202,7 @@ struct Handler {
   std::string order_by = "key";                ///< key, subject, header:NAME or json:/pointer
   OrderScope order_scope = OrderScope::partition;
   MissingKey missing_key = MissingKey::unordered;
+  bool chose_order = false;                    ///< order_by or missing_key is in the file
   OnFailure on_failure = OnFailure::block;
   Batch batch;
   int concurrency = 8;
@@ -236,6 +254,8 @@ struct Retention {
   Keep failures{std::chrono::hours{24 * 30}};
   Keep dead_letters;
   Keep quarantine;
+  std::int64_t dead_letter_bytes = std::int64_t{10} << 30;  ///< 0: no limit
+  std::int64_t quarantine_bytes = std::int64_t{10} << 30;   ///< 0: no limit
   bool operator==(const Retention&) const = default;
 };
 
@@ -285,6 +305,7 @@ struct Tracing {
 /// The relay, which sends published messages.
 struct Outbox {
   bool relay = true;                           ///< whether this instance may run it
+  std::vector<std::string> topics;             ///< allowed: exact, or a prefix that ends with *; empty: all
   std::string id_header = "id";
   int batch = 5'000;                           ///< messages
   std::size_t batch_bytes = 8 << 20;

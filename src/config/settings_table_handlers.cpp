@@ -101,9 +101,10 @@ std::vector<Row<Handler>> handler_rows() {
                     "Where order holds (mode: sequential): within a partition, whose owner runs it; or across all "
                     "partitions and topics of the handler, in the order of storing, on one instance.")),
       &Handler::order_scope);
-  add(common(choice("missing_key", {"unordered", "shared"},
-                    "How events without the order key run (mode: sequential): in no order, or as if they shared one "
-                    "key.")),
+  add(common(choice("missing_key", {"unordered", "partition", "shared"},
+                    "How events without the order key run (mode: sequential). unordered: in no order. partition: in "
+                    "the order of their partition. shared: as if they had one key. Status reports such events where "
+                    "neither this nor order_by is set.")),
       &Handler::missing_key);
   add(common(choice("on_failure", {"block", "park", "skip"},
                     "What a failed event means for later ones of its key (mode: sequential). block: they wait until it "

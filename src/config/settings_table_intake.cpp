@@ -96,6 +96,13 @@ std::vector<Row<Topic>> topic_rows() {
                                             "__consumer_offsets."),
                                        "^\\^.{0,999}$", "a regular expression that begins with ^, such as ^orders\\.")),
       &Topic::pattern);
+  add(example(R"(["orders.*.DLT"])",
+              shaped(texts("exclude",
+                           "Topics that patterns do not match: names, in which * stands for any characters, or "
+                           "expressions that begin with ^. They hold for the patterns of all topics."),
+                     "^(\\^.{0,999}|[a-zA-Z0-9._*-]{1,249})$",
+                     "a topic's name, in which * stands for any characters, or an expression that begins with ^")),
+      &Topic::exclude);
   add(start({"beginning", "end", "committed"},
             "Where to read a partition from. Ignored once a position is stored. With end or a time, reading never "
             "starts after the group's committed offset."),
@@ -153,7 +160,8 @@ void add_ingest(std::vector<Row<Settings>>& rows) {
       &Ingest::batch_bytes);
   add(size("ingest.queued_bytes", mebibyte, gibibyte,
            "The most bytes of fetched payloads in the Kafka client, divided among the connections; keys and headers "
-           "do not count, but each record counts 1KiB at least. Each connection may hold 1MiB, and may exceed its share by one fetch."),
+           "do not count, but each record counts 1KiB at least. Each connection may hold 1MiB, and may exceed its "
+           "share by one fetch."),
       &Ingest::queued_bytes);
   add(number("ingest.queued_events", 100, 10'000'000,
              "The most fetched records in the Kafka client, divided among the connections; each may exceed its share "

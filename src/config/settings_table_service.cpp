@@ -14,6 +14,11 @@ void add_outbox(std::vector<Row<Settings>>& rows) {
            "Whether this instance may send the messages of the outbox. One instance at a time does, and another takes "
            "over. false in all instances: messages stay in the database."),
       &Outbox::relay);
+  add(example("[mail, \"billing.*\"]",
+              texts("outbox.topics",
+                    "The topics that may be sent to, exact or as a prefix (billing.*); none: all. Messages for others "
+                    "wait as those for an unknown topic do.")),
+      &Outbox::topics);
   add(shaped(text("outbox.id_header",
                   "The header with the id of a sent message. Another inbox finds id by itself; for CloudEvents use "
                   "ce_id."),
@@ -146,6 +151,15 @@ void add_retention(std::vector<Row<Settings>>& rows) {
   add(keep("retention.failures", "How long failed attempts are kept."), &Retention::failures);
   add(keep("retention.dead_letters", "How long dead letters are kept."), &Retention::dead_letters);
   add(keep("retention.quarantine", "How long quarantined records are kept."), &Retention::quarantine);
+  constexpr std::int64_t pebibyte = mebibyte * gibibyte;
+  add(size("retention.dead_letter_bytes", mebibyte, pebibyte,
+           "The most bytes of dead letters. `status` and the log warn from 80 %; at the limit handlers with new dead "
+           "letters are paused."),
+      &Retention::dead_letter_bytes);
+  add(size("retention.quarantine_bytes", mebibyte, pebibyte,
+           "The most bytes of quarantined records. `status` and the log warn from 80 %; at the limit the oldest lose "
+           "payload and headers."),
+      &Retention::quarantine_bytes);
 }
 
 void add_process(std::vector<Row<Settings>>& rows) {

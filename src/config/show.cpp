@@ -71,34 +71,42 @@ std::string map_text(const Description& about, const TextMap& map) {
 
 /// Judges a plugin's setting by its name; rather hides one too many.
 bool may_be_secret(const std::string& name) {
-  const std::string text = base::lower(name);
-  constexpr std::array within{"authorization", "credential", "apikey", "access_key", "accesskey", "dsn", "passwd"};
-  return is_secret_setting(name) || std::any_of(within.begin(), within.end(), [&](const char* const word) {
-           return text.find(word) != std::string::npos;
-         });
+  std::string text = base::lower(name);
+  std::replace(text.begin(), text.end(), '-', '_');
+  constexpr std::array within{"authorization", "credential", "apikey", "access_key", "accesskey", "dsn",   "passwd",
+                              "password",      "passphrase", "secret", "token",      "api_key",   "cookie"};
+  constexpr std::array ends{"_key", "_pass", "_pwd", "_sk"};
+  return is_secret_setting(name) ||
+         std::ranges::any_of(within, [&](const char* word) { return text.find(word) != std::string::npos; }) ||
+         std::ranges::any_of(ends, [&](const char* end) { return text.ends_with(end); });
 }
 
-void hide_within(nlohmann::ordered_json& value) {
+/// `secrets` and `key`: of the value; a value from a form is hidden, whatever its name.
+void hide_within(nlohmann::ordered_json& value, const Secrets& secrets, const std::string& key) {
+  std::size_t index = 0;
   for (auto& [name, inner] : value.items()) {
-    if (value.is_object() && may_be_secret(name)) {
+    const std::string inner_key =
+        value.is_object() ? key + "." + name : key + "[" + std::to_string(index++) + "]";
+    if (secrets.contains(inner_key) || (value.is_object() && may_be_secret(name))) {
       inner = hidden;
     } else if (inner.is_string()) {
       inner = without_secrets(inner.get<std::string>());
     } else if (inner.is_structured()) {
-      hide_within(inner);
+      hide_within(inner, secrets, inner_key);
     }
   }
 }
 
 }  // namespace
 
-std::string entry_written(const Description& about, const std::string& name, const std::string& text) {
+std::string entry_written(const Description& about, const std::string& name, const std::string& text,
+                          const Secrets& secrets, const std::string& key) {
   const bool is_secret = about.type == Type::properties ? is_secret_property(name) : may_be_secret(name);
-  if (is_secret) return std::string{hidden};
+  if (is_secret || secrets.contains(key)) return std::string{hidden};
   const auto whole = nlohmann::ordered_json::parse(text, nullptr, false);
   if (!whole.is_structured()) return without_secrets(text);
   auto shown = whole;
-  hide_within(shown);
+  hide_within(shown, secrets, key);
   return shown == whole ? text : shown.dump();
 }
 
@@ -199,15 +207,26 @@ class Collector final {
       const auto* const map = std::get_if<TextMap>(&value);
       if (map != nullptr && !map->empty()) {
         add_entries(row.about, *map, key);
+      } else if (is_hidden(key, value)) {
+        add(key, std::string{hidden}, hidden);
       } else {
         add(key, written(row.about, value), json_written(row.about, value));
       }
     }
   }
 
+  /// A list with one entry from a form is hidden as a whole.
+  bool is_hidden(const std::string& key, const Value& value) const {
+    if (std::holds_alternative<Secret>(value)) return false;  // `written` hides it
+    if (loaded_.secrets.contains(key)) return true;
+    const auto entry = loaded_.secrets.lower_bound(key + "[");
+    return std::holds_alternative<Texts>(value) && entry != loaded_.secrets.end() &&
+           entry->first.starts_with(key + "[");
+  }
+
   void add_entries(const Description& about, const TextMap& map, const std::string& key) {
     for (const auto& [name, text] : map) {
-      const std::string shown = entry_written(about, name, text);
+      const std::string shown = entry_written(about, name, text, loaded_.secrets, key + "." + name);
       add(key + "." + name, yaml_scalar(shown), shown);
     }
   }

@@ -15,8 +15,10 @@ std::string written(const Description& about, const Value& value);
 /// The same for programs: numbers, flags and lists as JSON, the rest as text, null for an empty text or secret.
 nlohmann::json json_written(const Description& about, const Value& value);
 
-/// One entry of a map: librdkafka's properties, a plugin's settings.
-std::string entry_written(const Description& about, const std::string& name, const std::string& text);
+/// One entry of a map: librdkafka's properties, a plugin's settings. `secrets`: texts that came from a form, by key;
+/// `key`: the entry's.
+std::string entry_written(const Description& about, const std::string& name, const std::string& text,
+                          const Secrets& secrets = {}, const std::string& key = {});
 
 /// A text as a YAML scalar, in double quotes if a plain one would mean something else.
 std::string yaml_scalar(const std::string& text);

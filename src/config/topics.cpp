@@ -17,6 +17,13 @@ bool is_internal_topic(std::string_view name) {
   return std::find(internal_topics.begin(), internal_topics.end(), name) != internal_topics.end();
 }
 
+std::string excluding_expression(const std::string& entry) {
+  if (entry.starts_with('^')) return entry;
+  std::string out = "^";
+  for (const char c : entry) out += c == '*' ? ".*" : c == '.' ? "[.]" : std::string{c};
+  return out + "$";
+}
+
 Topics::Topics(const std::vector<Topic>& topics) : topics_{topics} {
   for (const Topic& topic : topics_) {
     if (topic.pattern.empty()) continue;
@@ -26,6 +33,7 @@ Topics::Topics(const std::vector<Topic>& topics) : topics_{topics} {
     }
     patterns_.push_back({std::move(expression), &topic});
   }
+  for (const std::string& expression : excluded()) excluded_.push_back(std::make_unique<Expression>(expression));
 }
 
 const Topic* Topics::find(const std::string& name) const {
@@ -33,6 +41,9 @@ const Topic* Topics::find(const std::string& name) const {
     if (!topic.name.empty() && topic.name == name) return &topic;
   }
   if (is_internal_topic(name)) return nullptr;
+  if (std::any_of(excluded_.begin(), excluded_.end(), [&](const auto& each) { return each->matches(name); })) {
+    return nullptr;
+  }
   for (const Pattern& pattern : patterns_) {
     if (pattern.expression->matches(name)) return pattern.topic;
   }
@@ -50,6 +61,14 @@ std::set<std::string> Topics::names() const {
 std::vector<std::string> Topics::subscription() const {
   std::vector<std::string> out;
   for (const Topic& topic : topics_) out.push_back(topic.name.empty() ? topic.pattern : topic.name);
+  return out;
+}
+
+std::vector<std::string> Topics::excluded() const {
+  std::vector<std::string> out;
+  for (const Topic& topic : topics_) {
+    for (const std::string& entry : topic.exclude) out.push_back(excluding_expression(entry));
+  }
   return out;
 }
 

@@ -42,8 +42,11 @@ inline constexpr std::array<std::string_view, 5> internal_topics{
     "__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata", "__remote_log_metadata"};
 bool is_internal_topic(std::string_view name);
 
+/// The expression of an entry of `exclude`: itself, or for a name with `*` one that matches all such names.
+std::string excluding_expression(const std::string& entry);
+
 /// Maps a topic's name to its configuration: the exact name first, then the patterns in order. Patterns never match
-/// Kafka's own topics. Any thread.
+/// Kafka's own topics, nor those that any entry excludes. Any thread.
 class Topics final {
  public:
   explicit Topics(const std::vector<Topic>& topics);
@@ -58,6 +61,8 @@ class Topics final {
 
   /// The client's subscription: names, and patterns as written (they begin with ^).
   std::vector<std::string> subscription() const;
+  /// The expressions of all that is excluded, for the client.
+  std::vector<std::string> excluded() const;
 
  private:
   struct Pattern {
@@ -67,6 +72,7 @@ class Topics final {
 
   std::vector<Topic> topics_;
   std::vector<Pattern> patterns_;
+  std::vector<std::unique_ptr<Expression>> excluded_;
 };
 
 Policy policy_of(const Handler& handler);

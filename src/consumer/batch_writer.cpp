@@ -92,6 +92,13 @@ bool is_stored(const inbox::IngestResult& result, std::int32_t shard_id) {
   return std::find(result.mismatched.begin(), result.mismatched.end(), shard_id) == result.mismatched.end();
 }
 
+std::string remedy_for(const std::string& reason) {
+  if (reason == "no_id") return "set topics[].on_missing_id, or envelope: custom; ";
+  if (reason == "bad_id") return "correct topics[].custom.id; ";
+  if (reason == "too_large") return "raise topics[].payload_limit; ";
+  return "";
+}
+
 }  // namespace
 
 BatchWriter::BatchWriter(const config::Settings& settings, const base::Uuid& owner, inbox::Connection& connection,
@@ -304,6 +311,7 @@ void BatchWriter::report(const Batch& batch, const inbox::IngestResult& result) 
     if (is_stored(result, part.shard->position.shard_id)) count(part.decoded);
   }
   counts_.batches += 1;
+  counts_.disk_is_full = false;
   counts_.stored += static_cast<std::uint64_t>(result.stored);
   counts_.duplicates += static_cast<std::uint64_t>(result.duplicates);
   counts_.conflicts += static_cast<std::uint64_t>(result.conflicts);
@@ -316,11 +324,13 @@ void BatchWriter::report(const Batch& batch, const inbox::IngestResult& result) 
   if (!rejected.empty()) {
     const auto& first = *rejected.front();
     const Part* const part = part_of(batch, first.shard_id);
+    const std::string topic = part == nullptr ? "" : part->shard->place->topic;
     log_.warn("ingest.quarantined", {{"records", rejected.size()},
-                                     {"topic", part == nullptr ? "" : part->shard->place->topic},
+                                     {"topic", topic},
                                      {"partition", part == nullptr ? -1 : part->shard->place->partition},
                                      {"offset", first.offset},
-                                     {"reason", first.reason}});
+                                     {"reason", first.reason},
+                                     {"remedy", remedy_for(first.reason) + "inboxd quarantine list --topic " + topic}});
   }
   log_.debug("ingest.batch_stored", {{"new", result.stored},
                                      {"duplicate", result.duplicates},
@@ -356,6 +366,7 @@ bool BatchWriter::recover(Batch& batch, const inbox::DatabaseFailure& failure) {
                                   {"sqlstate", failure.sqlstate},
                                   {"events", batch.events.size()},
                                   {"error", failure.message}};
+  counts_.disk_is_full = failure.sqlstate == "53100";
   // The search for poison needs the version: with an unknown one it would write nothing, and so find nothing.
   if (failure.fault != inbox::Fault::poison) routing_.invalidate();
   switch (failure.fault) {

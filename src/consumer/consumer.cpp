@@ -47,7 +47,7 @@ Consumer::~Consumer() {
 }
 
 std::optional<base::Problem> Consumer::make_query_client() {
-  auto properties = settings_.kafka.properties;
+  auto properties = settings_.kafka.properties_now();
   // It subscribes to no topics, so only this interval makes it notice that a broker has gone.
   properties["topic.metadata.refresh.interval.ms"] = query_client_refresh_ms;
   properties["enable.metrics.push"] = "false";  // the member pushes enough, and closing would wait for a last push
@@ -76,10 +76,14 @@ std::optional<base::Problem> Consumer::start_clients() {
   if (auto problem = make_query_client()) return problem;
   const auto connections = static_cast<std::size_t>(settings_.ingest.connections);
   auto conf = kafka::make_conf({settings_.kafka.brokers, settings_.kafka.group, settings_.kafka.instance_id,
-                                settings_.kafka.properties, settings_.ingest.queued_bytes / connections,
-                                std::max(settings_.ingest.queued_events / settings_.ingest.connections, 1)});
+                                settings_.kafka.properties_now(), settings_.ingest.queued_bytes / connections,
+                                std::max(settings_.ingest.queued_events / settings_.ingest.connections, 1),
+                                topics_.excluded()});
   if (!conf) return conf.problem();
   poller_.prepare(conf.value().get());
+  if (!settings_.kafka.secrets.empty()) {
+    poller_.use(kafka::Credentials{[this] { return settings_.kafka.properties_now(); }});
+  }
   auto client = kafka::make_consumer(std::move(conf).value());
   if (!client) return client.problem();
   client_ = std::move(client).value();

@@ -11,6 +11,8 @@ namespace inboxd::consumer {
 namespace {
 
 constexpr kafka::Timeout broker_timeout{3'000};
+/// After a leader that did not answer, so that its other partitions cost little.
+constexpr kafka::Timeout next_timeout{500};
 constexpr config::StartAt beginning{config::StartAt::Kind::beginning, 0};
 /// How much older than its arrival a record's own time may be: producers buffer records that they cannot send (two
 /// minutes by default), and their clocks differ.
@@ -25,13 +27,15 @@ struct Resolved {
   };
   std::vector<inbox::FirstPosition> positions;
   std::vector<ReadBefore> read_before;
+  std::vector<base::Problem> unanswered;  ///< of partitions whose leader did not answer: put off, as without a leader
 };
 
 /// The offset of `start` in the partition's log.
 base::Result<std::int64_t> wanted_offset(const kafka::Clients& clients, const kafka::TopicPartition& partition,
-                                         const config::StartAt& start, const kafka::LogBounds& log) {
+                                         const config::StartAt& start, const kafka::LogBounds& log,
+                                         kafka::Timeout timeout) {
   using Kind = config::StartAt::Kind;
-  if (start.kind == Kind::time) return kafka::offset_at(clients.query, partition, start.time_us, broker_timeout);
+  if (start.kind == Kind::time) return kafka::offset_at(clients.query, partition, start.time_us, timeout);
   return start.kind == Kind::end ? log.high : log.low;
 }
 
@@ -56,7 +60,8 @@ NotNow not_now(const base::Problem& problem) { return {problem.message, kafka::i
 
 std::string name_of(const config::Topic& entry) { return entry.name.empty() ? entry.pattern : entry.name; }
 
-/// Finds first positions for a topic's partitions that have none. A partition without a leader gets no offset.
+/// Finds first positions for a topic's partitions that have none. A partition without a leader, or with a silent one,
+/// gets no offset.
 std::optional<base::Problem> resolve(inbox::Connection& connection, const kafka::Clients& clients,
                                      const std::string& topic, const config::StartAt& start,
                                      const OnProgress& on_progress, Resolved& out) {
@@ -70,10 +75,14 @@ std::optional<base::Problem> resolve(inbox::Connection& connection, const kafka:
     if (inbox::find_position(connection, topic, partition)) continue;
     out.positions.push_back({topic, incarnation, partition, std::nullopt});
     if (leaderless.contains(partition)) continue;
-    const auto log = kafka::log_bounds(clients.query, {topic, partition}, broker_timeout);
-    if (!log) return log.problem();
-    const auto wanted = wanted_offset(clients, {topic, partition}, start, log.value());
-    if (!wanted) return wanted.problem();
+    const kafka::Timeout timeout = out.unanswered.empty() ? broker_timeout : next_timeout;
+    const auto log = kafka::log_bounds(clients.query, {topic, partition}, timeout);
+    const auto wanted = log ? wanted_offset(clients, {topic, partition}, start, log.value(), timeout)
+                            : base::Result<std::int64_t>{log.problem()};
+    if (!wanted) {
+      out.unanswered.push_back(wanted.problem());
+      continue;
+    }
     const auto known = committed.value().find(partition);
     const auto group_offset = known == committed.value().end() ? std::nullopt : std::optional{known->second};
     const FirstOffset first = first_offset_for(start.kind, log.value(), wanted.value(), group_offset);
@@ -135,6 +144,10 @@ std::optional<NotNow> start_entry(inbox::Connection& connection, const kafka::Cl
     auto problem = resolve(connection, clients, topic, is_later ? beginning : entry.start, on_progress, resolved);
     if (problem) return not_now(*problem);
   }
+  // One silent leader holds up no other partition. If none answers, it is worth waiting: `end` is not exact afterwards.
+  const bool any_known = std::any_of(resolved.positions.begin(), resolved.positions.end(),
+                                     [](const auto& position) { return position.next_offset.has_value(); });
+  if (!any_known && !resolved.unanswered.empty()) return not_now(resolved.unanswered.front());
   if (is_later) drop_unknown(resolved.positions);
   if (inbox::write_first_positions(connection, resolved.positions, name_of(entry)) > 0) report(resolved, log);
   return std::nullopt;
@@ -149,6 +162,9 @@ std::optional<NotNow> start_later(inbox::Connection& connection, const kafka::Cl
   Resolved resolved;
   const auto problem = resolve(connection, clients, partition.topic, start, on_progress, resolved);
   if (problem) return not_now(*problem);
+  const auto is_this = [&](const inbox::FirstPosition& position) { return position.partition == partition.partition; };
+  const auto found = std::find_if(resolved.positions.begin(), resolved.positions.end(), is_this);
+  const bool is_known = found != resolved.positions.end() && found->next_offset;
   drop_unknown(resolved.positions);
   // The topic's other partitions without a position may not be postponed ones.
   if (was_postponed) {
@@ -156,6 +172,7 @@ std::optional<NotNow> start_later(inbox::Connection& connection, const kafka::Cl
     std::erase_if(resolved.read_before, [&](const auto& other) { return other.partition != partition; });
   }
   if (inbox::write_first_positions(connection, resolved.positions) > 0) report(resolved, log);
+  if (!is_known && !resolved.unanswered.empty()) return not_now(resolved.unanswered.front());
   return std::nullopt;
 }
 

@@ -20,6 +20,7 @@
 #include "consumer/messages.hpp"
 #include "consumer/partition_status.hpp"
 #include "consumer/position_lookup.hpp"
+#include "consumer/readings.hpp"
 #include "consumer/recreated_topics.hpp"
 #include "consumer/shard.hpp"
 #include "consumer/watermarks.hpp"
@@ -142,6 +143,7 @@ class Ingester final {
   PositionCheck position_check_;
   GroupOffsetCheck group_offset_check_;
   UnobservedWatermarks unobserved_watermarks_;  ///< used by the first ingester
+  Readings readings_;                           ///< likewise
   std::chrono::steady_clock::time_point next_stall_check_{};
   std::uint64_t taken_ = 0;  ///< messages from the queue
   std::unordered_map<MessageSource, Shard*, HashSource> by_source_;

@@ -53,6 +53,7 @@ void Ingester::handle(const LookUp& message) {
     } else {
       const auto& [reason, is_unanswered] = std::get<NotNow>(result);
       if (is_unanswered) context_.status.unanswered();
+      context_.status.not_found(partition, reason);
       if (repeats_.is_news(partition.topic + "/" + std::to_string(partition.partition) + reason)) {
         context_.log.warn("consumer.position_unknown",
                           {{"topic", partition.topic}, {"partition", partition.partition}, {"reason", reason}});

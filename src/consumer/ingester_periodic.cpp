@@ -65,7 +65,11 @@ void Ingester::check_stalls() {
 
 void Ingester::record_unobserved_watermarks() {
   beat();
-  const auto failure = inbox::failure_of([&] { unobserved_watermarks_.run(std::chrono::steady_clock::now()); });
+  const auto failure = inbox::failure_of([&] {
+    unobserved_watermarks_.run(std::chrono::steady_clock::now());
+    beat();
+    readings_.run(std::chrono::steady_clock::now());
+  });
   if (failure) context_.log.debug("consumer.unread_ends_failed", {{"error", failure->message}});
 }
 

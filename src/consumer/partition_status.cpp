@@ -21,7 +21,7 @@ void PartitionStatus::assigned(const kafka::TopicPartition& partition) {
   const std::lock_guard lock{mutex_};
   Known& known = known_[partition];
   const std::uint64_t received = known.entry.received;
-  known = {{partition, State::looking_up, -1, -1, received, {}}, true};
+  known = {{partition, State::looking_up, -1, -1, received}, true};
 }
 
 void PartitionStatus::revoked(const kafka::TopicPartition& partition) {
@@ -58,6 +58,11 @@ void PartitionStatus::advanced(const kafka::TopicPartition& partition, std::int6
   Entry& entry = known_[partition].entry;
   entry.position = position;
   entry.received += received;
+}
+
+void PartitionStatus::not_found(const kafka::TopicPartition& partition, const std::string& reason) {
+  const std::lock_guard lock{mutex_};
+  known_[partition].entry.reason = reason;
 }
 
 void PartitionStatus::connection_refused(std::string reason) {
@@ -112,7 +117,12 @@ std::optional<std::string> PartitionStatus::problem(Clock::time_point now) const
   if (group_refused_) return group_refused_;
   if (unknown_topics_.empty()) return std::nullopt;
   std::vector<std::string> unknown;
-  for (const auto& [topic, remedy] : unknown_topics_) unknown.push_back(topic + " (" + remedy + ")");
+  for (const auto& [topic, remedy] : unknown_topics_) {
+    const bool was_read = std::any_of(known_.begin(), known_.end(), [&name = topic](const auto& known) {
+      return known.first.topic == name && known.second.entry.received > 0;
+    });
+    unknown.push_back(topic + " (" + (was_read ? "it was read before: was it deleted?" : remedy) + ")");
+  }
   return "the brokers know no topic " + base::joined(unknown);
 }
 

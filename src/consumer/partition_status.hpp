@@ -25,6 +25,7 @@ class PartitionStatus final {
     std::int64_t high_watermark = -1;  ///< as last reported by the brokers; -1: not yet
     std::uint64_t received = 0;        ///< records since the start of this process
     Clock::time_point observed_at{};   ///< when the brokers reported high_watermark
+    std::string reason = {};           ///< why the position is not known; empty: it was not looked up yet
 
     /// Nothing if the position is unknown, or the high watermark is unknown or too old.
     std::optional<std::int64_t> lag(Clock::time_point now) const;
@@ -60,6 +61,8 @@ class PartitionStatus final {
   /// The group gave this process its share of the partitions, which may be none, or took its offsets.
   void group_joined();
 
+  /// From an ingester: the position of the partition was not found.
+  void not_found(const kafka::TopicPartition& partition, const std::string& reason);
   /// From an ingester, after COMMIT.
   void advanced(const kafka::TopicPartition& partition, std::int64_t position, std::uint64_t received);
 

@@ -269,7 +269,7 @@ void Poller::note_committed(rd_kafka_resp_err_t error, const rd_kafka_topic_part
   }
 }
 
-void Poller::on_error(rd_kafka_t*, int code, const char* reason, void* self) {
+void Poller::on_error(rd_kafka_t* client, int code, const char* reason, void* self) {
   auto* const poller = static_cast<Poller*>(self);
   if (code == RD_KAFKA_RESP_ERR__FATAL) return poller->check_fatal();
   poller->status_.count_error(rd_kafka_err2name(static_cast<rd_kafka_resp_err_t>(code)));
@@ -277,6 +277,7 @@ void Poller::on_error(rd_kafka_t*, int code, const char* reason, void* self) {
     poller->status_.connection_refused(reason);
   }
   poller->complain("kafka.client_error", reason);
+  poller->credentials_.renew({client, poller->query_client_});
 }
 
 void Poller::on_log(const rd_kafka_t* client, int level, const char*, const char* text) {

@@ -19,6 +19,7 @@
 #include "consumer/partition_status.hpp"
 #include "consumer/recreated_topics.hpp"
 #include "consumer/watermarks.hpp"
+#include "kafka/credentials.hpp"
 #include "kafka/end_offsets.hpp"
 #include "kafka/handle.hpp"
 
@@ -37,6 +38,8 @@ class Poller final {
 
   /// Sets the callbacks that the poll thread serves, before the client is made.
   void prepare(rd_kafka_conf_t* conf);
+  /// The credentials that both clients get when a connection fails. Call before `start`.
+  void use(kafka::Credentials credentials) { credentials_ = std::move(credentials); }
   /// Subscribes and polls. The ingesters outlive the thread.
   void start(const kafka::Clients& clients, std::vector<std::string> subscription, std::vector<Ingester*> ingesters);
   /// Commits the stored offsets and leaves the group, within about three seconds even if the brokers do not answer.
@@ -133,6 +136,7 @@ class Poller final {
   Clock::time_point next_second_{}, next_watermarks_{}, next_stable_query_{};
   int seconds_ = 0;
   Clock::time_point next_rejoin_{};
+  kafka::Credentials credentials_;
   base::Repeats repeats_;
   base::Mailbox<ToPoller> messages_{[this] { wake(); }};
   std::mutex wake_mutex_;

@@ -11,8 +11,8 @@ namespace {
 /// After the drain: the time to record the last outcomes, and the limit of one statement then.
 constexpr std::chrono::seconds last_records{2};
 constexpr std::chrono::seconds last_statement{1};
-/// A service that restarts is back by then.
-constexpr std::chrono::seconds away_told_after{10};
+/// A server that restarts is back by then.
+constexpr std::chrono::seconds sessions_told_after{10};
 constexpr std::chrono::seconds own_sessions_patience{1};
 constexpr std::chrono::milliseconds own_sessions_look{2};
 
@@ -21,10 +21,6 @@ constexpr std::chrono::milliseconds own_sessions_look{2};
 std::string stopped_text(const std::string& handler, int calls) {
   return "handler " + handler + " is stopped: " + std::to_string(calls) + (calls == 1 ? " call" : " calls") +
          " never returned; fix it and restart";
-}
-
-std::string away_text(const std::string& handler) {
-  return "handler " + handler + ": its service is away, and its events wait";
 }
 
 std::string no_session_text(const std::string& handler, const dispatcher::MissingSessions::State& missing) {
@@ -56,6 +52,7 @@ Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::
                    registrations_,
                    consumer_.unsubscribed(),
                    [this] { return current_problem(); },
+                   [this](const auto& pending) { return current_activity(pending); },
                    {[this](std::int32_t id, std::chrono::milliseconds time) { return dispatcher_.events_in(id, time); },
                     [this](std::int32_t id) { dispatcher_.notify_fed(id); }},
                    watchdog_,
@@ -153,16 +150,31 @@ std::optional<std::string> Daemon::current_problem() const {
         .append("the database lost a change of handlers; nothing is stored until it is restored");
   }
   for (const std::string& low : low_limits()) out.append(out.empty() ? "" : "; ").append(low);
+  if (consumer_.counts().disk_is_full) {
+    out.append(out.empty() ? "" : "; ")
+        .append("the database has no disk space left, and nothing is stored: free space on its server");
+  }
   if (is_paused()) out.append(out.empty() ? "" : "; ").append("all handlers are paused in this instance");
   for (const auto& [handler_id, name] : handlers()) {
     const auto stats = dispatcher_.stats(handler_id);
     if (stats.stopped) out.append(out.empty() ? "" : "; ").append(stopped_text(name, stats.abandoned));
-    if (stats.away_for >= away_told_after) out.append(out.empty() ? "" : "; ").append(away_text(name));
-    if (const auto& missing = stats.missing_sessions; missing.lasting >= away_told_after) {
+    if (const auto& missing = stats.missing_sessions; missing.lasting >= sessions_told_after) {
       out.append(out.empty() ? "" : "; ").append(no_session_text(name, missing));
     }
   }
   return out.empty() ? std::nullopt : std::optional{out};
+}
+
+std::vector<inbox::HandlerActivity> Daemon::current_activity(const std::map<std::int32_t, std::int64_t>& pending) {
+  const auto outcomes = settler_.outcomes().all();
+  std::vector<inbox::HandlerActivity> out;
+  for (const auto& [handler_id, name] : handlers()) {
+    ActivitySample now{dispatcher_.stats(handler_id), {}, std::nullopt};
+    if (const auto found = outcomes.find(handler_id); found != outcomes.end()) now.outcomes = found->second;
+    if (const auto found = pending.find(handler_id); found != pending.end()) now.pending = found->second;
+    out.push_back(activity_.sample(handler_id, now, ActivitySampler::Clock::now()));
+  }
+  return out;
 }
 
 std::vector<base::Loop> Daemon::loops() const {

@@ -13,6 +13,7 @@
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
 #include "consumer/consumer.hpp"
+#include "daemon/activity_sampler.hpp"
 #include "daemon/prepare_handlers.hpp"
 #include "dispatcher/dispatcher.hpp"
 #include "inbox/registrations.hpp"
@@ -54,9 +55,6 @@ struct Totals {
 
 /// `handler mail is stopped: 3 calls never returned; fix it and restart`.
 std::string stopped_text(const std::string& handler, int calls);
-
-/// `handler mail: its service is away, and its events wait`.
-std::string away_text(const std::string& handler);
 
 /// `handler mail: 3 workers have no database session: too many connections …`.
 std::string no_session_text(const std::string& handler, const dispatcher::MissingSessions::State& missing);
@@ -116,6 +114,8 @@ class Daemon final {
   /// For `inboxd status`, from all instances.
   std::optional<std::string> current_problem() const;
   std::vector<std::string> low_limits() const;
+  /// The same; the maintenance thread only.
+  std::vector<inbox::HandlerActivity> current_activity(const std::map<std::int32_t, std::int64_t>& pending);
 
   base::Logger& log_;
   inbox::Watchdog watchdog_;
@@ -126,6 +126,7 @@ class Daemon final {
   settler::Settler settler_;
   dispatcher::Dispatcher dispatcher_;
   consumer::Consumer consumer_;
+  ActivitySampler activity_;  ///< maintenance thread
   maintenance::Maintenance maintenance_;
   const std::int64_t own_sessions_;  ///< of ingesters, settler, maintenance and relay
 

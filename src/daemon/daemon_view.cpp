@@ -7,6 +7,7 @@
 #include "config/units.hpp"
 #include "daemon/metrics.hpp"
 #include "event/now.hpp"
+#include "operations/status_findings.hpp"
 
 namespace inboxd::daemon {
 namespace {
@@ -57,6 +58,17 @@ void gather(const Daemon& daemon, Figures& out) {
   out.connections = &daemon.connections();
   out.traces = &daemon.traces();
   if (daemon.relay().is_on()) out.relay = &daemon.relay().counts();
+}
+
+/// What a person should know of a daemon that is ready.
+std::vector<std::string> reasons_of(const Daemon* daemon) {
+  std::vector<std::string> out;
+  if (daemon == nullptr) return out;
+  if (daemon->is_paused()) out.emplace_back("all handlers are paused in this instance");
+  for (const auto& finding : operations::partition_findings(daemon->maintenance().observed().readings)) {
+    out.push_back(finding.message);
+  }
+  return out;
 }
 
 Document partition_document(const consumer::PartitionStatus::Entry& entry) {
@@ -149,8 +161,7 @@ operations::Health DaemonView::health(operations::Probe probe) const {
       if (loses_lines_) {
         return {false, {"the reader of the log does not keep up: " + std::to_string(log_.lost()) + " lines are lost"}};
       }
-      if (daemon_ != nullptr && daemon_->is_paused()) return {true, {"all handlers are paused in this instance"}};
-      return {};
+      return {true, reasons_of(daemon_)};
   }
   return {};
 }

@@ -46,6 +46,11 @@ config::Loaded load_configuration(const std::string& file, bool offline) {
   return config::load_file(file, config::process_environment(offline, {refusal_of_name, refusal_of_value}));
 }
 
+config::Loaded with_new_secrets(const config::Loaded& before) {
+  return config::load_text(before.text, before.file,
+                           config::process_environment(false, {refusal_of_name, refusal_of_value}));
+}
+
 base::LogFormat format_of(const config::Log& log) {
   if (log.format) return *log.format;
   if (stderr_is_journal()) return base::LogFormat::journal;

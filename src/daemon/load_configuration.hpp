@@ -10,6 +10,9 @@ namespace inboxd::daemon {
 /// For commands, a start and a reload. Uses no database and no brokers. `offline`: secrets stay empty.
 config::Loaded load_configuration(const std::string& file, bool offline = false);
 
+/// The same text of a file as before, with the secrets as they are now.
+config::Loaded with_new_secrets(const config::Loaded& before);
+
 /// The configured log format; `auto` depends on stderr.
 base::LogFormat format_of(const config::Log& log);
 

@@ -55,6 +55,8 @@ struct MetricRow {
 
 /// The rows of the Kafka clients and of partitions (metrics_kafka.cpp).
 void add_kafka_metrics(std::vector<MetricRow>& rows);
+/// The rows of `status` (metrics_findings.cpp).
+void add_finding_metrics(std::vector<MetricRow>& rows);
 /// The rows of the outbox (metrics_outbox.cpp).
 void add_outbox_metrics(std::vector<MetricRow>& rows);
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "daemon/metrics.hpp"
 
@@ -19,6 +20,19 @@ void each_partition(const Figures& figures, Exposition& out, Value value) {
   for (const PartitionStatus::Entry& entry : figures.partitions) {
     const std::string number = std::to_string(entry.partition.partition);
     if (const auto found = value(entry)) out.add({entry.partition.topic, number}, *found);
+  }
+}
+
+/// Partitions that this instance does not read.
+template <class Value>
+void each_other_partition(const Figures& figures, Exposition& out, Value value) {
+  std::set<std::pair<std::string, std::int32_t>> own;
+  for (const PartitionStatus::Entry& entry : figures.partitions) {
+    own.emplace(entry.partition.topic, entry.partition.partition);
+  }
+  for (const operations::PartitionReading& reading : figures.observed.readings) {
+    if (own.contains({reading.topic, reading.partition})) continue;
+    if (const auto found = value(reading)) out.add({reading.topic, std::to_string(reading.partition)}, *found);
   }
 }
 
@@ -71,9 +85,22 @@ void add_kafka_metrics(std::vector<MetricRow>& rows) {
                        }));
   rows.push_back(row(Kind::gauge, "partition_lag",
                        "Records not in the inbox yet, those behind an open transaction included; absent while "
-                       "unknown.",
+                       "unknown. Also of partitions that other instances or none read: use `max by`.",
                        {"topic", "partition"},
-                       [](const Figures& figures, Exposition& out) { each_partition(figures, out, lag_of); }));
+                       [](const Figures& figures, Exposition& out) {
+                         each_partition(figures, out, lag_of);
+                         each_other_partition(figures, out, [](const auto& reading) { return reading.lag(); });
+                       }));
+  rows.push_back(row(Kind::gauge, "partition_unmoved_seconds",
+                       "For how long the position has not moved although records wait; 0: none wait, or the partition "
+                       "is halted or held by an open transaction. Of all instances.",
+                       {"topic", "partition"}, [](const Figures& figures, Exposition& out) {
+                         for (const auto& reading : figures.observed.readings) {
+                           const auto age = std::chrono::duration_cast<std::chrono::seconds>(reading.unmoved_for);
+                           out.add({reading.topic, std::to_string(reading.partition)},
+                                   reading.is_stuck() ? std::int64_t{age.count()} : std::int64_t{0});
+                         }
+                       }));
   rows.push_back(row(Kind::gauge, "partition_halted", "1 for a halted partition; run inboxd partitions list --halted.",
                        {"topic", "partition"}, [](const Figures& figures, Exposition& out) {
                          each_partition(figures, out, [](const auto& entry) {

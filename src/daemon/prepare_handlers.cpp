@@ -52,7 +52,8 @@ std::optional<Refusal> load_plugins(const config::Settings& settings, const conf
     if (!loaded) {
       return Refusal{
           describer.is_missing() ? ExitCode::try_again : ExitCode::configuration,
-          "handler " + handler.name + ": " + place_of_refusal(file, i, describer) + ": " + loaded.problem().message};
+          "handler " + handler.name + ": " + place_of_refusal(file, i, describer) + ": " +
+              config::without_secrets(loaded.problem().message, file)};
     }
     out[i].settings = handler;
     out[i].instance = std::move(loaded).value();

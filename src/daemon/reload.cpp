@@ -28,7 +28,7 @@ bool Reload::begin() {
   try {
     step_ = Step::reading;
     reading_ = std::async(std::launch::async, [this, before = loaded_, reads_file = std::exchange(reads_file_, false)] {
-      Read out = read(before.settings, reads_file ? load_configuration(file_) : before);
+      Read out = read(before.settings, reads_file ? load_configuration(file_) : with_new_secrets(before));
       // Destroyed on this thread, because a plugin's `destroy` may take long.
       if (step_.exchange(Step::read) == Step::abandoned) out.prepared.handlers.clear();
       return out;
@@ -103,6 +103,8 @@ void Reload::take(Read read) {
   config::take_retention(settings.topics, read.loaded.settings.topics);
   settings.drain = read.loaded.settings.drain;
   loaded_.origins = std::move(read.loaded.origins);
+  loaded_.secrets = std::move(read.loaded.secrets);
+  loaded_.text = std::move(read.loaded.text);
   daemon_.set_retention(settings);
   log_.set_level(settings.log.level);
   log_.set_format(format_of(settings.log));

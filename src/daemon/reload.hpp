@@ -31,7 +31,8 @@ class Reload final {
 
   /// Requests a reload of the file; during a reload, another one follows.
   void request() { is_requested_ = reads_file_ = true; }
-  /// Requests to prepare the handlers of the configuration in force again, after some were retired or restored.
+  /// Requests to prepare the handlers of the configuration in force again, after some were retired or restored, or
+  /// after a file of a secret has changed.
   void request_for_handlers() { is_requested_ = true; }
   bool is_running() const { return reading_.valid(); }
   /// The configuration in force may change soon.

@@ -17,6 +17,7 @@
 #include "daemon/notify.hpp"
 #include "daemon/prepare_handlers.hpp"
 #include "daemon/reload.hpp"
+#include "daemon/secret_files.hpp"
 #include "daemon/signals.hpp"
 #include "daemon/until_idle.hpp"
 #include "plugin/loader.hpp"
@@ -79,6 +80,7 @@ struct Running {
   const config::Settings& settings;
   Daemon& daemon;
   Reload& reload;
+  SecretFiles secret_files;
   std::optional<UntilIdle>& until_idle;
   HealthReporter& reporter;
   DaemonView& view;
@@ -106,6 +108,10 @@ void handle(const Signal& signal, Running& parts) {
 }
 
 void advance_reload(Running& parts) {
+  if (parts.secret_files.have_changed(parts.reload.in_force(), Clock::now())) {
+    parts.log.info("daemon.secret_changed");
+    parts.reload.request_for_handlers();
+  }
   if (parts.daemon.take_stale_handlers()) parts.reload.request_for_handlers();
   if (parts.reload.begin()) parts.notify.reloading();
   if (const auto succeeded = parts.reload.finish()) {
@@ -150,7 +156,7 @@ ExitCode wait_for_end(Running& parts) {
 /// False: a reload's thread hangs in a plugin.
 bool stop(Running& parts, inbox::Watchdog& watchdog, admin::AdminPort& port, const RunOptions& options) {
   let_second_stop_exit();  // first: nothing that follows may keep a second signal from ending the process
-  auto& [settings, daemon, reload, until_idle, reporter, view, notify, log] = parts;
+  auto& [settings, daemon, reload, secret_files, until_idle, reporter, view, notify, log] = parts;
   view.stopping();
   notify.stopping();
   notify.status("stopping, running calls have " + config::duration_text(settings.drain) + " to finish");
@@ -220,7 +226,7 @@ Ended serve(const config::Loaded& given, const RunOptions& options, base::Logger
   if (options.until_idle) until_idle.emplace(settings, watchdog, log);
   Reload reload{loaded, options.config_file, identity, plugins, connection, watchdog, *daemon, log};
   HealthReporter reporter{settings, notify, *daemon, log};
-  Running parts{settings, *daemon, reload, until_idle, reporter, view, notify, log};
+  Running parts{settings, *daemon, reload, {}, until_idle, reporter, view, notify, log};
   const ExitCode code = wait_for_end(parts);
   if (!stop(parts, watchdog, port, options)) exit_beside_hung_plugin(code, log);
   return end_of(std::move(daemon), code);

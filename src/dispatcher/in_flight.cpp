@@ -147,6 +147,7 @@ void InFlight::note_size(std::int64_t events, std::int64_t bytes) {
 void InFlight::add(std::shared_ptr<settler::Run> run, std::int64_t bytes, Clock::time_point lease_end) {
   note_size(static_cast<std::int64_t>(run->size()), bytes);
   const auto sequence = run->lease.sequence;
+  unkeyed_ += unkeyed_of(*run);
   if (sequence) sequences_.claimed(run->lease);
   queue_.add(std::move(run), bytes, sequence ? sequences_.lease_end(*sequence) : lease_end);
   if (sequence && !sequences_.may_run(*sequence)) queue_.release_sequence(*sequence);
@@ -405,6 +406,10 @@ Stats InFlight::stats() const {
   out.away = away_since_.has_value();
   if (away_since_) out.away_for = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - *away_since_);
   out.missing_sessions = missing_sessions_.state();
+  if (away_since_) out.away_error = away_error_;
+  out.running_calls = share_.running();
+  out.concurrency = pace_.workers();
+  out.unkeyed = unkeyed_;
   out.calls = calls_.snapshot();
   return out;
 }

@@ -50,6 +50,10 @@ struct Stats {
   bool away = false;                ///< its service, as the handler said; until a call handles an event
   std::chrono::milliseconds away_for{0};
   MissingSessions::State missing_sessions;  ///< workers that wait for a database session
+  std::string away_error;           ///< class and message
+  int running_calls = 0;            ///< or whose outcomes are being reported
+  std::int64_t concurrency = 0;
+  std::int64_t unkeyed = 0;         ///< events without an order key, where the file does not say how these run
   bool stopped = false;             ///< too many abandoned threads
   std::size_t sequences = 0;        ///< that this process owns
   std::size_t blocked_keys = 0;     ///< of these sequences, parked ones included
@@ -144,8 +148,8 @@ class InFlight final : public ClaimingHandler,
   void called(const CallCount& count);
   /// The handler is paused: workers begin no further call. Without the lock.
   bool are_calls_stopped() const { return calls_stopped_; }
-  /// Its service is away: no call begins for that long.
-  void away(std::chrono::milliseconds delay);
+  /// Its service is away, with that error: no call begins for that long.
+  void away(std::chrono::milliseconds delay, const std::string& error);
 
   // Limits over all instances (limited_handler.cpp).
   Clock::time_point next_limits() const override;
@@ -259,6 +263,7 @@ class InFlight final : public ClaimingHandler,
   struct Order;
   void set_order(const config::Handler& settings, const plugin::Instance::Needs& needs);
   static void set_keys(settler::Run& run, const Order* order);
+  std::int64_t unkeyed_of(const settler::Run& run) const;
   void note_settled(std::int32_t sequence, std::int64_t events);
   Taken take_in_order();
   // Windows (batch_handler.cpp); under the lock.
@@ -310,6 +315,7 @@ class InFlight final : public ClaimingHandler,
   Hold hold_;
   std::optional<Clock::time_point> away_until_;  ///< no call begins before
   std::optional<Clock::time_point> away_since_;  ///< no call has handled an event since
+  std::string away_error_;
   RateTokens tokens_;
   CallShare share_;
   std::string handler_;  ///< its name
@@ -337,6 +343,7 @@ class InFlight final : public ClaimingHandler,
   std::shared_ptr<const Order> order_;  ///< settings; null: mode single
   Sequences sequences_;
   KeyOrder keys_;
+  std::int64_t unkeyed_ = 0;
   KeyOrder::Call last_call_ = 0;
   struct Busy {
     std::int64_t events = 0;       ///< with workers or the settler

@@ -29,12 +29,14 @@ InFlight::Taken InFlight::begin(Taken taken) {
   return taken;
 }
 
-void InFlight::away(std::chrono::milliseconds delay) {
+void InFlight::away(std::chrono::milliseconds delay, const std::string& error) {
   const std::lock_guard lock{mutex_};
   const auto now = Clock::now();
   away_until_ = std::max(away_until_.value_or(Clock::time_point{}), now + delay);
   // Without a delay the events only wait for an earlier one.
-  if (delay.count() > 0 && !away_since_) away_since_ = now;
+  if (delay.count() == 0) return;
+  if (!away_since_) away_since_ = now;
+  away_error_ = error;
 }
 
 /// Under the lock; the overseer comes at least five times a second.

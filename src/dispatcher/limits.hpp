@@ -93,6 +93,7 @@ class CallShare final {
 
   bool may_begin(Clock::time_point now) const { return most_ == 0 || (running_ < limit_ && now < good_until_); }
   void begin() { ++running_; }
+  int running() const { return running_; }
   void end() { --running_; }
 
   bool note_waiting() { return !std::exchange(is_waiting_, true); }

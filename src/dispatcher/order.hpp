@@ -17,6 +17,7 @@ struct InFlight::Order {
   bool is_of_whole_handler = false;
   std::optional<config::Batch> batch{};
   std::string text{};
+  bool counts_unkeyed = false;  ///< the configuration does not say how events without the order key run
   bool operator==(const Order&) const = default;
 
   std::int32_t sequence_of(std::int32_t shard_id) const {

@@ -34,7 +34,8 @@ void InFlight::set_order(const config::Handler& settings, const plugin::Instance
     order = std::make_shared<const Order>(Order{envelope::OrderKeyRule{settings}, settings.on_failure,
                                                 config::order_scope_of(settings) == config::OrderScope::handler,
                                                 is_batch ? std::optional{settings.batch} : std::nullopt,
-                                                config::order_text(settings)});
+                                                config::order_text(settings),
+                                                !is_batch && !settings.chose_order});
   }
   const bool is_same = order && order_ && *order == *order_ && needs.no_payloads == needs_.no_payloads;
   if (!is_same) {
@@ -62,6 +63,13 @@ void InFlight::set_keys(settler::Run& run, const Order* order) {
     // The events of a lane share its key, also if the rule has changed since.
     run.keys.push_back(run.lease.lane ? *run.lease.lane : order->rule.hash(*event, arena));
   }
+}
+
+/// Under the lock. Events of the run without an order key, at their first attempt.
+std::int64_t InFlight::unkeyed_of(const settler::Run& run) const {
+  const bool is_first = run.lease.attempts == 0 && !run.lease.lane;
+  if (!order_ || !order_->counts_unkeyed || !is_first) return 0;
+  return std::count(run.keys.begin(), run.keys.end(), envelope::no_order_key);
 }
 
 /// Acts on sequences that began to drain, and on runs that left memory. After every change of the queue.

@@ -32,12 +32,15 @@ bool is_stopping(const settler::Run& run, const event::Verdict& verdict) {
   return verdict.kind == Kind::away || verdict.kind == Kind::pause || is_pausing(run, verdict);
 }
 
+std::string error_text(const event::Verdict& verdict) {
+  const std::string error{verdict.error_class.empty() ? event::unnamed_class : std::string_view{verdict.error_class}};
+  return error + (verdict.message.empty() ? "" : ": " + verdict.message);
+}
+
 /// The reason of a pause, for operators.
 std::string pause_reason(const event::Verdict& verdict, const base::Uuid& event_id) {
-  const std::string error{verdict.error_class.empty() ? event::unnamed_class : std::string_view{verdict.error_class}};
-  const std::string about = error + (verdict.message.empty() ? "" : ": " + verdict.message);
-  return (verdict.kind == event::Verdict::Kind::pause ? "" : "retry.rules: ") + about + " (event " + event_id.text() +
-         ")";
+  return (verdict.kind == event::Verdict::Kind::pause ? "" : "retry.rules: ") + error_text(verdict) + " (event " +
+         event_id.text() + ")";
 }
 
 }  // namespace
@@ -134,6 +137,7 @@ void WorkBatch::note(std::size_t number, std::size_t index, const event::Verdict
     interrupted = true;
     if (verdict.kind == event::Verdict::Kind::away) {
       const auto delay = verdict.delay.value_or(usually_away);
+      if (!away_for_ || delay > *away_for_) away_error_ = error_text(verdict);
       away_for_ = std::max(away_for_.value_or(delay), delay);
     } else if (!paused_by_) {
       paused_by_ = pause_reason(verdict, run.lease.events[index]->event_id);

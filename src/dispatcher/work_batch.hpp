@@ -75,6 +75,7 @@ class WorkBatch {
   const std::optional<std::string>& paused_by() const { return paused_by_; }
   /// The same for a service that is away: for how long.
   const std::optional<std::chrono::milliseconds>& away_for() const { return away_for_; }
+  const std::string& away_error() const { return away_error_; }
   /// The running call's events, for another worker: the call did not return and is not charged.
   std::vector<RunSlice> call_slices() const;
 
@@ -115,6 +116,7 @@ class WorkBatch {
   std::vector<RunSlice> interrupted_;
   std::optional<std::string> paused_by_;
   std::optional<std::chrono::milliseconds> away_for_;
+  std::string away_error_;  ///< of the longest wait
   std::unordered_map<OrderKey, Later> stopped_keys_;
   std::unordered_map<OrderKey, Later> reported_stops_;                 ///< of these, those by reported events
   std::set<std::pair<const settler::Run*, std::size_t>> call_starts_;  ///< events with which a call must begin

@@ -188,10 +188,11 @@ bool Worker::end_call(Clock::duration duration) {
                                                           : WorkBatch::Cancelled::failed);
   const auto paused_by = batch_.paused_by();
   const auto away_for = batch_.away_for();
+  const std::string away_error = batch_.away_error();
   lock.unlock();
   share_->in_flight->called(count);
   if (paused_by) share_->in_flight->pause(*paused_by);
-  if (away_for) share_->in_flight->away(*away_for);
+  if (away_for) share_->in_flight->away(*away_for, away_error);
   work_.answered = is_handled || (work_.answered && !away_for);
   return true;
 }
@@ -225,6 +226,7 @@ Worker::Review Worker::review(Clock::time_point now, Clock::duration slept) {
   if (now >= std::max(started_ + slept_ + share_->deadline, waited_) + share_->limits.grace) {
     // The finished calls are undone with the transaction, uncharged.
     if (transaction_) out.rest = batch_.take_unreported();
+    if (const auto slices = batch_.call_slices(); !slices.empty()) out.call = slices.front();
     // Not if the handler would be stopped before the slow event shows: then nothing would ever be charged.
     out.split = batch_.call_size() > 1 && share_->abandoned + 2 <= share_->most_abandoned;
     if (out.split) {

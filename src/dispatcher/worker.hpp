@@ -100,6 +100,7 @@ class Worker final {
     CallCount count{};                       ///< of a call that was given up and charged
     bool abandoned = false;                  ///< the call was given up: the thread is lost
     std::optional<std::string> paused_by{};  ///< WorkBatch::paused_by
+    std::optional<RunSlice> call{};  ///< the call that was given up: its first events
     bool split = false;  ///< its events are in the rest, to be called one by one; false: it was charged
   };
   /// `slept`: the time for which the process was stopped before this review, which no call is charged for.

@@ -7,7 +7,14 @@
 #include <system_error>
 #include <utility>
 
+#include "base/text.hpp"
+
 namespace inboxd::dispatcher {
+namespace {
+
+constexpr std::size_t most_key_bytes = 64;
+
+}  // namespace
 
 WorkerPool::WorkerPool(std::shared_ptr<InFlight> in_flight, std::shared_ptr<plugin::Instance> instance,
                        const config::Handler& settings, WatchLimits limits, std::shared_ptr<ThreadExits> exits,
@@ -92,6 +99,27 @@ bool WorkerPool::has_ended() const {
                      [](const PooledWorker& pooled) { return pooled.worker->has_ended(); });
 }
 
+/// With the first event of the call.
+void WorkerPool::log_abandoned(const Worker::Review& review) {
+  const settler::Run* const run = review.call ? review.call->run.get() : nullptr;
+  const bool has_place = run != nullptr && run->lease.place != nullptr;
+  const event::Event* const event = run == nullptr ? nullptr : run->lease.events[review.call->first];
+  const bool has_key = event != nullptr && event->key && base::is_utf8(*event->key);
+  const base::Logger::Facts facts{{"handler", name_},
+                                  {"events", review.running.events},
+                                  {"event_id", event == nullptr ? "" : event->event_id.text()},
+                                  {"topic", has_place ? run->lease.place->topic : ""},
+                                  {"partition", has_place ? run->lease.place->partition : -1},
+                                  {"offset", event == nullptr ? -1 : event->offset},
+                                  {"key", has_key ? base::shorten(*event->key, most_key_bytes) : ""},
+                                  {"abandoned", share_->abandoned.load()}};
+  if (review.split) {
+    log_.warn("dispatcher.call_abandoned_split", facts);
+  } else {
+    log_.warn("dispatcher.call_abandoned_charged", facts);
+  }
+}
+
 void WorkerPool::review(Worker::Clock::time_point now) {
   const auto since = now - share_->reviewed_at.exchange(now);
   const auto slept = since > share_->limits.late ? since : Worker::Clock::duration{0};
@@ -102,13 +130,7 @@ void WorkerPool::review(Worker::Clock::time_point now) {
     running.elapsed += review.running.elapsed;
     if (review.abandoned) {
       ++share_->in_flight->call_counts().deadlines;
-      const base::Logger::Facts facts{
-          {"handler", name_}, {"events", review.running.events}, {"abandoned", share_->abandoned.load()}};
-      if (review.split) {
-        log_.warn("dispatcher.call_abandoned_split", facts);
-      } else {
-        log_.warn("dispatcher.call_abandoned_charged", facts);
-      }
+      log_abandoned(review);
     }
     retire(pooled, review);
   }

@@ -56,6 +56,7 @@ class WorkerPool final {
   void spawn();
   void retire(PooledWorker& pooled, Worker::Review& review);
   void fill_up();
+  void log_abandoned(const Worker::Review& review);
 
   const std::shared_ptr<WorkerPoolShare> share_;
   const std::string name_;

@@ -41,8 +41,11 @@ event::MaybeBytes OrderKeyRule::find(const event::Event& event, base::Arena& are
 
 KeyHash OrderKeyRule::hash(const event::Event& event, base::Arena& arena) const {
   const auto key = find(event, arena);
-  if (!key && !shares_missing_) return no_order_key;
-  const KeyHash hash = digest_of(key, std::nullopt);
+  if (!key && missing_key_ == config::MissingKey::unordered) return no_order_key;
+  KeyHash hash = digest_of(key, std::nullopt);
+  if (!key && missing_key_ == config::MissingKey::partition) {
+    hash = digest_of(std::nullopt, std::to_string(event.shard_id));  // no key has that digest
+  }
   return hash == no_order_key ? 1 : hash;
 }
 

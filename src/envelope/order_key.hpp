@@ -18,7 +18,7 @@ class OrderKeyRule {
  public:
   OrderKeyRule() = default;
   explicit OrderKeyRule(const config::Handler& handler)
-      : place_{handler.order_by}, shares_missing_{handler.missing_key == config::MissingKey::shared} {}
+      : place_{handler.order_by}, missing_key_{handler.missing_key} {}
 
   /// Whether the key is in the headers or the payload.
   bool needs_content() const { return place_ != "key" && place_ != "subject"; }
@@ -30,7 +30,7 @@ class OrderKeyRule {
 
  private:
   std::string place_ = "key";
-  bool shares_missing_ = false;
+  config::MissingKey missing_key_ = config::MissingKey::unordered;
 };
 
 }  // namespace inboxd::envelope

@@ -121,7 +121,7 @@ ConnectResult Connection::Access::connect(const std::string& options) {
                                                           {"client_encoding", "UTF8"}};
   if (is_marked_) wanted.emplace_back("application_name", marked_name());
   if (!options.empty()) wanted.emplace_back("options", options);
-  if (!settings.password.empty()) wanted.emplace_back("password", settings.password.reveal());
+  if (!settings.password.empty()) wanted.emplace_back("password", settings.password.now());
   // A slot that was open before retries anyway: the reason makes no difference.
   const bool asks_for_sqlstate = generation == 0;
   try {

@@ -94,13 +94,14 @@ std::int64_t trim_old_rows(Connection& connection, std::optional<std::chrono::mi
 }
 
 void instance_heartbeat(Connection& connection, const InstanceIdentity& identity, bool stopped,
-                        const std::optional<std::string>& trouble, const std::vector<std::int32_t>& handlers) {
+                        const std::optional<std::string>& trouble, const std::vector<std::int32_t>& handlers,
+                        const std::vector<HandlerActivity>& activity) {
   auto ids = array_of(ArrayParameter::Type::int4, handlers);
   ArrayParameter topics{ArrayParameter::Type::text};
   for (const std::string& topic : identity.topics) topics.add(topic);
   connection.access().run(statements::instance_heartbeat,
                           pqxx::params{identity.instance_id.text(), identity.host, INBOXD_VERSION, identity.process_id,
-                                       stopped, trouble, ids.finish(), topics.finish()});
+                                       stopped, trouble, ids.finish(), topics.finish(), json_of(activity)});
 }
 
 std::optional<OldestTransaction> find_oldest_transaction(Connection& connection) {
@@ -123,6 +124,16 @@ std::int64_t count_pending(Connection& connection, const std::vector<std::string
   return connection.access()
       .run(statements::count_pending, pqxx::params{names.finish()}, Effect::reads)[0][0]
       .as<std::int64_t>();
+}
+
+std::map<std::int32_t, event::Microseconds> handlers_fed(Connection& connection,
+                                                         const std::vector<std::int32_t>& handlers) {
+  auto ids = array_of(ArrayParameter::Type::int4, handlers);
+  std::map<std::int32_t, event::Microseconds> out;
+  for (const auto& row : connection.access().run(statements::handlers_fed, pqxx::params{ids.finish()}, Effect::reads)) {
+    out[row[0].as<std::int32_t>()] = row[1].as<event::Microseconds>();
+  }
+  return out;
 }
 
 std::optional<Backfilled> backfill_bite(Connection& connection, int most_events) {

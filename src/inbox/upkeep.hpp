@@ -1,6 +1,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "base/uuid.hpp"
 #include "event/record.hpp"
 #include "inbox/connection.hpp"
+#include "inbox/handler_activity.hpp"
 
 namespace inboxd::inbox {
 
@@ -72,7 +74,8 @@ struct InstanceIdentity {
 /// `trouble`: a sentence about work that fails at present. `handlers`: the handlers that it runs.
 void instance_heartbeat(Connection& connection, const InstanceIdentity& identity, bool stopped,
                         const std::optional<std::string>& trouble = std::nullopt,
-                        const std::vector<std::int32_t>& handlers = {});
+                        const std::vector<std::int32_t>& handlers = {},
+                        const std::vector<HandlerActivity>& activity = {});
 
 /// The oldest transaction, which limits vacuum, and its owner.
 struct OldestTransaction {
@@ -98,6 +101,10 @@ struct Backfilled {
 };
 /// Turns the next stored events of a back-fill into deliveries. nullopt: no back-fill is left.
 std::optional<Backfilled> backfill_bite(Connection& connection, int most_events);
+
+/// When commands last added deliveries, by handler. Handlers without such a time are left out.
+std::map<std::int32_t, event::Microseconds> handlers_fed(Connection& connection,
+                                                         const std::vector<std::int32_t>& handlers);
 
 /// The result of one bite of a requested back-fill (`handlers backfill`).
 struct Fed {

@@ -193,8 +193,9 @@ void Producer::on_end(rd_kafka_t*, const rd_kafka_message_t* message, void* self
   if (producer.contacts_) producer.contacts_->note_end(id, message->err == RD_KAFKA_RESP_ERR_NO_ERROR);
 }
 
-void Producer::on_error(rd_kafka_t*, int, const char* text, void* self) {
-  const auto& producer = *static_cast<Producer*>(self);
+void Producer::on_error(rd_kafka_t* client, int, const char* text, void* self) {
+  auto& producer = *static_cast<Producer*>(self);
+  producer.credentials_.renew({client});
   if (producer.settings_.on_trouble) producer.settings_.on_trouble(text);
 }
 

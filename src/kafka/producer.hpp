@@ -14,6 +14,7 @@
 
 #include "base/result.hpp"
 #include "kafka/contacts.hpp"
+#include "kafka/credentials.hpp"
 #include "kafka/handle.hpp"
 
 namespace inboxd::kafka {
@@ -21,6 +22,7 @@ namespace inboxd::kafka {
 struct ProducerSettings {
   std::string brokers;
   std::map<std::string, std::string> properties;  ///< the user's; those of consumers have no effect
+  std::function<Credentials::Properties()> properties_now;  ///< read again when a connection fails; may be unset
   std::size_t batch_bytes = 0;                    ///< the most bytes of a batch; 0: the library's default
   bool one_by_one = false;  ///< each message is a batch, and a refused one does not end the producer: see Producer
   std::function<void(int level, std::string_view text)> log;  ///< on threads of the library
@@ -84,12 +86,14 @@ class Producer final {
   bool is_answered(std::chrono::milliseconds longest);
 
  private:
-  explicit Producer(ProducerSettings settings) : settings_{std::move(settings)} {}
+  explicit Producer(ProducerSettings settings)
+      : settings_{std::move(settings)}, credentials_{settings_.properties_now} {}
   static void on_end(rd_kafka_t*, const rd_kafka_message_t* message, void* self);
   static void on_error(rd_kafka_t*, int code, const char* text, void* self);
   Delivery end_of(std::int64_t id, rd_kafka_resp_err_t code);
 
   ProducerSettings settings_;
+  Credentials credentials_;
   std::vector<Delivery> ends_;
   bool failed_ = false;
   Client client_;  // its destruction uses those above

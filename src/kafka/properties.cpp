@@ -45,11 +45,14 @@ constexpr const char* hidden_topics =
     "^__(consumer_offsets|transaction_state|share_group_state|cluster_metadata|remote_log_metadata)$";
 constexpr const char* blacklist = "topic.blacklist";
 
-/// The user's list and Kafka's own topics.
-std::string blacklist_of(const std::map<std::string, std::string>& properties) {
-  const auto theirs = properties.find(blacklist);
-  if (theirs == properties.end() || theirs->second.empty()) return hidden_topics;
-  return theirs->second + "," + hidden_topics;
+/// The user's list and Kafka's own topics. In an expression, a comma is doubled.
+std::string blacklist_of(const std::vector<std::string>& expressions) {
+  std::string out;
+  for (const std::string& expression : expressions) {
+    for (const char c : expression) out += c == ',' ? ",," : std::string{c};
+    out += ',';
+  }
+  return out + hidden_topics;
 }
 
 /// With the newer group protocol the brokers set the session timeout, and the library refuses the property.
@@ -91,7 +94,7 @@ base::Result<Conf> make_conf(const ClientSettings& settings) {
     if (is_for_producers(name)) continue;
     if (!set(conf, name.c_str(), value, problem)) return base::Problem{problem};
   }
-  if (!set(conf, blacklist, blacklist_of(settings.properties), problem)) return base::Problem{problem};
+  if (!set(conf, blacklist, blacklist_of(settings.hidden_topics), problem)) return base::Problem{problem};
   for (const auto& [name, value] : ours) {
     if (!set(conf, name, value, problem)) return base::Problem{problem};
   }

@@ -1,6 +1,7 @@
 #pragma once
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "kafka/handle.hpp"
@@ -15,6 +16,7 @@ struct ClientSettings {
   std::map<std::string, std::string> properties;
   std::size_t queued_bytes = 0;  ///< the most bytes of fetched messages in one queue; 0: the library's default
   int queued_events = 0;         ///< the most messages in one queue; 0: the library's default
+  std::vector<std::string> hidden_topics = {};  ///< expressions that begin with ^
 };
 
 /// The library's configuration: the user's properties first, then those that the daemon relies on (manual store and

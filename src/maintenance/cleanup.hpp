@@ -3,9 +3,12 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/repeats.hpp"
 #include "config/settings.hpp"
 #include "config/topics.hpp"
 #include "event/record.hpp"
@@ -33,6 +36,12 @@ class Cleanup final {
   /// Superseded positions.
   void trim_positions();
 
+  /// The limits of dead letters and quarantine in bytes: warns from 80 % on. At the limit, pauses the handlers with new
+  /// dead letters, and drops the content of the oldest quarantined records.
+  void check_limits();
+  /// What is nearly full, in a sentence with the remedy.
+  const std::optional<std::string>& full() const { return full_; }
+
   /// From a reload. Any thread.
   void set_retention(const config::Settings& settings);
 
@@ -49,6 +58,7 @@ class Cleanup final {
   void plan_walks();
   void drop_days(const char* table, std::chrono::milliseconds keep);
   void warn_of_kept_day(std::chrono::milliseconds keep);
+  void empty_quarantine(std::int64_t limit);
   config::Retention retention() const;
   config::Topics topics() const;
 
@@ -59,6 +69,8 @@ class Cleanup final {
   std::vector<Walk> walks_;          ///< of trim_events, still to make
   std::int64_t trimmed_events_ = 0;  ///< not logged yet
   std::int64_t trimmed_ids_ = 0;     ///< not logged yet
+  std::optional<std::string> full_;
+  base::Repeats full_log_{std::chrono::hours{1}};
   int blocks_ = 64;                  ///< of the ledger's next batch
   std::atomic<bool> is_new_{false};  ///< the retention
   mutable std::mutex mutex_;         // guards the following

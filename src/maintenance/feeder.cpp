@@ -45,4 +45,17 @@ void Feeder::feed() {
   } while (turn_.should_continue());
 }
 
+void Feeder::notice_added() {
+  std::vector<std::int32_t> handlers;
+  for (const auto& registered : registrations_.get()) handlers.push_back(registered.handler_id);
+  auto fed_at = inbox::handlers_fed(connection_, handlers);
+  if (fed_at_) {
+    for (const auto& [handler_id, at] : fed_at) {
+      const auto before = fed_at_->find(handler_id);
+      if (before == fed_at_->end() || before->second != at) handlers_.notify(handler_id);
+    }
+  }
+  fed_at_ = std::move(fed_at);
+}
+
 }  // namespace inboxd::maintenance

@@ -2,6 +2,8 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "base/log.hpp"
@@ -33,6 +35,8 @@ class Feeder final {
 
   /// One turn. Returns at once if no handler has a request.
   void feed();
+  /// Notifies handlers to which a command has added deliveries since the last call.
+  void notice_added();
 
  private:
   inbox::Registrations& registrations_;
@@ -40,6 +44,7 @@ class Feeder final {
   Turn& turn_;
   const FedHandlers handlers_;
   base::Logger& log_;
+  std::optional<std::map<std::int32_t, std::int64_t>> fed_at_;  ///< by handler; nullopt: not read yet
   std::chrono::milliseconds pause_{0};  ///< before the next question whether a handler is ready
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -38,6 +39,23 @@ std::set<std::string> names_of(const std::vector<operations::HandlerState>& hand
   return out;
 }
 
+/// Without handlers of which only a part was counted.
+std::map<std::int32_t, std::int64_t> pending_of(const std::vector<operations::HandlerState>& handlers) {
+  std::map<std::int32_t, std::int64_t> out;
+  for (const auto& handler : handlers) {
+    if (const auto pending = handler.pending(); !pending.at_least) out[handler.handler_id] = pending.number;
+  }
+  return out;
+}
+
+std::set<std::int32_t> away_in(const std::vector<inbox::HandlerActivity>& activity) {
+  std::set<std::int32_t> out;
+  for (const auto& handler : activity) {
+    if (handler.away_for) out.insert(handler.handler_id);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::chrono::nanoseconds pause_after_count(std::chrono::nanoseconds took) {
@@ -58,13 +76,14 @@ std::chrono::seconds VacuumHoldback::age(const std::optional<inbox::OldestTransa
 
 Maintenance::Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity,
                          inbox::Registrations& registrations, inbox::Unsubscribed& unsubscribed,
-                         CurrentProblem current_problem, FedHandlers fed_handlers, inbox::Watchdog& watchdog,
-                         base::Logger& log)
+                         CurrentProblem current_problem, CurrentActivity current_activity,
+                         FedHandlers fed_handlers, inbox::Watchdog& watchdog, base::Logger& log)
     : identity_{std::move(identity)},
       consumer_group_{settings.kafka.group},
       registrations_{registrations},
       unsubscribed_{unsubscribed},
       current_problem_{std::move(current_problem)},
+      current_activity_{std::move(current_activity)},
       log_{log},
       connection_{settings.database, "maintenance", watchdog, log},
       cleanup_{settings, connection_, turn_, log},
@@ -88,19 +107,22 @@ void Maintenance::join() {
 }
 
 void Maintenance::run() {
-  std::array<PeriodicTask, 14> tasks{{{&Maintenance::check_registrations, 2s},
+  std::array<PeriodicTask, 17> tasks{{{&Maintenance::check_registrations, 2s},
                                       {&Maintenance::send_heartbeat, 1s},
                                       {&Maintenance::write_audit_entries, 1s},
                                       {&Maintenance::write_unsubscribed, 1s},
                                       {&Maintenance::observe_backlog, 5s},
+                                      {&Maintenance::observe_readings, 5s},
                                       {&Maintenance::backfill, 1s},
                                       {&Maintenance::feed_backfills, 1s},
+                                      {&Maintenance::notice_added, 1s},
                                       {&Maintenance::make_partitions, 600s},
                                       {&Maintenance::repair_order, 30s},
                                       {&Maintenance::purge, 60s},
                                       {&Maintenance::trim_events, 600s},
                                       {&Maintenance::trim_ledger, 60s},
                                       {&Maintenance::trim_positions, 60s},
+                                      {&Maintenance::check_limits, 60s},
                                       {&Maintenance::check_vacuum, 60s}}};
   PeriodicTask& check = tasks.front();
   while (!stop_.is_requested()) {
@@ -174,11 +196,15 @@ void Maintenance::write_unsubscribed() {
 
 void Maintenance::send_heartbeat() {
   auto problem = current_problem_();
-  if (Clock::now() < next_heartbeat_ && problem == reported_problem_) return;
+  if (!problem) problem = cleanup_.full();
+  const auto activity = current_activity_(pending_of(observed().handlers));
+  auto away = away_in(activity);
+  if (Clock::now() < next_heartbeat_ && problem == reported_problem_ && away == reported_away_) return;
   std::vector<std::int32_t> handlers;
   for (const auto& registered : registrations_.get()) handlers.push_back(registered.handler_id);
-  inbox::instance_heartbeat(connection_, identity_, false, problem, handlers);
+  inbox::instance_heartbeat(connection_, identity_, false, problem, handlers, activity);
   reported_problem_ = std::move(problem);
+  reported_away_ = std::move(away);
   next_heartbeat_ = Clock::now() + heartbeat_every;
   const std::lock_guard lock{mutex_};
   observed_.answered_us = event::now();
@@ -267,17 +293,24 @@ void Maintenance::observe_backlog() {
 }
 
 void Maintenance::count_backlog() {
-  auto handlers = operations::read_handlers(connection_);
-  auto quarantine = operations::count_quarantined(connection_);
-  auto outbox = operations::read_outbox_state(connection_);
-  const auto instances = operations::read_instances(connection_);
+  auto situation = operations::read_situation(connection_);
+  auto findings = operations::findings_of(situation);
   const std::lock_guard lock{mutex_};
-  observed_.without_instance = names_of(operations::handlers_without_instance(handlers, instances));
-  observed_.unread = operations::unread_subscriptions(handlers, instances);
-  observed_.handlers = std::move(handlers);
-  observed_.quarantine = std::move(quarantine);
-  observed_.outbox = outbox;
+  observed_.without_instance =
+      names_of(operations::handlers_without_instance(situation.handlers, situation.instances));
+  observed_.unread = operations::unread_subscriptions(situation.handlers, situation.instances);
+  observed_.handlers = std::move(situation.handlers);
+  std::move(situation.retired.begin(), situation.retired.end(), std::back_inserter(observed_.handlers));
+  observed_.quarantine = std::move(situation.quarantine);
+  observed_.outbox = situation.outbox;
+  observed_.findings = std::move(findings);
   observed_.at_us = event::now();
+}
+
+void Maintenance::observe_readings() {
+  auto readings = operations::read_readings(connection_);
+  const std::lock_guard lock{mutex_};
+  observed_.readings = std::move(readings);
 }
 
 Maintenance::Observed Maintenance::observed() const {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -25,6 +26,8 @@
 #include "maintenance/feeder.hpp"
 #include "maintenance/turn.hpp"
 #include "operations/outbox_queries.hpp"
+#include "operations/reading_queries.hpp"
+#include "operations/status_findings.hpp"
 #include "operations/status_queries.hpp"
 
 namespace inboxd::maintenance {
@@ -54,8 +57,10 @@ class Maintenance final {
     std::vector<operations::HandlerState> handlers;
     std::set<std::string> without_instance;    ///< handlers with pending events that no live instance runs
     std::vector<operations::UnreadSubscription> unread;
+    std::vector<operations::PartitionReading> readings;
     operations::QuarantineState quarantine;
     operations::OutboxState outbox;
+    std::vector<operations::StatusFinding> findings;
     std::int64_t at_us = 0;                    ///< wall clock; 0: not counted yet
     std::int64_t answered_us = 0;              ///< of the last heartbeat stored; independent of counting
     std::int64_t days_until_s = 0;             ///< start of the first day without a partition; 0: unknown
@@ -69,12 +74,15 @@ class Maintenance final {
 
   /// The current problem of this process, in a sentence.
   using CurrentProblem = std::function<std::optional<std::string>()>;
+  /// The figures of its handlers; `pending` has the last count of their pending events, by id.
+  using CurrentActivity =
+      std::function<std::vector<inbox::HandlerActivity>(const std::map<std::int32_t, std::int64_t>& pending)>;
 
   /// `registrations`: the handlers of this process, restored if the database loses them. `unsubscribed`: the counts of
   /// ingest, written every second. `fed_handlers`: for `handlers backfill`.
   Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity, inbox::Registrations& registrations,
-              inbox::Unsubscribed& unsubscribed, CurrentProblem current_problem, FedHandlers fed_handlers,
-              inbox::Watchdog& watchdog, base::Logger& log);
+              inbox::Unsubscribed& unsubscribed, CurrentProblem current_problem, CurrentActivity current_activity,
+              FedHandlers fed_handlers, inbox::Watchdog& watchdog, base::Logger& log);
   ~Maintenance();
   Maintenance(const Maintenance&) = delete;
   Maintenance& operator=(const Maintenance&) = delete;
@@ -108,7 +116,7 @@ class Maintenance final {
   void check_registrations();
   void restore_registrations(const std::vector<inbox::Registered>& registered);
   void check_retired(const std::vector<inbox::Registered>& running);
-  /// Every five seconds, and at once with a new problem.
+  /// Every five seconds, and at once with a new problem, or when a service goes away or comes back.
   void send_heartbeat();
   void write_audit_entries();
   void write_unsubscribed();
@@ -117,20 +125,24 @@ class Maintenance final {
   void count_backlog();
   void backfill();
   void feed_backfills() { feeder_.feed(); }
+  void notice_added() { feeder_.notice_added(); }
   void make_partitions();
   void observe_days();
   void purge() { cleanup_.purge(); }
   void trim_events() { cleanup_.trim_events(); }
   void trim_ledger() { cleanup_.trim_ledger(); }
   void trim_positions() { cleanup_.trim_positions(); }
+  void check_limits() { cleanup_.check_limits(); }
   void check_vacuum();
   void repair_order() { agreement_.repair_order(); }
+  void observe_readings();
 
   const inbox::InstanceIdentity identity_;
   const std::string consumer_group_;
   inbox::Registrations& registrations_;
   inbox::Unsubscribed& unsubscribed_;
   const CurrentProblem current_problem_;
+  const CurrentActivity current_activity_;
   base::Logger& log_;
   base::Heartbeat heartbeat_;
   base::StopSignal stop_;
@@ -153,6 +165,7 @@ class Maintenance final {
   Clock::time_point next_stale_report_{};              ///< until then the main thread has time to follow `retired_`
   Clock::time_point next_heartbeat_{};
   std::optional<std::string> reported_problem_;        ///< with the last heartbeat
+  std::set<std::int32_t> reported_away_;               ///< the same: handlers whose service is away
   Clock::time_point next_count_{};
   inbox::Backfilled backfilled_;                       ///< not logged yet
   VacuumHoldback vacuum_holdback_;

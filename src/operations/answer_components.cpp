@@ -177,7 +177,10 @@ Document handler() {
   out = with_count(std::move(out), "retrying", "failed, due later");
   out = with_count(std::move(out), "waiting", "behind another event of their key, or for their window");
   out = with_count(std::move(out), "dead", "dead letters");
-  return extended(std::move(out), {{"oldest_due_age_seconds", or_null(number())},
+  return extended(std::move(out), {{"running_calls", or_null(integer("in all live instances"))},
+                                   {"concurrency", or_null(integer("calls that may run at once there"))},
+                                   {"oldest_due_age_seconds", or_null(number())},
+                                   {"oldest_retrying_age_seconds", or_null(number("since receipt"))},
                                    {"backfill", integer("offsets that its back-fill has yet to pass")},
                                    {"window", or_null(window())}});
 }
@@ -198,7 +201,8 @@ Document status_finding() {
   return object({{"severity", word({"problem", "remark"})},
                  {"kind", text("stable: `partition_halted`")},
                  {"message", text("the fact")},
-                 {"remedy", or_null(text("the next step"))}});
+                 {"remedy", or_null(text("the next step"))},
+                 {"since", or_null(time())}});
 }
 
 }  // namespace

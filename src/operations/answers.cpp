@@ -94,6 +94,7 @@ Document events_change() {
                  {"due_at", or_null(time("before the change; null: in its turn, in a sequence")), false},
                  {"last_error", or_null(text()), false},
                  {"retried", flag("it is due now"), false},
+                 {"matched", integer("events that wait for a retry; without ID"), false},
                  {"skipped", flag("it is a dead letter now"), false},
                  {"events", list(reference("EventSummary")), false},
                  did_you_mean()});

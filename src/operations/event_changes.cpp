@@ -4,6 +4,7 @@
 #include "operations/event_operations.hpp"
 #include "operations/find_event.hpp"
 #include "operations/operation_table.hpp"
+#include "operations/stored_event.hpp"
 #include "operations/unknown_name.hpp"
 
 namespace inboxd::operations {
@@ -111,9 +112,46 @@ Answer change_found(Context& context, const Arguments& arguments, const Change& 
   return change_one(context, arguments, change, found.places.front());
 }
 
+/// Of one handler, in batches. Deliveries that fail again meanwhile are not retried twice: as many as there were at the
+/// start are the bound.
+Answer retry_all(Context& context, const Arguments& arguments, const std::string& handler) {
+  const auto classes = arguments.texts("error");
+  auto& connection = *context.connection;
+  const auto waiting = retry_waiting(connection, handler, classes, context.most_rows, true);
+  Document document = {{"dry_run", arguments.flag("dry-run")}, {"handler", handler}, {"matched", waiting.events}};
+  if (waiting.events == 0) {
+    const auto known = handler_names(context);
+    if (std::find(known.begin(), known.end(), handler) == known.end()) {
+      return about_none(context, arguments, {"events retry", "retried", std::nullopt}, handler);
+    }
+    return {base::ExitCode::no, std::move(document), "events retry: no event of handler " + handler +
+                                                         " waits for a retry" +
+                                                         (classes.empty() ? "" : " with such an error")};
+  }
+  if (arguments.flag("dry-run")) return {base::ExitCode::done, std::move(document), ""};
+  std::int64_t events = 0;
+  const auto retry = [&](std::int64_t begin, std::int64_t end) {
+    const auto batch = retry_waiting(connection, handler, classes, end - begin, false);
+    events += batch.events;
+    return batch.deliveries == 0 ? waiting.deliveries : begin + batch.deliveries;
+  };
+  const bool is_stopped = in_batches(context, {"retried"}, waiting.deliveries, retry);
+  write_audit(connection, context.actor, "events retry", arguments.asked());
+  document["matched"] = events;
+  document["retried"] = events > 0;
+  if (is_stopped) return {base::ExitCode::try_again, std::move(document), "events retry: stopped; repeat the command"};
+  return {base::ExitCode::done, std::move(document), ""};
+}
+
 }  // namespace
 
 Answer functions::events_retry(Context& context, const Arguments& arguments) {
+  const auto handler = arguments.text("handler");
+  if (!arguments.text("id") && handler) return retry_all(context, arguments, *handler);
+  if (!arguments.text("id")) return {base::ExitCode::usage, nullptr, "events retry: pass an ID, or --handler NAME"};
+  if (!arguments.texts("error").empty()) {
+    return {base::ExitCode::usage, nullptr, "events retry: --error is for all events of a handler; leave ID out"};
+  }
   return change_found(context, arguments, {"events retry", "retried", std::nullopt});
 }
 

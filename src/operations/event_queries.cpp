@@ -339,4 +339,12 @@ EventChange change_event(inbox::Connection& connection, const EventPlace& place,
   return changes.at(rows[0][0].as<std::string>());
 }
 
+WaitingRetries retry_waiting(inbox::Connection& connection, const std::string& handler,
+                             const std::vector<std::string>& error_classes, std::int64_t limit, bool only_count) {
+  auto classes = like_patterns(error_classes);
+  const auto rows = connection.access().run(inbox::statements::op_events_retry_all,
+                                            pqxx::params{handler, classes.finish(), limit, only_count});
+  return {rows[0][0].as<std::int64_t>(), rows[0][1].as<std::int64_t>()};
+}
+
 }  // namespace inboxd::operations

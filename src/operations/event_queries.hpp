@@ -139,4 +139,14 @@ enum class EventChange {
 EventChange change_event(inbox::Connection& connection, const EventPlace& place, std::int64_t delivery_id,
                          const std::optional<std::string>& reason, const Deed& deed);
 
+/// Deliveries that wait for a retry, and their events.
+struct WaitingRetries {
+  std::int64_t deliveries = 0;
+  std::int64_t events = 0;
+};
+/// Retries now at most `limit` deliveries of a handler that wait for their next attempt, of these classes of last error
+/// (patterns; none: all). `only_count` changes nothing.
+WaitingRetries retry_waiting(inbox::Connection& connection, const std::string& handler,
+                             const std::vector<std::string>& error_classes, std::int64_t limit, bool only_count);
+
 }  // namespace inboxd::operations

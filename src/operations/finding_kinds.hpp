@@ -1,10 +1,13 @@
 #pragma once
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "event/record.hpp"
 
 namespace inboxd::operations {
 
@@ -34,6 +37,12 @@ struct StatusFinding {
   std::string kind;
   std::string message;
   std::string remedy;
+  std::optional<event::Microseconds> since = std::nullopt;  ///< when it began, as far as known
+
+  StatusFinding began(std::optional<event::Microseconds> at) && {
+    since = at;
+    return std::move(*this);
+  }
 };
 
 /// The values of the row's places. A place without a value is left empty.

@@ -16,6 +16,16 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
   return near ? " (did you mean " + *near + "?)" : "";
 }
 
+/// `; the last one, vm (process 7), ended 18 minutes ago`; empty if it is not known.
+std::string last_daemon(const Situation& situation, const HandlerState& handler) {
+  const auto ended = situation.ended.find(handler.handler_id);
+  if (ended == situation.ended.end()) return "";
+  const auto& [worker, last_seen_at] = ended->second;
+  const std::chrono::microseconds ago{std::max<std::int64_t>(situation.now - last_seen_at, 0)};
+  return "; the last one, " + worker.host + " (process " + std::to_string(worker.process_id) + "), ended " +
+         duration_sentence(ago) + " ago";
+}
+
 }  // namespace
 
 /// Removed from every configuration, or renamed without an alias.
@@ -23,7 +33,9 @@ void handlers_without_instance(const Situation& situation, List& out) {
   for (const auto& handler : operations::handlers_without_instance(situation.handlers, situation.instances)) {
     out.push_back(
         make_finding("handler_without_instance",
-                     {{"handler", handler.name}, {"pending", count_text(handler.pending(), "pending event")}}));
+                     {{"handler", handler.name},
+                      {"pending", count_text(handler.pending(), "pending event")},
+                      {"last", last_daemon(situation, handler)}}));
   }
 }
 
@@ -42,13 +54,42 @@ void retired_handlers(const Situation& situation, List& out) {
   }
 }
 
+/// Of the caller's file, while daemons with other files run.
+void unregistered_handlers(const Situation& situation, List& out) {
+  std::vector<std::string> missing;
+  for (const std::string& name : situation.configured) {
+    const auto is_it = [&](const HandlerState& handler) { return handler.name == name; };
+    if (std::none_of(situation.handlers.begin(), situation.handlers.end(), is_it) &&
+        std::none_of(situation.retired.begin(), situation.retired.end(), is_it)) {
+      missing.push_back(name);
+    }
+  }
+  if (missing.empty() || !situation.any_live()) return;
+  const bool is_one = missing.size() == 1;
+  out.push_back(make_finding("handlers_not_registered",
+                             {{"handlers", (is_one ? "handler " : "handlers ") + base::joined(missing)},
+                              {"verb", is_one ? "is" : "are"}}));
+}
+
 void unread_topics(const Situation& situation, List& out) {
   std::vector<std::string> read;
   for (const auto& instance : situation.instances) {
     if (instance.is_live()) read.insert(read.end(), instance.topics.begin(), instance.topics.end());
   }
+  std::string without_daemon;
   for (const auto& [handler, topic] : unread_subscriptions(situation.handlers, situation.instances)) {
     if (is_rerouted(situation, handler)) continue;
+    const auto is_it = [&name = handler](const HandlerState& each) { return each.name == name; };
+    const auto state = std::find_if(situation.handlers.begin(), situation.handlers.end(), is_it);
+    const bool is_ended = situation.ended.contains(state->handler_id) && !situation.is_run(*state);
+    if (is_ended && (state->pending().number > 0 || handler == without_daemon)) continue;  // said already
+    if (is_ended) {
+      without_daemon = handler;
+      out.push_back(make_finding("handler_daemon_ended",
+                                 {{"handler", handler}, {"last", last_daemon(situation, *state)}})
+                        .began(situation.ended.at(state->handler_id).last_seen_at));
+      continue;
+    }
     out.push_back(make_finding("topic_not_read",
                                {{"handler", handler}, {"topic", topic}, {"suggestion", suggestion(topic, read)}}));
   }
@@ -66,9 +107,6 @@ void state_of_handlers(const Situation& situation, List& out) {
     }
     if (handler.parked > 0) {
       out.push_back(make_finding("events_parked", {name, {"parked", std::to_string(handler.parked)}}));
-    }
-    if (handler.dead.number > 0) {
-      out.push_back(make_finding("dead_letters", {name, {"dead", count_text(handler.dead, "dead letter")}}));
     }
   }
 }

@@ -51,7 +51,10 @@ std::int64_t drop(Context& context, const std::string& name, HandlerPending& lef
 
 Answer functions::handlers_list(Context& context, const Arguments&) {
   Document handlers = Document::array();
-  for (const auto& handler : read_handlers(*context.connection)) handlers.push_back(document_of(handler));
+  const auto activities = read_activities(*context.connection);
+  for (const auto& handler : read_handlers(*context.connection)) {
+    handlers.push_back(document_of(handler, activity_of(activities, handler.handler_id)));
+  }
   Answer out;
   if (handlers.empty()) {
     out = {base::ExitCode::no, nullptr, "the database knows no handler yet; `inboxd run` registers them"};

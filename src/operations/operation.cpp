@@ -41,6 +41,10 @@ Answer answer_for(const inbox::DatabaseFailure& failure, const std::string& wher
     return {ExitCode::not_allowed, nullptr,
             place + ": not allowed: " + said + "; correct the user in database.url or database.password"};
   }
+  if (failure.sqlstate == "53100") {
+    return {ExitCode::unavailable, nullptr,
+            place + ": no disk space left on its server: " + said + "; free some: the daemon waits and loses nothing"};
+  }
   if (inbox::is_unusable_database(failure.sqlstate)) return {ExitCode::configuration, nullptr, place + ": " + said};
   if (inbox::is_missing(failure.sqlstate)) {
     return {ExitCode::try_again, nullptr,

@@ -45,6 +45,7 @@ struct Context {
   std::string name_space;                   ///< kafka.namespace: part of ids derived from a topic
   std::vector<config::Topic> topics;        ///< the rules for reading records
   config::Retention retention;              ///< in force
+  std::vector<std::string> handlers;        ///< their names in the caller's file
   std::string schema;
   std::string actor;
   Document agreed;                     ///< the plan that a person confirmed, an upper bound; null: no bound

@@ -100,6 +100,14 @@ Parameters event_and_handler(const Parameters& more) {
   return joined(joined(joined(event_id(), {handler}), more), confirmation());
 }
 
+Parameters events_to_retry() {
+  Parameter id = event_id().front();
+  id.place = Place::optional_word;
+  const Parameter handler{"handler", Kind::text, "for this handler (required)", "NAME"};
+  const Parameter error{"error", Kind::texts, "without ID: with this class of last error; NAME* for a prefix", "CLASS"};
+  return joined(Parameters{id, handler, error}, confirmation());
+}
+
 Parameters handler_name() {
   return joined({{"handler", Kind::text, "the handler's name", "NAME", Place::word}}, confirmation());
 }
@@ -175,13 +183,14 @@ std::vector<Operation> operations() {
        {{"events trace orders/3/81723", "from Kafka to the last outcome"}},
        answers::events_not_one},
       {"events retry",
-       "Retries an event now that waits for its next attempt.",
+       "Retries an event now that waits for its next attempt; without an ID, all such events of the handler.",
        change,
        Needs::database,
        functions::events_retry,
        answers::events_change,
-       event_and_handler({}),
-       {{"events retry ORDER-4711 --handler receipt", "after confirmation"}}},
+       events_to_retry(),
+       {{"events retry ORDER-4711 --handler receipt", "after confirmation"},
+        {"events retry --handler receipt --error 'http.*' --yes", "all that failed with such a class"}}},
       {"events skip",
        "Makes a pending event a dead letter of class operator.skipped. Later events of its key go on without it. An "
        "event that is blocked or blocks its key keeps its place for `dead replay`.",

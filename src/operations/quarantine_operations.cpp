@@ -128,8 +128,9 @@ std::string about_more(const Picked& picked) {
 std::string about_not_kept(const Picked& picked) {
   if (picked.not_kept == 0) return "";
   return std::to_string(picked.not_kept) +
-         " of the matching records were too large to keep, so they cannot be retried; raise topics[].payload_limit and "
-         "let the producer send them again";
+         " of the matching records were too large to keep, so they cannot be retried; raise topics[].payload_limit, "
+         "and while Kafka has them, inboxd partitions seek TOPIC PARTITION --to OFFSET reads them again (inboxd "
+         "quarantine list has the places); then inboxd quarantine discard";
 }
 
 /// Joins sentences about one command.
@@ -244,6 +245,7 @@ Answer functions::quarantine_retry(Context& context, const Arguments& arguments)
                                         work.run(ids_of(picked, begin, done));
                                         return done;
                                       });
+  if (!dry_run) note_fed(*context.connection);
   put_counts(document, work.counts());
   document["interrupted"] = interrupted;
   const std::string told =

@@ -164,4 +164,8 @@ std::int64_t discard_quarantined(inbox::Connection& connection, const std::vecto
   return rows[0][0].as<std::int64_t>();
 }
 
+void note_fed(inbox::Connection& connection) {
+  connection.access().run(inbox::statements::op_handlers_fed, pqxx::params{});
+}
+
 }  // namespace inboxd::operations

@@ -109,4 +109,7 @@ std::optional<Retried> retry_quarantined(inbox::Connection& connection, const Re
 std::int64_t discard_quarantined(inbox::Connection& connection, const std::vector<std::int64_t>& quarantine_ids,
                                  const Deed& deed);
 
+/// Tells the instances that deliveries were added to sequences: they find these at once, not at their next sweep.
+void note_fed(inbox::Connection& connection);
+
 }  // namespace inboxd::operations

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text.hpp"
 #include "config/suggest.hpp"
 #include "inbox/handler_registration.hpp"
 #include "operations/status_findings.hpp"
@@ -11,6 +12,7 @@ namespace {
 
 /// The most groups of quarantined records that one line names.
 constexpr std::size_t most_groups = 3;
+constexpr std::size_t most_detail = 200;
 
 /// The most similar subscription to a type, among handlers that subscribe to the topic.
 std::string nearest_subscription(const Situation& situation, const inbox::UnsubscribedEvents& events) {
@@ -27,13 +29,36 @@ std::string nearest_subscription(const Situation& situation, const inbox::Unsubs
   return "; handler " + handler_of.at(*near) + " subscribes to " + *near + ": did you mean " + events.event_type + "?";
 }
 
-std::string remedy_for_quarantined(const std::string& reason) {
-  if (reason == "no_id") {
-    return "set topics[].on_missing_id or envelope: custom, restart the daemon, then inboxd quarantine retry";
+/// So many dead letters within ten minutes are more than single bad events.
+constexpr std::int64_t many_letters = 10;
+/// So few records may be single bad ones of a quiet topic.
+constexpr std::int64_t few_records = 3;
+
+std::string remedy_for_quarantined(const std::string& topic, const std::string& reason, bool are_empty) {
+  const std::string retry = ", restart the daemon, then inboxd quarantine retry --topic " + topic;
+  if (reason == "no_id" && are_empty) {
+    return "the values are empty: set tombstones: skip for topic " + topic +
+           ", restart the daemon, then inboxd quarantine discard --topic " + topic;
   }
-  if (reason == "bad_id") return "correct custom.id, restart the daemon, then inboxd quarantine retry";
-  if (reason == "too_large") return "raise topics[].payload_limit";
-  return "inboxd quarantine list";
+  if (reason == "no_id") return "set on_missing_id or envelope: custom for topic " + topic + retry;
+  if (reason == "bad_id") return "correct custom.id of topic " + topic + retry;
+  if (reason == "too_large") {
+    return "raise payload_limit of topic " + topic +
+           ", restart the daemon, then inboxd partitions seek while Kafka has the records (inboxd quarantine list "
+           "--topic " +
+           topic + ")";
+  }
+  return "inboxd quarantine list --topic " + topic;
+}
+
+/// `, 544 of them in the last minute, all sql.23514: …`.
+std::string recent_text(const DeadGrowth& growth) {
+  const bool is_sudden = growth.of_minute * 2 >= growth.letters;
+  std::string out = ", " + std::to_string(is_sudden ? growth.of_minute : growth.letters) + " of them in the last " +
+                    (is_sudden ? "minute" : "hour");
+  if (growth.error_class.empty()) return out;
+  out += growth.of_class == growth.letters ? ", all " : ", most ";
+  return out + growth.error_class + (growth.message.empty() ? "" : ": " + base::shorten(growth.message, most_detail));
 }
 
 }  // namespace
@@ -48,9 +73,57 @@ void events_without_handler(const Situation& situation, List& out) {
   }
 }
 
+void dead_letters(const Situation& situation, List& out) {
+  for (const auto& handler : situation.handlers) {
+    if (handler.retired_at || handler.dead.number == 0) continue;
+    const auto growth = std::find_if(situation.dead_growth.begin(), situation.dead_growth.end(),
+                                     [&](const auto& each) { return each.handler_id == handler.handler_id; });
+    const bool is_new = growth != situation.dead_growth.end();
+    const bool grows = is_new && growth->of_ten_minutes >= many_letters;
+    const bool have_one_class = is_new && growth->of_class == growth->letters && !growth->error_class.empty();
+    out.push_back(make_finding(grows ? "dead_letters_grow" : "dead_letters",
+                               {{"handler", handler.name},
+                                {"dead", count_text(handler.dead, "dead letter")},
+                                {"recent", is_new ? recent_text(*growth) : ""},
+                                {"filter", have_one_class ? " --error " + growth->error_class : ""}})
+                      .began(is_new ? std::optional{growth->first_at} : std::nullopt));
+  }
+}
+
+namespace {
+
+bool is_mostly_quarantined(const QuarantineGrowth& growth) {
+  return growth.records >= few_records && growth.records >= growth.stored;
+}
+
+void quarantined_topics(const Situation& situation, List& out) {
+  for (const QuarantineGrowth& growth : situation.quarantine_growth) {
+    if (!is_mostly_quarantined(growth)) continue;
+    const std::string records = std::to_string(growth.records);
+    const std::string of_all = " of " + std::to_string(growth.records + growth.stored) + " records";
+    out.push_back(make_finding("topic_quarantined",
+                               {{"records", growth.stored == 0 ? "all " + records + " records" : records + of_all},
+                                {"topic", growth.topic},
+                                {"since", clock_text(growth.first_at)},
+                                {"reason", growth.reason},
+                                {"detail", base::shorten(growth.detail, most_detail)},
+                                {"remedy", remedy_for_quarantined(growth.topic, growth.reason, growth.are_empty)}})
+                      .began(growth.first_at));
+  }
+}
+
+}  // namespace
+
 void quarantine(const Situation& situation, List& out) {
   const auto& [groups, total] = situation.quarantine;
+  quarantined_topics(situation, out);
   if (total.number == 0) return;
+  std::int64_t recent = 0;
+  bool are_empty = !situation.quarantine_growth.empty();
+  for (const auto& growth : situation.quarantine_growth) {
+    recent += growth.records;
+    are_empty = are_empty && growth.are_empty;
+  }
   std::string named;
   if (groups.size() == 1) named = ", all of topic " + groups[0].topic + ", reason " + groups[0].reason;
   for (std::size_t i = 0; groups.size() > 1 && i < std::min(groups.size(), most_groups); ++i) {
@@ -58,11 +131,17 @@ void quarantine(const Situation& situation, List& out) {
              groups[i].reason;
   }
   if (groups.size() > most_groups) named += ", and others";
+  // A problem has the details already.
+  const bool is_told = groups.size() == 1 && situation.quarantine_growth.size() == 1 &&
+                       is_mostly_quarantined(situation.quarantine_growth[0]) && recent == total.number;
+  if (is_told) return;
+  const std::string remedy = groups.size() == 1
+                                 ? remedy_for_quarantined(groups[0].topic, groups[0].reason, are_empty)
+                                 : "inboxd quarantine list";
+  const std::string growth = recent > 0 ? ", " + std::to_string(recent) + " in the last hour" : "";
   out.push_back(make_finding(
       "quarantine",
-      {{"records", count_text(total)},
-       {"groups", named},
-       {"remedy", groups.size() == 1 ? remedy_for_quarantined(groups[0].reason) : "inboxd quarantine list"}}));
+      {{"records", count_text(total)}, {"groups", named}, {"recent", growth}, {"remedy", remedy}}));
 }
 
 }  // namespace inboxd::operations::findings

@@ -17,6 +17,13 @@ bool Situation::any_live() const {
   return std::any_of(instances.begin(), instances.end(), [](const auto& instance) { return instance.is_live(); });
 }
 
+bool Situation::is_run(const HandlerState& handler) const {
+  return std::any_of(instances.begin(), instances.end(), [&](const auto& instance) {
+    const auto& ids = instance.handlers;
+    return instance.is_live() && std::find(ids.begin(), ids.end(), handler.handler_id) != ids.end();
+  });
+}
+
 std::string count_text(const Count& count) {
   return (count.at_least ? "at least " : "") + std::to_string(count.number);
 }
@@ -24,6 +31,8 @@ std::string count_text(const Count& count) {
 std::string count_text(const Count& count, const std::string& thing) {
   return count_text(count) + " " + thing + (count.number == 1 ? "" : "s");
 }
+
+std::string clock_text(event::Microseconds time) { return config::time_text(time - time % 1'000'000); }
 
 std::string duration_sentence(std::chrono::microseconds duration) {
   const auto minutes = std::chrono::duration_cast<std::chrono::minutes>(duration).count();
@@ -76,7 +85,10 @@ void open_transactions(const Situation& situation, List& out) {
 void outbox(const Situation& situation, List& out) {
   const OutboxState& outbox = situation.outbox;
   if (outbox.stopped.number > 0) {
-    out.push_back(make_finding("messages_stopped", {{"messages", count_text(outbox.waiting, "message")}}));
+    out.push_back(make_finding("messages_stopped", {{"messages", count_text(outbox.waiting, "message")},
+                                                    {"waiting", outbox.waiting.number == 1
+                                                                    ? ""
+                                                                    : ", or wait behind such a message"}}));
   }
   if (outbox.oldest_age && *outbox.oldest_age > long_waiting) {
     out.push_back(make_finding("outbox_behind", {{"age", duration_sentence(*outbox.oldest_age)},
@@ -89,17 +101,25 @@ void outbox(const Situation& situation, List& out) {
 std::vector<StatusFinding> findings_of(const Situation& situation) {
   constexpr std::array all{findings::halted_partitions,
                            findings::open_transactions,
+                           findings::unread_partitions,
                            findings::missing_daemon,
                            findings::failing_daemons,
                            findings::disagreements,
                            findings::subscription_gaps,
                            findings::misplaced_rows,
                            findings::crashes,
+                           findings::unregistered_handlers,
                            findings::unread_topics,
                            findings::events_without_handler,
                            findings::handlers_without_instance,
                            findings::retired_handlers,
+                           findings::services_away,
+                           findings::failing_calls,
                            findings::state_of_handlers,
+                           findings::slow_handlers,
+                           findings::unkeyed_events,
+                           findings::blocked_keys,
+                           findings::dead_letters,
                            findings::quarantine,
                            findings::outbox};
   findings::List out;

@@ -1,14 +1,18 @@
 #pragma once
 #include <chrono>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "inbox/handler_order.hpp"
 #include "inbox/unsubscribed.hpp"
+#include "operations/activity_queries.hpp"
 #include "operations/finding_kinds.hpp"
 #include "operations/handler_agreement.hpp"
+#include "operations/growth_queries.hpp"
 #include "operations/outbox_queries.hpp"
 #include "operations/partition_queries.hpp"
+#include "operations/reading_queries.hpp"
 #include "operations/status_queries.hpp"
 #include "operations/suspect_queries.hpp"
 
@@ -17,6 +21,7 @@ namespace inboxd::operations {
 /// The facts that the findings of `status` are made from.
 struct Situation {
   std::vector<PartitionState> partitions;  ///< the newest incarnation of each
+  std::vector<PartitionReading> readings;
   std::vector<HandlerState> handlers;      ///< without retired ones
   std::vector<HandlerState> retired;
   std::vector<InstanceState> instances;
@@ -27,15 +32,29 @@ struct Situation {
   std::vector<RegisteredHandler> registered;  ///< by live daemons
   std::vector<SubscriptionGap> gaps;
   std::vector<inbox::MisplacedRows> misplaced;
-  event::Microseconds now = 0;
+  Activities activities;
+  std::vector<DeadGrowth> dead_growth;
+  std::vector<QuarantineGrowth> quarantine_growth;
+  std::vector<BlockedKeys> blocked;
+  std::map<std::int32_t, EndedInstance> ended;  ///< the last daemon of a handler, by its id
+  std::vector<std::string> configured;  ///< handlers of the caller's file
+  event::Microseconds now = 0;          ///< by the database's clock
 
   bool any_live() const;
+  /// A live instance has the handler in its configuration, whether it runs it or not.
+  bool is_run(const HandlerState& handler) const;
 };
+
+/// Everything but `configured`.
+Situation read_situation(inbox::Connection& connection);
 
 /// Problems first.
 std::vector<StatusFinding> findings_of(const Situation& situation);
 
 /// Each adds the findings of one kind, or of few that exclude each other. Pure.
+/// Those about partitions whose records wait unread.
+std::vector<StatusFinding> partition_findings(const std::vector<PartitionReading>& readings);
+
 namespace findings {
 
 using List = std::vector<StatusFinding>;
@@ -50,9 +69,13 @@ void outbox(const Situation& situation, List& out);
 // crash_findings.cpp
 void crashes(const Situation& situation, List& out);
 
+// partition_findings.cpp
+void unread_partitions(const Situation& situation, List& out);
+
 // handler_findings.cpp
 void handlers_without_instance(const Situation& situation, List& out);
 void retired_handlers(const Situation& situation, List& out);
+void unregistered_handlers(const Situation& situation, List& out);
 void unread_topics(const Situation& situation, List& out);
 void state_of_handlers(const Situation& situation, List& out);
 
@@ -62,8 +85,17 @@ void subscription_gaps(const Situation& situation, List& out);
 void misplaced_rows(const Situation& situation, List& out);
 /// Whether a live daemon subscribes the handler to a topic that a newer registration has taken away.
 bool is_rerouted(const Situation& situation, const std::string& handler);
+// activity_findings.cpp
+void failing_calls(const Situation& situation, List& out);
+void services_away(const Situation& situation, List& out);
+void slow_handlers(const Situation& situation, List& out);
+void unkeyed_events(const Situation& situation, List& out);
+void blocked_keys(const Situation& situation, List& out);
+/// Another finding says that most of its calls fail.
+bool is_failing(const Situation& situation, const HandlerState& handler);
 
 // record_findings.cpp
+void dead_letters(const Situation& situation, List& out);
 void events_without_handler(const Situation& situation, List& out);
 void quarantine(const Situation& situation, List& out);
 
@@ -72,6 +104,8 @@ void quarantine(const Situation& situation, List& out);
 /// `at least 12`; with a thing, `1 message`, `2 messages`.
 std::string count_text(const Count& count);
 std::string count_text(const Count& count, const std::string& thing);
+/// A time to the second.
+std::string clock_text(event::Microseconds time);
 /// `12 minutes`.
 std::string duration_sentence(std::chrono::microseconds duration);
 

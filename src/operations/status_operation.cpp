@@ -1,6 +1,6 @@
 #include "operations/status_operation.hpp"
 
-#include "event/now.hpp"
+#include "operations/dead_queries.hpp"
 #include "operations/documents.hpp"
 #include "operations/operation_table.hpp"
 #include "operations/size_queries.hpp"
@@ -10,6 +10,11 @@ namespace {
 
 /// The most pairs of topic and type without a handler that are listed.
 constexpr int most_unsubscribed = 10;
+
+/// No daemon has read it for a day: its topic has left the configuration.
+bool is_forsaken(const PartitionState& partition) {
+  return !partition.halted_reason && partition.observed_age && *partition.observed_age > std::chrono::hours{24};
+}
 
 template <class List>
 Document documents_of(const List& list) {
@@ -22,23 +27,36 @@ Document documents_of(const List& list) {
 
 Answer functions::status(Context& context, const Arguments& arguments) {
   auto& connection = *context.connection;
-  Situation situation;
-  situation.partitions = read_partitions(connection, {{}, true, false});
-  for (auto& handler : read_handlers(connection)) {
-    (handler.retired_at ? situation.retired : situation.handlers).push_back(std::move(handler));
-  }
-  situation.instances = read_instances(connection);
-  situation.suspects = read_suspects(connection);
-  situation.quarantine = count_quarantined(connection);
-  situation.outbox = read_outbox_state(connection);
-  situation.unsubscribed = inbox::read_unsubscribed(connection, most_unsubscribed);
-  situation.registered = read_registered(connection);
-  situation.gaps = read_gaps(connection);
-  situation.misplaced = inbox::find_misplaced(connection);
-  situation.now = event::now();
+  Situation situation = read_situation(connection);
+  situation.configured = context.handlers;
   Document document = document_of(situation);
   if (arguments.flag("sizes")) document["sizes"] = document_of(read_sizes(connection), context.retention);
   return {document.at("is_well").get<bool>() ? base::ExitCode::done : base::ExitCode::no, document, ""};
+}
+
+Situation read_situation(inbox::Connection& connection) {
+  Situation out;
+  out.now = database_time(connection);
+  out.partitions = read_partitions(connection, {{}, true, false});
+  for (auto& handler : read_handlers(connection)) {
+    (handler.retired_at ? out.retired : out.handlers).push_back(std::move(handler));
+  }
+  out.readings = read_readings(connection);
+  out.instances = read_instances(connection);
+  out.suspects = read_suspects(connection);
+  out.quarantine = count_quarantined(connection);
+  out.outbox = read_outbox_state(connection);
+  out.unsubscribed = inbox::read_unsubscribed(connection, most_unsubscribed);
+  out.registered = read_registered(connection);
+  out.gaps = read_gaps(connection);
+  out.misplaced = inbox::find_misplaced(connection);
+  out.activities = read_activities(connection);
+  out.dead_growth = read_dead_growth(connection);
+  out.quarantine_growth = read_quarantine_growth(connection);
+  out.blocked = read_blocked_keys(connection);
+  out.ended = read_ended_instances(connection);
+  if (out.any_live()) std::erase_if(out.partitions, is_forsaken);
+  return out;
 }
 
 bool StatusJudgement::is_well() const { return messages(StatusFinding::Severity::problem).empty(); }
@@ -105,7 +123,7 @@ Document document_of(const WindowState& window) {
           {"dead", window.dead}};
 }
 
-Document document_of(const HandlerState& handler) {
+Document document_of(const HandlerState& handler, const ActivityState* activity) {
   Document out = {{"handler", handler.name},
                   {"mode", handler.mode},
                   {"topics", handler.topics},
@@ -118,7 +136,10 @@ Document document_of(const HandlerState& handler) {
   put_count(out, "retrying", handler.retrying);
   put_count(out, "waiting", handler.waiting);
   put_count(out, "dead", handler.dead);
+  out["running_calls"] = activity == nullptr ? Document(nullptr) : Document(activity->sum.running_calls);
+  out["concurrency"] = activity == nullptr ? Document(nullptr) : Document(activity->sum.concurrency);
   out["oldest_due_age_seconds"] = seconds_of(handler.oldest_due_age);
+  out["oldest_retrying_age_seconds"] = seconds_of(handler.oldest_retrying_age);
   out["backfill"] = handler.backfill;
   out["window"] = handler.window ? document_of(*handler.window) : Document(nullptr);
   return out;
@@ -136,7 +157,8 @@ Document document_of(const StatusFinding& finding) {
   return {{"severity", name_of(finding.severity)},
           {"kind", finding.kind},
           {"message", finding.message},
-          {"remedy", finding.remedy.empty() ? Document(nullptr) : Document(finding.remedy)}};
+          {"remedy", finding.remedy.empty() ? Document(nullptr) : Document(finding.remedy)},
+          {"since", time_of(finding.since)}};
 }
 
 Document document_of(const Situation& situation) {
@@ -147,8 +169,11 @@ Document document_of(const Situation& situation) {
                   {"remarks", verdict.messages(StatusFinding::Severity::remark)},
                   {"findings", documents_of(verdict.findings)},
                   {"topics", documents_of(situation.partitions)},
-                  {"handlers", documents_of(situation.handlers)},
+                  {"handlers", Document::array()},
                   {"instances", documents_of(situation.instances)}};
+  for (const HandlerState& handler : situation.handlers) {
+    out["handlers"].push_back(document_of(handler, activity_of(situation.activities, handler.handler_id)));
+  }
   put_count(out, "quarantined", situation.quarantine.total);
   out["outbox"] = {{"oldest_seconds", seconds_of(situation.outbox.oldest_age)}};
   put_count(out["outbox"], "backlog", situation.outbox.backlog);

@@ -121,6 +121,19 @@ std::vector<InstanceState> read_instances(inbox::Connection& connection) {
   return out;
 }
 
+std::map<std::int32_t, EndedInstance> read_ended_instances(inbox::Connection& connection) {
+  std::map<std::int32_t, EndedInstance> out;
+  for (const auto& found :
+       inbox::run_read(connection, inbox::statements::op_ended, pqxx::params{live_within.count()})) {
+    inbox::RowReader row{found};
+    EndedInstance& ended = out[row.int4()];
+    ended.worker.host = row.text();
+    ended.worker.process_id = row.int4();
+    ended.last_seen_at = row.int8();
+  }
+  return out;
+}
+
 std::vector<HandlerState> handlers_without_instance(const std::vector<HandlerState>& handlers,
                                                     const std::vector<InstanceState>& instances) {
   std::vector<HandlerState> out;

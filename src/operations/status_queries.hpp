@@ -1,6 +1,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -77,6 +78,14 @@ struct InstanceState {
   bool is_live() const { return unseen <= live_within; }
 };
 std::vector<InstanceState> read_instances(inbox::Connection& connection);
+
+/// The last daemon that ran a handler.
+struct EndedInstance {
+  Worker worker;
+  event::Microseconds last_seen_at = 0;
+};
+/// By handler id; handlers whose last daemon lives may be among them.
+std::map<std::int32_t, EndedInstance> read_ended_instances(inbox::Connection& connection);
 
 /// Handlers with pending events that no live instance runs: renamed without an alias, or removed from every
 /// configuration. None if no instance is live.

@@ -129,7 +129,8 @@ void Sender::note_sent(std::int64_t id, const InFlight& message) {
 void Sender::note_refused(std::int64_t id, Why why, std::string_view topic, const std::string& error) {
   const bool is_topics = why == Why::topic_refused;
   inbox::SetAside aside{id, why, error.substr(0, most_error_bytes)};
-  const bool is_young = is_topics && !topic.empty() && producer_->missing_for(topic) < young_for;
+  const bool is_young =
+      is_topics && !topic.empty() && is_allowed(topic) && producer_->missing_for(topic) < young_for;
   if (is_topics) aside.retry = settings_.retry;
   if (is_young) aside.retry = std::min<std::chrono::milliseconds>(young_retry, settings_.retry);
   aside_.push_back(std::move(aside));
@@ -413,8 +414,20 @@ std::optional<int> Sender::send(const inbox::OutboxRows& rows) {
 
 void Sender::learn_topics(const inbox::OutboxRows& rows) {
   std::set<std::string_view> topics;
-  for (int i = 0; i < rows.size(); ++i) topics.insert(rows.at(i).topic);
+  for (int i = 0; i < rows.size(); ++i) {
+    const inbox::OutboxRow row = rows.at(i);
+    if (is_allowed(row.topic)) topics.insert(row.topic);
+  }
   if (!topics.empty()) producer_->learn(topics, longest_question);
+}
+
+/// By `outbox.topics`.
+bool Sender::is_allowed(std::string_view topic) const {
+  if (settings_.topics.empty()) return true;
+  return std::any_of(settings_.topics.begin(), settings_.topics.end(), [&](const std::string& allowed) {
+    const std::string_view prefix = std::string_view{allowed}.substr(0, allowed.size() - 1);
+    return allowed.ends_with('*') ? topic.starts_with(prefix) : topic == allowed;
+  });
 }
 
 /// The main producer has sent all messages below. A lane's message above may have to wait for one of its key.
@@ -446,7 +459,8 @@ bool Sender::has_trial() {
 /// Without asking the producer, which would keep each message for seconds.
 void Sender::refuse_topic(const inbox::OutboxRow& row, const kafka::OutgoingMessage& message) {
   stopped_.insert({std::string{row.topic}, ""});
-  note_refused(row.id, Why::topic_refused, row.topic, producer_->refusal_of(message).error);
+  note_refused(row.id, Why::topic_refused, row.topic,
+               is_allowed(row.topic) ? producer_->refusal_of(message).error : "the topic is not in outbox.topics");
 }
 
 /// False: not now.
@@ -456,7 +470,7 @@ bool Sender::send(const inbox::OutboxRow& row) {
   message.topic = row.topic;
   message.key = row.key;
   message.payload = row.payload;
-  const auto readiness = producer_->readiness(message);
+  const auto readiness = is_allowed(row.topic) ? producer_->readiness(message) : kafka::Readiness::missing;
   if (readiness == kafka::Readiness::missing) {
     refuse_topic(row, message);
     return true;

@@ -98,6 +98,7 @@ class Sender final {
   std::optional<int> send(const inbox::OutboxRows& rows);
   bool send(const inbox::OutboxRow& row);
   void learn_topics(const inbox::OutboxRows& rows);
+  bool is_allowed(std::string_view topic) const;
   void refuse_topic(const inbox::OutboxRow& row, const kafka::OutgoingMessage& message);
   void stop_key(const inbox::OutboxRow& row);
   bool has_trial();

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.hpp"
 #include "event/now.hpp"
 
 namespace inboxd::settler {
 namespace {
 
 constexpr std::size_t most_classes = 100;
+constexpr std::size_t most_key_bytes = 64;
+constexpr std::size_t most_message_bytes = 300;
 
 /// By this machine's clock, which may differ from the one that wrote the record; hence never less than zero.
 double seconds_since(event::Microseconds time) {
@@ -25,6 +28,19 @@ OutcomeCounts::Entry& OutcomeCounts::entry(std::int32_t handler_id) {
   return *out;
 }
 
+void OutcomeCounts::Entry::note_success_or_failure(const inbox::Settlement& settlement, const EventCounts& events) {
+  if (events.done + events.skipped > 0) {
+    counts.failed_in_row = 0;
+    counts.failing_since.reset();
+  } else if (events.retried + events.dead > 0) {
+    counts.failed_in_row += static_cast<std::uint64_t>(events.retried + events.dead);
+    if (!counts.failing_since) counts.failing_since = std::chrono::steady_clock::now();
+  }
+  if (settlement.failures.empty()) return;
+  const auto& last = settlement.failures.back();
+  counts.last_error = last.error_class + (last.message.empty() ? "" : ": " + last.message);
+}
+
 void OutcomeCounts::recorded(const Run& run, const inbox::Settlement& settlement, const EventCounts& counts) {
   const std::lock_guard lock{mutex_};
   Entry& entry = this->entry(run.lease.handler_id);
@@ -38,6 +54,7 @@ void OutcomeCounts::recorded(const Run& run, const inbox::Settlement& settlement
     const bool fits = entry.counts.failures.contains(name) || entry.counts.failures.size() < most_classes;
     entry.counts.failures[fits ? name : "other"] += 1;
   }
+  entry.note_success_or_failure(settlement, counts);
   if (counts.done == 0 || run.lease.events.empty()) return;
   // The events of a run were stored together, so one time stands for all.
   const event::Event& first = *run.lease.events.front();
@@ -78,10 +95,20 @@ void FailureLog::begin_second(Clock::time_point now) {
   }
 }
 
+bool FailureLog::is_first(const Run& run, const std::string& error_class, Clock::time_point now) {
+  if (sampled_.size() >= most_samples) {
+    std::erase_if(sampled_, [&](const auto& sample) { return now - sample.second >= sample_interval; });
+    if (sampled_.size() >= most_samples) return false;
+  }
+  const auto [sample, is_new] = sampled_.try_emplace({run.lease.handler_id, error_class}, now);
+  if (!is_new && now - sample->second < sample_interval) return false;
+  sample->second = now;
+  return true;
+}
+
 void FailureLog::recorded(const Run& run, const inbox::Settlement& settlement, Clock::time_point now) {
   const std::lock_guard lock{mutex_};
   begin_second(now);
-  const inbox::Place& place = *run.lease.place;
   auto dead = settlement.dead.begin();  // in the order of the failures
   using State = inbox::DeadEvent::State;
   const auto is_uncalled = [](const inbox::DeadEvent& each) {
@@ -90,23 +117,30 @@ void FailureLog::recorded(const Run& run, const inbox::Settlement& settlement, C
   for (const inbox::FailedAttempt& failure : settlement.failures) {
     dead = std::find_if_not(dead, settlement.dead.end(), is_uncalled);
     const bool died = dead != settlement.dead.end() && dead->event_id == failure.event_id;
-    if (died && dead_.take()) {
-      log_.warn("settler.event_dead", {{"event_id", failure.event_id.text()},
-                                       {"handler", run.handler},
-                                       {"topic", place.topic},
-                                       {"partition", place.partition},
-                                       {"offset", dead->offset},
-                                       {"attempts", failure.attempt},
-                                       {"error_class", failure.error_class}});
-    } else if (!died && retried_.take()) {
-      log_.debug("settler.event_retried", {{"event_id", failure.event_id.text()},
-                                           {"handler", run.handler},
-                                           {"topic", place.topic},
-                                           {"partition", place.partition},
-                                           {"attempt", failure.attempt},
-                                           {"error_class", failure.error_class}});
-    }
     if (died) ++dead;
+    const bool is_sample = !died && is_first(run, failure.error_class, now);
+    if (!is_sample && !(died ? dead_ : retried_).take()) continue;
+    const auto& events = run.lease.events;
+    const auto event = std::find_if(events.begin(), events.end(),
+                                    [&](const event::Event* each) { return each->event_id == failure.event_id; });
+    const bool has_key = event != events.end() && (*event)->key && base::is_utf8(*(*event)->key);
+    const base::Logger::Facts facts{
+        {"event_id", failure.event_id.text()},
+        {"handler", run.handler},
+        {"topic", run.lease.place->topic},
+        {"partition", run.lease.place->partition},
+        {"offset", event == events.end() ? -1 : (*event)->offset},
+        {"key", has_key ? base::shorten(*(*event)->key, most_key_bytes) : ""},
+        {"attempt", failure.attempt},
+        {"error_class", failure.error_class},
+        {"error", base::shorten(failure.message, most_message_bytes)}};
+    if (died) {
+      log_.warn("settler.event_dead", facts);
+    } else if (is_sample) {
+      log_.warn("settler.event_failed", facts);
+    } else {
+      log_.debug("settler.event_retried", facts);
+    }
   }
 }
 

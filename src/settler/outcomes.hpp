@@ -4,7 +4,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/histogram.hpp"
 #include "base/log.hpp"
@@ -25,6 +28,9 @@ class OutcomeCounts final {
     std::uint64_t expired = 0;
     std::uint64_t skipped = 0;
     std::uint64_t leases_lost = 0;
+    std::uint64_t failed_in_row = 0;  ///< attempts since the last success
+    std::optional<std::chrono::steady_clock::time_point> failing_since;  ///< the first of these
+    std::string last_error;  ///< class and message
     std::map<std::string, std::uint64_t> failures;  ///< by error class; `other` beyond the first hundred classes
     base::Histogram::Snapshot end_to_end;           ///< seconds from the record's time in Kafka to `done` recorded
   };
@@ -36,6 +42,8 @@ class OutcomeCounts final {
 
  private:
   struct Entry {
+    void note_success_or_failure(const inbox::Settlement& settlement, const EventCounts& events);
+
     Handler counts;
     base::Histogram end_to_end{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1'800, 14'400, 86'400};
   };
@@ -45,13 +53,15 @@ class OutcomeCounts final {
   std::map<std::int32_t, std::unique_ptr<Entry>> entries_;
 };
 
-/// Logs each dead event (a warning) and each retry (debug) with its id, handler and place. Bounded by `most_lines`; the
-/// number of lines left out follows a second later. Never logs a handler's message, which may repeat a payload. Any
-/// thread.
+/// Logs dead events (warnings) and retries (debug) with id, handler, place, key and error, never a payload. The first
+/// failed attempt of a handler and class within a minute is a warning. Bounded by `most_lines`; the number of lines
+/// left out follows a second later. Any thread.
 class FailureLog final {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::uint64_t most_lines = 20;  ///< a second, for dead events and for retries each
+  static constexpr std::chrono::minutes sample_interval{1};
+  static constexpr std::size_t most_samples = 1'000;  ///< handlers and classes that are told apart
 
   explicit FailureLog(base::Logger& log) : log_{log} {}
 
@@ -66,12 +76,15 @@ class FailureLog final {
     bool take();
   };
   void begin_second(Clock::time_point now);
+  /// The first of its handler and class within a minute; under the lock.
+  bool is_first(const Run& run, const std::string& error_class, Clock::time_point now);
 
   base::Logger& log_;
 
   std::mutex mutex_;  // guards the following
   Clock::time_point since_{};
   Second dead_, retried_;
+  std::map<std::pair<std::int32_t, std::string>, Clock::time_point> sampled_;  ///< by handler and class
 };
 
 }  // namespace inboxd::settler

@@ -187,7 +187,7 @@ std::chrono::steady_clock::time_point Tracer::end_of_request() {
 
 std::string Tracer::head_of(std::size_t body_size) const {
   std::string out = "POST " + target_ + " HTTP/1.1\r\nHost: " + host_header_ + "\r\n";
-  if (!settings_.authorization.empty()) out += "Authorization: " + settings_.authorization.reveal() + "\r\n";
+  if (!settings_.authorization.empty()) out += "Authorization: " + settings_.authorization.now() + "\r\n";
   out += "Content-Type: application/json\r\nConnection: close\r\nContent-Length: " + std::to_string(body_size);
   return out + "\r\n\r\n";
 }

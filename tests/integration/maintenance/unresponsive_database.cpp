@@ -47,7 +47,8 @@ TEST_CASE("while the database does not answer, maintenance pauses no longer than
   inbox::Registrations registrations;
   inbox::Unsubscribed unsubscribed;
   maintenance::Maintenance maintenance{
-      settings, {inbox.owner, "here", 1}, registrations, unsubscribed, [] { return std::nullopt; }, {}, watchdog, log};
+      settings, {inbox.owner, "here", 1}, registrations, unsubscribed, [] { return std::nullopt; },
+      [](const auto&) { return std::vector<inbox::HandlerActivity>{}; }, {}, watchdog, log};
   maintenance.start();
   CHECK(longest_pause(maintenance) < 2 * deadline);
   watchdog.cut_all(std::chrono::steady_clock::now());

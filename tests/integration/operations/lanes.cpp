@@ -285,6 +285,31 @@ TEST_CASE("events retry makes the first event of a lane due now, and no other") 
   CHECK(runner.run("events skip", event_for(lanes.event_id(0), "why")).code == ExitCode::try_again);
 }
 
+TEST_CASE("events retry of a handler makes all its waiting events due, or those of an error class") {
+  Inbox inbox;
+  LanesFixture lanes{inbox};
+  lanes.store("abab");
+  lanes.run('a', End::retried);
+  OperationRunner runner{inbox};
+  REQUIRE(lanes.drain() == "");
+  const Given all{{"handler", {"receipt"}}};
+  auto dry = all;
+  dry["dry-run"] = {"true"};
+  CHECK(runner.run("events retry", dry).document.at("matched") == 1);
+  REQUIRE(lanes.drain() == "");
+  auto other = all;
+  other["error"] = {"http.*"};
+  CHECK(runner.run("events retry", other).code == ExitCode::no);
+  REQUIRE(lanes.drain() == "");
+  const auto retried = runner.run("events retry", all);
+  CHECK(retried.document.at("matched") == 1);
+  CHECK(retried.document.at("retried") == true);
+  CHECK(lanes.drain() == "0 2");
+  CHECK(runner.run("events retry", all).code == ExitCode::no);
+  CHECK(runner.run("events retry", {{"handler", {"reciept"}}}).document.at("did_you_mean") == "receipt");
+  CHECK(runner.run("events retry", {}).code == ExitCode::usage);
+}
+
 TEST_CASE("events retry of an event without a lane leaves the others of its delivery alone") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt", {"orders"});

@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "inbox/unsubscribed.hpp"
+#include "integration/operations/dead_letters.hpp"
 #include "integration/operations/operation_runner.hpp"
 #include "operations/partition_queries.hpp"
 #include "operations/server_queries.hpp"
@@ -35,6 +36,62 @@ TEST_CASE("status --sizes shows the bytes of each table and day, and the days un
   CHECK(sizes.at("growth").at(0).at("days_left") > 29);
 }
 
+TEST_CASE("status has what live instances say about their handlers, and only live ones") {
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  inbox::HandlerActivity activity;
+  activity.handler_id = handler;
+  activity.running_calls = 3;
+  activity.concurrency = 8;
+  activity.away_for = std::chrono::seconds{20};
+  activity.away_error = "http.unreachable: POST http://127.0.0.1:8080/: \"refused\"\n\x01";
+  inbox::instance_heartbeat(inbox.connection(), {inbox.owner, "host-a", 42}, false, std::nullopt, {handler},
+                            {activity});
+  OperationRunner runner{inbox};
+  auto document = runner.run("status").document;
+  CHECK(document.at("handlers").at(0).at("running_calls") == 3);
+  CHECK(document.at("handlers").at(0).at("concurrency") == 8);
+  REQUIRE(document.at("findings").size() == 1);
+  CHECK(document.at("findings").at(0).at("kind") == "service_away");
+  CHECK_FALSE(document.at("findings").at(0).at("since").is_null());
+  inbox.database().run("update inbox.instance set last_seen_at = last_seen_at - interval '1 minute'");
+  document = runner.run("status").document;
+  CHECK(document.at("handlers").at(0).at("running_calls").is_null());
+  CHECK(document.at("findings").at(0).at("kind") == "no_live_daemon");
+}
+
+TEST_CASE("status counts the dead letters and quarantined records of the last hour") {
+  Inbox inbox;
+  add_dead_letters(inbox, 12);
+  const auto shard = inbox.add_shard("plain");
+  for (int i = 0; i < 3; ++i) Batch{inbox}.at(shard, i).reject("no_id").store(inbox.connection());
+  inbox::instance_heartbeat(inbox.connection(), {inbox.owner, "host-a", 42}, false);
+  OperationRunner runner{inbox};
+  const auto kinds = [&] {
+    std::string out;
+    for (const auto& finding : runner.run("status").document.at("findings")) {
+      out += finding.at("kind").get<std::string>() + " ";
+    }
+    return out;
+  };
+  CHECK(kinds() == "dead_letters_grow topic_quarantined ");
+  inbox.database().run("update inbox.dead_letter set died_at = died_at - interval '20 minutes'");
+  inbox.database().run("update inbox.quarantine set received_at = received_at - interval '2 hours'");
+  CHECK(kinds() == "dead_letters quarantine ");
+}
+
+TEST_CASE("a topic that no daemon has read for a day leaves status, and stays in partitions list") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  inbox::record_watermarks(inbox.connection(), {{shard, 100}});
+  inbox::instance_heartbeat(inbox.connection(), {inbox.owner, "host-a", 42}, false);
+  OperationRunner runner{inbox};
+  CHECK(runner.run("status").document.at("topics").size() == 1);
+  inbox.database().run("update inbox.shard set observed_at = observed_at - interval '25 hours'");
+  CHECK(runner.run("status").document.at("topics").empty());
+  CHECK(runner.run("partitions list").document.at("partitions").size() == 1);
+}
+
 TEST_CASE("status shows positions, lag, pending events and live daemons") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
@@ -51,7 +108,8 @@ TEST_CASE("status shows positions, lag, pending events and live daemons") {
 
   const auto document = OperationRunner{inbox}.run("status").document;
   CHECK(document.at("is_well") == true);
-  CHECK(document.at("verdict") == "no problems; 1 in quarantine, all of topic orders, reason no_id");
+  CHECK(document.at("verdict") ==
+        "no problems; 1 in quarantine, all of topic orders, reason no_id, 1 in the last hour");
   CHECK(document.at("topics").at(0).at("position") == 16);
   CHECK(document.at("topics").at(0).at("lag") == 84);
   CHECK(document.at("handlers").at(0).at("due") == 10);
@@ -63,7 +121,7 @@ TEST_CASE("status shows positions, lag, pending events and live daemons") {
   inbox::instance_heartbeat(inbox.connection(), {inbox.owner, "host-a", 42}, false, "the brokers do not answer",
                             {handler});
   CHECK(OperationRunner{inbox}.run("status").document.at("verdict") ==
-        "host-a: the brokers do not answer; 1 in quarantine, all of topic orders, reason no_id");
+        "host-a: the brokers do not answer; 1 in quarantine, all of topic orders, reason no_id, 1 in the last hour");
 }
 
 TEST_CASE("a daemon that has stopped is not counted as running") {

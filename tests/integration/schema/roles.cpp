@@ -160,6 +160,7 @@ TEST_CASE("each role has exactly the rights of its row, table by table") {
         "position: ingest insert select, reader select, worker delete select\n"
         "quarantine: ingest insert select, reader select, worker delete select update(detail) update(event_id) "
         "update(forgotten_at) update(headers) update(key) update(payload) update(reason)\n"
+        "reading: ingest insert select update, reader select, worker delete select\n"
         "relay: ingest select, reader select, worker select update\n"
         "repeatable_migration: ingest select, reader select, worker select\n"
         "routing: ingest select update, reader select, worker select update\n"
@@ -286,13 +287,15 @@ TEST_CASE("a monitoring role reads all tables and views but for the content of e
         "audit.detail audit_log.detail backlog.paused_reason dead_letter.headers dead_letter.key dead_letter.notes "
         "dead_letter.order_key dead_letter.payload dead_letter.reasons dead_letter.source_id dead_letter.subject "
         "dead_letters.headers dead_letters.key dead_letters.last_error dead_letters.notes dead_letters.payload "
-        "dead_letters.reasons dead_letters.source_id dead_letters.subject deliveries.last_error delivery.last_error "
-        "delivery.order_key edit.headers edit.payload event.headers event.key event.payload event.source_id "
-        "event.subject events.headers events.key events.payload events.source_id events.subject failure.message "
+        "dead_letters.reasons dead_letters.source_id dead_letters.subject deliveries.last_error delivery.fence "
+        "delivery.last_error delivery.order_key edit.headers edit.payload event.headers event.key event.payload "
+        "event.source_id event.subject events.headers events.key events.payload events.source_id events.subject "
+        "failure.message "
         "failures.message handler.paused_reason lanes.key lanes.key_text lanes.last_error outbox.headers outbox.key "
         "outbox.payload outbox_lane.error outbox_lane.key outbox_waiting.headers outbox_waiting.key "
         "outbox_waiting.payload quarantine.detail quarantine.headers quarantine.key quarantine.payload "
-        "quarantined.detail quarantined.headers quarantined.key quarantined.payload");
+        "quarantined.detail quarantined.headers quarantined.key quarantined.payload relay.fence "
+        "sequence.fence");
   CHECK(monitored("c.relname || '.' || a.attname", reads + " and a.atttypid = 'bytea'::regtype").empty());
   Session monitor{roles.settings_of({"monitor"}).url, inbox.database().schema()};
   for (const auto& view : inbox.database().rows(

@@ -99,7 +99,7 @@ TEST_CASE("a handler runs as the role that `alter role` has set for the daemon's
   HandlerTransactionFixture fixture{2};
   RolesFixture roles{fixture.inbox};
   auto settings = roles.settings_of({});
-  const auto& database = fixture.inbox.database();
+  auto& database = fixture.inbox.database();
   const std::string role = roles.name("owner"), login = roles.name("login");
   database.run("grant " + role + " to " + login + "; alter role " + login + " " + inherits + "; alter role " + login +
                " set role = '" + role + "'; grant " + roles.name("ingest") + ", " + roles.name("worker") + " to " +

@@ -123,7 +123,8 @@ TEST_CASE("the verdict dead dead-letters at once") {
   CHECK(fixture.database.text("select attempts || ' ' || last_error from inbox.dead_letters") == "1 told to be dead");
   const std::regex line{" event_id=" + fixture.database.text("select event_id from inbox.dead_letters") +
                         " handler=recorder topic=" + fixture.topic +
-                        " partition=0 offset=0 attempts=1 error_class=[^\n]* kind=settler.event_dead\n"};
+                        " partition=0 offset=0 key=[^\n]* attempt=1 error_class=[^\n]* error=\"told to be dead\"[^\n]* "
+                        "kind=settler.event_dead\n"};
   wait_until("the log names the event", [&] { return std::regex_search(daemon->log(), line); });
 }
 

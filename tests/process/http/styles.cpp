@@ -406,3 +406,23 @@ TEST_CASE("mistakes in the settings of http are refused with the remedy") {
   const auto secret = refused("signing_secret", "hunter2");
   CHECK_THAT(secret, ContainsSubstring("openssl rand") && !ContainsSubstring("hunter2"));
 }
+
+TEST_CASE("a token under any name comes from a file, is hidden, and is read again when it rotates") {
+  HttpFixture fixture{};
+  const auto token = fixture.folder / "token";
+  write_file(token, "first-token\n");
+  fixture.set("headers", "{X-Api-Key: {file: " + token.string() + "}}");
+  const auto daemon = fixture.start();
+  fixture.produce(1);
+  CHECK(fixture.wait_done().is_perfect());
+  write_file(token, "second-token\n");
+  daemon->wait_log("daemon: reloaded");
+  fixture.produce(1);
+  CHECK(fixture.wait_done().is_perfect());
+  const auto requests = fixture.requests();
+  REQUIRE(requests.size() == 2);
+  CHECK(requests[0]["headers"]["x-api-key"] == "first-token");
+  CHECK(requests[1]["headers"]["x-api-key"] == "second-token");
+  CHECK(command(fixture.config, {"config", "show"}).out.find("-token") == std::string::npos);
+  CHECK(daemon->log().find("-token") == std::string::npos);
+}

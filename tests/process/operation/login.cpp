@@ -88,3 +88,25 @@ TEST_CASE("a daemon whose password was changed retries until it is right again")
   CHECK(fixture.wait_done().is_perfect());
   CHECK(daemon->stop() == ExitStatus{0, 0});
 }
+
+TEST_CASE("a rotated password is read again for each new session, without a restart") {
+  GuardedServer server;
+  DaemonFixture fixture{1, server.url()};
+  const TempFolder folder;
+  const auto secret = folder / "password";
+  write_file(secret, "right\n");
+  fixture.config.url = server.url_of("app");
+  fixture.config.sections["database"] = "password: {file: " + secret.string() + "}";
+  const auto daemon = fixture.start();
+  fixture.produce(5);
+  fixture.wait_done();
+  fixture.database.run("alter role app password 'other'");
+  write_file(secret, "other\n");
+  fixture.database.run("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'app'");
+  fixture.produce(5);
+  CHECK(fixture.wait_done().is_perfect());
+  daemon->process().signal(SIGHUP);
+  daemon->wait_log("daemon: reloaded");
+  CHECK(daemon->count_in_log("needs a restart") == 0);
+  CHECK(daemon->stop() == ExitStatus{0, 0});
+}

@@ -107,3 +107,23 @@ TEST_CASE("over HTTP, quarantine is retried with the daemon's rules, and needs t
   admin.database.wait_for("all are done", "select count(*) from inbox.deliveries where state = 'done'", 3);
   CHECK(admin.database.number(count_quarantined) == 0);
 }
+
+TEST_CASE("after a retry a handler that keeps order runs the events at once") {
+  DaemonFixture fixture{1};
+  fixture.config.topics = {"{name: " + fixture.topic + "}"};
+  fixture.config.handlers[0].more = {"mode: sequential"};
+  const auto daemon = fixture.start();
+  fixture.produce(1);
+  fixture.wait_done();
+  const std::string count_done = "select count(*) from inbox.deliveries where state = 'done'";
+  std::int64_t done = 1;
+  for (int round = 0; round < 3; ++round) {
+    fixture.config.topics = {"{name: " + fixture.topic + "}"};
+    produce_plain(fixture, 1);
+    fixture.config.topics = {"{name: " + fixture.topic + ", on_missing_id: position}"};
+    CHECK(command(fixture.config, {"quarantine", "retry", "--all", "--yes"}).status == ExitStatus{0, 0});
+    const auto began = monotonic_ms();
+    fixture.database.wait_for("the event is done", count_done, ++done);
+    CHECK(monotonic_ms() - began < 5'000);  // a sweep comes every ten seconds
+  }
+}

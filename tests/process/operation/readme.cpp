@@ -1,5 +1,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <fstream>
+#include <set>
 
 #include "process/support/daemon_fixture.hpp"
 #include "support/fenced_block.hpp"
@@ -29,32 +30,47 @@ std::string first_file(const PrivatePostgres& server, const DaemonFixture& fixtu
   return shown("yaml", {{"postgresql://app@localhost/app", server.url()},
                         {"localhost:9092", fixture.config.brokers},
                         {"group: receipts", "group: " + fixture.config.group},
-                        {"name: orders", "name: " + fixture.topic}}) +
+                        {"name: orders", "name: " + fixture.topic},
+                        {"topics: [orders]", "topics: [" + fixture.topic + "]"}}) +
          "admin: {listen: off}\n";  // every daemon here would want the default port
+}
+
+std::string without_admin(const std::string& file) {
+  std::string out = file;
+  const auto at = out.find("admin: ");
+  if (at != std::string::npos) out.erase(at, out.find('\n', at) + 1 - at);
+  return out + "admin: {listen: off}\n";
 }
 
 }  // namespace
 
-TEST_CASE("README's record is a row of README's first table") {
-  const std::string text = read_file(INBOXD_README);
-  const auto quoted = [&](const std::string& begin) {
-    const auto at = text.find("`" + begin);
-    REQUIRE(at != std::string::npos);
-    return text.substr(at + 1, text.find('`', at + 1) - at - 1);
-  };
+TEST_CASE("README's record, typed into a console producer, is a row of README's first table") {
   PrivatePostgres server;
   DaemonFixture fixture{1, server.url()};
   Session session{server.url(), "inbox"};
   session.run(shown("sql"));
-  Message record{.topic = fixture.topic, .key = "A-1", .payload = quoted("{\"orderId\"")};
-  for (const std::string name : {"ce_specversion", "ce_id", "ce_source", "ce_type"}) {
-    record.headers.push_back({name, quoted(name + ": ").substr(name.size() + 2)});
-  }
-  fixture.kafka.produce({record});
+  std::string line = shown("json");
+  line.erase(line.find_last_not_of('\n') + 1);
+  fixture.kafka.produce({Message{.topic = fixture.topic, .payload = line}});
   const auto ran = command_with_file(first_file(server, fixture), {"run", "--migrate", "--until-idle"});
   INFO(ran.out << ran.err);
   CHECK(ran.status == ExitStatus{0, 0});
   CHECK(session.text("select concat_ws(' ', order_id, amount) from receipt") == "A-1 12.5");
+}
+
+TEST_CASE("README's three files have different admin ports and groups") {
+  std::set<std::string> ports, groups;
+  const auto value = [](const std::string& file, const std::string& key, const std::string& otherwise) {
+    const auto at = file.find(key);
+    return at == std::string::npos ? otherwise : file.substr(at + key.size(), file.find('}', at) - at - key.size());
+  };
+  for (const std::string behind : {"", "**An application beside", "**A program**"}) {
+    const std::string file = shown("yaml", {}, behind);
+    ports.insert(value(file, "admin: {listen: ", "\"127.0.0.1:9470\""));
+    groups.insert(value(file, "group: ", ""));
+  }
+  CHECK(ports.size() == 3);
+  CHECK(groups.size() == 3);
 }
 
 TEST_CASE("README's first table and file give each order one row") {
@@ -70,8 +86,8 @@ TEST_CASE("README's first table and file give each order one row") {
   const auto ran = command_with_file(first_file(server, fixture), {"run", "--migrate", "--until-idle"});
   INFO(ran.out << ran.err);
   CHECK(ran.status == ExitStatus{0, 0});
-  CHECK(session.text("select string_agg(concat_ws(' ', event_id, order_id, amount), ', ') from receipt") ==
-        id + " A-1 12.5");
+  CHECK(session.text("select string_agg(concat_ws(' ', event_id, order_id, amount), ', ' order by event_id) from "
+                     "receipt") == id + " A-1 12.5, " + other + " A-1 12.5");
 }
 
 namespace {
@@ -89,8 +105,8 @@ struct Quickstart {
   void run() {
     fixture.kafka.produce(
         {event_message(fixture.topic, "0a000000-0000-4000-8000-000000000001", R"({"orderId": "A-1"})")});
-    const auto ran = command_with_file(shown("yaml", places, behind) + "admin: {listen: off}\n",
-                                       {"run", "--migrate", "--until-idle"});
+    const auto ran =
+        command_with_file(without_admin(shown("yaml", places, behind)), {"run", "--migrate", "--until-idle"});
     INFO(ran.out << ran.err);
     CHECK(ran.status == ExitStatus{0, 0});
     log = ran.err;

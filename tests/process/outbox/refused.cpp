@@ -75,6 +75,19 @@ TEST_CASE("thousands of unknown topics delay nobody, and are logged once a minut
   wait_until("the one that exists now is sent", [&] { return records_of(fixture, missing + "-7") == 1; });
 }
 
+TEST_CASE("messages for a topic that is not in outbox.topics wait, and others are sent") {
+  OutboxFixture fixture;
+  const std::string other = fixture.kafka.create_topic(1);
+  fixture.config.sections["outbox"] += ", topics: [\"" + fixture.topic.substr(0, fixture.topic.size() - 1) + "*\"]";
+  const auto daemon = fixture.start();
+  fixture.publish(other, "k", "{}");
+  fixture.publish(20);
+  fixture.wait_received(20);
+  fixture.database.wait_for("it waits", waiting, 1);
+  CHECK_THAT(run(fixture, {"outbox", "list"}), ContainsSubstring("the topic is not in outbox.topics"));
+  CHECK(records_of(fixture, other) == 0);
+}
+
 TEST_CASE("messages for a forbidden topic wait while others are sent, and arrive once the right is granted") {
   OutboxFixture fixture;
   const std::string forbidden = fixture.kafka.create_topic(1);

@@ -133,9 +133,8 @@ TEST_CASE("start: committed continues after the group's offsets, as for an inbox
 
 TEST_CASE("a pattern that also matches Kafka's internal topics reads none of them") {
   DaemonFixture fixture{1};
-  fixture.config.topics = {"{pattern: \"^(__|" + fixture.topic + "$)\"}"};
-  const std::string list = GENERATE("", "^nothing$");
-  if (!list.empty()) fixture.config.kafka["topic.blacklist"] = list;
+  const std::string excluded = GENERATE("", ", exclude: [nothing]");
+  fixture.config.topics = {"{pattern: \"^(__|" + fixture.topic + "$)\"" + excluded + "}"};
   const auto daemon = fixture.start();
   fixture.produce(20);
   CHECK(fixture.wait_done().is_perfect());
@@ -148,6 +147,19 @@ TEST_CASE("a pattern that also matches Kafka's internal topics reads none of the
            fixture.database.number("select count(*) from inbox.quarantine") == 0;
   });
   CHECK(daemon->count_in_log("no configured topic matches") == 0);
+}
+
+TEST_CASE("an excluded topic is not read, and holds up none of its pattern") {
+  DaemonFixture fixture{1};
+  fixture.kafka.create_topic(1, fixture.topic + ".eu.DLT");
+  fixture.kafka.produce({event_message(fixture.topic + ".eu.DLT", "5e000000-0000-4000-8000-000000000001")});
+  fixture.config.topics = {"{pattern: '^" + fixture.topic + "', exclude: ['" + fixture.topic + ".*.DLT']}"};
+  const auto daemon = fixture.start();
+  fixture.produce(20);
+  CHECK(fixture.wait_done().is_perfect());
+  CHECK(command(fixture.config, {"check"}).out.find("matches 1 topics now") != std::string::npos);
+  CHECK(fixture.database.number("select count(*) from inbox.lag") == 1);
+  CHECK(fixture.database.number("select count(*) from inbox.event") == 20);
 }
 
 TEST_CASE("check lists the topics that the daemon's pattern would match, also with GNU extensions") {

@@ -85,7 +85,8 @@ TEST_CASE("a halted partition is shown with reason and remedy, also among many p
   it.partitions[3].halted_at = 0;
   it.partitions[3].gap = event::OffsetRange{7, 9};
   const auto text = present_status(operations::document_of(it), {});
-  CHECK_THAT(text, StartsWith("PROBLEM 1 partition is halted\n"
+  CHECK_THAT(text, StartsWith("1 problem\n"
+                              "PROBLEM 1 partition is halted\n"
                               "HALTED  orders/3 since 1970-01-01 00:00:00Z: records 7 to 9 are gone\\x1b[2J\n"
                               "        remedy: inboxd partitions accept-gap orders 3\n"));
 }
@@ -99,10 +100,10 @@ TEST_CASE("status shows each problem and remark on a line, with its remedy") {
                         "remark  handler billing has 2 dead letters\n"
                         "        remedy: inboxd dead list --handler billing\n"
                         "remark  3 in quarantine, all of topic orders, reason no_id\n"
-                        "        remedy: set topics[].on_missing_id or envelope: custom, restart the daemon, then "
-                        "inboxd quarantine retry\n\n"));
+                        "        remedy: set on_missing_id or envelope: custom for topic orders, restart the daemon, "
+                        "then inboxd quarantine retry --topic orders\n\n"));
   it.instances.clear();
-  CHECK_THAT(present_status(operations::document_of(it), {}), StartsWith("PROBLEM no daemon is running\n"));
+  CHECK_THAT(present_status(operations::document_of(it), {}), StartsWith("1 problem\nPROBLEM no daemon is running\n"));
 }
 
 TEST_CASE("a payload is shown line by line, escaped, and cut to a readable length") {

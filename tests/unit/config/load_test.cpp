@@ -132,7 +132,8 @@ shutdown: {drain: 0ms}
       "g",
       "i-1",
       "prod",
-      {{"security.protocol", "sasl_ssl"}, {"session.timeout.ms", "1000"}, {"socket.keepalive.enable", "true"}}};
+      {{"security.protocol", "sasl_ssl"}, {"session.timeout.ms", "1000"}, {"socket.keepalive.enable", "true"}},
+      {}};
   Topic one;
   one.name = "one";
   one.start.kind = StartAt::Kind::end;

@@ -71,3 +71,19 @@ TEST_CASE("a kept key keeps its origin, with all keys below it; other keys get t
                                                {"topics[0].name", at(8)},
                                                {"log.level", at(19)}});
 }
+
+TEST_CASE("a secret whose file has another text needs no restart, one from another file does") {
+  FakeEnvironment environment;
+  environment.files = {{"/p", "one"}, {"/k", "two"}, {"/q", "one"}};
+  const std::string text =
+      replaced(replaced(needed, "{url:", "{password: {file: /p}, url:"),
+               "group:", "properties: {sasl.password: {file: /k}}, group:");
+  const auto before = load(text, environment);
+  environment.files = {{"/p", "three"}, {"/k", "four"}, {"/q", "one"}};
+  const auto after = load(text, environment);
+  REQUIRE(after.ok());
+  CHECK(after.settings.kafka.properties.at("sasl.password") == "four");
+  CHECK(restart_needed(before.settings, after.settings).empty());
+  const auto moved = load(replaced(text, "/p}", "/q}"), environment);
+  CHECK(restart_needed(before.settings, moved.settings) == std::vector<std::string>{"database.password"});
+}

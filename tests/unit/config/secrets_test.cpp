@@ -159,7 +159,7 @@ TEST_CASE("librdkafka's secrets come from outside the file, too") {
       replaced(needed, "group:", "properties: {sasl.username: me, sasl.password: {file: /s}}, group:"), environment);
   CHECK_THAT(everything_said(loaded), Equals(""));
   CHECK(loaded.settings.kafka.properties.at("sasl.password") == "hunter2");
-  CHECK_THAT(problems(load(replaced(needed, "group:", "properties: {sasl.username: {file: /s}}, group:"), environment)),
+  CHECK_THAT(problems(load(replaced(needed, "group:", "properties: {sasl.username: {path: /s}}, group:"), environment)),
              ContainsSubstring("kafka.properties.sasl.username: a property is one value under a dotted name"));
 }
 
@@ -204,4 +204,55 @@ TEST_CASE("no message or listing shows a secret, whatever its place and spelling
   CHECK(show_json(loaded).find("hunter2") == std::string::npos);
   CHECK_THAT(show_text(loaded), ContainsSubstring("database.password: ********"));
   CHECK_THAT(show_text(loaded), ContainsSubstring("kafka.properties.sasl.password: ********"));
+}
+
+TEST_CASE("wherever a setting holds a text it may come from a file, credential or variable, and is never shown then") {
+  FakeEnvironment environment;
+  environment.variables = {{"E", "hush-env"}, {"CREDENTIALS_DIRECTORY", "/c"}, {"production", "x"}};
+  environment.files = {{"/f", "hush-file\n"}, {"/c/n", "hush-credential"}, {"/url", "postgresql://hush@localhost/app"}};
+  const std::string text = replaced(replaced(needed, "\"postgresql://app@localhost/app\"", "{file: /url}"),
+                                    "group: inboxd", "group: {env: E}, properties: {sasl.username: {file: /f}}") +
+                           R"(    aliases: [{credential: n}]
+    settings:
+      headers: {X-Api-Key: {file: /f}, Cookie: {env: E}, Accept: "text/plain", X-Functions-Key: hush-literal}
+      environment: {SMTP_PASS: {credential: n}, TZ: UTC}
+      anything: {file: /f}
+      nested: [{deep: {env: E}}]
+)";
+  const auto loaded = load(text, environment);
+  CHECK_THAT(problems(loaded), Equals(""));
+  const Settings& settings = loaded.settings;
+  CHECK(settings.database.url == "postgresql://hush@localhost/app");
+  CHECK(settings.kafka.group == "hush-env");
+  CHECK(settings.kafka.properties.at("sasl.username") == "hush-file");
+  CHECK(settings.handlers[0].aliases == std::vector<std::string>{"hush-credential"});
+  const auto& own = settings.handlers[0].settings;
+  CHECK(own.at("headers") == R"({"Accept":"text/plain","Cookie":"hush-env","X-Api-Key":"hush-file",)"
+                             R"("X-Functions-Key":"hush-literal"})");
+  CHECK(own.at("environment") == R"({"SMTP_PASS":"hush-credential","TZ":"UTC"})");
+  CHECK(own.at("anything") == "hush-file");
+  CHECK(own.at("nested") == R"([{"deep":"hush-env"}])");
+  for (const std::string& shown : {show_text(loaded), show_json(loaded)}) {
+    CHECK_THAT(shown, !ContainsSubstring("hush"));
+    CHECK_THAT(shown, ContainsSubstring("text/plain") && ContainsSubstring("UTC"));
+  }
+  CHECK(without_secrets("'hush-env' is no URL", loaded) == "'********' is no URL");
+  environment.offline = true;
+  CHECK_THAT(problems(load(text, environment)), Equals(""));
+}
+
+TEST_CASE("a map whose names the user chooses is no form of a secret") {
+  const auto loaded = load(needed + "    settings: {environment: {env: production}, headers: {file: x}}\n");
+  CHECK_THAT(problems(loaded), Equals(""));
+  CHECK(loaded.settings.handlers[0].settings.at("environment") == R"({"env":"production"})");
+  CHECK(loaded.settings.handlers[0].settings.at("headers") == R"({"file":"x"})");
+}
+
+TEST_CASE("a wrong text from a file is refused without being repeated") {
+  FakeEnvironment environment;
+  environment.files["/f"] = "hush hush";
+  const auto loaded =
+      load(replaced(needed, "url: \"postgresql://app@localhost/app\"", "url: {file: /f}"), environment);
+  CHECK_FALSE(loaded.ok());
+  CHECK_THAT(everything_said(loaded), !ContainsSubstring("hush"));
 }

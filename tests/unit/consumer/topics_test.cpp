@@ -15,8 +15,8 @@ config::Topic of_pattern(const std::string& pattern) {
   return out;
 }
 
-std::string blacklist_with(const std::map<std::string, std::string>& properties) {
-  const auto conf = kafka::make_conf({"127.0.0.1:1", "", "", properties, 0});
+std::string blacklist_with(const std::vector<std::string>& hidden) {
+  const auto conf = kafka::make_conf({"127.0.0.1:1", "", "", {}, 0, 0, hidden});
   REQUIRE(conf);
   std::string out(500, '\0');
   std::size_t size = out.size();
@@ -36,12 +36,24 @@ TEST_CASE("a pattern never matches Kafka's own topics, but matches similar names
   CHECK(topics.find("orders") == &topics.entries()[0]);
 }
 
+TEST_CASE("an excluded topic is matched by no pattern; * stands for any characters") {
+  config::Topic orders = of_pattern("^orders");
+  orders.exclude = {"orders.*.DLT", "^orders-(retry|old)$"};
+  const config::Topics topics{{orders, of_pattern("^.*DLT$")}};
+  for (const char* name : {"orders.eu.DLT", "orders..DLT", "orders-retry", "orders-old"}) {
+    INFO(name);
+    CHECK(topics.find(name) == nullptr);
+  }
+  for (const char* name : {"orders", "ordersXeuXDLTX", "orders-retry-2", "payments.DLT"}) {
+    INFO(name);
+    CHECK(topics.find(name) != nullptr);
+  }
+}
+
 TEST_CASE("the client hides Kafka's own topics, and those that the user hides") {
-  for (const std::string theirs : {"", "^secret\\."}) {
-    std::map<std::string, std::string> properties;
-    if (!theirs.empty()) properties["topic.blacklist"] = theirs;
-    const std::string list = blacklist_with(properties);
-    CHECK(list.starts_with(theirs));
+  for (const std::vector<std::string>& theirs : {std::vector<std::string>{}, {"^secret\\.", "^a{1,2}$"}}) {
+    const std::string list = blacklist_with(theirs);
+    CHECK(list.starts_with(theirs.empty() ? "^__" : "^secret\\.,^a{1,,2}$,"));
     const std::regex ours{list.substr(list.rfind(',') + 1), std::regex::extended};
     for (const auto name : config::internal_topics) {
       INFO(name);

@@ -9,10 +9,6 @@ TEST_CASE("a stopped handler is reported with the number of calls and the remedy
   CHECK(stopped_text("mail", 3) == "handler mail is stopped: 3 calls never returned; fix it and restart");
 }
 
-TEST_CASE("a handler whose service is away is reported by name") {
-  CHECK(away_text("mail") == "handler mail: its service is away, and its events wait");
-}
-
 TEST_CASE("the status has rates, lag, and anything that needs an operator") {
   StatusFigures before;
   before.reading = before.assigned = 12;

@@ -154,4 +154,15 @@ TEST_CASE("ten thousand keys have as many hashes") {
   CHECK(hashes.size() == 10'000);
 }
 
+TEST_CASE("missing_key: partition keeps the events of each partition that have no key in order") {
+  const OrderKeyRule rule = by("key", config::MissingKey::partition);
+  event::Event one = with_key(std::nullopt), other = with_key(std::nullopt);
+  one.shard_id = other.shard_id = 1;
+  CHECK(hash_of(rule, one) != no_order_key);
+  CHECK(hash_of(rule, one) == hash_of(rule, other));
+  other.shard_id = 2;
+  CHECK(hash_of(rule, one) != hash_of(rule, other));
+  CHECK(hash_of(rule, with_key("a")) == hash_of(by("key", config::MissingKey::unordered), with_key("a")));
+}
+
 }  // namespace inboxd::envelope

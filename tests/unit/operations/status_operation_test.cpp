@@ -113,7 +113,8 @@ TEST_CASE("the finding on quarantined records of one topic and reason names the 
   CHECK(findings[0].kind == "quarantine");
   CHECK(findings[0].message == "12 in quarantine, all of topic orders, reason no_id");
   CHECK(findings[0].remedy ==
-        "set topics[].on_missing_id or envelope: custom, restart the daemon, then inboxd quarantine retry");
+        "set on_missing_id or envelope: custom for topic orders, restart the daemon, then inboxd quarantine retry "
+        "--topic orders");
 }
 
 TEST_CASE("a handler with pending events that no live daemon runs is a problem") {
@@ -186,7 +187,8 @@ TEST_CASE("problems come first, each with its kind, and the document has all of 
   CHECK(document.at("findings").at(1) == Document({{"severity", "remark"},
                                                    {"kind", "dead_letters"},
                                                    {"message", "handler billing has 12 dead letters"},
-                                                   {"remedy", "inboxd dead list --handler billing"}}));
+                                                   {"remedy", "inboxd dead list --handler billing"},
+                                                   {"since", nullptr}}));
 }
 
 TEST_CASE("a halt comes with the command that ends it") {

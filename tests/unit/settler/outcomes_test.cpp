@@ -38,13 +38,42 @@ struct Failing {
 
 }  // namespace
 
+TEST_CASE("the first failed attempt of a handler and class within a minute is a warning") {
+  base::Logger log{base::LogLevel::debug, base::LogFormat::text};
+  FailureLog failures{log};
+  const Failing failing{3, 0};
+  const auto now = FailureLog::Clock::now();
+  failures.recorded(*failing.run, failing.settlement, now);
+  failures.recorded(*failing.run, failing.settlement, now + std::chrono::seconds{59});
+  CHECK(lines(log, "settler.event_failed") == 1);
+  failures.recorded(*failing.run, failing.settlement, now + std::chrono::seconds{60});
+  CHECK(lines(log, "settler.event_failed") == 2);
+  CHECK(lines(log, "settler.event_retried") == 7);
+}
+
+TEST_CASE("failures in a row count until a success, with the last error") {
+  OutcomeCounts outcomes;
+  const Failing failing{3, 1};
+  outcomes.recorded(*failing.run, failing.settlement, {.retried = 2, .dead = 1});
+  outcomes.recorded(*failing.run, failing.settlement, {.retried = 2, .dead = 1});
+  auto counts = outcomes.all().begin()->second;
+  CHECK(counts.failed_in_row == 6);
+  CHECK(counts.failing_since.has_value());
+  CHECK_FALSE(counts.last_error.empty());
+  outcomes.recorded(*failing.run, failing.settlement, {.done = 1});
+  counts = outcomes.all().begin()->second;
+  CHECK(counts.failed_in_row == 0);
+  CHECK_FALSE(counts.failing_since.has_value());
+}
+
 TEST_CASE("each dead event and each retry is one line") {
   base::Logger log{base::LogLevel::debug, base::LogFormat::text};
   FailureLog failures{log};
   const Failing failing{5, 2};
   failures.recorded(*failing.run, failing.settlement, FailureLog::Clock::now());
   CHECK(lines(log, "settler.event_dead") == 2);
-  CHECK(lines(log, "settler.event_retried") == 3);
+  CHECK(lines(log, "settler.event_failed") == 1);
+  CHECK(lines(log, "settler.event_retried") == 2);
 }
 
 TEST_CASE("the lines of a second are limited; the next second has the number of lines left out") {

@@ -1,0 +1,154 @@
+// Findings about handlers at work, from the figures that live instances send.
+#include <algorithm>
+#include <cmath>
+
+#include "operations/status_findings.hpp"
+
+namespace inboxd::operations::findings {
+namespace {
+
+using std::chrono::seconds;
+
+/// One bad event of a quiet handler is tried about so often within some minutes.
+constexpr std::int64_t many_failures = 10;
+/// So many failures count if as many events wait for their retry.
+constexpr std::int64_t few_failures = 3;
+/// A service that restarts is back by then.
+constexpr seconds short_absence{10};
+constexpr seconds least_span{10};
+constexpr std::int64_t small_backlog = 50;
+
+struct AtWork {
+  const HandlerState& handler;
+  const ActivityState& activity;
+};
+
+std::vector<AtWork> handlers_at_work(const Situation& situation) {
+  std::vector<AtWork> out;
+  for (const auto& handler : situation.handlers) {
+    const auto found = situation.activities.find(handler.handler_id);
+    if (found != situation.activities.end() && !handler.retired_at && !handler.paused_reason) {
+      out.push_back({handler, found->second});
+    }
+  }
+  return out;
+}
+
+/// `8 keys wait`, `12 events wait`; empty if none does.
+std::string waiting_text(const AtWork& at) {
+  const std::int64_t keys = at.activity.sum.blocked_keys;
+  if (keys > 0) return "; " + std::to_string(keys) + (keys == 1 ? " key waits" : " keys wait");
+  const Count pending = at.handler.pending();
+  if (pending.number == 0) return "";
+  return "; " + count_text(pending, "event") + (pending.number == 1 ? " waits" : " wait");
+}
+
+bool all_fail(const AtWork& at) {
+  const auto& sum = at.activity.sum;
+  if (sum.failed == 0 && at.handler.pending().number == 0) return false;
+  return sum.failed_in_row >= many_failures ||
+         (sum.failed_in_row >= few_failures && at.handler.retrying.number >= few_failures);
+}
+
+bool most_fail(const inbox::HandlerActivity& sum) {
+  return sum.failed >= many_failures && sum.failed * 2 >= sum.done + sum.failed;
+}
+
+/// `20`, `0.4`.
+std::string rate_text(double per_second) {
+  const double shown = per_second < 10 ? std::round(per_second * 10) / 10 : std::round(per_second);
+  std::string out = std::to_string(shown);
+  out.erase(out.find_last_not_of('0') + 1);
+  if (out.back() == '.') out.pop_back();
+  return out;
+}
+
+}  // namespace
+
+bool is_failing(const Situation& situation, const HandlerState& handler) {
+  const auto found = situation.activities.find(handler.handler_id);
+  if (found == situation.activities.end()) return false;
+  return all_fail({handler, found->second}) || most_fail(found->second.sum);
+}
+
+void failing_calls(const Situation& situation, List& out) {
+  for (const AtWork& at : handlers_at_work(situation)) {
+    const auto& sum = at.activity.sum;
+    const bool all = all_fail(at);
+    if (!all && !most_fail(sum)) continue;
+    const auto since = all ? at.activity.failing_since : std::nullopt;
+    std::string period = " failed in the last " + std::to_string(std::chrono::ceil<seconds>(sum.span).count()) + " s";
+    if (since) period = " failed since " + clock_text(*since);
+    out.push_back(make_finding("handler_fails", {{"calls", all ? "all " + std::to_string(sum.failed_in_row)
+                                                               : std::to_string(sum.failed) + " of " +
+                                                                     std::to_string(sum.failed + sum.done)},
+                                                 {"handler", at.handler.name},
+                                                 {"period", period},
+                                                 {"error", sum.last_error},
+                                                 {"waiting", waiting_text(at)}})
+                      .began(since));
+  }
+}
+
+void services_away(const Situation& situation, List& out) {
+  for (const AtWork& at : handlers_at_work(situation)) {
+    if (!at.activity.away_since) continue;
+    const std::chrono::microseconds away{situation.now - *at.activity.away_since};
+    out.push_back(make_finding(away < short_absence ? "service_just_away" : "service_away",
+                               {{"handler", at.handler.name},
+                                {"error", at.activity.sum.away_error},
+                                {"since", clock_text(*at.activity.away_since)},
+                                {"events", count_text(at.handler.pending(), "event")}})
+                      .began(at.activity.away_since));
+  }
+}
+
+void slow_handlers(const Situation& situation, List& out) {
+  for (const AtWork& at : handlers_at_work(situation)) {
+    const auto& sum = at.activity.sum;
+    const bool are_busy = sum.running_calls * 4 >= sum.concurrency * 3;
+    if (sum.grown <= 0 || sum.span < least_span || at.handler.pending().number < small_backlog) continue;
+    if ((!are_busy && !sum.limited) || at.activity.away_since || is_failing(situation, at.handler)) continue;
+    const double done = static_cast<double>(sum.done) / std::chrono::duration<double>(sum.span).count();
+    const double arrive = done + static_cast<double>(sum.grown) / 60;
+    if (arrive < 1.1 * done) continue;
+    const std::string calls = std::to_string(sum.running_calls) + " of " + std::to_string(sum.concurrency);
+    out.push_back(make_finding(
+        "handler_too_slow",
+        {{"handler", at.handler.name},
+         {"arrive", rate_text(arrive)},
+         {"done", rate_text(done)},
+         {"calls", calls + (sum.call_seconds > 0 ? ", " + rate_text(sum.call_seconds) + " s each" : "")},
+         {"events", count_text(at.handler.pending(), "event")},
+         {"remedy", sum.limited ? "raise rate or max_in_flight of " + at.handler.name + ", which limits it"
+                                : "raise concurrency of " + at.handler.name + ", or start another instance"}}));
+  }
+}
+
+void unkeyed_events(const Situation& situation, List& out) {
+  for (const AtWork& at : handlers_at_work(situation)) {
+    if (at.activity.sum.unkeyed < 2) continue;  // one event has no order
+    const std::int64_t events = at.activity.sum.unkeyed;
+    out.push_back(make_finding(
+        "events_without_key",
+        {{"events", std::to_string(events)}, {"handler", at.handler.name}}));
+  }
+}
+
+void blocked_keys(const Situation& situation, List& out) {
+  for (const BlockedKeys& blocked : situation.blocked) {
+    const auto handler = std::find_if(situation.handlers.begin(), situation.handlers.end(),
+                                      [&](const auto& each) { return each.handler_id == blocked.handler_id; });
+    if (handler == situation.handlers.end() || is_failing(situation, *handler)) continue;
+    std::string key = blocked.key ? "key " + *blocked.key : "a key";
+    if (blocked.keys > 1) key = std::to_string(blocked.keys) + " keys; behind " + key;
+    out.push_back(make_finding("keys_blocked", {{"handler", handler->name},
+                                                {"key", key},
+                                                {"events", std::to_string(blocked.waiting)},
+                                                {"verb", blocked.waiting == 1 ? "event waits" : "events wait"},
+                                                {"error", blocked.last_error}})
+                      .began(blocked.received_at));
+  }
+}
+
+}  // namespace inboxd::operations::findings

@@ -1,0 +1,33 @@
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "event/record.hpp"
+#include "inbox/connection.hpp"
+#include "inbox/handler_activity.hpp"
+#include "operations/stored_event.hpp"
+
+namespace inboxd::operations {
+
+/// What all live instances together know about a handler.
+struct ActivityState {
+  inbox::HandlerActivity sum;  ///< without its ages
+  std::optional<event::Microseconds> failing_since;
+  std::optional<event::Microseconds> away_since;
+
+  /// Adds what one instance said at a time.
+  void add(const inbox::HandlerActivity& instance, event::Microseconds said_at);
+};
+/// By handler id.
+using Activities = std::map<std::int32_t, ActivityState>;
+
+/// nullptr: no live instance runs the handler.
+const ActivityState* activity_of(const Activities& activities, std::int32_t handler_id);
+
+Activities read_activities(inbox::Connection& connection);
+/// Empty if the text is not as json_of() writes it, as that of another release may be.
+std::vector<inbox::HandlerActivity> parse_activity(const std::string& json);
+
+}  // namespace inboxd::operations

@@ -1,0 +1,95 @@
+// Limits in bytes of what is kept for operators.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "integration/support/inbox.hpp"
+#include "maintenance/cleanup.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Cleanup with limits of 1 MiB.
+struct Limits {
+  explicit Limits(Inbox& inbox) : cleanup{limited(), inbox.connection(), turn, log} {}
+  static config::Settings limited() {
+    config::Settings out;
+    out.retention.dead_letter_bytes = out.retention.quarantine_bytes = 1 << 20;
+    return out;
+  }
+  void check() {
+    turn.begin(maintenance::Turn::Clock::now() + 10s);
+    cleanup.check_limits();
+  }
+  base::Heartbeat heartbeat;
+  base::StopSignal stop;
+  maintenance::Turn turn{heartbeat, stop};
+  base::Logger log{base::LogLevel::error, base::LogFormat::text};
+  maintenance::Cleanup cleanup;
+};
+
+/// Bytes that no compression makes smaller.
+constexpr const char* kilobyte =
+    "(select string_agg(decode(md5(random()::text || i || n), 'hex'), '') from generate_series(1, 64) n)";
+
+}  // namespace
+
+TEST_CASE("a full quarantine is warned about, and loses the content of its oldest records alone") {
+  Inbox inbox;
+  const auto shard = std::to_string(inbox.add_shard("orders"));
+  const auto reject = [&](int count) {
+    inbox.database().run(std::string{"insert into inbox.quarantine (shard_id, \"offset\", reason, detail, payload, "
+                                     "payload_size, digest) select $1::int, i, 'no_id', 'none', "} +
+                             kilobyte + ", 1024, 0 from generate_series(1, $2::int) i",
+                         {shard, std::to_string(count)});
+  };
+  Limits limits{inbox};
+  reject(100);
+  limits.check();
+  CHECK_FALSE(limits.cleanup.full());
+  reject(650);
+  limits.check();
+  REQUIRE(limits.cleanup.full());
+  CHECK_THAT(*limits.cleanup.full(), Catch::Matchers::ContainsSubstring("of retention.quarantine_bytes, 1MiB"));
+  CHECK(inbox.database().number("select count(*) from inbox.quarantine where payload is null") == 0);
+  reject(400);
+  limits.check();
+  const auto emptied = inbox.database().number("select count(*) from inbox.quarantine where payload is null");
+  CHECK(emptied > 0);
+  CHECK(emptied < 600);
+  CHECK(inbox.database().number("select count(*) from inbox.quarantine") == 1150);
+  CHECK(inbox.database().number("select (max(quarantine_id) filter (where payload is null) < "
+                                "min(quarantine_id) filter (where payload is not null))::int from inbox.quarantine") ==
+        1);
+}
+
+TEST_CASE("at the limit of dead letters, handlers that make them are paused, and others are not") {
+  Inbox inbox;
+  const auto failing = std::to_string(inbox.add_handler("failing"));
+  inbox.add_handler("good");
+  const auto shard = std::to_string(inbox.add_shard("orders"));
+  const auto die = [&](int first, int count) {
+    inbox.database().run(
+        std::string{"insert into inbox.dead_letter (handler_id, event_id, shard_id, \"offset\", event_type, payload, "
+                    "received_at, attempts, reasons) select $1::int, gen_random_uuid(), $2::int, i, 'Happened', "} +
+            kilobyte + ", now(), 1, '[]' from generate_series($3::int, $4::int) i",
+        {failing, shard, std::to_string(first), std::to_string(first + count - 1)});
+  };
+  Limits limits{inbox};
+  die(1, 700);
+  limits.check();
+  REQUIRE(limits.cleanup.full());
+  CHECK(inbox.database().number("select count(*) from inbox.handler where paused_reason is not null") == 0);
+  die(701, 300);
+  limits.check();
+  CHECK(inbox.database().text("select string_agg(name, ' ') from inbox.handler where paused_reason is not null") ==
+        "failing");
+  CHECK_THAT(inbox.database().text("select paused_reason from inbox.handler where name = 'failing'"),
+             Catch::Matchers::ContainsSubstring("replay or discard some: inboxd dead list"));
+  inbox.database().run("delete from inbox.dead_letter");
+  inbox.database().run("select inbox.resume_handler('failing')");
+  limits.check();
+  CHECK_FALSE(limits.cleanup.full());
+}
