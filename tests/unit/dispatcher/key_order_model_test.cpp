@@ -262,7 +262,12 @@ class Model {
     ++call_;
     const auto add = [&](const Pick& pick) {
       const bool begins_call = in_call == 0 && !options_.in_transaction;
-      slices.push_back({pick.run, pick.index, pick.index + 1, pick.one_by_one, begins_call});
+      RunSlice* const last = slices.empty() || begins_call ? nullptr : &slices.back();
+      if (last != nullptr && last->run == pick.run && last->end == pick.index && last->one_by_one == pick.one_by_one) {
+        ++last->end;
+      } else {
+        slices.push_back({pick.run, pick.index, pick.index + 1, pick.one_by_one, begins_call});
+      }
       --left;
       ++in_call;
       if (options_.in_transaction || (in_call < options_.events_per_call && !pick.one_by_one)) return;

@@ -1,5 +1,6 @@
 // Handlers that keep order, with workers, a settler and a claimer on a database in memory.
 #include <catch2/catch_test_macros.hpp>
+#include <thread>
 
 #include "unit/dispatcher/keyed_runs.hpp"
 #include "unit/dispatcher/transaction_fixture.hpp"
@@ -106,6 +107,30 @@ TEST_CASE("events behind a failed one wait in its lane, in the order of the log"
   CHECK(calls.read() == Offsets{0, 1, 2});
   CHECK(waiting(fixture.database) == test::offsets_from(3, 17));
   CHECK(fixture.database.retries().size() == 1);
+}
+
+TEST_CASE("events that leave a worker whose call is slow wait once, in their lane, if that call fails") {
+  Calls calls;
+  DispatcherFixture fixture;
+  fixture.database.add_in_order(lease_with_keys(0, all_of_key("fast", 2'000), 1));  // so that batches are large
+  for (std::int64_t i = 0; i < 3; ++i) {
+    fixture.database.add_in_order(lease_with_keys(2'000 + i * 40, all_of_key("k" + std::to_string(i), 40), i + 2));
+  }
+  fixture.run(
+      [&](const Delivered& each, const auto&) {
+        calls.note(each.event->offset);
+        if (each.event->offset < 2'000 || each.event->offset % 40 != 20) return Verdict{};
+        std::this_thread::sleep_for(std::chrono::milliseconds{300});
+        return test::retry();
+      },
+      sequential(1, 1));
+  fixture.dispatcher.assigned(sequence_of_runs);
+  REQUIRE(eventually([&] { return waiting(fixture.database).size() == 3 * 19; }));
+  Offsets expected = test::offsets_from(0, 2'000);
+  for (std::int64_t i = 0; i < 3; ++i) {
+    for (const auto offset : test::offsets_from(2'000 + i * 40, 21)) expected.push_back(offset);
+  }
+  CHECK(calls.read() == expected);
 }
 
 TEST_CASE("in transactions, the next event of a key runs once the one before is committed") {
