@@ -3,17 +3,21 @@
 -- restored from the dead letter's copy. Dead letters that a backfill has yet to pass stay, because the backfill may
 -- deliver the event. So do those of retired handlers.
 --
--- A dead letter of a sequence comes back in its lane, at its place in the order of storing. An event that was the first
--- of the lane and is not leased waits behind it. Events that are parked behind one of p_ids come with it, about p_most
--- in all. If more are left, the first of them parks the key in place of the earlier one, and is in parking: the caller
--- calls again with those. A parked event whose key another dead letter parks stays. p_keep_heads: only the parked
--- events come back; p_ids stay dead and no longer park their key.
+-- A dead letter of a sequence comes back in its lane, at its place in the order of storing. The row that was the first
+-- of the lane waits behind it. Leased rows behind it lose their lease uncharged: a call that runs now cannot settle.
+-- The owner does not know the lane yet, and so the sequence gets another fence: nothing more is born leased or claimed
+-- until the owner has released the sequence and taken it again.
+--
+-- Events that are parked behind one of p_ids come with it, about p_most in all. If more are left, the first of them
+-- parks the key in place of the earlier one, and is in parking: the caller calls again with those. A parked event whose
+-- key another dead letter parks stays. p_keep_heads: only the parked events come back; p_ids stay dead and no longer
+-- park their key.
 --
 -- A dead letter whose content `events forget` has erased is recorded as skipped instead.
 --
--- Locks: the sequences of p_ids, then the dead letters in order of id, then the first rows of the lanes. share_routing
--- and op_dead_lock come first in the same transaction, so that no handler is added or retired meanwhile. Indexes:
--- primary keys of dead_letter and backfill; dead_letter_parks, dead_letter_lane, delivery_lane, event_place.
+-- Locks: the sequences of p_ids, then the dead letters, then first and leased rows of the lanes, each in order of id.
+-- share_routing and op_dead_lock come first in the same transaction, so that no handler is added or retired meanwhile.
+-- Indexes: primary keys of dead_letter and backfill; dead_letter_parks, dead_letter_lane, delivery_lane, event_place.
 create or replace function inbox.replay_dead(
   p_ids bigint[], p_keep_heads boolean, p_most int,
   out letters bigint, out restored bigint, out event_ids uuid[], out parking bigint[])
@@ -23,7 +27,7 @@ declare
   v_heads bigint[];
   v_parked bigint[];
   v_ids bigint[];
-  v_firsts bigint[];  -- first rows of lanes, before
+  v_firsts bigint[];  -- first rows of lanes, before, and leased ones
   v_lane_handler int[];  -- and those lanes
   v_lane_sequence int[];
   v_lanes bigint[];
@@ -89,6 +93,17 @@ begin
     select d.delivery_id from inbox.delivery d
     where d.handler_id = l.handler_id and d.sequence = l.sequence and d.lane = l.lane
     order by coalesce(d.ordinal, d.delivery_id), inbox.stored_at(d), d.shard_id, lower(d.pending) limit 1) f;
+
+  select coalesce(array_agg(t.delivery_id), '{}') into v_firsts from (
+    select d.delivery_id
+    from unnest(v_lane_handler, v_lane_sequence, v_lanes) l(handler, sequence, lane)
+    join inbox.delivery d on d.handler_id = l.handler and d.sequence = l.sequence and d.lane = l.lane
+    where d.owner is not null or d.delivery_id = any (v_firsts)
+    order by d.delivery_id for update of d) t;
+  update inbox.sequence s set fence = hashtextextended(gen_random_uuid()::text, 0)
+  where s.owner is not null and (s.handler_id, s.sequence) in (
+    select x.handler_id, x.sequence from inbox.dead_letter x
+    where x.dead_letter_id = any (v_ids) and x.lane is not null);
 
   with picked as materialized (
     select x.*, x.lane is not null and x.sequence = inbox.sequence_of(h.mode, h.order_scope, x.shard_id) as in_lane,
@@ -163,8 +178,9 @@ begin
   delete from inbox.dead_letter x where x.dead_letter_id = any (v_ids);
   update inbox.dead_letter x set parks = x.dead_letter_id = any (parking)
   where x.dead_letter_id = any (v_heads || parking);
-  update inbox.delivery d set due_at = 'infinity'
-  where d.delivery_id = any (v_firsts) and d.owner is null and d.due_at < 'infinity' and exists (
+  update inbox.delivery d
+  set due_at = 'infinity', owner = null, fence = 0, claims = greatest(d.claims - (d.owner is not null)::int, 0)
+  where d.delivery_id = any (v_firsts) and exists (
     select from inbox.delivery e
     where e.handler_id = d.handler_id and e.sequence = d.sequence and e.lane = d.lane
       and (coalesce(e.ordinal, e.delivery_id), inbox.stored_at(e), e.shard_id, lower(e.pending))

@@ -64,7 +64,8 @@ void OrderInstances::store(Instance& instance) {
   run.sequence_fence = is_leased ? instance.fence : 0;
   const auto stored = batch.store(inbox_.connection());
   note("store " + keys + " from " + std::to_string(first) + (is_leased ? ", leased to " + instance.name : ""));
-  demand(stored.sequence_is_lost == (is_leased && !owns(instance)), "ingest and the sequence's owner do not agree");
+  const bool is_refused = is_leased && !may_lease(instance);
+  demand(stored.sequence_is_lost == is_refused, "ingest and the sequence's owner do not agree");
   if (stored.sequence_is_lost) return;
   for (const auto& event : batch.events()) ids_.push_back(event.event_id);
   for (const char key : keys) model_.store(key, is_leased);
@@ -92,6 +93,7 @@ void OrderInstances::take(Instance& instance) {
   if (taken.empty()) return;
   owner_ = &instance;
   owner_has_crashed_ = false;
+  is_replayed_ = false;
   for (Instance& each : instances_) {
     for (const auto& lease : each.leases) lease->is_lost = true;
     for (const Call& call : each.calls) call.lease->is_lost = true;
@@ -163,8 +165,8 @@ void OrderInstances::claim(Instance& instance) {
   model_.claim_log(of_log);
   using State = inbox::SequenceRead::State;
   const State state = claimed.sequences.at(0).state;
-  demand((state == State::lost) == !owns(instance), "a claim and the sequence's owner do not agree");
-  if (!owns(instance)) return demand(claimed.claimed.runs.empty(), "another instance than the owner claims");
+  demand((state == State::lost) == !may_lease(instance), "a claim and the sequence's owner do not agree");
+  if (!may_lease(instance)) return demand(claimed.claimed.runs.empty(), "another instance than the owner claims");
   demand(state == State::more || state == State::end, "a claim ends early");
   demand(state != State::end || model_.unleased_log().empty(), "a claim passes over events");
   if (request.claim.events == everything) demand(model_.due_heads().empty(), "a claim passes over lanes");
@@ -179,6 +181,18 @@ void OrderInstances::release(Instance& instance) {
   note(instance.name + " releases" + text_of({lease->left.begin(), lease->left.end()}));
   lease->is_lost = true;
   instance.leases.remove(lease);
+}
+
+void OrderInstances::note_replay(bool has_put_back) {
+  if (!has_put_back || owner_ == nullptr) return;
+  is_replayed_ = true;
+  for (Instance& instance : instances_) {
+    const auto note_lost = [&](Lease& lease) {
+      lease.is_lost = lease.is_lost || (!lease.left.empty() && !model_.event(*lease.left.begin()).is_leased);
+    };
+    for (const auto& lease : instance.leases) note_lost(*lease);
+    for (const Call& call : instance.calls) note_lost(*call.lease);
+  }
 }
 
 // ---- calls

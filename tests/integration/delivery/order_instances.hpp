@@ -59,6 +59,9 @@ class OrderInstances {
   /// Retries in no order: claimed and settled in one step.
   void run_unordered(Instance& instance);
 
+  /// After an operator's replay or release, which put events back into lanes or not. The owner does not know.
+  void note_replay(bool has_put_back);
+
   // ---- helpers
   Database& database() { return inbox_.database(); }
   int pick(int count) { return std::uniform_int_distribution<int>{0, count - 1}(random_); }
@@ -82,11 +85,13 @@ class OrderInstances {
   std::int32_t handler_ = 0;
   std::array<Instance, 2> instances_{{{"A"}, {"B"}}};
   Instance* owner_ = nullptr;
+  bool is_replayed_ = false;     ///< since the owner took the sequence: it has another fence
   bool is_finishing_ = false;    ///< no event fails any more
   std::vector<base::Uuid> ids_;  ///< by offset
 
  private:
   bool owns(const Instance& instance) const { return owner_ == &instance; }
+  bool may_lease(const Instance& instance) const { return owns(instance) && !is_replayed_; }
   void check_lanes();
   static bool is_called(const Instance& instance, const Lease& lease, std::int64_t offset);
   OrderModel::Outcome decide(const Lease& lease, std::int64_t offset, const Call& call);

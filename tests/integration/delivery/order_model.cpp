@@ -91,7 +91,10 @@ bool OrderModel::is_in_turn(std::int64_t offset, const std::set<std::int64_t>& w
 }
 
 bool OrderModel::may_be_called(std::int64_t offset, const std::set<std::int64_t>& with) const {
-  return open_before(offset, with).empty();
+  // A replayed event comes before those of its lane that have not begun.
+  const auto lane = event(offset).state == State::in_lane ? lane_of(event(offset).key) : std::vector<std::int64_t>{};
+  const auto is_ahead = [&](std::int64_t each) { return each < offset && !with.contains(each); };
+  return open_before(offset, with).empty() && std::none_of(lane.begin(), lane.end(), is_ahead);
 }
 
 bool OrderModel::is_over() const {
@@ -255,7 +258,7 @@ OrderModel::Answer OrderModel::release_key(char key) {
   return Answer::done;
 }
 
-/// From the dead letters, to its place in its lane. The event that was the first there waits, unless it is leased.
+/// From the dead letters, to its place in its lane. The event that was the first there waits, and loses its lease.
 void OrderModel::come_back(std::int64_t offset) {
   Event& each = at(offset);
   each.parks = false;
@@ -266,7 +269,11 @@ void OrderModel::come_back(std::int64_t offset) {
     return;
   }
   const auto lane = lane_of(each.key);
-  if (!lane.empty() && lane[0] > offset && !event(lane[0]).is_leased) at(lane[0]).due = Due::never;
+  for (const auto later : lane) {
+    if (lane[0] < offset || (later != lane[0] && !event(later).is_leased)) continue;
+    at(later).due = Due::never;
+    at(later).is_leased = false;
+  }
   put_in_lane(offset, Due::never, 0);
 }
 

@@ -38,6 +38,7 @@ class RandomOrder : public OrderInstances {
  private:
   void step() {
     Instance& instance = owner_ != nullptr && chance(80) ? *owner_ : instances_[static_cast<std::size_t>(pick(2))];
+    if (is_replayed_ && chance(25)) return take(*owner_);  // it has found out
     const int which = pick(100);
     if (events() == 0 || which < 10) return store(instance);
     if (which < 14) return take_again(instance);
@@ -119,9 +120,15 @@ class RandomOrder : public OrderInstances {
   void retry(std::int64_t offset) {
     check("retry " + std::to_string(offset), model_.retry(offset), operators_.run("events retry", named(offset)));
   }
+  std::int64_t events_in_lanes() const {
+    const auto is_in_lane = [](const auto& each) { return each.state == OrderModel::State::in_lane; };
+    return std::count_if(model_.events().begin(), model_.events().end(), is_in_lane);
+  }
   /// Often the owner crashes next, with later events of the lane leased.
   void replay(std::int64_t offset) {
+    const auto before = events_in_lanes();
     check("replay " + std::to_string(offset), model_.replay(offset), operators_.run("dead replay", named(offset)));
+    note_replay(events_in_lanes() > before);
     if (!chance(30)) return;
     crash();
     Instance& next = instances_[static_cast<std::size_t>(pick(2))];
@@ -129,8 +136,10 @@ class RandomOrder : public OrderInstances {
     claim(next);
   }
   void release_key(char key) {
+    const auto before = events_in_lanes();
     check(std::string{"release "} + key, model_.release_key(key),
           operators_.run("lanes release", {{"handler", {"receipt"}}, {"key", {std::string{key}}}}));
+    note_replay(events_in_lanes() > before);
   }
 
   // ---- the comparison

@@ -153,3 +153,40 @@ TEST_CASE("a claim takes no more events of lanes than it has room for") {
   REQUIRE(in_order.settle(done));
   CHECK(events_in(in_order.claim_lanes().claimed.runs) == 2);  // the rest of that lane
 }
+
+TEST_CASE("a replayed event comes before the next one of its key, also if that one is leased or runs already") {
+  InOrder in_order;
+  in_order.store(3);
+  in_order.take(in_order.inbox.owner, 1);
+  const auto log = in_order.claim();
+  REQUIRE(in_order.settle(Outcome{log.claimed.runs[0]}.done({2}).retry(0, milliseconds{0}).wait({1}).out));
+  const auto first = in_order.claim_lanes();
+  REQUIRE(in_order.settle(Outcome{first.claimed.runs.at(0)}.dead(0, Kind::dead).out));
+  const auto second = in_order.claim_lanes();
+  REQUIRE(offsets_of(second) == Texts{"{[1,2)}"});
+
+  in_order.database().run("select inbox.replay_dead(array_agg(dead_letter_id), false, 100) from inbox.dead_letter");
+  CHECK(in_order.lane_rows() == "{[0,1)} due, {[1,2)}");
+  CHECK_FALSE(in_order.settle(Outcome{second.claimed.runs.at(0)}.done({1}).out));
+  CHECK(in_order.database().number("select max(claims) from inbox.delivery") == 0);  // no crash is charged
+  in_order.take(in_order.inbox.owner, 2);
+  CHECK(offsets_of(in_order.claim_lanes(2)) == Texts{"{[0,1)}"});
+}
+
+TEST_CASE("after a replay nothing is born leased or claimed until the owner has taken the sequence again") {
+  InOrder in_order;
+  in_order.store(2);
+  in_order.take(in_order.inbox.owner, 1);
+  const auto log = in_order.claim();
+  REQUIRE(in_order.settle(Outcome{log.claimed.runs[0]}.dead(0, Kind::dead).out));
+  in_order.database().run("select inbox.replay_dead(array_agg(dead_letter_id), false, 100) from inbox.dead_letter");
+
+  CHECK(in_order.store(1, 1).sequence_is_lost);
+  in_order.store(1);
+  const auto refused = in_order.claim();
+  CHECK(refused.claimed.runs.empty());
+  CHECK(state_of(refused) == State::lost);
+  CHECK(in_order.settle(Outcome{log.claimed.runs[0]}.done({1}).out));  // its call had begun
+  REQUIRE(in_order.take(in_order.inbox.owner, 2) == Numbers{in_order.sequence});
+  CHECK(offsets_of(in_order.claim(2)) == Texts{"{[0,1)}", "{[2,3)}"});
+}

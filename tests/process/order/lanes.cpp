@@ -53,6 +53,27 @@ TEST_CASE("a running daemon delivers a replayed dead letter first, then the even
   CHECK(parked.fixture.events.calls_of("key") == std::vector<int>{0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14});
 }
 
+TEST_CASE("events that are produced after a replay run behind the replayed ones of their keys") {
+  constexpr int keys = 30, each = 12;
+  OrderFixture fixture{2, {"retry: {max_attempts: 1}"}};
+  fixture.set("dead_type", "Dead");
+  const auto daemon = fixture.start();
+  const auto produce = [&](const std::string& type) {
+    fixture.events.produce(keys * each,
+                           [&](int i) { return KeyedEvents::Made{"key" + std::to_string(i % keys), type}; });
+  };
+  produce("Dead");
+  fixture.database.wait_for("all are dead", "select count(*) from inbox.dead_letter", keys * each);
+  fixture.database.run("update inbox.event set event_type = 'Happened'");
+  const Finished replayed = command(fixture.config, {"dead", "replay", "--handler", "recorder", "--yes"});
+  CHECK(replayed.status == ExitStatus{0, 0});
+  produce("Happened");
+  CHECK(fixture.wait_done().done == 2 * keys * each);
+  std::vector<int> expected;
+  for (int i = 0; i < 3 * each; ++i) expected.push_back(i < each ? i : i - each);
+  for (int i = 0; i < keys; ++i) CHECK(fixture.events.calls_of("key" + std::to_string(i)) == expected);
+}
+
 TEST_CASE("a key parked by a dead letter stays parked after a restart") {
   ParkedFixture parked;
   CHECK(parked.daemon->stop() == ExitStatus{0, 0});
