@@ -141,7 +141,7 @@ BatchWriter::Written BatchWriter::write(Batch& batch, const std::function<bool()
       }
       release_reservations(plan);
       if (result.routing_is_stale) routing_.invalidate();
-      may_lease_in_order = false;  // another process owns a sequence; this one finds out at its next renewal
+      may_lease_in_order = false;  // lost to another process or a replay; the claimer finds out
       if (give_up()) return Written{true, {}};
       return std::nullopt;
     });

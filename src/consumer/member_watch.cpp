@@ -14,7 +14,7 @@ constexpr auto question_interval = 10s;
 
 /// A client without a group that knows nothing of the past; null if the library refuses it.
 kafka::Client new_client(const config::Kafka& settings) {
-  auto conf = kafka::make_conf({settings.brokers, "", "", settings.properties, 0});
+  auto conf = kafka::make_conf({settings.brokers, "", "", settings.properties_now(), 0});
   if (!conf) return nullptr;
   rd_kafka_conf_set_log_cb(conf.value().get(), nullptr);
   auto client = kafka::make_consumer(std::move(conf).value());

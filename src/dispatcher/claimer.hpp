@@ -75,6 +75,7 @@ class Claimer final {
     Clock::time_point next_reading{};
     Clock::time_point last_renewal{};
     Clock::time_point next_take{};  ///< of sequences
+    Clock::time_point next_look{};  ///< whether they are lost
     Clock::time_point last_sequence_renewal{};
     std::vector<inbox::SequenceKey> drained{};  ///< to release
     std::vector<inbox::LeaseKey> to_release{};
@@ -126,9 +127,10 @@ class Claimer final {
   // sequence_claims.cpp: handlers that keep order.
   bool maintain_sequences(ClaimingHandler& handler, HandlerState& state);
   bool renew_sequences(OrderedHandler& ordered, ClaimingHandler& handler, HandlerState& state);
+  bool find_lost_sequences(OrderedHandler& ordered, ClaimingHandler& handler, HandlerState& state);
   bool take_sequences(OrderedHandler& ordered, ClaimingHandler& handler, HandlerState& state);
   bool read_lanes(OrderedHandler& ordered, ClaimingHandler& handler);
-  bool check_lanes(OrderedHandler& ordered, ClaimingHandler& handler);
+  bool check_lanes(OrderedHandler& ordered, ClaimingHandler& handler, HandlerState& state);
   bool turn_window(OrderedHandler& ordered, ClaimingHandler& handler);
   bool claim_in_order(ClaimingHandler& handler, HandlerState& state);
   void report_halved(const ClaimingHandler& handler, std::int32_t max_crashes,

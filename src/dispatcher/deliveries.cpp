@@ -83,6 +83,11 @@ class DatabaseDeliveries final : public Deliveries {
     return ask([&] { return inbox::renew_sequences(connection_, owner_, handler_id, keys, lease); });
   }
 
+  Answer<std::vector<inbox::SequenceKey>> find_lost_sequences(std::int32_t handler_id,
+                                                              const std::vector<inbox::SequenceKey>& keys) override {
+    return ask([&] { return inbox::find_lost_sequences(connection_, owner_, handler_id, keys); });
+  }
+
   Answer<std::monostate> release_sequences(std::int32_t handler_id,
                                            const std::vector<inbox::SequenceKey>& keys) override {
     return ask([&] {

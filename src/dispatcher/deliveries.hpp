@@ -49,6 +49,10 @@ class Deliveries {
                                                                       std::chrono::milliseconds /*lease*/) {
     return std::vector<inbox::RenewedSequence>{};
   }
+  virtual Answer<std::vector<inbox::SequenceKey>> find_lost_sequences(
+      std::int32_t /*handler_id*/, const std::vector<inbox::SequenceKey>& /*keys*/) {
+    return std::vector<inbox::SequenceKey>{};
+  }
   virtual Answer<std::monostate> release_sequences(std::int32_t /*handler_id*/,
                                                    const std::vector<inbox::SequenceKey>& /*keys*/) {
     return std::monostate{};

@@ -182,6 +182,7 @@ class InFlight final : public ClaimingHandler,
   std::vector<inbox::SequenceKey> owned_sequences() const override;
   void sequences_renewed(const std::vector<inbox::SequenceKey>& asked,
                          const std::vector<inbox::RenewedSequence>& renewed, Clock::time_point lease_end) override;
+  void sequences_lost(const std::vector<inbox::SequenceKey>& keys) override;
   std::vector<inbox::SequenceKey> take_drained() override;
   std::optional<Sequences::LanesFrom> lanes_to_read() const override;
   void lanes_read(std::int32_t sequence, const std::vector<inbox::Lane>& lanes, bool is_complete) override;

@@ -318,6 +318,14 @@ void InFlight::sequences_renewed(const std::vector<inbox::SequenceKey>& asked,
   after_change();
 }
 
+void InFlight::sequences_lost(const std::vector<inbox::SequenceKey>& keys) {
+  const std::lock_guard lock{mutex_};
+  for (const inbox::SequenceKey& key : keys) {
+    if (sequences_.fence(key.sequence) == key.fence) sequences_.drain(key.sequence);
+  }
+  after_change();
+}
+
 std::vector<inbox::SequenceKey> InFlight::take_drained() {
   const std::lock_guard lock{mutex_};
   if (queue_.any_released()) return {};  // their leases end before that of the sequence

@@ -38,6 +38,8 @@ class OrderedHandler {
   /// `lease_end`: counted from when the database was asked.
   virtual void sequences_renewed(const std::vector<inbox::SequenceKey>& asked,
                                  const std::vector<inbox::RenewedSequence>& renewed, Clock::time_point lease_end) = 0;
+  /// These are not owned any more, under these fences.
+  virtual void sequences_lost(const std::vector<inbox::SequenceKey>& keys) = 0;
   /// Sequences that have left memory: to release in the database, after the leases of their deliveries.
   virtual std::vector<inbox::SequenceKey> take_drained() = 0;
 

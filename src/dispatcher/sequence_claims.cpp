@@ -13,6 +13,8 @@ namespace {
 constexpr int renewals_in_a_lease = 6;
 /// Between two tries to take sequences.
 constexpr std::chrono::milliseconds take_every{200};
+/// Between two looks whether they are still owned: events in memory run on behind a replay for so long.
+constexpr std::chrono::milliseconds look_every{500};
 
 }  // namespace
 
@@ -21,6 +23,7 @@ bool Claimer::maintain_sequences(ClaimingHandler& handler, HandlerState& state) 
   OrderedHandler* const ordered = handler.ordered();
   if (ordered == nullptr) return true;
   if (!stopping_ && !renew_sequences(*ordered, handler, state)) return false;
+  if (Clock::now() >= state.next_look && !find_lost_sequences(*ordered, handler, state)) return false;
   // take_drained leaves out sequences with leases that are not released yet.
   if (state.to_release.empty()) {
     for (const inbox::SequenceKey& key : ordered->take_drained()) state.drained.push_back(key);
@@ -45,6 +48,16 @@ bool Claimer::renew_sequences(OrderedHandler& ordered, ClaimingHandler& handler,
     return false;
   }
   ordered.sequences_renewed(owned, std::get<0>(answer), asked + lease);
+  return true;
+}
+
+bool Claimer::find_lost_sequences(OrderedHandler& ordered, ClaimingHandler& handler, HandlerState& state) {
+  state.next_look = Clock::now() + look_every;
+  const auto owned = ordered.owned_sequences();
+  if (owned.empty()) return true;
+  const auto answer = deliveries_->find_lost_sequences(handler.handler_id(), owned);
+  if (!worked(answer)) return false;
+  ordered.sequences_lost(std::get<0>(answer));
   return true;
 }
 
@@ -77,11 +90,12 @@ bool Claimer::read_lanes(OrderedHandler& ordered, ClaimingHandler& handler) {
   return true;
 }
 
-bool Claimer::check_lanes(OrderedHandler& ordered, ClaimingHandler& handler) {
+/// A parked key may be free because a replay has put its dead letter back: then the sequence is drained first.
+bool Claimer::check_lanes(OrderedHandler& ordered, ClaimingHandler& handler, HandlerState& state) {
   const auto lanes = ordered.lanes_to_check(static_cast<std::size_t>(limits_.checked_lanes));
   if (lanes.empty()) return true;
   const auto answer = deliveries_->check_lanes(handler.handler_id(), lanes);
-  if (!worked(answer)) return false;
+  if (!worked(answer) || !find_lost_sequences(ordered, handler, state)) return false;
   ordered.lanes_checked(std::get<0>(answer));
   return true;
 }
@@ -120,8 +134,8 @@ void Claimer::report_halved(const ClaimingHandler& handler, std::int32_t max_cra
 bool Claimer::claim_in_order(ClaimingHandler& handler, HandlerState& state) {
   OrderedHandler* const ordered = handler.ordered();
   if (ordered == nullptr) return true;
-  if (!take_sequences(*ordered, handler, state) || !read_lanes(*ordered, handler) || !check_lanes(*ordered, handler) ||
-      !turn_window(*ordered, handler)) {
+  if (!take_sequences(*ordered, handler, state) || !read_lanes(*ordered, handler) ||
+      !check_lanes(*ordered, handler, state) || !turn_window(*ordered, handler)) {
     return false;
   }
   // Rows that are leased and not in memory: the events after them must not be claimed first.

@@ -149,7 +149,7 @@ void WorkBatch::note(std::size_t number, std::size_t index, const event::Verdict
   if (verdict.is_finished()) ++count_.done;
   if (verdict.is_failure() && !interrupted) {
     ++count_.failed;
-    count_.error_class = verdict.error_class;
+    count_.error_class = verdict.error_class.empty() ? std::string{event::unnamed_class} : verdict.error_class;
   }
   failures_.push_back({number, {index, verdict, duration}, interrupted, one_by_one});
 }

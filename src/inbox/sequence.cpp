@@ -124,6 +124,18 @@ std::vector<RenewedSequence> renew_sequences(Connection& connection, const base:
   return out;
 }
 
+std::vector<SequenceKey> find_lost_sequences(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
+                                             const std::vector<SequenceKey>& keys) {
+  Keys arrays{keys};
+  std::vector<SequenceKey> out;
+  for (const auto& row : connection.access().run(
+           statements::find_lost_sequences,
+           pqxx::params{handler_id, owner.text(), arrays.sequence.finish(), arrays.fence.finish()})) {
+    out.push_back({row[0].as<std::int32_t>(), row[1].as<std::int64_t>()});
+  }
+  return out;
+}
+
 void release_sequences(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
                        const std::vector<SequenceKey>& keys) {
   if (keys.empty()) return;

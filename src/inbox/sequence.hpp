@@ -38,6 +38,11 @@ struct RenewedSequence {
 std::vector<RenewedSequence> renew_sequences(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
                                              const std::vector<SequenceKey>& keys, std::chrono::milliseconds lease);
 
+/// Those of `keys` that this process no longer has: another one owns them, or a replay has put events back into their
+/// lanes. Changes nothing.
+std::vector<SequenceKey> find_lost_sequences(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
+                                             const std::vector<SequenceKey>& keys);
+
 /// Ends leases. All deliveries of the sequences must be released or settled.
 void release_sequences(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
                        const std::vector<SequenceKey>& keys);

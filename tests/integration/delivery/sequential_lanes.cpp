@@ -190,10 +190,16 @@ TEST_CASE("after a replay nothing is born leased or claimed until the owner has 
   InOrder in_order;
   in_order.store(2);
   in_order.take(in_order.inbox.owner, 1);
+  const auto find_lost = [&](std::int64_t fence) {
+    return inbox::find_lost_sequences(in_order.connection(), in_order.inbox.owner, in_order.handler,
+                                      {{in_order.sequence, fence}});
+  };
   const auto log = in_order.claim();
   REQUIRE(in_order.settle(Outcome{log.claimed.runs[0]}.dead(0, Kind::dead).out));
+  CHECK(find_lost(1).empty());
   in_order.database().run("select inbox.replay_dead(array_agg(dead_letter_id), false, 100) from inbox.dead_letter");
 
+  CHECK(find_lost(1).size() == 1);
   CHECK(in_order.store(1, 1).sequence_is_lost);
   in_order.store(1);
   const auto refused = in_order.claim();
@@ -201,5 +207,6 @@ TEST_CASE("after a replay nothing is born leased or claimed until the owner has 
   CHECK(state_of(refused) == State::lost);
   CHECK(in_order.settle(Outcome{log.claimed.runs[0]}.done({1}).out));  // its call had begun
   REQUIRE(in_order.take(in_order.inbox.owner, 2) == Numbers{in_order.sequence});
+  CHECK(find_lost(2).empty());
   CHECK(offsets_of(in_order.claim(2)) == Texts{"{[0,1)}", "{[2,3)}"});
 }

@@ -42,6 +42,10 @@ TEST_CASE("a log without a reader stops neither events nor the end, and the daem
   const int port = free_port();
   fixture.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
   fixture.config.sections["log"] = "level: debug";
+  HandlerText lines;
+  lines.name = "lines";
+  lines.plugin = "log";
+  fixture.config.handlers.push_back(lines);
   const UnreadPipe pipe;
   const TempFolder folder;
   write_file(folder / "inboxd.yaml", fixture.config.text());
@@ -52,8 +56,8 @@ TEST_CASE("a log without a reader stops neither events nor the end, and the daem
                   .err = pipe.path()}};
   std::int64_t produced = 0;
   wait_until("lines are lost, and the daemon is not ready", [&] {
-    fixture.produce(50);
-    produced += 50;
+    fixture.produce(1000);
+    produced += 1000;
     fixture.wait_done();
     return get(port, "/readyz").status == 503;
   });

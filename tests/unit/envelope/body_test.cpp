@@ -25,7 +25,7 @@ TEST_CASE("JSON in a JSON string, and the payload beside a converter's schema, a
   CHECK(body(R"({"schema":{"type":"string","optional":false}, "payload": )" + as_string + " }") == order);
   CHECK(body(R"({"schema":null,"payload":)" + as_string + "}") == order);
   CHECK(body(R"({"payload":null,"schema":{"type":"string"}})") == "null");
-  CHECK(body(R"("[1, \"\u00e4\\\ud83d\ude00\/\"]")") == "[1, \"\xc3\xa4\\\xf0\x9f\x98\x80/\"]");
+  CHECK(body(R"("[1, \"\u00e4\\\\\ud83d\ude00\/\"]")") == "[1, \"\xc3\xa4\\\\\xf0\x9f\x98\x80/\"]");
   CHECK(body("not JSON") == "no JSON");
 }
 
