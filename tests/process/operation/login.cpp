@@ -1,5 +1,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <csignal>
 #include <filesystem>
 
 #include "process/support/daemon_fixture.hpp"

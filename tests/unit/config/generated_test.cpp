@@ -100,9 +100,11 @@ TEST_CASE("the file of all keys holds comments only; uncommented, it loads with 
   handler.plugin = "log";
   handler.topics = {"orders"};
   handler.dead_letter_topic = "orders.DLT";
+  handler.chose_order = true;
   CHECK(settings.handlers == std::vector<Handler>{handler});
   Topic topic;
   topic.name = "orders";
+  topic.exclude = {"orders.*.DLT"};
   REQUIRE(settings.topics.size() == 2);
   CHECK(settings.topics[0] == topic);
 }

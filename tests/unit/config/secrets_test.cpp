@@ -156,7 +156,8 @@ TEST_CASE("librdkafka's secrets come from outside the file, too") {
   FakeEnvironment environment;
   environment.files["/s"] = "hunter2\n";
   const auto loaded = load(
-      replaced(needed, "group:", "properties: {sasl.username: me, sasl.password: {file: /s}}, group:"), environment);
+      replaced(needed, "group:", "properties: {security.protocol: sasl_ssl, sasl.mechanism: PLAIN, sasl.username: me, "
+               "sasl.password: {file: /s}}, group:"), environment);
   CHECK_THAT(everything_said(loaded), Equals(""));
   CHECK(loaded.settings.kafka.properties.at("sasl.password") == "hunter2");
   CHECK_THAT(problems(load(replaced(needed, "group:", "properties: {sasl.username: {path: /s}}, group:"), environment)),

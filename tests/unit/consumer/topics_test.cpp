@@ -17,7 +17,7 @@ config::Topic of_pattern(const std::string& pattern) {
 
 std::string blacklist_with(const std::vector<std::string>& hidden) {
   const auto conf = kafka::make_conf({"127.0.0.1:1", "", "", {}, 0, 0, hidden});
-  REQUIRE(conf);
+  if (!conf) FAIL(conf.problem().message);
   std::string out(500, '\0');
   std::size_t size = out.size();
   REQUIRE(rd_kafka_conf_get(conf.value().get(), "topic.blacklist", out.data(), &size) == RD_KAFKA_CONF_OK);

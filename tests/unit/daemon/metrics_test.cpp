@@ -73,7 +73,7 @@ TEST_CASE("config/metrics.md matches the metrics table", "[generated]") {
 TEST_CASE("every metric has the prefix, a conventional name, a help sentence, and bounded labels") {
   const std::set<std::string> bounded{"topic", "partition",   "handler", "outcome", "state",   "result",     "envelope",
                                       "error", "error_class", "level",   "kind",    "version", "librdkafka", "status",
-                                      "reason"};
+                                      "reason", "grade", "alert"};
   std::set<std::string> names;
   for (const MetricRow& row : metrics_table()) {
     const auto& about = row.about;

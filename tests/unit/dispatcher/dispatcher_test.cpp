@@ -115,7 +115,7 @@ TEST_CASE("after the failure that blows a fuse only calls in flight end, before 
       },
       settings);
   REQUIRE(fixture.caught_up());
-  REQUIRE(fixture.ingest(lease_of(offsets_from(0, 500))));
+  REQUIRE(fixture.ingest(lease_of(offsets_from(0, 40))));
   REQUIRE(eventually([&] { return fixture.dispatcher.stats(7).paused; }));
   REQUIRE(eventually([&] { return fixture.settler.counters().retried >= 20; }));
   CHECK(seen.count() >= 20);

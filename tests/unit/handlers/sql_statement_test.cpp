@@ -18,7 +18,7 @@ TEST_CASE("a function is called for each event with a row of the message's colum
   const Statement statement = from_function("billing.on_order");
   CHECK_THAT(statement.text, ContainsSubstring("select billing.on_order(row(event_id, source_id, topic, partition, "
                                                "\"offset\", event_type, source, subject, key, payload, body, headers, "
-                                               "occurred_at, received_at, attempt)) from events"));
+                                               "occurred_at, received_at, attempt, key_bytes)) from events"));
   CHECK_NOTHROW(from_function("\"Odd \"\" schema\".\"on.order\""));
 }
 
