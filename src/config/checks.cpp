@@ -146,6 +146,10 @@ void check_exclude(const Settings& settings, std::size_t index, const std::strin
       complain(reading, {place}, "not a POSIX extended regular expression: " + *reason);
       continue;
     }
+    if (entries[i].find(',') != std::string::npos) {  // separates the expressions in the client's list
+      complain(reading, {place}, "no comma is possible here; write alternatives, such as (a|aa) for a{1,2}");
+      continue;
+    }
     for (std::size_t j = 0; j < settings.topics.size(); ++j) {
       const std::string& name = settings.topics[j].name;
       if (name.empty() || !excluded.matches(name)) continue;

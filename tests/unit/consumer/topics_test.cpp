@@ -17,7 +17,7 @@ config::Topic of_pattern(const std::string& pattern) {
 
 std::string blacklist_with(const std::vector<std::string>& hidden) {
   const auto conf = kafka::make_conf({"127.0.0.1:1", "", "", {}, 0, 0, hidden});
-  if (!conf) FAIL(conf.problem().message);
+  REQUIRE(conf);
   std::string out(500, '\0');
   std::size_t size = out.size();
   REQUIRE(rd_kafka_conf_get(conf.value().get(), "topic.blacklist", out.data(), &size) == RD_KAFKA_CONF_OK);
@@ -51,9 +51,9 @@ TEST_CASE("an excluded topic is matched by no pattern; * stands for any characte
 }
 
 TEST_CASE("the client hides Kafka's own topics, and those that the user hides") {
-  for (const std::vector<std::string>& theirs : {std::vector<std::string>{}, {"^secret\\.", "^a{1,2}$"}}) {
+  for (const std::vector<std::string>& theirs : {std::vector<std::string>{}, {"^secret\\.", "^old$"}}) {
     const std::string list = blacklist_with(theirs);
-    CHECK(list.starts_with(theirs.empty() ? "^__" : "^secret\\.,^a{1,,2}$,"));
+    CHECK(list.starts_with(theirs.empty() ? "^__" : "^secret\\.,^old$,"));
     const std::regex ours{list.substr(list.rfind(',') + 1), std::regex::extended};
     for (const auto name : config::internal_topics) {
       INFO(name);
