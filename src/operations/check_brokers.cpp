@@ -37,11 +37,12 @@ Finding check_topic(const std::string& name, const std::vector<std::string>& top
   return {Kind::good, subject, std::to_string(found->partitions) + " partitions"};
 }
 
-Finding check_pattern(const std::string& pattern, const std::vector<std::string>& topics) {
+Finding check_pattern(const std::string& pattern, const config::Topics& configured,
+                      const std::vector<std::string>& topics) {
   const std::string subject = "topics " + pattern;
   const config::Expression expression{pattern};
   const auto matching = std::count_if(topics.begin(), topics.end(), [&](const auto& topic) {
-    return !config::is_internal_topic(topic) && expression.matches(topic);
+    return configured.find(topic) != nullptr && expression.matches(topic);  // not excluded
   });
   if (matching > 0) return {Kind::good, subject, "matches " + std::to_string(matching) + " topics now"};
   return {Kind::warning, subject, "matches no topic yet; a topic that appears later is read from its beginning"};
@@ -189,8 +190,9 @@ FoundList check_brokers(const config::Settings& settings, std::chrono::milliseco
     out.push_back({Kind::unreachable, subject, described.problem().message});
     return out;
   }
+  const config::Topics configured{settings.topics};
   for (const auto& topic : settings.topics) {
-    out.push_back(topic.name.empty() ? check_pattern(topic.pattern, *topics)
+    out.push_back(topic.name.empty() ? check_pattern(topic.pattern, configured, *topics)
                                      : check_topic(topic.name, *topics, described.value()));
   }
   check_targets(settings, client, *topics, patience, out);
