@@ -70,8 +70,7 @@ constexpr LogMessage messages[] = {
     {"consumer.partitions_revoked", info, "consumer: partitions revoked",
      "The group took partitions away from this instance, or the instance left the group."},
     {"consumer.position_behind_group", error, "consumer: position is behind the group's offset, reading again",
-     "The group's offset is later than the database's position: somebody reset the group's offsets, or the "
-     "database was restored and lost events.",
+     "The group's offset is later than the database's position: it was reset, or a restore has lost events.",
      "Nothing is lost: records from the position on are read again. If nobody reset the offsets, check which commits "
      "the database lost."},
     {"consumer.position_check_failed", debug, "consumer: positions not compared, retrying",
@@ -136,8 +135,7 @@ constexpr LogMessage messages[] = {
      "A limit of the role, the database or the server is too low: workers without a session take no events.",
      "Raise the limit that the line names, or lower concurrency."},
     {"daemon.crashed", error, "daemon: process crashed",
-     "The process ends by a signal (SIGSEGV, SIGABRT, SIGBUS, SIGFPE or SIGILL). The line names the call that its "
-     "thread was in: the handler, the first event and the number of events.",
+     "The process ends by a signal such as SIGSEGV; the line names the call: handler, first event, number of events.",
      "Correct the handler; `events skip` leaves the event out meanwhile."},
     {"daemon.day_partitions_postponed", warn, "daemon: tables are locked, day partitions are made later",
      "Another session holds locks on the tables at the start, and maintenance tries again.",
@@ -199,8 +197,7 @@ constexpr LogMessage messages[] = {
     {"daemon.secret_changed", info, "daemon: file of a secret has changed, preparing handlers again",
      "A handler's token, password or other text from `{file:}` or `{credential:}` was rotated."},
     {"daemon.start_failed", error, "daemon: cannot start",
-     "The daemon ends, with an exit status that tells the cause: 69 unavailable, 75 temporary, 77 rights, 78 "
-     "configuration.",
+     "The daemon ends; its exit status tells the cause: 69 unavailable, 75 temporary, 77 rights, 78 configuration.",
      "Correct the reason in the line."},
     {"daemon.started", info, "daemon: started", "The daemon reads topics and runs handlers."},
     {"daemon.stopped", info, "daemon: stopped", "The stop is complete."},
@@ -214,8 +211,7 @@ constexpr LogMessage messages[] = {
     {"daemon.total_events", info, "daemon: events since the start",
      "The events stored and handled by this instance since its start; nothing is written while it is idle."},
     {"daemon.transaction_open", error, "daemon: an open transaction holds records back",
-     "`run --until-idle` ends with status 75 because records up to this offset cannot be read before the producer ends "
-     "its transaction.",
+     "`run --until-idle` ends with 75, because records wait for a producer to end its transaction.",
      "Run the command again later; if the producer is gone, `kafka-transactions.sh abort` ends its transaction."},
     {"daemon.waiting_for_database", warn, "daemon: waiting for the database",
      "The database does not accept connections yet; the start gives up after `database.deadline`.",
@@ -256,8 +252,7 @@ constexpr LogMessage messages[] = {
     {"dispatcher.fuse_closed", info, "dispatcher: handler runs again, the event that it tried is done",
      "Its fuse had paused it, and an operator resumed it."},
     {"dispatcher.handler_paused", error, "dispatcher: handler paused in all instances",
-     "It failed as often in a row as `handlers[].fuse.failures` allows, or with an error for which `retry.rules` say "
-     "pause. Its events wait.",
+     "Its events wait: it failed as often in a row as its fuse allows, or `retry.rules` say pause for its error.",
      "Correct the cause, then `inboxd handlers resume NAME`."},
     {"dispatcher.handler_resumed", info, "dispatcher: stopped handler runs again",
      "Enough of the handler's abandoned calls have returned."},
@@ -281,8 +276,7 @@ constexpr LogMessage messages[] = {
      "This instance runs the events of these partitions in order from now on."},
     {"dispatcher.shared_lock_timeout", warn, "dispatcher: grouped calls waited for a lock, most commit alone",
      "A transaction of several calls waited 200 ms for a lock, so most calls of the handler commit alone for 5 s.",
-     "Lock rows in one order (ORDER BY), set `group: 1` or `concurrency: 1`, or shorten the other session's "
-     "transaction (pg_locks)."},
+     "Lock rows in one order (ORDER BY), set `group: 1` or `concurrency: 1`, or end the other session (pg_locks)."},
     {"dispatcher.suspect_isolated", warn, "dispatcher: crash suspect runs alone next, all handlers wait",
      "Events were in flight at many crashes, and run while nothing else does to show which one crashes the process.",
      "Find the crash in the system's log, and correct the handler."},
@@ -324,8 +318,7 @@ constexpr LogMessage messages[] = {
      "Committed events could not be passed to the dispatcher in memory, usually for lack of memory.",
      "Check the memory limit."},
     {"ingest.handlers_missing", warn, "ingest: database lost handler registrations, waiting for them",
-     "The database was rolled back to a state without some handlers; nothing is stored until their process registers "
-     "them again.",
+     "The database was rolled back to a state without some handlers; nothing is stored until their process is back.",
      "Start the daemons that configure the missing handlers, if they are stopped."},
     {"ingest.handlers_not_restored", error, "ingest: lost registrations were not restored, storing again",
      "The process of a lost handler did not register it again in time, so the handler gets no new events.",
@@ -395,22 +388,19 @@ constexpr LogMessage messages[] = {
      "A transaction, a replication slot or a prepared transaction is so old that dead rows pile up.",
      "End the holder that the line names."},
     {"maintenance.order_differs", warn, "maintenance: another instance orders a handler otherwise, leaving it alone",
-     "A newer registration gave the handler another mode, order_by, order_scope, missing_key or on_failure, and only "
-     "instances with these settings run it.",
+     "The newest registration has another mode, order_by, order_scope, missing_key or on_failure; this instance waits.",
      "Give all instances the same settings and reload them."},
     {"maintenance.order_repaired", error, "maintenance: events contradicted their handler's order, put right",
      "Pending events lay in a sequence that the handler's mode and order_scope do not have, so no instance ran them.",
      "Report the line, unless another release or a change by hand has left them."},
     {"maintenance.paused_at_limit", error, "maintenance: handler paused, dead letters have reached their limit",
-     "The handler has made dead letters within the last ten minutes, and all dead letters together exceed "
-     "`retention.dead_letter_bytes`.",
+     "It has made dead letters within ten minutes, and all of them together exceed `retention.dead_letter_bytes`.",
      "Mend the handler, replay or discard dead letters, then run `inboxd handlers resume`."},
     {"maintenance.quarantine_emptied", error, "maintenance: content of the oldest quarantined records dropped",
      "Quarantined records exceeded `retention.quarantine_bytes`: the oldest lost payload and headers. Their rows stay.",
      "Find the producer with `inboxd quarantine list`, discard records, or raise the limit."},
     {"maintenance.registrations_lost", error, "maintenance: database lost handler registrations",
-     "The database was restored or failed over to a state without some handlers, and this process registers them "
-     "again.",
+     "The database was restored or failed over to a state without some handlers; they are registered again.",
      "Check which commits the database lost."},
     {"maintenance.stop_not_recorded", debug, "maintenance: stop of this instance not recorded",
      "The database did not store that this instance stopped, so it looks crashed for a while."},
@@ -435,8 +425,7 @@ constexpr LogMessage messages[] = {
      "If it repeats, raise `outbox.lease`, or find out what suspends the process."},
     {"relay.message_stopped", error, "relay: message cannot be sent, later ones wait",
      "The brokers refuse a message of the outbox. If it is too large, later ones of its key wait; if its topic is "
-     "unknown, forbidden or without leader, all of the topic wait. For topics the line comes once a minute, with one "
-     "of them and their number.",
+     "unknown, forbidden or without leader, all of the topic wait. For topics the line comes once a minute.",
      "Mend the topic, or run `inboxd outbox list` and `inboxd outbox skip`."},
     {"relay.no_producer", error, "relay: no producer, messages of the outbox are not sent",
      "The client library refuses the configuration of a producer.", "Correct `kafka.properties` by the error."},
@@ -458,8 +447,7 @@ constexpr LogMessage messages[] = {
      "A handler gave up on an event: it called it dead, or the last attempt failed.",
      "Inspect it with `inboxd dead show`, correct the cause, then run `inboxd dead replay`."},
     {"settler.event_failed", warn, "settler: attempt failed, retrying later",
-     "An attempt failed: the first of this handler and error class within a minute. The others are counted by "
-     "inboxd_failures_total and, at level debug, logged.",
+     "The first failed attempt of this handler and error class within a minute; inboxd_failures_total counts all.",
      "Correct the cause in the line; `inboxd status` says how many calls fail and how many events wait."},
     {"settler.event_retried", debug, "settler: event failed, retrying later",
      "An attempt failed, and the next one is planned."},
@@ -508,11 +496,5 @@ static_assert(is_sorted);
 }  // namespace
 
 std::span<const LogMessage> log_messages() { return messages; }
-
-const LogMessage* find_log_message(std::string_view slug) {
-  const auto found = std::lower_bound(std::begin(messages), std::end(messages), slug,
-                                      [](const LogMessage& message, std::string_view s) { return message.slug < s; });
-  return found != std::end(messages) && found->slug == slug ? found : nullptr;
-}
 
 }  // namespace inboxd::base

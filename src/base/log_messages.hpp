@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <span>
 #include <string_view>
 
@@ -18,6 +19,11 @@ struct LogMessage {
 /// All kinds, sorted by slug. `config/messages.md` lists them for operators.
 std::span<const LogMessage> log_messages();
 /// Null if no kind has this slug.
-const LogMessage* find_log_message(std::string_view slug);
+inline const LogMessage* find_log_message(std::string_view slug) {
+  const auto all = log_messages();
+  const auto found = std::lower_bound(all.begin(), all.end(), slug,
+                                      [](const LogMessage& message, std::string_view s) { return message.slug < s; });
+  return found != all.end() && found->slug == slug ? &*found : nullptr;
+}
 
 }  // namespace inboxd::base

@@ -234,7 +234,8 @@ event::MaybeBytes unquoted(std::string_view bytes, base::Arena& arena) {
 event::MaybeBytes without_schema(std::string_view bytes, base::Arena& arena) {
   constexpr std::array<std::string_view, 2> pointers{"/schema", "/payload"};
   std::array<JsonValue, 2> found;
-  if (!find_in_json(bytes, pointers, found, arena, config::Unwrap::none).empty() || found[0].kind == Kind::none) return bytes;
+  const auto problem = find_in_json(bytes, pointers, found, arena, config::Unwrap::none);
+  if (!problem.empty() || found[0].kind == Kind::none) return bytes;
   switch (found[1].kind) {
     case Kind::null: return std::nullopt;
     case Kind::string:
