@@ -190,9 +190,9 @@ FoundList check_brokers(const config::Settings& settings, std::chrono::milliseco
     out.push_back({Kind::unreachable, subject, described.problem().message});
     return out;
   }
-  const config::Topics configured{settings.topics};
+  const config::Topics all_topics{settings.topics};
   for (const auto& topic : settings.topics) {
-    out.push_back(topic.name.empty() ? check_pattern(topic.pattern, configured, *topics)
+    out.push_back(topic.name.empty() ? check_pattern(topic.pattern, all_topics, *topics)
                                      : check_topic(topic.name, *topics, described.value()));
   }
   check_targets(settings, client, *topics, patience, out);

@@ -212,18 +212,21 @@ TEST_CASE("a configuration that takes a live handler's topics away is named by b
   const std::string backfill = "inboxd handlers backfill recorder --from ";
   CHECK_THAT(command(fixture.config, {"status"}).out, ContainsSubstring(backfill));
 
-  newer.reset();
-  older.reset();
+  CHECK(newer->stop() == ExitStatus{0, 0});  // a killed daemon counts as live for 15 s
+  CHECK(older->stop() == ExitStatus{0, 0});
   older = std::make_unique<DaemonProcess>(fixture.config);
   older->wait_ready();
   const std::string status = command(fixture.config, {"status"}).out;
   const auto at = status.find(backfill);
   REQUIRE(at != std::string::npos);
-  std::istringstream words{status.substr(at + std::string_view{"inboxd "}.size(), status.find('\n', at) - at)};
+  const auto begin = at + std::string_view{"inboxd "}.size();
+  std::istringstream words{status.substr(begin, status.find('\n', begin) - begin)};
   std::vector<std::string> arguments;
   for (std::string word; words >> word;) arguments.push_back(word);
   arguments.push_back("--yes");
-  CHECK(command(fixture.config, arguments).status == ExitStatus{0, 0});
+  const auto done = command(fixture.config, arguments);
+  INFO(status << done.out << done.err);
+  CHECK(done.status == ExitStatus{0, 0});
   wait_until("the event is delivered", [&] { return fixture.recording.count() == 1; });
   CHECK(command(fixture.config, {"status"}).out.find(backfill) == std::string::npos);
 }
