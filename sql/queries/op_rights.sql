@@ -25,7 +25,8 @@ where not has_table_privilege('inbox.' || t.name, p.privilege)
 union all
 select 'update (' || c.columns || ') on ' || c.name
 from (values
-  ('ledger', 'received_at'), ('event', 'key, payload, headers, subject, forgotten_at'), ('failure', 'message'),
+  ('ledger', 'received_at'), ('event', 'key, payload, headers, subject, source_id, forgotten_at'),
+  ('failure', 'message'),
   ('quarantine', 'reason, detail, event_id, key, payload, headers, forgotten_at')) c(name, columns)
 where exists (select from unnest(string_to_array(c.columns, ', ')) x(name)
               where not has_column_privilege('inbox.' || c.name, x.name, 'update'))
