@@ -137,6 +137,16 @@ FoundList check_plugins(const config::Loaded& file, inbox::Connection* connectio
   return out;
 }
 
+/// A refused URL may hold a password, so its service is not checked.
+config::Settings without_refused(config::Settings settings, const FoundList& plugins) {
+  std::erase_if(settings.handlers, [&](const config::Handler& handler) {
+    return std::any_of(plugins.begin(), plugins.end(), [&](const Finding& finding) {
+      return finding.kind >= Kind::problem && finding.subject == "handler " + handler.name;
+    });
+  });
+  return settings;
+}
+
 /// Offline, secrets are empty texts, which a plugin may refuse.
 bool may_have_secrets(const config::Handler& handler) {
   return std::any_of(handler.settings.begin(), handler.settings.end(), [](const auto& setting) {
@@ -205,8 +215,9 @@ ExitCode check(Session& session, const operations::Arguments& arguments) {
   const auto database = operations::check_database(loaded.settings, first, &second);
   report.add(database);
   const bool is_usable = std::all_of(database.begin(), database.end(), is_good_enough);
-  report.add(check_plugins(loaded, is_usable ? &first : nullptr));
-  report.add(operations::check_services(loaded.settings, service_patience));
+  const auto plugins = check_plugins(loaded, is_usable ? &first : nullptr);
+  report.add(plugins);
+  report.add(operations::check_services(without_refused(loaded.settings, plugins), service_patience));
   report.add(operations::check_brokers(loaded.settings, patience));
   return report.finish(false);
 }
