@@ -38,7 +38,6 @@ TEST_CASE("erasing and retention work beside a publication for all tables") {
   CHECK(runner.run("events forget", {{"key", {"a"}}}).code == base::ExitCode::done);
   CHECK(inbox.database().text("select string_agg(message, ' ') from inbox.failure") == "forgotten");
   make_old_day(inbox);
-  inbox.database().run("alter table inbox.event_20200101 replica identity full");  // as those of make_partitions
   const auto shard = inbox.database().text("select shard_id from inbox.shard");
   CHECK(inbox.database().number("select gone from inbox.trim_events($1, now() - interval '1 day', 0, 1000)",
                                 {shard}) == 4);

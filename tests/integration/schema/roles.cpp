@@ -302,12 +302,12 @@ TEST_CASE("a monitoring role reads all tables and views but for the content of e
            "select relname from pg_class where relnamespace = $1::regnamespace and relkind = 'v'",
            {inbox.database().schema()})) {
     CAPTURE(*view[0]);
-    const std::string columns = monitored("a.attname", reads + " and c.relname = '" + *view[0] + "'");
-    std::string list = columns;
+    std::string list = monitored("quote_ident(a.attname)", reads + " and c.relname = '" + *view[0] + "'");
     std::replace(list.begin(), list.end(), ' ', ',');
     CHECK_NOTHROW(monitor.run("select " + list + " from inbox." + *view[0]));
-    CHECK_THROWS_WITH(monitor.run("insert into inbox." + *view[0] + " default values"),
-                      Catch::Matchers::ContainsSubstring("permission denied"));
+    CHECK(inbox.database().text("select has_table_privilege($1, 'inbox.' || $2, 'insert, update, delete') or "
+                                "has_any_column_privilege($1, 'inbox.' || $2, 'insert, update')",
+                                {roles.name("monitor"), *view[0]}) == "f");
   }
   CHECK_THROWS_WITH(monitor.run("select payload from inbox.event"),
                     Catch::Matchers::ContainsSubstring("permission denied"));

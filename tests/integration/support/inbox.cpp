@@ -180,7 +180,9 @@ void make_old_day(Inbox& inbox, const std::string& day) {
   inbox.database().run(
       "do $$ declare d date := '" + day +
       "'; begin set local timezone = 'UTC'; execute format('create table inbox.event_%s partition of inbox.event for "
-      "values from (%L) to (%L)', to_char(d, 'YYYYMMDD'), d::timestamptz, (d + 1)::timestamptz); end $$");
+      "values from (%L) to (%L)', to_char(d, 'YYYYMMDD'), d::timestamptz, (d + 1)::timestamptz); "
+      // as make_partitions does
+      "execute format('alter table inbox.event_%s replica identity full', to_char(d, 'YYYYMMDD')); end $$");
   const std::string noon = "'" + day + " 12:00:00+00'";
   const std::string is_recent = " received_from > now() - interval '1 year'";
   inbox.database().run(
