@@ -152,7 +152,7 @@ TEST_CASE("no process that a child has started outlives it, not even one with a 
   fixture.set("environment", "{SEEN: " + (fixture.folder / "seen").string() + ", SLEEP: \"" + seconds + "\"}");
   fixture.set("mode", mode);
   if (mode == "once") {
-    fixture.set("command", "[bash, -c, 'setsid -f sleep $SLEEP; setsid -f bash -c \"sleep $SLEEP\"']");
+    fixture.set("command", "[bash, -c, 'setsid -f sleep $$SLEEP; setsid -f bash -c \"sleep $$SLEEP\"']");
   }
   const auto daemon = fixture.start();
   fixture.produce(1, "Escape");
