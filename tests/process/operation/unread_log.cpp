@@ -46,10 +46,11 @@ TEST_CASE("a log without a reader stops neither events nor the end, and the daem
   lines.name = "lines";
   lines.plugin = "log";
   fixture.config.handlers.push_back(lines);
+  fixture.migrate();
   const UnreadPipe pipe;
   const TempFolder folder;
   write_file(folder / "inboxd.yaml", fixture.config.text());
-  Process daemon{{.arguments = {daemon_program(), "--config", folder / "inboxd.yaml", "run", "--migrate"},
+  Process daemon{{.arguments = {daemon_program(), "--config", folder / "inboxd.yaml", "run"},
                   .environment = {},
                   .user = {},
                   .out = pipe.path(),
