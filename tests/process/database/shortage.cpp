@@ -107,7 +107,7 @@ TEST_CASE("a role with too few connections holds no key back, and check, log and
   app.create_table();
   fixture.migrate();
   fixture.database.run("create role few login in role postgres connection limit 10");
-  fixture.config.handlers = {app.statement("set", insert_each)};
+  fixture.config.handlers = {app.statement("set", insert_each, {"concurrency: 8", "events_per_call: 1"})};
   auto limited = fixture.config;
   limited.url = "postgresql://few@127.0.0.1:" + std::to_string(server.port()) + "/postgres";
   const auto named = ContainsSubstring("role few allows 10 connections");
