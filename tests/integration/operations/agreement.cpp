@@ -84,6 +84,9 @@ TEST_CASE("status names the daemons of which a newer registration took a handler
       "now() from inbox.handler",
       {std::to_string(gap[0].from), std::to_string(gap[0].to)});
   CHECK(daemons.findings().empty());
+  // As by `handlers backfill` without --from.
+  daemons.inbox.database().run("update inbox.backfill_request set from_time = '-infinity'");
+  CHECK(daemons.findings().empty());
 }
 
 TEST_CASE("status names a daemon that leaves a handler alone because of its order settings") {
