@@ -50,6 +50,7 @@ class LanesFixture final {
                                   {std::to_string(offset)});
   }
 
+  /// As the owner does. After a replay the sequence is lost, and is taken again.
   std::vector<inbox::LeasedRun> claim() {
     inbox::ClaimInOrderRequest request;
     request.claim.handler_id = handler;
@@ -59,7 +60,12 @@ class LanesFixture final {
     request.claim.rows = 1'000;
     request.owned = {{shard, fence_}};
     request.read = {{shard, -1, -1, -1}};
-    return inbox::claim_in_order(inbox_.connection(), request).claimed.runs;
+    auto claimed = inbox::claim_in_order(inbox_.connection(), request);
+    if (claimed.sequences.at(0).state == inbox::SequenceRead::State::lost) {
+      take();
+      claimed = inbox::claim_in_order(inbox_.connection(), request);
+    }
+    return claimed.claimed.runs;
   }
 
   enum class End { done, retried, dead, parks };
