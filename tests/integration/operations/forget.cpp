@@ -164,10 +164,11 @@ TEST_CASE("a forgotten key is nowhere in a dump: not in the outbox, its lanes, e
   Batch batch{inbox};
   batch.at(shard, 0).events(3, key).deliver_to(handler).reject("no_id").store(inbox.connection());
   inbox.database().run(
-      "update inbox.event set key = $1, headers = $1, subject = $1, source_id = $1 where \"offset\" < 2",
-      {key});
+      "update inbox.event set key = $1, headers = $1, subject = $2, source_id = $2 "
+      "where \"offset\" < 2",
+      {key, key});
   inbox.database().run("update inbox.event set payload = null where \"offset\" = 2");
-  inbox.database().run("update inbox.quarantine set key = $1, payload = $1, headers = $1, detail = $1", {key});
+  inbox.database().run("update inbox.quarantine set key = $1, payload = $1, headers = $1, detail = $2", {key, key});
   auto run = claim_due(inbox.connection(), handler, inbox.owner).runs.at(0);
   auto dead = all_done(run);
   dead.done = {};
