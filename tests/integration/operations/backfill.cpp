@@ -191,12 +191,14 @@ TEST_CASE("--rate limits a back-fill") {
   test.database().run("update inbox.backfill_request set spent_until = now() - interval '1 h'");
   CHECK(test.feed().events == 5);  // half a second's worth
   test.settle_all();
+  // The next token is a second away, also for a busy machine.
+  test.database().run("update inbox.backfill_request set rate = 1");
   const auto fed = test.feed();
   CHECK(fed.state == State::waits);
   CHECK(fed.wait.count() > 0);
-  CHECK(fed.wait.count() <= 101);
+  CHECK(fed.wait.count() <= 1'001);
   // The database's clock was turned back.
-  test.database().run("update inbox.backfill_request set spent_until = now() + interval '1 h'");
+  test.database().run("update inbox.backfill_request set rate = 10, spent_until = now() + interval '1 h'");
   CHECK(test.feed().events == 5);
 }
 
