@@ -9,7 +9,8 @@ std::optional<Service> service_of(const std::string& url) {
   if (!is_https && !url.starts_with("http://")) return std::nullopt;
   const std::size_t begin = url.find("//") + 2;
   const std::string authority = url.substr(begin, url.find_first_of("/?#", begin) - begin);
-  if (authority.empty() || authority.find('{') != std::string::npos) return std::nullopt;
+  // The handler refuses placeholders here, and users: a finding must not print their password.
+  if (authority.empty() || authority.find_first_of("@{") != std::string::npos) return std::nullopt;
   const auto bracket = authority.find(']');
   const auto colon = authority.find(':', bracket == std::string::npos ? 0 : bracket);
   std::string host = authority.substr(0, colon);

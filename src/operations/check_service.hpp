@@ -13,7 +13,7 @@ struct Service {
   std::string port;
   bool operator==(const Service&) const = default;
 };
-/// Of a URL, whose path may have placeholders; nullopt: it is no http or https URL.
+/// Of a URL, whose path may have placeholders; nullopt: the handler refuses its scheme or authority.
 std::optional<Service> service_of(const std::string& url);
 
 /// Connects to the services of handlers with plugin http and sends nothing. One that does not answer is a warning,
