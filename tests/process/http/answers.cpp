@@ -120,8 +120,9 @@ TEST_CASE("a service that stays away is a problem of status until it is back") {
     return [&fixture, &status, code] { return (status = command(fixture.config, {"status"})).status.code == code; };
   };
   wait_until("status has a problem", says(1));
-  CHECK_THAT(status.out, ContainsSubstring(": handler recorder: its service is away, and its events wait\n"));
-  CHECK_THAT(status.out, ContainsSubstring("see the daemon's log"));
+  CHECK_THAT(status.out, ContainsSubstring("the service of handler recorder is away since ") &&
+                             ContainsSubstring("http.unreachable: ") && ContainsSubstring("; 5 events pending\n"));
+  CHECK_THAT(status.out, ContainsSubstring("remedy: start the service"));
   fixture.start_service();
   CHECK(fixture.wait_done().is_perfect());
   wait_until("status has none", says(0));

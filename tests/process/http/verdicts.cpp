@@ -13,6 +13,7 @@ TEST_CASE("a compressed answer is decoded, and one in an unknown coding is a bro
   HttpFixture fixture{{"events_per_call: 20"}};
   const auto daemon = fixture.start();
   fixture.produce(1, "Zipped");
+  CHECK(fixture.states(1) == "dead");  // or both could be posted together, as a list without a type
   fixture.produce(1, "Coded");
   CHECK(fixture.states(2) == "dead dead");
   CHECK_THAT(fixture.failures(), ContainsSubstring("my.class") && ContainsSubstring("http.broken_answer"));
