@@ -69,7 +69,8 @@ TEST_CASE("status counts the dead letters and quarantined records of the last ho
   OperationRunner runner{inbox};
   const auto kinds = [&] {
     std::string out;
-    for (const auto& finding : runner.run("status").document.at("findings")) {
+    const auto document = runner.run("status").document;
+    for (const auto& finding : document.at("findings")) {
       out += finding.at("kind").get<std::string>() + " ";
     }
     return out;
