@@ -79,7 +79,8 @@ TEST_CASE("the original stays: dead show and events show have it beside the edit
   CHECK(shown.at("edits")[0].at("payload") == "{\"order\": 8}");
 
   two.fail(two.receipt);
-  for (const auto& letter : two.runner.run("dead show", {{"id", {id}}}).document.at("dead_letters")) {
+  const auto letters = two.runner.run("dead show", {{"id", {id}}}).document;
+  for (const auto& letter : letters.at("dead_letters")) {
     CHECK(letter.at("event").at("payload") == original);
     const bool is_edited = letter.at("handler") == "receipt";
     CHECK(letter.at("edit").is_null() != is_edited);
