@@ -173,7 +173,8 @@ TEST_CASE("a forgotten key is nowhere in a dump: not in the outbox, its lanes, e
   auto dead = all_done(run);
   dead.done = {};
   for (const auto* event : run.events) {
-    dead.failures.push_back({event->event_id, 1, "timeout", "no answer to " + key, milliseconds{12}});
+    const std::string whose = event->offset < 2 ? " to " + key : "";  // the third event has another key
+    dead.failures.push_back({event->event_id, 1, "timeout", "no answer" + whose, milliseconds{12}});
     dead.dead.push_back({event->offset, event->event_id});
   }
   REQUIRE(inbox::settle(inbox.connection(), inbox.owner, {dead}).empty());
