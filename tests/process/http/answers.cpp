@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <csignal>
 #include <set>
 
 #include "process/http/http_fixture.hpp"
@@ -160,4 +161,20 @@ TEST_CASE("a daemon killed beside open requests loses no event, and ends them at
   wait_until("it is sent", [&] { return fixture.requests_of("Slow") == 1; });
   CHECK(daemon->stop() == ExitStatus{0, 0});
   CHECK(fixture.failures().empty());
+}
+
+TEST_CASE("a soft limit of open files below the concurrency of http stops nothing") {
+  HttpFixture fixture{{}, 4};
+  fixture.config.handlers[0].more.insert(fixture.config.handlers[0].more.end(), {"mode: single", "concurrency: 300"});
+  fixture.migrate();
+  write_file(fixture.folder / "inboxd.yaml", fixture.config.text());
+  Process daemon{{.arguments = {"sh", "-c", "ulimit -Sn 256; exec \"$0\" --config \"$1\" run", daemon_program(),
+                                fixture.folder / "inboxd.yaml"},
+                  .err = fixture.folder / "log"}};
+  fixture.produce(600, "Wait-1");
+  CHECK(fixture.wait_done().is_perfect());
+  CHECK(fixture.requests().size() == 600);
+  daemon.signal(SIGTERM);
+  CHECK(daemon.wait() == ExitStatus{0, 0});
+  CHECK_THAT(read_file(fixture.folder / "log"), !ContainsSubstring("Too many open files"));
 }

@@ -97,6 +97,9 @@ def answer(connection, request):
         connection.sendall(response(307, Location="/elsewhere"))
     elif kind == "Slow":
         time.sleep(1000)
+    elif kind == "Wait":
+        time.sleep(float(detail))
+        connection.sendall(response(204))
     elif kind == "Endless":
         endless(connection)
     elif kind == "Gigabyte":

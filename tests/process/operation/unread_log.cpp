@@ -5,6 +5,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <csignal>
+#include <filesystem>
+#include <optional>
 
 #include "process/support/daemon_fixture.hpp"
 #include "support/http.hpp"
@@ -35,35 +37,59 @@ class UnreadPipe final {
   int end_ = -1;
 };
 
+/// A daemon whose log goes into that pipe until lines are lost, which makes it not ready.
+struct UnreadDaemon {
+  explicit UnreadDaemon(const std::string& shutdown = "drain: 20s") {
+    fixture.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
+    fixture.config.sections["log"] = "level: debug";
+    fixture.config.sections["shutdown"] = shutdown;
+    fixture.set("gate", folder / "gate");
+    write_file(folder / "gate", "open");
+    HandlerText lines;
+    lines.name = "lines";
+    lines.plugin = "log";
+    fixture.config.handlers.push_back(lines);
+    fixture.migrate();
+    write_file(folder / "inboxd.yaml", fixture.config.text());
+    daemon.emplace(Command{.arguments = {daemon_program(), "--config", folder / "inboxd.yaml", "run"},
+                           .environment = {},
+                           .user = {},
+                           .out = pipe.path(),
+                           .err = pipe.path()});
+    wait_until("lines are lost, and the daemon is not ready", [this] {
+      fixture.produce(1000);
+      produced += 1000;
+      fixture.wait_done();
+      return get(port, "/readyz").status == 503;
+    });
+  }
+
+  DaemonFixture fixture{1};
+  const int port = free_port();
+  const UnreadPipe pipe;
+  const TempFolder folder;
+  std::optional<Process> daemon;
+  std::int64_t produced = 0;
+};
+
 }  // namespace
 
 TEST_CASE("a log without a reader stops neither events nor the end, and the daemon is not ready") {
-  DaemonFixture fixture{1};
-  const int port = free_port();
-  fixture.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
-  fixture.config.sections["log"] = "level: debug";
-  HandlerText lines;
-  lines.name = "lines";
-  lines.plugin = "log";
-  fixture.config.handlers.push_back(lines);
-  fixture.migrate();
-  const UnreadPipe pipe;
-  const TempFolder folder;
-  write_file(folder / "inboxd.yaml", fixture.config.text());
-  Process daemon{{.arguments = {daemon_program(), "--config", folder / "inboxd.yaml", "run"},
-                  .environment = {},
-                  .user = {},
-                  .out = pipe.path(),
-                  .err = pipe.path()}};
-  std::int64_t produced = 0;
-  wait_until("lines are lost, and the daemon is not ready", [&] {
-    fixture.produce(1000);
-    produced += 1000;
-    fixture.wait_done();
-    return get(port, "/readyz").status == 503;
-  });
-  CHECK(fixture.counts().done == produced);
-  CHECK(get(port, "/livez").status == 200);
-  daemon.signal(SIGTERM);
-  CHECK(daemon.wait() == ExitStatus{0, 0});
+  UnreadDaemon unread;
+  CHECK(unread.fixture.counts().done == unread.produced);
+  CHECK(get(unread.port, "/livez").status == 200);
+  unread.daemon->signal(SIGTERM);
+  CHECK(unread.daemon->wait() == ExitStatus{0, 0});
+}
+
+TEST_CASE("a second SIGTERM ends a daemon whose log nobody reads") {
+  UnreadDaemon unread{"drain: 10m"};
+  std::filesystem::remove(unread.folder / "gate");
+  unread.fixture.produce(1);
+  const std::int64_t calls = unread.produced + 1;
+  wait_until("the call has begun", [&] { return static_cast<std::int64_t>(unread.fixture.recording.count()) == calls; });
+  unread.daemon->signal(SIGTERM);
+  holds_for("the daemon drains", milliseconds{500}, [&] { return unread.daemon->is_running(); });
+  unread.daemon->signal(SIGTERM);
+  CHECK(unread.daemon->wait(milliseconds{5'000}) == ExitStatus{128 + SIGTERM, 0});
 }
