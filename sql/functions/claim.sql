@@ -7,8 +7,12 @@
 -- that has a suspect in flight, of any handler, passes p_to = 2. p_low: a time before which nothing is due. Rows of
 -- sequences are claimed by inbox.claim_in_order alone.
 --
--- Locks: the rows it claims, SKIP LOCKED. Index: delivery_due. Without bitmap and sequential scans the planner walks
--- the index and stops at p_rows. With statistics or a plan from before a backlog it would fetch and sort all of it.
+-- If any of the oldest rows has failed before, half of p_events are kept for rows that never failed, however late those
+-- came: retries that are more than the handler can do never starve fresh events.
+--
+-- Locks: the rows it claims, SKIP LOCKED. Indexes: delivery_due; delivery_fresh beside retries. Without bitmap and
+-- sequential scans the planner walks the index and stops at p_rows. With statistics or a plan from before a backlog it
+-- would fetch and sort all of it.
 create or replace function inbox.claim(
   p_handler int, p_owner uuid, p_fence bigint, p_lease interval, p_events bigint, p_rows int, p_low timestamptz,
   p_from int default 0, p_to int default 2147483647)
@@ -19,6 +23,8 @@ set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   v_now timestamptz := clock_timestamp();
+  -- Half of an odd number is rounded at random: with room for one event, both kinds have their turns.
+  v_of_fresh bigint := (p_events + (random() < 0.5)::int) / 2;
 begin
   return query
   with due as materialized (
@@ -26,19 +32,33 @@ begin
     where d.handler_id = p_handler and d.due_at <= v_now and d.due_at >= p_low
       and d.claims >= p_from and d.claims <= p_to and d.sequence is null
     order by d.due_at limit p_rows for update skip locked),
+  fresh as materialized (
+    select d.* from inbox.delivery d
+    where d.handler_id = p_handler and d.due_at <= v_now and d.due_at >= p_low
+      and d.claims >= p_from and d.claims <= p_to and d.sequence is null and d.attempts = 0 and d.owner is null
+      and exists (select from due where attempts > 0)
+    order by d.due_at limit p_rows for update skip locked),
   first_due as (
     select delivery_id, claims from due order by due_at, delivery_id limit 1),
   alone as (
     select f.delivery_id from first_due f where f.claims >= 3),
-  counted as (
-    select due.*, share, sum(share) over (order by due_at, delivery_id) - share as before
-    from due cross join lateral (
+  shared as (
+    select rows.*, share from (select * from due union select * from fresh) rows cross join lateral (
       select greatest(1, (events + (1 << least(claims, 20)) - 1) >> least(claims, 20))::bigint as share) s
-    where case when exists (select from alone) then due.delivery_id = (select a.delivery_id from alone a)
+    where case when exists (select from alone) then rows.delivery_id = (select a.delivery_id from alone a)
                else claims < 3 end),
+  counted as (
+    select shared.*, attempts = 0 as is_fresh,
+           sum(share) over (partition by attempts = 0 order by due_at, delivery_id) - share as before,
+           coalesce(sum(share) filter (where attempts = 0) over (), 0) as all_fresh,
+           coalesce(sum(share) filter (where attempts > 0) over (), 0) as all_retries
+    from shared),
+  bounded as (
+    select counted.*, case when is_fresh then of_fresh else p_events - least(all_fresh, of_fresh) end as most
+    from counted cross join lateral (select greatest(v_of_fresh, p_events - all_retries) as of_fresh) f),
   taken as (
-    select counted.*, least(share, p_events - before)::bigint as n, (select count(*) from due) as locked
-    from counted where before < p_events),
+    select bounded.*, least(share, most - before)::bigint as n, (select count(*) from due) as locked
+    from bounded where before < most),
   rest as (
     insert into inbox.delivery (handler_id, shard_id, pending, events, attempts, claims, due_at, never_expires,
                                 received_from, received_to, last_error)

@@ -335,6 +335,8 @@ create table inbox.delivery (
   check (upper(pending) - lower(pending) <= 10000)  -- views and claims find a run by this bound
 ) with (fillfactor = 70);
 create index delivery_due on inbox.delivery (handler_id, due_at);
+create index delivery_fresh on inbox.delivery (handler_id, due_at)
+  where attempts = 0 and owner is null and sequence is null;
 create index delivery_order on inbox.delivery (handler_id, sequence, (coalesce(ordinal, delivery_id)))
   where sequence is not null and lane is null;
 create index delivery_lane on inbox.delivery (handler_id, sequence, lane, (coalesce(ordinal, delivery_id)))

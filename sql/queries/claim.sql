@@ -1,4 +1,5 @@
--- Due deliveries of one handler: function inbox.claim. Locks: the rows it claims, SKIP LOCKED. Index: delivery_due.
+-- Due deliveries of one handler: function inbox.claim. Locks: the rows it claims, SKIP LOCKED. Indexes: delivery_due,
+-- delivery_fresh.
 -- Names and operators do not depend on the search path (Connection::Access::call).
 select delivery_id, shard_id, pending, events, attempts, claims, received_from, received_to, locked,
        never_expires

@@ -168,6 +168,39 @@ TEST_CASE("a claim never exceeds its limit of events, however the rows are split
   CHECK(inbox.database().number("select sum(events) from inbox.delivery") == 70);
 }
 
+TEST_CASE("of older retries and newer fresh events, a claim takes half each, and more of one if the other has less") {
+  Inbox inbox;
+  const auto handler = add_runs(inbox, 20, 10);
+  const auto set_retries = [&](int events) {
+    inbox.database().run(
+        "update inbox.delivery set owner = null, fence = 0, claims = 0, attempts = (lower(pending) < $1)::int, "
+        "due_at = clock_timestamp() - case when lower(pending) < $1 then interval '1 min' else '0 s' end",
+        {std::to_string(events)});
+  };
+  const auto claims = [&](int events, int rows = 100) {
+    inbox::ClaimRequest request = for_bytes(inbox, handler, 64 << 20);
+    request.events = events;
+    request.rows = rows;
+    std::pair<std::size_t, std::size_t> out;  // fresh events, retries
+    for (const auto& run : inbox::claim(inbox.connection(), request).runs) {
+      (run.attempts == 0 ? out.first : out.second) += run.events.size();
+    }
+    return out;
+  };
+  set_retries(100);
+  CHECK(claims(50, 3) == std::pair<std::size_t, std::size_t>{25, 25});
+  CHECK(claims(200) == std::pair<std::size_t, std::size_t>{75, 75});
+  set_retries(10);
+  CHECK(claims(50) == std::pair<std::size_t, std::size_t>{40, 10});
+  set_retries(190);
+  CHECK(claims(50) == std::pair<std::size_t, std::size_t>{10, 40});
+  set_retries(100);
+  std::size_t fresh = 0;
+  for (int i = 0; i < 40; ++i) fresh += claims(1).first;
+  CHECK(fresh > 5);
+  CHECK(fresh < 35);
+}
+
 TEST_CASE("a run with an expired lease is claimed in halves, then singly, without charging an attempt") {
   Inbox inbox;
   const auto handler = add_runs(inbox, 1, 64);
