@@ -59,7 +59,61 @@ TEST_CASE("after its owner is killed in a call, a window has the same calls agai
   }
   gate.open();
   fixture.wait_applied(450);
-  CHECK(fixture.app.text("select string_agg(events || ': ' || first_offset || '-' || last_offset, ', ' order by call) "
-                         "from app.calls") == "200: 0-199, 200: 200-399, 50: 400-449");
+  CHECK(fixture.calls() == "200: 0-199, 200: 200-399, 50: 400-449");
+  CHECK(fixture.wait_done("batch").is_perfect());
+}
+
+TEST_CASE("after its owner is killed in a call of thousands of events, a report of the window counts each order once") {
+  constexpr int orders = 5'300;
+  BatchFixture fixture{"every: 365d, max_events: 2000", {"lease: 1s"}};
+  fixture.config.sections["ingest"] = "batch_events: 50";
+  fixture.app.run("create table app.report (product text, orders bigint, amount bigint)");
+  auto& statement = fixture.config.handlers[0].settings["statement"];
+  statement.insert(statement.rfind(" insert into"), fixture.app.named(
+      ", report as (insert into app.report select key, count(*), sum((body->>''n'')::int) from events group by key)"));
+  Gate gate{fixture};
+  auto daemon = fixture.start();
+  fixture.events.produce(orders, [](int i) {
+    return KeyedEvents::Made{i % 3 == 0 ? "tea" : "coffee", "Ordered", "{\"n\": " + std::to_string(i % 10) + "}"};
+  });
+  fixture.wait_stored(orders);
+  fixture.close_window();
+  gate.wait_for_call("-infinity");
+  daemon->kill();
+  const std::string since = fixture.app.text("select clock_timestamp()");
+  daemon = fixture.start();
+  gate.wait_for_call(since);
+  gate.open();
+  fixture.wait_applied(orders);
+  CHECK(fixture.calls() == "2000: 0-1999, 2000: 2000-3999, 1300: 4000-5299");
+  CHECK(fixture.app.number("select count(*) from app.report") == 6);
+  CHECK(fixture.app.text("select string_agg(product || ' ' || orders || ' ' || amount, ', ' order by product) from "
+                         "(select product, sum(orders) orders, sum(amount) amount from app.report group by 1) r") ==
+        "coffee 3533 15897, tea 1767 7953");
+  CHECK(daemon->count_in_log("halved") == 0);
+  CHECK(fixture.wait_done("batch").is_perfect());
+}
+
+TEST_CASE("a call of a window that crashes max_crashes times is halved, which the log says") {
+  BatchFixture fixture{"every: 365d, max_events: 200", {"lease: 1s", "max_crashes: 4", "concurrency: 1"}};
+  fixture.config.sections["ingest"] = "batch_events: 30";
+  Gate gate{fixture};
+  auto daemon = fixture.start();
+  fixture.events.produce(450, [](int) { return KeyedEvents::Made{"key"}; });
+  fixture.wait_stored(450);
+  fixture.close_window();
+  std::string since = "-infinity";
+  for (int crash = 1; crash <= 4; ++crash) {
+    gate.wait_for_call(since);
+    CHECK(daemon->count_in_log("halved") == 0);
+    daemon->kill();
+    since = fixture.app.text("select clock_timestamp()");
+    if (crash == 4) gate.open();
+    daemon = fixture.start();
+  }
+  fixture.wait_applied(450);
+  CHECK(fixture.calls() == "100: 0-99, 100: 100-199, 200: 200-399, 50: 400-449");
+  CHECK(daemon->count_in_log("crashed max_crashes times, halved handler=batch events=100 crashes=4 max_crashes=4") ==
+        2);
   CHECK(fixture.wait_done("batch").is_perfect());
 }

@@ -34,6 +34,11 @@ struct BatchFixture : DaemonFixture {
   void wait_applied(std::int64_t wanted) {
     app.wait_for("events are applied", "select count(*) from app.applied", wanted);
   }
+  /// The calls in their order: number of events, first and last offset.
+  std::string calls() {
+    return app.text(
+        "select string_agg(events || ': ' || first_offset || '-' || last_offset, ', ' order by call) from app.calls");
+  }
   std::int64_t window(const std::string& column) {
     return app.number("select " + column + "::bigint from inbox.batch_window");
   }
