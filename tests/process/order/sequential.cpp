@@ -98,6 +98,31 @@ TEST_CASE("a slow key with half of the events does not hold up the others, and k
   CHECK(fixture.database.number("select count(*) from inbox.delivery") == 0);
 }
 
+TEST_CASE("with missing_key: partition events without a key keep the order of theirs through retries and a restart") {
+  OrderFixture fixture{
+      3, {"missing_key: partition", "concurrency: 4", "retry: {backoff: fixed, base: 2s, jitter: 0}"}};
+  const auto produce = [&](int count, const std::string& first_type) {
+    fixture.events.produce(count, [&](int i) {
+      if (i % 4 == 3) return KeyedEvents::Made{key_number(i % 20)};
+      KeyedEvents::Made made{"partition" + std::to_string(i % 4), i < 4 ? first_type : "Happened"};
+      made.partition = i % 4;
+      return made;
+    });
+  };
+  auto daemon = fixture.start();
+  produce(200, "Fails2");
+  fixture.database.wait_for("all else waits behind the first event of each partition",
+                            "select coalesce(sum(waiting), 0) from inbox.lanes where state = 'blocked'", 147);
+  fixture.database.wait_for("events with a key are done",
+                            "select coalesce(sum(inbox.count_of(offsets)), 0) from inbox.outcome", 50);
+  CHECK(daemon->stop() == ExitStatus{0, 0});
+  produce(40, "Fails1");
+  daemon = fixture.start();
+  CHECK(fixture.wait_done().is_perfect());
+  CHECK(fixture.events.out_of_order() == "");
+  CHECK(fixture.events.calls_of("partition1").size() == 63);
+}
+
 TEST_CASE("a key that comes on several partitions keeps the order of storing with order_scope: handler") {
   OrderFixture fixture{4, {"order_by: \"header:customer\"", "concurrency: 4"}};
   const auto daemon = fixture.start();

@@ -16,6 +16,10 @@ void KeyedEvents::produce(int count, const std::function<Made(int)>& make) {
     const Made event = make(i);
     Message message = event_message(fixture_.topic, id, event.payload, event.type);
     message.key = event.record_key.empty() ? event.key : event.record_key;
+    if (event.partition) {
+      message.key.reset();
+      message.partition = *event.partition;
+    }
     if (!event.record_key.empty()) message.headers.emplace_back("customer", event.key);
     messages.push_back(std::move(message));
     places_[id] = {event.key, per_key_[event.key]++};

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ class KeyedEvents final {
     std::string type = "Happened";
     std::string payload = "{}";
     std::string record_key = {};  ///< if the order key is in the header `customer` instead
+    std::optional<int> partition = {};  ///< then the record has no key, and `key` only names its order here
   };
   /// Produces `count` events; `make` gets the number of each.
   void produce(int count, const std::function<Made(int)>& make);
