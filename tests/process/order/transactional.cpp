@@ -1,5 +1,6 @@
-#include <catch2/catch_test_macros.hpp>
 #include <array>
+#include <catch2/catch_get_random_seed.hpp>
+#include <catch2/catch_test_macros.hpp>
 #include <csignal>
 #include <memory>
 #include <random>
@@ -32,6 +33,15 @@ with next as (
 insert into app.state as s (key, n) select distinct on (key) key, n from next order by key, n desc
 on conflict (key) do update set n = excluded.n)";
 
+/// The same; an event fails at as many first attempts as its body says. One row a call.
+constexpr const char* keep_newest_unless_told_to_fail = R"(
+with next as (
+  insert into app.history (key, n)
+  select key, (body->>'n')::int / (attempt > (body->>'fails')::int)::int from events order by events."offset"
+  returning key, n)
+insert into app.state as s (key, n) select distinct on (key) key, n from next order by key, n desc
+on conflict (key) do update set n = excluded.n)";
+
 struct StateFixture : OrderFixture {
   explicit StateFixture(int partitions, std::vector<std::string> more, const char* statement = keep_newest)
       : OrderFixture{partitions} {
@@ -42,11 +52,13 @@ struct StateFixture : OrderFixture {
   }
 
   /// Events with the keys that `key` names; each has its number among its key's events in the body.
-  void produce(int count, const std::function<std::string(int)>& key) {
+  void produce(int count, const std::function<std::string(int)>& key,
+               const std::function<int(int)>& failures = [](int) { return 0; }) {
     events.produce(count, [&](int i) {
       const std::string of = key(i);
       return KeyedEvents::Made{of, "Happened",
-                               "{\"n\": " + std::to_string(next_[of]++) + ", \"key\": \"" + of + "\"}"};
+                               "{\"n\": " + std::to_string(next_[of]++) + ", \"fails\": " +
+                                   std::to_string(failures(i)) + ", \"key\": \"" + of + "\"}"};
     });
   }
 
@@ -64,6 +76,11 @@ struct StateFixture : OrderFixture {
   std::map<std::string, int> next_;
 };
 
+void check_end(const ExitStatus& status) {
+  CAPTURE(status.code, status.signal);
+  CHECK(status == ExitStatus{0, 0});
+}
+
 }  // namespace
 
 TEST_CASE("upserts of the newest state of a key by eight workers end with the last state, without a deadlock") {
@@ -75,23 +92,56 @@ TEST_CASE("upserts of the newest state of a key by eight workers end with the la
   CHECK(daemon->count_in_log("sqlstate=40P01") == 0);
 }
 
-TEST_CASE("each key is written in order, once, while instances are killed") {
-  const unsigned seed = std::random_device{}();
-  WARN("seed " << seed);
-  std::mt19937 random{seed};
-  StateFixture fixture{4, {"concurrency: 4", "events_per_call: 20"}};
+TEST_CASE("each key is written in order, once, while three instances are killed, frozen or stopped, and none aborts") {
+  std::mt19937 random{Catch::getSeed()};
+  StateFixture fixture{6,
+                       {"concurrency: 4", "events_per_call: 1", "max_crashes: 100",
+                        "retry: {backoff: fixed, base: 200ms, jitter: 0}"},
+                       keep_newest_unless_told_to_fail};
+  fixture.config.kafka["session.timeout.ms"] = "2000";
   fixture.migrate();
-  auto one = fixture.start();
-  auto two = fixture.start();
-  for (int round = 0; round < (is_long() ? 50 : 4); ++round) {
-    fixture.produce(
-        500, [&](int) { return random() % 10 < 3 ? std::string{"hot"} : "key" + std::to_string(random() % 200); });
-    auto& victim = random() % 2 == 0 ? one : two;
-    victim->kill();
-    victim = fixture.start();
+  std::array<std::unique_ptr<DaemonProcess>, 3> daemons;
+  for (auto& daemon : daemons) daemon = fixture.start();
+  std::array<int, 3> disturbances{};
+  const auto disturb = [&](std::unique_ptr<DaemonProcess>& victim) {
+    const auto kind = random() % 3;
+    ++disturbances.at(kind);
+    if (kind == 0) {
+      victim->kill();
+    } else if (kind == 1) {
+      victim->wait_ready();  // it may have started just now
+      check_end(victim->stop());
+    } else {  // past the lease and the membership, or not
+      victim->process().signal(SIGSTOP);
+      std::this_thread::sleep_for(std::chrono::milliseconds{random() % 4'000});
+      return victim->process().signal(SIGCONT);
+    }
+    victim = std::make_unique<DaemonProcess>(fixture.config);  // joins while the others are disturbed
+  };
+  int produced = 0;
+  const int rounds = is_long() ? 100 : 4;
+  for (int round = 0; round < rounds; ++round) {
+    for (int burst = 0; burst < 10; ++burst) {  // about 500 events/s
+      fixture.produce(
+          50, [&](int) { return random() % 10 < 3 ? std::string{"hot"} : "key" + std::to_string(random() % 5'000); },
+          [&](int) { return random() % 100 < 3 ? static_cast<int>(1 + random() % 3) : 0; });
+      std::this_thread::sleep_for(100ms);
+    }
+    produced += 500;
+    for (auto count = 1 + random() % 2; count > 0; --count) disturb(daemons.at(random() % daemons.size()));
+    for (auto& daemon : daemons) {
+      if (!daemon->process().is_running()) check_end(daemon->process().wait());  // it aborted, say
+    }
   }
-  CHECK(fixture.wait_done("newest", 90'000ms).is_perfect());
+  const auto counts = fixture.wait_done("newest", is_long() ? 300'000ms : 90'000ms);
+  WARN(rounds << " rounds, " << produced << " events, " << disturbances[0] << " kills, " << disturbances[1]
+              << " stops, " << disturbances[2] << " freezes: " << counts.text());
+  CHECK(counts.is_perfect());
   CHECK(fixture.wrong_keys() == 0);
+  for (auto& daemon : daemons) {
+    daemon->wait_ready();
+    check_end(daemon->stop());
+  }
 }
 
 TEST_CASE("each key is written in order, once, while order settings change beside failing calls of other instances") {
