@@ -1,6 +1,7 @@
 -- Deletes at most p_most unsent messages with a key, and the text of that key in stopped lanes. A relay that may have
 -- read one of them from outbox loses its lease, and drops it. Returns how many. Locks: the relay's row, so that it
--- moves no message meanwhile; the messages; their lanes. Reads all of outbox and outbox_waiting.
+-- moves no message meanwhile; the messages, those that wait in order of id; their lanes, in order. Reads all of outbox
+-- and outbox_waiting.
 create or replace function inbox.forget_messages(p_actor text, p_key bytea, p_most int) returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' as $$
 declare
@@ -20,14 +21,18 @@ begin
     returning w.message_id, w.outbox_id, w.lane),
   stopped as (
     update inbox.relay set owner = null, fence = 0, leased_until = null where exists (select from gone)),
+  lanes as materialized (
+    select l.lane, f.has_failed
+    from inbox.outbox_lane l
+    cross join lateral (
+      select exists (select from gone_waiting y where y.outbox_id = l.failed_id) as has_failed) f
+    where l.key = p_key or f.has_failed order by l.lane for update of l),
   unnamed as (
     update inbox.outbox_lane l
     set key = case when l.key is distinct from p_key then l.key end,
         due_at = case when g.has_failed then to_timestamp(0) else l.due_at end,
         failed_id = case when g.has_failed then null else l.failed_id end
-    from (select x.lane, exists (select from gone_waiting y where y.outbox_id = x.failed_id) as has_failed
-          from inbox.outbox_lane x) g
-    where g.lane = l.lane and (l.key = p_key or g.has_failed)),
+    from lanes g where g.lane = l.lane),
   noted as (
     insert into inbox.audit (actor, operation, target, detail)
     select p_actor, 'events forget', 'a key',

@@ -2,8 +2,8 @@
 -- p_lanes are in flight. alone: to send in a batch of its own, and none behind it: the first message of a stopped lane
 -- (attempts above 0), so that none can overtake it if it is refused again, and messages of a refused batch. behind: of
 -- a whole topic's lane, where the message's key has a lane of its own; it belongs there. A key's lane waits while its
--- topic has one. Ends due lanes without messages. Locks: shared, the relay's row; ended lanes. Index: outbox_lane_due,
--- outbox_waiting_lane.
+-- topic has one. Ends due lanes without messages. Locks: shared, the relay's row; ended lanes, SKIP LOCKED. Indexes:
+-- outbox_lane_due, outbox_waiting_lane.
 create or replace function inbox.relay_due(
   p_owner uuid, p_fence bigint, p_rows int, p_bytes bigint, p_lanes bigint[])
 returns table (outbox_id bigint, message_id uuid, topic text, key bytea, payload bytea, headers bytea,
@@ -19,9 +19,12 @@ begin
     return;
   end if;
   delete from inbox.outbox_lane l
-  where l.lane in (select d.lane from inbox.outbox_lane d where d.due_at <= statement_timestamp()
-                   order by d.due_at, d.lane limit p_rows)
-    and not exists (select from inbox.outbox_waiting w where w.lane = l.lane);
+  where l.lane in (
+    select e.lane from inbox.outbox_lane e
+    where e.lane in (select d.lane from inbox.outbox_lane d where d.due_at <= statement_timestamp()
+                     order by d.due_at, d.lane limit p_rows)
+      and not exists (select from inbox.outbox_waiting w where w.lane = e.lane)
+    for update skip locked);
   return query
   select t.outbox_id, t.message_id, t.topic, t.key, t.payload, t.headers, t.published_at,
          t.whole_topic and exists (

@@ -1,7 +1,8 @@
 -- Sets messages aside. p_kind: 0 it waits behind another; 1 it was refused, and stops the lane of its key (without a
 -- key: its own); 2 it was refused, and stops its whole topic; 3 it was in a refused batch, and is tried alone. p_delay:
 -- ms until a stopped lane is tried again; null: an operator has to. Returns false if the relay's lease was lost. Locks:
--- shared, the relay's row, which keeps the owner; its changed rows. Indexes: primary keys, outbox_waiting_lane.
+-- shared, the relay's row, which keeps the owner; the waiting messages in order of id, then the lanes in order, as
+-- op_outbox_skip. Indexes: primary keys, outbox_waiting_lane.
 create or replace function inbox.relay_set_aside(
   p_owner uuid, p_fence bigint, p_id bigint[], p_error text[], p_kind int[], p_delay bigint[])
 returns boolean language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
@@ -10,6 +11,15 @@ begin
   if not found then
     return false;
   end if;
+  perform from inbox.outbox_waiting w where w.outbox_id = any (p_id) order by w.outbox_id for update;
+  perform from inbox.outbox_lane l
+  where l.lane in (
+    select unnest(array[m.lane, inbox.outbox_lane_of(m.topic, null),
+                        inbox.outbox_lane_of(m.topic, coalesce(m.key, uuid_send(m.message_id)))])
+    from (select w.lane, w.topic, w.key, w.message_id from inbox.outbox_waiting w where w.outbox_id = any (p_id)
+          union all
+          select null, o.topic, o.key, o.message_id from inbox.outbox o where o.outbox_id = any (p_id)) m)
+  order by l.lane for update;
   with failed as (
     select f.id, f.error, f.wide, f.delay, w.lane as old_lane,
            case when w.lane is not null and (f.wide or not l.whole_topic) then w.lane

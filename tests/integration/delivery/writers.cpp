@@ -29,14 +29,27 @@ State::State() {
   std::sort(shards_.begin(), shards_.end());
   for (const std::int32_t shard : shards_) Batch{inbox_}.at(shard, 0).events(events).store(inbox_.connection());
   database().run("select setval(pg_get_serial_sequence('inbox.delivery', 'delivery_id'), 10000)");
+  database().run("select setval(pg_get_serial_sequence('inbox.outbox', 'outbox_id'), 10000)");
+  create_functions();
 }
 
 void State::reset(bool with_ended_leases) {
-  const std::string lease = with_ended_leases ? "clock_timestamp() - interval '1 s'" : "clock_timestamp() + '1 h'";
+  database().run("select inbox.reset_state($1)", {with_ended_leases ? "true" : "false"});
+}
+
+/// Functions, so that each session plans their statements once.
+void State::create_functions() {
+  const std::string lease =
+      "clock_timestamp() + case when p_ended then '-1 s'::interval else '1 h'::interval end";
   std::string sql =
       "delete from inbox.delivery; delete from inbox.dead_letter; delete from inbox.outcome; "
       "delete from inbox.failure; "
-      "delete from inbox.sequence; update inbox.handler set retired_at = null, order_scope = 'partition', "
+      "delete from inbox.sequence; delete from inbox.event where \"offset\" >= 20; "
+      "delete from inbox.ledger where \"offset\" >= 20; delete from inbox.position where next_offset > 20; "
+      "update inbox.routing set version = 1; delete from inbox.backfill_request; "
+      "insert into inbox.backfill_request (handler_id, from_time, to_time, again, offsets) values (" + handler_ +
+      ", '-infinity', now() + interval '1 h', true, 4); "
+      "update inbox.handler set retired_at = null, order_scope = 'partition', "
       "mode = case name when 'ordered' then "
       "'sequential' else 'single' end; "
       "update inbox.event set forgotten_at = null where forgotten_at is not null; ";
@@ -61,7 +74,7 @@ void State::reset(bool with_ended_leases) {
            "from (values (15, 'dead', 700, true), (16, 'parked', 700, false), (17, 'dead', null, false)) "
            "v(\"offset\", state, lane, parks) join inbox.event e using (\"offset\") "
            "where e.shard_id = " + shard(place) + ";";
-    sql += "insert into inbox.outcome values (" + handler_ + ", " + shard(place) + ", '{[18,20)}', 'done', 1);";
+    sql += "insert into inbox.backfill_range values (" + handler_ + ", " + shard(place) + ", 18, 20, false);";
   }
   sql +=
       "insert into inbox.delivery (delivery_id, handler_id, shard_id, pending, events, fence, owner, claims, due_at, "
@@ -71,30 +84,62 @@ void State::reset(bool with_ended_leases) {
       "(302, '{[3,6)}', true, now() + '1 h'), (303, '{[6,20)}', false, now())) v(n, pending, leased, due) "
       "order by n desc; "
       "insert into inbox.outcome values (" + single_ + ", " + shard(1) + ", '{[0,20)}', 'done', 1);";
-  database().run(sql);
+  sql += reset_messages(lease);
+  database().run("create function inbox.reset_state(p_ended boolean) returns void language plpgsql as $f$ begin " +
+                 sql + " end $f$");
+  database().run("create function inbox.complaint() returns text language plpgsql as $f$ begin return (" +
+                 complaint_query() + "); end $f$");
 }
 
-std::string State::complaint() {
-  const auto found = database().rows(
+std::string State::complaint() { return database().text("select coalesce(inbox.complaint(), '')"); }
+
+std::string State::complaint_query() {
+  return
       "with state as (select h.handler_id, e.shard_id, e.\"offset\", "
       "(select count(*) from inbox.delivery d where d.handler_id = h.handler_id and d.shard_id = e.shard_id "
       " and d.pending @> e.\"offset\") as pending, "
       "(select count(*) from inbox.dead_letter x where x.handler_id = h.handler_id and x.shard_id = e.shard_id "
       " and x.\"offset\" = e.\"offset\") as dead, "
       "(select count(*) from inbox.outcome o where o.handler_id = h.handler_id and o.shard_id = e.shard_id "
-      " and o.offsets @> e.\"offset\" and o.outcome <> 'dead') as ended "
+      " and o.offsets @> e.\"offset\" and o.outcome <> 'dead') as ended, "
+      "(select count(*) from inbox.backfill_range g where g.handler_id = h.handler_id and g.shard_id = e.shard_id "
+      " and g.next_offset <= e.\"offset\" and g.end_offset > e.\"offset\") as to_come "
       "from inbox.event e, inbox.handler h) "
       "select 'offset ' || \"offset\" || ' of shard ' || shard_id || ' is pending in ' || pending || ' rows, with ' || "
-      "dead || ' dead letters and ' || ended || ' outcomes' from state where pending + dead + ended <> 1 "
+      "dead || ' dead letters, ' || ended || ' outcomes and ' || to_come || ' back-fills' from state "
+      "where pending + dead + ended + to_come <> 1 "
       "union all select 'the first row of a lane is neither due nor leased' from (select distinct on (handler_id, "
       "sequence, lane) owner, due_at from inbox.delivery where lane is not null order by handler_id, sequence, lane, "
       "coalesce(ordinal, delivery_id), inbox.stored_at(delivery), shard_id, lower(pending)) l "
       "where l.owner is null and l.due_at = 'infinity' "
       "union all select 'a row has another sequence than its handler says' from inbox.delivery d join inbox.handler h "
       "using (handler_id) where d.sequence is not null and d.sequence is distinct from "
-      "inbox.sequence_of(h.mode, h.order_scope, d.shard_id) limit 1");
-  return found.empty() ? "" : *found[0][0];
+      "inbox.sequence_of(h.mode, h.order_scope, d.shard_id) "
+      "union all select 'message ' || outbox_id || ' is to be sent, and waits' from inbox.outbox "
+      "join inbox.outbox_waiting using (outbox_id) "
+      "union all select 'message ' || outbox_id || ' waits in no lane' from inbox.outbox_waiting w "
+      "where not exists (select from inbox.outbox_lane l where l.lane = w.lane) limit 1";
 }
+
+std::vector<std::string> State::wanted_rows() const {
+  const std::string of_delivery = "select from inbox.delivery where delivery_id = ";
+  std::vector<std::string> out{of_delivery + "1", of_delivery + "2", of_delivery + "6",
+                               "select from inbox.sequence where sequence = " + shard(0),
+                               "select from inbox.relay",
+                               "select from inbox.outbox where outbox_id = 2",
+                               "select from inbox.outbox_waiting where outbox_id = 12",
+                               "select from inbox.outbox_lane where failed_id = 11"};
+  for (std::string& each : out) each += " for update";
+  return out;
+}
+
+void State::vacuum() {
+  database().run(
+      "vacuum inbox.delivery, inbox.dead_letter, inbox.outcome, inbox.failure, inbox.sequence, inbox.handler, "
+      "inbox.routing, inbox.backfill_request, inbox.backfill_range, inbox.event, inbox.ledger, inbox.position, "
+      "inbox.outbox, inbox.outbox_waiting, inbox.outbox_lane, inbox.relay");
+}
+
 
 Step State::settle(const std::string& arrays) const {
   return {"select inbox.settle('" + owner_ + "', " + arrays + ")"};
@@ -258,12 +303,14 @@ std::vector<Writer> State::registering() {
       {"change_order",
        [this](int /*place*/) {
          return Steps{{statements::lock_routing.sql},
+                      {statements::next_routing_version.sql},
                       {statements::change_order.sql, {handler_, "sequential", "handler", "false"}},
                       {"update inbox.handler set order_scope = 'handler' where handler_id = " + handler_}};
        }},
       {"change_order to batch",
        [this](int /*place*/) {
          return Steps{{statements::lock_routing.sql},
+                      {statements::next_routing_version.sql},
                       {statements::change_order.sql, {single_, "batch", "handler", "false"}},
                       {"update inbox.handler set mode = 'batch', order_scope = 'handler' where handler_id = " +
                        single_}};
@@ -271,6 +318,7 @@ std::vector<Writer> State::registering() {
       {"delete_pending",
        [this](int /*place*/) {
          return Steps{{statements::lock_routing.sql},
+                      {statements::next_routing_version.sql},
                       {statements::await_settlements.sql, {handler_}},
                       {statements::delete_pending.sql, {handler_}}};
        },
@@ -280,11 +328,13 @@ std::vector<Writer> State::registering() {
 
 std::vector<Writer> State::writers() {
   std::vector<Writer> out;
-  for (auto part : {settling(), claiming(), operating(), registering()}) {
+  for (auto part : {settling(), claiming(), operating(), registering(), storing(), sending()}) {
     out.insert(out.end(), part.begin(), part.end());
   }
   for (Writer& writer : out) {
-    writer.is_of_owner = writer.name.starts_with("settle") || writer.name == "slice" || writer.name == "release_leases";
+    const std::string& name = writer.name;
+    writer.is_of_owner = name.starts_with("settle") || name == "slice" || name == "release_leases" ||
+                         (name.starts_with("relay_") && name != "relay_take");
   }
   return out;
 }

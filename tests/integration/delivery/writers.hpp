@@ -22,13 +22,17 @@ struct Writer {
   std::function<Steps(int place)> steps;  ///< place 0 or 1: of which shard
   bool is_of_owner = false;               ///< on leased rows of its own: no two at once on the same rows
   bool drops_events = false;              ///< on purpose
-  bool needs_ended_leases = false;        ///< of the sequences
+  bool needs_ended_leases = false;        ///< of the sequences, or of the relay
+  bool of_events = true;                  ///< locks rows of deliveries, events and handlers
+  bool of_messages = false;               ///< locks rows of the outbox
 };
 
 /// A sequential handler with two shards. Each place p has rows 100 * p + 1 to 7: two leased runs, one that waits, a
 /// blocked lane (head, then a row behind it), a lane with a leased head, and a row behind that. They are stored in
 /// descending order, so that no plan finds them in the order of their ids. Dead letters of each place: one that parks a
-/// key, one parked behind it, and one in no lane. A handler without order has two leased rows and one due.
+/// key, one parked behind it, and one in no lane. A running back-fill of the handler has yet to deliver offsets 18 and
+/// 19. A handler without order has two leased rows and one due. The outbox has messages 100 * p + 1 and 2 of each place
+/// to send, and 11 and 12 in a stopped lane; the relay's lease is the owner's.
 class State {
  public:
   State();
@@ -36,6 +40,10 @@ class State {
   /// Why the state is not one that a crash or a commit may leave; empty: it is right.
   std::string complaint();
   std::vector<Writer> writers();
+  /// Statements that lock a row that several writers want.
+  std::vector<std::string> wanted_rows() const;
+  /// Removes the dead rows of many resets.
+  void vacuum();
 
   Inbox& inbox() { return inbox_; }
   Database& database() { return inbox_.database(); }
@@ -46,7 +54,12 @@ class State {
   std::vector<Writer> claiming();
   std::vector<Writer> operating();
   std::vector<Writer> registering();
+  std::vector<Writer> storing();  // storing_writers.cpp
+  std::vector<Writer> sending();  // sending_writers.cpp
   Step settle(const std::string& arrays) const;
+  void create_functions();
+  static std::string complaint_query();
+  std::string reset_messages(const std::string& lease) const;
 
   Inbox inbox_;
   std::string handler_, single_;
