@@ -94,7 +94,7 @@ TEST_CASE("instances killed at random delay events of keys that never failed by 
   const auto seed = Catch::getSeed();
   CAPTURE(seed);
   std::mt19937 random{static_cast<unsigned>(seed)};
-  OrderFixture fixture{6, {"retry: {backoff: fixed, base: 200ms, jitter: 0}", "max_crashes: 1000"}};
+  OrderFixture fixture{6, {"retry: {backoff: fixed, base: 200ms, jitter: 0}"}};
   constexpr int lease_ms = 5'000;
   fixture.config.sections["handler_defaults"] = "lease: 5s";
   std::vector<std::unique_ptr<DaemonProcess>> daemons;
