@@ -99,7 +99,7 @@ TEST_CASE("functions and views are applied as a whole when their text has change
   RolesFixture roles{inbox};
   const auto grants = [&] {
     return inbox.database().text(
-        "select string_agg(proname || ' ' || coalesce(proacl::text, ''), ', ' order by proname) from pg_proc "
+        "select string_agg(proname || ' ' || coalesce(proacl::text, ''), ', ' order by oid) from pg_proc "
         "where pronamespace = $1::regnamespace",
         {inbox.settings().schema});
   };
