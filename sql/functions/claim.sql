@@ -43,7 +43,11 @@ begin
   alone as (
     select f.delivery_id from first_due f where f.claims >= 3),
   shared as (
-    select rows.*, share from (select * from due union select * from fresh) rows cross join lateral (
+    select rows.*, share
+    from (select * from due
+          union all
+          select f.* from fresh f where not exists (select from due d where d.delivery_id = f.delivery_id)) rows
+    cross join lateral (
       select greatest(1, (events + (1 << least(claims, 20)) - 1) >> least(claims, 20))::bigint as share) s
     where case when exists (select from alone) then rows.delivery_id = (select a.delivery_id from alone a)
                else claims < 3 end),
