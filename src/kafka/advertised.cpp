@@ -41,22 +41,31 @@ bool is_reached(const std::string& host, const std::string& port, Timeout timeou
 
 }  // namespace
 
-std::vector<AdvertisedBroker> silent_brokers(rd_kafka_t* client, Timeout timeout) {
+base::Result<Cluster> describe_cluster(rd_kafka_t* client, Timeout timeout) {
   const rd_kafka_metadata_t* raw = nullptr;
-  std::vector<AdvertisedBroker> out;
-  if (rd_kafka_metadata(client, 0, nullptr, &raw, static_cast<int>(timeout.count())) != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    return out;
+  const auto error = rd_kafka_metadata(client, 1, nullptr, &raw, static_cast<int>(timeout.count()));
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return base::Problem{std::string{"brokers: "} + rd_kafka_err2str(error), rd_kafka_err2name(error)};
   }
   const std::unique_ptr<const rd_kafka_metadata_t, Destroy> metadata{raw};
-  std::vector<std::future<bool>> reached;
-  const std::span brokers{metadata->brokers, static_cast<std::size_t>(metadata->broker_cnt)};
-  for (const auto& broker : brokers) {
-    reached.push_back(std::async(std::launch::async, is_reached, std::string{broker.host},
-                                 std::to_string(broker.port), timeout));
+  Cluster out;
+  for (const auto& topic : std::span{metadata->topics, static_cast<std::size_t>(metadata->topic_cnt)}) {
+    out.topics.emplace_back(topic.topic);
   }
+  for (const auto& broker : std::span{metadata->brokers, static_cast<std::size_t>(metadata->broker_cnt)}) {
+    out.brokers.push_back({broker.id, broker.host, std::to_string(broker.port)});
+  }
+  return out;
+}
+
+std::vector<AdvertisedBroker> silent_brokers(const std::vector<AdvertisedBroker>& brokers, Timeout timeout) {
+  std::vector<std::future<bool>> reached;
+  for (const auto& broker : brokers) {
+    reached.push_back(std::async(std::launch::async, is_reached, broker.host, broker.port, timeout));
+  }
+  std::vector<AdvertisedBroker> out;
   for (std::size_t i = 0; i < brokers.size(); ++i) {
-    if (reached[i].get()) continue;
-    out.push_back({brokers[i].id, std::string{brokers[i].host} + ":" + std::to_string(brokers[i].port)});
+    if (!reached[i].get()) out.push_back(brokers[i]);
   }
   return out;
 }

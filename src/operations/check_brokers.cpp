@@ -124,22 +124,25 @@ void check_targets(const config::Settings& settings, rd_kafka_t* client, const s
 }
 
 /// Advertised addresses that take no connection.
-void check_addresses(rd_kafka_t* client, std::chrono::milliseconds patience, FoundList& out) {
-  for (const kafka::AdvertisedBroker& broker : kafka::silent_brokers(client, patience)) {
+FoundList check_addresses(const std::vector<kafka::AdvertisedBroker>& brokers, std::chrono::milliseconds patience) {
+  FoundList out;
+  for (const kafka::AdvertisedBroker& broker : kafka::silent_brokers(brokers, patience)) {
     out.push_back({Kind::unreachable, "brokers",
-                   "the cluster names its broker " + std::to_string(broker.id) + " as " + broker.address +
+                   "the cluster names its broker " + std::to_string(broker.id) + " as " + broker.host + ":" +
+                       broker.port +
                        ", which is not reached: correct advertised.listeners of that broker, or open the network"});
   }
+  return out;
 }
 
-/// The names of all topics; a finding if the brokers do not answer. Ends early if they refuse the client.
-std::optional<std::vector<std::string>> list_topics(rd_kafka_t* client, const kafka::ClientLog& log,
-                                                    const config::Kafka& configured, std::chrono::milliseconds patience,
-                                                    FoundList& out) {
+/// A finding if the brokers do not answer. Ends early if they refuse the client.
+std::optional<kafka::Cluster> ask_cluster(rd_kafka_t* client, const kafka::ClientLog& log,
+                                          const config::Kafka& configured, std::chrono::milliseconds patience,
+                                          FoundList& out) {
   const auto end = std::chrono::steady_clock::now() + patience;
   while (true) {
-    auto topics = kafka::list_topics(client, std::min(step, patience));
-    if (topics) return std::move(topics).value();
+    auto cluster = kafka::describe_cluster(client, std::min(step, patience));
+    if (cluster) return std::move(cluster).value();
     Finding trouble = broker_trouble(configured.brokers, configured.properties, log.last_warning());
     const bool is_over = std::chrono::steady_clock::now() >= end;
     if (!is_over && trouble.kind != Kind::refused) continue;
@@ -175,12 +178,15 @@ FoundList check_brokers(const config::Settings& settings, std::chrono::milliseco
     return out;
   }
   rd_kafka_t* const client = made.value().get();
-  const auto topics = list_topics(client, client_log, configured, patience, out);
-  if (!topics) return out;
+  const auto cluster = ask_cluster(client, client_log, configured, patience, out);
+  if (!cluster) return out;
+  const auto& topics = cluster->topics;
   const std::string subject = "brokers " + configured.brokers;
-  out.push_back({Kind::good, subject, std::to_string(topics->size()) + " topics"});
-  check_addresses(client, std::min(patience, longest_connect), out);
-  if (out.back().kind == Kind::unreachable) return out;
+  out.push_back({Kind::good, subject, std::to_string(topics.size()) + " topics"});
+  if (const auto silent = check_addresses(cluster->brokers, std::min(patience, longest_connect)); !silent.empty()) {
+    out.insert(out.end(), silent.begin(), silent.end());
+    return out;
+  }
   std::vector<std::string> names;
   for (const auto& topic : settings.topics) {
     if (!topic.name.empty()) names.push_back(topic.name);
@@ -192,11 +198,11 @@ FoundList check_brokers(const config::Settings& settings, std::chrono::milliseco
   }
   const config::Topics all_topics{settings.topics};
   for (const auto& topic : settings.topics) {
-    out.push_back(topic.name.empty() ? check_pattern(topic.pattern, all_topics, *topics)
-                                     : check_topic(topic.name, *topics, described.value()));
+    out.push_back(topic.name.empty() ? check_pattern(topic.pattern, all_topics, topics)
+                                     : check_topic(topic.name, topics, described.value()));
   }
-  check_targets(settings, client, *topics, patience, out);
-  check_ledger(settings, client, *topics, patience, out);
+  check_targets(settings, client, topics, patience, out);
+  check_ledger(settings, client, topics, patience, out);
   return out;
 }
 

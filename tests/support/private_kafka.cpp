@@ -21,10 +21,10 @@ std::string value_of(const std::string& name, const std::string& lines) {
 }  // namespace
 
 PrivateKafka::PrivateKafka(const std::vector<std::string>& lines) : folder_{"/tmp/" + random_name("kafka")} {
-  Command start{.arguments = {servers, "start", folder_, "--no-pg", "--kafka-heap", "256m"}};
+  Command start{.arguments = {servers, "start", folder_, "--no-pg", "--kafka-heap", "256m", "--quick-kafka"}};
   start.arguments.insert(start.arguments.end(), {"--owner", std::to_string(::getpid())});
   for (const std::string& line : lines) start.arguments.insert(start.arguments.end(), {"--kafka-conf", line});
-  const auto finished = run_to_end(start, milliseconds{120'000});
+  const auto finished = run_to_end(start, milliseconds{300'000});
   if (finished.status != ExitStatus{0, 0}) throw std::runtime_error{"no broker: " + finished.out + finished.err};
   brokers_ = value_of("INBOXD_TEST_KAFKA", read_file(folder_ + "/env"));
   process_ = std::stoi(read_file(folder_ + "/kafka/pid"));
