@@ -1,6 +1,8 @@
 #include "consumer/consumer.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <future>
 
 #include "kafka/properties.hpp"
@@ -24,6 +26,13 @@ bool destroy(kafka::Client member, std::shared_ptr<rd_kafka_t> query) {
     promise.set_value();
   }}.detach();
   return done.wait_for(longest_destroy) == std::future_status::ready;
+}
+
+std::chrono::milliseconds session_timeout_of(const rd_kafka_conf_t* conf) {
+  std::array<char, 32> value{};
+  std::size_t size = value.size();
+  const bool is_known = rd_kafka_conf_get(conf, "session.timeout.ms", value.data(), &size) == RD_KAFKA_CONF_OK;
+  return std::chrono::milliseconds{is_known ? std::atoll(value.data()) : 0};
 }
 
 }  // namespace
@@ -80,6 +89,7 @@ std::optional<base::Problem> Consumer::start_clients() {
                                 std::max(settings_.ingest.queued_events / settings_.ingest.connections, 1),
                                 topics_.excluded()});
   if (!conf) return conf.problem();
+  unjoined_limit_ = MemberWatch::unjoined_limit(session_timeout_of(conf.value().get()));
   poller_.prepare(conf.value().get());
   if (!settings_.kafka.secrets.empty()) {
     poller_.use(kafka::Credentials{[this] { return settings_.kafka.properties_now(); }});
@@ -110,14 +120,15 @@ void Consumer::watch() {
     const std::unique_ptr<char, void (*)(char*)> id{rd_kafka_memberid(client_.get()),
                                                     [](char* text) { rd_kafka_mem_free(nullptr, text); }};
     const auto now = MemberWatch::Clock::now();
-    if (!member_watch_.is_stuck(poller_.unjoined_since(), id == nullptr ? "" : id.get(), now)) continue;
+    const std::string member = id == nullptr ? "" : id.get();
+    if (!member_watch_.is_stuck(poller_.unjoined_since(), unjoined_limit_, member, now)) continue;
     remake();
     if (failed_) return;
   }
 }
 
 void Consumer::remake() {
-  log_.error("consumer.remade", {{"seconds", MemberWatch::unjoined_limit.count()}});
+  log_.error("consumer.remade", {{"seconds", unjoined_limit_.count()}});
   ++remade_;
   for (auto& ingester : ingesters_) ingester->request_stop();
   for (auto& ingester : ingesters_) ingester->join();

@@ -72,6 +72,7 @@ class Consumer final {
   PartitionStatus status_;
   Poller poller_;
   kafka::Client client_;
+  std::chrono::seconds unjoined_limit_{};
   MemberWatch member_watch_;
   base::StopSignal stop_;
   std::atomic<bool> failed_{false};

@@ -23,9 +23,14 @@ kafka::Client new_client(const config::Kafka& settings) {
 
 }  // namespace
 
-bool MemberWatch::is_stuck(std::optional<Clock::time_point> unjoined_since, const std::string& member_id,
-                           Clock::time_point now) {
-  if (!unjoined_since || now - *unjoined_since < unjoined_limit || now < next_question_) return false;
+std::chrono::seconds MemberWatch::unjoined_limit(std::chrono::milliseconds session) {
+  return std::clamp(std::chrono::ceil<std::chrono::seconds>(3 * session), std::chrono::seconds{10s},
+                    std::chrono::seconds{30s});
+}
+
+bool MemberWatch::is_stuck(std::optional<Clock::time_point> unjoined_since, std::chrono::seconds limit,
+                           const std::string& member_id, Clock::time_point now) {
+  if (!unjoined_since || now - *unjoined_since < limit || now < next_question_) return false;
   next_question_ = now + question_interval;
   const kafka::Client client = new_client(settings_);
   if (client == nullptr) return false;

@@ -19,16 +19,17 @@ namespace inboxd::consumer {
 class MemberWatch final {
  public:
   using Clock = std::chrono::steady_clock;
-  /// How long a member may be outside its group. A join takes as long as the slowest member's poll interval, but then
-  /// the coordinator lists this one.
-  static constexpr std::chrono::seconds unjoined_limit{30};
-
   MemberWatch(const config::Kafka& settings, const config::Topics& topics, base::Logger& log)
       : settings_{settings}, topics_{topics}, log_{log} {}
 
+  /// How long a member with this session timeout may be outside its group: three sessions, but 10 to 30 s. A join takes
+  /// as long as the slowest member's poll interval, but then the coordinator lists this one.
+  static std::chrono::seconds unjoined_limit(std::chrono::milliseconds session);
+
   /// `unjoined_since`: since when the member has no assignment, not even an empty one. Asks the brokers by a new
   /// client, if it is time to; blocks for about four seconds if they do not answer.
-  bool is_stuck(std::optional<Clock::time_point> unjoined_since, const std::string& member_id, Clock::time_point now);
+  bool is_stuck(std::optional<Clock::time_point> unjoined_since, std::chrono::seconds limit,
+                const std::string& member_id, Clock::time_point now);
 
  private:
   const config::Kafka& settings_;
