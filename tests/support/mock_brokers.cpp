@@ -14,6 +14,7 @@ namespace {
 constexpr std::int32_t leader = 1;
 constexpr std::int32_t controller = 0;     ///< the reported controller; no broker has that number
 constexpr std::int16_t offset_commit = 8;  ///< the request's number in the protocol
+constexpr std::int16_t produce = 0;        ///< the request's number in the protocol
 constexpr std::int16_t fetch = 1;          ///< the request's number in the protocol
 
 void must(rd_kafka_resp_err_t error, const std::string& what) {
@@ -88,6 +89,11 @@ void MockBrokers::delay_fetch(std::chrono::milliseconds by) {
   constexpr std::int32_t the_only_one = 1;
   rd_kafka_mock_broker_push_request_error_rtts(cluster_->brokers.get(), the_only_one, fetch, 1,
                                                RD_KAFKA_RESP_ERR_NO_ERROR, static_cast<int>(by.count()));
+}
+
+void MockBrokers::break_sequence() {
+  rd_kafka_mock_push_request_errors(cluster_->brokers.get(), produce, 1,
+                                    RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
 }
 
 void MockBrokers::refuse_commits(int times) {

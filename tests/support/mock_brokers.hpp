@@ -30,6 +30,8 @@ class MockBrokers final {
   std::int64_t committed(const std::string& group, const std::string& topic, int partition) const;
   /// Refuses the next offset commits, as those of a member that the group has dropped.
   void refuse_commits(int times);
+  /// Answers the next produced batch as out of sequence, which an idempotent producer does not survive.
+  void break_sequence();
   void delay_fetch(std::chrono::milliseconds by);
 
  private:

@@ -63,6 +63,16 @@ inboxd::Outcome outcome_of(rd_kafka_resp_err_t error, const std::string& topic) 
     case RD_KAFKA_RESP_ERR__AUTHENTICATION:
       return inboxd::away(pause_between, message, "kafka.unreachable");
     case RD_KAFKA_RESP_ERR__FATAL:
+    case RD_KAFKA_RESP_ERR__FENCED:
+    case RD_KAFKA_RESP_ERR__GAPLESS_GUARANTEE:
+    case RD_KAFKA_RESP_ERR__INCONSISTENT:
+    case RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER:
+    case RD_KAFKA_RESP_ERR_DUPLICATE_SEQUENCE_NUMBER:
+    case RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH:
+    case RD_KAFKA_RESP_ERR_INVALID_PRODUCER_ID_MAPPING:
+    case RD_KAFKA_RESP_ERR_UNKNOWN_PRODUCER_ID:
+    case RD_KAFKA_RESP_ERR_PRODUCER_FENCED:
+      // The client's fault, not the record's.
       return inboxd::away(pause_between, message, "kafka.fatal");
     case RD_KAFKA_RESP_ERR__PURGE_QUEUE:
     case RD_KAFKA_RESP_ERR__PURGE_INFLIGHT:
