@@ -10,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr kafka::Timeout broker_timeout{2'000};
-constexpr auto question_interval = 10s;
+constexpr auto question_interval = 5s;
 
 /// A client without a group that knows nothing of the past; null if the library refuses it.
 kafka::Client new_client(const config::Kafka& settings) {
@@ -30,8 +30,16 @@ std::chrono::seconds MemberWatch::unjoined_limit(std::chrono::milliseconds sessi
 
 bool MemberWatch::is_stuck(std::optional<Clock::time_point> unjoined_since, std::chrono::seconds limit,
                            const std::string& member_id, Clock::time_point now) {
-  if (!unjoined_since || now - *unjoined_since < limit || now < next_question_) return false;
+  if (!unjoined_since || now - *unjoined_since < limit) return was_missing_ = false;
+  if (now < next_question_) return false;
   next_question_ = now + question_interval;
+  const bool was_missing = was_missing_;
+  was_missing_ = is_missing(member_id);
+  return was_missing && was_missing_;
+}
+
+/// From a group with topics to read, which answers.
+bool MemberWatch::is_missing(const std::string& member_id) const {
   const kafka::Client client = new_client(settings_);
   if (client == nullptr) return false;
   // Without a topic to read a member does not join.

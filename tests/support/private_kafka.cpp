@@ -20,21 +20,44 @@ std::string value_of(const std::string& name, const std::string& lines) {
 
 }  // namespace
 
-PrivateKafka::PrivateKafka(const std::vector<std::string>& lines) : folder_{"/tmp/" + random_name("kafka")} {
-  Command start{.arguments = {servers, "start", folder_, "--no-pg", "--kafka-heap", "256m", "--quick-kafka"}};
+PrivateKafka::PrivateKafka(const std::vector<std::string>& lines, int brokers) {
+  try {
+    for (int i = 0; i < brokers; ++i) start(lines);
+  } catch (...) {
+    stop();
+    throw;
+  }
+}
+
+PrivateKafka::~PrivateKafka() { stop(); }
+
+void PrivateKafka::start(std::vector<std::string> lines) {
+  const std::string folder = "/tmp/" + random_name("kafka");
+  Command start{.arguments = {servers, "start", folder, "--no-pg", "--kafka-heap", "256m", "--quick-kafka"}};
   start.arguments.insert(start.arguments.end(), {"--owner", std::to_string(::getpid())});
+  if (!folders_.empty()) {
+    start.arguments.insert(start.arguments.end(), {"--kafka-joins", folders_.front()});
+    lines.push_back("node.id=" + std::to_string(folders_.size() + 1));
+  }
   for (const std::string& line : lines) start.arguments.insert(start.arguments.end(), {"--kafka-conf", line});
   const auto finished = run_to_end(start, milliseconds{300'000});
   if (finished.status != ExitStatus{0, 0}) throw std::runtime_error{"no broker: " + finished.out + finished.err};
-  brokers_ = value_of("INBOXD_TEST_KAFKA", read_file(folder_ + "/env"));
-  process_ = std::stoi(read_file(folder_ + "/kafka/pid"));
+  folders_.push_back(folder);
+  processes_.push_back(std::stoi(read_file(folder + "/kafka/pid")));
+  brokers_ += (brokers_.empty() ? "" : ",") + value_of("INBOXD_TEST_KAFKA", read_file(folder + "/env"));
 }
 
-PrivateKafka::~PrivateKafka() {
-  try {
-    run_to_end({.arguments = {servers, "stop", folder_}});
-  } catch (const std::exception&) {  // the servers watch this process, and end after it
+void PrivateKafka::stop() noexcept {
+  for (const std::string& folder : folders_) {
+    try {
+      run_to_end({.arguments = {servers, "stop", folder}});
+    } catch (const std::exception&) {  // the servers watch this process, and end after it
+    }
   }
+}
+
+void PrivateKafka::signal(int number) const {
+  for (const pid_t process : processes_) ::kill(process, number);
 }
 
 }  // namespace inboxd::support

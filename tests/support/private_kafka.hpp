@@ -7,24 +7,28 @@
 
 namespace inboxd::support {
 
-/// A broker of one test, which may stop and continue it.
+/// The brokers of one test, which may stop and continue them, all at once.
 class PrivateKafka final {
  public:
-  /// `lines` go into server.properties. Takes about five seconds.
-  explicit PrivateKafka(const std::vector<std::string>& lines = {});
+  /// `lines` go into server.properties. Takes about five seconds for each broker.
+  explicit PrivateKafka(const std::vector<std::string>& lines = {}, int brokers = 1);
   ~PrivateKafka();
   PrivateKafka(const PrivateKafka&) = delete;
   PrivateKafka& operator=(const PrivateKafka&) = delete;
 
   const std::string& brokers() const { return brokers_; }
-  /// The broker keeps its connections, and answers nothing.
-  void hang() const { ::kill(process_, SIGSTOP); }
-  void wake() const { ::kill(process_, SIGCONT); }
+  /// The brokers keep their connections, and answer nothing.
+  void hang() const { signal(SIGSTOP); }
+  void wake() const { signal(SIGCONT); }
 
  private:
-  std::string folder_;
+  void start(std::vector<std::string> lines);
+  void stop() noexcept;
+  void signal(int number) const;
+
+  std::vector<std::string> folders_;  ///< the first broker's is the cluster's controller, too
+  std::vector<pid_t> processes_;
   std::string brokers_;
-  pid_t process_ = 0;
 };
 
 }  // namespace inboxd::support
