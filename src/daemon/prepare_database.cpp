@@ -19,6 +19,7 @@ using base::ExitCode;
 constexpr auto retry_after = 500ms;
 constexpr int partition_days_ahead = 7;
 constexpr std::string_view lock_not_available = "55P03";
+constexpr std::string_view not_allowed = "42501";
 
 std::optional<Refusal> wait_for_database(inbox::Connection& connection, const config::Settings& settings,
                                 const inbox::Watchdog& watchdog, const Notify& notify, base::Logger& log) {
@@ -28,7 +29,8 @@ std::optional<Refusal> wait_for_database(inbox::Connection& connection, const co
     const auto failure = inbox::database_failure_of([&] { connection.open(); });
     if (!failure) return std::nullopt;
     const auto now = std::chrono::steady_clock::now();
-    const bool is_final = inbox::is_login_refused(failure->sqlstate) || inbox::is_unusable_database(failure->sqlstate);
+    const bool is_final = failure->sqlstate == not_allowed || inbox::is_login_refused(failure->sqlstate) ||
+                          inbox::is_unusable_database(failure->sqlstate);
     if (is_final || now >= end || watchdog.must_end(now)) {
       return refusal_of(*failure, "database " + connection.where());
     }
@@ -80,7 +82,7 @@ std::optional<Refusal> make_day_partitions(inbox::Connection& connection, base::
 }  // namespace
 
 Refusal refusal_of(const inbox::DatabaseFailure& failure, const std::string& subject) {
-  if (failure.sqlstate == "42501") {
+  if (failure.sqlstate == not_allowed) {
     return {ExitCode::not_allowed,
             subject + ": not allowed: " + failure.message + "; use a role with that right (see sql/roles.sql)"};
   }

@@ -135,7 +135,9 @@ FoundList check_database(const config::Settings& settings, inbox::Connection& fi
     check_schema(first, settings, out);
   } catch (...) {
     const auto answer = answer_for(inbox::describe(std::current_exception()), first.where());
-    const Kind kind = answer.code == base::ExitCode::unavailable ? Kind::unreachable : Kind::problem;
+    const Kind kind = answer.code == base::ExitCode::unavailable   ? Kind::unreachable
+                      : answer.code == base::ExitCode::not_allowed ? Kind::refused
+                                                                   : Kind::problem;
     out.push_back({kind, database, answer.message.substr(std::string_view{"database "}.size())});
   }
   return out;

@@ -21,6 +21,8 @@ class GuardedServer final {
     server_.emplace(std::vector<std::string>{"hba_file = '" + rules_ + "'"});
     if (in_german(server_->url())) server_->configure("lc_messages = 'de_DE.UTF-8'");
     Session{server_->url(), "inbox"}.run("create role app superuser login password 'right'");
+    Session{server_->url(), "inbox"}.run("create role walled login password 'right'");
+    Session{server_->url(), "inbox"}.run("revoke connect on database postgres from public");
     Session{server_->url(), "inbox"}.run("create database latin template template0 encoding 'LATIN1' locale 'C'");
   }
 
@@ -54,6 +56,7 @@ TEST_CASE("a refused login or database ends a command or start with the reason, 
   const std::vector<Case> cases{{server.url_of("app:wrong"), 77, "not allowed"},
                                 {server.url_of("app"), 77, "not allowed"},
                                 {server.url_of("ghost"), 77, "\"ghost"},
+                                {server.url_of("walled:right"), 77, "use a role with "},
                                 {server.url_of("app:right", "nothere"), 78, "\"nothere"},
                                 {server.url_of("app:right", "latin"), 78, "its encoding is LATIN1"}};
   for (const Case& each : cases) {
@@ -66,8 +69,9 @@ TEST_CASE("a refused login or database ends a command or start with the reason, 
       CHECK_THAT(ended.err, ContainsSubstring(each.named) && !ContainsSubstring("wrong@"));
     }
     const auto checked = command(fixture.config, {"check"});
-    CHECK(checked.status == ExitStatus{1, 0});
+    CHECK(checked.status == ExitStatus{each.status == 77 ? 77 : 1, 0});
     CHECK_THAT(checked.out, ContainsSubstring(each.named));
+    CHECK_THAT(checked.out, ContainsSubstring("user=" + each.url.substr(13, each.url.find_first_of(":@", 13) - 13)));
   }
   fixture.config.url = "postgresql://app@127.0.0.1:" + std::to_string(free_port()) + "/postgres";
   CHECK(command(fixture.config, {"status"}).status == ExitStatus{69, 0});
