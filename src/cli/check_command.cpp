@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <functional>
 #include <ostream>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "daemon/prepare_handlers.hpp"
 #include "inbox/answer.hpp"
 #include "inbox/connection_limits.hpp"
+#include "inbox/migrations.hpp"
 #include "operations/check.hpp"
 #include "operations/check_service.hpp"
 #include "plugin/loader.hpp"
@@ -87,15 +89,31 @@ FoundList findings_of(const config::Loaded& loaded) {
   return out;
 }
 
-/// `connection`: null if the database has a problem, so that handlers' SQL cannot be checked.
-FoundList check_plugins(const config::Loaded& file, inbox::Connection* connection) {
+/// Whether the one problem is that no migration was applied. Then `before` gets the statement that applies all.
+bool is_before_first_migration(const FoundList& database, inbox::Connection& connection, const std::string& schema,
+                               std::string& before, FoundList& out) {
+  if (std::count_if(database.begin(), database.end(), std::not_fn(is_good_enough)) != 1) return false;
+  const auto failure = inbox::database_failure_of([&] {
+    if (inbox::migration_state(connection, schema).applied > 0) return;
+    inbox::try_first_migration(connection, schema);
+    before = inbox::all_migrations_at_once(schema);
+  });
+  if (failure) {
+    out.push_back({Kind::warning, "database", "`inboxd migrate` would fail as this user: " + failure->message});
+  }
+  return !before.empty();
+}
+
+/// `connection`: null if the database has a problem, so that handlers' SQL cannot be checked. `before`: runs in the
+/// transaction of each check, which is rolled back.
+FoundList check_plugins(const config::Loaded& file, inbox::Connection* connection, const std::string& before) {
   const bool with_database = connection != nullptr;
   const config::Settings& settings = file.settings;
   FoundList out;
   plugin::Loader plugins;
   auto log = command_log();
   inbox::Watchdog watchdog;
-  const auto describer = with_database ? transaction::database_describer(settings.database, watchdog, log) : nullptr;
+  const auto describer = with_database ? transaction::database_describer(settings.database, watchdog, log, before) : nullptr;
   std::vector<daemon::Writer> writers;
   for (std::size_t i = 0; i < settings.handlers.size(); ++i) {
     const config::Handler& handler = settings.handlers[i];
@@ -214,8 +232,13 @@ ExitCode check(Session& session, const operations::Arguments& arguments) {
   inbox::Connection second{unprepared, "check", watchdog, log};
   const auto database = operations::check_database(loaded.settings, first, &second);
   report.add(database);
-  const bool is_usable = std::all_of(database.begin(), database.end(), is_good_enough);
-  const auto plugins = check_plugins(loaded, is_usable ? &first : nullptr);
+  std::string before;
+  FoundList migration;
+  const bool is_usable =
+      std::all_of(database.begin(), database.end(), is_good_enough) ||
+      is_before_first_migration(database, first, loaded.settings.database.schema, before, migration);
+  report.add(migration);
+  const auto plugins = check_plugins(loaded, is_usable ? &first : nullptr, before);
   report.add(plugins);
   report.add(operations::check_services(without_refused(loaded.settings, plugins), service_patience));
   report.add(operations::check_brokers(loaded.settings, patience));

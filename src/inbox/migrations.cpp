@@ -149,4 +149,22 @@ base::Result<MigrationState> migrate(Connection& connection, const std::string& 
   return state.newer() ? base::Result<MigrationState>{newer_than_program(state)} : base::Result<MigrationState>{state};
 }
 
+// A block, because a pipeline takes single statements.
+std::string all_migrations_at_once(const std::string& schema) {
+  std::string sql;
+  for (const Migration& migration : known_migrations(schema)) sql += migration.sql + "\n;\n";
+  return "do $inboxd_block$ declare own text := pg_catalog.current_setting('search_path'); begin "
+         "perform pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true); "
+         "execute $inboxd_migrations$" + sql + "$inboxd_migrations$; "
+         "perform pg_catalog.set_config('search_path', own, true); end $inboxd_block$";
+}
+
+void try_first_migration(Connection& connection, const std::string& schema) {
+  auto& access = connection.access();
+  access.transaction([&](pqxx::work& tx) {
+    tx.exec(all_migrations_at_once(schema)).no_rows();
+    return false;
+  });
+}
+
 }  // namespace inboxd::inbox

@@ -52,4 +52,10 @@ std::string plan_of(Connection& connection, const std::string& schema, const Mig
 base::Result<MigrationState> migrate(Connection& connection, const std::string& schema,
                                      const std::function<void(const Migration&)>& progress);
 
+/// One statement that applies all migrations in the transaction of its caller, which rolls back: for checks before the
+/// first migration. Locks nothing of others, as long as the schema is empty.
+std::string all_migrations_at_once(const std::string& schema);
+/// Runs it and rolls back.
+void try_first_migration(Connection& connection, const std::string& schema);
+
 }  // namespace inboxd::inbox

@@ -1,4 +1,6 @@
 // Checks of handlers' statements: the server parses and plans them, and runs nothing.
+#include <utility>
+
 #include "inbox/answer.hpp"
 #include "transaction/call_events.hpp"
 #include "transaction/database_transaction.hpp"
@@ -10,26 +12,27 @@ using Effect = inbox::Connection::Access::Effect;
 
 class DatabaseDescriber final : public SqlDescriber {
  public:
-  DatabaseDescriber(const config::Database& settings, inbox::Watchdog& watchdog, base::Logger& log)
-      : limit_{settings.deadline}, transaction_{settings, base::Uuid{}, "check", watchdog, log} {}
+  DatabaseDescriber(const config::Database& settings, inbox::Watchdog& watchdog, base::Logger& log, std::string before)
+      : limit_{settings.deadline}, before_{std::move(before)}, transaction_{settings, base::Uuid{}, "check", watchdog, log} {}
 
   std::unique_ptr<SqlResult> describe(const SqlStatement& statement) override {
     if (is_away_) return nullptr;
     std::unique_ptr<SqlResult> result;
-    const auto failure = inbox::database_failure_of([&] { result = transaction_.describe(statement, limit_); });
+    const auto failure = inbox::database_failure_of([&] { result = transaction_.describe(statement, before_, limit_); });
     is_away_ = failure.has_value();  // asked once: each further question would wait for its own deadline
     return result;
   }
 
  private:
   std::chrono::milliseconds limit_;
+  std::string before_;
   bool is_away_ = false;
   DatabaseTransaction transaction_;
 };
 
 }  // namespace
 
-std::unique_ptr<SqlResult> DatabaseTransaction::describe(const SqlStatement& statement,
+std::unique_ptr<SqlResult> DatabaseTransaction::describe(const SqlStatement& statement, const std::string& before,
                                                          std::chrono::milliseconds limit) {
   begin_call({{}, Clock::now() + limit, true});
   auto result = std::make_unique<SqlResult>();
@@ -38,7 +41,8 @@ std::unique_ptr<SqlResult> DatabaseTransaction::describe(const SqlStatement& sta
     return result;
   }
   const EventSource source = statement.with_events ? EventSource::in_place : EventSource::none;
-  result->error = prepare(statement, source);
+  result->error = run_first(before);
+  if (!result->error) result->error = prepare(statement, source);
   if (!result->error) {
     const PreparedSql& prepared = *cache_.find(key_of(statement, source));
     result->columns = prepared.shape.columns;
@@ -46,6 +50,18 @@ std::unique_ptr<SqlResult> DatabaseTransaction::describe(const SqlStatement& sta
   }
   roll_back();
   return result;
+}
+
+/// Under the daemon's role.
+std::optional<SqlError> DatabaseTransaction::run_first(const std::string& before) {
+  if (before.empty()) return std::nullopt;
+  const Sent sent = send(Effect::reads, settings_.deadline, true, [&](inbox::Pipeline& pipeline) {
+    add_role(pipeline, "");
+    pipeline.run(before);
+    add_role(pipeline, settings_.handler_role);
+  });
+  const PGresult* const bad = first_failure(sent.results);
+  return bad == nullptr ? std::nullopt : std::optional{error_elsewhere(bad)};
 }
 
 /// The server checks rights when it opens a plan: EXPLAIN does so without running it.
@@ -64,8 +80,8 @@ std::optional<SqlError> DatabaseTransaction::explain(const SqlStatement& stateme
 }
 
 std::unique_ptr<SqlDescriber> database_describer(const config::Database& database, inbox::Watchdog& watchdog,
-                                                 base::Logger& log) {
-  return std::make_unique<DatabaseDescriber>(database, watchdog, log);
+                                                 base::Logger& log, std::string before) {
+  return std::make_unique<DatabaseDescriber>(database, watchdog, log, std::move(before));
 }
 
 }  // namespace inboxd::transaction

@@ -56,8 +56,10 @@ class DatabaseTransaction final : public HandlerTransaction {
   void cut() override;
   bool is_waiting() const override { return waiting_; }
 
-  /// Has the server parse and plan a statement without running it. Throws if the database cannot be reached.
-  std::unique_ptr<SqlResult> describe(const SqlStatement& statement, std::chrono::milliseconds limit);
+  /// Has the server parse and plan a statement without running it, after it ran `before` unless that is empty. Throws
+  /// if the database cannot be reached.
+  std::unique_ptr<SqlResult> describe(const SqlStatement& statement, const std::string& before,
+                                      std::chrono::milliseconds limit);
 
  private:
   /// The results of one round trip. Those before `own` belong to BEGIN, settings and savepoints.
@@ -90,6 +92,7 @@ class DatabaseTransaction final : public HandlerTransaction {
   std::unique_ptr<SqlResult> run(const SqlStatement& statement);
   std::unique_ptr<SqlResult> run(const SqlStatement& statement, std::span<const CallEvent> events, EventSource source);
   std::optional<SqlError> prepare(const SqlStatement& statement, EventSource source);
+  std::optional<SqlError> run_first(const std::string& before);
   std::optional<SqlError> explain(const SqlStatement& statement, const PreparedSql& prepared);
   bool is_short_of_memory(const SqlError& error, const SqlStatement& statement) const;
   std::unique_ptr<SqlResult> failed(SqlError error, bool stale_plan = false);

@@ -100,8 +100,9 @@ using TransactionFactory = std::function<std::unique_ptr<HandlerTransaction>(con
 TransactionFactory database_transactions(const config::Database& database, base::Uuid owner, inbox::Watchdog& watchdog,
                                          base::Logger& log, std::function<void()> on_published = {});
 
-/// Checks statements as handlers will run them, on a connection of its own, which the first check opens.
+/// Checks statements as handlers will run them, on a connection of its own, which the first check opens. `before`: a
+/// statement that each check runs first in its transaction, which is rolled back.
 std::unique_ptr<SqlDescriber> database_describer(const config::Database& database, inbox::Watchdog& watchdog,
-                                                 base::Logger& log);
+                                                 base::Logger& log, std::string before = {});
 
 }  // namespace inboxd::transaction

@@ -58,6 +58,27 @@ TEST_CASE("check validates the statement in the database and shows the mistake a
             .status == ExitStatus{0, 0});
 }
 
+TEST_CASE("check finds mistakes in statements before the first migration, and leaves nothing in the database") {
+  DaemonFixture fixture{1};
+  Application app{fixture.database};
+  app.create_table();
+  const auto check = [&](std::string_view sql) {
+    fixture.config.handlers = {app.statement("set", sql)};
+    return command(fixture.config, {"check"});
+  };
+  const auto wrong = check("insert into app.applied (event_id) select evnt_id from events");
+  INFO(wrong.out);
+  CHECK(wrong.status == ExitStatus{1, 0});
+  CHECK_THAT(wrong.out, ContainsSubstring("\"evnt_id\" does not exist") && ContainsSubstring("inboxd migrate"));
+  const auto right = check(insert_each);
+  CHECK(right.status == ExitStatus{1, 0});
+  CHECK_THAT(right.out, ContainsSubstring("inboxd migrate") && !ContainsSubstring("does not exist") &&
+                            !ContainsSubstring("not checked"));
+  CHECK(fixture.database.number("select count(*) from pg_class where relnamespace = to_regnamespace('inbox')") == 0);
+  fixture.migrate();
+  CHECK(check(insert_each).status == ExitStatus{0, 0});
+}
+
 TEST_CASE("check and start name every handler's mistake with its line and column in the file") {
   StatementFixture test;
   HandlerText block = test.app.statement("block", "");
