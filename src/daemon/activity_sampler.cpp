@@ -1,5 +1,7 @@
 #include "daemon/activity_sampler.hpp"
 
+#include "base/text.hpp"
+
 namespace inboxd::daemon {
 namespace {
 
@@ -52,6 +54,8 @@ inbox::HandlerActivity ActivitySampler::sample(std::int32_t handler_id, const Ac
   if (stats.away) out.away_for = stats.away_for;
   out.away_error = stats.away_error;
   out.unkeyed = stats.unkeyed;
+  out.without_value = stats.bodies.without_value;
+  if (out.without_value > 0) out.body_paths = base::joined(stats.bodies.paths);
   return out;
 }
 

@@ -410,6 +410,7 @@ Stats InFlight::stats() const {
   out.running_calls = share_.running();
   out.concurrency = pace_.workers();
   out.unkeyed = unkeyed_;
+  out.bodies = body_watch_.seen();
   out.calls = calls_.snapshot();
   return out;
 }

@@ -28,6 +28,7 @@
 #include "dispatcher/work_batch.hpp"
 #include "plugin/instance.hpp"
 #include "settler/run.hpp"
+#include "transaction/body_watch.hpp"
 
 namespace inboxd::dispatcher {
 
@@ -54,6 +55,7 @@ struct Stats {
   int running_calls = 0;            ///< or whose outcomes are being reported
   std::int64_t concurrency = 0;
   std::int64_t unkeyed = 0;         ///< events without an order key, where the file does not say how these run
+  transaction::BodyWatch::Seen bodies;
   bool stopped = false;             ///< too many abandoned threads
   std::size_t sequences = 0;        ///< that this process owns
   std::size_t blocked_keys = 0;     ///< of these sequences, parked ones included
@@ -228,6 +230,7 @@ class InFlight final : public ClaimingHandler,
   base::Histogram& calls() { return calls_; }
   const base::Histogram& calls() const { return calls_; }
   CallCounts& call_counts() { return call_counts_; }
+  transaction::BodyWatch& body_watch() { return body_watch_; }
   MissingSessions& missing_sessions() { return missing_sessions_; }
 
   // The settler.
@@ -306,6 +309,7 @@ class InFlight final : public ClaimingHandler,
   std::atomic<bool> has_failures_{false};  ///< that count towards the fuse
   base::Histogram calls_{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300};
   CallCounts call_counts_;
+  transaction::BodyWatch body_watch_;
   MissingSessions missing_sessions_;
 
   mutable std::mutex mutex_;  // guards the following

@@ -117,6 +117,7 @@ Worker::Step Worker::call_in_transaction(bool alone, bool is_first) {
   frame.alone = alone;
   frame.deadline = call_began_ + share_->deadline;
   if (group_level_ == GroupLimiter::Level::all) frame.lock_wait = shared_lock_wait;
+  frame.body_watch = &share_->in_flight->body_watch();
   frame.events.reserve(delivered_.size());
   for (const plugin::Delivered& each : delivered_) {
     frame.events.push_back(

@@ -5,7 +5,7 @@
 namespace inboxd::inbox {
 namespace {
 
-constexpr std::size_t most_error_bytes = 300;
+constexpr std::size_t most_text_bytes = 300;
 
 void field(std::string& out, std::string_view name, const std::string& value) {
   out += out.back() == '{' ? "\"" : ", \"";
@@ -13,8 +13,8 @@ void field(std::string& out, std::string_view name, const std::string& value) {
 }
 
 /// jsonb refuses NUL, which stays escaped twice here.
-std::string error_text(const std::string& error) {
-  return base::json_quote(base::shorten(base::escape_controls(error), most_error_bytes));
+std::string short_text(const std::string& text) {
+  return base::json_quote(base::shorten(base::escape_controls(text), most_text_bytes));
 }
 
 std::string age_text(const std::optional<HandlerActivity::Age>& age) {
@@ -40,10 +40,12 @@ std::string json_of(const std::vector<HandlerActivity>& activity) {
     field(object, "grown", std::to_string(each.grown));
     field(object, "failed_in_row", std::to_string(each.failed_in_row));
     field(object, "failing_for_ms", age_text(each.failing_for));
-    field(object, "last_error", error_text(each.last_error));
+    field(object, "last_error", short_text(each.last_error));
     field(object, "away_for_ms", age_text(each.away_for));
-    field(object, "away_error", error_text(each.away_error));
+    field(object, "away_error", short_text(each.away_error));
     field(object, "unkeyed", std::to_string(each.unkeyed));
+    field(object, "without_value", std::to_string(each.without_value));
+    field(object, "body_paths", short_text(each.body_paths));
     out += (out.size() > 1 ? ", " : "") + object + "}";
   }
   return out + "]";

@@ -29,6 +29,8 @@ struct HandlerActivity {
   std::optional<Age> away_for;     ///< its service is away
   std::string away_error;
   std::int64_t unkeyed = 0;  ///< events without an order key, where the configuration does not say how these run
+  std::int64_t without_value = 0;  ///< events in a row whose body has a value at none of the paths of its statement
+  std::string body_paths;          ///< these paths
 
   bool operator==(const HandlerActivity&) const = default;
 };

@@ -17,6 +17,8 @@ constexpr std::int64_t few_failures = 3;
 constexpr seconds short_absence{10};
 constexpr seconds least_span{10};
 constexpr std::int64_t small_backlog = 50;
+/// Optional members are missing in some events, seldom in so many in a row.
+constexpr std::int64_t many_without_value = 100;
 
 struct AtWork {
   const HandlerState& handler;
@@ -132,6 +134,16 @@ void unkeyed_events(const Situation& situation, List& out) {
     out.push_back(make_finding(
         "events_without_key",
         {{"events", std::to_string(events)}, {"handler", at.handler.name}}));
+  }
+}
+
+void null_paths(const Situation& situation, List& out) {
+  for (const AtWork& at : handlers_at_work(situation)) {
+    const auto& sum = at.activity.sum;
+    if (sum.without_value < many_without_value) continue;
+    out.push_back(make_finding("body_paths_null", {{"handler", at.handler.name},
+                                                   {"events", std::to_string(sum.without_value)},
+                                                   {"paths", sum.body_paths}}));
   }
 }
 

@@ -39,6 +39,8 @@ HandlerActivity parsed(const nlohmann::json& from) {
   out.away_for = age_at(from, "away_for_ms");
   out.away_error = from.value("away_error", "");
   out.unkeyed = number("unkeyed");
+  out.without_value = number("without_value");
+  out.body_paths = from.value("body_paths", "");
   return out;
 }
 
@@ -68,6 +70,10 @@ void ActivityState::add(const HandlerActivity& instance, event::Microseconds sai
   sum.grown = std::max(sum.grown, instance.grown);  // each counts the whole
   sum.failed_in_row = one_succeeds ? 0 : sum.failed_in_row + instance.failed_in_row;
   sum.unkeyed += instance.unkeyed;
+  if (instance.without_value > sum.without_value) {
+    sum.without_value = instance.without_value;
+    sum.body_paths = instance.body_paths;
+  }
   take_earlier(failing_since, instance.failing_for, said_at);
   if (!instance.last_error.empty()) sum.last_error = instance.last_error;
   take_earlier(away_since, instance.away_for, said_at);

@@ -85,6 +85,10 @@ constexpr std::array kinds = std::to_array<FindingKind>({
      "{remedy}"},
     {"events_without_key", remark, "", "{events} events of handler {handler} have no key and run in no order",
      "set order_by, or missing_key (partition: in the order of their partition; unordered: as now)"},
+    {"body_paths_null", remark, "",
+     "the last {events} events of handler {handler} have no value at any path that its statement reads ({paths})",
+     "compare the paths with a payload (inboxd events list, inboxd events show); topics[].unwrap says how a wrapped "
+     "payload becomes body"},
     {"keys_blocked", remark, "InboxdRetriesForLong",
      "handler {handler} has {key}: {events} {verb} behind a failed one ({error})",
      "inboxd lanes list --handler {handler}; after the fix, inboxd events retry --handler {handler}"},

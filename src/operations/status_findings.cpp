@@ -118,6 +118,7 @@ std::vector<StatusFinding> findings_of(const Situation& situation) {
                            findings::state_of_handlers,
                            findings::slow_handlers,
                            findings::unkeyed_events,
+                           findings::null_paths,
                            findings::blocked_keys,
                            findings::dead_letters,
                            findings::quarantine,

@@ -91,6 +91,7 @@ void services_away(const Situation& situation, List& out);
 void slow_handlers(const Situation& situation, List& out);
 void unkeyed_events(const Situation& situation, List& out);
 void blocked_keys(const Situation& situation, List& out);
+void null_paths(const Situation& situation, List& out);
 /// Another finding says that most of its calls fail.
 bool is_failing(const Situation& situation, const HandlerState& handler);
 

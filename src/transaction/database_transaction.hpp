@@ -90,6 +90,8 @@ class DatabaseTransaction final : public HandlerTransaction {
   std::unique_ptr<SqlResult> refusal();
   std::unique_ptr<SqlResult> run_publish(std::span<const OutboxMessage> messages, std::span<base::Uuid> ids);
   std::unique_ptr<SqlResult> run(const SqlStatement& statement);
+  std::unique_ptr<SqlResult> run_trusting(const SqlStatement& statement, std::span<const CallEvent> events);
+  void watch_bodies(const SqlStatement& statement);
   std::unique_ptr<SqlResult> run(const SqlStatement& statement, std::span<const CallEvent> events, EventSource source);
   std::optional<SqlError> prepare(const SqlStatement& statement, EventSource source);
   std::optional<SqlError> run_first(const std::string& before);

@@ -4,6 +4,7 @@
 
 #include "inbox/answer.hpp"
 #include "statements.hpp"
+#include "transaction/body_paths.hpp"
 #include "transaction/call_events.hpp"
 #include "transaction/database_transaction.hpp"
 
@@ -86,7 +87,11 @@ std::unique_ptr<SqlResult> DatabaseTransaction::execute(const SqlStatement& stat
     return failed(std::move(error));
   }
   ran_ = true;
-  auto answer = inbox::ask([&] { return run(statement); });
+  auto answer = inbox::ask([&] {
+    auto result = run(statement);
+    if (!result->error) watch_bodies(statement);
+    return result;
+  });
   if (const auto* const failure = std::get_if<inbox::DatabaseFailure>(&answer)) return lost(*failure);
   return std::get<std::unique_ptr<SqlResult>>(std::move(answer));
 }
@@ -94,12 +99,15 @@ std::unique_ptr<SqlResult> DatabaseTransaction::execute(const SqlStatement& stat
 std::unique_ptr<SqlResult> DatabaseTransaction::run(const SqlStatement& statement) {
   const auto events = part_of(frame_.events, statement.first, statement.count);
   const EventSource source = source_for(statement, events);
-  if (source != EventSource::in_place || !is_worth_trust(statement, events.size()))
-    return run(statement, events, source);
-  if (untrusting_left_ > 0) {
+  if (source == EventSource::in_place && is_worth_trust(statement, events.size())) {
+    if (untrusting_left_ == 0) return run_trusting(statement, events);
     --untrusting_left_;
-    return run(statement, events, source);
   }
+  return run(statement, events, source);
+}
+
+std::unique_ptr<SqlResult> DatabaseTransaction::run_trusting(const SqlStatement& statement,
+                                                             std::span<const CallEvent> events) {
   const std::int32_t before = savepoint();
   auto result = run(statement, events, EventSource::trusting);
   if (over_ || !failed_ || result->error->not_run || !may_be_payload(result->error->sqlstate)) {
@@ -108,7 +116,29 @@ std::unique_ptr<SqlResult> DatabaseTransaction::run(const SqlStatement& statemen
   }
   if (savepoints_.roll_back_to(before)) clear_failure();
   untrusting_left_ = untrusting_statements;
-  return run(statement, events, source);
+  return run(statement, events, EventSource::in_place);
+}
+
+/// Behind a savepoint: a question of the daemon's own must not fail the handler's call.
+void DatabaseTransaction::watch_bodies(const SqlStatement& statement) {
+  if (frame_.body_watch == nullptr || !statement.with_events || over_ || Clock::now() >= frame_.deadline) return;
+  if (!frame_.body_watch->is_due(Clock::now())) return;
+  const auto paths = body_paths(statement.text);
+  if (paths.empty()) return;
+  const std::string text = body_question(paths);
+  SqlStatement question = statement;
+  question.text = text;
+  question.values = {};
+  question.requires_json = false;
+  const auto events = part_of(frame_.events, statement.first, statement.count);
+  const std::int32_t before = savepoint();
+  const auto answer = run(question, events, source_for(question, events));
+  if (!answer->error) {
+    savepoints_.release(before, false);
+    frame_.body_watch->add(paths, answer->value(0, 0).integer, answer->value(0, 1).integer, Clock::now());
+  } else if (!over_ && savepoints_.roll_back_to(before)) {
+    clear_failure();
+  }
 }
 
 std::unique_ptr<SqlResult> DatabaseTransaction::run(const SqlStatement& statement, std::span<const CallEvent> events,

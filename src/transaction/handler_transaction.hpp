@@ -17,6 +17,7 @@
 #include "inbox/database_error.hpp"
 #include "inbox/settle.hpp"
 #include "inbox/watchdog.hpp"
+#include "transaction/body_watch.hpp"
 #include "transaction/handler_sql.hpp"
 
 namespace inboxd::transaction {
@@ -44,6 +45,7 @@ struct CallFrame {
   bool alone = false;  ///< without a savepoint: undoing it rolls the transaction back
   /// How long a statement may wait for a lock, if this call begins the transaction. 0: the session's limit.
   std::chrono::milliseconds lock_wait{0};
+  BodyWatch* body_watch = nullptr;  ///< of the handler; null: nobody asks
 };
 
 /// The state of a call's SQL after the handler returned. It can override the handler's verdicts.

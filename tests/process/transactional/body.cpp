@@ -1,9 +1,11 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
 
 #include "process/support/application.hpp"
 #include "process/support/daemon_fixture.hpp"
+#include "support/wait.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -42,6 +44,17 @@ void produce(DaemonFixture& fixture, const std::vector<std::optional<std::string
   }
   fixture.kafka.produce(messages);
   fixture.note(ids);
+}
+
+/// The message of a finding of `status`; empty: it has none of that kind.
+std::string finding(const ConfigText& config, const std::string& kind) {
+  const auto status = command(config, {"status", "--json"});
+  const auto document = nlohmann::json::parse(status.out, nullptr, false);
+  REQUIRE(document.is_object());
+  for (const auto& each : document.at("findings")) {
+    if (each.at("kind") == kind) return each.at("message");
+  }
+  return "";
 }
 
 }  // namespace
@@ -168,4 +181,29 @@ TEST_CASE("a function's message must be JSON, too, unless body is optional") {
   CHECK(fixture.database.text("select handler || ' ' || error_class from inbox.dead_letters") == "strict sql.not_json");
   app.wait_for("the other is applied by both", "select count(*) from app.applied where n = 5", 2);
   CHECK(app.number(null_row) == 1);
+}
+
+TEST_CASE("a statement whose paths are null in 100 events in a row is a remark of status, until one has a value") {
+  DaemonFixture fixture{1};
+  Application app{fixture.database};
+  app.create_table();
+  // The first call reads its events in the database; later ones are small, so their events are sent.
+  fixture.config.handlers = {app.statement("set", insert_each, {"mode: single", "events_per_call: 200"})};
+  // A tombstone has no body to look into, and says nothing.
+  std::vector<std::optional<std::string>> payloads(100, R"({"N": 1, "m": {"n": 2}})");
+  payloads[50] = std::nullopt;
+  payloads[60] = "[1]";
+  produce(fixture, payloads);
+  const auto daemon = fixture.start();
+  app.wait_for("99 events and a tombstone are applied", "select count(*) from app.applied", 100);
+  fixture.database.wait_for("the heartbeat counts them",
+                            "select (activity->0->>'without_value')::bigint from inbox.instance", 99);
+  CHECK(finding(fixture.config, "body_paths_null").empty());
+  produce(fixture, {R"({"n": null})"});
+  wait_until("status has the remark", [&] { return !finding(fixture.config, "body_paths_null").empty(); });
+  CHECK(finding(fixture.config, "body_paths_null") ==
+        "the last 100 events of handler set have no value at any path that its statement reads (body->>'n')");
+  produce(fixture, {R"({"n": 0})"});
+  wait_until("the remark is gone", [&] { return finding(fixture.config, "body_paths_null").empty(); });
+  CHECK(app.number(null_row) == 101);
 }

@@ -139,6 +139,18 @@ TEST_CASE("events without a key of a handler that keeps order are a remark, from
   CHECK(scene.finding().severity == StatusFinding::Severity::remark);
 }
 
+TEST_CASE("a statement whose paths find no value in 100 events in a row is a remark, with paths and count") {
+  Scene scene;
+  scene.activity.body_paths = "body->>'orderId', body->>'amount'";
+  scene.activity.without_value = 99;
+  CHECK(scene.findings().empty());
+  scene.activity.without_value = 100;
+  CHECK(scene.finding().message ==
+        "the last 100 events of handler notify have no value at any path that its statement reads (body->>'orderId', "
+        "body->>'amount')");
+  CHECK(scene.finding().severity == StatusFinding::Severity::remark);
+}
+
 TEST_CASE("a blocked key is named with its error and the events behind it, unless all calls fail anyway") {
   Scene scene;
   scene.situation.blocked = {{7, 1, 12, "cust-7", "http.500: boom", now - 60'000'000}};
