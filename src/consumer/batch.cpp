@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "envelope/identity.hpp"
+#include "envelope/time.hpp"
 #include "event/headers.hpp"
 #include "trace/producer_context.hpp"
 #include "trace/trail.hpp"
@@ -18,7 +19,7 @@ namespace {
 constexpr std::size_t most_header_bytes = 8 << 10;
 /// Bytes of a header beside its name and value.
 constexpr std::size_t header_overhead = 8;
-/// The record's own milliseconds since 1970, as text.
+/// The record's own timestamp, if it is before 1970, as text.
 constexpr std::string_view raw_timestamp_header = "inboxd-kafka-timestamp";
 constexpr std::int64_t no_timestamp = -1;
 
@@ -103,14 +104,13 @@ event::Record record_of(const rd_kafka_message_t& message, std::vector<event::He
   record.headers = std::move(headers);
   read_headers(message, record.headers);
   rd_kafka_timestamp_type_t type = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE;
-  const std::int64_t milliseconds = rd_kafka_message_timestamp(&message, &type);
-  if (type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE || milliseconds == no_timestamp) return record;
-  constexpr std::int64_t most = 9'000'000'000'000'000;  // beyond it microseconds do not fit
-  if (milliseconds >= 0 && milliseconds < most) {
-    record.timestamp = milliseconds * 1000;
+  const std::int64_t timestamp = rd_kafka_message_timestamp(&message, &type);
+  if (type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE || timestamp == no_timestamp) return record;
+  if (timestamp >= 0) {
+    record.timestamp = envelope::time_of(timestamp);  // milliseconds, but some producers send another unit
   } else {
     // At the end: the last header of a name wins over a producer's header of the same name.
-    record.headers.push_back({raw_timestamp_header, arena.copy(std::to_string(milliseconds))});
+    record.headers.push_back({raw_timestamp_header, arena.copy(std::to_string(timestamp))});
   }
   return record;
 }

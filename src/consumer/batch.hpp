@@ -60,8 +60,8 @@ struct Batch {
 /// The bytes of a message that count against the limits: key, payload and headers.
 std::size_t size_of(const rd_kafka_message_t& message);
 
-/// The record of a message, as views into it. `headers` is reused to save allocations. A timestamp that PostgreSQL
-/// cannot hold is kept raw in a header of our own, the last one.
+/// The record of a message, as views into it. `headers` is reused to save allocations. A timestamp in another unit
+/// than Kafka's is told by its magnitude; one before 1970 is kept raw in a header of our own, the last one.
 event::Record record_of(const rd_kafka_message_t& message, std::vector<event::Header>&& headers, base::Arena& arena);
 
 /// Decodes the batch's records into events and rejects, shards in order of their id.

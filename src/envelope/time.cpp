@@ -118,6 +118,10 @@ std::optional<event::Microseconds> parse_rfc3339(std::string_view text) {
   return (days * 86'400 + hour * 3600 + minute * 60 + seconds - zone) * second + fraction;
 }
 
+std::optional<event::Microseconds> time_of(std::int64_t number) {
+  return since_1970(number, "", config::TimeUnit::automatic);
+}
+
 std::optional<event::Microseconds> parse_time(std::string_view text, config::TimeUnit unit) {
   const auto number = parse_number(text, unit);
   return number ? number : parse_rfc3339(text);

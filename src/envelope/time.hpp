@@ -10,6 +10,9 @@ namespace inboxd::envelope {
 /// RFC 3339 (`2024-05-01T12:00:00.25Z`), to the microsecond; nothing if the text is no such time.
 std::optional<event::Microseconds> parse_rfc3339(std::string_view text);
 
+/// A number since 1970 UTC in a unit that its magnitude tells.
+std::optional<event::Microseconds> time_of(std::int64_t number);
+
 /// RFC 3339, or a whole or decimal number since 1970 UTC.
 std::optional<event::Microseconds> parse_time(std::string_view text,
                                               config::TimeUnit unit = config::TimeUnit::automatic);

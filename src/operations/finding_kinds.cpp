@@ -94,6 +94,10 @@ constexpr std::array kinds = std::to_array<FindingKind>({
      "inboxd lanes list --handler {handler}; after the fix, inboxd events retry --handler {handler}"},
     {"events_parked", remark, "", "handler {handler} has {parked} events parked behind dead letters of their keys",
      "inboxd lanes list --handler {handler}, then dead replay or lanes release"},
+    {"events_expire", remark, "InboxdDeadLettersGrow",
+     "all {events} events of topic {topic} have expired for handler {handler} since {since}; the latest of them is of "
+     "{time}",
+     "{remedy}"},
     {"dead_letters", remark, "InboxdDeadLettersGrow", "handler {handler} has {dead}{recent}",
      "inboxd dead list --handler {handler}"},
     {"dead_letters_grow", problem, "InboxdDeadLettersGrow", "handler {handler} has {dead}{recent}",

@@ -52,6 +52,22 @@ std::vector<QuarantineGrowth> read_quarantine_growth(inbox::Connection& connecti
   return out;
 }
 
+std::vector<ExpiredTopic> read_expired_topics(inbox::Connection& connection) {
+  std::vector<ExpiredTopic> out;
+  for (const auto& found :
+       inbox::run_read(connection, inbox::statements::op_expired_recent, pqxx::params{most_letters})) {
+    inbox::RowReader row{found};
+    ExpiredTopic expired;
+    expired.handler_id = row.int4();
+    expired.topic = row.text();
+    expired.events = row.int8();
+    expired.first_at = row.int8();
+    expired.latest = row.int8();
+    out.push_back(std::move(expired));
+  }
+  return out;
+}
+
 std::vector<BlockedKeys> read_blocked_keys(inbox::Connection& connection) {
   std::vector<BlockedKeys> out;
   for (const auto& found : inbox::run_read(connection, inbox::statements::op_blocked, pqxx::params{most_lane_rows})) {

@@ -34,6 +34,16 @@ struct QuarantineGrowth {
 };
 std::vector<QuarantineGrowth> read_quarantine_growth(inbox::Connection& connection);
 
+/// A topic all of whose events expired for a handler within the last hour.
+struct ExpiredTopic {
+  std::int32_t handler_id = 0;
+  std::string topic;
+  std::int64_t events = 0;
+  event::Microseconds first_at = 0;  ///< when the first expired
+  event::Microseconds latest = 0;    ///< the latest time of the events themselves
+};
+std::vector<ExpiredTopic> read_expired_topics(inbox::Connection& connection);
+
 /// Keys of a handler whose events wait behind a failed one.
 struct BlockedKeys {
   std::int32_t handler_id = 0;

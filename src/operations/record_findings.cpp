@@ -92,6 +92,34 @@ void dead_letters(const Situation& situation, List& out) {
 
 namespace {
 
+/// Kafka is younger: an earlier time is not the event's.
+constexpr event::Microseconds earliest_likely = 946'684'800'000'000;  // 2000-01-01
+
+}  // namespace
+
+void expired_topics(const Situation& situation, List& out) {
+  for (const ExpiredTopic& expired : situation.expired) {
+    const auto handler = std::find_if(situation.handlers.begin(), situation.handlers.end(),
+                                      [&](const auto& each) { return each.handler_id == expired.handler_id; });
+    if (handler == situation.handlers.end() || expired.events < few_records) continue;
+    const std::string replay = "; then inboxd dead replay --handler " + handler->name;
+    const bool is_misread = expired.latest < earliest_likely;
+    out.push_back(make_finding("events_expire",
+                               {{"handler", handler->name},
+                                {"topic", expired.topic},
+                                {"events", std::to_string(expired.events)},
+                                {"since", clock_text(expired.first_at)},
+                                {"time", clock_text(expired.latest)},
+                                {"remedy", is_misread
+                                               ? "set custom.time_unit of the topic to the unit of its times, or "
+                                                 "correct the producer's clock" + replay
+                                               : "raise expire_after of handler " + handler->name + replay}})
+                      .began(expired.first_at));
+  }
+}
+
+namespace {
+
 bool is_mostly_quarantined(const QuarantineGrowth& growth) {
   return growth.records >= few_records && growth.records >= growth.stored;
 }

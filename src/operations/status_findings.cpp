@@ -121,6 +121,7 @@ std::vector<StatusFinding> findings_of(const Situation& situation) {
                            findings::null_paths,
                            findings::blocked_keys,
                            findings::dead_letters,
+                           findings::expired_topics,
                            findings::quarantine,
                            findings::outbox};
   findings::List out;

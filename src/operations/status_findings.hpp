@@ -34,6 +34,7 @@ struct Situation {
   std::vector<inbox::MisplacedRows> misplaced;
   Activities activities;
   std::vector<DeadGrowth> dead_growth;
+  std::vector<ExpiredTopic> expired;
   std::vector<QuarantineGrowth> quarantine_growth;
   std::vector<BlockedKeys> blocked;
   std::map<std::int32_t, EndedInstance> ended;  ///< the last daemon of a handler, by its id
@@ -90,13 +91,14 @@ void failing_calls(const Situation& situation, List& out);
 void services_away(const Situation& situation, List& out);
 void slow_handlers(const Situation& situation, List& out);
 void unkeyed_events(const Situation& situation, List& out);
-void blocked_keys(const Situation& situation, List& out);
 void null_paths(const Situation& situation, List& out);
+void blocked_keys(const Situation& situation, List& out);
 /// Another finding says that most of its calls fail.
 bool is_failing(const Situation& situation, const HandlerState& handler);
 
 // record_findings.cpp
 void dead_letters(const Situation& situation, List& out);
+void expired_topics(const Situation& situation, List& out);
 void events_without_handler(const Situation& situation, List& out);
 void quarantine(const Situation& situation, List& out);
 

@@ -52,6 +52,7 @@ Situation read_situation(inbox::Connection& connection) {
   out.misplaced = inbox::find_misplaced(connection);
   out.activities = read_activities(connection);
   out.dead_growth = read_dead_growth(connection);
+  out.expired = read_expired_topics(connection);
   out.quarantine_growth = read_quarantine_growth(connection);
   out.blocked = read_blocked_keys(connection);
   out.ended = read_ended_instances(connection);

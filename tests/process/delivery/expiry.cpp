@@ -42,6 +42,35 @@ TEST_CASE("an event that has waited too long is not called, but expires, and can
   CHECK(fixture.recording.count() == 30);
 }
 
+TEST_CASE("all events of a topic expire: status says so, with their times and the remedy, until one does not") {
+  const bool is_misread = GENERATE(true, false);
+  CAPTURE(is_misread);
+  DaemonFixture fixture{1};
+  fixture.config.topics = {"{name: " + fixture.topic +
+                           ", envelope: custom, custom: {id: 'json:/id', time: 'json:/at', time_unit: ms}}"};
+  fixture.config.handlers[0].more = {"expire_after: 1h"};
+  const std::string at = is_misread ? "1795692457" : "1577836800000";  // seconds; 2020
+  const auto produce = [&](const std::string& id, const std::string& time) {
+    Message message{.topic = fixture.topic, .key = "k"};
+    message.payload = "{\"id\": \"" + id + "\"" + (time.empty() ? "" : ", \"at\": " + time) + "}";
+    fixture.kafka.produce({message});
+  };
+  for (const char* id : {"a", "b", "c"}) produce(id, at);
+  const auto daemon = fixture.start();
+  fixture.database.wait_for("they have expired", expired, 3);
+  const auto status = [&] { return command(fixture.config, {"status"}).out; };
+  const auto told = status();
+  CHECK_THAT(told, ContainsSubstring("all 3 events of topic " + fixture.topic + " have expired for handler recorder"));
+  CHECK_THAT(told, ContainsSubstring(is_misread ? "1970-01-21T" : "2020-01-01T"));
+  CHECK_THAT(told, ContainsSubstring(is_misread ? "set custom.time_unit of the topic"
+                                                : "raise expire_after of handler recorder"));
+  produce("d", "");
+  fixture.database.wait_for("an event is handled", "select count(*) from inbox.deliveries where state = 'done'", 1);
+  produce("e", at);
+  fixture.database.wait_for("another has expired", expired, 4);
+  CHECK(status().find("have expired for handler") == std::string::npos);
+}
+
 TEST_CASE("no retry is planned for a time at which the event will have expired") {
   DaemonFixture fixture{1};
   fixture.config.handlers[0].more = {"expire_after: 1h", "retry: {backoff: fixed, base: 2h, jitter: 0}"};

@@ -111,7 +111,7 @@ typedef struct inboxd_event {
   int32_t partition;
   uint32_t has_headers;     /* 0: none; otherwise see call->headers */
   int64_t occurred_at;      /* the producer's time, or INBOXD_NO_TIME. Times are microseconds since 1970-01-01 UTC */
-  int64_t kafka_timestamp;  /* of the record, or INBOXD_NO_TIME (beyond PostgreSQL's: header inboxd-kafka-timestamp) */
+  int64_t kafka_timestamp;  /* of the record, or INBOXD_NO_TIME (before 1970: header inboxd-kafka-timestamp) */
   int64_t received_at;      /* time of storing, by the database's clock; INBOXD_NO_TIME if unknown */
 } inboxd_event;
 
