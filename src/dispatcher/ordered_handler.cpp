@@ -59,9 +59,10 @@ void InFlight::set_keys(settler::Run& run, const Order* order) {
   run.on_failure = order->on_failure;
   run.keys.reserve(run.size());
   base::Arena arena{4096};
+  const config::Unwrap unwrap = settler::unwrap_of(run);
   for (const event::Event* event : run.lease.events) {
     // The events of a lane share its key, also if the rule has changed since.
-    run.keys.push_back(run.lease.lane ? *run.lease.lane : order->rule.hash(*event, arena));
+    run.keys.push_back(run.lease.lane ? *run.lease.lane : order->rule.hash(*event, arena, unwrap));
   }
 }
 

@@ -212,7 +212,7 @@ void WorkBatch::deliver(std::vector<plugin::Delivered>& to) const {
   to.clear();
   each_part(begin_, end_, [&](std::size_t number, std::size_t first, std::size_t end) {
     const inbox::LeasedRun& lease = slices_[number].run->lease;
-    const config::Unwrap unwrap = config::unwrap_of(*slices_[number].run->policy, lease.place->topic);
+    const config::Unwrap unwrap = settler::unwrap_of(*slices_[number].run);
     for (std::size_t i = first; i < end; ++i) {
       to.push_back(
           {lease.events[i], lease.place->topic, lease.place->partition, lease.attempts + 1, lease.has_content});

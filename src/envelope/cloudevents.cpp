@@ -61,12 +61,16 @@ void require_identity(Reading& out) {
   if (!out.source) out.complain(Rejection::no_id, "a CloudEvent without source, half of its identity");
 }
 
-/// Saves parsing nearly all values that are not CloudEvents. Searches for the rarest letter first.
+/// Saves parsing nearly all values that are not CloudEvents. Searches for the rarest letter first. Inside of a JSON
+/// string the key's quotes are escaped.
 bool mentions_specversion(std::string_view value) {
-  constexpr std::string_view key = "\"specversion\"";
+  constexpr std::string_view key = "\"specversion";
   constexpr std::size_t rarest = key.find('v');
   for (std::size_t at = value.find('v', rarest); at != value.npos; at = value.find('v', at + 1)) {
-    if (value.substr(at - rarest).starts_with(key)) return true;
+    std::string_view rest = value.substr(at - rarest);
+    if (!rest.starts_with(key)) continue;
+    rest.remove_prefix(key.size());
+    if (rest.starts_with('"') || rest.starts_with("\\\"")) return true;
   }
   return false;
 }

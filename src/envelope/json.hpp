@@ -35,7 +35,7 @@ constexpr std::size_t max_json_pointers = 8;
 /// the bytes are not JSON (then nothing is found), else an empty string.
 std::string_view find_in_json(std::string_view json, std::span<const std::string_view> pointers,
                               std::span<JsonValue> found, base::Arena& arena,
-                              config::Unwrap unwrap = config::Unwrap::automatic);
+                              config::Unwrap unwrap);
 
 /// The text of a header or a key. JSON converters and old Spring versions write it as a JSON string, or with a schema
 /// as {"schema":…,"payload":"…"}, Event Hubs in AMQP's encoding: these are unwrapped, all other bytes are returned

@@ -20,27 +20,28 @@ event::MaybeBytes find_in_header(const event::Event& event, std::string_view nam
 }
 
 /// A text or a number. Other values, and payloads that are not JSON, are no key.
-event::MaybeBytes find_in_payload(const event::Event& event, std::string_view pointer, base::Arena& arena) {
+event::MaybeBytes find_in_payload(const event::Event& event, std::string_view pointer, base::Arena& arena,
+                                  config::Unwrap unwrap) {
   if (!event.payload) return std::nullopt;
   const std::array pointers{pointer};
   std::array<JsonValue, 1> found;
-  find_in_json(*event.payload, pointers, found, arena);
+  find_in_json(*event.payload, pointers, found, arena, unwrap);
   const bool is_key = found[0].kind == JsonValue::Kind::string || found[0].kind == JsonValue::Kind::number;
   return is_key ? event::MaybeBytes{found[0].text} : std::nullopt;
 }
 
 }  // namespace
 
-event::MaybeBytes OrderKeyRule::find(const event::Event& event, base::Arena& arena) const {
+event::MaybeBytes OrderKeyRule::find(const event::Event& event, base::Arena& arena, config::Unwrap unwrap) const {
   const std::string_view place = place_;
   if (place == "key") return event.key;
   if (place == "subject") return event.subject;
   if (place.starts_with(header_prefix)) return find_in_header(event, place.substr(header_prefix.size()));
-  return find_in_payload(event, place.substr(json_prefix.size()), arena);
+  return find_in_payload(event, place.substr(json_prefix.size()), arena, unwrap);
 }
 
-KeyHash OrderKeyRule::hash(const event::Event& event, base::Arena& arena) const {
-  const auto key = find(event, arena);
+KeyHash OrderKeyRule::hash(const event::Event& event, base::Arena& arena, config::Unwrap unwrap) const {
+  const auto key = find(event, arena, unwrap);
   if (!key && missing_key_ == config::MissingKey::unordered) return no_order_key;
   KeyHash hash = digest_of(key, std::nullopt);
   if (!key && missing_key_ == config::MissingKey::partition) {

@@ -22,9 +22,9 @@ class OrderKeyRule {
 
   /// Whether the key is in the headers or the payload.
   bool needs_content() const { return place_ != "key" && place_ != "subject"; }
-  /// The key; null if the event has none. Its bytes are the event's or the arena's.
-  event::MaybeBytes find(const event::Event& event, base::Arena& arena) const;
-  KeyHash hash(const event::Event& event, base::Arena& arena) const;
+  /// The key; null if the event has none. Its bytes are the event's or the arena's. `unwrap`: of the event's topic.
+  event::MaybeBytes find(const event::Event& event, base::Arena& arena, config::Unwrap unwrap) const;
+  KeyHash hash(const event::Event& event, base::Arena& arena, config::Unwrap unwrap) const;
 
   bool operator==(const OrderKeyRule&) const = default;
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/settings.hpp"
+#include "config/topics.hpp"
 #include "envelope/order_key.hpp"
 #include "event/now.hpp"
 #include "event/offsets.hpp"
@@ -80,6 +81,9 @@ struct Run {
   /// No other instance may claim the delivery before this time. Set by the owner when the lease is renewed.
   std::atomic<std::chrono::steady_clock::time_point> leased_until{std::chrono::steady_clock::time_point::max()};
 };
+
+/// Of the topic of the run's events.
+inline config::Unwrap unwrap_of(const Run& run) { return config::unwrap_of(*run.policy, run.lease.place->topic); }
 
 /// An event of a report that is not done, but failed or skipped; `index` is its place in the run's events.
 struct FailedEvent {

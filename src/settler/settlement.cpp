@@ -230,7 +230,7 @@ std::optional<inbox::FailedKey> SettlementBuilder::key_of(std::size_t index) con
   const envelope::KeyHash hash = run_->key_of(index);
   if (hash == envelope::no_order_key) return std::nullopt;
   base::Arena arena{1024};
-  const auto key = run_->key_rule.find(*run_->lease.events[index], arena);
+  const auto key = run_->key_rule.find(*run_->lease.events[index], arena, unwrap_of(*run_));
   inbox::FailedKey out{hash, std::nullopt};
   if (key) out.key = std::string{key->substr(0, longest_key)};
   return out;

@@ -28,7 +28,7 @@ std::string around(std::string_view data) {
 JsonValue find_one(std::string_view json, std::string_view pointer, base::Arena& arena) {
   std::array<JsonValue, 1> found;
   const std::array<std::string_view, 1> pointers{pointer};
-  static_cast<void>(find_in_json(json, pointers, found, arena));
+  static_cast<void>(find_in_json(json, pointers, found, arena, config::Unwrap::automatic));
   return found[0];
 }
 

@@ -23,16 +23,17 @@ OrderKeyRule by(std::string place, config::MissingKey missing = config::MissingK
 }
 
 /// The key as a text; nullopt: none.
-std::optional<std::string> key_of(const OrderKeyRule& rule, const event::Event& event) {
+std::optional<std::string> key_of(const OrderKeyRule& rule, const event::Event& event,
+                                  config::Unwrap unwrap = config::Unwrap::automatic) {
   base::Arena arena{64};
-  const auto key = rule.find(event, arena);
+  const auto key = rule.find(event, arena, unwrap);
   if (!key) return std::nullopt;
   return std::string{*key};
 }
 
 KeyHash hash_of(const OrderKeyRule& rule, const event::Event& event) {
   base::Arena arena{64};
-  return rule.hash(event, arena);
+  return rule.hash(event, arena, config::Unwrap::automatic);
 }
 
 event::Event with_key(event::MaybeBytes key) {
@@ -101,6 +102,16 @@ TEST_CASE("the order key may be in the payload: a text or a number") {
   CHECK(in_payload("/a", R"({"a":"\u00e4\n"})") == "\xc3\xa4\n");
   CHECK(in_payload("/a", R"({"a":""})") == "");
   CHECK(in_payload("/list/1", R"({"list":["x","y"]})") == "y");
+}
+
+TEST_CASE("the order key is sought in the value as the topic unwraps it") {
+  const auto rule = by("json:/a");
+  const event::Event in_string = with_payload(R"("{\"a\":\"x\"}")");
+  const event::Event with_schema = with_payload(R"({"schema":{"type":"struct"},"payload":{"a":"x"},"a":"y"})");
+  CHECK(key_of(rule, in_string) == "x");
+  CHECK(key_of(rule, in_string, config::Unwrap::none) == none);
+  CHECK(key_of(rule, with_schema) == "y");
+  CHECK(key_of(rule, with_schema, config::Unwrap::schema_payload) == "x");
 }
 
 TEST_CASE("an event without the value, with another one, or that is not JSON has no order key") {
