@@ -13,7 +13,8 @@ constexpr int dead_status = 65;  // EX_DATAERR of sysexits.h
 
 std::optional<inboxd::Outcome> run_once(const Program& program, const inboxd::Call& call, const inboxd::Event& event) {
   Child child{program, variables_of(event)};
-  std::string_view input = event.payload().value_or("");
+  const inboxd::MaybeText body = event.json();
+  std::string_view input = body ? *body : event.payload().value_or("");
   std::string output;
   std::string errors;
   if (input.empty()) child.close_input();

@@ -312,6 +312,35 @@ esac
   CHECK_THAT(failures, ContainsSubstring("exec.signal_9: the program was killed by signal 9"));
 }
 
+TEST_CASE("a process for each event gets the body as stream mode does; bytes that are no JSON come as they are") {
+  using namespace std::string_literals;
+  const bool unwraps = GENERATE(true, false);
+  ExecFixture fixture;
+  std::ofstream{fixture.folder / "child.sh"} << "#!/bin/sh\nexec cat > \"$SEEN.$INBOXD_EVENT_ID\"\n";
+  std::filesystem::permissions(fixture.folder / "child.sh", std::filesystem::perms{0755});
+  fixture.set("command", "[" + (fixture.folder / "child.sh").string() + "]");
+  fixture.set("mode", "once");
+  if (!unwraps) fixture.config.topics = {"{name: " + fixture.topic + ", unwrap: none}"};
+  const std::string wrapped = R"("{\"n\": 1}")";
+  const std::vector<std::pair<std::string, std::string>> expected{
+      {wrapped, unwraps ? R"({"n": 1})" : wrapped},
+      {"\xEF\xBB\xBF{\"n\":  2}", "{\"n\":  2}"},
+      {"\0\1\xff"s, "\0\1\xff"s}};
+  std::vector<Message> all;
+  std::vector<std::string> ids;
+  for (const auto& [payload, seen] : expected) {
+    ids.push_back(fixture.database.text("select gen_random_uuid()"));
+    all.push_back(event_message(fixture.topic, ids.back(), payload));
+  }
+  fixture.note(ids);
+  fixture.kafka.produce(all);
+  const auto daemon = fixture.start();
+  CHECK(fixture.wait_done().is_perfect());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    CHECK(read_file(fixture.folder / ("seen." + ids[i])) == expected[i].second);
+  }
+}
+
 TEST_CASE("the examples for exec do as they say") {
   ExecFixture fixture;
   const std::filesystem::path examples{INBOXD_EXAMPLES};
