@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "../shared/answer.hpp"
 #include "event_line.hpp"
@@ -32,6 +33,7 @@ class Stream::Open {
     for (const inboxd::Event event : events) index_.emplace(event.id(), event.index());
   }
   bool empty() const { return index_.empty(); }
+  std::size_t size() const { return index_.size(); }
   /// As lines, in their order.
   std::string lines() const {
     std::string out;
@@ -67,6 +69,7 @@ class Stream::Open {
 
 void Stream::handle(inboxd::Call& call, const inboxd::Events& events) {
   Open open{events};
+  bool may_end = true;
   while (!open.empty() && !call.is_cancelled()) {
     if (const auto wait = wait_before_start(); wait.count() > 0) {
       return call.settle_rest(inboxd::away(wait, "the program has failed several times", "exec.crashed"));
@@ -78,7 +81,10 @@ void Stream::handle(inboxd::Call& call, const inboxd::Events& events) {
       starts_.failed(thrown.what());
       return call.settle_rest(inboxd::away(longest_wait, thrown.what(), "exec.start"));
     }
+    const std::size_t before = open.size();
     const auto failure = converse(*session, call, open);
+    const bool has_answered = open.size() < before;
+    if (failure && failure->is_clean_end && (has_answered || std::exchange(may_end, false))) continue;
     if (!failure) {
       if (open.empty()) put_back(std::move(session));
       continue;  // or the call was cancelled: the child is in the middle of an event, and ends with its session
@@ -146,8 +152,9 @@ std::optional<Stream::Failure> Stream::converse(Session& session, inboxd::Call& 
     if (lives || open.empty()) continue;
     const std::string reason = last_line(session.errors);
     log_errors(session);
-    const std::string how = "the program " + ending_text(session.child.end());
-    return Failure{"exec.crashed", reason.empty() ? how : how + ": " + reason};
+    const int end = session.child.end();
+    const std::string how = "the program " + ending_text(end);
+    return Failure{"exec.crashed", reason.empty() ? how : how + ": " + reason, end == 0};
   }
   log_errors(session);
   return std::nullopt;

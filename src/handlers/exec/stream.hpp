@@ -22,8 +22,9 @@ class Stream final {
       : program_{std::move(program)}, log_{log}, starts_{starts} {}
 
   /// The events of a call are written at once; answers may come in any order. If the child ends or writes something
-  /// else, the first event without an answer is charged, and a new child gets the others. After several failures the
-  /// handler waits, without a charge.
+  /// else, the first event without an answer is charged, and a new child gets the others. An end with status 0 is not
+  /// charged after an answer, nor the first time in a call: a program may end by itself after so many events. After
+  /// several failures the handler waits, without a charge.
   void handle(inboxd::Call& call, const inboxd::Events& events);
 
  private:
@@ -40,6 +41,7 @@ class Stream final {
   struct Failure {
     std::string error_class;
     std::string message;
+    bool is_clean_end = false;  ///< the program ended with status 0
   };
 
   std::unique_ptr<Session> begin();

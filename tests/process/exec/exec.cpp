@@ -127,6 +127,27 @@ TEST_CASE("a child that crashes, or writes something else, costs an attempt of t
                                                     : "it is longer than 1 MiB"));
 }
 
+TEST_CASE("a child that ends with status 0 after some events costs no attempt, but one that never answers does") {
+  const bool answers = GENERATE(true, false);
+  ExecFixture fixture{"events_per_call: 10"};
+  std::ofstream{fixture.folder / "child.py"} << (answers ? R"(
+import json, sys
+for i in range(7):
+    print(json.dumps({"event_id": json.loads(sys.stdin.readline())["event_id"], "outcome": "done"}), flush=True)
+)"
+                                                         : "import sys; sys.stdin.readline()\n");
+  fixture.config.handlers[0].more[1] = "retry: {max_attempts: 1}";
+  fixture.produce(answers ? 50 : 1);
+  const auto daemon = fixture.start();
+  if (answers) {
+    CHECK(fixture.wait_done().is_perfect());
+    CHECK(fixture.database.number("select count(*) from inbox.failures") == 0);
+  } else {
+    fixture.database.wait_for("it is dead", "select count(*) from inbox.dead_letters", 1);
+    CHECK(fixture.failure() == "exec.crashed: the program exited with status 0");
+  }
+}
+
 TEST_CASE("a child that hangs is killed at the deadline, with the processes that it has started") {
   ExecFixture fixture{"deadline: 1s"};
   fixture.config.handlers[0].more[1] = "retry: {max_attempts: 1}";
