@@ -175,7 +175,7 @@ void SettlementBuilder::retry(const FailedEvent& failed, RetryIn retry, RunSettl
     group_classes_.push_back(verdict.delay ? std::optional{verdict.error_class} : std::nullopt);
   }
   groups[i].offsets.add(run_->lease.events[failed.index]->offset);
-  ++out.counts.retried;
+  ++(groups[i].is_deferred ? out.counts.deferred : out.counts.retried);
 }
 
 void SettlementBuilder::dead(const FailedEvent& failed, RunSettlement& out) {

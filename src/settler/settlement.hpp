@@ -53,11 +53,12 @@ double random01();
 struct EventCounts {
   std::int64_t done = 0;
   std::int64_t retried = 0;
+  std::int64_t deferred = 0;  ///< at the handler's wish: neither a success nor a failure
   std::int64_t dead = 0;
   std::int64_t expired = 0;
   std::int64_t skipped = 0;
   std::int64_t waiting = 0;  ///< in their lane, or parked
-  std::int64_t events() const { return done + retried + dead + expired + skipped + waiting; }
+  std::int64_t events() const { return done + retried + deferred + dead + expired + skipped + waiting; }
 };
 
 struct RunSettlement {

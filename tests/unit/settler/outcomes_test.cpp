@@ -66,6 +66,16 @@ TEST_CASE("failures in a row count until a success, with the last error") {
   CHECK_FALSE(counts.failing_since.has_value());
 }
 
+TEST_CASE("deferred events are neither failures nor successes") {
+  OutcomeCounts outcomes;
+  const Failing failing{3, 1};
+  outcomes.recorded(*failing.run, failing.settlement, {.retried = 2, .dead = 1});
+  outcomes.recorded(*failing.run, {}, {.deferred = 50});
+  const auto counts = outcomes.all().begin()->second;
+  CHECK(counts.failed_in_row == 3);
+  CHECK(counts.retried == 2);
+}
+
 TEST_CASE("each dead event and each retry is one line") {
   base::Logger log{base::LogLevel::debug, base::LogFormat::text};
   FailureLog failures{log};

@@ -148,6 +148,56 @@ TEST_CASE("retries with a handler's own delay are grouped by delay and error cla
   CHECK(out.settlement.retries[3].offsets == set({4}));
 }
 
+TEST_CASE("a deferred event is tried again uncharged, however often, and never dead for its attempts") {
+  config::Retry retry;
+  retry.max_attempts = 3;
+  const auto run = run_of(lease_of({5, 6, 7}, 1, 2), retry);  // one more failure is the last
+  SettlementBuilder builder{run};
+  FailedEvent soon = with_delay(0, milliseconds{250}, "not_yet"), later = failed_at(1, "not_yet", "busy");
+  soon.verdict.kind = later.verdict.kind = event::Verdict::Kind::defer;
+  builder.add({run, 0, 3, {soon, later, failed_at(2)}});
+  const RunSettlement out = builder.take(0.25);
+  REQUIRE(out.settlement.retries.size() == 2);
+  CHECK(out.settlement.retries[0].is_deferred);
+  CHECK(out.settlement.retries[0].offsets == set({5}));
+  CHECK(out.settlement.retries[0].delay == milliseconds{250});
+  CHECK(out.settlement.retries[1].is_deferred);
+  CHECK(out.settlement.retries[1].delay == backoff_for(retry, 1, 0.25));  // the first one, at any attempt
+  CHECK(out.settlement.retries[1].last_error == "not_yet: busy");
+  REQUIRE(out.settlement.dead.size() == 1);
+  CHECK(out.settlement.dead[0].offset == 7);
+  CHECK(out.settlement.failures.size() == 1);
+  CHECK(out.counts.deferred == 2);
+  CHECK(out.counts.retried == 0);
+  CHECK(out.counts.events() == 3);
+}
+
+TEST_CASE("a deferred event shares no row with a failed one, although both wait as long") {
+  const auto run = run_of(lease_of({5, 6}));
+  SettlementBuilder builder{run};
+  FailedEvent deferred = with_delay(0, milliseconds{250}, "busy");
+  deferred.verdict.kind = event::Verdict::Kind::defer;
+  builder.add({run, 0, 2, {deferred, with_delay(1, milliseconds{250}, "busy")}});
+  CHECK(builder.take(0.5).settlement.retries.size() == 2);
+}
+
+TEST_CASE("an event that has expired is not deferred again, but expires without an attempt") {
+  auto lease = lease_of({5});
+  const auto policy = std::make_shared<const config::Policy>(
+      config::Policy{.retry = {}, .expire_after = std::chrono::hours{1}});
+  const auto run = std::make_shared<Run>(std::move(lease), policy, std::make_shared<test::RecordingOwner>(), "receipt");
+  SettlementBuilder builder{run};
+  FailedEvent deferred = with_delay(0, milliseconds{std::chrono::hours{2}}, "");
+  deferred.verdict.kind = event::Verdict::Kind::defer;
+  builder.add({run, 0, 1, {deferred}});
+  const RunSettlement out = builder.take(0.5);
+  REQUIRE(out.settlement.dead.size() == 1);
+  CHECK(out.settlement.dead[0].state == inbox::DeadEvent::State::expired);
+  CHECK(out.settlement.retries.empty());
+  CHECK(out.settlement.failures.empty());
+  CHECK(out.counts.expired == 1);
+}
+
 TEST_CASE("an event that fails its last attempt is dead, and its failure is still recorded") {
   config::Retry retry;
   retry.max_attempts = 3;
