@@ -202,7 +202,8 @@ std::vector<Operation> operations() {
        {{"events skip orders/3/81723 --handler receipt --reason obsolete", "after confirmation"}}},
       {"events forget",
        "Erases a person's data: key, payload, headers and subject of all events, dead letters and quarantined records "
-       "with a key. Ids and outcomes stay. Pending events of the key are skipped, with an outcome. Reads all events.",
+       "with a key. Ids and outcomes stay. Pending events of the key are skipped, with an outcome. Reads all events. "
+       "A restore of the database, or reading from Kafka again, brings the data back: erase it again then.",
        change,
        Needs::database,
        functions::events_forget,
