@@ -85,6 +85,9 @@ std::string present_dead_change(const Document& document, const Look& look) {
     out += ", " + number_at(document, "restored") + " of them restored after a purge";
   }
   if (document.contains("released")) out += ", " + number_at(document, "released") + " parked events released";
+  if (document.contains("changed_meanwhile")) {
+    out += ", " + number_at(document, "changed_meanwhile") + " changed by another command meanwhile";
+  }
   return in_tone(out, Tone::plain, look) + "\n";
 }
 

@@ -20,6 +20,7 @@ Document dead_task(const std::string& past) {
                  {"handlers", map(integer("dead letters that match"))},
                  {"of_retired_handlers", integer("matches that are left alone"), false},
                  {"awaited_by_backfill", integer("matches that are left alone"), false},
+                 {"changed_meanwhile", integer("matches that another command changed first"), false},
                  {"parked", integer("events parked behind them: replayed with them, or released by a discard"), false},
                  {"dead_letters", list(reference("DeadLetter")), false},
                  {"events", list(reference("EventSummary")), false},

@@ -71,7 +71,7 @@ Done work_off(Context& context, const Arguments& arguments, const Task& task, co
   bool is_stopped = false;
   const auto total = static_cast<std::int64_t>(ids.size());
   const bool interrupted =
-      in_batches(context, {task.past, task.per_second}, total, [&](std::int64_t begin, std::int64_t end) {
+      in_batches(context, {"worked through", task.per_second}, total, [&](std::int64_t begin, std::int64_t end) {
         if (is_stopped) return end;
         done.picked = end;
         const Discarded some = batch(std::vector<std::int64_t>(ids.begin() + begin, ids.begin() + end));
@@ -172,6 +172,8 @@ Answer work_on(Context& context, const Arguments& arguments, const Task& task, c
     document[task.past] = done.letters;
     if (done.brought_back.letters > 0) document["released"] = done.brought_back.letters;
   }
+  const std::int64_t changed = done.letters + done.brought_back.letters;  // parked ones came along
+  if (picked.parked == 0 && changed < done.picked) document["changed_meanwhile"] = done.picked - changed;
   document["interrupted"] = done.interrupted;
   if (!done.interrupted) return {base::ExitCode::done, document, about_more(task, picked)};
   return {base::ExitCode::try_again, document,

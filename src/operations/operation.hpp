@@ -33,7 +33,7 @@ enum class Needs {
 class RunningDaemon;
 
 struct Progress {
-  std::string what;  ///< `replayed`
+  std::string what;  ///< `worked through`
   std::int64_t done = 0;
   std::int64_t of = 0;  ///< 0: unknown
 };
@@ -106,7 +106,7 @@ Answer answer_for(const inbox::DatabaseFailure& failure, const std::string& wher
 
 /// How long work is cut into transactions.
 struct Pace {
-  std::string what;             ///< `replayed`, for the progress
+  std::string what;             ///< `worked through`, for the progress
   std::int64_t per_second = 0;  ///< 0: unlimited
   std::int64_t most = 500;      ///< rows of one batch: its locks are held briefly
 };

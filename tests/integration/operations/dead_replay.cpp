@@ -139,6 +139,23 @@ TEST_CASE("two simultaneous replays replay every dead letter once") {
   CHECK(events_in(claim_due(inbox.connection(), handler, inbox.owner).runs) == 2000);
 }
 
+TEST_CASE("a replay beside another counts those that the other one took, and only its own as replayed") {
+  Inbox inbox;
+  add_dead_letters(inbox, 30);
+  OperationRunner runner{inbox};
+  const auto other = inbox.connect();
+  runner.context.pause = [&](milliseconds) {  // after the first ten
+    std::vector<std::int64_t> rest;
+    for (const auto& letter : operations::pick_dead(*other, {}, false, 100)) rest.push_back(letter.dead_letter_id);
+    if (!rest.empty()) operations::replay_dead(*other, rest, {"bob", "--all"});
+    return false;
+  };
+  const auto answer = runner.run("dead replay", {{"all", {"true"}}, {"rate", {"10"}}});
+  CHECK(answer.document.at("matched") == 30);
+  CHECK(answer.document.at("replayed") == 10);
+  CHECK(answer.document.at("changed_meanwhile") == 20);
+}
+
 TEST_CASE("a replay at a rate works in steps of that size, and stops between two on request") {
   Inbox inbox;
   add_dead_letters(inbox, 30);

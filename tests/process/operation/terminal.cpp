@@ -189,7 +189,7 @@ TEST_CASE("a long change shows its progress: on one line at a terminal, at the e
   const auto ids = fixture.database.rows("select dead_letter_id from inbox.dead_letter order by 1 limit 2");
   const auto piped = command(fixture.config, {"dead", "replay", *ids[0][0], *ids[1][0], "--yes"});
   INFO(piped.err);
-  CHECK(piped.err.starts_with("replayed 2 of 2\n"));
+  CHECK(piped.err.starts_with("worked through 2 of 2\n"));
 
   const TempFolder folder;
   write_file(folder / "inboxd.yaml", fixture.config.text());
@@ -198,6 +198,7 @@ TEST_CASE("a long change shows its progress: on one line at a terminal, at the e
   std::string seen;
   for (auto some = terminal.read_some(); !some.empty(); some = terminal.read_some()) seen += some;
   INFO(seen);
-  CHECK(seen.starts_with("\rdiscarded 500 of 1,098\x1b[K\rdiscarded 1,000 of 1,098\x1b[K\rdiscarded 1,098 of 1,098"));
+  CHECK(seen.starts_with("\rworked through 500 of 1,098\x1b[K\rworked through 1,000 of 1,098\x1b[K\rworked through "
+                         "1,098 of 1,098"));
   CHECK(terminal.wait_for_end() == 0);
 }
