@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "config/cron.hpp"
 #include "config/kafka_properties.hpp"
+#include "config/reserved_words.hpp"
 #include "config/suggest.hpp"
 #include "config/topics.hpp"
 #include "config/units.hpp"
@@ -30,9 +31,9 @@ std::string item_key(const char* list, std::size_t index) {
 }
 
 void check_database(const Settings& settings, Reading& reading) {
-  if (settings.database.schema.starts_with("pg_") || settings.database.schema == "information_schema") {
-    complain(reading, {"database.schema"},
-             "'" + settings.database.schema + "' is reserved by PostgreSQL; choose another name");
+  const std::string& schema = settings.database.schema;
+  if (schema.starts_with("pg_") || schema == "information_schema" || is_reserved_word(schema)) {
+    complain(reading, {"database.schema"}, "'" + schema + "' is reserved by PostgreSQL; choose another name");
   }
   const int others = settings.other_connections();
   const int least = settings.ingest.connections + others;

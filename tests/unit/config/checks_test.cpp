@@ -39,11 +39,15 @@ TEST_CASE("a name is lower-case letters, digits, _ and -, at most 63") {
 }
 
 TEST_CASE("the schema is a plain lower-case SQL identifier that PostgreSQL does not reserve") {
-  for (const std::string schema : {"Inbox", "1box", "in-box", "in box", "pg_inbox", "information_schema", "a\\\"b"}) {
+  for (const std::string schema : {"Inbox", "1box", "in-box", "in box", "pg_inbox", "information_schema", "a\\\"b",
+                                   "order", "left", "values", "json", "loop"}) {
     CAPTURE(schema);
     const auto text = replaced(needed, "url:", "schema: \"" + schema + "\", url:");
     CHECK_THAT(problems(load(text)), ContainsSubstring("inboxd.yaml:1:12: database.schema: ") ||
                                          ContainsSubstring("inboxd.yaml:1:20: database.schema: "));
+  }
+  for (const std::string schema : {"inbox", "orders", "event", "json_of", "_order"}) {
+    CHECK(load(replaced(needed, "url:", "schema: \"" + schema + "\", url:")).ok());
   }
 }
 
