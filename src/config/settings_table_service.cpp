@@ -157,8 +157,8 @@ void add_retention(std::vector<Row<Settings>>& rows) {
            "letters are paused."),
       &Retention::dead_letter_bytes);
   add(size("retention.quarantine_bytes", mebibyte, pebibyte,
-           "The most bytes of quarantined records. `status` and the log warn from 80 %; at the limit the oldest lose "
-           "payload and headers."),
+           "The most bytes of quarantined records. `status` and the log warn from 80 %; at the limit a partition "
+           "halts at its next record for quarantine, until some are discarded or retried."),
       &Retention::quarantine_bytes);
 }
 

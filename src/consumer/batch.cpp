@@ -115,17 +115,35 @@ event::Record record_of(const rd_kafka_message_t& message, std::vector<event::He
   return record;
 }
 
-void decode(Batch& batch) {
+namespace {
+
+/// The part ends before a record. It may be left without any.
+void cut(Part& part, const rd_kafka_message_t& before) {
+  const auto at = std::find(part.messages.begin(), part.messages.end(), &before);
+  part.messages.erase(at, part.messages.end());
+  part.next_offset = before.offset;
+  part.leader_epoch = part.messages.empty() ? -1 : rd_kafka_message_leader_epoch(part.messages.back());
+}
+
+}  // namespace
+
+void decode(Batch& batch, bool quarantine_is_full) {
   std::sort(batch.parts.begin(), batch.parts.end(),
             [](const Part& a, const Part& b) { return a.shard->position.shard_id < b.shard->position.shard_id; });
   batch.events.reserve(batch.messages.size());
   std::vector<event::Header> headers;
   for (Part& part : batch.parts) {
     const std::int32_t shard_id = part.shard->position.shard_id;
-    for (const rd_kafka_message_t* message : part.messages) {
-      event::Record record = record_of(*message, std::move(headers), batch.arena);
+    for (std::size_t i = 0; i < part.messages.size(); ++i) {
+      const rd_kafka_message_t& message = *part.messages[i];
+      event::Record record = record_of(message, std::move(headers), batch.arena);
       std::size_t rule = envelope::most_rules;
       auto decoded = envelope::decode(record, part.shard->rules, batch.arena, &rule);
+      if (auto* rejected = std::get_if<envelope::Rejected>(&decoded); rejected != nullptr && quarantine_is_full) {
+        batch.refused.push_back({part.shard, message.offset, std::move(*rejected)});
+        cut(part, message);
+        break;
+      }
       ++part.decoded[rule][envelope::result_of(decoded)];
       if (auto* event = std::get_if<event::Event>(&decoded)) {
         event->shard_id = shard_id;
@@ -138,6 +156,9 @@ void decode(Batch& batch) {
       headers = std::move(record.headers);
     }
   }
+  std::erase_if(batch.parts, [](const Part& part) {
+    return part.messages.empty() && part.next_offset <= part.shard->position.next_offset;
+  });
 }
 
 inbox::QuarantinedRecord quarantined(const event::Record& record, std::int32_t shard_id, std::string reason,

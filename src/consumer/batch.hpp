@@ -42,6 +42,13 @@ bool is_corruption(rd_kafka_resp_err_t code);
 /// The client library retries by itself.
 bool is_passing(rd_kafka_resp_err_t code);
 
+/// A record for which quarantine has no room.
+struct RefusedRecord {
+  Shard* shard = nullptr;
+  std::int64_t offset = 0;
+  envelope::Rejected why;
+};
+
 /// Records of several shards that are stored in one transaction, and the memory they point to.
 struct Batch {
   std::vector<kafka::Message> messages;
@@ -53,6 +60,7 @@ struct Batch {
   base::Arena arena;
   std::vector<event::Event> events;  ///< by shard, then offset
   std::vector<inbox::QuarantinedRecord> rejected;
+  std::vector<RefusedRecord> refused;  ///< they and all behind them in their partitions are left out
 
   bool empty() const { return parts.empty(); }
 };
@@ -64,8 +72,9 @@ std::size_t size_of(const rd_kafka_message_t& message);
 /// than Kafka's is told by its magnitude; one before 1970 is kept raw in a header of our own, the last one.
 event::Record record_of(const rd_kafka_message_t& message, std::vector<event::Header>&& headers, base::Arena& arena);
 
-/// Decodes the batch's records into events and rejects, shards in order of their id.
-void decode(Batch& batch);
+/// Decodes the batch's records into events and rejects, shards in order of their id. `quarantine_is_full`: a reject
+/// ends its shard's part of the batch, and is refused.
+void decode(Batch& batch, bool quarantine_is_full);
 
 /// A record for quarantine, with as many raw bytes as the limits allow.
 inbox::QuarantinedRecord quarantined(const event::Record& record, std::int32_t shard_id, std::string reason,

@@ -23,6 +23,7 @@ struct IngestCounts {
   std::atomic<std::uint64_t> stored{0}, duplicates{0}, conflicts{0}, quarantined{0}, batches{0}, repeats{0},
       mismatches{0};
   std::atomic<bool> disk_is_full{false};  ///< the last batch failed with 53100
+  std::atomic<bool> quarantine_is_full{false};  ///< maintenance sets it: a record for quarantine halts its partition
   std::atomic<int> held{0};  ///< ingesters that wait for lost registrations to be restored
   DecodeCounts<std::atomic<std::uint64_t>> decoded{};
   inbox::Unsubscribed unsubscribed;

@@ -43,6 +43,7 @@ class Consumer final {
 
   const IngestCounts& counts() const { return counts_; }
   inbox::Unsubscribed& unsubscribed() { return counts_.unsubscribed; }
+  std::atomic<bool>& quarantine_is_full() { return counts_.quarantine_is_full; }
   const Poller& poller() const { return poller_; }
   const PartitionStatus& status() const { return status_; }
   /// The poll thread and the ingesters. Any thread.

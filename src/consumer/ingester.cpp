@@ -142,7 +142,12 @@ void Ingester::process(Batch& batch) {
 
 void Ingester::ingest(Batch& batch) {
   const auto begin = std::chrono::system_clock::now();
-  decode(batch);
+  decode(batch, context_.counts.quarantine_is_full);
+  if (!batch.empty()) store(batch, begin);
+  for (const RefusedRecord& record : batch.refused) halt(record);
+}
+
+void Ingester::store(Batch& batch, std::chrono::system_clock::time_point begin) {
   if (context_.tracer != nullptr) look_for_contexts(batch);
   const std::uint64_t revocations = context_.revocations;
   // Routes, commits, and hands over the born-leased runs.

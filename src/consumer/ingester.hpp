@@ -96,6 +96,7 @@ class Ingester final {
   void poll_batch(Batch& batch, Taken& taken);
   void process(Batch& batch);
   void ingest(Batch& batch);
+  void store(Batch& batch, std::chrono::system_clock::time_point begin);
   void store_offsets(const Batch& batch, const std::vector<std::int32_t>& mismatched);
   bool is_full(const Batch& batch) const;
   void fill(Batch& batch, Taken& taken);
@@ -113,6 +114,7 @@ class Ingester final {
   void look_up_again(Shard& shard);
   void look_up_all_again();
   void halt(Shard& shard, const ReadFailure& failure);
+  void halt(const RefusedRecord& record);
   void clear_halts();
 
   // ingester_periodic.cpp

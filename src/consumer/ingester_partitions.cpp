@@ -175,6 +175,15 @@ void Ingester::halt(Shard& shard, const ReadFailure& failure) {
   context_.poller.send(Halted{shard.assignment});
 }
 
+/// Retried every few seconds: once quarantine has room, reading carries on here.
+void Ingester::halt(const RefusedRecord& record) {
+  if (!record.shard->reading) return;
+  halt(*record.shard, {"quarantine is full (retention.quarantine_bytes), and record " + std::to_string(record.offset) +
+                           " belongs there: " + std::string{envelope::name_of(record.why.reason)} + ": " +
+                           record.why.detail + "; discard or retry some: inboxd quarantine list",
+                       std::nullopt});
+}
+
 void Ingester::clear_halts() {
   any_halt_to_clear_ = false;
   for (auto& [partition, shard] : shards_) {

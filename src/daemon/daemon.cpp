@@ -51,6 +51,7 @@ Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::
                    identity_of(owner, settings),
                    registrations_,
                    consumer_.unsubscribed(),
+                   consumer_.quarantine_is_full(),
                    [this] { return current_problem(); },
                    [this](const auto& pending) { return current_activity(pending); },
                    {[this](std::int32_t id, std::chrono::milliseconds time) { return dispatcher_.events_in(id, time); },

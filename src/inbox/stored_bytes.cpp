@@ -18,9 +18,4 @@ std::vector<std::string> pause_at_limit(Connection& connection, const std::strin
   return out;
 }
 
-std::int64_t empty_quarantine(Connection& connection, int limit) {
-  return static_cast<std::int64_t>(
-      connection.access().run(statements::empty_quarantine, pqxx::params{limit}).affected_rows());
-}
-
 }  // namespace inboxd::inbox

@@ -18,7 +18,4 @@ StoredBytes stored_bytes(Connection& connection, const StoredBytes& from);
 /// Pauses the handlers that have new dead letters; returns their names.
 std::vector<std::string> pause_at_limit(Connection& connection, const std::string& reason);
 
-/// Drops the content of the oldest quarantined records that have some, at most `limit`; returns how many.
-std::int64_t empty_quarantine(Connection& connection, int limit);
-
 }  // namespace inboxd::inbox

@@ -37,10 +37,12 @@ class Cleanup final {
   void trim_positions();
 
   /// The limits of dead letters and quarantine in bytes: warns from 80 % on. At the limit, pauses the handlers with new
-  /// dead letters, and drops the content of the oldest quarantined records.
+  /// dead letters.
   void check_limits();
   /// What is nearly full, in a sentence with the remedy.
   const std::optional<std::string>& full() const { return full_; }
+  /// At the limit: records for quarantine halt their partitions.
+  bool quarantine_is_full() const { return quarantine_is_full_; }
 
   /// From a reload. Any thread.
   void set_retention(const config::Settings& settings);
@@ -58,7 +60,6 @@ class Cleanup final {
   void plan_walks();
   void drop_days(const char* table, std::chrono::milliseconds keep);
   void warn_of_kept_day(std::chrono::milliseconds keep);
-  void empty_quarantine(std::int64_t limit);
   config::Retention retention() const;
   config::Topics topics() const;
 
@@ -70,6 +71,7 @@ class Cleanup final {
   std::int64_t trimmed_events_ = 0;  ///< not logged yet
   std::int64_t trimmed_ids_ = 0;     ///< not logged yet
   std::optional<std::string> full_;
+  bool quarantine_is_full_ = false;
   base::Repeats full_log_{std::chrono::hours{1}};
   int blocks_ = 64;                  ///< of the ledger's next batch
   std::atomic<bool> is_new_{false};  ///< the retention

@@ -1,15 +1,10 @@
 // The limits of dead letters and quarantine in bytes.
-#include <limits>
-
 #include "config/units.hpp"
 #include "inbox/stored_bytes.hpp"
 #include "maintenance/cleanup.hpp"
 
 namespace inboxd::maintenance {
 namespace {
-
-/// Quarantined records that are emptied at once.
-constexpr int emptied_rows = 200;
 
 constexpr std::int64_t warned_from(std::int64_t limit) { return limit / 10 * 8; }
 
@@ -26,6 +21,7 @@ void Cleanup::check_limits() {
   const auto found = inbox::stored_bytes(
       connection_, {warned_from(limits.dead_letter_bytes), warned_from(limits.quarantine_bytes)});
   full_.reset();
+  quarantine_is_full_ = found.quarantine >= limits.quarantine_bytes;
   if (found.quarantine >= warned_from(limits.quarantine_bytes)) {
     full_ = full_text("quarantined records", found.quarantine, "retention.quarantine_bytes", limits.quarantine_bytes) +
             "; discard or retry some: inboxd quarantine list";
@@ -41,19 +37,6 @@ void Cleanup::check_limits() {
       log_.error("maintenance.paused_at_limit", {{"handler", name}, {"reason", *full_}});
     }
   }
-  if (found.quarantine >= limits.quarantine_bytes) empty_quarantine(limits.quarantine_bytes);
-}
-
-/// The oldest records first, down to the limit.
-void Cleanup::empty_quarantine(std::int64_t limit) {
-  constexpr std::int64_t all = std::numeric_limits<std::int64_t>::max();
-  std::int64_t emptied = 0;
-  turn_.run_batches([&] {
-    const auto some = inbox::empty_quarantine(connection_, emptied_rows);
-    emptied += some;
-    return some == emptied_rows && inbox::stored_bytes(connection_, {all, 0}).quarantine >= limit;
-  });
-  log_.error("maintenance.quarantine_emptied", {{"records", emptied}});
 }
 
 }  // namespace inboxd::maintenance

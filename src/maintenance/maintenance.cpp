@@ -76,12 +76,14 @@ std::chrono::seconds VacuumHoldback::age(const std::optional<inbox::OldestTransa
 
 Maintenance::Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity,
                          inbox::Registrations& registrations, inbox::Unsubscribed& unsubscribed,
-                         CurrentProblem current_problem, CurrentActivity current_activity,
-                         FedHandlers fed_handlers, inbox::Watchdog& watchdog, base::Logger& log)
+                         std::atomic<bool>& quarantine_is_full, CurrentProblem current_problem,
+                         CurrentActivity current_activity, FedHandlers fed_handlers, inbox::Watchdog& watchdog,
+                         base::Logger& log)
     : identity_{std::move(identity)},
       consumer_group_{settings.kafka.group},
       registrations_{registrations},
       unsubscribed_{unsubscribed},
+      quarantine_is_full_{quarantine_is_full},
       current_problem_{std::move(current_problem)},
       current_activity_{std::move(current_activity)},
       log_{log},
@@ -208,6 +210,11 @@ void Maintenance::send_heartbeat() {
   next_heartbeat_ = Clock::now() + heartbeat_every;
   const std::lock_guard lock{mutex_};
   observed_.answered_us = event::now();
+}
+
+void Maintenance::check_limits() {
+  cleanup_.check_limits();
+  quarantine_is_full_ = cleanup_.quarantine_is_full();
 }
 
 void Maintenance::check_registrations() {

@@ -79,10 +79,11 @@ class Maintenance final {
       std::function<std::vector<inbox::HandlerActivity>(const std::map<std::int32_t, std::int64_t>& pending)>;
 
   /// `registrations`: the handlers of this process, restored if the database loses them. `unsubscribed`: the counts of
-  /// ingest, written every second. `fed_handlers`: for `handlers backfill`.
+  /// ingest, written every second. `quarantine_is_full`: for ingest. `fed_handlers`: for `handlers backfill`.
   Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity, inbox::Registrations& registrations,
-              inbox::Unsubscribed& unsubscribed, CurrentProblem current_problem, CurrentActivity current_activity,
-              FedHandlers fed_handlers, inbox::Watchdog& watchdog, base::Logger& log);
+              inbox::Unsubscribed& unsubscribed, std::atomic<bool>& quarantine_is_full,
+              CurrentProblem current_problem, CurrentActivity current_activity, FedHandlers fed_handlers,
+              inbox::Watchdog& watchdog, base::Logger& log);
   ~Maintenance();
   Maintenance(const Maintenance&) = delete;
   Maintenance& operator=(const Maintenance&) = delete;
@@ -132,7 +133,7 @@ class Maintenance final {
   void trim_events() { cleanup_.trim_events(); }
   void trim_ledger() { cleanup_.trim_ledger(); }
   void trim_positions() { cleanup_.trim_positions(); }
-  void check_limits() { cleanup_.check_limits(); }
+  void check_limits();
   void check_vacuum();
   void repair_order() { agreement_.repair_order(); }
   void observe_readings();
@@ -141,6 +142,7 @@ class Maintenance final {
   const std::string consumer_group_;
   inbox::Registrations& registrations_;
   inbox::Unsubscribed& unsubscribed_;
+  std::atomic<bool>& quarantine_is_full_;
   const CurrentProblem current_problem_;
   const CurrentActivity current_activity_;
   base::Logger& log_;

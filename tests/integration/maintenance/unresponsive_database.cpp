@@ -46,9 +46,11 @@ TEST_CASE("while the database does not answer, maintenance pauses no longer than
   base::Logger log{base::LogLevel::error, base::LogFormat::text};
   inbox::Registrations registrations;
   inbox::Unsubscribed unsubscribed;
+  std::atomic<bool> quarantine_is_full{false};
   maintenance::Maintenance maintenance{
-      settings, {inbox.owner, "here", 1}, registrations, unsubscribed, [] { return std::nullopt; },
-      [](const auto&) { return std::vector<inbox::HandlerActivity>{}; }, {}, watchdog, log};
+      settings, {inbox.owner, "here", 1}, registrations, unsubscribed, quarantine_is_full,
+      [] { return std::nullopt; }, [](const auto&) { return std::vector<inbox::HandlerActivity>{}; }, {}, watchdog,
+      log};
   maintenance.start();
   CHECK(longest_pause(maintenance) < 2 * deadline);
   watchdog.cut_all(std::chrono::steady_clock::now());

@@ -27,6 +27,48 @@ void produce_plain(DaemonFixture& fixture, int count) {
 
 }  // namespace
 
+TEST_CASE("at the limit of quarantine a partition halts at its next such record, nothing is lost, and others go on") {
+  DaemonFixture fixture{2};
+  fixture.config.sections["retention"] = "quarantine_bytes: 1MiB";
+  auto daemon = fixture.start();
+  produce_plain(fixture, 2);
+  CHECK(daemon->stop() == ExitStatus{0, 0});
+  fixture.database.run(
+      "update inbox.quarantine set payload = (select string_agg(decode(md5(random()::text || n), 'hex'), '') "
+      "from generate_series(1, 40000) n)");
+  daemon = fixture.start();
+  daemon->wait_log("kind=maintenance.nearly_full");
+  const auto send = [&](const std::optional<std::string>& id, int partition) {
+    Message message = event_message(fixture.topic, id.value_or(""));
+    if (!id) message.headers.clear();
+    message.partition = partition;
+    fixture.kafka.produce({message});
+    if (id) fixture.note({*id});
+  };
+  send("5a000000-0000-4000-8000-000000000001", 0);
+  send(std::nullopt, 0);
+  send("5a000000-0000-4000-8000-000000000002", 0);
+  daemon->wait_log("kind=consumer.halted");
+  send("5a000000-0000-4000-8000-000000000003", 1);
+  fixture.wait_stored(2);
+  CHECK(fixture.position() == 3);  // behind two in quarantine, and the good one
+  CHECK(fixture.database.number(count_quarantined) == 2);
+  const auto halted = command(fixture.config, {"partitions", "list", "--halted"});
+  CHECK_THAT(halted.out,
+             ContainsSubstring("quarantine is full (retention.quarantine_bytes), and record 3 belongs there"));
+  CHECK_THAT(command(fixture.config, {"status"}).out, ContainsSubstring("1 partition is halted"));
+
+  CHECK(command(fixture.config, {"quarantine", "discard", "--topic", fixture.topic, "--yes"}).status ==
+        ExitStatus{0, 0});
+  CHECK(daemon->stop() == ExitStatus{0, 0});
+  daemon = fixture.start();  // it looks at once; a running one within a minute
+  CHECK(fixture.wait_done().is_perfect());
+  CHECK(fixture.database.number(count_quarantined) == 1);
+  CHECK(fixture.position() == 5);
+  fixture.database.wait_for("the halt is cleared", "select count(*) from inbox.shard where halted_reason is not null",
+                            0);
+}
+
 TEST_CASE("plain records without an id go to quarantine; after corrected rules and a retry, each has one row") {
   DaemonFixture fixture{1};
   Application application{fixture.database};
