@@ -311,7 +311,7 @@ void BatchWriter::report(const Batch& batch, const inbox::IngestResult& result) 
     if (is_stored(result, part.shard->position.shard_id)) count(part.decoded);
   }
   counts_.batches += 1;
-  counts_.disk_is_full = false;
+  counts_.disk.clear();
   counts_.stored += static_cast<std::uint64_t>(result.stored);
   counts_.duplicates += static_cast<std::uint64_t>(result.duplicates);
   counts_.conflicts += static_cast<std::uint64_t>(result.conflicts);
@@ -366,7 +366,7 @@ bool BatchWriter::recover(Batch& batch, const inbox::DatabaseFailure& failure) {
                                   {"sqlstate", failure.sqlstate},
                                   {"events", batch.events.size()},
                                   {"error", failure.message}};
-  counts_.disk_is_full = failure.sqlstate == "53100";
+  failure.sqlstate == "53100" ? counts_.disk.note(failure.message) : counts_.disk.clear();
   // The search for poison needs the version: with an unknown one it would write nothing, and so find nothing.
   if (failure.fault != inbox::Fault::poison) routing_.invalidate();
   switch (failure.fault) {

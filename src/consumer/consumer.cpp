@@ -48,7 +48,9 @@ Consumer::Consumer(const config::Settings& settings, const base::Uuid& owner, in
       tracer_{tracer},
       topics_{settings.topics},
       poller_{status_, log},
-      member_watch_{settings.kafka, topics_, log} {}
+      member_watch_{settings.kafka, topics_, log} {
+  status_.name_brokers(settings.kafka.brokers);
+}
 
 Consumer::~Consumer() {
   request_stop();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "config/units.hpp"
 
 namespace inboxd::consumer {
 namespace {
@@ -70,6 +71,16 @@ void PartitionStatus::connection_refused(std::string reason) {
   connection_refused_ = std::move(reason);
 }
 
+void PartitionStatus::name_brokers(std::string brokers) {
+  const std::lock_guard lock{mutex_};
+  brokers_ = std::move(brokers);
+}
+
+void PartitionStatus::connection_failed(std::string reason) {
+  const std::lock_guard lock{mutex_};
+  last_failure_ = std::move(reason);
+}
+
 void PartitionStatus::count_error(const std::string& error) {
   const std::lock_guard lock{mutex_};
   errors_[error] += 1;
@@ -78,13 +89,18 @@ void PartitionStatus::count_error(const std::string& error) {
 void PartitionStatus::unanswered(Clock::time_point now) {
   count_error("unanswered");
   const std::lock_guard lock{mutex_};
-  if (!unanswered_since_) unanswered_since_ = now;
+  if (unanswered_since_) return;
+  unanswered_since_ = now;
+  unanswered_at_ =
+      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count();
 }
 
 void PartitionStatus::answered(std::map<std::string, std::string> unknown_topics) {
   const std::lock_guard lock{mutex_};
   unanswered_since_.reset();
   connection_refused_.clear();
+  last_failure_.clear();
   unknown_topics_ = std::move(unknown_topics);
 }
 
@@ -111,8 +127,9 @@ std::int64_t PartitionStatus::unknown_topics() const {
 std::optional<std::string> PartitionStatus::problem(Clock::time_point now) const {
   const std::lock_guard lock{mutex_};
   if (unanswered_since_ && now - *unanswered_since_ >= long_unanswered) {
-    return connection_refused_.empty() ? "the brokers do not answer"
-                                       : "the brokers refuse the connection: " + connection_refused_;
+    if (!connection_refused_.empty()) return "the brokers refuse the connection: " + connection_refused_;
+    return "the brokers do not answer" + (brokers_.empty() ? "" : " (" + brokers_ + ")") + " since " +
+           config::time_text(unanswered_at_) + (last_failure_.empty() ? "" : ", last: " + last_failure_);
   }
   if (group_refused_) return group_refused_;
   if (unknown_topics_.empty()) return std::nullopt;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "event/record.hpp"
 #include "kafka/handle.hpp"
 
 namespace inboxd::consumer {
@@ -49,6 +50,10 @@ class PartitionStatus final {
   /// The client or a broker reports an error, by the library's own name (`_ALL_BROKERS_DOWN`), of which there are only
   /// so many.
   void count_error(const std::string& error);
+  /// For the problem's text: the addresses to which the client connects.
+  void name_brokers(std::string brokers);
+  /// The library's sentence about a connection, for the problem's text.
+  void connection_failed(std::string reason);
   /// A query for topics or offsets got no answer in time. The library itself reports little while it cannot connect.
   void unanswered(Clock::time_point now = Clock::now());
   /// The brokers refuse the connection: credentials, certificates or the protocol; a sentence of the library.
@@ -86,6 +91,8 @@ class PartitionStatus final {
   std::map<kafka::TopicPartition, Known> known_;
   std::map<std::string, std::uint64_t> errors_;
   std::optional<Clock::time_point> unanswered_since_;
+  event::Microseconds unanswered_at_ = 0;  ///< the same by this machine's clock
+  std::string brokers_, last_failure_;
   std::map<std::string, std::string> unknown_topics_;
   std::optional<std::string> group_refused_;
   std::string connection_refused_;  ///< the last reason since the last answer; empty: none

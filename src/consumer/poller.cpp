@@ -276,6 +276,7 @@ void Poller::on_error(rd_kafka_t* client, int code, const char* reason, void* se
   if (code == RD_KAFKA_RESP_ERR__AUTHENTICATION || code == RD_KAFKA_RESP_ERR__SSL) {
     poller->status_.connection_refused(reason);
   }
+  if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) poller->status_.connection_failed(reason);  // that explains nothing
   poller->complain("kafka.client_error", reason);
   poller->credentials_.renew({client, poller->query_client_});
 }

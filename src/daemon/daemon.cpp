@@ -3,6 +3,8 @@
 #include <thread>
 #include <utility>
 
+#include "config/units.hpp"
+#include "operations/finding_kinds.hpp"
 #include "plugin/traced_instance.hpp"
 
 namespace inboxd::daemon {
@@ -145,16 +147,19 @@ std::vector<std::string> Daemon::low_limits() const {
 }
 
 std::optional<std::string> Daemon::current_problem() const {
-  std::string out = consumer_.status().problem(std::chrono::steady_clock::now()).value_or("");
+  std::string out;
+  if (const auto disk = consumer_.counts().disk.now()) {
+    out = std::string{operations::disk_full_trouble} + " since " + config::time_text(disk->since) +
+          ", and nothing is stored: " + disk->error;
+  }
+  if (const auto problem = consumer_.status().problem(std::chrono::steady_clock::now())) {
+    out.append(out.empty() ? "" : "; ").append(*problem);
+  }
   if (consumer_.counts().held > 0) {
     out.append(out.empty() ? "" : "; ")
         .append("the database lost a change of handlers; nothing is stored until it is restored");
   }
   for (const std::string& low : low_limits()) out.append(out.empty() ? "" : "; ").append(low);
-  if (consumer_.counts().disk_is_full) {
-    out.append(out.empty() ? "" : "; ")
-        .append("the database has no disk space left, and nothing is stored: free space on its server");
-  }
   if (is_paused()) out.append(out.empty() ? "" : "; ").append("all handlers are paused in this instance");
   for (const auto& [handler_id, name] : handlers()) {
     const auto stats = dispatcher_.stats(handler_id);

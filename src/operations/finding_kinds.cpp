@@ -35,6 +35,8 @@ constexpr std::array kinds = std::to_array<FindingKind>({
      "start `inboxd run`; the log of the last daemon says why it ended"},
     {"daemon_in_trouble", problem, "", "{host}: {trouble}",
      "see the daemon's log; inboxd check tests brokers, database and topics"},
+    {"disk_full", problem, "", "{host}: {trouble}",
+     "free space on the database's server: the daemons wait, lose nothing, and go on by themselves"},
     {"crash_loop", problem, "InboxdRestarts", "{host} has crashed {crashes} times within {age}{in_flight}", "{remedy}"},
 
     {"handler_rerouted", problem, "",

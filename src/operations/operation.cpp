@@ -41,7 +41,9 @@ Answer answer_for(const inbox::DatabaseFailure& failure, const std::string& wher
     return {ExitCode::not_allowed, nullptr,
             place + ": not allowed: " + said + "; correct the user in database.url or database.password"};
   }
-  if (failure.sqlstate == "53100") {
+  // Before PostgreSQL 16 a session that cannot write a file of its catalog cache has no SQLSTATE of its own. The words
+  // are in English everywhere.
+  if (failure.sqlstate == "53100" || said.find("could not write init file") != std::string::npos) {
     return {ExitCode::unavailable, nullptr,
             place + ": no disk space left on its server: " + said + "; free some: the daemon waits and loses nothing"};
   }

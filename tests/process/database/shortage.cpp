@@ -144,6 +144,12 @@ TEST_CASE("with a full disk, the daemon keeps running, quarantines nothing, and 
   fixture.produce(100);
   daemon->wait_log("kind=ingest.batch_failed", 2);
   CHECK(get(port, "/livez").status == 200);
+  wait_until("status names the full disk, since when, and the last error", [&] {
+    const auto status = command(fixture.config, {"status", "--json"}).out;
+    return status.find("\"disk_full\"") != std::string::npos &&
+           status.find("the database is out of disk space since 2") != std::string::npos &&
+           status.find("could not extend file") != std::string::npos;
+  });
   CHECK(fixture.database.number("select count(*) from inbox.event") == 100);
   fixture.database.run("drop trigger full_disk on inbox.event");  // events stored now cannot be settled yet
   fixture.wait_stored(200);

@@ -1,9 +1,12 @@
 #include "consumer/partition_status.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 namespace inboxd::consumer {
 
+using Catch::Matchers::EndsWith;
+using Catch::Matchers::StartsWith;
 using std::chrono::seconds;
 
 TEST_CASE("brokers that do not answer for a while are a problem until they answer") {
@@ -13,7 +16,11 @@ TEST_CASE("brokers that do not answer for a while are a problem until they answe
   status.unanswered(now);
   CHECK_FALSE(status.problem(now + seconds{4}));
   status.unanswered(now + seconds{4});
-  CHECK(status.problem(now + seconds{5}) == "the brokers do not answer");
+  status.name_brokers("a:9092");
+  status.connection_failed("a:9092/1: Connect failed");
+  const auto problem = status.problem(now + seconds{5}).value_or("");
+  CHECK_THAT(problem, StartsWith("the brokers do not answer (a:9092) since 2") &&
+                          EndsWith("Z, last: a:9092/1: Connect failed"));
   status.answered({});
   CHECK_FALSE(status.problem(now + seconds{60}));
 }

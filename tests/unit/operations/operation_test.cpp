@@ -15,6 +15,11 @@ TEST_CASE("each kind of database failure has an exit status of its own") {
   CHECK(answer_for({Fault::in_doubt, "", "x"}, "host=a").code == ExitCode::unavailable);
   CHECK(answer_for({Fault::retry, "40P01", "x"}, "host=a").code == ExitCode::try_again);
   CHECK(answer_for({Fault::stop, "25000", "x"}, "host=a").code == ExitCode::configuration);
+  const std::string no_space = "could not write init file";  // at a login
+  CHECK(answer_for({Fault::stop, "XX000", no_space}, "host=a").code == ExitCode::unavailable);
+  CHECK(answer_for({Fault::stop, "XX000", no_space}, "host=a").message ==
+        "database host=a: no disk space left on its server: " + no_space +
+            "; free some: the daemon waits and loses nothing");
   CHECK(answer_for({Fault::stop, "42601", "x"}, "host=a").code == ExitCode::bug);
 }
 

@@ -67,6 +67,15 @@ TEST_CASE("a daemon's failure is a problem, reported once per host, while the da
   CHECK(judge(situation).sentence() == "no daemon is running");
 }
 
+TEST_CASE("a full disk of the database is a kind of finding of its own") {
+  auto situation = quiet();
+  situation.instances[0].trouble = std::string{disk_full_trouble} + " since noon";
+  const auto found = findings_of(situation);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].kind == "disk_full");
+  CHECK(found[0].severity == StatusFinding::Severity::problem);
+}
+
 TEST_CASE("dead letters, a backlog and quarantine are remarks") {
   auto situation = quiet();
   situation.handlers[0].dead = {12, false};
