@@ -76,23 +76,30 @@ void check_ledger(const config::Settings& settings, rd_kafka_t* client, const st
 
 /// A topic that the daemon publishes to, and the key of the file that names it.
 struct Target {
+  enum class Of { handler, dead_letters, outbox };
   std::string topic;
   std::string handler;
-  bool is_dead_letters = false;
+  Of of = Of::handler;
 };
 
-/// Topics of `kafka` handlers without placeholders and with our brokers, and topics of dead letters.
+/// Topics of `kafka` handlers without placeholders and with our brokers, topics of dead letters, and those that
+/// outbox.topics names.
 std::vector<Target> targets_of(const config::Settings& settings) {
   std::vector<Target> out;
+  for (const std::string& topic : settings.outbox.topics) {
+    if (settings.outbox.relay && !topic.ends_with('*')) out.push_back({topic, "", Target::Of::outbox});
+  }
   for (const config::Handler& handler : settings.handlers) {
-    if (!handler.dead_letter_topic.empty()) out.push_back({handler.dead_letter_topic, handler.name, true});
+    if (!handler.dead_letter_topic.empty()) {
+      out.push_back({handler.dead_letter_topic, handler.name, Target::Of::dead_letters});
+    }
     const auto topic = handler.settings.find("topic");
     if (handler.plugin != "kafka" || topic == handler.settings.end()) continue;
     const auto own = handler.settings.find("properties");
     const bool has_brokers =
         own != handler.settings.end() && own->second.find("bootstrap.servers") != std::string::npos;
     if (has_brokers || topic->second.find('{') != std::string::npos) continue;
-    out.push_back({topic->second, handler.name, false});
+    out.push_back({topic->second, handler.name});
   }
   return out;
 }
@@ -103,10 +110,14 @@ void check_targets(const config::Settings& settings, rd_kafka_t* client, const s
   for (const Target& target : targets_of(settings)) {
     if (std::find(topics.begin(), topics.end(), target.topic) != topics.end()) {
       known.insert(target.topic);
-    } else if (target.is_dead_letters) {
+    } else if (target.of == Target::Of::dead_letters) {
       out.push_back({Kind::problem, "topic " + target.topic,
                      "the brokers know no such topic, so dead letters of handler " + target.handler +
                          " would wait in the outbox: create it, or correct dead_letters.topic"});
+    } else if (target.of == Target::Of::outbox) {
+      out.push_back({Kind::warning, "topic " + target.topic,
+                     "the brokers know no such topic, so messages for it would wait in the outbox: create it, or "
+                     "correct outbox.topics"});
     } else {
       out.push_back({Kind::warning, "topic " + target.topic,
                      "the brokers know no such topic, to which handler " + target.handler +

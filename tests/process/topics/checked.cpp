@@ -53,7 +53,8 @@ TEST_CASE("check names the address that a broker advertises and that takes no co
 TEST_CASE("check names missing topics of kafka handlers and of dead letters, and topics that lose messages") {
   DaemonFixture fixture{1};
   fixture.migrate();
-  const std::string copies = random_name("copies"), dead = random_name("dead");
+  const std::string copies = random_name("copies"), dead = random_name("dead"), orders = random_name("orders");
+  fixture.config.sections["outbox"] = "topics: [" + orders + ", billing.*]";
   HandlerText copy{.name = "copy", .plugin = "kafka"};
   copy.settings["topic"] = copies;
   fixture.config.handlers.push_back(copy);
@@ -63,11 +64,14 @@ TEST_CASE("check names missing topics of kafka handlers and of dead letters, and
   CHECK(checked.status == ExitStatus{1, 0});
   CHECK_THAT(checked.out, ContainsSubstring("topic " + copies + ": the brokers know no such topic, to which handler"));
   CHECK_THAT(checked.out, ContainsSubstring("topic " + dead + ": the brokers know no such topic, so dead letters of"));
+  CHECK_THAT(checked.out, ContainsSubstring("topic " + orders + ": the brokers know no such topic, so messages"));
   fixture.kafka.create_topic(1, copies);
+  fixture.kafka.create_topic(1, orders);
   fixture.kafka.create_topic(1, dead, {{"min.insync.replicas", "2"}});
   checked = command(fixture.config, {"check"});
   CHECK(checked.status == ExitStatus{0, 0});
   CHECK_THAT(checked.out, ContainsSubstring("topic " + copies + ": min.insync.replicas is 1"));
+  CHECK_THAT(checked.out, ContainsSubstring("topic " + orders + ": min.insync.replicas is 1"));
   CHECK_THAT(checked.out, !ContainsSubstring("topic " + dead + ": min.insync.replicas"));
 }
 
