@@ -113,7 +113,8 @@ FoundList check_plugins(const config::Loaded& file, inbox::Connection* connectio
   plugin::Loader plugins;
   auto log = command_log();
   inbox::Watchdog watchdog;
-  const auto describer = with_database ? transaction::database_describer(settings.database, watchdog, log, before) : nullptr;
+  const auto describer =
+      with_database ? transaction::database_describer(settings.database, watchdog, log, before) : nullptr;
   std::vector<daemon::Writer> writers;
   for (std::size_t i = 0; i < settings.handlers.size(); ++i) {
     const config::Handler& handler = settings.handlers[i];

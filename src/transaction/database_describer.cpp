@@ -12,13 +12,17 @@ using Effect = inbox::Connection::Access::Effect;
 
 class DatabaseDescriber final : public SqlDescriber {
  public:
-  DatabaseDescriber(const config::Database& settings, inbox::Watchdog& watchdog, base::Logger& log, std::string before)
-      : limit_{settings.deadline}, before_{std::move(before)}, transaction_{settings, base::Uuid{}, "check", watchdog, log} {}
+  DatabaseDescriber(const config::Database& settings, inbox::Watchdog& watchdog, base::Logger& log,
+                    std::string before)
+      : limit_{settings.deadline},
+        before_{std::move(before)},
+        transaction_{settings, base::Uuid{}, "check", watchdog, log} {}
 
   std::unique_ptr<SqlResult> describe(const SqlStatement& statement) override {
     if (is_away_) return nullptr;
     std::unique_ptr<SqlResult> result;
-    const auto failure = inbox::database_failure_of([&] { result = transaction_.describe(statement, before_, limit_); });
+    const auto failure =
+        inbox::database_failure_of([&] { result = transaction_.describe(statement, before_, limit_); });
     is_away_ = failure.has_value();  // asked once: each further question would wait for its own deadline
     return result;
   }
