@@ -30,12 +30,18 @@ std::chrono::seconds MemberWatch::unjoined_limit(std::chrono::milliseconds sessi
 
 bool MemberWatch::is_stuck(std::optional<Clock::time_point> unjoined_since, std::chrono::seconds limit,
                            const std::string& member_id, Clock::time_point now) {
-  if (!unjoined_since || now - *unjoined_since < limit) return was_missing_ = false;
+  if (!unjoined_since || now - *unjoined_since < question_interval) {
+    missing_since_.reset();
+    return false;
+  }
   if (now < next_question_) return false;
   next_question_ = now + question_interval;
-  const bool was_missing = was_missing_;
-  was_missing_ = is_missing(member_id);
-  return was_missing && was_missing_;
+  if (!is_missing(member_id)) {
+    missing_since_.reset();
+    return false;
+  }
+  if (!missing_since_) missing_since_ = now;
+  return now - *missing_since_ >= limit;
 }
 
 /// From a group with topics to read, which answers.

@@ -27,8 +27,8 @@ class MemberWatch final {
   static std::chrono::seconds unjoined_limit(std::chrono::milliseconds session);
 
   /// `unjoined_since`: since when the member has no assignment, not even an empty one. Asks the brokers by a new
-  /// client, if it is time to; blocks for about four seconds if they do not answer. Stuck if the group lacks the member
-  /// twice in a row: brokers that wake answer some client first.
+  /// client, if it is time to; blocks for about four seconds if they do not answer. Only the time counts in which they
+  /// answer: after a hang the member needs some to join.
   bool is_stuck(std::optional<Clock::time_point> unjoined_since, std::chrono::seconds limit,
                 const std::string& member_id, Clock::time_point now);
 
@@ -39,7 +39,7 @@ class MemberWatch final {
   const config::Topics& topics_;
   base::Logger& log_;
   Clock::time_point next_question_{};
-  bool was_missing_ = false;
+  std::optional<Clock::time_point> missing_since_;  ///< according to brokers that answer
 };
 
 }  // namespace inboxd::consumer
