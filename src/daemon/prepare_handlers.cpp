@@ -16,6 +16,7 @@
 #include "inbox/connection_limits.hpp"
 #include "inbox/database_error.hpp"
 #include "inbox/handler_registration.hpp"
+#include "inbox/repeated_registration.hpp"
 #include "operations/handler_agreement.hpp"
 #include "transaction/handler_transaction.hpp"
 
@@ -88,11 +89,13 @@ void log_registration(const inbox::Registered& registered, const inbox::Register
 /// Registers the handlers, and reads their ids and pauses.
 void register_all(inbox::Connection& connection, const config::Settings& settings,
                   const inbox::InstanceIdentity& instance, const std::vector<inbox::Registered>& before,
-                  base::Logger& log, bool& is_done, LoadedHandlers& loaded, PreparedHandlers& out) {
+                  bool is_in_force, base::Logger& log, bool& is_done, LoadedHandlers& loaded,
+                  PreparedHandlers& out) {
   const std::vector<config::Handler>& handlers = settings.handlers;
-  const auto registered =
-      inbox::register_handlers(connection, handlers, "daemon on " + instance.host, before, instance);
-  inbox::set_dead_letter_topics(connection, registered, settings.kafka.group, true);
+  const std::string actor = "daemon on " + instance.host;
+  const auto registered = is_in_force ? inbox::repeat_registrations(connection, handlers, actor, before, instance)
+                                      : inbox::register_handlers(connection, handlers, actor, before, instance);
+  inbox::set_dead_letter_topics(connection, registered, settings.kafka.group, !is_in_force);
   is_done = true;
   std::set<std::int32_t> paused;
   for (const auto& known : inbox::read_routing(connection).handlers) {
@@ -135,13 +138,13 @@ void log_taken_topics(inbox::Connection& connection, const base::Uuid& self, con
 /// registration changes nothing, and a reload must not be refused if all instances already route by it.
 void register_until_certain(inbox::Connection& connection, const config::Settings& settings,
                             const inbox::InstanceIdentity& instance, const std::vector<inbox::Registered>& before,
-                            const inbox::Watchdog& watchdog, base::Logger& log, LoadedHandlers& loaded,
-                            PreparedHandlers& out) {
+                            bool is_in_force, const inbox::Watchdog& watchdog, base::Logger& log,
+                            LoadedHandlers& loaded, PreparedHandlers& out) {
   std::optional<std::chrono::steady_clock::time_point> end;
   bool may_be_done = false;
   while (true) {
     const auto failure = inbox::database_failure_of(
-        [&] { register_all(connection, settings, instance, before, log, may_be_done, loaded, out); });
+        [&] { register_all(connection, settings, instance, before, is_in_force, log, may_be_done, loaded, out); });
     if (!failure) break;
     may_be_done = may_be_done || failure->fault == inbox::Fault::in_doubt;
     const bool may_repeat = may_be_done || failure->fault == inbox::Fault::retry;
@@ -226,7 +229,7 @@ std::optional<base::Problem> connections_problem(const std::vector<Writer>& writ
 PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::Settings& settings,
                                   const config::Loaded& file, const inbox::InstanceIdentity& instance,
                                   plugin::Loader& plugins, inbox::Watchdog& watchdog, base::Logger& log,
-                                  const std::vector<inbox::Registered>& before) {
+                                  const std::vector<inbox::Registered>& before, bool is_in_force) {
   PreparedHandlers out;
   std::map<std::size_t, std::string> retired;
   std::optional<base::Problem> clash;
@@ -250,7 +253,9 @@ PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::S
   if (const auto problem = descriptors_problem(settings); problem && !out.refusal) {
     out.refusal = Refusal{ExitCode::configuration, problem->message};
   }
-  if (!out.refusal) register_until_certain(connection, settings, instance, before, watchdog, log, loaded, out);
+  if (!out.refusal) {
+    register_until_certain(connection, settings, instance, before, is_in_force, watchdog, log, loaded, out);
+  }
   if (!out.refusal) look_at_limits(connection, connections_needed(writers, settings), log, out);
   for (auto& [place, setup] : loaded) {
     if (out.refusal && setup.instance) out.handlers.push_back(std::move(setup));  // the caller ends them

@@ -67,11 +67,13 @@ struct PreparedHandlers {
 /// Loads the plugin of every configured handler that is not retired, and registers the handlers for `instance`. All or
 /// nothing: a refused plugin leaves the database unchanged. If a statement names a missing object, the refusal says
 /// `try_again`, because the application's migration may run later. Opens one connection at a time, and none when it
-/// returns. `before`, for a reload: the registrations of this process, in case the database lost them.
+/// returns. `before`, for a reload: the registrations of this process, in case the database lost them. `is_in_force`:
+/// `file` has not just been read, so a newer configuration may have changed the handlers since.
 PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::Settings& settings,
                                   const config::Loaded& file, const inbox::InstanceIdentity& instance,
                                   plugin::Loader& plugins, inbox::Watchdog& watchdog, base::Logger& log,
-                                  const std::vector<inbox::Registered>& before = {});
+                                  const std::vector<inbox::Registered>& before = {},
+                                  bool is_in_force = false);
 
 /// Database and handlers, for a start. Waits at most database.deadline for objects that statements name.
 PreparedHandlers prepare(inbox::Connection& connection, const config::Loaded& file,

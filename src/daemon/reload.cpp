@@ -28,7 +28,8 @@ bool Reload::begin() {
   try {
     step_ = Step::reading;
     reading_ = std::async(std::launch::async, [this, before = loaded_, reads_file = std::exchange(reads_file_, false)] {
-      Read out = read(before.settings, reads_file ? load_configuration(file_) : with_new_secrets(before));
+      Read out = reads_file ? read(before.settings, load_configuration(file_), false)
+                            : read(before.settings, with_new_secrets(before), true);
       // Destroyed on this thread, because a plugin's `destroy` may take long.
       if (step_.exchange(Step::read) == Step::abandoned) out.prepared.handlers.clear();
       return out;
@@ -71,7 +72,7 @@ bool Reload::join(std::chrono::steady_clock::time_point until) {
 
 void Reload::refuse(const std::string& reason) { log_.error("daemon.reload_refused", {{"reason", reason}}); }
 
-Reload::Read Reload::read(const config::Settings& before, const config::Loaded& loaded) {
+Reload::Read Reload::read(const config::Settings& before, const config::Loaded& loaded, bool is_in_force) {
   if (!loaded.ok()) {
     for (const auto& problem : loaded.problems) {
       log_.error("daemon.reload_refused", {{"problem", problem.text()}});
@@ -83,8 +84,8 @@ Reload::Read Reload::read(const config::Settings& before, const config::Loaded& 
   }
   config::Settings next = before;  // keys that need a restart keep their value
   next.handlers = loaded.settings.handlers;
-  auto prepared =
-      prepare_handlers(connection_, next, loaded, instance_, plugins_, watchdog_, log_, daemon_.registered());
+  auto prepared = prepare_handlers(connection_, next, loaded, instance_, plugins_, watchdog_, log_,
+                                   daemon_.registered(), is_in_force);
   if (prepared.refusal) {
     refuse(prepared.refusal->message);
     return {.prepared = std::move(prepared), .is_refused = true};

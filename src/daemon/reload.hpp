@@ -32,7 +32,7 @@ class Reload final {
   /// Requests a reload of the file; during a reload, another one follows.
   void request() { is_requested_ = reads_file_ = true; }
   /// Requests to prepare the handlers of the configuration in force again, after some were retired or restored, or
-  /// after a file of a secret has changed.
+  /// after a file of a secret has changed. The rows of handlers stay as a newer configuration may have left them.
   void request_for_handlers() { is_requested_ = true; }
   bool is_running() const { return reading_.valid(); }
   /// The configuration in force may change soon.
@@ -58,7 +58,7 @@ class Reload final {
   /// The thread and a stop race: the second one discards the handlers.
   enum class Step { reading, read, abandoned };
 
-  Read read(const config::Settings& before, const config::Loaded& loaded);
+  Read read(const config::Settings& before, const config::Loaded& loaded, bool is_in_force);
   void take(Read read);
   void refuse(const std::string& reason);
 

@@ -10,6 +10,7 @@
 #include "config/registered_settings.hpp"
 #include "inbox/array_parameter.hpp"
 #include "inbox/connection_access.hpp"
+#include "inbox/repeated_registration.hpp"
 #include "inbox/routing_lock.hpp"
 #include "inbox/row_reader.hpp"
 #include "statements.hpp"
@@ -101,9 +102,16 @@ ArrayParameter ids_of(const std::vector<Registered>& handlers) {
 class Registration {
  public:
   Registration(Connection::Access& access, pqxx::work& tx, const std::vector<config::Handler>& handlers,
-               const std::string& actor)
-      : access_{access}, tx_{tx}, actor_{actor} {
+               const std::string& actor, const InstanceIdentity* keeps_for = nullptr)
+      : access_{access}, tx_{tx}, actor_{actor}, keeps_for_{keeps_for} {
     for (const config::Handler& handler : handlers) names_.add(handler.name);
+  }
+
+  std::vector<Registered> add_or_update_all(const std::vector<config::Handler>& handlers,
+                                            const std::vector<Registered>& before) {
+    std::vector<Registered> out;
+    for (const auto& handler : handlers) out.push_back(add_or_update(handler, find_registered(before, handler)));
+    return out;
   }
 
   Registered add_or_update(const config::Handler& handler, const Registered* before) {
@@ -166,6 +174,7 @@ class Registration {
     if (row.is_retired && !was_lost) return leave_retired(row);
     // An older configuration: it must not undo the rename or other changes.
     if (row.has_former_name) return {row.handler_id, row.name, false, true, {}, row.since};
+    if (!was_lost && keeps_row(row, before)) return leave_row(row, handler, before);
     if (row.is_retired) restore(row, handler, *before);
     Registered out{row.handler_id, handler.name, false, false, change_between(row, handler), row.since};
     // Also without a difference: ingesters that know the newer version wait for it.
@@ -177,6 +186,26 @@ class Registration {
     Registered out{row.handler_id, row.name, false, row.has_former_name, {}, row.since};
     out.changed_under = row.changed_under;
     out.is_retired = true;
+    return out;
+  }
+
+  /// Whether the row stays, because the configuration has not just been read.
+  bool keeps_row(const Row& row, const Registered* before) {
+    if (keeps_for_ == nullptr) return false;
+    if (before != nullptr) return true;
+    return access_
+        .run_in(tx_, statements::has_newer_registration,
+                pqxx::params{row.handler_id, keeps_for_->instance_id.text()})[0][0]
+        .as<bool>();
+  }
+
+  static Registered leave_row(const Row& row, const config::Handler& handler, const Registered* before) {
+    Registered out{row.handler_id, row.name, false, false, {}, row.since};
+    if (change_between(row, handler).empty()) out.changed_under = row.changed_under;
+    if (before == nullptr) return out;
+    out = *before;
+    out.is_new = out.is_retired = false;
+    out.change.clear();
     return out;
   }
 
@@ -264,6 +293,7 @@ class Registration {
   Connection::Access& access_;
   pqxx::work& tx_;
   const std::string& actor_;
+  const InstanceIdentity* const keeps_for_;  ///< the process that repeats its registrations
   ArrayParameter names_{Type::text};         ///< of all configured handlers
   std::optional<std::int64_t> version_;      ///< the new one, once started
   std::optional<std::int64_t> old_version_;  ///< of the handler that is restored
@@ -280,26 +310,28 @@ std::string settings_of(const std::vector<Registered>& handlers) {
 }
 
 void write_registration(Connection::Access& access, pqxx::work& tx, const InstanceIdentity& instance,
-                        const std::vector<Registered>& handlers) {
+                        const std::vector<Registered>& handlers, bool is_repeated) {
   auto ids = ids_of(handlers);
   access.run_in(
       tx, statements::instance_registers,
       pqxx::params{instance.instance_id.text(), instance.host, INBOXD_VERSION, instance.process_id, ids.finish(),
-                   settings_of(handlers)});
+                   settings_of(handlers), !is_repeated});
 }
 
 /// Runs `write` with routing locked.
 std::vector<Registered> registered_by(Connection& connection, const std::vector<config::Handler>& handlers,
                                       const std::string& actor, const std::optional<InstanceIdentity>& instance,
+                                      bool is_repeated,
                                       const std::function<std::vector<Registered>(Registration&)>& write) {
   auto& access = connection.access();
   std::vector<Registered> out;
   access.transaction([&](pqxx::work& tx) {
     lock_routing(access, tx);
-    Registration registration{access, tx, handlers, actor};
+    const bool keeps = instance && is_repeated;
+    Registration registration{access, tx, handlers, actor, keeps ? &*instance : nullptr};
     out = write(registration);
     for (std::size_t i = 0; i < handlers.size(); ++i) out[i].handler = handlers[i];
-    if (instance) write_registration(access, tx, *instance, out);
+    if (instance) write_registration(access, tx, *instance, out, is_repeated);
     return true;
   });
   return out;
@@ -310,20 +342,22 @@ std::vector<Registered> registered_by(Connection& connection, const std::vector<
 std::vector<Registered> register_handlers(Connection& connection, const std::vector<config::Handler>& handlers,
                                           const std::string& actor, const std::vector<Registered>& before,
                                           const std::optional<InstanceIdentity>& instance) {
-  return registered_by(connection, handlers, actor, instance, [&](Registration& registration) {
-    std::vector<Registered> out;
-    for (const auto& handler : handlers) {
-      out.push_back(registration.add_or_update(handler, find_registered(before, handler)));
-    }
-    return out;
-  });
+  return registered_by(connection, handlers, actor, instance, false,
+                       [&](Registration& registration) { return registration.add_or_update_all(handlers, before); });
+}
+
+std::vector<Registered> repeat_registrations(Connection& connection, const std::vector<config::Handler>& handlers,
+                                             const std::string& actor, const std::vector<Registered>& before,
+                                             const InstanceIdentity& instance) {
+  return registered_by(connection, handlers, actor, instance, true,
+                       [&](Registration& registration) { return registration.add_or_update_all(handlers, before); });
 }
 
 std::vector<Registered> restore_registrations(Connection& connection, const std::vector<Registered>& registered,
                                               const std::string& actor, const InstanceIdentity& instance) {
   std::vector<config::Handler> handlers;
   for (const Registered& one : registered) handlers.push_back(one.handler);
-  return registered_by(connection, handlers, actor, instance,
+  return registered_by(connection, handlers, actor, instance, true,
                        [&](Registration& registration) { return registration.restore_all(registered); });
 }
 

@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "inbox/handler_order.hpp"
+#include "inbox/repeated_registration.hpp"
 #include "integration/operations/operation_runner.hpp"
 #include "operations/handler_agreement.hpp"
 
@@ -103,6 +104,34 @@ TEST_CASE("status names a daemon that leaves a handler alone because of its orde
         "sequential/partition/park/unordered/key");
   daemons.start(daemons.one, newer);
   CHECK(daemons.findings().empty());
+}
+
+TEST_CASE("a repeated registration leaves a handler's row, also a restored one's, to a newer one of a live daemon") {
+  Daemons daemons;
+  config::Handler newer = receipt({"orders", "other"});
+  newer.on_failure = config::OnFailure::park;
+  auto& database = daemons.inbox.database();
+  const auto repeat = [&](const inbox::InstanceIdentity& daemon, const config::Handler& handler,
+                          const std::vector<inbox::Registered>& before) {
+    return inbox::repeat_registrations(daemons.inbox.connection(), {handler}, "test", before, daemon);
+  };
+  const auto row = [&] {
+    return database.text("select topics::text || order_settings || changed_under from inbox.handler");
+  };
+  const auto before = inbox::register_handlers(daemons.inbox.connection(), {receipt()}, "test", {}, daemons.one);
+  daemons.start(daemons.two, newer);
+  const std::string wanted = row();
+  CHECK(repeat(daemons.one, receipt(), before) == before);
+  CHECK(repeat(daemons.one, receipt(), {}).at(0).change.empty());  // as after a restoration
+  CHECK(row() == wanted);
+  CHECK(repeat(daemons.two, newer, {}).at(0).change.empty());
+  CHECK(row() == wanted);
+
+  daemons.stop(daemons.two);
+  CHECK(repeat(daemons.one, receipt(), before) == before);
+  CHECK(row() == wanted);
+  CHECK_FALSE(repeat(daemons.one, receipt(), {}).at(0).change.empty());
+  CHECK(row() != wanted);
 }
 
 TEST_CASE("status names the keys in which daemons differ for longer than a minute; secrets do not reach the database") {

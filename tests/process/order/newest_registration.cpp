@@ -1,0 +1,60 @@
+// Instances that configure a handler differently: the newest configuration decides, as long as its instances live.
+#include <catch2/catch_test_macros.hpp>
+#include <csignal>
+
+#include "process/support/order_fixture.hpp"
+#include "support/test_environment.hpp"
+
+using namespace inboxd::support;
+
+namespace {
+
+/// An older configuration with one topic, and a newer one with another topic and on_failure: park. Each handler has a
+/// secret file of its own.
+struct TwoConfigurations : OrderFixture {
+  TwoConfigurations() : OrderFixture{1} {
+    config.topics.push_back("{name: " + other_topic + "}");
+    config.handlers[0].topics = {topic};
+    newer.topics = config.topics;
+    newer.handlers = config.handlers;
+    newer.handlers[0].topics = {topic, other_topic};
+    newer.handlers[0].more.push_back("on_failure: park");
+    rotate("older", "One");
+    rotate("newer", "One");
+    config.handlers[0].settings["fail_type"] = "{file: " + (folder / "older").string() + "}";
+    newer.handlers[0].settings["fail_type"] = "{file: " + (folder / "newer").string() + "}";
+  }
+  void rotate(const std::string& whose, const std::string& text) { write_file(folder / whose, text + "\n"); }
+  std::string row() { return database.text("select topics::text || ' ' || order_settings from inbox.handler"); }
+  std::string order() { return database.text("select split_part(order_settings, '/', 3) from inbox.handler"); }
+  void produce_to(const std::string& to, const std::string& id) {
+    kafka.produce({event_message(to, id)});
+    note({id});
+  }
+
+  const std::string other_topic = kafka.create_topic(1);
+  TempFolder folder;
+  ConfigText newer = config;
+};
+
+}  // namespace
+
+TEST_CASE("a secret that rotates in an older instance leaves the handler's topics and order to the newer one") {
+  TwoConfigurations fixture;
+  const auto older = fixture.start();
+  DaemonProcess newer{fixture.newer};
+  newer.wait_ready();
+  const std::string row = fixture.row();
+  CHECK(fixture.order() == "park");
+  fixture.rotate("older", "Two");
+  older->wait_log("kind=daemon.secret_changed");
+  older->wait_log("kind=daemon.reloaded");
+  CHECK(fixture.row() == row);
+  fixture.produce_to(fixture.other_topic, "0193d2a0-0000-7000-8000-000000000001");
+  fixture.produce_to(fixture.topic, "0193d2a0-0000-7000-8000-000000000002");
+  CHECK(fixture.wait_done().is_perfect());
+
+  older->process().signal(SIGHUP);  // an operator's reload is a new registration
+  older->wait_log("kind=daemon.reloaded", 2);
+  CHECK(fixture.order() == "block");
+}
