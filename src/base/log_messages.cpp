@@ -394,6 +394,8 @@ constexpr LogMessage messages[] = {
     {"maintenance.order_repaired", error, "maintenance: events contradicted their handler's order, put right",
      "Pending events lay in a sequence that the handler's mode and order_scope do not have, so no instance ran them.",
      "Report the line, unless another release or a change by hand has left them."},
+    {"maintenance.order_taken", warn, "maintenance: order of a handler changed to that of this instance",
+     "All instances with its newer order settings are gone.", "Give all instances the same settings."},
     {"maintenance.paused_at_limit", error, "maintenance: handler paused, dead letters have reached their limit",
      "It has made dead letters within ten minutes, and all of them together exceed `retention.dead_letter_bytes`.",
      "Mend the handler, replay or discard dead letters, then run `inboxd handlers resume`."},

@@ -155,6 +155,22 @@ class Registration {
     return out;
   }
 
+  /// Without the settings that do not decide the order.
+  Registered take_order(const Registered& own) {
+    Registered out = own;
+    const auto row = find(own.handler, &own);
+    if (!row || row->handler_id != own.handler_id || row->is_retired) return out;
+    config::Handler handler = own.handler;
+    handler.name = row->name;
+    handler.aliases = row->aliases;
+    handler.topics = row->topics;
+    handler.types = row->types;
+    out.change = change_between(*row, handler);
+    const std::int64_t version = update(*row, handler);
+    if (!out.has_former_name) out.changed_under = version;
+    return out;
+  }
+
  private:
   Registered restore_one(const Registered& before) {
     old_version_ = before.changed_under;
@@ -359,6 +375,28 @@ std::vector<Registered> restore_registrations(Connection& connection, const std:
   for (const Registered& one : registered) handlers.push_back(one.handler);
   return registered_by(connection, handlers, actor, instance, true,
                        [&](Registration& registration) { return registration.restore_all(registered); });
+}
+
+std::vector<Registered> take_orphaned_orders(Connection& connection, const std::vector<Registered>& registered,
+                                             const std::string& actor, const base::Uuid& instance_id) {
+  auto& access = connection.access();
+  std::vector<Registered> out = registered;
+  for (Registered& one : out) one.change.clear();
+  const pqxx::params self{instance_id.text()};
+  if (access.run(statements::find_orphaned_orders, self, Effect::reads).empty()) return out;
+  std::vector<config::Handler> handlers;
+  for (const Registered& one : registered) handlers.push_back(one.handler);
+  access.transaction([&](pqxx::work& tx) {
+    lock_routing(access, tx);
+    Registration registration{access, tx, handlers, actor};
+    for (const auto& row : access.run_in(tx, statements::find_orphaned_orders, self)) {
+      const auto is_it = [&](const Registered& one) { return one.handler_id == row[0].as<std::int32_t>(); };
+      const auto found = std::find_if(out.begin(), out.end(), is_it);
+      if (found != out.end()) *found = registration.take_order(*found);
+    }
+    return true;
+  });
+  return out;
 }
 
 const Registered* find_registered(const std::vector<Registered>& registered, const config::Handler& handler) {

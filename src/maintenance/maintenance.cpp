@@ -11,6 +11,7 @@
 #include "inbox/answer.hpp"
 #include "inbox/database_error.hpp"
 #include "inbox/handler_registration.hpp"
+#include "inbox/repeated_registration.hpp"
 #include "operations/stored_event.hpp"
 
 namespace inboxd::maintenance {
@@ -227,6 +228,21 @@ void Maintenance::check_registrations() {
   checked_session_ = connection_.generation();
   check_retired(known);
   agreement_.compare(versions);
+  take_orphaned_orders();
+}
+
+/// Instances with the newer order settings of a handler are gone. Without this, no instance would run it.
+void Maintenance::take_orphaned_orders() {
+  const auto known = registrations_.get();
+  const auto taken =
+      inbox::take_orphaned_orders(connection_, known, "daemon on " + identity_.host, identity_.instance_id);
+  bool has_changed = false;
+  for (const auto& one : taken) {
+    if (one.change.empty()) continue;
+    has_changed = true;
+    log_.warn("maintenance.order_taken", {{"handler", one.name}, {"change", one.change}});
+  }
+  if (has_changed) registrations_.replace(known, taken);  // unless a reload replaced them meanwhile
 }
 
 /// Follows operators who retire or restore handlers in the database. If preparing the handlers is refused, the log has

@@ -115,6 +115,7 @@ class Maintenance final {
   void run_task(PeriodicTask& task);
 
   void check_registrations();
+  void take_orphaned_orders();
   void restore_registrations(const std::vector<inbox::Registered>& registered);
   void check_retired(const std::vector<inbox::Registered>& running);
   /// Every five seconds, and at once with a new problem, or when a service goes away or comes back.

@@ -134,6 +134,35 @@ TEST_CASE("a repeated registration leaves a handler's row, also a restored one's
   CHECK(row() != wanted);
 }
 
+TEST_CASE("of live daemons that disagree about an order whose daemons are gone, only the newest takes it, and once") {
+  Daemons daemons;
+  auto& database = daemons.inbox.database();
+  config::Handler block = receipt(), park = receipt({"orders", "other"}), skip = receipt();
+  park.on_failure = config::OnFailure::park;
+  skip.on_failure = config::OnFailure::skip;
+  const auto take = [&](const inbox::InstanceIdentity& daemon, const config::Handler& handler) {
+    std::vector<inbox::Registered> own(1);
+    own[0].handler_id = static_cast<std::int32_t>(database.number("select handler_id from inbox.handler"));
+    own[0].name = "receipt";
+    own[0].handler = handler;
+    return !inbox::take_orphaned_orders(daemons.inbox.connection(), own, "test", daemon.instance_id)[0].change.empty();
+  };
+  const inbox::InstanceIdentity three{base::random_uuid(), "host-c", 3, {"orders", "other"}};
+  daemons.start(daemons.one, block);
+  daemons.start(daemons.two, skip);
+  daemons.start(three, park);
+  CHECK_FALSE(take(daemons.one, block));
+  daemons.stop(three);
+  CHECK_FALSE(take(daemons.two, skip));  // it may only restart
+  database.run("update inbox.instance set last_seen_at = last_seen_at - interval '16 s' where stopped_at is not null");
+  CHECK_FALSE(take(daemons.one, block));
+  CHECK(take(daemons.two, skip));
+  CHECK(database.text("select topics::text || ' ' || order_settings from inbox.handler") ==
+        "{orders,other} sequential/partition/skip/unordered/key");
+  CHECK_FALSE(take(daemons.two, skip));
+  CHECK_FALSE(take(daemons.one, block));
+}
+
 TEST_CASE("status names the keys in which daemons differ for longer than a minute; secrets do not reach the database") {
   Daemons daemons;
   config::Handler older = receipt(), newer = receipt();

@@ -1,6 +1,7 @@
 // Instances that configure a handler differently: the newest configuration decides, as long as its instances live.
 #include <catch2/catch_test_macros.hpp>
 #include <csignal>
+#include <memory>
 
 #include "process/support/order_fixture.hpp"
 #include "support/test_environment.hpp"
@@ -31,6 +32,11 @@ struct TwoConfigurations : OrderFixture {
     kafka.produce({event_message(to, id)});
     note({id});
   }
+  /// As if all ended instances had ended long ago.
+  void age_ended() {
+    database.run(
+        "update inbox.instance set last_seen_at = last_seen_at - interval '1 min' where stopped_at is not null");
+  }
 
   const std::string other_topic = kafka.create_topic(1);
   TempFolder folder;
@@ -57,4 +63,33 @@ TEST_CASE("a secret that rotates in an older instance leaves the handler's topic
   older->process().signal(SIGHUP);  // an operator's reload is a new registration
   older->wait_log("kind=daemon.reloaded", 2);
   CHECK(fixture.order() == "block");
+}
+
+TEST_CASE("once the instances with the newer order are gone, an older one runs the handler in its own, all topics") {
+  TwoConfigurations fixture;
+  const auto older = fixture.start();
+  auto newer = std::make_unique<DaemonProcess>(fixture.newer);
+  newer->wait_ready();
+  CHECK(newer->stop() == ExitStatus{0, 0});
+  CHECK(fixture.order() == "park");  // until it has been gone for 15 s: it may only restart
+  fixture.age_ended();
+  older->wait_log("kind=maintenance.order_taken");
+  CHECK(fixture.order() == "block");
+  fixture.produce_to(fixture.topic, "0193d2a0-0000-7000-8000-000000000001");
+  fixture.produce_to(fixture.other_topic, "0193d2a0-0000-7000-8000-000000000002");
+  CHECK(fixture.wait_done().is_perfect());
+
+  newer = std::make_unique<DaemonProcess>(fixture.newer);
+  newer->wait_ready();
+  CHECK(fixture.order() == "park");
+  fixture.rotate("older", "Two");
+  older->wait_log("kind=daemon.reloaded");
+  newer->kill();
+  fixture.database.run("update inbox.instance set stopped_at = last_seen_at where settings::text like '%/park/%'");
+  fixture.age_ended();
+  older->wait_log("kind=maintenance.order_taken", 2);
+  older->process().signal(SIGHUP);
+  older->wait_log("kind=daemon.reloaded", 2);
+  fixture.produce_to(fixture.topic, "0193d2a0-0000-7000-8000-000000000003");
+  CHECK(fixture.wait_done().is_perfect());
 }
