@@ -13,22 +13,48 @@ using std::chrono::microseconds;
 constexpr auto loop_span = std::chrono::minutes{15};
 /// if there are so many of one host.
 constexpr int loop_crashes = 3;
+/// A process that is unseen for less may be stopped, or without its database.
+constexpr auto long_unseen = std::chrono::minutes{5};
 
 struct Loop {
   int crashes = 0;
   microseconds since{0};  ///< the first of them
 };
 
-/// Unclean exits by host.
-std::map<std::string, Loop> crash_loops(const std::vector<InstanceState>& instances) {
-  std::map<std::string, Loop> out;
-  for (const InstanceState& instance : instances) {
-    if (instance.is_live() || instance.unseen > loop_span) continue;
-    Loop& loop = out[instance.worker.host];
-    ++loop.crashes;
-    loop.since = std::max(loop.since, instance.unseen);
+/// The instances of a host that have crashed: unseen, and each replaced by a process that started later, or unseen for
+/// long.
+std::vector<const InstanceState*> crashed_of(std::vector<const InstanceState*> of_host) {
+  std::vector<const InstanceState*> out;
+  std::vector<event::Microseconds> starts;
+  for (const InstanceState* instance : of_host) starts.push_back(instance->started_at);
+  std::sort(starts.begin(), starts.end());
+  std::sort(of_host.begin(), of_host.end(),
+            [](const auto* a, const auto* b) { return a->last_seen_at < b->last_seen_at; });
+  auto next = starts.begin();
+  for (const InstanceState* instance : of_host) {
+    if (instance->is_live()) continue;
+    next = std::upper_bound(next, starts.end(), instance->last_seen_at);
+    const bool is_replaced = next != starts.end();
+    if (is_replaced) ++next;  // it replaces no other one
+    if (is_replaced || instance->unseen > long_unseen) out.push_back(instance);
   }
-  std::erase_if(out, [](const auto& loop) { return loop.second.crashes < loop_crashes; });
+  return out;
+}
+
+/// By host.
+std::map<std::string, Loop> crash_loops(const std::vector<InstanceState>& instances) {
+  std::map<std::string, std::vector<const InstanceState*>> hosts;
+  for (const InstanceState& instance : instances) hosts[instance.worker.host].push_back(&instance);
+  std::map<std::string, Loop> out;
+  for (const auto& [host, of_host] : hosts) {
+    Loop loop;
+    for (const InstanceState* crashed : crashed_of(of_host)) {
+      if (crashed->unseen > loop_span) continue;
+      ++loop.crashes;
+      loop.since = std::max(loop.since, crashed->unseen);
+    }
+    if (loop.crashes >= loop_crashes) out.emplace(host, loop);
+  }
   return out;
 }
 
@@ -45,7 +71,9 @@ std::string text_of(const SuspectState& suspect) {
 void crashes(const Situation& situation, List& out) {
   for (const auto& [host, loop] : crash_loops(situation.instances)) {
     std::string in_flight;
-    std::string remedy = "the log line with kind=daemon.crashed names signal, handler and event";
+    std::string remedy =
+        "the log line with kind=daemon.crashed names signal, handler and event; without that line the process was "
+        "killed, such as for its use of memory";
     for (const SuspectState& suspect : situation.suspects) {
       if (suspect.crashes < situation.suspects.front().crashes) break;
       if (in_flight.empty()) {
