@@ -16,8 +16,8 @@ void add_outbox(std::vector<Row<Settings>>& rows) {
       &Outbox::relay);
   add(example("[mail, \"billing.*\"]",
               texts("outbox.topics",
-                    "The topics that may be sent to, exact or as a prefix (billing.*); none: all. Messages for others "
-                    "wait as those for an unknown topic do.")),
+                    "The topics that may be sent to, exact or as a prefix (billing.*); none: all. Topics for dead "
+                    "letters are always allowed. Messages for others wait as those for an unknown topic do.")),
       &Outbox::topics);
   add(shaped(text("outbox.id_header",
                   "The header with the id of a sent message. Another inbox finds id by itself; for CloudEvents use "

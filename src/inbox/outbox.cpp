@@ -50,6 +50,13 @@ void release_relay(Connection& connection, const RelayLease& lease, std::int64_t
   connection.access().run(statements::relay_release, pqxx::params{lease.owner.text(), lease.fence, low_water});
 }
 
+std::set<std::string, std::less<>> dead_letter_topics(Connection& connection) {
+  std::set<std::string, std::less<>> out;
+  const auto rows = connection.access().run(statements::dead_letter_topics, {});
+  for (const auto& row : rows) out.insert(row[0].as<std::string>());
+  return out;
+}
+
 OutboxRows read_outbox(Connection& connection, const std::vector<IdRange>& ranges, std::int64_t after,
                        OutboxBite bite) {
   ArrayParameter firsts{Type::int8, ranges.size() * 12}, lasts{Type::int8, ranges.size() * 12};

@@ -76,6 +76,9 @@ Renewal renew_relay(Connection& connection, const RelayLease& lease, std::chrono
                     std::int64_t low_water, bool checks);
 void release_relay(Connection& connection, const RelayLease& lease, std::int64_t low_water);
 
+/// Where dead letters of all handlers are published.
+std::set<std::string, std::less<>> dead_letter_topics(Connection& connection);
+
 /// The messages in these ranges and above `after`, in order of id.
 OutboxRows read_outbox(Connection& connection, const std::vector<IdRange>& ranges, std::int64_t after, OutboxBite bite);
 /// The transactions older than `before` that run.

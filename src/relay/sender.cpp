@@ -50,6 +50,7 @@ Sender::Sender(const config::Outbox& settings, inbox::RelayLease lease, std::int
     : settings_{settings},
       lease_{lease},
       connection_{connection},
+      allowed_{settings_.topics, connection_},
       producer_{std::move(producer)},
       make_trial_{std::move(make_trial)},
       refusals_{refusals},
@@ -130,7 +131,7 @@ void Sender::note_refused(std::int64_t id, Why why, std::string_view topic, cons
   const bool is_topics = why == Why::topic_refused;
   inbox::SetAside aside{id, why, error.substr(0, most_error_bytes)};
   const bool is_young =
-      is_topics && !topic.empty() && is_allowed(topic) && producer_->missing_for(topic) < young_for;
+      is_topics && !topic.empty() && allowed_.contains(topic) && producer_->missing_for(topic) < young_for;
   if (is_topics) aside.retry = settings_.retry;
   if (is_young) aside.retry = std::min<std::chrono::milliseconds>(young_retry, settings_.retry);
   aside_.push_back(std::move(aside));
@@ -416,18 +417,10 @@ void Sender::learn_topics(const inbox::OutboxRows& rows) {
   std::set<std::string_view> topics;
   for (int i = 0; i < rows.size(); ++i) {
     const inbox::OutboxRow row = rows.at(i);
-    if (is_allowed(row.topic)) topics.insert(row.topic);
+    allowed_.look_up(row.topic);
+    if (allowed_.contains(row.topic)) topics.insert(row.topic);
   }
   if (!topics.empty()) producer_->learn(topics, longest_question);
-}
-
-/// By `outbox.topics`.
-bool Sender::is_allowed(std::string_view topic) const {
-  if (settings_.topics.empty()) return true;
-  return std::any_of(settings_.topics.begin(), settings_.topics.end(), [&](const std::string& allowed) {
-    const std::string_view prefix = std::string_view{allowed}.substr(0, allowed.size() - 1);
-    return allowed.ends_with('*') ? topic.starts_with(prefix) : topic == allowed;
-  });
 }
 
 /// The main producer has sent all messages below. A lane's message above may have to wait for one of its key.
@@ -460,7 +453,8 @@ bool Sender::has_trial() {
 void Sender::refuse_topic(const inbox::OutboxRow& row, const kafka::OutgoingMessage& message) {
   stopped_.insert({std::string{row.topic}, ""});
   note_refused(row.id, Why::topic_refused, row.topic,
-               is_allowed(row.topic) ? producer_->refusal_of(message).error : "the topic is not in outbox.topics");
+               allowed_.contains(row.topic) ? producer_->refusal_of(message).error
+                                            : "the topic is not in outbox.topics");
 }
 
 /// False: not now.
@@ -470,7 +464,7 @@ bool Sender::send(const inbox::OutboxRow& row) {
   message.topic = row.topic;
   message.key = row.key;
   message.payload = row.payload;
-  const auto readiness = is_allowed(row.topic) ? producer_->readiness(message) : kafka::Readiness::missing;
+  const auto readiness = allowed_.contains(row.topic) ? producer_->readiness(message) : kafka::Readiness::missing;
   if (readiness == kafka::Readiness::missing) {
     refuse_topic(row, message);
     return true;

@@ -16,6 +16,7 @@
 #include "config/settings.hpp"
 #include "inbox/outbox.hpp"
 #include "kafka/producer.hpp"
+#include "relay/allowed_topics.hpp"
 #include "relay/gaps.hpp"
 #include "relay/refusals.hpp"
 
@@ -98,7 +99,6 @@ class Sender final {
   std::optional<int> send(const inbox::OutboxRows& rows);
   bool send(const inbox::OutboxRow& row);
   void learn_topics(const inbox::OutboxRows& rows);
-  bool is_allowed(std::string_view topic) const;
   void refuse_topic(const inbox::OutboxRow& row, const kafka::OutgoingMessage& message);
   void stop_key(const inbox::OutboxRow& row);
   bool has_trial();
@@ -110,6 +110,7 @@ class Sender final {
   const config::Outbox& settings_;
   const inbox::RelayLease lease_;
   inbox::Connection& connection_;
+  AllowedTopics allowed_;
   std::unique_ptr<kafka::Producer> producer_;
   const MakeProducer make_trial_;
   std::unique_ptr<kafka::Producer> trial_;  ///< made when it is needed

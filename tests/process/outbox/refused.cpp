@@ -88,6 +88,20 @@ TEST_CASE("messages for a topic that is not in outbox.topics wait, and others ar
   CHECK(records_of(fixture, other) == 0);
 }
 
+TEST_CASE("dead letters are sent to their topic although outbox.topics lacks it") {
+  OutboxFixture fixture;
+  const std::string dead = fixture.kafka.create_topic(1);
+  fixture.config.sections["outbox"] += ", topics: [billing]";
+  fixture.config.handlers[0].more.push_back("retry: {max_attempts: 1}");
+  fixture.config.handlers[0].more.push_back("dead_letters: {topic: " + dead + "}");
+  fixture.set("fail_type", "Doomed");
+  const auto daemon = fixture.start();
+  fixture.kafka.produce({event_message(fixture.topic, "0193d2a0-0000-7000-8000-000000000001", "{}", "Doomed")});
+  wait_until("the dead letter is sent", [&] { return records_of(fixture, dead) == 1; });
+  fixture.wait_empty();
+  CHECK(fixture.database.number(stopped) == 0);
+}
+
 TEST_CASE("messages for a forbidden topic wait while others are sent, and arrive once the right is granted") {
   OutboxFixture fixture;
   const std::string forbidden = fixture.kafka.create_topic(1);
