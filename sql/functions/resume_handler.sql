@@ -17,7 +17,7 @@ begin
   v_answer := case when h.fuse = 'blown' then 'trying' else 'resumed' end;
   update inbox.handler x
   set fuse = case v_answer when 'trying' then 'trying' end, trial_owner = null, trial_until = null,
-      self_paused = false,
+      self_paused = false, limit_paused = false,
       paused_reason = case v_answer when 'trying' then 'trying one event after: ' || h.paused_reason end
   where x.handler_id = h.handler_id;
   insert into inbox.audit (actor, operation, target, detail)

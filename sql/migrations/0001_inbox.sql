@@ -161,6 +161,7 @@ create table inbox.handler (
   changed_under   bigint not null,
   paused_reason   text,
   self_paused     boolean not null default false,  -- by its fuse or at an error, not by an operator
+  limit_paused    boolean not null default false,  -- at retention.dead_letter_bytes; it resumes below the limit
   fuse            text check (fuse in ('blown', 'trying')),
   trial_owner     uuid,  -- the process that tries one event
   trial_until     timestamptz,

@@ -154,7 +154,7 @@ void add_retention(std::vector<Row<Settings>>& rows) {
   constexpr std::int64_t pebibyte = mebibyte * gibibyte;
   add(size("retention.dead_letter_bytes", mebibyte, pebibyte,
            "The most bytes of dead letters. `status` and the log warn from 80 %; at the limit handlers with new dead "
-           "letters are paused."),
+           "letters are paused, until some are discarded or replayed."),
       &Retention::dead_letter_bytes);
   add(size("retention.quarantine_bytes", mebibyte, pebibyte,
            "The most bytes of quarantined records. `status` and the log warn from 80 %; at the limit a partition "

@@ -3,6 +3,7 @@
 #include "consumer/position_lookup.hpp"
 #include "inbox/answer.hpp"
 #include "inbox/database_error.hpp"
+#include "inbox/remedy.hpp"
 
 namespace inboxd::consumer {
 namespace {
@@ -178,10 +179,15 @@ void Ingester::halt(Shard& shard, const ReadFailure& failure) {
 /// Retried every few seconds: once quarantine has room, reading carries on here.
 void Ingester::halt(const RefusedRecord& record) {
   if (!record.shard->reading) return;
-  halt(*record.shard, {"quarantine is full (retention.quarantine_bytes), and record " + std::to_string(record.offset) +
-                           " belongs there: " + std::string{envelope::name_of(record.why.reason)} + ": " +
-                           record.why.detail + "; discard or retry some: inboxd quarantine list",
-                       std::nullopt});
+  const std::string& topic = record.shard->assignment.partition.topic;
+  halt(*record.shard,
+       {inbox::text_of({"quarantine is full (retention.quarantine_bytes), and record " + std::to_string(record.offset) +
+                            " belongs there: " + std::string{envelope::name_of(record.why.reason)} + ": " +
+                            record.why.detail,
+                        "inboxd quarantine list; then inboxd quarantine retry --topic " + topic +
+                            " or inboxd quarantine discard --topic " + topic +
+                            "; the partition then continues by itself within a minute"}),
+        std::nullopt});
 }
 
 void Ingester::clear_halts() {

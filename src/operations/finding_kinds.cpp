@@ -37,6 +37,7 @@ constexpr std::array kinds = std::to_array<FindingKind>({
      "see the daemon's log; inboxd check tests brokers, database and topics"},
     {"disk_full", problem, "", "{host}: {trouble}",
      "free space on the database's server: the daemons wait, lose nothing, and go on by themselves"},
+    {"storage_full", problem, "", "{host}: {trouble}", "{remedy}"},
     {"crash_loop", problem, "InboxdRestarts", "{host} has crashed {crashes} times within {age}{in_flight}", "{remedy}"},
 
     {"handler_rerouted", problem, "",
@@ -70,6 +71,8 @@ constexpr std::array kinds = std::to_array<FindingKind>({
      "inboxd handlers restore {handler}, or remove it from the configuration"},
     {"handler_paused_itself", problem, "InboxdHandlerStopped", "handler {handler} has paused itself: {reason}",
      "correct the cause, then inboxd handlers resume {handler}"},
+    {"handler_paused_at_limit", problem, "InboxdHandlerStopped", "handler {handler} has paused itself: {reason}",
+     "{remedy}"},
     {"handler_paused", remark, "InboxdHandlerStopped", "handler {handler} is paused: {reason}", ""},
     {"handler_behind", remark, "InboxdTooOld", "handler {handler} is {age} behind", ""},
     {"handler_fails", problem, "InboxdHandlerFails",

@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "config/suggest.hpp"
+#include "inbox/remedy.hpp"
 #include "operations/status_findings.hpp"
 
 namespace inboxd::operations::findings {
@@ -24,6 +25,19 @@ std::string last_daemon(const Situation& situation, const HandlerState& handler)
   const std::chrono::microseconds ago{std::max<std::int64_t>(situation.now - last_seen_at, 0)};
   return "; the last one, " + worker.host + " (process " + std::to_string(worker.process_id) + "), ended " +
          duration_sentence(ago) + " ago";
+}
+
+/// An error that a fuse quotes may contain anything: only this reason has a remedy of ours.
+constexpr std::string_view at_limit = "dead letters have reached retention.dead_letter_bytes";
+
+StatusFinding paused(const HandlerState& handler) {
+  const bool is_limit = handler.has_paused_itself && handler.paused_reason->starts_with(at_limit);
+  const auto [reason, remedy] =
+      is_limit ? inbox::trouble_of(*handler.paused_reason) : inbox::Trouble{*handler.paused_reason};
+  const char* const kind = is_limit                    ? "handler_paused_at_limit"
+                           : handler.has_paused_itself ? "handler_paused_itself"
+                                                       : "handler_paused";
+  return make_finding(kind, {{"handler", handler.name}, {"reason", reason}, {"remedy", remedy}});
 }
 
 }  // namespace
@@ -100,8 +114,7 @@ void state_of_handlers(const Situation& situation, List& out) {
     if (handler.retired_at) continue;
     const std::pair<std::string_view, std::string> name{"handler", handler.name};
     if (handler.paused_reason) {
-      const char* const kind = handler.has_paused_itself ? "handler_paused_itself" : "handler_paused";
-      out.push_back(make_finding(kind, {name, {"reason", *handler.paused_reason}}));
+      out.push_back(paused(handler));
     } else if (handler.oldest_due_age && *handler.oldest_due_age > long_waiting) {
       out.push_back(make_finding("handler_behind", {name, {"age", duration_sentence(*handler.oldest_due_age)}}));
     }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "config/units.hpp"
+#include "inbox/remedy.hpp"
 
 namespace inboxd::operations {
 namespace {
@@ -59,8 +60,12 @@ void missing_daemon(const Situation& situation, List& out) {
 void failing_daemons(const Situation& situation, List& out) {
   for (const auto& instance : situation.instances) {
     if (!instance.trouble || !instance.is_live()) continue;
-    const char* const kind = instance.trouble->starts_with(disk_full_trouble) ? "disk_full" : "daemon_in_trouble";
-    auto finding = make_finding(kind, {{"host", instance.worker.host}, {"trouble", *instance.trouble}});
+    const auto [trouble, remedy] = inbox::trouble_of(*instance.trouble);
+    const char* const kind = trouble.starts_with(disk_full_trouble) ? "disk_full"
+                             : remedy.empty()                       ? "daemon_in_trouble"
+                                                                    : "storage_full";
+    auto finding =
+        make_finding(kind, {{"host", instance.worker.host}, {"trouble", trouble}, {"remedy", remedy}});
     const bool is_told =
         std::any_of(out.begin(), out.end(), [&](const auto& other) { return other.message == finding.message; });
     if (!is_told) out.push_back(std::move(finding));

@@ -1,5 +1,6 @@
 #include "operations/status_operation.hpp"
 
+#include "inbox/remedy.hpp"
 #include "operations/dead_queries.hpp"
 #include "operations/documents.hpp"
 #include "operations/operation_table.hpp"
@@ -84,6 +85,7 @@ std::string advice_for(const PartitionState& partition) {
   const std::string place = partition.topic + " " + std::to_string(partition.partition);
   if (partition.gap) return "inboxd partitions accept-gap " + place;
   if (partition.new_incarnation) return "inboxd partitions accept-recreated " + partition.topic;
+  if (const auto trouble = inbox::trouble_of(*partition.halted_reason); !trouble.remedy.empty()) return trouble.remedy;
   return "continues by itself once the cause is removed; the daemon's log says more";
 }
 
@@ -105,7 +107,8 @@ Document document_of(const PartitionState& partition) {
           {"observed_age_seconds", seconds_of(partition.observed_age)},
           {"last_stable_offset", number(partition.last_stable_offset)},
           {"transaction_open_since", partition.is_held() ? time_of(partition.held_since) : Document(nullptr)},
-          {"halted_reason", text_of(partition.halted_reason)},
+          {"halted_reason", partition.halted_reason ? Document(inbox::trouble_of(*partition.halted_reason).problem)
+                                                    : Document(nullptr)},
           {"halted_at", time_of(partition.halted_at)},
           {"what_to_do", partition.halted_reason ? Document(advice_for(partition)) : Document(nullptr)},
           {"gap", partition.gap ? range_of(*partition.gap) : Document(nullptr)},

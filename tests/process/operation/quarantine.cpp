@@ -55,7 +55,8 @@ TEST_CASE("at the limit of quarantine a partition halts at its next such record,
   CHECK(fixture.database.number(count_quarantined) == 2);
   const auto halted = command(fixture.config, {"partitions", "list", "--halted"});
   CHECK_THAT(halted.out,
-             ContainsSubstring("quarantine is full (retention.quarantine_bytes), and record 3 belongs there"));
+             ContainsSubstring("quarantine is full (retention.quarantine_bytes), and record 3 belongs there") &&
+                 ContainsSubstring("inboxd quarantine discard --topic " + fixture.topic));
   CHECK_THAT(command(fixture.config, {"status"}).out, ContainsSubstring("1 partition is halted"));
 
   CHECK(command(fixture.config, {"quarantine", "discard", "--topic", fixture.topic, "--yes"}).status ==
