@@ -3,6 +3,8 @@
 --
 -- A delivery found after a crash is claimed in halves, then singly, so that the next crash is charged to the event that
 -- caused it. After the third it is a suspect and claimed alone, so that events near a culprit get a turn of their own.
+-- was_alone: the last claim gave the suspect, a single event, to a call of its own, and so it crashed alone.
+--
 -- p_from and p_to bound the number of earlier claims; other rows are passed over and not counted as locked. An owner
 -- that has a suspect in flight, of any handler, passes p_to = 2. p_low: a time before which nothing is due. Rows of
 -- sequences are claimed by inbox.claim_in_order alone.
@@ -17,7 +19,7 @@ create or replace function inbox.claim(
   p_handler int, p_owner uuid, p_fence bigint, p_lease interval, p_events bigint, p_rows int, p_low timestamptz,
   p_from int default 0, p_to int default 2147483647)
 returns table (delivery_id bigint, shard_id int, pending text, events int, attempts int, claims int,
-               received_from bigint, received_to bigint, locked int, never_expires boolean)
+               received_from bigint, received_to bigint, locked int, never_expires boolean, was_alone boolean)
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' set enable_bitmapscan = off
 set enable_seqscan = off as $$
 #variable_conflict use_column
@@ -72,7 +74,8 @@ begin
   update inbox.delivery d
   set owner = p_owner, fence = p_fence, claims = t.claims + 1, due_at = clock_timestamp() + p_lease,
       pending = case when t.n < t.events then inbox.first_of(t.pending, t.n) else t.pending end,
-      events = least(t.n, t.events)
+      events = least(t.n, t.events),
+      alone_claim = case when t.claims >= 3 and least(t.n, t.events) = 1 then t.claims + 1 end
   from taken t
   where d.delivery_id = t.delivery_id
     -- Repeats the join, so that rows are looked up by id: if vacuum has seen only dead rows, the planner would scan the
@@ -81,6 +84,6 @@ begin
   returning d.delivery_id, d.shard_id, d.pending::text, d.events, d.attempts, d.claims,
             case when isfinite(d.received_from) then (extract(epoch from d.received_from) * 1000000)::bigint end,
             case when isfinite(d.received_to) then (extract(epoch from d.received_to) * 1000000)::bigint end,
-            t.locked::int, d.never_expires;
+            t.locked::int, d.never_expires, t.alone_claim is not distinct from t.claims;
 end
 $$;

@@ -9,7 +9,7 @@
 --
 -- A row found after a third crash is a suspect. It is cut to one part in 2^claims and claimed alone in its sequence. A
 -- claim takes at most one suspect of all sequences and lanes: the one with the fewest crashes, so that innocent rows
--- run before the culprit. p_from and p_to: as in inbox.claim.
+-- run before the culprit. was_alone, p_from and p_to: as in inbox.claim.
 --
 -- One row for each delivery, and one for each sequence of q_ with its state: end (no row is left), more, leased, waits
 -- (a backfill comes first or gives more, or a suspect may not run now) or lost (another owner). With it the shard's
@@ -23,7 +23,7 @@ create or replace function inbox.claim_in_order(
   p_from int, p_to int)
 returns table (state text, sequence int, epoch int, next_offset bigint, delivery_id bigint, shard_id int, pending text,
                events int, attempts int, claims int, received_from bigint, received_to bigint, ordinal bigint,
-               lane bigint, never_expires boolean)
+               lane bigint, never_expires boolean, was_alone boolean)
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' set enable_bitmapscan = off
 set enable_seqscan = off as $$
 #variable_conflict use_column
@@ -150,7 +150,8 @@ begin
       end if;
     end if;
     return query select v_state, q.sequence, q.epoch, q.next_offset, null::bigint, null::int, null::text, null::int,
-                        null::int, null::int, null::bigint, null::bigint, null::bigint, null::bigint, null::boolean;
+                        null::int, null::int, null::bigint, null::bigint, null::bigint, null::bigint, null::boolean,
+                        null::boolean;
   end loop;
 
   select x.* into v_suspect from inbox.delivery x
@@ -159,14 +160,16 @@ begin
     v_taken := v_taken || inbox.cut_delivery(v_suspect, inbox.share_after_crashes(v_suspect));
   end if;
 
-  update inbox.delivery x set owner = p_owner, fence = p_fence, claims = x.claims + 1, due_at = 'infinity'
+  update inbox.delivery x set owner = p_owner, fence = p_fence, claims = x.claims + 1, due_at = 'infinity',
+      alone_claim = case when x.claims >= 3 and x.events = 1 then x.claims + 1 end
   where x.delivery_id = any (array(select t.delivery_id from unnest(v_taken) t));
   return query
   select 'claimed', t.sequence, null::int, null::bigint, t.delivery_id, t.shard_id, t.pending::text, t.events,
          t.attempts, t.claims + 1,
          case when isfinite(t.received_from) then (extract(epoch from t.received_from) * 1000000)::bigint end,
          case when isfinite(t.received_to) then (extract(epoch from t.received_to) * 1000000)::bigint end,
-         coalesce(t.ordinal, t.delivery_id), t.lane, t.never_expires
+         coalesce(t.ordinal, t.delivery_id), t.lane, t.never_expires,
+         t.alone_claim is not distinct from t.claims
   from unnest(v_taken) with ordinality t order by t.ordinality;
 end
 $$;

@@ -3,8 +3,9 @@
 --
 -- The unit is the call, of up to p_call events: calls are made by arrival from the rows that are left, so after a crash
 -- the same events are in one call again. If the first row left was found after a third crash, its call is a suspect and
--- claimed alone, all its rows with the same number of crashes. After p_max_crashes crashes it is halved, and with each
--- further one again. p_from and p_to: as in inbox.claim.
+-- claimed alone; rows behind it with fewer crashes join it as suspects, but keep their number. After p_max_crashes
+-- crashes, the rows with the same number of crashes are the call, and half of them are claimed, so that the event that
+-- crashes is alone in the end. was_alone, p_from and p_to: as in inbox.claim.
 --
 -- One row for each delivery, then one with the state: more, end (all rows that are left are leased), waits (history
 -- comes first, or a suspect may not run now), ended (none is left: the window is over) or lost (another owner).
@@ -17,7 +18,7 @@ create or replace function inbox.claim_window(
   p_from int, p_to int, p_call int, p_max_crashes int)
 returns table (state text, sequence int, epoch int, next_offset bigint, delivery_id bigint, shard_id int, pending text,
                events int, attempts int, claims int, received_from bigint, received_to bigint, ordinal bigint,
-               lane bigint, group_key bigint, never_expires boolean)
+               lane bigint, group_key bigint, never_expires boolean, was_alone boolean)
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' set enable_bitmapscan = off
 set enable_seqscan = off set enable_sort = off set jit = off as $$
 #variable_conflict use_column
@@ -29,6 +30,8 @@ declare
   v_left bigint := p_events;
   v_share bigint;
   v_claims int := 0;  -- of the suspect
+  v_events bigint := 0;
+  v_found inbox.delivery[] := '{}';
   v_taken inbox.delivery[] := '{}';
 begin
   perform pg_advisory_xact_lock_shared(1768841848, 'inbox.routing'::regclass::oid::int);
@@ -62,25 +65,33 @@ begin
       fetch c into d;
       exit when not found;
       v_state := 'more';
-      if cardinality(v_taken) = 0 then
+      if cardinality(v_found) = 0 then
         if d.claims < p_from or d.claims > p_to then
           v_state := 'waits';
           exit;
         end if;
         if d.claims >= 3 then
           v_claims := d.claims;
-          v_left := greatest(p_call >> least(greatest(d.claims - p_max_crashes + 1, 0), 30), 1);
+          v_left := p_call;
         end if;
       end if;
-      exit when v_left <= 0 or d.claims >= 3 and d.claims > v_claims
-        or v_claims > 0 and d.group_key is distinct from (v_taken[1]).group_key
+      exit when d.claims >= 3 and d.claims > v_claims
+        or v_claims > 0 and d.group_key is distinct from (v_found[1]).group_key
         or v_claims >= p_max_crashes and d.claims < v_claims;
+      v_found := v_found || d;
+      v_events := v_events + d.events;
+      exit when v_events >= v_left;
+    end loop;
+    close c;
+    if v_claims >= p_max_crashes then
+      v_left := greatest(least(v_events, v_left) / 2, 1);
+    end if;
+    foreach d in array v_found loop
+      exit when v_left <= 0;
       v_share := least(d.events, v_left);
       v_taken := v_taken || inbox.cut_delivery(d, v_share);
       v_left := v_left - v_share;
-      exit when v_share < d.events;
     end loop;
-    close c;
     -- The caller asks again after `more`, and finds `end`.
     if v_state = 'end' and not exists (
       select from inbox.delivery x
@@ -100,16 +111,19 @@ begin
   end if;
 
   update inbox.delivery x
-  set owner = p_owner, fence = p_fence, claims = greatest(x.claims, v_claims) + 1, due_at = 'infinity'
+  set owner = p_owner, fence = p_fence, claims = x.claims + 1, due_at = 'infinity',
+      alone_claim = case when v_claims > 0 and cardinality(v_taken) = 1 and x.events = 1 then x.claims + 1 end
   where x.delivery_id = any (array(select t.delivery_id from unnest(v_taken) t));
   return query
   select 'claimed', 0, null::int, null::bigint, t.delivery_id, t.shard_id, t.pending::text, t.events,
          t.attempts, greatest(t.claims, v_claims) + 1,
          case when isfinite(t.received_from) then (extract(epoch from t.received_from) * 1000000)::bigint end,
          case when isfinite(t.received_to) then (extract(epoch from t.received_to) * 1000000)::bigint end,
-         coalesce(t.ordinal, t.delivery_id), null::bigint, t.group_key, t.never_expires
+         coalesce(t.ordinal, t.delivery_id), null::bigint, t.group_key, t.never_expires,
+         t.alone_claim is not distinct from t.claims
   from unnest(v_taken) with ordinality t order by t.ordinality;
   return query select v_state, 0, null::int, null::bigint, null::bigint, null::int, null::text, null::int, null::int,
-                      null::int, null::bigint, null::bigint, null::bigint, null::bigint, null::bigint, null::boolean;
+                      null::int, null::bigint, null::bigint, null::bigint, null::bigint, null::bigint, null::boolean,
+                      null::boolean;
 end
 $$;

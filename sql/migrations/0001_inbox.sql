@@ -308,6 +308,8 @@ create table inbox.call_share (
 -- The rows of a batch handler are one sequence (0). They wait for their window, those of failed events for one that
 -- closes after due_at. group_key: of a window with group_by: key, the hash of the key of all its events.
 --
+-- alone_claim: of claims, the last one, if it gave this single event to a call of its own as a suspect.
+--
 -- lane: the hash of an order key whose first pending event failed. The key's later events wait in further rows of the
 -- lane. order_key: the key itself, shortened. ordinal: the place in the order of storing;
 -- null for delivery_id, 0 for history.
@@ -324,6 +326,7 @@ create table inbox.delivery (
   events        int not null check (events > 0),
   attempts      int not null default 0 check (attempts >= 0),
   claims        int not null default 0 check (claims >= 0),
+  alone_claim   int,
   fence         bigint not null default 0,
   owner         uuid,
   due_at        timestamptz not null,

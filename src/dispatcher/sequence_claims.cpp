@@ -160,7 +160,7 @@ bool Claimer::claim_in_order(ClaimingHandler& handler, HandlerState& state) {
   state.to_skip.insert(state.to_skip.end(), all.empty.begin(), all.empty.end());
   state.to_release.insert(state.to_release.end(), all.excess.begin(), all.excess.end());
   const bool of_window = claim->request.window.has_value();
-  for (const auto& key : suspects_.take_out(handler, claim->max_crashes, all.runs, list_handlers_, of_window)) {
+  for (const auto& key : suspects_.take_out(handler, claim->max_crashes, all.runs, list_handlers_)) {
     state.to_release.push_back(key);
     all.excess.push_back(key);
   }

@@ -78,10 +78,9 @@ std::int32_t Suspects::last_chances_after(std::int32_t max_crashes) const {
 }
 
 std::vector<inbox::LeaseKey> Suspects::take_out(ClaimingHandler& handler, std::int32_t max_crashes,
-                                                std::vector<inbox::LeasedRun>& runs, const ListHandlers& all,
-                                                bool of_window) {
+                                                std::vector<inbox::LeasedRun>& runs, const ListHandlers& all) {
   if (std::any_of(runs.begin(), runs.end(), inbox::is_suspect)) last_suspect_of_ = handler.handler_id();
-  if (!of_window || runs.size() == 1) take_out_crashed(handler, max_crashes, runs);
+  take_out_crashed(handler, max_crashes, runs);
   std::vector<inbox::LeaseKey> to_release;
   if (isolation_.is_on()) return to_release;
   const auto has_few = [&](const inbox::LeasedRun& run) { return run.claims > last_chances_after(max_crashes); };
@@ -106,7 +105,7 @@ void Suspects::take_out_crashed(ClaimingHandler& handler, std::int32_t max_crash
   std::vector<inbox::LeasedRun> kept;
   kept.reserve(runs.size());
   for (inbox::LeasedRun& lease : runs) {
-    if (lease.events.size() == 1 && lease.claims > max_crashes) {
+    if (lease.was_alone && lease.claims > max_crashes) {
       report_crashed(handler, max_crashes, std::move(lease));
     } else {
       kept.push_back(std::move(lease));
@@ -115,7 +114,7 @@ void Suspects::take_out_crashed(ClaimingHandler& handler, std::int32_t max_crash
   runs = std::move(kept);
 }
 
-/// A single event that was in flight at every crash is dead, before it ends this process too.
+/// An event that was in flight at every crash, and alone at the last, is dead before it ends this process too.
 void Suspects::report_crashed(ClaimingHandler& handler, std::int32_t max_crashes, inbox::LeasedRun lease) {
   const std::int32_t claims = lease.claims;
   const auto run = handler.make_run(std::move(lease));

@@ -81,11 +81,9 @@ class Suspects final {
   /// Limits a claim to the deliveries that it may take now.
   void limit_claim(inbox::ClaimRequest& request, std::int32_t max_crashes, Clock::time_point now);
   /// Removes from claimed runs the events that used up their chances (dead now) and the runs that must wait for
-  /// isolation. Returns the latter's leases: they are released, uncharged. `of_window`: a batch handler's runs, of
-  /// which suspects are the events of one call.
+  /// isolation. Returns the latter's leases: they are released, uncharged.
   std::vector<inbox::LeaseKey> take_out(ClaimingHandler& handler, std::int32_t max_crashes,
-                                        std::vector<inbox::LeasedRun>& runs, const ListHandlers& all,
-                                        bool of_window = false);
+                                        std::vector<inbox::LeasedRun>& runs, const ListHandlers& all);
 
  private:
   std::int32_t last_chances_after(std::int32_t max_crashes) const;

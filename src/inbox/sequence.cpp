@@ -92,6 +92,7 @@ ClaimedRow read_row(const pqxx::row& row, const ClaimRequest& claim) {
   if (!row[13].is_null()) out.run.lane = row[13].as<std::int64_t>();
   if (!row[14].is_null()) out.run.group = row[14].as<std::int64_t>();
   out.run.never_expires = row[15].as<bool>();
+  out.run.was_alone = row[16].as<bool>();
   return out;
 }
 

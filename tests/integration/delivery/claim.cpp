@@ -253,6 +253,21 @@ TEST_CASE("an event that crashes every instance is isolated, and only it is in f
   CHECK(most_of_others <= 6);
 }
 
+TEST_CASE("an event of a long run was alone at a crash only once it was claimed as a suspect of its own") {
+  Inbox inbox;
+  const auto handler = add_runs(inbox, 1, 1'000);
+  std::string claims;
+  for (int i = 0; i < 7; ++i) {
+    const auto runs = claim_due(inbox.connection(), handler, inbox.owner).runs;
+    const auto first = std::ranges::find_if(runs, [](const auto& run) { return run.pending.contains(0); });
+    REQUIRE(first != runs.end());
+    claims += std::to_string(first->events.size()) + (first->was_alone ? " alone, " : ", ");
+    inbox.database().run("delete from inbox.delivery where not pending @> 0::bigint");
+    expire_leases(inbox);
+  }
+  CHECK(claims == "1000, 500, 125, 16, 1, 1 alone, 1 alone, ");
+}
+
 TEST_CASE("an owner with a suspect in flight claims no other suspect, and does not charge the suspects that it skips") {
   Inbox inbox;
   const auto handler = add_runs(inbox, 60, 1);

@@ -176,6 +176,20 @@ TEST_CASE("a row that was in flight at three crashes is claimed in parts, and al
     set_crashes(3, 0);
     REQUIRE(offsets_of(in_order.claim(2)) == Texts{"{[0,2)}"});
   }
+  SECTION("a single event was alone at the last crash only if it was then claimed as a suspect of its own") {
+    set_crashes(4, 0);
+    const auto first = in_order.claim(2);
+    REQUIRE(offsets_of(first) == Texts{"{[0,1)}"});
+    CHECK_FALSE(first.claimed.runs[0].was_alone);
+    in_order.expire();
+    in_order.take(in_order.inbox.owner, 3);
+    const auto again = in_order.claim(3);
+    REQUIRE(offsets_of(again) == Texts{"{[0,1)}"});
+    CHECK(again.claimed.runs[0].was_alone);
+    CHECK(inbox::release_leases(in_order.connection(), in_order.inbox.owner, {again.claimed.runs[0].key}) == 1);
+    // A claim that was released was no crash.
+    CHECK_FALSE(in_order.claim(3).claimed.runs.at(0).was_alone);
+  }
   SECTION("not behind others") {
     set_crashes(0, 8);
     const auto claimed = in_order.claim(2);

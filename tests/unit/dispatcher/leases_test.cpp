@@ -164,29 +164,34 @@ TEST_CASE("a statement may take half of the shortest lease at stake, or the conf
   CHECK(eventually([&] { return longest() == std::nullopt; }));
 }
 
-TEST_CASE("an event that was in flight at too many crashes is dead without another call") {
+TEST_CASE("an event that was in flight at too many crashes, and alone at the last, is dead without another call") {
   DispatcherFixture fixture;
   SeenEvents seen;
   auto settings = DispatcherFixture::handler();
   settings.max_crashes = GENERATE(10, 4, 50);
   auto killer = lease_of({1}, 1);
   killer.claims = settings.max_crashes + 1;
+  killer.was_alone = true;
+  auto neighbour = lease_of({3}, 3);
+  neighbour.claims = settings.max_crashes + 1;
   auto victim = lease_of({2}, 2);
   victim.claims = settings.max_crashes;
   {
     const std::lock_guard lock{fixture.database.mutex};
     fixture.database.due_again.emplace(2, victim);
+    fixture.database.due_again.emplace(3, neighbour);
   }
   fixture.database.add(std::move(killer));
   fixture.database.add(std::move(victim));
+  fixture.database.add(std::move(neighbour));
   fixture.run(
       [&](const Delivered& each, const auto&) {
         seen.note(each);
         return Verdict{};
       },
       settings);
-  REQUIRE(eventually([&] { return fixture.settler.counters().dead == 1 && fixture.settler.counters().done == 1; }));
-  CHECK(seen.offsets == std::multiset<std::int64_t>{2});
+  REQUIRE(eventually([&] { return fixture.settler.counters().dead == 1 && fixture.settler.counters().done == 2; }));
+  CHECK(seen.offsets == std::multiset<std::int64_t>{2, 3});
   CHECK(fixture.database.failures().at(0).error_class == "crashed");
 }
 
