@@ -1,6 +1,6 @@
 -- Retries now the events of handler $1 that wait for their next attempt, of error classes $2 (LIKE patterns; none:
 -- all), at most $3 deliveries; $4: only counts. In a sequence these are the first rows of lanes. Locks: the deliveries,
--- in order of id. Index: delivery_due.
+-- SKIP LOCKED: others take several in another order. Index: delivery_due.
 with waiting as materialized (
   select d.delivery_id, d.events from inbox.delivery d
   join inbox.handler h using (handler_id)
@@ -11,7 +11,7 @@ with waiting as materialized (
 locked as materialized (
   select d.delivery_id from inbox.delivery d
   where not $4::boolean and d.delivery_id in (select w.delivery_id from waiting w)
-  order by d.delivery_id for update),
+  order by d.delivery_id for update skip locked),
 retried as (
   update inbox.delivery d set due_at = clock_timestamp()
   from locked l

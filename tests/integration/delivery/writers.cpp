@@ -278,6 +278,8 @@ std::vector<Writer> State::operating() {
          return out;
        }},
       {"events retry", changes(4, 9, "")},
+      {"events retry of a handler",
+       [=](int /*place*/) { return Steps{{statements::op_events_retry_all.sql, {"ordered", "{}", "100", "false"}}}; }},
       {"events skip in a lane", changes(4, 9, "a test")},
       {"events skip in turn", changes(3, 7, "a test")},
       {"events forget",
