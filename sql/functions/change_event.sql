@@ -33,7 +33,7 @@ begin
   end if;
 
   if p_reason is null then
-    if d.attempts = 0 or d.due_at <= clock_timestamp() or d.due_at = 'infinity' then
+    if d.due_at <= clock_timestamp() or d.due_at = 'infinity' then
       status := 'otherwise';
       return;
     end if;

@@ -9,8 +9,8 @@
 -- that has a suspect in flight, of any handler, passes p_to = 2. p_low: a time before which nothing is due. Rows of
 -- sequences are claimed by inbox.claim_in_order alone.
 --
--- If any of the oldest rows has failed before, half of p_events are kept for rows that never failed, however late those
--- came: retries that are more than the handler can do never starve fresh events.
+-- If any of the oldest rows has failed or was deferred before, half of p_events are kept for rows that never were,
+-- however late those came: retries that are more than the handler can do never starve fresh events.
 --
 -- Locks: the rows it claims, SKIP LOCKED. Indexes: delivery_due; delivery_fresh beside retries. Without bitmap and
 -- sequential scans the planner walks the index and stops at p_rows. With statistics or a plan from before a backlog it
@@ -19,7 +19,8 @@ create or replace function inbox.claim(
   p_handler int, p_owner uuid, p_fence bigint, p_lease interval, p_events bigint, p_rows int, p_low timestamptz,
   p_from int default 0, p_to int default 2147483647)
 returns table (delivery_id bigint, shard_id int, pending text, events int, attempts int, claims int,
-               received_from bigint, received_to bigint, locked int, never_expires boolean, was_alone boolean)
+               received_from bigint, received_to bigint, locked int, never_expires boolean, was_alone boolean,
+               was_deferred boolean)
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' set enable_bitmapscan = off
 set enable_seqscan = off as $$
 #variable_conflict use_column
@@ -37,15 +38,16 @@ begin
   fresh as materialized (
     select d.* from inbox.delivery d
     where d.handler_id = p_handler and d.due_at <= v_now and d.due_at >= p_low
-      and d.claims >= p_from and d.claims <= p_to and d.sequence is null and d.attempts = 0 and d.owner is null
-      and exists (select from due where attempts > 0)
+      and d.claims >= p_from and d.claims <= p_to and d.sequence is null and d.attempts = 0
+      and d.last_error is null and d.owner is null
+      and exists (select from due where attempts > 0 or last_error is not null)
     order by d.due_at limit p_rows for update skip locked),
   first_due as (
     select delivery_id, claims from due order by due_at, delivery_id limit 1),
   alone as (
     select f.delivery_id from first_due f where f.claims >= 3),
   shared as (
-    select rows.*, share
+    select rows.*, share, attempts = 0 and last_error is null as is_fresh
     from (select * from due
           union all
           select f.* from fresh f where not exists (select from due d where d.delivery_id = f.delivery_id)) rows
@@ -54,10 +56,9 @@ begin
     where case when exists (select from alone) then rows.delivery_id = (select a.delivery_id from alone a)
                else claims < 3 end),
   counted as (
-    select shared.*, attempts = 0 as is_fresh,
-           sum(share) over (partition by attempts = 0 order by due_at, delivery_id) - share as before,
-           coalesce(sum(share) filter (where attempts = 0) over (), 0) as all_fresh,
-           coalesce(sum(share) filter (where attempts > 0) over (), 0) as all_retries
+    select shared.*, sum(share) over (partition by is_fresh order by due_at, delivery_id) - share as before,
+           coalesce(sum(share) filter (where is_fresh) over (), 0) as all_fresh,
+           coalesce(sum(share) filter (where not is_fresh) over (), 0) as all_retries
     from shared),
   bounded as (
     select counted.*, case when is_fresh then of_fresh else p_events - least(all_fresh, of_fresh) end as most
@@ -84,6 +85,7 @@ begin
   returning d.delivery_id, d.shard_id, d.pending::text, d.events, d.attempts, d.claims,
             case when isfinite(d.received_from) then (extract(epoch from d.received_from) * 1000000)::bigint end,
             case when isfinite(d.received_to) then (extract(epoch from d.received_to) * 1000000)::bigint end,
-            t.locked::int, d.never_expires, t.alone_claim is not distinct from t.claims;
+            t.locked::int, d.never_expires, t.alone_claim is not distinct from t.claims,
+            t.attempts = 0 and not t.is_fresh;
 end
 $$;

@@ -340,7 +340,7 @@ create table inbox.delivery (
 ) with (fillfactor = 70);
 create index delivery_due on inbox.delivery (handler_id, due_at);
 create index delivery_fresh on inbox.delivery (handler_id, due_at)
-  where attempts = 0 and owner is null and sequence is null;
+  where attempts = 0 and last_error is null and owner is null and sequence is null;
 create index delivery_order on inbox.delivery (handler_id, sequence, (coalesce(ordinal, delivery_id)))
   where sequence is not null and lane is null;
 create index delivery_lane on inbox.delivery (handler_id, sequence, lane, (coalesce(ordinal, delivery_id)))

@@ -2,7 +2,7 @@
 -- delivery_fresh.
 -- Names and operators do not depend on the search path (Connection::Access::call).
 select delivery_id, shard_id, pending, events, attempts, claims, received_from, received_to, locked,
-       never_expires, was_alone
+       never_expires, was_alone, was_deferred
 from inbox.claim(
   $1::int, $2::pg_catalog.uuid, $3::bigint, $4::double precision operator(pg_catalog.*) interval '1 ms', $5::bigint,
   $6::int,

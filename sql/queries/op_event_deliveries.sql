@@ -6,11 +6,13 @@ select h.name, d.attempts, d.claims,
        case when h.mode = 'batch' then b.is_in_window
             else d.due_at <= clock_timestamp() or d.sequence is not null and d.lane is null end as is_due,
        d.owner is null
-         and case when h.mode = 'batch' then not b.is_in_window and (d.attempts = 0 or d.due_at <= clock_timestamp())
+         and case when h.mode = 'batch'
+                    then not b.is_in_window and (d.due_at <= clock_timestamp() or d.due_at = 'infinity')
                   else d.lane is not null and d.due_at = 'infinity' end as is_waiting, i.host, i.process_id,
-       case when d.attempts > 0 then coalesce(d.last_error, (
+       coalesce(d.last_error, (
          select f.error_class || ': ' || f.message from inbox.failure f
-         where f.event_id = $4::uuid and f.handler_id = d.handler_id order by f.occurred_at desc limit 1)) end,
+         where d.attempts > 0 and f.event_id = $4::uuid and f.handler_id = d.handler_id
+         order by f.occurred_at desc limit 1)),
        d.events, h.paused_reason, d.delivery_id
 from inbox.delivery d
 join inbox.handler h using (handler_id)

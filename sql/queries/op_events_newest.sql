@@ -72,9 +72,10 @@ asked as materialized (
 states as (
   select 1 as place, a.handler_id, d.shard_id, d.pending * b.span as offsets, now() as at,
          case when d.owner is not null and (d.sequence is not null or d.due_at > statement_timestamp()) then 'leased'
-              when a.mode = 'batch' and not w.is_in and (d.attempts = 0 or d.due_at <= statement_timestamp())
+              when a.mode = 'batch' and not w.is_in
+                and (d.due_at <= statement_timestamp() or d.due_at = 'infinity')
                 or a.mode <> 'batch' and d.lane is not null and d.due_at = 'infinity' then 'waiting'
-              when d.attempts > 0 and not (
+              when not (
                 a.mode = 'batch' and w.is_in
                 or a.mode <> 'batch' and (d.due_at <= statement_timestamp() or d.sequence is not null
                                           and d.lane is null)) then 'retrying'

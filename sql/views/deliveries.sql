@@ -34,15 +34,16 @@ select k.event_id, k.handler,
        case when k.outcome is not null then k.outcome
             when k.owner is not null and (k.sequence is not null or k.due > clock_timestamp()) then 'leased'
             when k.lane is not null and k.due = 'infinity' then 'waiting'
-            when k.attempts > 0 and k.due > clock_timestamp() and (k.due < 'infinity' or k.mode <> 'batch')
+            when k.due > clock_timestamp() and (k.due < 'infinity' or k.attempts > 0 and k.mode <> 'batch')
               then 'retrying'
             when k.mode = 'batch' and not coalesce(w.ended_at is null and inbox.is_in_window(k.delivery, w), false)
               then 'waiting'
             else 'due' end as state,
        k.attempts, nullif(k.due, 'infinity') as due_at,
-       case when k.outcome is null and k.attempts > 0 then coalesce((k.delivery).last_error, (
+       case when k.outcome is null then coalesce((k.delivery).last_error, (
          select f.error_class || ': ' || f.message from inbox.failure f
-         where f.event_id = k.event_id and f.handler_id = k.handler_id order by f.occurred_at desc limit 1)) end
+         where k.attempts > 0 and f.event_id = k.event_id and f.handler_id = k.handler_id
+         order by f.occurred_at desc limit 1)) end
          as last_error,
        k.finished_at
 from (

@@ -89,7 +89,9 @@ void InFlight::end_claim(std::vector<inbox::LeasedRun> runs, Clock::time_point a
   // Events stored as due during the claim are few: the next poll takes them, while ingest hands over again. If they
   // counted as a backlog, a busy topic would never leave it.
   backlog_ = more;
-  const auto is_retry = [](const Loaded& each) { return each.run->lease.attempts > 0; };
+  const auto is_retry = [](const Loaded& each) {
+    return each.run->lease.attempts > 0 || each.run->lease.was_deferred;
+  };
   only_retries_ = !loaded.empty() && std::all_of(loaded.begin(), loaded.end(), is_retry);
   if (wake_claimer_to_release()) backlog_ = true;  // claimed without payloads for a plugin that now wants them
   if (due_notices_ != due_notices_before_) next_poll_ = Clock::now();

@@ -35,6 +35,7 @@ std::vector<ClaimedRow> take_rows(Connection::Access& access, const ClaimRequest
     rows_locked = row[8].as<int>();
     claimed.run.never_expires = row[9].as<bool>();
     claimed.run.was_alone = row[10].as<bool>();
+    claimed.run.was_deferred = row[11].as<bool>();
     rows.push_back(std::move(claimed));
   }
   // UPDATE returns rows in no defined order; the oldest offsets of a shard go first.

@@ -47,6 +47,7 @@ struct LeasedRun {
   std::optional<std::int64_t> lane{};      ///< the hash of the order key whose events these are
   std::optional<std::int64_t> group{};     ///< the hash of the one key that a batch handler gets in a call
   bool never_expires = false;              ///< an operator has replayed it
+  bool was_deferred = false;               ///< it has no attempt, but is no fresh one
   bool was_alone = false;                  ///< a single event, alone in its call at the last crash
   bool has_content = true;                 ///< false: payloads and headers were left in the database
   std::shared_ptr<const Place> place;

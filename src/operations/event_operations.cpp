@@ -151,7 +151,7 @@ void add_endings(const EventFile& file, std::vector<Moment>& out) {
   }
   for (const auto& note : file.history.notes) out.push_back({note.at, note.what, "", note.who});
   for (const auto& delivery : file.history.deliveries) {
-    const bool fails = !delivery.is_leased && delivery.attempts > 0;
+    const bool fails = !delivery.is_leased && (delivery.attempts > 0 || !delivery.is_due);
     if (!delivery.due_at) continue;  // its turn comes with its sequence
     out.push_back({*delivery.due_at,
                    delivery.is_leased ? "lease ends"
@@ -232,7 +232,7 @@ Answer functions::events_trace(Context& context, const Arguments& arguments) {
 std::string state_text(const OpenDelivery& delivery) {
   if (delivery.is_leased) return "leased";
   if (delivery.is_waiting) return "waiting";
-  return delivery.attempts > 0 && !delivery.is_due ? "retrying" : "due";
+  return delivery.is_due ? "due" : "retrying";  // after a failure, or deferred
 }
 
 Document handler_states(const EventFile& file) {

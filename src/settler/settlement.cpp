@@ -161,7 +161,11 @@ void SettlementBuilder::retry(const FailedEvent& failed, RetryIn retry, RunSettl
   std::size_t i = 0;
   while (i < groups.size() && (key || groups[i].key || !alike(groups[i], group_classes_[i], retry, verdict))) ++i;
   std::string error = verdict.error_class + ": " + verdict.message;
-  if (i < groups.size() && groups[i].last_error != error) groups[i].last_error.reset();
+  if (i < groups.size() && groups[i].last_error != error) {
+    groups[i].last_error.reset();
+    // No failure is recorded for a deferred event, and its error tells it from a fresh one.
+    if (groups[i].is_deferred) groups[i].last_error = verdict.error_class + ": deferred for several reasons";
+  }
   if (run_->is_in_order()) {
     if (key) {
       out.keys.blocking.push_back(failed.index);

@@ -173,7 +173,8 @@ TEST_CASE("of older retries and newer fresh events, a claim takes half each, and
   const auto handler = add_runs(inbox, 20, 10);
   const auto set_retries = [&](int events) {
     inbox.database().run(
-        "update inbox.delivery set owner = null, fence = 0, claims = 0, attempts = (lower(pending) < $1)::int, "
+        "update inbox.delivery set owner = null, fence = 0, claims = 0, last_error = null, "
+        "attempts = (lower(pending) < $1)::int, "
         "due_at = clock_timestamp() - case when lower(pending) < $1 then interval '1 min' else '0 s' end",
         {std::to_string(events)});
   };
@@ -183,7 +184,7 @@ TEST_CASE("of older retries and newer fresh events, a claim takes half each, and
     request.rows = rows;
     std::pair<std::size_t, std::size_t> out;  // fresh events, retries
     for (const auto& run : inbox::claim(inbox.connection(), request).runs) {
-      (run.attempts == 0 ? out.first : out.second) += run.events.size();
+      (run.attempts == 0 && !run.was_deferred ? out.first : out.second) += run.events.size();
     }
     return out;
   };
@@ -194,6 +195,9 @@ TEST_CASE("of older retries and newer fresh events, a claim takes half each, and
   CHECK(claims(50) == std::pair<std::size_t, std::size_t>{40, 10});
   set_retries(190);
   CHECK(claims(50) == std::pair<std::size_t, std::size_t>{10, 40});
+  set_retries(100);
+  inbox.database().run("update inbox.delivery set attempts = 0, last_error = 'busy: later' where attempts > 0");
+  CHECK(claims(50) == std::pair<std::size_t, std::size_t>{25, 25});
   set_retries(100);
   std::size_t fresh = 0;
   for (int i = 0; i < 40; ++i) fresh += claims(1).first;

@@ -310,6 +310,32 @@ TEST_CASE("events retry of a handler makes all its waiting events due, or those 
   CHECK(runner.run("events retry", {}).code == ExitCode::usage);
 }
 
+TEST_CASE("a deferred event and its blocked key are shown, and events retry makes it due") {
+  Inbox inbox;
+  LanesFixture lanes{inbox};
+  lanes.store("aabb");
+  lanes.run('a', End::deferred);
+  OperationRunner runner{inbox};
+  REQUIRE(lanes.drain() == "");
+  CHECK(inbox.database().text("select state || ' ' || attempts || ' ' || last_error from inbox.deliveries "
+                              "where event_id = '" + lanes.event_id(0) + "'") == "retrying 0 busy: later");
+  const auto shown = runner.run("events show", {{"id", {lanes.event_id(0)}}}).document.at("handlers").at(0);
+  CHECK(shown.at("state") == "retrying");
+  CHECK(shown.at("last_error") == "busy: later");
+  CHECK(runner.run("events list", {{"state", {"retrying"}}, {"limit", {"10"}}, {"search", {"100"}}})
+            .document.at("events").size() == 1);
+  const std::string status = runner.run("status").document.dump();
+  CAPTURE(status);
+  CHECK(status.find("keys_blocked") != std::string::npos);
+  SECTION("by its id") {
+    CHECK(runner.run("events retry", event_for(lanes.event_id(0))).document.at("retried") == true);
+  }
+  SECTION("with all of its handler") {
+    CHECK(runner.run("events retry", {{"handler", {"receipt"}}}).document.at("matched") == 1);
+  }
+  CHECK(lanes.drain() == "0 1");
+}
+
 TEST_CASE("events retry of an event without a lane leaves the others of its delivery alone") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt", {"orders"});

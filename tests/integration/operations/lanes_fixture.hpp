@@ -68,7 +68,7 @@ class LanesFixture final {
     return claimed.claimed.runs;
   }
 
-  enum class End { done, retried, dead, parks };
+  enum class End { done, retried, deferred, dead, parks };
   /// Claims once and settles. The first event of `key` ends so, its later ones wait, or are parked; all others are
   /// done.
   void run(char key, End end, milliseconds delay = milliseconds{3'600'000}) {
@@ -128,12 +128,17 @@ class LanesFixture final {
         wait(own_key, event->offset);
       } else if (own_key != key || end == End::done || (has_failed && end == End::dead)) {
         out.done.add(event->offset);
-      } else if (has_failed && end == End::retried) {
+      } else if (has_failed && (end == End::retried || end == End::deferred)) {
         wait(key, event->offset);
       } else if (has_failed) {
         out.dead.push_back({event->offset, event->event_id, inbox::DeadEvent::State::parked, failed});
       } else {
         has_failed = true;
+        if (end == End::deferred) {
+          out.retries.push_back({{}, delay, "busy: later", failed, true});
+          out.retries[0].offsets.add(event->offset);
+          continue;
+        }
         out.failures.push_back({event->event_id, run.attempts + 1, "timeout", "no answer", milliseconds{5}});
         if (end == End::retried) {
           out.retries.push_back({{}, delay, "timeout: no answer", failed});
