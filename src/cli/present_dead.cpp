@@ -8,6 +8,10 @@
 namespace inboxd::cli {
 namespace {
 
+/// After a replay or release: the owner of the sequence drains it, and reads its lanes again.
+constexpr const char* running_calls_first =
+    "; a sequential handler continues in their partitions once its running calls there have ended";
+
 /// With the columns by which the dead letters are grouped.
 std::string groups_table(const Document& groups, const Look& look) {
   static const std::vector<std::pair<std::string, std::string>> titles{
@@ -88,6 +92,7 @@ std::string present_dead_change(const Document& document, const Look& look) {
   if (document.contains("changed_meanwhile")) {
     out += ", " + number_at(document, "changed_meanwhile") + " changed by another command meanwhile";
   }
+  if (replays && document.at("replayed").get<std::int64_t>() > 0) out += running_calls_first;
   return in_tone(out, Tone::plain, look) + "\n";
 }
 
@@ -145,7 +150,7 @@ std::string present_lanes_change(const Document& document, const Look& look) {
                     (matched == 1 ? " parked key (" : " parked keys (") + counts_of(document.at("handlers")) +
                     ") with " + number_at(document, "waiting") +
                     (document.at("waiting") == 1 ? " waiting event" : " waiting events");
-  if (document.contains("released")) out += ": " + number_at(document, "released") + " released";
+  if (document.contains("released")) out += ": " + number_at(document, "released") + " released" + running_calls_first;
   return in_tone(out, Tone::plain, look) + "\n";
 }
 

@@ -238,8 +238,9 @@ std::vector<Operation> operations() {
        answers::dead_not_one},
       {"dead replay",
        "Delivers dead letters to their handlers again, from the first attempt, in the order of their partitions. A "
-       "sequential handler gets them key by key, before later events of the key. Events that are parked behind a dead "
-       "letter come with it, at any --rate. Events that fail again meanwhile are not replayed twice.",
+       "sequential handler gets them key by key, before later events of the key. It begins no call in their partitions "
+       "until the running ones have ended. Events that are parked behind a dead letter come with it, at any --rate. "
+       "Events that fail again meanwhile are not replayed twice.",
        change,
        Needs::database,
        functions::dead_replay,
@@ -281,7 +282,7 @@ std::vector<Operation> operations() {
         {"lanes list --key ORDER-4711 --json", "one key, for a program"}}},
       {"lanes release",
        "Delivers the events of parked keys in their order. The dead letter that parks a key stays dead; to deliver it "
-       "first, use `dead replay`.",
+       "first, use `dead replay`. No call begins in their partitions until the running ones have ended.",
        change,
        Needs::database,
        functions::lanes_release,

@@ -190,3 +190,13 @@ TEST_CASE("retiring and restoring a handler show the fate of its events and the 
         "no running daemon configures it\n");
   CHECK(present_retired({{"did_you_mean", "leaving"}}, {}).empty());
 }
+
+TEST_CASE("a replay and a release say that the handler's running calls come first") {
+  Document replay{{"matched", 2}, {"handlers", {{"billing", 2}}}, {"dry_run", false}, {"replayed", 2}, {"restored", 0}};
+  CHECK_THAT(present_dead_change(replay, {}),
+             ContainsSubstring("2 replayed; a sequential handler continues in their partitions once its"));
+  replay["dry_run"] = true;
+  CHECK_THAT(present_dead_change(replay, {}), !ContainsSubstring("running calls"));
+  const Document release{{"matched", 1}, {"handlers", {{"billing", 1}}}, {"waiting", 3}, {"released", 3}};
+  CHECK_THAT(present_lanes_change(release, {}), ContainsSubstring("3 released; a sequential handler continues"));
+}
