@@ -1,6 +1,6 @@
 -- Publishes events that became dead letters of handlers with a topic for them: key, payload and headers as they came,
 -- and the headers of Spring Kafka's DeadLetterPublishingRecoverer; numbers are big-endian. As in copies of handler
--- kafka, inboxd-event-id and inboxd-topic keep the event's identity. Parked events are not dead.
+-- kafka, inboxd-event-id, inboxd-topic and inboxd-payload-sha256 keep the event's identity. Parked events are not dead.
 -- p_ids: the deliveries, which the caller has locked; x_: as in inbox.dead_letter, whose rows it reads. Locks: its new
 -- rows. Indexes: primary keys; (handler_id, shard_id, offset) of dead_letter.
 create or replace function inbox.publish_dead(p_ids bigint[], x_id bigint[], x_offset bigint[], x_state text[])
@@ -23,6 +23,8 @@ begin
               l.reasons -> -1 ->> 'message', ''), 'UTF8'))
          || inbox.pack_header('inboxd-event-id', convert_to(l.event_id::text, 'UTF8'))
          || inbox.pack_header('inboxd-topic', convert_to(s.topic, 'UTF8'))
+         || inbox.pack_header('inboxd-payload-sha256',
+                              convert_to(coalesce(encode(sha256(l.payload), 'hex'), 'null'), 'UTF8'))
   from unnest(x_id, x_offset, x_state) x(id, "offset", state)
   join inbox.delivery d on d.delivery_id = x.id
   join inbox.handler h on h.handler_id = d.handler_id

@@ -7,6 +7,8 @@
 #include <bit>
 #include <cstring>
 
+#include "base/sha256.hpp"
+#include "event/copy_digest.hpp"
 #include "event/headers.hpp"
 
 namespace inboxd::envelope {
@@ -69,6 +71,14 @@ bool has_upper_case(std::string_view uuid) {
   return all == 0;
 }
 
+/// Whether the payload is the one that an inbox published with these headers.
+bool has_payload_of_copy(const event::Record& record) {
+  const event::Header* const digest = event::find_header(record.headers, event::copy_digest_header);
+  if (digest == nullptr || !digest->value) return false;
+  return record.payload ? *digest->value == base::sha256_hex(*record.payload)
+                        : *digest->value == event::digest_of_null;
+}
+
 /// The same bytes on machines of either byte order.
 std::uint64_t little_endian(std::uint64_t number) {
   if constexpr (std::endian::native == std::endian::big) return __builtin_bswap64(number);
@@ -105,7 +115,7 @@ std::optional<Identity> identity_of_copy(const Reading& reading, const Input& in
     return std::nullopt;
   }
   const auto uuid = base::parse_uuid(*id->value);
-  if (!uuid) return std::nullopt;
+  if (!uuid || !has_payload_of_copy(in.record)) return std::nullopt;
   const bool is_other = reading.id && (base::parse_uuid(*reading.id) != uuid || has_upper_case(*reading.id));
   return Identity{*uuid, is_other ? reading.id : std::nullopt, "header inboxd-event-id of an inbox's copy"};
 }

@@ -30,7 +30,7 @@ struct Identity {
 std::optional<std::string> problem_with_id(std::string_view id);
 
 /// The event's own identity, if the record is a copy or a dead letter of an inbox, at any number of hops and whichever
-/// rule matched.
+/// rule matched. nullopt if the payload is another one: an application has forwarded the headers of a copy.
 std::optional<Identity> identity_of_copy(const Reading& reading, const Input& in);
 
 /// For a reading that was checked and has no problem.

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "event/copy_digest.hpp"
 #include "event/headers.hpp"
 
 namespace inboxd::relay {
@@ -474,7 +475,8 @@ bool Sender::send(const inbox::OutboxRow& row) {
   // headers were forwarded from another one.
   const bool is_dead_letter = event::find_packed(row.headers, dead_letter_header).has_value();
   for (const event::Header& header : event::unpack_headers(row.headers)) {
-    const bool is_origin = header.name == event::origin_id_header || header.name == event::origin_topic_header;
+    const bool is_origin = header.name == event::origin_id_header || header.name == event::origin_topic_header ||
+                           header.name == event::copy_digest_header;
     if (is_dead_letter || !is_origin) message.headers.emplace_back(std::string{header.name}, header.value);
   }
   const std::string id = row.message_id.text();

@@ -1,21 +1,42 @@
 #include "record_headers.hpp"
 
+#include <openssl/evp.h>
+
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
 namespace kafka_handler {
 namespace {
 
-constexpr std::array<std::string_view, 12> ours{
-    "ce_specversion", "ce_id",           "ce_source",    "ce_type",          "ce_traceparent", "ce_tracestate",
-    "traceparent",    "inboxd-event-id", "inboxd-topic", "inboxd-partition", "inboxd-offset",  "tracestate"};
+constexpr std::array<std::string_view, 13> ours{
+    "ce_specversion",  "ce_id",        "ce_source",        "ce_type",       "ce_traceparent",
+    "ce_tracestate",   "traceparent",  "tracestate",       "inboxd-topic",  "inboxd-payload-sha256",
+    "inboxd-event-id", "inboxd-offset", "inboxd-partition"};
 
 void add(rd_kafka_headers_t* headers, std::string_view name, inboxd::MaybeText value) {
   const void* const bytes = value ? value->data() == nullptr ? "" : value->data() : nullptr;
   rd_kafka_header_add(headers, name.data(), static_cast<ssize_t>(name.size()), bytes,
                       value ? static_cast<ssize_t>(value->size()) : 0);
+}
+
+/// In hexadecimal digits: an inbox that reads the record compares it with the payload's.
+std::string digest_of(inboxd::MaybeText payload) {
+  if (!payload) return "null";
+  static constexpr char digits[] = "0123456789abcdef";
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  if (EVP_Digest(payload->data(), payload->size(), digest, &size, EVP_sha256(), nullptr) != 1) {
+    throw std::runtime_error{"OpenSSL could not compute SHA-256"};
+  }
+  std::string out;
+  for (unsigned int i = 0; i < size; ++i) {
+    out += digits[digest[i] >> 4];
+    out += digits[digest[i] & 15];
+  }
+  return out;
 }
 
 }  // namespace
@@ -37,6 +58,7 @@ RecordHeaders headers_of(const inboxd::Event& event, bool keep, inboxd::MaybeTex
   add(out.get(), "inboxd-topic", event.topic());
   add(out.get(), "inboxd-partition", std::to_string(event.partition()));
   add(out.get(), "inboxd-offset", std::to_string(event.offset()));
+  add(out.get(), "inboxd-payload-sha256", digest_of(event.payload()));
   if (traceparent) add(out.get(), "traceparent", traceparent);
   if (traceparent && tracestate) add(out.get(), "tracestate", tracestate);
   return out;

@@ -12,6 +12,9 @@ using config::OnMissingId;
 
 namespace {
 
+/// Of {"a":1}, the payload of most records here.
+constexpr std::string_view sha256_of_payload = "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862";
+
 std::string id_by(OnMissingId policy, const event::Record& record, TopicRules by = rules()) {
   by.topic.on_missing_id = policy;
   return Outcome{record, by}.id();
@@ -140,13 +143,37 @@ TEST_CASE("a copy or a dead letter of an inbox keeps its event's identity, which
     copy.emplace_back("inboxd-event-id", origin);
     if (!headers.empty()) CHECK(Outcome{with_headers(copy)}.id() != origin);  // of no topic: of something else
     copy.emplace_back("inboxd-topic", "orders");
+    copy.emplace_back("inboxd-payload-sha256", sha256_of_payload);
     CHECK(Outcome{with_headers(copy)}.id() == origin);
   }
-  Headers copy{{"inboxd-topic", "orders"}, {"inboxd-event-id", "no UUID"}, {"id", a_uuid}};
+  Headers copy{{"inboxd-topic", "orders"},
+               {"inboxd-event-id", "no UUID"},
+               {"id", a_uuid},
+               {"inboxd-payload-sha256", sha256_of_payload}};
   CHECK(Outcome{with_headers(copy)}.id() == a_uuid);
   const auto with_id = [&](std::string_view id) {
-    return Outcome{with_headers({{"id", id}, {"inboxd-topic", "o"}, {"inboxd-event-id", origin}})};
+    return Outcome{with_headers({{"id", id},
+                                 {"inboxd-topic", "o"},
+                                 {"inboxd-event-id", origin},
+                                 {"inboxd-payload-sha256", sha256_of_payload}})};
   };
   CHECK(with_id("text-id").event().source_id == "text-id"sv);
   CHECK_FALSE(with_id(origin).event().source_id);
+}
+
+TEST_CASE("a record with the forwarded headers of a copy and another payload has its own identity") {
+  const Headers forwarded{{"inboxd-event-id", "0b1c2d3e-4f50-4162-8394-a5b6c7d8e9fa"},
+                          {"inboxd-topic", "orders"},
+                          {"inboxd-payload-sha256", sha256_of_payload},
+                          {"id", a_uuid}};
+  CHECK(Outcome{with_headers(forwarded)}.id() != a_uuid);
+  CHECK(Outcome{with_headers(forwarded, R"({"a":2})")}.id() == a_uuid);
+  CHECK(Outcome{with_headers(forwarded, std::nullopt)}.id() == a_uuid);
+  Headers without = forwarded;
+  without.erase(without.begin() + 2);
+  CHECK(Outcome{with_headers(without)}.id() == a_uuid);
+  Headers tombstone = forwarded;
+  tombstone[2].value = "null";
+  CHECK(Outcome{with_headers(tombstone, std::nullopt)}.id() != a_uuid);
+  CHECK(Outcome{with_headers(tombstone, "")}.id() == a_uuid);
 }
