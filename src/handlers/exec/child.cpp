@@ -13,6 +13,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "child_processes.hpp"
+
 namespace exec_handler {
 namespace {
 
@@ -83,8 +85,13 @@ Child::Child(const Program& program, const std::vector<std::string>& more) {
   std::vector<std::string> environment = program.environment;
   environment.insert(environment.end(), more.begin(), more.end());
   environment.push_back(descendants_.variable());
-  const int error = posix_spawn(&process_, command.front().c_str(), &actions.value, &attributes.value,
-                                pointers(command).data(), pointers(environment).data());
+  int error = 0;
+  process_ = ChildProcesses::all().start([&] {
+    pid_t process = -1;
+    error = posix_spawn(&process, command.front().c_str(), &actions.value, &attributes.value,
+                        pointers(command).data(), pointers(environment).data());
+    return error == 0 ? process : -1;
+  });
   const char* const whose = error == ENOENT ? " (or its interpreter)" : "";
   if (error != 0) fail(("cannot start " + command.front() + whose).c_str(), error);
   // Without <sys/pidfd.h>: in glibc 2.36 its functions have C++ names.
@@ -148,9 +155,7 @@ int Child::end() {
     kill(process_, SIGKILL);  // a child that has not set its group yet
   }
   kill(-process_, SIGKILL);
-  int status = 0;
-  while (waitpid(process_, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = ChildProcesses::all().take_status(process_);
   descendants_.end();
   process_ = -1;
   status_ = WIFSIGNALED(status) ? signal_base + WTERMSIG(status) : WEXITSTATUS(status);

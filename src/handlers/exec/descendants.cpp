@@ -9,21 +9,14 @@
 #include <array>
 #include <cstdint>
 #include <fstream>
-#include <iterator>
-#include <vector>
+
+#include "child_processes.hpp"
 
 namespace exec_handler {
 namespace {
 
 /// A process that forks faster than it is killed is left after so many rounds.
 constexpr int most_rounds = 100;
-
-/// The orphans. The kernel makes them children of the first thread; the workers' children are not among them.
-std::vector<int> orphans() {
-  const std::string self = std::to_string(getpid());
-  std::ifstream file{"/proc/self/task/" + self + "/children"};
-  return {std::istream_iterator<int>{file}, std::istream_iterator<int>{}};
-}
 
 }  // namespace
 
@@ -39,8 +32,7 @@ void Descendants::end() const {
   bool found = true;
   for (int round = 0; found && round < most_rounds; ++round) {
     found = false;
-    for (const int process : orphans()) {
-      if (waitpid(process, nullptr, WNOHANG) != 0) continue;  // it had ended, whosever it was
+    for (const pid_t process : ChildProcesses::all().reap_orphans()) {
       if (!is_marked(process)) continue;
       kill(process, SIGKILL);
       waitpid(process, nullptr, 0);

@@ -3,6 +3,7 @@
 
 #include "once.hpp"
 #include "program.hpp"
+#include "reaper.hpp"
 #include "settings.hpp"
 #include "start_log.hpp"
 #include "stream.hpp"
@@ -35,6 +36,7 @@ struct Exec final : inboxd::Handler {
   }
 
   const Program program;
+  const Reaper reaper;
   StartLog starts;
   Stream stream;
 };

@@ -42,6 +42,7 @@ for line in sys.stdin:
     if kind == "Escape":
         subprocess.run(["setsid", "-f", "sleep", os.environ["SLEEP"]])
         time.sleep(1000)
+    if kind == "Orphan": subprocess.run(["sh", "-c", "( ( sleep 0.1 ) & ) ; ( setsid sh -c 'sleep 0.1 &' & ); true"])
     if kind == "Garbage" and event["attempt"] == 1: print("hello", flush=True)
     elif kind == "Stranger" and event["attempt"] == 1: answer({"event_id": "unknown"}, "done")
     elif kind == "Flood" and event["attempt"] == 1: print("x" * 3000000, flush=True)
@@ -179,6 +180,19 @@ TEST_CASE("no process that a child has started outlives it, not even one with a 
   fixture.produce(1, "Escape");
   fixture.database.wait_for("it is finished", "select count(*) from inbox.deliveries where finished_at is not null", 1);
   CHECK(run_to_end({{"pgrep", "-f", "sleep " + seconds}}).out.empty());
+}
+
+TEST_CASE("the orphans of a program that lives on are reaped") {
+  ExecFixture fixture;
+  const auto daemon = fixture.start();
+  fixture.produce(30, "Orphan");
+  CHECK(fixture.wait_done().is_perfect());
+  const std::string id = std::to_string(daemon->process().id());
+  wait_until("the daemon's first thread has no child", [&] {
+    return run_to_end({{"pgrep", "--parent", id}}).out ==
+           run_to_end({{"pgrep", "--parent", id, "--full", "child.py"}}).out;
+  });
+  CHECK_FALSE(run_to_end({{"pgrep", "--parent", id}}).out.empty());  // the program still lives
 }
 
 TEST_CASE("a program that others could exchange is refused, and a script behind an interpreter is warned about") {
