@@ -7,10 +7,10 @@ language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' 
 declare
   v_messages bigint;
 begin
-  with held as materialized (select from inbox.relay for update),
-  unsent as materialized (
-    select o.outbox_id from inbox.outbox o
-    where o.key = p_key and (select count(*) from held) > 0 order by o.outbox_id limit p_most),
+  -- A statement of its own: the next one sees what the relay has moved until it let go of its row.
+  perform from inbox.relay for update;
+  with unsent as materialized (
+    select o.outbox_id from inbox.outbox o where o.key = p_key order by o.outbox_id limit p_most),
   waiting as materialized (
     select w.outbox_id from inbox.outbox_waiting w
     where w.key = p_key and (select count(*) from unsent) >= 0 order by w.outbox_id limit p_most for update),

@@ -65,19 +65,8 @@ void erase(Context& context, const std::vector<KeyedEvent>& events, Progressed& 
   }
 }
 
-/// False: stopped in between.
-bool erase_all(Context& context, const std::string& key, Progressed& sum) {
-  const auto each = [&](const std::vector<KeyedEvent>& events) { erase(context, events, sum); };
-  if (!Search{context, key}.run(each)) return false;
-  for (int waits = 0; !sum.leased.empty() && waits < most_waits; ++waits) {
-    if (context.pause(wait)) return false;
-    erase(context, std::exchange(sum.leased, {}), sum);
-  }
-  // Last: an event that was leased may have become a dead letter, and that a message for a topic of dead letters.
-  while (const auto some = forget_dead_letters(*context.connection, context.actor, key)) {
-    sum.dead_letters += some;
-    if (context.pause(std::chrono::milliseconds{0})) return false;
-  }
+/// Records in quarantine and unsent messages. False: stopped in between.
+bool erase_rest(Context& context, const std::string& key, Progressed& sum) {
   while (true) {
     const auto some = forget_rest(*context.connection, context.actor, key);
     if (some.records + some.messages == 0) return true;
@@ -85,6 +74,23 @@ bool erase_all(Context& context, const std::string& key, Progressed& sum) {
     sum.messages += some.messages;
     if (context.pause(std::chrono::milliseconds{0})) return false;
   }
+}
+
+/// Content moves from quarantine to events, from those to dead letters, and from these to messages: in this order none
+/// is missed. False: stopped in between.
+bool erase_all(Context& context, const std::string& key, Progressed& sum) {
+  if (!erase_rest(context, key, sum)) return false;
+  const auto each = [&](const std::vector<KeyedEvent>& events) { erase(context, events, sum); };
+  if (!Search{context, key}.run(each)) return false;
+  for (int waits = 0; !sum.leased.empty() && waits < most_waits; ++waits) {
+    if (context.pause(wait)) return false;
+    erase(context, std::exchange(sum.leased, {}), sum);
+  }
+  while (const auto some = forget_dead_letters(*context.connection, context.actor, key)) {
+    sum.dead_letters += some;
+    if (context.pause(std::chrono::milliseconds{0})) return false;
+  }
+  return erase_rest(context, key, sum);
 }
 
 Document document_of(const Progressed& sum, bool dry_run) {

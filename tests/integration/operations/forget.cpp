@@ -1,8 +1,11 @@
 // `events forget`: a person's data.
 #include <catch2/catch_test_macros.hpp>
+#include <thread>
 
 #include "integration/operations/lanes_fixture.hpp"
+#include "integration/operations/quarantined_records.hpp"
 #include "support/process.hpp"
+#include "support/wait.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -214,4 +217,49 @@ TEST_CASE("a forgotten key is nowhere in a dump: not in the outbox, its lanes, e
   CHECK(inbox.database().text("select string_agg(lane || ' ' || coalesce(due_at < now(), false), ', ' order by lane) "
                               "from inbox.outbox_lane") == "7 true, 8 false");
   CHECK(inbox.database().number("select count(*) from inbox.relay where owner is null") == 1);
+}
+
+TEST_CASE("forgetting finds a message that the relay moves at that moment") {
+  Inbox inbox;
+  inbox.database().run(
+      "insert into inbox.outbox (message_id, topic, key, payload) values (gen_random_uuid(), 'mail', 'zoe', 'hello')");
+  inbox.database().run(
+      "update inbox.relay set owner = gen_random_uuid(), fence = 7, leased_until = now() + interval '1 hour'");
+  Session relay{inbox.database().url(), inbox.database().schema()};
+  relay.run("begin");
+  relay.run(
+      "select inbox.relay_set_aside(r.owner, 7, array[o.outbox_id], '{refused}', '{1}', '{60000}') "
+      "from inbox.relay r, inbox.outbox o");
+  std::thread moves{[&] {
+    Session watch{inbox.database().url(), inbox.database().schema()};
+    wait_until("forgetting waits for the relay", [&] {
+      return watch.text("select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%" +
+                        inbox.database().schema() + "%forget_messages%'") == "1";
+    });
+    relay.run("commit");
+  }};
+  const auto answer = forget(inbox, "zoe");
+  moves.join();
+  CHECK(answer.code == ExitCode::done);
+  CHECK(answer.document.value("messages", 0) == 1);
+  CHECK(inbox.database().number("select count(*) from inbox.outbox_waiting") == 0);
+}
+
+TEST_CASE("forgetting finds a record that a retry makes an event behind the search for events") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  quarantine_records(inbox, shard, 0, {"one"});
+  Batch batch{inbox};
+  batch.at(shard, 1).events(1).store(inbox.connection());
+  inbox.database().run("update inbox.quarantine set key = 'a'");
+  OperationRunner runner{inbox};
+  int looks = 0;
+  runner.context.pause = [&](milliseconds) {
+    // The first look has passed both offsets.
+    if (++looks == 2) runner_for(inbox, {by_position()}).run("quarantine retry", all);
+    return false;
+  };
+  CHECK(runner.run("events forget", {{"key", {"a"}}}).code == ExitCode::done);
+  CHECK(inbox.database().number("select count(*) from inbox.event where key = 'a'") == 0);
+  CHECK(inbox.database().number("select count(*) from inbox.quarantine where key = 'a'") == 0);
 }
