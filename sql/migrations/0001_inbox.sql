@@ -160,6 +160,7 @@ create table inbox.handler (
   routing_version bigint not null,
   changed_under   bigint not null,
   paused_reason   text,
+  is_paused       boolean not null generated always as (paused_reason is not null) stored,  -- for role monitor
   self_paused     boolean not null default false,  -- by its fuse or at an error, not by an operator
   limit_paused    boolean not null default false,  -- at retention.dead_letter_bytes; it resumes below the limit
   fuse            text check (fuse in ('blown', 'trying')),
@@ -398,6 +399,7 @@ create table inbox.dead_letter (
   order_key       bytea,
   forgotten_at    timestamptz,
   parks           boolean not null default false check (not parks or lane is not null),
+  error_class     text generated always as (reasons -> -1 ->> 'error_class') stored,  -- for role monitor
   unique (handler_id, shard_id, "offset")  -- not event_id: it may return as another event once the ledger is trimmed
 );
 create index dead_letter_event on inbox.dead_letter (event_id);

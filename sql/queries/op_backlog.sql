@@ -2,7 +2,7 @@
 -- $2 dead letters of a handler; `due_cut` and the like say that there are more. A retried event's age is counted from
 -- when it was received, because its due time moves with each attempt. No locks. Indexes: delivery_due (an index can be
 -- asked by statement_timestamp, not by clock_timestamp), dead_letter_handler.
-select h.handler_id, h.name, h.mode, h.topics, h.types, h.started_from, h.paused_reason,
+select h.handler_id, h.name, h.mode, h.topics, h.types, h.started_from, h.is_paused,
        h.fuse is not null or h.self_paused,
        (extract(epoch from h.retired_at) * 1000000)::bigint as retired_at,
        coalesce(due.events, 0) + coalesce(later.in_order, 0),
@@ -28,8 +28,10 @@ cross join lateral (
          clock_timestamp() - min(case when h.mode = 'batch' then d.since else d.due_at end) as oldest,
          min(d.received_from) filter (where d.attempts > 0) as failed_from
   from (select d.events, d.due_at, d.attempts, d.received_from,
-               case when h.mode = 'batch' then inbox.window_due_since(d, w) end as since
+               case when h.mode = 'batch' then s.since end as since
         from inbox.delivery d
+        cross join lateral (
+          select inbox.window_due_since(coalesce(d.ordinal, d.delivery_id), d.received_from, d.due_at, w) as since) s
         where d.handler_id = h.handler_id and d.due_at <= statement_timestamp()
         order by d.due_at limit $1::bigint) d) due
 cross join lateral (
@@ -40,10 +42,11 @@ cross join lateral (
          min(d.since) filter (where d.owner is null and d.due_at = 'infinity' and d.is_next) as oldest_in_order,
          count(*) as runs, min(d.received_from) filter (where d.attempts > 0) as failed_from
   from (select d.events, d.owner, d.due_at, d.attempts, d.received_from,
-               case when h.mode = 'batch' then inbox.window_due_since(d, w) else d.received_from end as since,
-               case when h.mode = 'batch' then inbox.window_due_since(d, w) is not null
-                    else d.lane is null end as is_next
+               case when h.mode = 'batch' then s.since else d.received_from end as since,
+               case when h.mode = 'batch' then s.since is not null else d.lane is null end as is_next
         from inbox.delivery d
+        cross join lateral (
+          select inbox.window_due_since(coalesce(d.ordinal, d.delivery_id), d.received_from, d.due_at, w) as since) s
         where d.handler_id = h.handler_id and d.due_at > statement_timestamp()
         order by d.due_at limit $1::bigint) d) later
 cross join lateral (

@@ -1,17 +1,17 @@
 -- Records quarantined within the last hour by topic, of the newest $1: their number, the first, the most frequent
--- reason with its last detail, and how many events of the topic were stored since that first one, counted to $2. No
--- locks. Indexes: primary key of quarantine; event_place of two days.
+-- reason, and how many events of the topic were stored since that first one, counted to $2. Reads no column with
+-- content of records. No locks. Indexes: primary key of quarantine; event_place of two days.
 with newest as materialized (
-  select q.shard_id, q.reason, q.detail, q.received_at, q.payload is null and q.payload_size = 0 as is_empty
-  from (select * from inbox.quarantine x order by x.quarantine_id desc limit $1::bigint) q
+  select q.shard_id, q.reason, q.received_at
+  from (select x.shard_id, x.reason, x.received_at from inbox.quarantine x
+        order by x.quarantine_id desc limit $1::bigint) q
   where q.received_at > statement_timestamp() - interval '1 hour'),
 topics as (
-  select s.topic, count(*) as records, min(n.received_at) as first_at, bool_and(n.is_empty) as are_empty,
-         mode() within group (order by n.reason) as reason,
-         (array_agg(n.detail order by n.received_at desc))[1] as detail
+  select s.topic, count(*) as records, min(n.received_at) as first_at,
+         mode() within group (order by n.reason) as reason
   from newest n join inbox.shard s using (shard_id)
   group by s.topic)
-select t.topic, t.records, (extract(epoch from t.first_at) * 1000000)::bigint, t.reason, t.detail, t.are_empty,
+select t.topic, t.records, (extract(epoch from t.first_at) * 1000000)::bigint, t.reason,
        (select count(*) from (
           select from inbox.shard s
           cross join lateral (

@@ -5,7 +5,7 @@ create or replace view inbox.backlog as
 select h.name as handler,
        coalesce(d.due, 0) as due, coalesce(d.leased, 0) as leased, coalesce(d.retrying, 0) as retrying,
        coalesce(d.waiting, 0) as waiting, coalesce(x.dead, 0) as dead, d.oldest_due_age, h.paused_reason,
-       h.paused_reason is not null as is_paused
+       h.is_paused
 from inbox.handler h
 left join (
   select handler_id,
@@ -22,7 +22,8 @@ left join (
                 when due_at <= clock_timestamp() or sequence is not null and lane is null then 'due'
                 when due_at < 'infinity' then 'retrying' else 'waiting' end as state
     from (
-      select x.*, b.mode is not null as is_batch, inbox.window_due_since(x, w) as window_since
+      select x.*, b.mode is not null as is_batch,
+             inbox.window_due_since(coalesce(x.ordinal, x.delivery_id), x.received_from, x.due_at, w) as window_since
       from inbox.delivery x
       left join inbox.handler b on b.handler_id = x.handler_id and b.mode = 'batch'
       left join inbox.batch_window w on w.handler_id = b.handler_id) x) d

@@ -145,8 +145,8 @@ AdminPort::Outcome AdminPort::respond_to_operation(const HttpRequest& request, c
                         operation.verb == "config show";
   return LaneWork{
       is_quick ? reading_lane : operating_lane,
-      [this, &operation, arguments = std::move(arguments).value(), actor = Gate::actor_of(request)](
-          const std::atomic<bool>& nobody_waits) { return operate(operation, arguments, actor, nobody_waits); },
+      [this, &operation, arguments = std::move(arguments).value(), caller = Caller{Gate::actor_of(request), has_token(request)}](
+          const std::atomic<bool>& nobody_waits) { return operate(operation, arguments, caller, nobody_waits); },
       is_quick || changes, has_token(request)};
 }
 
@@ -157,7 +157,7 @@ HttpResponse AdminPort::health(operations::Probe probe) const {
 }
 
 HttpResponse AdminPort::operate(const operations::Operation& operation, const operations::Arguments& arguments,
-                                const std::string& actor, const std::atomic<bool>& nobody_waits) {
+                                const Caller& caller, const std::atomic<bool>& nobody_waits) {
   operations::Context context;
   context.connection = &connection_;
   context.daemon = &daemon_;
@@ -165,7 +165,8 @@ HttpResponse AdminPort::operate(const operations::Operation& operation, const op
   context.schema = schema_;
   context.topics = topics_;
   context.retention = daemon_.in_force().settings.retention;
-  context.actor = actor;
+  context.actor = caller.actor;
+  context.shows_content = caller.has_token;
   const auto end = std::chrono::steady_clock::now() + settings_.answer_timeout * 4 / 5;
   // Work in batches stops between two of them if the client has gone, and in time to answer how far it came.
   context.pause = [&](std::chrono::milliseconds most) {
@@ -184,7 +185,7 @@ HttpResponse AdminPort::operate(const operations::Operation& operation, const op
   if (operation.permission == operations::Permission::change && !arguments.flag("dry-run")) {
     log_.info("admin.change_requested", {{"operation", operation.verb},
                                          {"arguments", arguments.asked()},
-                                         {"actor", actor},
+                                         {"actor", caller.actor},
                                          {"exit_status", static_cast<int>(answer.code)}});
   }
   return response_of(operation, answer);

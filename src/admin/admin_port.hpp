@@ -37,8 +37,12 @@ class AdminPort final {
   Outcome respond(const HttpRequest& request);
   Outcome respond_to_operation(const HttpRequest& request, const operations::Operation& operation);
   HttpResponse health(operations::Probe probe) const;
+  struct Caller {
+    std::string actor;
+    bool has_token = false;  ///< a valid one: the gate refuses others
+  };
   HttpResponse operate(const operations::Operation& operation, const operations::Arguments& arguments,
-                       const std::string& actor, const std::atomic<bool>& nobody_waits);
+                       const Caller& caller, const std::atomic<bool>& nobody_waits);
 
   const config::Admin settings_;
   const config::Database database_;

@@ -8,7 +8,7 @@
 namespace inboxd::inbox {
 
 /// What one instance knows about a handler and the database does not: sent with its heartbeat, for `status`. Times are
-/// ages, so that the clocks of daemon and database need not agree.
+/// ages, as clocks may differ. No content of events: role monitor reads it, and `events forget` does not erase it.
 struct HandlerActivity {
   using Age = std::chrono::milliseconds;
 
@@ -25,9 +25,9 @@ struct HandlerActivity {
   std::int64_t grown = 0;       ///< how much its pending events have grown, over all instances
   std::int64_t failed_in_row = 0;  ///< attempts since the last success
   std::optional<Age> failing_for;  ///< since the first of these
-  std::string last_error;          ///< class and message of the last failure
+  std::string last_error;          ///< class and event id of the last failure: `sql.22P02 0190d3f5-…`
   std::optional<Age> away_for;     ///< its service is away
-  std::string away_error;
+  std::string away_error;          ///< class, host and error
   std::int64_t unkeyed = 0;  ///< events without an order key, where the configuration does not say how these run
   std::int64_t without_value = 0;  ///< events in a row whose body has a value at none of the paths of its statement
   std::string body_paths;          ///< these paths

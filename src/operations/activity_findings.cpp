@@ -56,6 +56,14 @@ bool most_fail(const inbox::HandlerActivity& sum) {
   return sum.failed >= many_failures && sum.failed * 2 >= sum.done + sum.failed;
 }
 
+/// `sql.22P02: invalid input syntax`, or, without the right to read messages, the command that shows them.
+std::string error_text(const ActivityState& activity) {
+  const std::string name = error_class(activity.sum);
+  if (!activity.last_message.empty()) return name + ": " + activity.last_message;
+  const std::string event = failed_event(activity.sum);
+  return event.empty() ? name : name + " (inboxd events show " + event + ")";
+}
+
 /// `20`, `0.4`.
 std::string rate_text(double per_second) {
   const double shown = per_second < 10 ? std::round(per_second * 10) / 10 : std::round(per_second);
@@ -86,7 +94,7 @@ void failing_calls(const Situation& situation, List& out) {
                                                                      std::to_string(sum.failed + sum.done)},
                                                  {"handler", at.handler.name},
                                                  {"period", period},
-                                                 {"error", sum.last_error},
+                                                 {"error", error_text(at.activity)},
                                                  {"waiting", waiting_text(at)}})
                       .began(since));
   }
@@ -158,7 +166,7 @@ void blocked_keys(const Situation& situation, List& out) {
                                                 {"key", key},
                                                 {"events", std::to_string(blocked.waiting)},
                                                 {"verb", blocked.waiting == 1 ? "event waits" : "events wait"},
-                                                {"error", blocked.last_error}})
+                                                {"error", blocked.last_error.empty() ? "" : " (" + blocked.last_error + ")"}})
                       .began(blocked.received_at));
   }
 }

@@ -80,6 +80,15 @@ void ActivityState::add(const HandlerActivity& instance, event::Microseconds sai
   if (instance.away_for) sum.away_error = instance.away_error;
 }
 
+std::string error_class(const HandlerActivity& activity) {
+  return activity.last_error.substr(0, activity.last_error.rfind(' '));
+}
+
+std::string failed_event(const HandlerActivity& activity) {
+  const std::size_t space = activity.last_error.rfind(' ');
+  return space == std::string::npos ? "" : activity.last_error.substr(space + 1);
+}
+
 std::vector<HandlerActivity> parse_activity(const std::string& json) {
   std::vector<HandlerActivity> out;
   try {

@@ -16,12 +16,17 @@ struct ActivityState {
   inbox::HandlerActivity sum;  ///< without its ages
   std::optional<event::Microseconds> failing_since;
   std::optional<event::Microseconds> away_since;
+  std::string last_message;  ///< of the last failure; empty without the right to read it
 
   /// Adds what one instance said at a time.
   void add(const inbox::HandlerActivity& instance, event::Microseconds said_at);
 };
 /// By handler id.
 using Activities = std::map<std::int32_t, ActivityState>;
+
+/// The two parts of HandlerActivity::last_error. The event id is empty if there is none.
+std::string error_class(const inbox::HandlerActivity& activity);
+std::string failed_event(const inbox::HandlerActivity& activity);
 
 /// nullptr: no live instance runs the handler.
 const ActivityState* activity_of(const Activities& activities, std::int32_t handler_id);

@@ -95,7 +95,7 @@ constexpr std::array kinds = std::to_array<FindingKind>({
      "compare the paths with a payload (inboxd events list, inboxd events show); topics[].unwrap says how a wrapped "
      "payload becomes body"},
     {"keys_blocked", remark, "InboxdRetriesForLong",
-     "handler {handler} has {key}: {events} {verb} behind a failed one ({error})",
+     "handler {handler} has {key}: {events} {verb} behind a failed one{error}",
      "inboxd lanes list --handler {handler}; after the fix, inboxd events retry --handler {handler}"},
     {"events_parked", remark, "", "handler {handler} has {parked} events parked behind dead letters of their keys",
      "inboxd lanes list --handler {handler}, then dead replay or lanes release"},
@@ -115,7 +115,7 @@ constexpr std::array kinds = std::to_array<FindingKind>({
      "start: beginning; to ignore the type, subscribe a handler with plugin: log"},
     {"quarantine", remark, "InboxdQuarantineGrows", "{records} in quarantine{groups}{recent}", "{remedy}"},
     {"topic_quarantined", problem, "InboxdQuarantineGrows",
-     "{records} of topic {topic} went to quarantine since {since}: {reason} ({detail})", "{remedy}"},
+     "{records} of topic {topic} went to quarantine since {since}: {reason}{detail}", "{remedy}"},
 
     {"messages_stopped", problem, "InboxdMessagesStopped",
      "{messages} of the outbox cannot be sent{waiting}",

@@ -28,7 +28,6 @@ std::vector<DeadGrowth> read_dead_growth(inbox::Connection& connection) {
     growth.first_at = row.int8();
     growth.error_class = row.text();
     growth.of_class = row.int8();
-    growth.message = row.text();
     out.push_back(std::move(growth));
   }
   return out;
@@ -44,8 +43,6 @@ std::vector<QuarantineGrowth> read_quarantine_growth(inbox::Connection& connecti
     growth.records = row.int8();
     growth.first_at = row.int8();
     growth.reason = row.text();
-    growth.detail = row.text();
-    growth.are_empty = row.flag();
     growth.stored = row.int8();
     out.push_back(std::move(growth));
   }
@@ -76,8 +73,6 @@ std::vector<BlockedKeys> read_blocked_keys(inbox::Connection& connection) {
     blocked.handler_id = row.int4();
     blocked.keys = row.int8();
     blocked.waiting = row.int8();
-    blocked.key = row.maybe_text();
-    blocked.last_error = row.text();
     blocked.received_at = row.int8();
     out.push_back(std::move(blocked));
   }

@@ -18,7 +18,7 @@ struct DeadGrowth {
   event::Microseconds first_at = 0;
   std::string error_class;    ///< the most frequent one
   std::int64_t of_class = 0;  ///< how many have it
-  std::string message;        ///< of the last of these
+  std::string message;        ///< of the last of these; empty without the right to read it
 };
 std::vector<DeadGrowth> read_dead_growth(inbox::Connection& connection);
 
@@ -28,7 +28,7 @@ struct QuarantineGrowth {
   std::int64_t records = 0;
   event::Microseconds first_at = 0;
   std::string reason;  ///< the most frequent one
-  std::string detail;
+  std::string detail;       ///< empty without the right to read it
   bool are_empty = false;   ///< all of them: tombstones
   std::int64_t stored = 0;  ///< events of the topic since the first; counted to a limit
 };
@@ -49,8 +49,8 @@ struct BlockedKeys {
   std::int32_t handler_id = 0;
   std::int64_t keys = 0;
   std::int64_t waiting = 0;            ///< events of the key with most of them
-  std::optional<std::string> key;      ///< that key; nullopt: none, or not UTF-8
-  std::string last_error;              ///< of its failed event
+  std::optional<std::string> key;      ///< that key; nullopt: none, not UTF-8, or no right to read it
+  std::string last_error;              ///< of its failed event; empty without the right to read it
   event::Microseconds received_at = 0; ///< of its failed event
 };
 std::vector<BlockedKeys> read_blocked_keys(inbox::Connection& connection);

@@ -4,6 +4,7 @@
 #include "operations/handler_queries.hpp"
 #include "operations/operation_table.hpp"
 #include "operations/status_operation.hpp"
+#include "operations/status_texts.hpp"
 #include "operations/unknown_name.hpp"
 
 namespace inboxd::operations {
@@ -20,9 +21,15 @@ std::optional<HandlerPending> find(Context& context, const std::string& name) {
   return find_pending(*context.connection, name, live_within);
 }
 
+std::vector<HandlerState> handlers_for(Context& context) {
+  auto out = read_handlers(*context.connection);
+  if (context.shows_content) add_pause_reasons(*context.connection, out);
+  return out;
+}
+
 /// One that is not retired.
 std::optional<HandlerState> find_handler(Context& context, const std::string& name) {
-  for (auto& handler : read_handlers(*context.connection)) {
+  for (auto& handler : handlers_for(context)) {
     if (handler.name == name && !handler.retired_at) return std::move(handler);
   }
   return std::nullopt;
@@ -52,7 +59,7 @@ std::int64_t drop(Context& context, const std::string& name, HandlerPending& lef
 Answer functions::handlers_list(Context& context, const Arguments&) {
   Document handlers = Document::array();
   const auto activities = read_activities(*context.connection);
-  for (const auto& handler : read_handlers(*context.connection)) {
+  for (const auto& handler : handlers_for(context)) {
     handlers.push_back(document_of(handler, activity_of(activities, handler.handler_id)));
   }
   Answer out;

@@ -49,6 +49,7 @@ struct Context {
   std::string schema;
   std::string actor;
   Document agreed;                     ///< the plan that a person confirmed, an upper bound; null: no bound
+  bool shows_content = true;           ///< keys and messages of events, if the role may read them
   bool follows = false;                ///< waits for work that daemons do, with its progress
   std::int64_t most_rows = 1'000'000;  ///< the most that one operation changes; repeat it for the rest
   std::function<void(const Progress&)> progress = [](const Progress&) {};

@@ -46,7 +46,7 @@ struct Situation {
   bool is_run(const HandlerState& handler) const;
 };
 
-/// Everything but `configured`.
+/// Everything but `configured`, and the texts that add_texts adds.
 Situation read_situation(inbox::Connection& connection);
 
 /// Problems first.

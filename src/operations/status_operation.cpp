@@ -5,6 +5,7 @@
 #include "operations/documents.hpp"
 #include "operations/operation_table.hpp"
 #include "operations/size_queries.hpp"
+#include "operations/status_texts.hpp"
 
 namespace inboxd::operations {
 namespace {
@@ -29,6 +30,7 @@ Document documents_of(const List& list) {
 Answer functions::status(Context& context, const Arguments& arguments) {
   auto& connection = *context.connection;
   Situation situation = read_situation(connection);
+  if (context.shows_content) add_texts(connection, situation);
   situation.configured = context.handlers;
   Document document = document_of(situation);
   if (arguments.flag("sizes")) document["sizes"] = document_of(read_sizes(connection), context.retention);

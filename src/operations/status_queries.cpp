@@ -23,7 +23,7 @@ HandlerState read_handler(inbox::RowReader row) {
   out.topics = row.texts();
   out.types = row.texts();
   out.started_from = row.text();
-  out.paused_reason = row.maybe_text();
+  if (row.flag()) out.paused_reason = hidden_reason;
   out.has_paused_itself = row.flag();
   out.retired_at = row.maybe_int8();
   out.due.number = row.int8();

@@ -23,6 +23,9 @@ struct WindowState {
   std::int64_t dead = 0;
 };
 
+/// In place of the reason of a pause, which may quote an error.
+inline constexpr const char* hidden_reason = "inboxd handlers list shows why, to role reader or with a token";
+
 struct HandlerState {
   std::int32_t handler_id = 0;
   std::string name;
@@ -30,7 +33,7 @@ struct HandlerState {
   std::vector<std::string> topics;  ///< exact or prefix*; empty = all
   std::vector<std::string> types;
   std::string started_from;
-  std::optional<std::string> paused_reason;
+  std::optional<std::string> paused_reason;  ///< hidden_reason until add_pause_reasons
   bool has_paused_itself = false;  ///< by its fuse, or at an error
   std::optional<event::Microseconds> retired_at;
   Count due;  ///< any instance may claim them now

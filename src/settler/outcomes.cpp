@@ -38,7 +38,7 @@ void OutcomeCounts::Entry::note_success_or_failure(const inbox::Settlement& sett
   }
   if (settlement.failures.empty()) return;
   const auto& last = settlement.failures.back();
-  counts.last_error = last.error_class + (last.message.empty() ? "" : ": " + last.message);
+  counts.last_error = last.error_class + " " + last.event_id.text();
 }
 
 void OutcomeCounts::recorded(const Run& run, const inbox::Settlement& settlement, const EventCounts& counts) {

@@ -54,6 +54,8 @@ std::string about(const Target& target, const Answer& answer) {
 
 Outcome failed_transfer(const Target& target, const Answer& answer) {
   const std::string message = about(target, answer);
+  // Whoever may see the state of handlers sees why one is away: no path, which a key may be part of, and no answer.
+  const std::string away = target.url.server() + ": " + answer.error;
   switch (answer.code) {
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_CONNECT:
@@ -62,18 +64,18 @@ Outcome failed_transfer(const Target& target, const Answer& answer) {
             "POST " + target.url.shown() + ": its address is link-local; set allow_link_local if that is intended",
             "http.link_local");
       }
-      return inboxd::away(usually_away, message, "http.unreachable");
+      return inboxd::away(usually_away, away, "http.unreachable");
     case CURLE_OPERATION_TIMEDOUT:
-      if (!answer.has_connected) return inboxd::away(usually_away, message, "http.unreachable");
+      if (!answer.has_connected) return inboxd::away(usually_away, away, "http.unreachable");
       return inboxd::retry(message, "http.timeout");
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CERTPROBLEM:
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_ISSUER_ERROR:
-      return inboxd::away(away_for_certificates, message, "http.tls");
+      return inboxd::away(away_for_certificates, away, "http.tls");
     default:
-      if (is_reset(answer)) return inboxd::away(usually_away, message, "http.reset");
+      if (is_reset(answer)) return inboxd::away(usually_away, away, "http.reset");
       return inboxd::retry(message, "http.broken_answer");
   }
 }

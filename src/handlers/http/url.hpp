@@ -19,6 +19,8 @@ class UrlTemplate {
 
   /// For people: scheme, host and path, without the query.
   const std::string& shown() const { return shown_; }
+  /// Scheme, host and port.
+  std::string server() const { return shown_.substr(0, shown_.find('/', shown_.find("://") + 3)); }
   bool is_https() const { return is_https_; }
   bool has_placeholders() const { return !text_.is_fixed(); }
 

@@ -36,6 +36,8 @@ bool is_withdrawn(rd_kafka_resp_err_t error) {
 
 inboxd::Outcome outcome_of(rd_kafka_resp_err_t error, const std::string& topic) {
   const std::string message = "topic " + topic + ": " + rd_kafka_err2str(error);
+  // Whoever may see the state of handlers sees why one is away: no topic, which a key may be part of.
+  const std::string away = rd_kafka_err2str(error);
   switch (error) {
     case RD_KAFKA_RESP_ERR_NO_ERROR:
       return inboxd::done();
@@ -61,7 +63,7 @@ inboxd::Outcome outcome_of(rd_kafka_resp_err_t error, const std::string& topic) 
     case RD_KAFKA_RESP_ERR__RESOLVE:
     case RD_KAFKA_RESP_ERR__TIMED_OUT:
     case RD_KAFKA_RESP_ERR__AUTHENTICATION:
-      return inboxd::away(pause_between, message, "kafka.unreachable");
+      return inboxd::away(pause_between, away, "kafka.unreachable");
     case RD_KAFKA_RESP_ERR__FATAL:
     case RD_KAFKA_RESP_ERR__FENCED:
     case RD_KAFKA_RESP_ERR__GAPLESS_GUARANTEE:
@@ -73,10 +75,10 @@ inboxd::Outcome outcome_of(rd_kafka_resp_err_t error, const std::string& topic) 
     case RD_KAFKA_RESP_ERR_UNKNOWN_PRODUCER_ID:
     case RD_KAFKA_RESP_ERR_PRODUCER_FENCED:
       // The client's fault, not the record's.
-      return inboxd::away(pause_between, message, "kafka.fatal");
+      return inboxd::away(pause_between, away, "kafka.fatal");
     case RD_KAFKA_RESP_ERR__PURGE_QUEUE:
     case RD_KAFKA_RESP_ERR__PURGE_INFLIGHT:
-      return inboxd::away(milliseconds{0}, message, "kafka.withdrawn");
+      return inboxd::away(milliseconds{0}, away, "kafka.withdrawn");
     default:
       return inboxd::retry(message, class_of(error));
   }

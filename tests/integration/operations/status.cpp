@@ -44,7 +44,7 @@ TEST_CASE("status has what live instances say about their handlers, and only liv
   activity.running_calls = 3;
   activity.concurrency = 8;
   activity.away_for = std::chrono::seconds{20};
-  activity.away_error = "http.unreachable: POST http://127.0.0.1:8080/: \"refused\"\n\x01";
+  activity.away_error = "http.unreachable: http://127.0.0.1:8080: \"refused\"\n\x01";
   inbox::instance_heartbeat(inbox.connection(), {inbox.owner, "host-a", 42}, false, std::nullopt, {handler},
                             {activity});
   OperationRunner runner{inbox};

@@ -13,6 +13,7 @@ constexpr event::Microseconds now = 1'700'000'400'000'000;  // 2023-11-14T22:20:
 
 /// One handler, which has had 100 successes within a minute, and its daemon.
 struct Scene {
+  std::string last_message;  // as with the right to read it
   Scene() {
     situation.now = now;
     situation.handlers.resize(1);
@@ -28,6 +29,7 @@ struct Scene {
   std::vector<StatusFinding> findings() {
     situation.activities[7] = {};
     situation.activities[7].add(activity, now);
+    situation.activities[7].last_message = last_message;
     return findings_of(situation);
   }
   /// The only one.
@@ -49,12 +51,16 @@ TEST_CASE("a handler all of whose calls fail is a problem, with the last error, 
   scene.activity.done = 0;
   scene.activity.failed = scene.activity.failed_in_row = 49;
   scene.activity.failing_for = seconds{180};
-  scene.activity.last_error = "http.500: POST http://127.0.0.1:8080/orders was answered 500: boom";
+  scene.activity.last_error = "http.500 0190d3f5-8f2a-7000-8000-1a2b3c4d5e6f";
   scene.activity.blocked_keys = 8;
   const auto finding = scene.finding();
   CHECK(finding.severity == StatusFinding::Severity::problem);
   CHECK(finding.kind == "handler_fails");
   CHECK(finding.message ==
+        "all 49 calls of handler notify failed since 2023-11-14T22:17:00Z, the last with http.500 (inboxd events show "
+        "0190d3f5-8f2a-7000-8000-1a2b3c4d5e6f); 8 keys wait");
+  scene.last_message = "POST http://127.0.0.1:8080/orders was answered 500: boom";
+  CHECK(scene.finding().message ==
         "all 49 calls of handler notify failed since 2023-11-14T22:17:00Z, the last with http.500: POST "
         "http://127.0.0.1:8080/orders was answered 500: boom; 8 keys wait");
   CHECK(finding.remedy.find("inboxd events retry --handler notify") != std::string::npos);
@@ -97,13 +103,13 @@ TEST_CASE("where another instance succeeds, not all calls fail") {
 TEST_CASE("a service that is away is a remark at once and a problem after ten seconds, with its address and error") {
   Scene scene;
   scene.activity.away_for = seconds{4};
-  scene.activity.away_error = "http.unreachable: POST http://127.0.0.1:8080/orders: connection refused";
+  scene.activity.away_error = "http.unreachable: http://127.0.0.1:8080: connection refused";
   scene.situation.handlers[0].due = {186, false};
   auto finding = scene.finding();
   CHECK(finding.severity == StatusFinding::Severity::remark);
   CHECK(finding.message ==
-        "the service of handler notify is away since 2023-11-14T22:19:56Z: http.unreachable: POST "
-        "http://127.0.0.1:8080/orders: connection refused; 186 events pending");
+        "the service of handler notify is away since 2023-11-14T22:19:56Z: http.unreachable: "
+        "http://127.0.0.1:8080: connection refused; 186 events pending");
   scene.activity.away_for = seconds{11};
   finding = scene.finding();
   CHECK(finding.severity == StatusFinding::Severity::problem);
@@ -157,6 +163,10 @@ TEST_CASE("a blocked key is named with its error and the events behind it, unles
   const auto finding = scene.finding();
   CHECK(finding.message == "handler notify has key cust-7: 12 events wait behind a failed one (http.500: boom)");
   CHECK(finding.severity == StatusFinding::Severity::remark);
+  scene.situation.blocked[0].key = std::nullopt;
+  scene.situation.blocked[0].last_error = "";
+  CHECK(scene.finding().message == "handler notify has a key: 12 events wait behind a failed one");
+  scene.situation.blocked[0].key = "cust-7";
   scene.situation.blocked[0].keys = 3;
   CHECK(scene.finding().message.find("has 3 keys; behind key cust-7: 12 events wait") != std::string::npos);
   scene.activity.done = 0;
