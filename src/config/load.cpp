@@ -54,10 +54,12 @@ class Loader final {
     Handler common;
     if (const Node* const node = find(document, "handler_defaults")) {
       read_owner(*node, "handler_defaults", table_.handler_defaults(), common, false);
+      take_secrets("handler_defaults", common);
     }
     read_list(document, "handlers", most_handlers, [&](const Node& item, const std::string& key) {
       settings.handlers.push_back(common);
       read_owner(item, key, table_.handlers, settings.handlers.back());
+      take_secrets(key, settings.handlers.back());
       require(key + ".subscribe",
               "missing; add for example 'subscribe: {topics: [orders]}', or {} for everything");
       raise_cap(key, settings.handlers.back().retry);

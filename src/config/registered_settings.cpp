@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/uuid.hpp"
+#include "config/secrets.hpp"
 #include "config/settings_table.hpp"
 #include "config/show.hpp"
 
@@ -35,8 +36,11 @@ std::string registered_settings(const Handler& handler) {
     const Value value = row.get(handler);
     if (const auto* const map = std::get_if<TextMap>(&value)) {
       for (const auto& [name, text] : *map) {
-        keys[row.about.key + "." + name] = digest_of(entry_written(row.about, name, text));
+        const std::string key = row.about.key + "." + name;
+        keys[key] = digest_of(entry_written(row.about, name, text, handler.secrets, key));
       }
+    } else if (is_from_form(handler.secrets, row.about.key, value)) {
+      keys[row.about.key] = digest_of(std::string{hidden});
     } else {
       keys[row.about.key] = digest_of(written(row.about, value));
     }

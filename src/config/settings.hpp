@@ -218,6 +218,7 @@ struct Handler {
   std::string rate = "unlimited";              ///< events over all instances: N/s, N/m or N/h
   int max_in_flight = 0;                       ///< calls over all instances; 0: unlimited
   PluginSettings settings;
+  Secrets secrets;                             ///< values from files and the environment: `settings.url`
   bool operator==(const Handler&) const = default;
 };
 

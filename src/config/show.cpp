@@ -110,6 +110,13 @@ std::string entry_written(const Description& about, const std::string& name, con
   return shown == whole ? text : shown.dump();
 }
 
+bool is_from_form(const Secrets& secrets, const std::string& key, const Value& value) {
+  if (std::holds_alternative<Secret>(value)) return false;
+  if (secrets.contains(key)) return true;
+  const auto entry = secrets.lower_bound(key + "[");
+  return std::holds_alternative<Texts>(value) && entry != secrets.end() && entry->first.starts_with(key + "[");
+}
+
 std::string yaml_scalar(const std::string& text) { return needs_quotes(text) ? base::json_quote(text) : text; }
 
 std::string rules_text(const RetryRules& rules) {
@@ -207,21 +214,12 @@ class Collector final {
       const auto* const map = std::get_if<TextMap>(&value);
       if (map != nullptr && !map->empty()) {
         add_entries(row.about, *map, key);
-      } else if (is_hidden(key, value)) {
+      } else if (is_from_form(loaded_.secrets, key, value)) {
         add(key, std::string{hidden}, hidden);
       } else {
         add(key, written(row.about, value), json_written(row.about, value));
       }
     }
-  }
-
-  /// A list with one entry from a form is hidden as a whole.
-  bool is_hidden(const std::string& key, const Value& value) const {
-    if (std::holds_alternative<Secret>(value)) return false;  // `written` hides it
-    if (loaded_.secrets.contains(key)) return true;
-    const auto entry = loaded_.secrets.lower_bound(key + "[");
-    return std::holds_alternative<Texts>(value) && entry != loaded_.secrets.end() &&
-           entry->first.starts_with(key + "[");
   }
 
   void add_entries(const Description& about, const TextMap& map, const std::string& key) {

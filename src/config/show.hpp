@@ -20,6 +20,10 @@ nlohmann::json json_written(const Description& about, const Value& value);
 std::string entry_written(const Description& about, const std::string& name, const std::string& text,
                           const Secrets& secrets = {}, const std::string& key = {});
 
+/// Whether the value, or an entry of a list, came from a form and has to be hidden as a whole. Not for a type that
+/// `written` hides.
+bool is_from_form(const Secrets& secrets, const std::string& key, const Value& value);
+
 /// A text as a YAML scalar, in double quotes if a plain one would mean something else.
 std::string yaml_scalar(const std::string& text);
 
