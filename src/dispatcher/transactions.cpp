@@ -44,6 +44,7 @@ void Worker::run_transactions() {
     if (!has_session(retry)) break;
     GroupEnd end = run_group(one_by_one > 0);
     pending_spans_.clear();  // spans not settled by now were undone
+    uncommitted_ = {};
     spans_of_call_.reset();
     if (end == GroupEnd::repeat && is_collision() && note_collision()) continue;
     if (end == GroupEnd::repeat && retry.note(retry_reason_)) {
@@ -186,6 +187,15 @@ std::vector<Worker::SettledRun> Worker::settle(std::vector<settler::Report> repo
   return out;
 }
 
+/// Only a done event that COMMIT has recorded ends a row of failures. Failures count at once, for the fuse, unless the
+/// transaction has a done event before them.
+void Worker::count_uncommitted(const CallCount& count) {
+  if (count.done == 0 && uncommitted_.done == 0) return share_->in_flight->called(count);
+  uncommitted_.done += count.done;
+  uncommitted_.failed = count.done > 0 ? 0 : uncommitted_.failed + count.failed;
+  uncommitted_.error_class = count.error_class;
+}
+
 Worker::GroupEnd Worker::commit(std::size_t events) {
   std::vector<settler::Report> reports;
   WorkBatch before;
@@ -204,6 +214,7 @@ Worker::GroupEnd Worker::commit(std::size_t events) {
     return GroupEnd::done;
   }
   pending_spans_.clear();  // undone, whichever outcome is recorded now
+  uncommitted_ = {};
   {
     const std::lock_guard lock{mutex_};
     batch_ = std::move(before);
@@ -226,6 +237,10 @@ Worker::GroupEnd Worker::commit(std::size_t events) {
 
 void Worker::note_committed(const std::vector<SettledRun>& all) {
   for (const CallSpans& call : pending_spans_) call.pending_spans->settled(call.verdicts);
+  if (const CallCount count = std::exchange(uncommitted_, {}); count.done > 0) {
+    share_->in_flight->called({count.done, 0, ""});
+    share_->in_flight->called({0, count.failed, count.error_class});
+  }
   const auto now = Clock::now();
   for (const SettledRun& each : all) {
     settler::Run& run = *each.run;

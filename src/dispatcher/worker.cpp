@@ -190,7 +190,7 @@ bool Worker::end_call(Clock::duration duration) {
   const auto away_for = batch_.away_for();
   const std::string away_error = batch_.away_error();
   lock.unlock();
-  share_->in_flight->called(count);
+  transaction_ ? count_uncommitted(count) : share_->in_flight->called(count);
   if (paused_by) share_->in_flight->pause(*paused_by);
   if (away_for) share_->in_flight->away(*away_for, away_error);
   work_.answered = is_handled || (work_.answered && !away_for);

@@ -133,6 +133,7 @@ class Worker final {
     std::unique_ptr<plugin::PendingSpans> pending_spans;
     std::vector<event::Verdict> verdicts;
   };
+  void count_uncommitted(const CallCount& count);
   GroupEnd commit(std::size_t events);
   GroupEnd undo_group(GroupEnd end, std::size_t events);
   /// A run and the part of it that a transaction settles.
@@ -179,6 +180,7 @@ class Worker final {
   std::vector<event::Verdict> verdicts_;
   std::unique_ptr<plugin::PendingSpans> spans_of_call_;
   std::vector<CallSpans> pending_spans_;  ///< calls of the open transaction
+  CallCount uncommitted_;  ///< its done events, and the failures since the last of them
   Clock::time_point call_began_;
   InFlight::Work work_;
   base::Histogram::Tally calls_;

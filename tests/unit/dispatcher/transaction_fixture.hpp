@@ -165,6 +165,7 @@ struct TransactionFixture {
            SpanOutcomes* outcomes = nullptr) {
     auto settings = DispatcherFixture::handler(concurrency, events_per_call);
     settings.group = group;
+    settings.fuse_failures = fuse_failures;
     std::vector<HandlerSetup> setup;
     setup.push_back({7, settings, std::make_unique<SqlInstance>(std::move(function), outcomes), false});
     base.dispatcher.replace_handlers(std::move(setup));
@@ -174,6 +175,7 @@ struct TransactionFixture {
     return eventually([&] { return script.done() == events; }) && eventually([&] { return base.dispatcher.idle(); });
   }
 
+  int fuse_failures = 0;
   TransactionScript& script;
   DispatcherFixture base;
 };

@@ -356,6 +356,41 @@ TEST_CASE("the event that the database refuses at COMMIT is found one by one") {
   CHECK(std::count(outcomes.begin(), outcomes.end(), "done") == 29);
 }
 
+TEST_CASE("events that COMMIT refuses blow the fuse, although their calls said done") {
+  TransactionScript script;
+  script.at_commit = [](const std::multiset<std::int64_t>& written) {
+    CommitEnd end;
+    if (written.empty()) return end;
+    end.kind = CommitEnd::Kind::refused;
+    end.error = error_of("23503");
+    return end;
+  };
+  TransactionFixture fixture{script};
+  fixture.fuse_failures = 5;
+  fixture.base.database.add(lease_of(offsets_from(0, 60)));
+  fixture.run(10, 1);
+  REQUIRE(eventually([&] { return fixture.base.dispatcher.stats(7).paused; }));
+  CHECK(classes_of(script).size() == 5);
+}
+
+TEST_CASE("failures of a transaction with a done event before them count towards the fuse once COMMIT has succeeded") {
+  TransactionScript script;
+  TransactionFixture fixture{script};
+  fixture.fuse_failures = 3;
+  fixture.base.database.add(lease_of(offsets_from(0, 20)));
+  const auto fails = GENERATE(2, 3);  // of each four
+  fixture.run(20, 1, [=](const Delivered& each, const auto&) -> Verdict {
+    if (each.event->offset % 4 < 4 - fails) return {};
+    return {Verdict::Kind::dead, std::nullopt, "broken", "made up"};
+  });
+  if (fails == 2) {
+    REQUIRE(fixture.handled(10));
+    CHECK_FALSE(fixture.base.dispatcher.stats(7).paused);
+  } else {
+    CHECK(eventually([&] { return fixture.base.dispatcher.stats(7).paused; }));
+  }
+}
+
 TEST_CASE("an event whose handler changed the session is charged for it") {
   TransactionScript script;
   script.at_end = [](const transaction::CallFrame& frame) {
