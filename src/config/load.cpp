@@ -98,6 +98,14 @@ class Loader final {
   const Secrets& secrets() const { return mentioned_.secrets(); }
 
  private:
+  /// Notes which values of the handler came from forms, under their keys within it: `settings.url`.
+  void take_secrets(const std::string& key, Handler& handler) {
+    const std::string prefix = key + ".";
+    for (const auto& [place, secret] : mentioned_.secrets()) {
+      if (place.starts_with(prefix)) handler.secrets[place.substr(prefix.size())] = secret;
+    }
+  }
+
   static const Node* find(const Node& map, const std::string& key) {
     const auto found = std::ranges::find(map.entries, key, &Entry::key);
     return found == map.entries.end() ? nullptr : &found->value;
