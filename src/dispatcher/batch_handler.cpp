@@ -40,7 +40,7 @@ InFlight::Clock::time_point InFlight::next_window_work(Clock::time_point now) co
   return room_is_enough() || queue_.queued() < events_per_call_ ? next_read_ : now + poll_;
 }
 
-std::optional<OrderedClaim> InFlight::begin_window_claim(Clock::time_point now) {
+std::optional<ClaimInOrder> InFlight::begin_window_claim(Clock::time_point now) {
   const bool may_read = sequences_.may_run(inbox::whole_handler) && !sequences_.is_alone(inbox::whole_handler);
   if (!window_->is_running() || !may_read || now < next_read_) return std::nullopt;
   const std::int64_t free = room();
@@ -49,7 +49,7 @@ std::optional<OrderedClaim> InFlight::begin_window_claim(Clock::time_point now) 
     return std::nullopt;
   }
   next_read_ = now + poll_;
-  OrderedClaim out = ordered_claim(free);
+  ClaimInOrder out = ordered_claim(free);
   out.request.window =
       inbox::WindowToRead{sequences_.fence(inbox::whole_handler), order_->batch->group_by == config::GroupBy::key,
                           events_per_call_, max_crashes_};

@@ -39,9 +39,9 @@ Size size_of(const std::vector<inbox::LeasedRun>& runs) {
 
 }  // namespace
 
-Claimer::Claimer(std::unique_ptr<Deliveries> deliveries, std::shared_ptr<ClaimerSignals> signals,
+Claimer::Claimer(AskDatabase ask_database, std::shared_ptr<ClaimerSignals> signals,
                  ListHandlers list_handlers, settler::Settler& settler, base::Logger& log, Limits limits)
-    : deliveries_{std::move(deliveries)},
+    : ask_database_{std::move(ask_database)},
       signals_{std::move(signals)},
       list_handlers_{std::move(list_handlers)},
       log_{log},
@@ -188,7 +188,10 @@ void Claimer::limit_statements(const ClaimingHandlers& handlers) {
     const auto lease = handler->lease();
     if (lease.is_at_stake && (!limit || lease.length / 2 < *limit)) limit = lease.length / 2;
   }
-  deliveries_->limit_statements(limit ? std::optional{std::max(*limit, limits_.shortest_deadline)} : std::nullopt);
+  visit_limit_ = {};
+  if (!limit) return;
+  visit_limit_.longest = std::max(*limit, limits_.shortest_deadline);
+  visit_limit_.end = Clock::now() + *visit_limit_.longest;
 }
 
 /// Notes the result of a statement; false if it failed. A failure of the connection blocks all handlers.
@@ -201,10 +204,6 @@ bool Claimer::worked(const inbox::DatabaseFailure* failure) {
     return false;
   }
   backoff_.worked();
-  if (const int generation = deliveries_->generation(); generation_ != generation) {
-    generation_ = generation;
-    for (auto& [id, state] : states_) state.low_water = {};
-  }
   return true;
 }
 
@@ -253,7 +252,7 @@ bool Claimer::renew(ClaimingHandler& handler, HandlerState& state) {
 bool Claimer::renew(ClaimingHandler& handler, const std::vector<std::shared_ptr<settler::Run>>& runs,
                     std::chrono::milliseconds lease) {
   const auto asked = Clock::now();
-  const auto answer = deliveries_->renew(keys_of(runs), lease);
+  const auto answer = ask(RenewLeases{keys_of(runs), lease});
   if (!worked(answer)) return false;
   const auto renewed = static_cast<std::size_t>(std::get<0>(answer));
   if (renewed == runs.size()) handler.renewed(runs, asked + lease);
@@ -268,7 +267,7 @@ bool Claimer::release_leases(ClaimingHandler& handler, HandlerState& state) {
     const std::size_t count = std::min(state.to_release.size(), limits_.keys_at_once);
     const auto begin = state.to_release.end() - static_cast<std::ptrdiff_t>(count);
     // Repeating it after a failure is harmless: a key works once.
-    if (!worked(deliveries_->release_leases({begin, state.to_release.end()}))) return false;
+    if (!worked(ask(ReleaseLeases{{begin, state.to_release.end()}}))) return false;
     state.to_release.erase(begin, state.to_release.end());
   }
   return true;
@@ -280,14 +279,14 @@ bool Claimer::release_claims(ClaimingHandler& handler, HandlerState& state) {
   if (state.lost_claims.empty()) return true;
   const auto since =
       std::chrono::ceil<std::chrono::milliseconds>(Clock::now() - state.first_lost + limits_.clocks_apart);
-  if (!worked(deliveries_->release_claims(handler.handler_id(), state.lost_claims, since))) return false;
+  if (!worked(ask(ReleaseClaims{handler.handler_id(), state.lost_claims, since}))) return false;
   state.lost_claims.clear();
   return true;
 }
 
 bool Claimer::skip(HandlerState& state) {
   if (state.to_skip.empty()) return true;
-  if (!worked(deliveries_->settle_skipped(state.to_skip))) return false;
+  if (!worked(ask(SettleSkipped{state.to_skip}))) return false;
   log_.warn("dispatcher.events_gone", {{"deliveries", state.to_skip.size()}});
   state.to_skip.clear();
   return true;
@@ -298,8 +297,8 @@ bool Claimer::skip(HandlerState& state) {
 bool Claimer::read_low_water(ClaimingHandler& handler, HandlerState& state) {
   const auto asked = Clock::now();
   if (asked < state.next_reading || !handler.is_open()) return true;
-  const auto answer = deliveries_->read_due(handler.handler_id(), state.low_water.reading_from(asked),
-                                            state.low_water.asks_writers(asked));
+  const auto answer = ask(ReadDue{handler.handler_id(), state.low_water.reading_from(asked),
+                                  state.low_water.asks_writers(asked)});
   if (!worked(answer)) return false;
   const auto came = Clock::now();
   state.low_water.observe(std::get<0>(answer), asked, came);
@@ -315,7 +314,7 @@ bool Claimer::claim(ClaimingHandler& handler, HandlerState& state) {
   if (!claim) return true;
   complete(*claim, state, asked);
   const inbox::ClaimRequest& request = claim->request;
-  auto answer = deliveries_->claim(request);
+  auto answer = ask(*claim);
   if (!worked(answer)) {
     note_lost_claim(state, request.fence, asked);
     handler.claim_failed();

@@ -11,7 +11,8 @@
 #include "base/heartbeat.hpp"
 #include "base/log.hpp"
 #include "dispatcher/claiming_handler.hpp"
-#include "dispatcher/deliveries.hpp"
+#include "dispatcher/database.hpp"
+#include "dispatcher/low_water.hpp"
 #include "dispatcher/suspects.hpp"
 #include "settler/database_backoff.hpp"
 #include "settler/settler.hpp"
@@ -45,7 +46,7 @@ class Claimer final {
     settler::DatabaseBackoff::Limits backoff;
   };
 
-  Claimer(std::unique_ptr<Deliveries> deliveries, std::shared_ptr<ClaimerSignals> signals, ListHandlers list_handlers,
+  Claimer(AskDatabase ask_database, std::shared_ptr<ClaimerSignals> signals, ListHandlers list_handlers,
           settler::Settler& settler, base::Logger& log, Limits limits);
   ~Claimer();
   Claimer(const Claimer&) = delete;
@@ -93,6 +94,8 @@ class Claimer final {
   void attempt(Retry& retry, Work&& work);
   void limit_statements(const ClaimingHandlers& handlers);
   bool is_blocked() const { return Clock::now() < blocked_until_; }
+  template <class Question>
+  inbox::Answer<typename Question::Result> ask(Question question);
   bool worked(const inbox::DatabaseFailure* failure);
   template <class T>
   bool worked(const inbox::Answer<T>& answer) {
@@ -130,7 +133,7 @@ class Claimer final {
   bool find_lost_sequences(OrderedHandler& ordered, ClaimingHandler& handler, HandlerState& state);
   bool take_sequences(OrderedHandler& ordered, ClaimingHandler& handler, HandlerState& state);
   bool read_lanes(OrderedHandler& ordered, ClaimingHandler& handler);
-  bool check_lanes(OrderedHandler& ordered, ClaimingHandler& handler, HandlerState& state);
+  bool check_lanes(OrderedHandler& ordered, ClaimingHandler& handler);
   bool turn_window(OrderedHandler& ordered, ClaimingHandler& handler);
   bool claim_in_order(ClaimingHandler& handler, HandlerState& state);
   void report_halved(const ClaimingHandler& handler, std::int32_t max_crashes,
@@ -139,7 +142,7 @@ class Claimer final {
   void remember_claim(HandlerState& state, std::int64_t fence, Clock::time_point asked);
   void adapt_rows(HandlerState& state, int asked, int locked, bool events_reached);
 
-  const std::unique_ptr<Deliveries> deliveries_;
+  const AskDatabase ask_database_;
   const std::shared_ptr<ClaimerSignals> signals_;
   const ListHandlers list_handlers_;
   base::Logger& log_;
@@ -149,7 +152,8 @@ class Claimer final {
 
   // The thread's own.
   std::unordered_map<std::int32_t, HandlerState> states_;
-  int generation_ = 0;
+  VisitLimit visit_limit_;
+  int session_ = 0;
   settler::DatabaseBackoff backoff_;  ///< of the connection, for all handlers
   Clock::time_point blocked_until_{};
   std::optional<inbox::DatabaseFailure> refused_;  ///< the failure of the last statement for one handler
@@ -160,5 +164,16 @@ class Claimer final {
 
   std::thread thread_;
 };
+
+template <class Question>
+inbox::Answer<typename Question::Result> Claimer::ask(Question question) {
+  Reply reply = ask_database_(Request{std::move(question)}, visit_limit_);
+  if (auto* const failure = std::get_if<inbox::DatabaseFailure>(&reply.answer)) return std::move(*failure);
+  if (session_ != reply.session) {
+    session_ = reply.session;
+    for (auto& [id, state] : states_) state.low_water = {};
+  }
+  return std::move(std::get<typename Question::Result>(reply.answer));
+}
 
 }  // namespace inboxd::dispatcher

@@ -10,10 +10,8 @@
 
 #include "base/wake_signal.hpp"
 #include "dispatcher/ordered_handler.hpp"
+#include "dispatcher/requests.hpp"
 #include "event/database_clock.hpp"
-#include "inbox/claim.hpp"
-#include "inbox/handler_hold.hpp"
-#include "inbox/handler_limit.hpp"
 #include "settler/run.hpp"
 
 namespace inboxd::dispatcher {
@@ -23,12 +21,6 @@ struct ClaimerSignals {
   base::WakeSignal wake;                  ///< a handler may claim, or has leases to release
   std::atomic<std::int64_t> suspects{0};  ///< suspect runs in flight, of all handlers (inbox::is_suspect)
   event::DatabaseClock clock;
-};
-
-/// A claim for which a handler has room.
-struct Claim {
-  inbox::ClaimRequest request;  ///< the claimer adds the fence, the number of rows, the scan's start and suspects
-  std::int32_t max_crashes = 0;
 };
 
 struct TokensToTake {

@@ -11,12 +11,12 @@ namespace inboxd::dispatcher {
 Dispatcher::Dispatcher(const config::Dispatch& settings, const config::Database& database, base::Uuid owner,
                        inbox::Watchdog& watchdog, settler::Settler& settler, base::Logger& log,
                        std::function<void()> on_published)
-    : Dispatcher{settings, database_deliveries(database, owner, watchdog, log),
+    : Dispatcher{settings, ask_database(database, owner, watchdog, log),
                  settler,  log,
                  Limits{},
                  transaction::database_transactions(database, owner, watchdog, log, std::move(on_published))} {}
 
-Dispatcher::Dispatcher(const config::Dispatch& settings, std::unique_ptr<Deliveries> deliveries,
+Dispatcher::Dispatcher(const config::Dispatch& settings, AskDatabase ask_database,
                        settler::Settler& settler, base::Logger& log, Limits limits,
                        transaction::TransactionFactory transactions)
     : settings_{settings},
@@ -25,7 +25,7 @@ Dispatcher::Dispatcher(const config::Dispatch& settings, std::unique_ptr<Deliver
       limits_{limits},
       transactions_{std::move(transactions)},
       budgets_{std::make_shared<Budgets>(settings.in_hand_events, static_cast<std::int64_t>(settings.in_hand_bytes))},
-      claimer_{std::move(deliveries),
+      claimer_{std::move(ask_database),
                claimer_signals_,
                [this] {
                  const auto all = all_in_flight();

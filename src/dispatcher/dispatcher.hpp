@@ -16,7 +16,7 @@
 #include "config/settings.hpp"
 #include "consumer/hand_off.hpp"
 #include "dispatcher/claimer.hpp"
-#include "dispatcher/deliveries.hpp"
+#include "dispatcher/database.hpp"
 #include "dispatcher/in_flight.hpp"
 #include "dispatcher/worker_pool.hpp"
 #include "inbox/handler_registration.hpp"
@@ -59,7 +59,7 @@ class Dispatcher final : public consumer::HandOff {
              inbox::Watchdog& watchdog, settler::Settler& settler, base::Logger& log,
              std::function<void()> on_published);
   /// `transactions`: for handlers that need SQL.
-  Dispatcher(const config::Dispatch& settings, std::unique_ptr<Deliveries> deliveries, settler::Settler& settler,
+  Dispatcher(const config::Dispatch& settings, AskDatabase ask_database, settler::Settler& settler,
              base::Logger& log, Limits limits, transaction::TransactionFactory transactions = {});
   ~Dispatcher() override;
   Dispatcher(const Dispatcher&) = delete;

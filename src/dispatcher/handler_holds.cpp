@@ -19,7 +19,7 @@ bool Claimer::write_hold_news(const ClaimingHandlers& handlers) {
   for (const auto& handler : handlers) {
     const auto news = handler->hold_news();
     if (!news) continue;
-    if (!worked(deliveries_->write_hold(handler->handler_id(), *news))) {
+    if (!worked(ask(WriteHold{handler->handler_id(), *news}))) {
       if (is_blocked()) return false;
       all_written = false;
       continue;
@@ -44,7 +44,7 @@ bool Claimer::read_holds(const ClaimingHandlers& handlers) {
     if (handler->may_try()) may_try.push_back(handler->handler_id());
   }
   if (ids.empty()) return true;
-  const auto answer = deliveries_->read_holds(ids, may_try, longest_trial);
+  const auto answer = ask(ReadHolds{ids, may_try, longest_trial});
   if (!worked(answer)) return false;
   for (const inbox::HandlerHold& hold : std::get<0>(answer)) {
     const auto handler = std::find_if(handlers.begin(), handlers.end(),

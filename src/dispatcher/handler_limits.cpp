@@ -5,9 +5,9 @@ namespace inboxd::dispatcher {
 
 bool Claimer::take_tokens(ClaimingHandler& handler) {
   const auto asked = Clock::now();
-  const auto ask = handler.tokens_to_take(asked);
-  if (!ask) return true;
-  const auto answer = deliveries_->take_tokens(handler.handler_id(), ask->per_second, ask->events);
+  const auto wanted = handler.tokens_to_take(asked);
+  if (!wanted) return true;
+  const auto answer = ask(TakeTokens{handler.handler_id(), wanted->per_second, wanted->events});
   if (!worked(answer)) return false;
   handler.tokens_taken(std::get<0>(answer), asked);
   return true;
@@ -15,9 +15,9 @@ bool Claimer::take_tokens(ClaimingHandler& handler) {
 
 bool Claimer::share_calls(ClaimingHandler& handler) {
   const auto asked = Clock::now();
-  const auto ask = handler.calls_to_share(asked);
-  if (!ask) return true;
-  const auto answer = deliveries_->share_calls(handler.handler_id(), *ask);
+  const auto calls = handler.calls_to_share(asked);
+  if (!calls) return true;
+  const auto answer = ask(ShareCalls{handler.handler_id(), *calls});
   if (!worked(answer)) return false;
   handler.calls_shared(std::get<0>(answer), asked);
   return true;
@@ -25,8 +25,8 @@ bool Claimer::share_calls(ClaimingHandler& handler) {
 
 /// At the end. What is not released ends with its lease.
 bool Claimer::release_calls(ClaimingHandler& handler) {
-  const auto ask = handler.calls_to_release();
-  return !ask || worked(deliveries_->share_calls(handler.handler_id(), *ask));
+  const auto calls = handler.calls_to_release();
+  return !calls || worked(ask(ShareCalls{handler.handler_id(), *calls}));
 }
 
 }  // namespace inboxd::dispatcher

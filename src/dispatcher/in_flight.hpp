@@ -193,7 +193,7 @@ class InFlight final : public ClaimingHandler,
   std::optional<inbox::WindowPlan> window_to_turn(Clock::time_point now) const override;
   void window_turned(const inbox::WindowTurn& turn, Clock::time_point asked) override;
   std::optional<WindowEnd> take_window_end() override;
-  std::optional<OrderedClaim> begin_claim_in_order(Clock::time_point now) override;
+  std::optional<ClaimInOrder> begin_claim_in_order(Clock::time_point now) override;
   void end_claim_in_order(inbox::ClaimedInOrder claimed, Clock::time_point asked) override;
 
   // Workers and their pool.
@@ -272,10 +272,10 @@ class InFlight final : public ClaimingHandler,
   Taken take_in_order();
   // Windows (batch_handler.cpp); under the lock.
   Taken take_window();
-  std::optional<OrderedClaim> begin_window_claim(Clock::time_point now);
+  std::optional<ClaimInOrder> begin_window_claim(Clock::time_point now);
   void window_read(inbox::SequenceRead::State state, bool has_claimed);
   Clock::time_point next_window_work(Clock::time_point now) const;
-  OrderedClaim ordered_claim(std::int64_t events);
+  ClaimInOrder ordered_claim(std::int64_t events);
   void append(Taken& out, const Pick& pick, bool begins_call);
   Taken next_work(const std::atomic<bool>& stop, int workers);
   void keep_one(Taken& taken);

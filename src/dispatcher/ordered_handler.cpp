@@ -360,7 +360,7 @@ void InFlight::lanes_checked(const std::vector<inbox::Lane>& lanes) {
   keys_.checked(lanes);
 }
 
-std::optional<OrderedClaim> InFlight::begin_claim_in_order(Clock::time_point now) {
+std::optional<ClaimInOrder> InFlight::begin_claim_in_order(Clock::time_point now) {
   const std::lock_guard lock{mutex_};
   if (!order_ || !takes() || sequences_.count() == 0) return std::nullopt;
   if (window_) return begin_window_claim(now);
@@ -375,17 +375,17 @@ std::optional<OrderedClaim> InFlight::begin_claim_in_order(Clock::time_point now
   auto read = sequences_.to_read(now);
   // Room for ingest: a batch without room would make its sequence fall back to claims, and those of others with it.
   const bool shares_room = read.empty() || sequences_.any_caught_up();
-  OrderedClaim out = ordered_claim(shares_room ? std::max<std::int64_t>(free / 2, 1) : free);
+  ClaimInOrder out = ordered_claim(shares_room ? std::max<std::int64_t>(free / 2, 1) : free);
   out.request.owned = sequences_.with_lanes();
   out.request.read = std::move(read);
   return out;
 }
 
 /// Under the lock.
-OrderedClaim InFlight::ordered_claim(std::int64_t events) {
+ClaimInOrder InFlight::ordered_claim(std::int64_t events) {
   claiming_in_order_ = events;
   count();
-  OrderedClaim out;
+  ClaimInOrder out;
   out.max_crashes = max_crashes_;
   inbox::ClaimRequest& claim = out.request.claim;
   claim.handler_id = handler_id_;

@@ -5,17 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "dispatcher/requests.hpp"
 #include "dispatcher/sequences.hpp"
-#include "inbox/sequence.hpp"
 
 namespace inboxd::dispatcher {
-
-/// A claim from the sequences of a handler, for which it has room.
-struct OrderedClaim {
-  inbox::ClaimInOrderRequest
-      request;  ///< the claimer adds the fence, the number of rows, the scan's start and suspects
-  std::int32_t max_crashes = 0;
-};
 
 /// A handler that keeps order, as the claimer sees it; InFlight implements it. Called by the claimer's thread.
 class OrderedHandler {
@@ -64,7 +57,7 @@ class OrderedHandler {
 
   // One claim at a time, as ClaimingHandler's.
 
-  virtual std::optional<OrderedClaim> begin_claim_in_order(Clock::time_point now) = 0;
+  virtual std::optional<ClaimInOrder> begin_claim_in_order(Clock::time_point now) = 0;
   /// Also after a failed claim, with nothing claimed.
   virtual void end_claim_in_order(inbox::ClaimedInOrder claimed, Clock::time_point asked) = 0;
 };

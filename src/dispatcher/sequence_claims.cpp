@@ -30,7 +30,7 @@ bool Claimer::maintain_sequences(ClaimingHandler& handler, HandlerState& state) 
   }
   if (state.drained.empty()) return true;
   // Repeating it after a failure is harmless: a fence works once.
-  if (!worked(deliveries_->release_sequences(handler.handler_id(), state.drained))) return false;
+  if (!worked(ask(ReleaseSequences{handler.handler_id(), state.drained}))) return false;
   state.drained.clear();
   return true;
 }
@@ -42,7 +42,7 @@ bool Claimer::renew_sequences(OrderedHandler& ordered, ClaimingHandler& handler,
   const auto owned = ordered.owned_sequences();
   state.last_sequence_renewal = asked;
   if (owned.empty()) return true;
-  const auto answer = deliveries_->renew_sequences(handler.handler_id(), owned, lease);
+  const auto answer = ask(RenewSequences{handler.handler_id(), owned, lease});
   if (!worked(answer)) {
     state.last_sequence_renewal = {};
     return false;
@@ -55,7 +55,7 @@ bool Claimer::find_lost_sequences(OrderedHandler& ordered, ClaimingHandler& hand
   state.next_look = Clock::now() + look_every;
   const auto owned = ordered.owned_sequences();
   if (owned.empty()) return true;
-  const auto answer = deliveries_->find_lost_sequences(handler.handler_id(), owned);
+  const auto answer = ask(FindLostSequences{handler.handler_id(), owned});
   if (!worked(answer)) return false;
   ordered.sequences_lost(std::get<0>(answer));
   return true;
@@ -70,7 +70,7 @@ bool Claimer::take_sequences(OrderedHandler& ordered, ClaimingHandler& handler, 
   const auto lease = handler.lease().length;
   const std::int64_t fence = base::random_fence();
   const auto answer =
-      deliveries_->take_sequences(handler.handler_id(), fence, lease, to_take.wanted, to_take.orphans, to_take.order);
+      ask(TakeSequences{handler.handler_id(), fence, lease, to_take.wanted, to_take.orphans, to_take.order});
   if (!worked(answer)) return false;
   const auto& taken = std::get<0>(answer);
   if (taken.empty()) return true;
@@ -82,7 +82,7 @@ bool Claimer::take_sequences(OrderedHandler& ordered, ClaimingHandler& handler, 
 bool Claimer::read_lanes(OrderedHandler& ordered, ClaimingHandler& handler) {
   while (const auto next = ordered.lanes_to_read()) {
     const auto answer =
-        deliveries_->read_lanes(handler.handler_id(), next->sequence, next->after, limits_.lanes_at_once);
+        ask(ReadLanes{handler.handler_id(), next->sequence, next->after, limits_.lanes_at_once});
     if (!worked(answer)) return false;
     const auto& lanes = std::get<0>(answer);
     ordered.lanes_read(next->sequence, lanes, lanes.size() < static_cast<std::size_t>(limits_.lanes_at_once));
@@ -90,13 +90,13 @@ bool Claimer::read_lanes(OrderedHandler& ordered, ClaimingHandler& handler) {
   return true;
 }
 
-/// A parked key may be free because a replay has put its dead letter back: then the sequence is drained first.
-bool Claimer::check_lanes(OrderedHandler& ordered, ClaimingHandler& handler, HandlerState& state) {
+bool Claimer::check_lanes(OrderedHandler& ordered, ClaimingHandler& handler) {
   const auto lanes = ordered.lanes_to_check(static_cast<std::size_t>(limits_.checked_lanes));
   if (lanes.empty()) return true;
-  const auto answer = deliveries_->check_lanes(handler.handler_id(), lanes);
-  if (!worked(answer) || !find_lost_sequences(ordered, handler, state)) return false;
-  ordered.lanes_checked(std::get<0>(answer));
+  const auto answer = ask(CheckLanes{handler.handler_id(), lanes, ordered.owned_sequences()});
+  if (!worked(answer)) return false;
+  ordered.sequences_lost(std::get<0>(answer).lost);
+  ordered.lanes_checked(std::get<0>(answer).lanes);
   return true;
 }
 
@@ -108,7 +108,7 @@ bool Claimer::turn_window(OrderedHandler& ordered, ClaimingHandler& handler) {
     const auto asked = Clock::now();
     const auto plan = ordered.window_to_turn(asked);
     if (!plan) return true;
-    const auto answer = deliveries_->turn_window(handler.handler_id(), *plan);
+    const auto answer = ask(TurnWindow{handler.handler_id(), *plan});
     if (!worked(answer)) return false;
     const inbox::WindowTurn& turn = std::get<0>(answer);
     ordered.window_turned(turn, asked);
@@ -135,7 +135,7 @@ bool Claimer::claim_in_order(ClaimingHandler& handler, HandlerState& state) {
   OrderedHandler* const ordered = handler.ordered();
   if (ordered == nullptr) return true;
   if (!take_sequences(*ordered, handler, state) || !read_lanes(*ordered, handler) ||
-      !check_lanes(*ordered, handler, state) || !turn_window(*ordered, handler)) {
+      !check_lanes(*ordered, handler) || !turn_window(*ordered, handler)) {
     return false;
   }
   // Rows that are leased and not in memory: the events after them must not be claimed first.
@@ -149,7 +149,7 @@ bool Claimer::claim_in_order(ClaimingHandler& handler, HandlerState& state) {
   request.not_before = state.low_water.not_before();
   request.fence = base::random_fence();
   suspects_.limit_claim(request, claim->max_crashes, asked);
-  auto answer = deliveries_->claim_in_order(claim->request);
+  auto answer = ask(*claim);
   if (!worked(answer)) {
     remember_claim(state, request.fence, asked);
     ordered->end_claim_in_order({}, asked);

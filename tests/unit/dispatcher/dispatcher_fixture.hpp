@@ -16,11 +16,10 @@
 /// A dispatcher and a settler on a database in memory.
 namespace inboxd::test {
 
-using dispatcher::Deliveries;
 using dispatcher::Dispatcher;
 using support::eventually;
 
-/// Due deliveries, their outcomes, and the calls made. Shared by FakeDeliveries and FakeStore.
+/// Due deliveries, their outcomes, and the calls made. Shared by FakeVisit and FakeStore.
 struct FakeDatabase {
   mutable std::mutex mutex;
   std::deque<inbox::LeasedRun> due;
@@ -51,6 +50,15 @@ struct FakeDatabase {
   bool is_away() {
     if (away) ++failed_calls;
     return away;
+  }
+  /// Counts a claim, also one that gets no answer. Under the lock.
+  void note(const dispatcher::Request& request) {
+    if (std::holds_alternative<dispatcher::ClaimInOrder>(request)) ++claims_in_order;
+    const auto* const claim = std::get_if<dispatcher::Claim>(&request);
+    if (claim == nullptr) return;
+    ++all_claims;
+    not_before = claim->request.not_before;
+    if (away) lost_fences.push_back(claim->request.fence);
   }
   void set_away(bool is_now_away) {
     const std::lock_guard lock{mutex};
@@ -97,27 +105,67 @@ struct FakeDatabase {
 
 inline inbox::DatabaseFailure disconnected() { return {inbox::Fault::reconnect, "", "away"}; }
 
-class FakeDeliveries final : public Deliveries {
- public:
-  explicit FakeDeliveries(FakeDatabase& database) : database_{database} {}
+/// The answers of a fake database to the claimer's questions. In order: this process is the only one.
+struct FakeVisit {
+  FakeDatabase& database;  ///< locked, and not away
 
-  Answer<inbox::Claimed> claim(const inbox::ClaimRequest& request) override {
-    const std::lock_guard lock{database_.mutex};
-    ++database_.all_claims;
-    database_.not_before = request.not_before;
-    if (database_.is_away()) {
-      database_.lost_fences.push_back(request.fence);
-      return disconnected();
+  // A single process needs no answer to most questions.
+  template <class Question>
+  dispatcher::Answer operator()(const Question&) const {
+    return typename Question::Result{};
+  }
+  dispatcher::Answer operator()(const dispatcher::RenewLeases& it) const { return note(database.renewed, it.keys); }
+  dispatcher::Answer operator()(const dispatcher::ReleaseLeases& it) const {
+    for (const auto& key : it.keys) {
+      const auto at = database.due_again.find(key.delivery_id);
+      if (at != database.due_again.end()) database.due.push_back(at->second);
     }
-    if (database_.refused.contains(request.handler_id)) {
-      ++database_.refusals;
+    note(database.released, it.keys);
+    return std::monostate{};
+  }
+  dispatcher::Answer operator()(const dispatcher::ReleaseClaims& it) const {
+    auto& all = database.released_fences;
+    all.insert(all.end(), it.fences.begin(), it.fences.end());
+    return std::monostate{};
+  }
+  dispatcher::Answer operator()(const dispatcher::SettleSkipped& it) const {
+    note(database.skipped, it.keys);
+    return std::monostate{};
+  }
+  dispatcher::Answer operator()(const dispatcher::ReadDue&) const {
+    return inbox::DueReading{std::nullopt, 1, database.oldest_transaction, 1};
+  }
+  dispatcher::Answer operator()(const dispatcher::Claim& it) const { return claim(it.request); }
+  dispatcher::Answer operator()(const dispatcher::TakeSequences& it) const {
+    auto& all = database.taken_sequences;
+    all.insert(all.end(), it.wanted.begin(), it.wanted.end());
+    return it.wanted;
+  }
+  dispatcher::Answer operator()(const dispatcher::RenewSequences& it) const {
+    std::vector<inbox::RenewedSequence> out;
+    for (const auto& key : it.keys) out.push_back({key.sequence, false});
+    return out;
+  }
+  dispatcher::Answer operator()(const dispatcher::ReleaseSequences& it) const {
+    for (const auto& key : it.keys) database.released_sequences.push_back(key.sequence);
+    return std::monostate{};
+  }
+  dispatcher::Answer operator()(const dispatcher::CheckLanes& it) const {
+    return dispatcher::CheckLanes::Result{it.lanes, {}};
+  }
+  dispatcher::Answer operator()(const dispatcher::ClaimInOrder& it) const { return claim_in_order(it.request); }
+
+ private:
+  dispatcher::Answer claim(const inbox::ClaimRequest& request) const {
+    if (database.refused.contains(request.handler_id)) {
+      ++database.refusals;
       return inbox::DatabaseFailure{inbox::Fault::stop, "42501", "not allowed"};
     }
     inbox::Claimed out;
-    out.empty = std::exchange(database_.empty, {});
-    out.excess = std::exchange(database_.excess, {});
+    out.empty = std::exchange(database.empty, {});
+    out.excess = std::exchange(database.excess, {});
     std::int64_t events = 0;
-    for (auto at = database_.due.begin(); at != database_.due.end();) {
+    for (auto at = database.due.begin(); at != database.due.end();) {
       if (events >= request.events || out.rows_locked >= request.rows) break;
       const std::int32_t claims_before = at->claims - 1;
       if (at->handler_id != request.handler_id || claims_before < request.claims_from ||
@@ -133,71 +181,15 @@ class FakeDeliveries final : public Deliveries {
       }
       events += static_cast<std::int64_t>(at->events.size());
       out.runs.push_back(std::move(*at));
-      at = database_.due.erase(at);
+      at = database.due.erase(at);
       if (is_suspect) break;
     }
-    if (!out.runs.empty()) database_.claims.push_back(request);
+    if (!out.runs.empty()) database.claims.push_back(request);
     return out;
   }
-  Answer<inbox::DueReading> read_due(std::int32_t, std::optional<event::Microseconds>, bool) override {
-    const std::lock_guard lock{database_.mutex};
-    if (database_.is_away()) return disconnected();
-    return inbox::DueReading{std::nullopt, 1, database_.oldest_transaction, 1};
-  }
-  Answer<std::int64_t> renew(const std::vector<inbox::LeaseKey>& keys, std::chrono::milliseconds) override {
-    return note(database_.renewed, keys);
-  }
-  Answer<std::int64_t> release_leases(const std::vector<inbox::LeaseKey>& keys) override {
-    {
-      const std::lock_guard lock{database_.mutex};
-      for (const auto& key : keys) {
-        const auto at = database_.due_again.find(key.delivery_id);
-        if (at != database_.due_again.end() && !database_.away) database_.due.push_back(at->second);
-      }
-    }
-    return note(database_.released, keys);
-  }
-  Answer<std::int64_t> release_claims(std::int32_t, const std::vector<std::int64_t>& fences,
-                                      std::chrono::milliseconds) override {
-    const std::lock_guard lock{database_.mutex};
-    if (database_.is_away()) return disconnected();
-    auto& all = database_.released_fences;
-    all.insert(all.end(), fences.begin(), fences.end());
-    return static_cast<std::int64_t>(fences.size());
-  }
-  Answer<std::monostate> settle_skipped(const std::vector<inbox::LeaseKey>& keys) override {
-    if (note(database_.skipped, keys).index() == 1) return disconnected();
-    return std::monostate{};
-  }
-
-  // In order: this process is the only one.
-
-  Answer<std::vector<std::int32_t>> take_sequences(std::int32_t, std::int64_t, std::chrono::milliseconds,
-                                                   const std::vector<std::int32_t>& wanted, bool,
-                                                   const std::string&) override {
-    const std::lock_guard lock{database_.mutex};
-    if (database_.is_away()) return disconnected();
-    auto& all = database_.taken_sequences;
-    all.insert(all.end(), wanted.begin(), wanted.end());
-    return wanted;
-  }
-  Answer<std::vector<inbox::RenewedSequence>> renew_sequences(std::int32_t, const std::vector<inbox::SequenceKey>& keys,
-                                                              std::chrono::milliseconds) override {
-    std::vector<inbox::RenewedSequence> out;
-    for (const auto& key : keys) out.push_back({key.sequence, false});
-    return out;
-  }
-  Answer<std::monostate> release_sequences(std::int32_t, const std::vector<inbox::SequenceKey>& keys) override {
-    const std::lock_guard lock{database_.mutex};
-    for (const auto& key : keys) database_.released_sequences.push_back(key.sequence);
-    return std::monostate{};
-  }
-  Answer<inbox::ClaimedInOrder> claim_in_order(const inbox::ClaimInOrderRequest& request) override {
-    const std::lock_guard lock{database_.mutex};
-    ++database_.claims_in_order;
-    if (database_.is_away()) return disconnected();
-    if (database_.lost_claims_in_order > 0 && !database_.due_in_order.empty()) {
-      --database_.lost_claims_in_order;
+  dispatcher::Answer claim_in_order(const inbox::ClaimInOrderRequest& request) const {
+    if (database.lost_claims_in_order > 0 && !database.due_in_order.empty()) {
+      --database.lost_claims_in_order;
       return disconnected();
     }
     inbox::ClaimedInOrder out;
@@ -205,7 +197,7 @@ class FakeDeliveries final : public Deliveries {
     for (const auto& read : request.read) {
       State state = State::end;
       int runs = 0;
-      auto& due = database_.due_in_order;
+      auto& due = database.due_in_order;
       for (auto at = due.begin(); at != due.end();) {
         const bool is_of_other = at->sequence.value_or(read.sequence) != read.sequence;
         const bool is_suspect = inbox::is_suspect(*at);
@@ -228,25 +220,21 @@ class FakeDeliveries final : public Deliveries {
     }
     return out;
   }
-
-  void limit_statements(std::optional<std::chrono::milliseconds> longest) override {
-    const std::lock_guard lock{database_.mutex};
-    database_.longest_statement = longest;
-  }
-  int generation() const override {
-    const std::lock_guard lock{database_.mutex};
-    return database_.generation;
-  }
-
- private:
-  Answer<std::int64_t> note(std::vector<std::int64_t>& to, const std::vector<inbox::LeaseKey>& keys) {
-    const std::lock_guard lock{database_.mutex};
-    if (database_.is_away()) return disconnected();
+  static std::int64_t note(std::vector<std::int64_t>& to, const std::vector<inbox::LeaseKey>& keys) {
     for (const auto& key : keys) to.push_back(key.delivery_id);
     return static_cast<std::int64_t>(keys.size());
   }
-  FakeDatabase& database_;
 };
+
+inline dispatcher::AskDatabase ask(FakeDatabase& database) {
+  return [&database](const dispatcher::Request& request, const dispatcher::VisitLimit& limit) {
+    const std::lock_guard lock{database.mutex};
+    database.longest_statement = limit.longest;
+    database.note(request);
+    if (database.is_away()) return dispatcher::Reply{disconnected(), database.generation};
+    return dispatcher::Reply{std::visit(FakeVisit{database}, request), database.generation};
+  };
+}
 
 class FakeStore final : public settler::Store {
  public:
@@ -336,7 +324,7 @@ struct DispatcherFixture {
                     transaction::TransactionFactory transactions = {})
       : settler{std::make_unique<FakeStore>(database), log, settler::Settler::Limits{}},
         dispatcher{
-            settings, std::make_unique<FakeDeliveries>(database), settler, log, limits, std::move(transactions)} {
+            settings, ask(database), settler, log, limits, std::move(transactions)} {
     settler.start();
   }
   ~DispatcherFixture() {

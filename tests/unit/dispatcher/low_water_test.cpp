@@ -1,6 +1,6 @@
 #include <catch2/catch_test_macros.hpp>
 
-#include "dispatcher/deliveries.hpp"
+#include "dispatcher/low_water.hpp"
 
 namespace inboxd::dispatcher {
 namespace {

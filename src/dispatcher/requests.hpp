@@ -1,0 +1,152 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "inbox/answer.hpp"
+#include "inbox/claim.hpp"
+#include "inbox/handler_hold.hpp"
+#include "inbox/handler_limit.hpp"
+#include "inbox/sequence.hpp"
+
+/// The questions of handlers to the database, and its answers. Each question is one visit of the claimer.
+namespace inboxd::dispatcher {
+
+// Leases: a late renewal loses the lease, so they come first.
+
+struct RenewLeases {
+  std::vector<inbox::LeaseKey> keys;
+  std::chrono::milliseconds lease{0};
+  using Result = std::int64_t;  ///< the number renewed
+};
+struct ReleaseLeases {
+  std::vector<inbox::LeaseKey> keys;
+  using Result = std::monostate;
+};
+/// Releases everything that claims with these fences took: their answers were lost.
+struct ReleaseClaims {
+  std::int32_t handler_id = 0;
+  std::vector<std::int64_t> fences;
+  std::chrono::milliseconds since{0};
+  using Result = std::monostate;
+};
+/// Deliveries whose events were purged.
+struct SettleSkipped {
+  std::vector<inbox::LeaseKey> keys;
+  using Result = std::monostate;
+};
+struct RenewSequences {
+  std::int32_t handler_id = 0;
+  std::vector<inbox::SequenceKey> keys;
+  std::chrono::milliseconds lease{0};
+  using Result = std::vector<inbox::RenewedSequence>;
+};
+struct FindLostSequences {
+  std::int32_t handler_id = 0;
+  std::vector<inbox::SequenceKey> keys;
+  using Result = std::vector<inbox::SequenceKey>;
+};
+struct ReleaseSequences {
+  std::int32_t handler_id = 0;
+  std::vector<inbox::SequenceKey> keys;
+  using Result = std::monostate;
+};
+
+// Holds: pauses for all instances.
+
+struct WriteHold {
+  std::int32_t handler_id = 0;
+  inbox::HoldNews news;
+  using Result = std::monostate;
+};
+/// Of all handlers together.
+struct ReadHolds {
+  std::vector<std::int32_t> handlers;
+  std::vector<std::int32_t> may_try;
+  std::chrono::milliseconds trial{0};
+  using Result = std::vector<inbox::HandlerHold>;
+};
+
+// Limits for all instances.
+
+struct TakeTokens {
+  std::int32_t handler_id = 0;
+  double per_second = 0;
+  std::int64_t wanted = 0;
+  using Result = inbox::Tokens;
+};
+struct ShareCalls {
+  std::int32_t handler_id = 0;
+  inbox::CallsRequest calls;
+  using Result = int;  ///< the calls that this instance may make
+};
+
+// Claims, and the questions that precede them.
+
+/// For the low-water mark.
+struct ReadDue {
+  std::int32_t handler_id = 0;
+  std::optional<event::Microseconds> from;
+  bool asks_writers = false;
+  using Result = inbox::DueReading;
+};
+struct TakeSequences {
+  std::int32_t handler_id = 0;
+  std::int64_t fence = 0;
+  std::chrono::milliseconds lease{0};
+  std::vector<std::int32_t> wanted;
+  bool orphans = false;  ///< also sequences without an owner
+  std::string order;     ///< as configured here
+  using Result = std::vector<std::int32_t>;
+};
+struct ReadLanes {
+  std::int32_t handler_id = 0;
+  std::int32_t sequence = 0;
+  std::int64_t after = 0;
+  int limit = 0;
+  using Result = std::vector<inbox::Lane>;
+};
+/// A lane may be free because a replay has put its dead letter back, which ends the ownership of its sequence. So the
+/// lost ones of `owned` are found after the lanes.
+struct CheckLanes {
+  std::int32_t handler_id = 0;
+  std::vector<inbox::Lane> lanes;
+  std::vector<inbox::SequenceKey> owned;
+  struct Result {
+    std::vector<inbox::Lane> lanes;
+    std::vector<inbox::SequenceKey> lost;
+  };
+};
+/// Whether the window of a batch handler closes.
+struct TurnWindow {
+  std::int32_t handler_id = 0;
+  inbox::WindowPlan plan;
+  using Result = inbox::WindowTurn;
+};
+/// Due deliveries, in no order.
+struct Claim {
+  inbox::ClaimRequest request;  ///< the claimer adds the fence, the number of rows, the scan's start and suspects
+  std::int32_t max_crashes = 0;
+  using Result = inbox::Claimed;
+};
+struct ClaimInOrder {
+  inbox::ClaimInOrderRequest request;  ///< the same
+  std::int32_t max_crashes = 0;
+  using Result = inbox::ClaimedInOrder;
+};
+
+using Request = std::variant<RenewLeases, ReleaseLeases, ReleaseClaims, SettleSkipped, RenewSequences,
+                             FindLostSequences, ReleaseSequences, WriteHold, ReadHolds, TakeTokens, ShareCalls, ReadDue,
+                             TakeSequences, ReadLanes, CheckLanes, TurnWindow, Claim, ClaimInOrder>;
+
+/// The question's `Result`, or the failure.
+using Answer = std::variant<inbox::DatabaseFailure, std::monostate, std::int64_t, int, std::vector<std::int32_t>,
+                            std::vector<inbox::RenewedSequence>, std::vector<inbox::SequenceKey>,
+                            std::vector<inbox::HandlerHold>, std::vector<inbox::Lane>, CheckLanes::Result,
+                            inbox::Tokens, inbox::DueReading, inbox::WindowTurn, inbox::Claimed,
+                            inbox::ClaimedInOrder>;
+
+}  // namespace inboxd::dispatcher
