@@ -9,27 +9,21 @@ namespace inboxd::dispatcher {
 
 // ---- the claimer
 
-std::optional<inbox::WindowPlan> InFlight::window_to_turn(Clock::time_point now) const {
-  const std::lock_guard lock{mutex_};
+/// All under the lock. Asks whether the window closes.
+std::optional<Request> InFlight::turn_window(Clock::time_point now) {
   if (!window_ || !takes() || !sequences_.may_run(inbox::whole_handler)) return std::nullopt;
   if (now < window_->next_turn()) return std::nullopt;
   inbox::WindowPlan out = window_->plan();
   out.fence = sequences_.fence(inbox::whole_handler);
-  return out;
+  return TurnWindow{handler_id_, out};
 }
 
-void InFlight::window_turned(const inbox::WindowTurn& turn, Clock::time_point asked) {
-  const std::lock_guard lock{mutex_};
+void InFlight::answered(const TurnWindow& /*question*/, const inbox::WindowTurn& turn, const Visit& visit) {
   if (!window_ || !sequences_.may_run(inbox::whole_handler)) return;  // the settings have changed meanwhile
-  window_->turned(turn, asked);
+  window_->turned(turn, visit.asked);
   if (turn.state == inbox::WindowTurn::State::lost) sequences_.drain(inbox::whole_handler);
-  if (window_->is_running()) next_read_ = asked;
+  if (window_->is_running()) next_read_ = visit.asked;
   after_change();
-}
-
-std::optional<OrderedHandler::WindowEnd> InFlight::take_window_end() {
-  const std::lock_guard lock{mutex_};
-  return std::exchange(window_end_, std::nullopt);
 }
 
 InFlight::Clock::time_point InFlight::next_window_work(Clock::time_point now) const {
@@ -40,7 +34,7 @@ InFlight::Clock::time_point InFlight::next_window_work(Clock::time_point now) co
   return room_is_enough() || queue_.queued() < events_per_call_ ? next_read_ : now + poll_;
 }
 
-std::optional<ClaimInOrder> InFlight::begin_window_claim(Clock::time_point now) {
+std::optional<Request> InFlight::claim_window(Clock::time_point now) {
   const bool may_read = sequences_.may_run(inbox::whole_handler) && !sequences_.is_alone(inbox::whole_handler);
   if (!window_->is_running() || !may_read || now < next_read_) return std::nullopt;
   const std::int64_t free = room();
@@ -57,10 +51,11 @@ std::optional<ClaimInOrder> InFlight::begin_window_claim(Clock::time_point now) 
 }
 
 /// After a claim from the window, whose runs are in the queue.
-void InFlight::window_read(inbox::SequenceRead::State state, bool has_claimed) {
+std::optional<WindowEnd> InFlight::window_read(inbox::SequenceRead::State state, bool has_claimed) {
   using State = inbox::SequenceRead::State;
+  std::optional<WindowEnd> out;
   if (state == State::ended && window_->is_running()) {
-    window_end_ = WindowEnd{window_->events(), Clock::now() - window_->began()};
+    out = WindowEnd{window_->events(), Clock::now() - window_->began()};
   }
   window_->read(state);
   if (state == State::lost) sequences_.drain(inbox::whole_handler);
@@ -68,6 +63,7 @@ void InFlight::window_read(inbox::SequenceRead::State state, bool has_claimed) {
   const bool is_strange = state == State::end && !has_claimed && queue_.events() == 0;
   sequences_.read({inbox::whole_handler, is_strange ? State::leased : State::more});
   work_has_come();
+  return out;
 }
 
 // ---- workers
@@ -81,7 +77,7 @@ InFlight::Taken InFlight::take_window() {
   if (queue_.queued() > 0 && !may_begin()) return out;
   const bool groups = order_->batch->group_by == config::GroupBy::key;
   std::int64_t left = events_per_call_;
-  const bool is_full = claiming_in_order_ == 0 && room() < 1;  // a claim in progress has reserved room
+  const bool is_full = claiming_ == 0 && room() < 1;  // a claim in progress has reserved room
   bool is_complete = window_->is_read() || is_full || sequences_.is_alone(inbox::whole_handler);
   std::optional<std::int64_t> group;
   while (left > 0) {

@@ -8,6 +8,12 @@
 
 namespace inboxd::dispatcher {
 
+/// The end of a window, to log.
+struct WindowEnd {
+  std::int64_t events = 0;
+  std::chrono::steady_clock::duration duration{0};
+};
+
 /// The windows of a batch handler, as the instance that owns it sees them: when the database is asked whether one
 /// closes, and whether the events of a closed one are all in memory.
 ///

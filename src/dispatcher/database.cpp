@@ -10,7 +10,7 @@ namespace inboxd::dispatcher {
 namespace {
 
 /// One question's statements. Throws.
-struct Visit {
+struct Statements {
   inbox::Connection& connection;
   const base::Uuid& owner;
 
@@ -74,7 +74,7 @@ struct Visit {
   Answer operator()(const Claim& it) const {
     inbox::ClaimRequest ours = it.request;
     ours.owner = owner;
-    return inbox::claim(connection, ours);
+    return Claim::Result{inbox::claim(connection, ours)};
   }
   Answer operator()(const ClaimInOrder& it) const {
     inbox::ClaimInOrderRequest ours = it.request;
@@ -92,7 +92,7 @@ AskDatabase ask_database(const config::Database& database, base::Uuid owner, inb
   return [connection, owner, deadline = database.deadline](const Request& request, const VisitLimit& limit) {
     connection->set_deadline(std::min(limit.longest.value_or(deadline), deadline));
     connection->set_end(limit.end);
-    auto answer = inbox::ask([&] { return std::visit(Visit{*connection, owner}, request); });
+    auto answer = inbox::ask([&] { return std::visit(Statements{*connection, owner}, request); });
     const int session = connection->generation();
     if (auto* const failure = std::get_if<inbox::DatabaseFailure>(&answer)) return Reply{std::move(*failure), session};
     return Reply{std::move(std::get<Answer>(answer)), session};

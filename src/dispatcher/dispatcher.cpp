@@ -27,10 +27,7 @@ Dispatcher::Dispatcher(const config::Dispatch& settings, AskDatabase ask_databas
       budgets_{std::make_shared<Budgets>(settings.in_hand_events, static_cast<std::int64_t>(settings.in_hand_bytes))},
       claimer_{std::move(ask_database),
                claimer_signals_,
-               [this] {
-                 const auto all = all_in_flight();
-                 return ClaimingHandlers{all.begin(), all.end()};
-               },
+               [this] { return all_in_flight(); },
                settler,
                log,
                limits.claimer} {}

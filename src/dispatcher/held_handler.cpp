@@ -12,14 +12,13 @@ void InFlight::set_hold(inbox::HandlerHold::State state) {
   after_hold(before);
 }
 
-std::optional<inbox::HoldNews> InFlight::hold_news() const {
-  const std::lock_guard lock{mutex_};
-  return hold_.news();
+std::optional<Request> InFlight::write_hold(Clock::time_point /*now*/) {
+  if (!hold_.news()) return std::nullopt;
+  return WriteHold{handler_id_, *hold_.news()};
 }
 
-void InFlight::hold_written(const inbox::HoldNews& news) {
-  const std::lock_guard lock{mutex_};
-  hold_.written(news);
+void InFlight::answered(const WriteHold& question, std::monostate /*result*/, const Visit& /*visit*/) {
+  hold_.written(question.news);
 }
 
 bool InFlight::may_try() const {

@@ -63,6 +63,7 @@ void InFlight::reopen(Closed reason) {
 void InFlight::reopen_for(Closed reason) {
   closed_ &= ~static_cast<unsigned>(reason);
   backlog_ = true;
+  next_take_ = {};  // its sequences were released
   claimer_->wake.notify();
 }
 
@@ -98,11 +99,11 @@ void InFlight::recount() {
 // ---- room
 
 std::int64_t InFlight::held() const {
-  return queue_.events() + reservations_.events() + claiming_ + claiming_in_order_;
+  return queue_.events() + reservations_.events() + claiming_;
 }
 
 std::int64_t InFlight::held_bytes() const {
-  return queue_.bytes() + reservations_.bytes() + (claiming_ + claiming_in_order_) * bytes_per_event_;
+  return queue_.bytes() + reservations_.bytes() + claiming_ * bytes_per_event_;
 }
 
 std::int64_t InFlight::room() const {

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -17,12 +18,14 @@
 #include "consumer/hand_off.hpp"
 #include "dispatcher/batch_window.hpp"
 #include "dispatcher/capacity.hpp"
-#include "dispatcher/claiming_handler.hpp"
+#include "dispatcher/claimer_signals.hpp"
 #include "dispatcher/hold.hpp"
 #include "dispatcher/key_order.hpp"
+#include "dispatcher/lease_keeper.hpp"
 #include "dispatcher/limits.hpp"
+#include "dispatcher/low_water.hpp"
 #include "dispatcher/missing_sessions.hpp"
-#include "dispatcher/ordered_handler.hpp"
+#include "dispatcher/requests.hpp"
 #include "dispatcher/run_queue.hpp"
 #include "dispatcher/sequences.hpp"
 #include "dispatcher/work_batch.hpp"
@@ -103,18 +106,15 @@ class DueTimes {
 /// One handler's events in flight. Ingest threads hand runs over, the claimer adds claimed ones, workers take events,
 /// and the settler reports them settled. Any thread; only `take` blocks. Each of its runs keeps it alive, even beyond
 /// the dispatcher.
-class InFlight final : public ClaimingHandler,
-                       public OrderedHandler,
-                       public settler::RunOwner,
-                       public std::enable_shared_from_this<InFlight> {
+class InFlight final : public settler::RunOwner, public std::enable_shared_from_this<InFlight> {
  public:
   using Clock = std::chrono::steady_clock;
 
   InFlight(std::int32_t handler_id, const config::Handler& settings, std::chrono::milliseconds poll,
            std::shared_ptr<Budgets> budgets, std::shared_ptr<ClaimerSignals> claimer);
 
-  std::int32_t handler_id() const override { return handler_id_; }
-  std::string handler() const override;
+  std::int32_t handler_id() const { return handler_id_; }
+  std::string handler() const;
 
   /// The reasons for which a handler takes nothing and releases its queued runs.
   enum class Closed : unsigned { paused = 1, retired = 2, stopped = 4, shutdown = 8, isolation = 16, held = 32 };
@@ -139,11 +139,10 @@ class InFlight final : public ClaimingHandler,
   void assigned(std::int32_t shard_id);
   void revoked(std::int32_t shard_id);
 
-  // Pauses that hold for all instances.
-  void set_hold(inbox::HandlerHold::State state) override;
-  std::optional<inbox::HoldNews> hold_news() const override;
-  void hold_written(const inbox::HoldNews& news) override;
-  bool may_try() const override;
+  // Pauses that hold for all instances (held_handler.cpp).
+  void set_hold(inbox::HandlerHold::State state);
+  /// Nothing but such a pause keeps it from running here.
+  bool may_try() const;
   /// A verdict or a rule of the handler pauses it.
   void pause(const std::string& reason);
   /// A call has ended with these verdicts, which may blow the fuse.
@@ -153,48 +152,30 @@ class InFlight final : public ClaimingHandler,
   /// Its service is away, with that error: no call begins for that long.
   void away(std::chrono::milliseconds delay, const std::string& error);
 
-  // Limits over all instances (limited_handler.cpp).
-  Clock::time_point next_limits() const override;
-  std::optional<TokensToTake> tokens_to_take(Clock::time_point now) override;
-  void tokens_taken(const inbox::Tokens& tokens, Clock::time_point asked) override;
-  std::optional<inbox::CallsRequest> calls_to_share(Clock::time_point now) override;
-  void calls_shared(int calls, Clock::time_point asked) override;
-  std::optional<inbox::CallsRequest> calls_to_release() override;
+  // The claimer (questions.cpp). Called by its thread.
 
-  // The claimer (claiming_handler.cpp).
-  bool is_open() const override;
-  bool was_active() override { return active_.exchange(false); }
-  void set_isolated(bool isolated) override;
-  Clock::time_point next_claim(Clock::time_point now) override;
-  std::optional<Claim> begin_claim(Clock::time_point now) override;
-  void end_claim(std::vector<inbox::LeasedRun> runs, Clock::time_point asked, bool more) override;
-  void claim_failed() override;
-  void claim_again() override;
-  std::shared_ptr<settler::Run> make_run(inbox::LeasedRun lease) override;
-  LeaseState lease() const override;
-  Renewal to_renew(Clock::time_point now) const override;
-  void renewed(const std::vector<std::shared_ptr<settler::Run>>& runs, Clock::time_point lease_end) override;
-  std::vector<inbox::LeaseKey> take_released() override;
-  OrderedHandler* ordered() override;
-
-  // The claimer, for a handler that keeps order (ordered_handler.cpp).
-  SequencesToTake sequences_to_take(Clock::time_point now) override;
-  void sequences_taken(const std::vector<std::int32_t>& sequences, std::int64_t fence,
-                       Clock::time_point lease_end) override;
-  std::vector<inbox::SequenceKey> owned_sequences() const override;
-  void sequences_renewed(const std::vector<inbox::SequenceKey>& asked,
-                         const std::vector<inbox::RenewedSequence>& renewed, Clock::time_point lease_end) override;
-  void sequences_lost(const std::vector<inbox::SequenceKey>& keys) override;
-  std::vector<inbox::SequenceKey> take_drained() override;
-  std::optional<Sequences::LanesFrom> lanes_to_read() const override;
-  void lanes_read(std::int32_t sequence, const std::vector<inbox::Lane>& lanes, bool is_complete) override;
-  std::vector<inbox::Lane> lanes_to_check(std::size_t most) override;
-  void lanes_checked(const std::vector<inbox::Lane>& lanes) override;
-  std::optional<inbox::WindowPlan> window_to_turn(Clock::time_point now) const override;
-  void window_turned(const inbox::WindowTurn& turn, Clock::time_point asked) override;
-  std::optional<WindowEnd> take_window_end() override;
-  std::optional<ClaimInOrder> begin_claim_in_order(Clock::time_point now) override;
-  void end_claim_in_order(inbox::ClaimedInOrder claimed, Clock::time_point asked) override;
+  /// The next question to the database; nullopt ends the visit. A visit asks each question of the class about once. It
+  /// must be answered before the next one of its class.
+  std::optional<Request> next(Class of, Clock::time_point now);
+  /// Returns the end of a window, if the answer tells of one.
+  std::optional<WindowEnd> answer(const Request& request, Answer answer, const Visit& visit);
+  /// When to visit it for that class, unless the claimer is woken before.
+  Clock::time_point next_due(Class of, Clock::time_point now);
+  /// At the end of the process: gives back what `max_in_flight` granted.
+  std::optional<Request> last_request();
+  /// The session of earlier readings has ended.
+  void forget_low_water();
+  struct LeaseState {
+    std::chrono::milliseconds length{0};  ///< as configured now
+    bool is_at_stake = false;             ///< runs are in flight, which a late renewal would lose
+  };
+  LeaseState lease() const;
+  /// Closes the handler, or opens it again, while a suspect runs alone.
+  void set_isolated(bool isolated);
+  /// The last claim passed over deliveries that it may take now.
+  void claim_again();
+  /// A run for the settler that is never in flight.
+  std::shared_ptr<settler::Run> make_run(inbox::LeasedRun lease);
 
   // Workers and their pool.
 
@@ -263,6 +244,39 @@ class InFlight final : public ClaimingHandler,
   std::vector<Loaded> load(std::vector<inbox::LeasedRun> runs);
   consumer::HandOff::Reservation grant(std::int64_t events, std::size_t bytes);
 
+  // Questions and answers; under the lock.
+  using Question = std::optional<Request> (InFlight::*)(Clock::time_point now);
+  template <std::size_t count>
+  std::optional<Request> next_of(const std::array<Question, count>& questions, Class of, Clock::time_point now);
+  Leases leases() { return {handler_id_, lease_, queue_, sequences_}; }
+  std::optional<Request> next_lease(Clock::time_point now);
+  std::optional<Request> write_hold(Clock::time_point now);
+  std::optional<Request> take_tokens(Clock::time_point now);
+  std::optional<Request> share_calls(Clock::time_point now);
+  std::optional<Request> read_due(Clock::time_point now);
+  std::optional<Request> take_sequences(Clock::time_point now);
+  std::optional<Request> read_lanes(Clock::time_point now);
+  std::optional<Request> check_lanes(Clock::time_point now);
+  std::optional<Request> turn_window(Clock::time_point now);
+  std::optional<Request> claim_in_order(Clock::time_point now);
+  std::optional<Request> claim(Clock::time_point now);
+  Clock::time_point next_claim(Clock::time_point now);
+  template <class Asked>
+  void answered(const Asked& /*question*/, const typename Asked::Result& /*result*/, const Visit& /*visit*/) {}
+  void answered(const WriteHold& question, std::monostate result, const Visit& visit);
+  void answered(const TakeTokens& question, const inbox::Tokens& tokens, const Visit& visit);
+  void answered(const ShareCalls& question, int calls, const Visit& visit);
+  void answered(const ReadDue& question, const inbox::DueReading& reading, const Visit& visit);
+  void answered(const TakeSequences& question, const std::vector<std::int32_t>& taken, const Visit& visit);
+  void answered(const ReadLanes& question, const std::vector<inbox::Lane>& lanes, const Visit& visit);
+  void answered(const CheckLanes& question, const CheckLanes::Result& result, const Visit& visit);
+  void answered(const TurnWindow& question, const inbox::WindowTurn& turn, const Visit& visit);
+  void failed(const Request& request, const inbox::DatabaseFailure& failure, const Visit& visit);
+  void end_claim(const inbox::ClaimRequest& request, const Claim::Result& result, const std::vector<Loaded>& runs,
+                 const Visit& visit);
+  std::optional<WindowEnd> end_claim_in_order(inbox::ClaimedInOrder& claimed, const std::vector<Loaded>& runs,
+                                              const Visit& visit);
+
   // Events in order (ordered_handler.cpp); under the lock.
   struct Order;
   void set_order(const config::Handler& settings, const plugin::Instance::Needs& needs);
@@ -272,8 +286,8 @@ class InFlight final : public ClaimingHandler,
   Taken take_in_order();
   // Windows (batch_handler.cpp); under the lock.
   Taken take_window();
-  std::optional<ClaimInOrder> begin_window_claim(Clock::time_point now);
-  void window_read(inbox::SequenceRead::State state, bool has_claimed);
+  std::optional<Request> claim_window(Clock::time_point now);
+  std::optional<WindowEnd> window_read(inbox::SequenceRead::State state, bool has_claimed);
   Clock::time_point next_window_work(Clock::time_point now) const;
   ClaimInOrder ordered_claim(std::int64_t events);
   void append(Taken& out, const Pick& pick, bool begins_call);
@@ -286,6 +300,7 @@ class InFlight final : public ClaimingHandler,
   bool may_begin();
   Taken begin(Taken taken);
   void limits_have_changed();
+  Clock::time_point next_limits() const;
   void look_whether_back();
   std::int64_t target() const;
   void close_for(Closed reason);
@@ -303,7 +318,6 @@ class InFlight final : public ClaimingHandler,
   const std::chrono::milliseconds poll_;
   const std::shared_ptr<Budgets> budgets_;
   const std::shared_ptr<ClaimerSignals> claimer_;
-  std::atomic<bool> active_{false};
   std::atomic<bool> calls_stopped_{false};
   std::atomic<bool> has_fuse_{false};
   std::atomic<bool> has_failures_{false};  ///< that count towards the fuse
@@ -359,11 +373,16 @@ class InFlight final : public ClaimingHandler,
   Clock::time_point next_check_{};     ///< of blocked keys
   Clock::time_point next_slow_look_{};
   std::optional<BatchWindow> window_;  ///< mode batch
-  std::optional<WindowEnd> window_end_;
-  std::int64_t claiming_in_order_ = 0;
+  // Questions to the database.
+  std::array<std::size_t, classes> steps_{};  ///< of the visits
+  LeaseKeeper keeper_;
+  LowWater low_water_;
+  Clock::time_point next_reading_{};  ///< of the low-water mark
+  bool active_ = false;               ///< runs were added since the last reading
+  Clock::time_point next_take_{};     ///< of sequences
+  int rows_ = 0;                      ///< that the next claim looks at
   // The claim in progress.
   std::int64_t claiming_ = 0;  ///< events
-  std::chrono::milliseconds claimed_lease_{0};
   std::uint64_t due_notices_before_ = 0;
 };
 

@@ -60,40 +60,38 @@ std::int64_t InFlight::target() const {
 
 // ---- the claimer
 
+/// Under the lock.
 InFlight::Clock::time_point InFlight::next_limits() const {
-  const std::lock_guard lock{mutex_};
   // Calls still run in a handler that takes nothing: their share stays leased.
   return std::min(takes() ? tokens_.next_ask() : Clock::time_point::max(), share_.next_ask());
 }
 
-std::optional<TokensToTake> InFlight::tokens_to_take(Clock::time_point now) {
-  const std::lock_guard lock{mutex_};
+std::optional<Request> InFlight::take_tokens(Clock::time_point now) {
   if (!takes() || !tokens_.is_on() || now < tokens_.next_ask()) return std::nullopt;
-  return TokensToTake{tokens_.per_second(), tokens_.ask(now)};
+  return TakeTokens{handler_id_, tokens_.per_second(), tokens_.ask(now)};
 }
 
-void InFlight::tokens_taken(const inbox::Tokens& tokens, Clock::time_point asked) {
-  const std::lock_guard lock{mutex_};
-  tokens_.granted(tokens, asked);
+void InFlight::answered(const TakeTokens& /*question*/, const inbox::Tokens& tokens, const Visit& visit) {
+  tokens_.granted(tokens, visit.asked);
   limits_have_changed();
 }
 
-std::optional<inbox::CallsRequest> InFlight::calls_to_share(Clock::time_point now) {
-  const std::lock_guard lock{mutex_};
+std::optional<Request> InFlight::share_calls(Clock::time_point now) {
   if (now < share_.next_ask()) return std::nullopt;
   const int idle = takes() ? static_cast<int>(std::min<std::int64_t>(queue_.queued(), idle_workers_)) : 0;
-  return share_.ask(idle, now);
+  return ShareCalls{handler_id_, share_.ask(idle, now)};
 }
 
-void InFlight::calls_shared(int calls, Clock::time_point asked) {
-  const std::lock_guard lock{mutex_};
-  share_.granted(calls, asked);
+void InFlight::answered(const ShareCalls& /*question*/, int calls, const Visit& visit) {
+  share_.granted(calls, visit.asked);
   limits_have_changed();
 }
 
-std::optional<inbox::CallsRequest> InFlight::calls_to_release() {
+std::optional<Request> InFlight::last_request() {
   const std::lock_guard lock{mutex_};
-  return share_.release();
+  const auto calls = share_.release();
+  if (!calls) return std::nullopt;
+  return ShareCalls{handler_id_, *calls};
 }
 
 void InFlight::limits_have_changed() {

@@ -1,5 +1,4 @@
-// InFlight for a handler that keeps order: its sequences, blocked keys, claims, and the events that workers may take.
-#include "dispatcher/ordered_handler.hpp"
+// InFlight for a handler that keeps order: its sequences, blocked keys, and the events that workers may take.
 
 #include <algorithm>
 #include <limits>
@@ -7,7 +6,6 @@
 
 #include "dispatcher/in_flight.hpp"
 #include "dispatcher/order.hpp"
-#include "transaction/handler_transaction.hpp"
 
 namespace inboxd::dispatcher {
 namespace {
@@ -21,8 +19,6 @@ constexpr std::chrono::milliseconds shared_after{250};
 constexpr std::chrono::milliseconds slow_after{1'000};
 /// A slow key is blocked if its events are more than one in so many of those in memory.
 constexpr std::int64_t large_part = 8;
-/// Between two comparisons of blocked keys with the database, in turn.
-constexpr std::chrono::milliseconds check_every{1'000};
 
 }  // namespace
 
@@ -280,154 +276,6 @@ void InFlight::settled_in_order(const settler::Run& run, const settler::KeyEffec
     claimer_->wake.notify();
   }
   work_has_come();
-}
-
-// ---- the claimer
-
-OrderedHandler* InFlight::ordered() {
-  const std::lock_guard lock{mutex_};
-  return order_ || sequences_.count() > 0 ? this : nullptr;
-}
-
-OrderedHandler::SequencesToTake InFlight::sequences_to_take(Clock::time_point now) {
-  const std::lock_guard lock{mutex_};
-  if (!order_ || !takes()) return {};
-  return {sequences_.wanted(), sequences_.looks_for_orphans(now), order_->text};
-}
-
-void InFlight::sequences_taken(const std::vector<std::int32_t>& sequences, std::int64_t fence,
-                               Clock::time_point lease_end) {
-  const std::lock_guard lock{mutex_};
-  sequences_.took(sequences, fence, lease_end);
-  if (!takes()) sequences_.drain_all();
-  next_read_ = Clock::now();
-  after_change();
-}
-
-std::vector<inbox::SequenceKey> InFlight::owned_sequences() const {
-  const std::lock_guard lock{mutex_};
-  return sequences_.owned();
-}
-
-void InFlight::sequences_renewed(const std::vector<inbox::SequenceKey>& asked,
-                                 const std::vector<inbox::RenewedSequence>& renewed, Clock::time_point lease_end) {
-  const std::lock_guard lock{mutex_};
-  sequences_.renewed(asked, renewed, lease_end);
-  for (const inbox::RenewedSequence& each : renewed) {
-    queue_.sequence_renewed(each.sequence, sequences_.lease_end(each.sequence));
-  }
-  after_change();
-}
-
-void InFlight::sequences_lost(const std::vector<inbox::SequenceKey>& keys) {
-  const std::lock_guard lock{mutex_};
-  for (const inbox::SequenceKey& key : keys) {
-    if (sequences_.fence(key.sequence) == key.fence) sequences_.drain(key.sequence);
-  }
-  after_change();
-}
-
-std::vector<inbox::SequenceKey> InFlight::take_drained() {
-  const std::lock_guard lock{mutex_};
-  if (queue_.any_released()) return {};  // their leases end before that of the sequence
-  auto out = sequences_.take_drained();
-  for (const inbox::SequenceKey& key : out) keys_.forget(key.sequence);
-  return out;
-}
-
-std::optional<Sequences::LanesFrom> InFlight::lanes_to_read() const {
-  const std::lock_guard lock{mutex_};
-  return sequences_.lanes_to_read();
-}
-
-void InFlight::lanes_read(std::int32_t sequence, const std::vector<inbox::Lane>& lanes, bool is_complete) {
-  const std::lock_guard lock{mutex_};
-  for (const inbox::Lane& lane : lanes) keys_.block(lane);
-  sequences_.lanes_read(sequence, lanes.empty() ? std::numeric_limits<std::int64_t>::max() : lanes.back().lane,
-                        is_complete);
-}
-
-std::vector<inbox::Lane> InFlight::lanes_to_check(std::size_t most) {
-  const std::lock_guard lock{mutex_};
-  const auto now = Clock::now();
-  if (!keys_.must_check() && now < next_check_) return {};
-  next_check_ = now + check_every;
-  return keys_.to_check(most);
-}
-
-void InFlight::lanes_checked(const std::vector<inbox::Lane>& lanes) {
-  const std::lock_guard lock{mutex_};
-  keys_.checked(lanes);
-}
-
-std::optional<ClaimInOrder> InFlight::begin_claim_in_order(Clock::time_point now) {
-  const std::lock_guard lock{mutex_};
-  if (!order_ || !takes() || sequences_.count() == 0) return std::nullopt;
-  if (window_) return begin_window_claim(now);
-  const auto retry = retries_.next();
-  const bool is_time = now >= next_read_ || now >= next_poll_ || (retry && now >= *retry);
-  const std::int64_t free = room();
-  if (!is_time || free < 1) {
-    wants_room_ = wants_room_ || is_time;
-    return std::nullopt;
-  }
-  next_read_ = now + poll_;
-  auto read = sequences_.to_read(now);
-  // Room for ingest: a batch without room would make its sequence fall back to claims, and those of others with it.
-  const bool shares_room = read.empty() || sequences_.any_caught_up();
-  ClaimInOrder out = ordered_claim(shares_room ? std::max<std::int64_t>(free / 2, 1) : free);
-  out.request.owned = sequences_.with_lanes();
-  out.request.read = std::move(read);
-  return out;
-}
-
-/// Under the lock.
-ClaimInOrder InFlight::ordered_claim(std::int64_t events) {
-  claiming_in_order_ = events;
-  count();
-  ClaimInOrder out;
-  out.max_crashes = max_crashes_;
-  inbox::ClaimRequest& claim = out.request.claim;
-  claim.handler_id = handler_id_;
-  claim.lease = lease_;
-  claim.events = claiming_in_order_;
-  const std::int64_t bytes = queue_.bytes() + reservations_.bytes();
-  claim.bytes = static_cast<std::size_t>(std::max<std::int64_t>(budgets_->bytes.left_for(bytes), 1));
-  claim.payloads =
-      order_->rule.needs_content() || !needs_.no_payloads || events_per_call_ <= transaction::most_events_sent;
-  return out;
-}
-
-void InFlight::end_claim_in_order(inbox::ClaimedInOrder claimed, Clock::time_point asked) {
-  const auto loaded = load(std::move(claimed.claimed.runs));
-  const std::lock_guard lock{mutex_};
-  claiming_in_order_ = 0;
-  for (const Loaded& each : loaded) {
-    const inbox::LeasedRun& lease = each.run->lease;
-    if (lease.lane) keys_.block({*lease.sequence, *lease.lane, true, false});
-    add(each.run, each.bytes, asked);
-  }
-  // Rows beyond the bytes are not in memory, whichever sequence they are of.
-  const bool is_cut = !claimed.claimed.excess.empty() || !claimed.claimed.empty.empty();
-  bool more = is_cut;
-  for (inbox::SequenceRead& read : claimed.sequences) {
-    using State = inbox::SequenceRead::State;
-    if (is_cut && read.state == State::end) read.state = State::more;
-    if (window_) {
-      window_read(read.state, !loaded.empty());
-      more = more || read.state == State::ended;
-    } else {
-      sequences_.read(read);
-    }
-    more = more || read.state == State::more;
-  }
-  if (more) {
-    next_read_ = Clock::now();
-    wants_room_ = true;
-  }
-  if (!takes()) queue_.release(0);
-  wake_claimer_to_release();
-  after_change();
 }
 
 }  // namespace inboxd::dispatcher

@@ -1,5 +1,6 @@
 #pragma once
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,7 +16,16 @@
 /// The questions of handlers to the database, and its answers. Each question is one visit of the claimer.
 namespace inboxd::dispatcher {
 
-// Leases: a late renewal loses the lease, so they come first.
+/// In the order in which the claimer asks.
+enum class Class {
+  lease,  ///< a late renewal loses the lease, so these come first
+  hold,   ///< pauses for all instances
+  limit,  ///< `rate` and `max_in_flight`
+  claim,  ///< claims, and the questions that precede them
+};
+constexpr std::size_t classes = 4;
+
+// Class lease.
 
 struct RenewLeases {
   std::vector<inbox::LeaseKey> keys;
@@ -55,7 +65,7 @@ struct ReleaseSequences {
   using Result = std::monostate;
 };
 
-// Holds: pauses for all instances.
+// Class hold.
 
 struct WriteHold {
   std::int32_t handler_id = 0;
@@ -70,7 +80,7 @@ struct ReadHolds {
   using Result = std::vector<inbox::HandlerHold>;
 };
 
-// Limits for all instances.
+// Class limit.
 
 struct TakeTokens {
   std::int32_t handler_id = 0;
@@ -84,7 +94,7 @@ struct ShareCalls {
   using Result = int;  ///< the calls that this instance may make
 };
 
-// Claims, and the questions that precede them.
+// Class claim.
 
 /// For the low-water mark.
 struct ReadDue {
@@ -128,9 +138,12 @@ struct TurnWindow {
 };
 /// Due deliveries, in no order.
 struct Claim {
-  inbox::ClaimRequest request;  ///< the claimer adds the fence, the number of rows, the scan's start and suspects
+  inbox::ClaimRequest request;  ///< the claimer adds the fence, and limits suspects
   std::int32_t max_crashes = 0;
-  using Result = inbox::Claimed;
+  struct Result {
+    inbox::Claimed claimed{};
+    bool found_crashed = false;  ///< deliveries that were in flight at a crash: a claim splits them, the rest is due
+  };
 };
 struct ClaimInOrder {
   inbox::ClaimInOrderRequest request;  ///< the same
@@ -146,7 +159,18 @@ using Request = std::variant<RenewLeases, ReleaseLeases, ReleaseClaims, SettleSk
 using Answer = std::variant<inbox::DatabaseFailure, std::monostate, std::int64_t, int, std::vector<std::int32_t>,
                             std::vector<inbox::RenewedSequence>, std::vector<inbox::SequenceKey>,
                             std::vector<inbox::HandlerHold>, std::vector<inbox::Lane>, CheckLanes::Result,
-                            inbox::Tokens, inbox::DueReading, inbox::WindowTurn, inbox::Claimed,
+                            inbox::Tokens, inbox::DueReading, inbox::WindowTurn, Claim::Result,
                             inbox::ClaimedInOrder>;
+
+inline bool is_disconnected(const inbox::DatabaseFailure& failure) {
+  return failure.fault == inbox::Fault::reconnect || failure.fault == inbox::Fault::in_doubt;
+}
+
+/// When a question was asked, and when its answer came.
+struct Visit {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point asked;
+  Clock::time_point came;
+};
 
 }  // namespace inboxd::dispatcher

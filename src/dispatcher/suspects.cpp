@@ -14,7 +14,7 @@ constexpr int rest = 10;
 
 // ---- isolation
 
-void SuspectIsolation::begin(std::int32_t handler_id, const ClaimingHandlers& handlers, Clock::time_point now) {
+void SuspectIsolation::begin(std::int32_t handler_id, const Handlers& handlers, Clock::time_point now) {
   handler_id_ = handler_id;
   had_its_turn_ = false;
   began_ = now;
@@ -22,7 +22,7 @@ void SuspectIsolation::begin(std::int32_t handler_id, const ClaimingHandlers& ha
   for (const auto& handler : handlers) handler->set_isolated(true);
 }
 
-std::shared_ptr<ClaimingHandler> SuspectIsolation::turn(const ClaimingHandlers& handlers, Clock::time_point now) {
+std::shared_ptr<InFlight> SuspectIsolation::turn(const Handlers& handlers, Clock::time_point now) {
   if (had_its_turn_) return nullptr;
   const auto has_any = [](const auto& handler) { return handler->lease().is_at_stake; };
   if (now < until_ && std::any_of(handlers.begin(), handlers.end(), has_any)) return nullptr;
@@ -35,7 +35,7 @@ std::shared_ptr<ClaimingHandler> SuspectIsolation::turn(const ClaimingHandlers& 
   return *found;
 }
 
-void SuspectIsolation::review(const ClaimingHandlers& handlers, bool is_in_flight, Clock::time_point now) {
+void SuspectIsolation::review(const Handlers& handlers, bool is_in_flight, Clock::time_point now) {
   if (!had_its_turn_ || (is_in_flight && now < until_)) return;
   for (const auto& handler : handlers) handler->set_isolated(false);
   handler_id_ = 0;
@@ -48,7 +48,7 @@ SuspectIsolation::Clock::time_point SuspectIsolation::next_look(Clock::time_poin
 
 // ---- claims
 
-void Suspects::take_turns(ClaimingHandlers& handlers) {
+void Suspects::take_turns(Handlers& handlers) {
   if (!takes_suspects_) return;
   for (const auto& handler : handlers) {
     if (passed_.erase(handler->handler_id()) > 0) handler->claim_again();
@@ -56,6 +56,13 @@ void Suspects::take_turns(ClaimingHandlers& handlers) {
   const auto next = std::find_if(handlers.begin(), handlers.end(),
                                  [this](const auto& handler) { return handler->handler_id() > last_suspect_of_; });
   std::rotate(handlers.begin(), next, handlers.end());
+}
+
+void Suspects::limit(Request& request, Clock::time_point now) {
+  if (auto* const claim = std::get_if<Claim>(&request)) limit_claim(claim->request, claim->max_crashes, now);
+  if (auto* const claim = std::get_if<ClaimInOrder>(&request)) {
+    limit_claim(claim->request.claim, claim->max_crashes, now);
+  }
 }
 
 void Suspects::limit_claim(inbox::ClaimRequest& request, std::int32_t max_crashes, Clock::time_point now) {
@@ -77,30 +84,39 @@ std::int32_t Suspects::last_chances_after(std::int32_t max_crashes) const {
   return std::max(max_crashes - last_chances_, inbox::suspected_after);
 }
 
-std::vector<inbox::LeaseKey> Suspects::take_out(ClaimingHandler& handler, std::int32_t max_crashes,
-                                                std::vector<inbox::LeasedRun>& runs, const ListHandlers& all) {
+void Suspects::take_out(InFlight& handler, const Request& request, Answer& answer, const ListHandlers& all) {
+  if (const auto* const claim = std::get_if<Claim>(&request)) {
+    auto& result = std::get<Claim::Result>(answer);
+    for (const auto& run : result.claimed.runs) result.found_crashed = result.found_crashed || run.claims > 1;
+    take_out(handler, claim->max_crashes, result.claimed, all);
+  } else if (const auto* const in_order = std::get_if<ClaimInOrder>(&request)) {
+    take_out(handler, in_order->max_crashes, std::get<inbox::ClaimedInOrder>(answer).claimed, all);
+  }
+}
+
+void Suspects::take_out(InFlight& handler, std::int32_t max_crashes, inbox::Claimed& claimed,
+                        const ListHandlers& all) {
+  std::vector<inbox::LeasedRun>& runs = claimed.runs;
   if (std::any_of(runs.begin(), runs.end(), inbox::is_suspect)) last_suspect_of_ = handler.handler_id();
   take_out_crashed(handler, max_crashes, runs);
-  std::vector<inbox::LeaseKey> to_release;
-  if (isolation_.is_on()) return to_release;
+  if (isolation_.is_on()) return;
   const auto has_few = [&](const inbox::LeasedRun& run) { return run.claims > last_chances_after(max_crashes); };
   std::size_t events = 0;
   std::int32_t crashes = 0;
   for (const auto& run : runs) {
     if (!has_few(run)) continue;
-    to_release.push_back(run.key);
+    claimed.excess.push_back(run.key);
     events += run.events.size();
     crashes = run.claims - 1;
   }
-  if (to_release.empty()) return to_release;
+  if (events == 0) return;
   std::erase_if(runs, has_few);
   log_.warn("dispatcher.suspect_isolated",
             {{"handler", handler.handler()}, {"events", events}, {"crashes", crashes}});
   isolation_.begin(handler.handler_id(), all(), Clock::now());
-  return to_release;
 }
 
-void Suspects::take_out_crashed(ClaimingHandler& handler, std::int32_t max_crashes,
+void Suspects::take_out_crashed(InFlight& handler, std::int32_t max_crashes,
                                 std::vector<inbox::LeasedRun>& runs) {
   std::vector<inbox::LeasedRun> kept;
   kept.reserve(runs.size());
@@ -115,7 +131,7 @@ void Suspects::take_out_crashed(ClaimingHandler& handler, std::int32_t max_crash
 }
 
 /// An event that was in flight at every crash, and alone at the last, is dead before it ends this process too.
-void Suspects::report_crashed(ClaimingHandler& handler, std::int32_t max_crashes, inbox::LeasedRun lease) {
+void Suspects::report_crashed(InFlight& handler, std::int32_t max_crashes, inbox::LeasedRun lease) {
   const std::int32_t claims = lease.claims;
   const auto run = handler.make_run(std::move(lease));
   const event::Event& event = *run->lease.events.front();

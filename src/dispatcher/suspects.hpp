@@ -1,18 +1,25 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <vector>
 
 #include "base/log.hpp"
-#include "dispatcher/claiming_handler.hpp"
+#include "dispatcher/claimer_signals.hpp"
+#include "dispatcher/in_flight.hpp"
+#include "dispatcher/requests.hpp"
 #include "inbox/claim.hpp"
 #include "settler/settler.hpp"
 
 /// Suspects: deliveries that were in flight at several crashes (inbox::is_suspect). A crash is charged to every
 /// delivery in flight, so innocent ones must not be in flight beside the culprit. The claimer's thread.
 namespace inboxd::dispatcher {
+
+using Handlers = std::vector<std::shared_ptr<InFlight>>;
+/// Lists all handlers, the retired ones included: they may have leases to release.
+using ListHandlers = std::function<Handlers()>;
 
 /// Runs a suspect with few chances left alone in this process, so that no other event's crash is charged to it:
 ///
@@ -36,11 +43,11 @@ class SuspectIsolation final {
   /// Emptying or running.
   bool is_on() const { return handler_id_ != 0; }
   bool is_resting(Clock::time_point now) const { return now < rest_until_; }
-  void begin(std::int32_t handler_id, const ClaimingHandlers& handlers, Clock::time_point now);
+  void begin(std::int32_t handler_id, const Handlers& handlers, Clock::time_point now);
   /// Once, when it is time: the handler that may claim its suspect.
-  std::shared_ptr<ClaimingHandler> turn(const ClaimingHandlers& handlers, Clock::time_point now);
+  std::shared_ptr<InFlight> turn(const Handlers& handlers, Clock::time_point now);
   /// Ends the isolation once the suspect is no longer in flight, was not found, or takes too long.
-  void review(const ClaimingHandlers& handlers, bool is_in_flight, Clock::time_point now);
+  void review(const Handlers& handlers, bool is_in_flight, Clock::time_point now);
   Clock::time_point next_look(Clock::time_point now) const;
 
  private:
@@ -77,18 +84,19 @@ class Suspects final {
   /// Begins a round of claims of all handlers.
   void begin_round() { takes_suspects_ = !any_in_flight(); }
   /// If a suspect may be claimed: handlers that had to pass over theirs claim again, and the handlers take turns.
-  void take_turns(ClaimingHandlers& handlers);
-  /// Limits a claim to the deliveries that it may take now.
-  void limit_claim(inbox::ClaimRequest& request, std::int32_t max_crashes, Clock::time_point now);
-  /// Removes from claimed runs the events that used up their chances (dead now) and the runs that must wait for
-  /// isolation. Returns the latter's leases: they are released, uncharged.
-  std::vector<inbox::LeaseKey> take_out(ClaimingHandler& handler, std::int32_t max_crashes,
-                                        std::vector<inbox::LeasedRun>& runs, const ListHandlers& all);
+  void take_turns(Handlers& handlers);
+  /// Limits a claim to the deliveries that it may take now. Other questions stay as they are.
+  void limit(Request& request, Clock::time_point now);
+  /// Removes from the claimed runs of an answer the events that used up their chances (dead now) and the runs that must
+  /// wait for isolation: these are excess, to be released uncharged.
+  void take_out(InFlight& handler, const Request& request, Answer& answer, const ListHandlers& all);
 
  private:
+  void limit_claim(inbox::ClaimRequest& request, std::int32_t max_crashes, Clock::time_point now);
+  void take_out(InFlight& handler, std::int32_t max_crashes, inbox::Claimed& claimed, const ListHandlers& all);
   std::int32_t last_chances_after(std::int32_t max_crashes) const;
-  void report_crashed(ClaimingHandler& handler, std::int32_t max_crashes, inbox::LeasedRun lease);
-  void take_out_crashed(ClaimingHandler& handler, std::int32_t max_crashes, std::vector<inbox::LeasedRun>& runs);
+  void report_crashed(InFlight& handler, std::int32_t max_crashes, inbox::LeasedRun lease);
+  void take_out_crashed(InFlight& handler, std::int32_t max_crashes, std::vector<inbox::LeasedRun>& runs);
 
   const std::shared_ptr<ClaimerSignals> signals_;
   settler::Settler& settler_;

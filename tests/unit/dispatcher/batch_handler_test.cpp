@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "dispatcher/in_flight.hpp"
+#include "unit/dispatcher/questions.hpp"
 #include "unit/settler/runs.hpp"
 
 namespace inboxd::dispatcher {
@@ -12,6 +13,7 @@ using Turn = inbox::WindowTurn;
 using Read = inbox::SequenceRead::State;
 using Clock = InFlight::Clock;
 using std::chrono::seconds;
+using test::question_of;
 
 /// A batch handler of five events per call that owns its sequence and whose window has just closed.
 struct ClosedWindow {
@@ -26,20 +28,22 @@ struct ClosedWindow {
     in_flight = std::make_shared<InFlight>(7, settings, seconds{1}, std::make_shared<Budgets>(most_events, 10'000'000),
                                            signals);
     in_flight->configure(settings);
-    in_flight->sequences_taken({inbox::whole_handler}, 17, Clock::now() + seconds{30});
-    in_flight->lanes_read(inbox::whole_handler, {}, true);
-    const auto plan = in_flight->window_to_turn(Clock::now());
-    REQUIRE(plan);
-    CHECK(plan->fence == 17);
-    in_flight->window_turned({Turn::State::closed, 10'000'000, 10'000'000, 10'000'000, 100}, Clock::now());
+    auto take = question_of<TakeSequences>(*in_flight, Class::claim);
+    REQUIRE(take);
+    take->fence = 17;
+    in_flight->answer(*take, std::vector{inbox::whole_handler}, {Clock::now(), Clock::now()});
+    const auto turn = question_of<TurnWindow>(*in_flight, Class::claim);
+    REQUIRE(turn);
+    CHECK(turn->plan.fence == 17);
+    test::answer(*in_flight, Class::claim, *turn, Turn{Turn::State::closed, 10'000'000, 10'000'000, 10'000'000, 100});
   }
   ~ClosedWindow() {
     for (const auto& run : runs) in_flight->lost(*run);  // a run keeps its owner alive, and the owner the run
   }
 
-  void claim(std::vector<std::int64_t> sizes, Read state, std::int64_t group = 0) {
+  std::optional<WindowEnd> claim(std::vector<std::int64_t> sizes, Read state, std::int64_t group = 0) {
     const auto asked = now_ += seconds{2};  // after the handler's poll
-    const auto begun = in_flight->begin_claim_in_order(asked);
+    const auto begun = question_of<ClaimInOrder>(*in_flight, Class::claim, asked);
     REQUIRE(begun);
     REQUIRE(begun->request.window);
     room = begun->request.claim.events;
@@ -52,7 +56,7 @@ struct ClosedWindow {
       out.claimed.runs.push_back(std::move(lease));
     }
     out.sequences.push_back({inbox::whole_handler, state});
-    in_flight->end_claim_in_order(std::move(out), asked);
+    return test::answer(*in_flight, Class::claim, *begun, std::move(out), asked);
   }
 
   /// The number of events of the next call; 0: there is none.
@@ -113,36 +117,35 @@ TEST_CASE("with group_by: key a call ends with its key") {
 TEST_CASE("a suspect call waits for no more events, and nothing is claimed beside it") {
   ClosedWindow window;
   const auto asked = Clock::now() + seconds{2};
-  REQUIRE(window.in_flight->begin_claim_in_order(asked));
+  const auto claim = question_of<ClaimInOrder>(*window.in_flight, Class::claim, asked);
+  REQUIRE(claim);
   inbox::ClaimedInOrder out;
   auto lease = test::lease_of({1, 2}, 1);
   lease.sequence = inbox::whole_handler;
   lease.claims = inbox::suspected_after + 1;
   out.claimed.runs.push_back(std::move(lease));
   out.sequences.push_back({inbox::whole_handler, Read::more});
-  window.in_flight->end_claim_in_order(std::move(out), asked);
-  CHECK_FALSE(window.in_flight->begin_claim_in_order(asked + seconds{9}));
+  test::answer(*window.in_flight, Class::claim, *claim, std::move(out), asked);
+  CHECK_FALSE(question_of<ClaimInOrder>(*window.in_flight, Class::claim, asked + seconds{9}));
   CHECK(window.take() == 2);
 }
 
 TEST_CASE("nothing is claimed while events wait for the close, and the end of a window is told once") {
   ClosedWindow window;
-  window.claim({}, Read::ended);
-  const auto end = window.in_flight->take_window_end();
+  const auto end = window.claim({}, Read::ended);
   REQUIRE(end);
   CHECK(end->events == 100);
-  CHECK_FALSE(window.in_flight->take_window_end());
-  CHECK_FALSE(window.in_flight->begin_claim_in_order(Clock::now() + seconds{60}));
-  CHECK(window.in_flight->window_to_turn(Clock::now()));
+  CHECK(question_of<TurnWindow>(*window.in_flight, Class::claim));
+  CHECK_FALSE(question_of<ClaimInOrder>(*window.in_flight, Class::claim, Clock::now() + seconds{60}));
 }
 
 TEST_CASE("leased rows of a window that are not in memory end the ownership after a while") {
   ClosedWindow window;
   for (int i = 0; i < 5; ++i) {
-    CHECK(window.in_flight->take_drained().empty());
+    CHECK_FALSE(question_of<ReleaseSequences>(*window.in_flight, Class::lease));
     window.claim({}, Read::end);
   }
-  CHECK(window.in_flight->take_drained().size() == 1);
+  CHECK(question_of<ReleaseSequences>(*window.in_flight, Class::lease));
 }
 
 TEST_CASE("a batch handler gets no events from ingest in memory") {

@@ -32,6 +32,7 @@ struct FakeDatabase {
   std::vector<inbox::ClaimRequest> claims;  ///< those that found something
   int all_claims = 0;
   std::optional<event::Microseconds> not_before;  ///< of the last claim
+  const std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
   int generation = 1;                             ///< of the connection
   std::uint64_t oldest_transaction = 1;           ///< xmin of a reading (xmax is 1); 0: a transaction stays open
   std::vector<std::int64_t> lost_fences;          ///< of claims while it was away
@@ -133,7 +134,9 @@ struct FakeVisit {
     return std::monostate{};
   }
   dispatcher::Answer operator()(const dispatcher::ReadDue&) const {
-    return inbox::DueReading{std::nullopt, 1, database.oldest_transaction, 1};
+    const auto age = std::chrono::steady_clock::now() - database.started;
+    const auto now = std::chrono::duration_cast<std::chrono::microseconds>(age).count();
+    return inbox::DueReading{std::nullopt, now, database.oldest_transaction, 1};
   }
   dispatcher::Answer operator()(const dispatcher::Claim& it) const { return claim(it.request); }
   dispatcher::Answer operator()(const dispatcher::TakeSequences& it) const {
@@ -185,7 +188,7 @@ struct FakeVisit {
       if (is_suspect) break;
     }
     if (!out.runs.empty()) database.claims.push_back(request);
-    return out;
+    return dispatcher::Claim::Result{std::move(out)};
   }
   dispatcher::Answer claim_in_order(const inbox::ClaimInOrderRequest& request) const {
     if (database.lost_claims_in_order > 0 && !database.due_in_order.empty()) {

@@ -171,9 +171,7 @@ TEST_CASE("a due retry is claimed at once, however long the poll interval") {
 TEST_CASE("after a reconnect, claims scan from the start again: the server may have lost commits") {
   config::Dispatch settings;
   settings.poll = milliseconds{1};
-  auto limits = DispatcherFixture::quick();
-  limits.claimer.reading = limits.claimer.idle_reading = milliseconds{1};
-  DispatcherFixture fixture{settings, limits};
+  DispatcherFixture fixture{settings};
   fixture.run(handle_done);
   const auto has_mark = [&] { return fixture.database.read([](const auto& it) { return it.not_before.has_value(); }); };
   REQUIRE(eventually(has_mark));

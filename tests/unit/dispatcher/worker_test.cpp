@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <thread>
 
+#include "unit/dispatcher/questions.hpp"
 #include "unit/dispatcher/transaction_fixture.hpp"
 
 namespace inboxd::dispatcher {
@@ -23,8 +24,7 @@ std::shared_ptr<InFlight> in_flight_with(const config::Handler& settings, std::v
       std::make_shared<InFlight>(7, settings, std::chrono::milliseconds{1'000},
                                  std::make_shared<Budgets>(10'000, 10'000'000), std::make_shared<ClaimerSignals>());
   in_flight->configure(settings, {true, false});
-  REQUIRE(in_flight->begin_claim(InFlight::Clock::now()));
-  in_flight->end_claim(std::move(runs), InFlight::Clock::now(), false);
+  REQUIRE(test::claim(*in_flight, std::move(runs)));
   const std::atomic<bool> stop{false};
   while (in_flight->stats().queued > 0) {
     for (RunSlice& slice : in_flight->take(stop, {}).slices) taken.push_back(std::move(slice));
