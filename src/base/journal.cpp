@@ -14,7 +14,7 @@
 namespace inboxd::base {
 namespace {
 
-constexpr int patience_ms = 200;
+constexpr int write_timeout_ms = 200;
 /// An entry has a dozen fields at most, and a datagram takes 200 KiB.
 constexpr std::size_t value_limit = 8 << 10;
 constexpr std::size_t name_limit = 64;
@@ -51,7 +51,7 @@ Journal::Sent Journal::send(std::string_view entry) {
     if (errno == EINTR) continue;
     if (errno == EAGAIN && !is_slow_) {
       pollfd writable{socket_, POLLOUT, 0};
-      is_slow_ = ::poll(&writable, 1, patience_ms) <= 0;
+      is_slow_ = ::poll(&writable, 1, write_timeout_ms) <= 0;
       continue;
     }
     if (errno == EAGAIN || was_closed) {

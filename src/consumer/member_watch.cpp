@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr kafka::Timeout broker_timeout{2'000};
+constexpr kafka::Timeout group_timeout{2'000};
 constexpr auto question_interval = 5s;
 
 /// A client without a group that knows nothing of the past; null if the library refuses it.
@@ -49,13 +49,13 @@ bool MemberWatch::is_missing(const std::string& member_id) const {
   const kafka::Client client = new_client(settings_);
   if (client == nullptr) return false;
   // Without a topic to read a member does not join.
-  const auto topics = kafka::list_topics(client.get(), broker_timeout);
+  const auto topics = kafka::list_topics(client.get(), group_timeout);
   if (!topics) return false;
   const auto& names = topics.value();
   if (std::none_of(names.begin(), names.end(), [&](const auto& name) { return topics_.find(name) != nullptr; })) {
     return false;
   }
-  const auto members = kafka::describe_group(client.get(), settings_.group, broker_timeout);
+  const auto members = kafka::describe_group(client.get(), settings_.group, group_timeout);
   if (!members) {
     log_.debug("consumer.group_not_described", {{"reason", members.problem().message}});
     return false;

@@ -13,7 +13,7 @@ constexpr int debug_level = 7;  // of syslog
 /// At the end: the last commit, then leaving the group. Together about three seconds, as request_stop() promises.
 constexpr int last_commit_wait_ms = 2'000;
 constexpr auto leave_wait = 1s;
-constexpr auto retry_after = 500ms;
+constexpr auto resume_retry_interval = 500ms;
 constexpr auto retry_halted_after = 5s;
 constexpr int incarnation_seconds = 10;
 
@@ -197,7 +197,7 @@ void Poller::read_messages() {
       partition->halted = partition->halted || halted != nullptr;
       if (halted != nullptr) partition->has_lag = halted->has_lag;
       if (halted != nullptr) partition->watermark_sent_at = {};
-      partition->look_up_at = Clock::now() + (halted != nullptr ? Clock::duration{retry_halted_after} : retry_after);
+      partition->look_up_at = Clock::now() + (halted != nullptr ? Clock::duration{retry_halted_after} : resume_retry_interval);
     }
   }
   // A later message may have made an answer stale.

@@ -17,7 +17,7 @@ constexpr int commit_wait_ms = 3'000;
 constexpr int most_refused_seeks = 3;
 /// A rejoin disturbs the whole group, so it never repeats at shorter intervals.
 constexpr auto rejoin_after = 30s;
-constexpr auto retry_after = 500ms;
+constexpr auto look_up_retry_interval = 500ms;
 
 bool is_cooperative(rd_kafka_t* client) {
   return std::string_view{rd_kafka_rebalance_protocol(client)} == "COOPERATIVE";
@@ -144,7 +144,7 @@ void Poller::seek_and_resume(const std::vector<PositionFound>& found) {
       log_.debug("consumer.seek_failed", {{"topic", found[i].assignment.partition.topic},
                                           {"partition", found[i].assignment.partition.partition},
                                           {"error", rd_kafka_err2str(code)}});
-      partition.look_up_at = Clock::now() + retry_after;
+      partition.look_up_at = Clock::now() + look_up_retry_interval;
       partition.refused_seeks = code == RD_KAFKA_RESP_ERR__STATE ? partition.refused_seeks + 1 : 0;
       if (partition.refused_seeks < (partition.halted ? 1 : most_refused_seeks) || Clock::now() < next_rejoin_)
         continue;

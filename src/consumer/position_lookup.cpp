@@ -9,7 +9,7 @@
 namespace inboxd::consumer {
 namespace {
 
-constexpr kafka::Timeout broker_timeout{3'000};
+constexpr kafka::Timeout look_up_timeout{3'000};
 
 /// Writes the first position: by the first start of the partition's entry, or the beginning after that.
 std::optional<NotNow> write_first_positions(inbox::Connection& connection, const kafka::Clients& clients,
@@ -77,7 +77,7 @@ LookUpResult look_up(inbox::Connection& connection, const kafka::Clients& client
                      base::Logger& log) {
   const config::Topic* const topic = topics.find(partition.topic);
   if (topic == nullptr) return NotNow{"no configured topic matches"};
-  auto description = kafka::describe_topic(clients.query, partition.topic, broker_timeout);
+  auto description = kafka::describe_topic(clients.query, partition.topic, look_up_timeout);
   auto position = inbox::find_position(connection, partition.topic, partition.partition);
   if (!position) {
     const bool has_leader = !description || !description.value().leaderless.contains(partition.partition);
@@ -87,7 +87,7 @@ LookUpResult look_up(inbox::Connection& connection, const kafka::Clients& client
   }
   if (!read_as.empty() && !position->incarnation.empty() && read_as != position->incarnation) {
     // The member asks itself: it reads the topic under the id that it gets.
-    description = kafka::describe_topic(clients.member, partition.topic, broker_timeout);
+    description = kafka::describe_topic(clients.member, partition.topic, look_up_timeout);
     if (!description) return NotNow{description.problem().message, kafka::is_unanswered(description.problem())};
   }
   // Without an answer the position is still right, so brokers that are away do not block reading.
@@ -101,7 +101,7 @@ LookUpResult look_up(inbox::Connection& connection, const kafka::Clients& client
 
 ReadFailure diagnose(rd_kafka_t* member, const kafka::TopicPartition& partition, std::int64_t next_offset,
                      const std::string& error) {
-  const auto bounds = kafka::log_bounds(member, partition, broker_timeout);
+  const auto bounds = kafka::log_bounds(member, partition, look_up_timeout);
   if (!bounds) return {"not readable: " + bounds.problem().message, std::nullopt};
   const auto [low, high] = bounds.value();
   if (next_offset < low) {

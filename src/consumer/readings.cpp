@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr kafka::Timeout broker_timeout{1'000};
+constexpr kafka::Timeout reading_timeout{1'000};
 constexpr auto record_interval = 5s;
 constexpr auto list_interval = 30s;
 /// Longer than the interval at which the reader of a partition records it.
@@ -47,13 +47,13 @@ void Readings::record_own(Clock::time_point) {
 }
 
 void Readings::list_partitions(Clock::time_point now) {
-  const auto listed = kafka::list_topics(query_client_, broker_timeout);
+  const auto listed = kafka::list_topics(query_client_, reading_timeout);
   if (!listed) return;
   std::vector<std::string> names;
   for (const std::string& name : listed.value()) {
     if (topics_.find(name) != nullptr) names.push_back(name);
   }
-  const auto described = kafka::describe_topics(query_client_, names, broker_timeout);
+  const auto described = kafka::describe_topics(query_client_, names, reading_timeout);
   if (!described) return;
   all_.clear();
   for (const auto& topic : described.value()) {
@@ -68,12 +68,12 @@ void Readings::look_for_unread() {
   name_members();
   std::vector<kafka::TopicPartition> partitions;
   for (const auto& partition : unread_) partitions.push_back({partition.topic, partition.partition});
-  request_.send(query_client_, partitions, broker_timeout);
+  request_.send(query_client_, partitions, reading_timeout);
 }
 
 /// A member that has a partition about which no instance records anything is a foreign one, or hangs.
 void Readings::name_members() {
-  const auto members = kafka::describe_group(query_client_, group_, broker_timeout);
+  const auto members = kafka::describe_group(query_client_, group_, reading_timeout);
   if (!members) {
     log_.debug("consumer.group_not_described", {{"reason", members.problem().message}});
     return;

@@ -7,8 +7,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto check_every = 15s;
-constexpr auto retry_after = 2s;
+constexpr auto check_interval = 15s;
+constexpr auto check_retry_interval = 2s;
 
 bool is_place_of(const inbox::ShardPlace& place, const Shard& shard) {
   return place.topic == shard.assignment.partition.topic && place.partition == shard.assignment.partition.partition;
@@ -40,7 +40,7 @@ bool PositionCheck::is_due(int generation, Clock::time_point now) const {
 }
 
 std::vector<PositionMismatch> PositionCheck::run(inbox::Connection& connection, Shards& shards, Clock::time_point now) {
-  next_at_ = now + retry_after;
+  next_at_ = now + check_retry_interval;
   generation_ = connection.generation();
   std::vector<Shard*> reading;
   std::vector<std::int32_t> ids;
@@ -53,7 +53,7 @@ std::vector<PositionMismatch> PositionCheck::run(inbox::Connection& connection, 
   const auto places = inbox::read_positions(connection, ids);
   if (!places) return {};
   generation_ = connection.generation();
-  next_at_ = now + check_every;
+  next_at_ = now + check_interval;
   return position_mismatches(reading, *places);
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr kafka::Timeout broker_timeout{1'000};
+constexpr kafka::Timeout watermark_timeout{1'000};
 /// Longer than the interval at which an instance that reads a partition records its watermark.
 constexpr auto unobserved_for = 8s;
 constexpr auto run_every = 5s;
@@ -57,7 +57,7 @@ void UnobservedWatermarks::send_query(Clock::time_point now) {
     if (topics_.find(shard.topic) != nullptr) names.insert(shard.topic);
   }
   if (names.empty()) return;
-  const auto described = kafka::describe_topics(query_client_, {names.begin(), names.end()}, broker_timeout);
+  const auto described = kafka::describe_topics(query_client_, {names.begin(), names.end()}, watermark_timeout);
   if (!described) return;
   std::map<std::string, std::string> incarnations;
   for (const auto& topic : described.value()) incarnations[topic.name] = topic.incarnation;
@@ -72,7 +72,7 @@ void UnobservedWatermarks::send_query(Clock::time_point now) {
   }
   if (partitions.empty()) return;
   queried_at_ = now;
-  request_.send(query_client_, partitions, broker_timeout);
+  request_.send(query_client_, partitions, watermark_timeout);
 }
 
 void UnobservedWatermarks::record(const kafka::EndOffsetsRequest::Offsets& offsets, Clock::time_point now) {

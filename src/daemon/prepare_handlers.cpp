@@ -26,7 +26,7 @@ namespace {
 using namespace std::chrono_literals;
 using base::ExitCode;
 
-constexpr auto retry_after = 500ms;
+constexpr auto registration_retry_interval = 500ms;
 
 /// Handlers with loaded plugins, by their index in the configuration.
 using LoadedHandlers = std::map<std::size_t, dispatcher::HandlerSetup>;
@@ -156,7 +156,7 @@ void register_until_certain(inbox::Connection& connection, const config::Setting
       return;
     }
     log.warn(may_be_done ? "daemon.registration_in_doubt" : "daemon.registration_waits", {{"error", failure->message}});
-    std::this_thread::sleep_for(retry_after);
+    std::this_thread::sleep_for(registration_retry_interval);
   }
   // `status` says the same, so a failure of the question does not matter.
   inbox::database_failure_of([&] { log_taken_topics(connection, instance.instance_id, out, log); });
@@ -283,7 +283,7 @@ PreparedHandlers prepare(inbox::Connection& connection, const config::Loaded& fi
     if (repeats.is_news(prepared.refusal->message)) {
       log.warn("daemon.waiting_for_statement", {{"reason", prepared.refusal->message}});
     }
-    std::this_thread::sleep_for(retry_after);
+    std::this_thread::sleep_for(registration_retry_interval);
   }
 }
 

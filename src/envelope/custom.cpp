@@ -3,24 +3,24 @@
 #include <array>
 #include <utility>
 
+#include "envelope/place.hpp"
 #include "envelope/rule.hpp"
 #include "envelope/time.hpp"
 
 namespace inboxd::envelope {
 namespace {
 
-constexpr std::string_view header_prefix = "header:";
-constexpr std::string_view json_prefix = "json:";
-
-enum Part : std::size_t { id, type, source, subject, time, parts };
-using Places = std::array<std::string_view, parts>;
-using Values = std::array<JsonValue, parts>;
+struct Part {
+  enum Index : std::size_t { id, type, source, subject, time, count };
+};
+using Places = std::array<std::string_view, Part::count>;
+using Values = std::array<JsonValue, Part::count>;
 
 /// Reads all places in the value, in one pass. Returns the problem if there is no JSON.
 std::string_view look_in_value(const Input& in, const Places& places, Values& out) {
-  std::array<std::string_view, parts> pointers;
+  std::array<std::string_view, Part::count> pointers;
   bool wanted = false;
-  for (std::size_t i = 0; i < parts; ++i) {
+  for (std::size_t i = 0; i < Part::count; ++i) {
     if (!places[i].starts_with(json_prefix)) continue;
     pointers[i] = places[i].substr(json_prefix.size());
     wanted = true;
@@ -36,7 +36,7 @@ JsonValue text_or_none(event::MaybeBytes bytes, base::Arena& arena) {
 }
 
 void look_in_headers_and_key(const Input& in, const Places& places, Values& out) {
-  for (std::size_t i = 0; i < parts; ++i) {
+  for (std::size_t i = 0; i < Part::count; ++i) {
     if (places[i] == "key") {
       out[i] = text_or_none(in.record.key, in.arena);
     } else if (places[i].starts_with(header_prefix)) {
@@ -86,15 +86,15 @@ bool read_custom(const Input& in, Reading& out, std::string* why) {
   Values values;
   const std::string_view problem = look_in_value(in, places, values);
   look_in_headers_and_key(in, places, values);
-  if (rules.id_format == config::IdFormat::text) take_id(out, values[id], Numbers::taken);
+  if (rules.id_format == config::IdFormat::text) take_id(out, values[Part::id], Numbers::taken);
   else take_uuid(out, raw_bytes(in.record, rules.id), rules.id_format, in.arena);
-  take_attribute(out, out.type, "type", values[type], Numbers::taken);
-  take_attribute(out, out.source, "source", values[source], Numbers::taken);
-  take_attribute(out, out.subject, "subject", values[subject], Numbers::taken);
+  take_attribute(out, out.type, "type", values[Part::type], Numbers::taken);
+  take_attribute(out, out.source, "source", values[Part::source], Numbers::taken);
+  take_attribute(out, out.subject, "subject", values[Part::subject], Numbers::taken);
   if (rules.time.empty()) out.occurred_at = record_time(in.record);
-  else out.occurred_at = parse_time(values[time].text, rules.time_unit);
+  else out.occurred_at = parse_time(values[Part::time].text, rules.time_unit);
   if (out.source && out.source->empty()) out.source.reset();
-  if (!out.id) out.complain(Rejection::no_id, nothing_at(places[id], problem));
+  if (!out.id) out.complain(Rejection::no_id, nothing_at(places[Part::id], problem));
   say(why, "the topic's own rules: id at ", rules.id.empty() ? "no place" : rules.id);
   return true;
 }

@@ -5,13 +5,11 @@
 
 #include "envelope/identity.hpp"
 #include "envelope/json.hpp"
+#include "envelope/place.hpp"
 #include "event/headers.hpp"
 
 namespace inboxd::envelope {
 namespace {
-
-constexpr std::string_view header_prefix = "header:";
-constexpr std::string_view json_prefix = "json:";
 
 event::MaybeBytes find_in_header(const event::Event& event, std::string_view name) {
   if (!event.headers) return std::nullopt;

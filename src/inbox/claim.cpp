@@ -116,9 +116,9 @@ DueReading read_due(Connection& connection, std::int32_t handler_id, std::option
 
 namespace {
 
-struct Keys {
+struct LeaseArrays {
   ArrayParameter id{Type::int8}, fence{Type::int8};
-  explicit Keys(const std::vector<LeaseKey>& keys) {
+  explicit LeaseArrays(const std::vector<LeaseKey>& keys) {
     for (const LeaseKey& key : keys) {
       id.add(key.delivery_id);
       fence.add(key.fence);
@@ -131,7 +131,7 @@ struct Keys {
 std::int64_t renew(Connection& connection, const base::Uuid& owner, const std::vector<LeaseKey>& keys,
                    std::chrono::milliseconds lease) {
   if (keys.empty()) return 0;
-  Keys arrays{keys};
+  LeaseArrays arrays{keys};
   return connection.access()
       .run(statements::renew, pqxx::params{owner.text(), arrays.id.finish(), arrays.fence.finish(), lease.count()})
       .affected_rows();
@@ -139,7 +139,7 @@ std::int64_t renew(Connection& connection, const base::Uuid& owner, const std::v
 
 std::int64_t release_leases(Connection& connection, const base::Uuid& owner, const std::vector<LeaseKey>& keys) {
   if (keys.empty()) return 0;
-  Keys arrays{keys};
+  LeaseArrays arrays{keys};
   return connection.access()
       .run(statements::release_leases, pqxx::params{owner.text(), arrays.id.finish(), arrays.fence.finish()})
       .affected_rows();

@@ -14,9 +14,9 @@ namespace {
 using Type = ArrayParameter::Type;
 using Effect = Connection::Access::Effect;
 
-struct Keys {
+struct SequenceArrays {
   ArrayParameter sequence{Type::int4}, fence{Type::int8};
-  explicit Keys(const std::vector<SequenceKey>& keys) {
+  explicit SequenceArrays(const std::vector<SequenceKey>& keys) {
     for (const SequenceKey& key : keys) {
       sequence.add(key.sequence);
       fence.add(key.fence);
@@ -60,7 +60,7 @@ pqxx::result ask_claim(Connection::Access& access, const ClaimInOrderRequest& re
                                     claim.rows, window->groups_by_key, claim.claims_from, claim.claims_to,
                                     window->call_events, window->max_crashes});
   }
-  Keys owned{request.owned};
+  SequenceArrays owned{request.owned};
   ArrayParameter sequence{Type::int4}, start{Type::int8}, mark{Type::int8}, mark_offset{Type::int8};
   for (const SequenceToRead& read : request.read) {
     sequence.add(read.sequence);
@@ -116,7 +116,7 @@ std::vector<RenewedSequence> renew_sequences(Connection& connection, const base:
                                              const std::vector<SequenceKey>& keys, std::chrono::milliseconds lease) {
   std::vector<RenewedSequence> out;
   if (keys.empty()) return out;
-  Keys arrays{keys};
+  SequenceArrays arrays{keys};
   for (const auto& row : connection.access().run(
            statements::renew_sequences,
            pqxx::params{handler_id, owner.text(), arrays.sequence.finish(), arrays.fence.finish(), lease.count()})) {
@@ -127,7 +127,7 @@ std::vector<RenewedSequence> renew_sequences(Connection& connection, const base:
 
 std::vector<SequenceKey> find_lost_sequences(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
                                              const std::vector<SequenceKey>& keys) {
-  Keys arrays{keys};
+  SequenceArrays arrays{keys};
   std::vector<SequenceKey> out;
   for (const auto& row : connection.access().run(
            statements::find_lost_sequences,
@@ -140,7 +140,7 @@ std::vector<SequenceKey> find_lost_sequences(Connection& connection, const base:
 void release_sequences(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
                        const std::vector<SequenceKey>& keys) {
   if (keys.empty()) return;
-  Keys arrays{keys};
+  SequenceArrays arrays{keys};
   connection.access().run(statements::release_sequences,
                           pqxx::params{handler_id, owner.text(), arrays.sequence.finish(), arrays.fence.finish()});
 }

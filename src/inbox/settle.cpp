@@ -15,7 +15,7 @@ namespace {
 using Type = ArrayParameter::Type;
 
 /// Ids with fences: one call may contain the same delivery under an old fence, too.
-using Keys = std::set<std::pair<std::int64_t, std::int64_t>>;
+using FencedIds = std::set<std::pair<std::int64_t, std::int64_t>>;
 
 std::pair<std::int64_t, std::int64_t> pair_of(const LeaseKey& key) { return {key.delivery_id, key.fence}; }
 
@@ -150,7 +150,7 @@ std::vector<LeaseKey> settle(Connection& connection, const base::Uuid& owner,
   }
   auto& access = connection.access();
   const std::string owner_text = owner.text();
-  Keys settled;
+  FencedIds settled;
   const auto note_done = [&](const pqxx::result& rows) {
     for (const auto& row : rows) settled.emplace(row[0].as<std::int64_t>(), row[1].as<std::int64_t>());
   };

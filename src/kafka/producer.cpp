@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "kafka/properties.hpp"
 #include "kafka/property_check.hpp"
 
 namespace inboxd::kafka {
@@ -12,7 +13,7 @@ namespace {
 using Pair = std::pair<const char*, const char*>;
 
 /// Defaults that the user's properties may override. Keys go where Java's producers send them.
-constexpr std::array<Pair, 7> defaults{{
+constexpr std::array<Pair, 7> producer_defaults{{
     {"client.id", "inboxd"},
     {"partitioner", "murmur2_random"},
     {"linger.ms", "1"},
@@ -22,7 +23,7 @@ constexpr std::array<Pair, 7> defaults{{
     {"log.connection.close", "false"},
 }};
 
-constexpr std::array<Pair, 7> ours{{
+constexpr std::array<Pair, 7> producer_required{{
     {"enable.idempotence", "true"},
     {"acks", "all"},
     {"message.timeout.ms", "0"},
@@ -59,34 +60,27 @@ Delivery::End end_of(rd_kafka_resp_err_t code) {
   }
 }
 
-bool set(const Conf& conf, const char* name, const std::string& value, std::string& problem) {
-  std::array<char, 512> error{};
-  if (rd_kafka_conf_set(conf.get(), name, value.c_str(), error.data(), error.size()) == RD_KAFKA_CONF_OK) return true;
-  problem = std::string{"kafka.properties: "} + name + ": " + error.data();
-  return false;
-}
-
 std::optional<std::string> configure(const Conf& conf, const ProducerSettings& settings) {
   std::string problem;
-  for (const auto& [name, value] : defaults) {
-    if (!set(conf, name, value, problem)) return problem;
+  for (const auto& [name, value] : producer_defaults) {
+    if (!set_property(conf, name, value, problem)) return problem;
   }
   for (const auto& [name, value] : settings.properties) {
     if (is_for_consumers(name)) continue;
-    if (!set(conf, name.c_str(), value, problem)) return problem;
+    if (!set_property(conf, name.c_str(), value, problem)) return problem;
   }
-  for (const auto& [name, value] : ours) {
-    if (!set(conf, name, value, problem)) return problem;
+  for (const auto& [name, value] : producer_required) {
+    if (!set_property(conf, name, value, problem)) return problem;
   }
   for (const auto& [name, value] : in_order) {
-    if (!settings.one_by_one && !set(conf, name, value, problem)) return problem;
+    if (!settings.one_by_one && !set_property(conf, name, value, problem)) return problem;
   }
   for (const auto& [name, value] : one_by_one) {
-    if (settings.one_by_one && !set(conf, name, value, problem)) return problem;
+    if (settings.one_by_one && !set_property(conf, name, value, problem)) return problem;
   }
   const auto batch = std::to_string(settings.batch_bytes);
-  if (settings.batch_bytes > 0 && !set(conf, "batch.size", batch, problem)) return problem;
-  if (!set(conf, "bootstrap.servers", settings.brokers, problem)) return problem;
+  if (settings.batch_bytes > 0 && !set_property(conf, "batch.size", batch, problem)) return problem;
+  if (!set_property(conf, "bootstrap.servers", settings.brokers, problem)) return problem;
   return std::nullopt;
 }
 

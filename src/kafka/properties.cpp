@@ -16,7 +16,7 @@ constexpr int first_sound_consumer_protocol = 0x020f00ff;
 using Pair = std::pair<const char*, const char*>;
 
 /// Defaults that the user's properties may override.
-constexpr std::array<Pair, 10> defaults{{
+constexpr std::array<Pair, 10> consumer_defaults{{
     {"client.id", "inboxd"},
     {"fetch.queue.backoff.ms", "5"},
     {"fetch.wait.max.ms", "500"},
@@ -30,7 +30,7 @@ constexpr std::array<Pair, 10> defaults{{
 }};
 
 /// The daemon's guarantees need these. The configuration refuses these names in kafka.properties.
-constexpr std::array<Pair, 7> ours{{
+constexpr std::array<Pair, 7> consumer_required{{
     {"enable.auto.commit", "false"},
     {"enable.auto.offset.store", "false"},
     {"auto.offset.reset", "error"},
@@ -61,43 +61,43 @@ bool is_set_by_brokers(std::string_view name, const std::map<std::string, std::s
 /// The memory of a fetched record, at least.
 constexpr std::size_t least_record = 1'024;
 
-bool set(const Conf& conf, const char* name, const std::string& value, std::string& problem) {
+}  // namespace
+
+bool set_property(const Conf& conf, const char* name, const std::string& value, std::string& problem) {
   std::array<char, 512> error{};
   if (rd_kafka_conf_set(conf.get(), name, value.c_str(), error.data(), error.size()) == RD_KAFKA_CONF_OK) return true;
   problem = std::string{"kafka.properties: "} + name + ": " + error.data();
   return false;
 }
 
-}  // namespace
-
 base::Result<Conf> make_conf(const ClientSettings& settings) {
   Conf conf{rd_kafka_conf_new()};
   std::string problem;
-  for (const auto& [name, value] : defaults) {
+  for (const auto& [name, value] : consumer_defaults) {
     if (is_set_by_brokers(name, settings.properties)) continue;
-    if (!set(conf, name, value, problem)) return base::Problem{problem};
+    if (!set_property(conf, name, value, problem)) return base::Problem{problem};
   }
   if (settings.queued_bytes > 0) {
     const auto kilobytes = std::to_string(std::max<std::size_t>(settings.queued_bytes / 1024, 1024));
-    if (!set(conf, "queued.max.messages.kbytes", kilobytes, problem)) return base::Problem{problem};
+    if (!set_property(conf, "queued.max.messages.kbytes", kilobytes, problem)) return base::Problem{problem};
   }
   if (settings.queued_events > 0) {
     // The library counts payloads only. A record takes about 0.5 KiB more, and with the headers of CloudEvents 0.7 KiB.
     auto events = static_cast<std::size_t>(settings.queued_events);
     if (settings.queued_bytes > 0) events = std::min(events, settings.queued_bytes / least_record);
-    if (!set(conf, "queued.min.messages", std::to_string(events), problem)) return base::Problem{problem};
+    if (!set_property(conf, "queued.min.messages", std::to_string(events), problem)) return base::Problem{problem};
   }
   for (const auto& [name, value] : settings.properties) {
     if (is_for_producers(name)) continue;
-    if (!set(conf, name.c_str(), value, problem)) return base::Problem{problem};
+    if (!set_property(conf, name.c_str(), value, problem)) return base::Problem{problem};
   }
-  if (!set(conf, blacklist, blacklist_of(settings.hidden_topics), problem)) return base::Problem{problem};
-  for (const auto& [name, value] : ours) {
-    if (!set(conf, name, value, problem)) return base::Problem{problem};
+  if (!set_property(conf, blacklist, blacklist_of(settings.hidden_topics), problem)) return base::Problem{problem};
+  for (const auto& [name, value] : consumer_required) {
+    if (!set_property(conf, name, value, problem)) return base::Problem{problem};
   }
-  if (!set(conf, "bootstrap.servers", settings.brokers, problem)) return base::Problem{problem};
-  if (!settings.group.empty() && !set(conf, "group.id", settings.group, problem)) return base::Problem{problem};
-  if (!settings.instance_id.empty() && !set(conf, "group.instance.id", settings.instance_id, problem)) {
+  if (!set_property(conf, "bootstrap.servers", settings.brokers, problem)) return base::Problem{problem};
+  if (!settings.group.empty() && !set_property(conf, "group.id", settings.group, problem)) return base::Problem{problem};
+  if (!settings.instance_id.empty() && !set_property(conf, "group.instance.id", settings.instance_id, problem)) {
     return base::Problem{problem};
   }
   return conf;

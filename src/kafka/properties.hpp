@@ -24,6 +24,9 @@ struct ClientSettings {
 /// the property that the library refuses.
 base::Result<Conf> make_conf(const ClientSettings& settings);
 
+/// Sets a property of the user or the daemon; false, with the problem, if the library refuses it.
+bool set_property(const Conf& conf, const char* name, const std::string& value, std::string& problem);
+
 /// A consumer handle. The configuration's opaque pointer and callbacks stay in force.
 base::Result<Client> make_consumer(Conf conf);
 

@@ -6,11 +6,11 @@
 namespace inboxd::operations {
 namespace {
 
-constexpr const char* verb = "handlers backfill";
+constexpr const char* backfill_verb = "handlers backfill";
 constexpr std::chrono::milliseconds look_again{250};
 
-Answer refuse(const std::string& message, base::ExitCode code = base::ExitCode::no) {
-  return {code, nullptr, verb + (": " + message)};
+Answer refuse_backfill(const std::string& message, base::ExitCode code = base::ExitCode::no) {
+  return {code, nullptr, backfill_verb + (": " + message)};
 }
 
 BackfillRequest request_of(const Arguments& arguments, const BackfillState& state) {
@@ -41,9 +41,9 @@ Document document_of(const Arguments& arguments, const BackfillState& state) {
 
 Answer cancel(Context& context, const Arguments& arguments, BackfillState state) {
   const std::string name = *arguments.text("handler");
-  if (state.left == 0) return refuse("no back-fill of " + name + " runs");
+  if (state.left == 0) return refuse_backfill("no back-fill of " + name + " runs");
   if (!arguments.flag("dry-run")) {
-    if (!cancel_backfill(*context.connection, state.handler_id, context.actor)) return refuse("it has just ended");
+    if (!cancel_backfill(*context.connection, state.handler_id, context.actor)) return refuse_backfill("it has just ended");
     state = find_backfill(*context.connection, name, live_within).value_or(state);
   }
   return {base::ExitCode::done, document_of(arguments, state), ""};
@@ -60,7 +60,7 @@ Answer follow(Context& context, const Arguments& arguments, BackfillState state)
                   " --cancel` ends it"};
     }
     const auto now = find_backfill(*context.connection, name, live_within);
-    if (!now || now->is_retired) return refuse(name + " was retired meanwhile");
+    if (!now || now->is_retired) return refuse_backfill(name + " was retired meanwhile");
     state = *now;
   }
   return {base::ExitCode::done, document_of(arguments, state), ""};
@@ -71,22 +71,22 @@ Answer follow(Context& context, const Arguments& arguments, BackfillState state)
 Answer functions::handlers_backfill(Context& context, const Arguments& arguments) {
   const std::string name = *arguments.text("handler");
   auto state = find_backfill(*context.connection, name, live_within);
-  if (!state) return unknown_handler(context, verb, name);
-  if (state->is_retired) return refuse(name + " is retired; `inboxd handlers restore " + name + "` takes it back");
+  if (!state) return unknown_handler(context, backfill_verb, name);
+  if (state->is_retired) return refuse_backfill(name + " is retired; `inboxd handlers restore " + name + "` takes it back");
   if (arguments.flag("cancel")) return cancel(context, arguments, *state);
   if (state->left > 0) {
-    return refuse("a back-fill of " + name + " runs, with " + std::to_string(state->left) +
+    return refuse_backfill("a back-fill of " + name + " runs, with " + std::to_string(state->left) +
                   " offsets to go; wait for it, or pass --cancel to end it");
   }
   const BackfillRequest request = request_of(arguments, *state);
   if (request.from && request.to && *request.from >= *request.to) {
-    return refuse("--from is not before --to", base::ExitCode::usage);
+    return refuse_backfill("--from is not before --to", base::ExitCode::usage);
   }
   const std::int64_t offsets = count_offsets(*context.connection, request);
-  if (offsets == 0) return refuse("no event of these topics is stored in that range");
+  if (offsets == 0) return refuse_backfill("no event of these topics is stored in that range");
   const bool is_dry = arguments.flag("dry-run");
   if (!is_dry && !request_backfill(*context.connection, request, context.actor, arguments.asked())) {
-    return refuse("another operator was faster; look at `inboxd status`");
+    return refuse_backfill("another operator was faster; look at `inboxd status`");
   }
   state->has_ended = state->is_cancelled = false;
   state->offsets = state->left = offsets;

@@ -9,7 +9,7 @@
 namespace inboxd::operations {
 namespace {
 
-constexpr const char* verb = "dead edit";
+constexpr const char* edit_verb = "dead edit";
 
 /// A header as typed: NAME=VALUE.
 struct TypedHeader {
@@ -23,12 +23,12 @@ std::optional<Answer> read_headers(const Arguments& arguments, std::vector<Typed
     if (equals == std::string::npos || equals == 0) {
       return Answer{
           base::ExitCode::usage, nullptr,
-          std::string{verb} + ": --header " + base::json_quote(base::shorten(text, 100)) + ": pass NAME=VALUE"};
+          std::string{edit_verb} + ": --header " + base::json_quote(base::shorten(text, 100)) + ": pass NAME=VALUE"};
     }
     out.push_back({text.substr(0, equals), text.substr(equals + 1)});
   }
   if (!out.empty() || arguments.bytes("payload")) return std::nullopt;
-  return Answer{base::ExitCode::usage, nullptr, std::string{verb} + ": pass --payload, --header or both"};
+  return Answer{base::ExitCode::usage, nullptr, std::string{edit_verb} + ": pass --payload, --header or both"};
 }
 
 /// The packed headers, with the typed ones in place of those of the same names.
@@ -43,10 +43,10 @@ std::optional<std::string> with_headers(const std::optional<std::string>& packed
   return event::pack_headers(headers);
 }
 
-Answer refuse(const Arguments& arguments, Document document, const std::string& message,
+Answer refuse_edit(const Arguments& arguments, Document document, const std::string& message,
               base::ExitCode code = base::ExitCode::no) {
   document["dry_run"] = arguments.flag("dry-run");
-  return {code, std::move(document), verb + (": " + message)};
+  return {code, std::move(document), edit_verb + (": " + message)};
 }
 
 Document summaries_of(const std::vector<DeadLetter>& letters) {
@@ -61,7 +61,7 @@ struct OneLetter {
 };
 
 OneLetter find_one(Context& context, const Arguments& arguments) {
-  const auto found = find_letters(context, verb, {*arguments.text("id")}, Digits::number);
+  const auto found = find_letters(context, edit_verb, {*arguments.text("id")}, Digits::number);
   if (found.refusal) {
     Answer out = *found.refusal;
     out.document["dry_run"] = arguments.flag("dry-run");
@@ -72,7 +72,7 @@ OneLetter find_one(Context& context, const Arguments& arguments) {
     std::erase_if(letters, [&](const DeadLetter& letter) { return letter.handler != *handler; });
     if (letters.empty()) {
       return {{},
-              refuse(arguments, Document::object(),
+              refuse_edit(arguments, Document::object(),
                      "the event is no dead letter of handler \"" + base::escape_controls(*handler) + "\"")};
     }
   }
@@ -82,9 +82,9 @@ OneLetter find_one(Context& context, const Arguments& arguments) {
     });
   }
   if (letters.size() == 1) return {std::move(letters.front()), std::nullopt};
-  if (letters.empty()) return {{}, refuse(arguments, Document::object(), "the dead letter is gone")};
+  if (letters.empty()) return {{}, refuse_edit(arguments, Document::object(), "the dead letter is gone")};
   return {{},
-          refuse(arguments, summaries_of(letters),
+          refuse_edit(arguments, summaries_of(letters),
                  "the event is a dead letter of " + std::to_string(letters.size()) +
                      " handlers; pass --handler or a number from `dead list`")};
 }
@@ -98,16 +98,16 @@ Answer replay(Context& context, const Arguments& arguments, std::int64_t dead_le
   const Deed deed{context.actor, arguments.asked()};
   auto replayed = edit_dead(*context.connection, dead_letter_id, content, deed);
   if (!replayed) {
-    return refuse(
+    return refuse_edit(
         arguments, std::move(document),
         "nothing was changed: the dead letter is gone, another one parks its key, a back-fill has yet to pass "
         "it, or its handler is retired; `dead show` has its state");
   }
-  const bool is_whole = bring_back_rest(context, verb, deed, replayed->parking, *replayed);
+  const bool is_whole = bring_back_rest(context, edit_verb, deed, replayed->parking, *replayed);
   document["replayed"] = replayed->letters;
   document["interrupted"] = !is_whole;
   if (is_whole) return {base::ExitCode::done, std::move(document), ""};
-  return refuse(arguments, std::move(document), "stopped; `lanes release` delivers the events that are still parked",
+  return refuse_edit(arguments, std::move(document), "stopped; `lanes release` delivers the events that are still parked",
                 base::ExitCode::try_again);
 }
 

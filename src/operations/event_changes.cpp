@@ -17,7 +17,7 @@ struct Change {
   std::optional<std::string> reason;
 };
 
-Answer refuse(const Arguments& arguments, Document document, const std::string& message,
+Answer refuse_change(const Arguments& arguments, Document document, const std::string& message,
               base::ExitCode code = base::ExitCode::no) {
   document["dry_run"] = arguments.flag("dry-run");
   return {code, std::move(document), message};
@@ -28,7 +28,7 @@ Answer several(Context& context, const Arguments& arguments, const std::string& 
   for (const auto& place : found.places) {
     if (const auto event = read_event(*context.connection, place)) events.push_back(summary_of(*event));
   }
-  return refuse(arguments, {{"events", std::move(events)}},
+  return refuse_change(arguments, {{"events", std::move(events)}},
                 verb + ": " + std::to_string(found.places.size()) + " events have the id \"" + *arguments.text("id") +
                     "\"; pass an event_id");
 }
@@ -40,7 +40,7 @@ std::string explain_state(const std::string& state) {
 }
 
 Answer about_leased(const Arguments& arguments, const Change& change, const Document& document) {
-  return refuse(arguments, document,
+  return refuse_change(arguments, document,
                 change.verb +
                     ": the event is leased and may be running; try again later, or pause the "
                     "handler first: inboxd handlers pause",
@@ -53,9 +53,9 @@ Answer about_none(Context& context, const Arguments& arguments, const Change& ch
   if (std::find(known.begin(), known.end(), handler) == known.end()) {
     const UnknownName unknown = unknown_name("handler", handler, known);
     suggest(unknown, document);
-    return refuse(arguments, std::move(document), change.verb + ": " + unknown.sentence);
+    return refuse_change(arguments, std::move(document), change.verb + ": " + unknown.sentence);
   }
-  return refuse(
+  return refuse_change(
       arguments, std::move(document),
       change.verb + ": the event is not pending for handler \"" + handler + "\"; `inboxd events show` has its state");
 }
@@ -76,7 +76,7 @@ Answer change_one(Context& context, const Arguments& arguments, const Change& ch
                        {"last_error", text_of(mine->last_error)}};
   if (state == "leased") return about_leased(arguments, change, document);
   if (!change.reason && state != "retrying") {
-    return refuse(arguments, document, change.verb + ": the event does not wait for a retry: " + explain_state(state));
+    return refuse_change(arguments, document, change.verb + ": the event does not wait for a retry: " + explain_state(state));
   }
   if (arguments.flag("dry-run")) return {base::ExitCode::done, document, ""};
   switch (
@@ -87,16 +87,16 @@ Answer change_one(Context& context, const Arguments& arguments, const Change& ch
     case EventChange::leased:
       return about_leased(arguments, change, document);
     case EventChange::otherwise:
-      return refuse(arguments, document, change.verb + ": the event does not wait for a retry any more");
+      return refuse_change(arguments, document, change.verb + ": the event does not wait for a retry any more");
     case EventChange::purged:
-      return refuse(arguments, document,
+      return refuse_change(arguments, document,
                     change.verb +
                         ": the event was purged, so its content cannot become a dead letter; its handler "
                         "settles it as skipped");
     case EventChange::gone:
       break;
   }
-  return refuse(arguments, document, change.verb + ": the event's state has changed meanwhile; try again",
+  return refuse_change(arguments, document, change.verb + ": the event's state has changed meanwhile; try again",
                 base::ExitCode::try_again);
 }
 
@@ -104,7 +104,7 @@ Answer change_found(Context& context, const Arguments& arguments, const Change& 
   if (!arguments.text("handler")) return {base::ExitCode::usage, nullptr, change.verb + ": pass --handler NAME"};
   const auto found = find_events(context, *arguments.text("id"));
   if (found.places.empty()) {
-    return refuse(arguments, {{"events", Document::array()}},
+    return refuse_change(arguments, {{"events", Document::array()}},
                   change.verb + ": no event with the id \"" + *arguments.text("id") + "\"" +
                       (found.hint.empty() ? "" : ": " + found.hint));
   }

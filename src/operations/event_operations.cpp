@@ -16,7 +16,6 @@
 namespace inboxd::operations {
 namespace {
 
-constexpr event::Microseconds day_us = 86'400'000'000;
 const std::vector<std::string> states{"due",  "leased", "retrying", "waiting", "parked",
                                       "done", "dead",   "expired",  "skipped", "discarded"};
 

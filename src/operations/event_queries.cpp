@@ -12,7 +12,6 @@ namespace {
 
 using Type = inbox::ArrayParameter::Type;
 
-constexpr event::Microseconds day_us = 86'400'000'000;
 /// Of each shard, to find the sources and types in use.
 constexpr std::int64_t newest_events_asked = 20;
 

@@ -12,6 +12,8 @@
 
 namespace inboxd::operations {
 
+inline constexpr event::Microseconds day_us = 86'400'000'000;
+
 /// The starts of the days (UTC) with events, newest first.
 std::vector<event::Microseconds> event_days(inbox::Connection& connection);
 

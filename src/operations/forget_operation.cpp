@@ -8,7 +8,7 @@
 namespace inboxd::operations {
 namespace {
 
-constexpr const char* verb = "events forget";
+constexpr const char* forget_verb = "events forget";
 /// Events of one transaction.
 constexpr std::size_t bite = 200;
 /// How long to wait for events that are leased: their calls end, or their instance releases them.
@@ -115,17 +115,17 @@ Answer show(Context& context, const std::string& key) {
   sum.records = rows.records;
   sum.messages = rows.messages;
   Document document = document_of(sum, true);
-  if (!is_whole) return {base::ExitCode::try_again, std::move(document), std::string{verb} + ": stopped"};
+  if (!is_whole) return {base::ExitCode::try_again, std::move(document), std::string{forget_verb} + ": stopped"};
   if (sum.all() > 0) return {base::ExitCode::done, std::move(document), ""};
-  return {base::ExitCode::no, std::move(document), std::string{verb} + ": nothing has that key"};
+  return {base::ExitCode::no, std::move(document), std::string{forget_verb} + ": nothing has that key"};
 }
 
 }  // namespace
 
 Answer functions::events_forget(Context& context, const Arguments& arguments) {
-  auto given = read_key(verb, arguments);
+  auto given = read_key(forget_verb, arguments);
   if (given.refusal) return std::move(*given.refusal);
-  if (!given.key) return {base::ExitCode::usage, nullptr, std::string{verb} + ": pass --key or --key-hex"};
+  if (!given.key) return {base::ExitCode::usage, nullptr, std::string{forget_verb} + ": pass --key or --key-hex"};
   if (arguments.flag("dry-run")) return show(context, *given.key);
   Progressed sum;
   const bool is_whole = erase_all(context, *given.key, sum);
@@ -133,17 +133,17 @@ Answer functions::events_forget(Context& context, const Arguments& arguments) {
   document["skipped"] = sum.skipped;
   document["interrupted"] = !is_whole || !sum.leased.empty();
   if (!is_whole) {
-    return {base::ExitCode::try_again, std::move(document), std::string{verb} + ": stopped; repeat the command"};
+    return {base::ExitCode::try_again, std::move(document), std::string{forget_verb} + ": stopped; repeat the command"};
   }
   if (!sum.leased.empty()) {
     return {
         base::ExitCode::try_again, std::move(document),
-        std::string{verb} + ": " + std::to_string(sum.leased.size()) +
+        std::string{forget_verb} + ": " + std::to_string(sum.leased.size()) +
             " events are leased and may be running; repeat the command, or pause their handlers first: inboxd handlers "
             "pause"};
   }
   if (sum.all() > 0) return {base::ExitCode::done, std::move(document), ""};
-  return {base::ExitCode::no, std::move(document), std::string{verb} + ": nothing has that key"};
+  return {base::ExitCode::no, std::move(document), std::string{forget_verb} + ": nothing has that key"};
 }
 
 }  // namespace inboxd::operations

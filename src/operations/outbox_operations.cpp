@@ -18,7 +18,7 @@ constexpr std::int64_t most_named = 1'000;
 
 using Change = std::int64_t(inbox::Connection&, const std::vector<std::int64_t>&, const Deed&);
 
-std::variant<StoppedFilter, Answer> chosen(const std::string& verb, const Arguments& arguments) {
+std::variant<StoppedFilter, Answer> chosen_messages(const std::string& verb, const Arguments& arguments) {
   StoppedFilter filter;
   filter.topics = arguments.texts("topic");
   for (const std::string& id : arguments.texts("id")) {
@@ -50,7 +50,7 @@ std::string nothing_matches(Context& context) {
 }
 
 Answer change(Context& context, const Arguments& arguments, const std::string& verb, Change* apply) {
-  auto filter = chosen(verb, arguments);
+  auto filter = chosen_messages(verb, arguments);
   if (auto* const refused = std::get_if<Answer>(&filter)) return std::move(*refused);
   std::vector<std::int64_t> ids;
   std::map<std::string, std::int64_t> topics;

@@ -95,7 +95,7 @@ Picked pick(Context& context, QuarantineFilter filter, bool kept_only) {
 }
 
 /// The filter as typed, or its mistake.
-std::variant<QuarantineFilter, Answer> chosen(const std::string& verb, const Arguments& arguments) {
+std::variant<QuarantineFilter, Answer> chosen_records(const std::string& verb, const Arguments& arguments) {
   auto filter = filter_of(arguments);
   for (const std::string& id : arguments.texts("id")) {
     const auto number = parse_number(id);
@@ -227,7 +227,7 @@ Answer functions::quarantine_show(Context& context, const Arguments& arguments) 
 
 Answer functions::quarantine_retry(Context& context, const Arguments& arguments) {
   const std::string verb = "quarantine retry";
-  auto filter = chosen(verb, arguments);
+  auto filter = chosen_records(verb, arguments);
   if (auto* const refused = std::get_if<Answer>(&filter)) return std::move(*refused);
   const Picked picked = pick(context, std::get<0>(filter), true);
   const bool dry_run = arguments.flag("dry-run");
@@ -257,7 +257,7 @@ Answer functions::quarantine_retry(Context& context, const Arguments& arguments)
 
 Answer functions::quarantine_discard(Context& context, const Arguments& arguments) {
   const std::string verb = "quarantine discard";
-  auto filter = chosen(verb, arguments);
+  auto filter = chosen_records(verb, arguments);
   if (auto* const refused = std::get_if<Answer>(&filter)) return std::move(*refused);
   const Picked picked = pick(context, std::get<0>(filter), false);
   Document document = task_document(picked, arguments);

@@ -9,7 +9,7 @@
 namespace inboxd::operations {
 namespace {
 
-constexpr const char* verb = "partitions seek";
+constexpr const char* seek_verb = "partitions seek";
 
 /// Where to read from: an offset, or the first event received since a time.
 struct Target {
@@ -23,8 +23,8 @@ std::optional<Target> read_target(const std::string& text) {
   return std::nullopt;
 }
 
-Answer refuse(const Arguments& arguments, const std::string& message, base::ExitCode code = base::ExitCode::no) {
-  return {code, {{"dry_run", arguments.flag("dry-run")}}, verb + (": " + message)};
+Answer refuse_seek(const Arguments& arguments, const std::string& message, base::ExitCode code = base::ExitCode::no) {
+  return {code, {{"dry_run", arguments.flag("dry-run")}}, seek_verb + (": " + message)};
 }
 
 std::optional<PartitionState> find_partition(Context& context, const Arguments& arguments) {
@@ -65,18 +65,18 @@ Document document_of(const PartitionState& partition, const SeekPlan& plan) {
 Answer functions::partitions_seek(Context& context, const Arguments& arguments) {
   const auto to = arguments.text("to");
   const auto target = to ? read_target(*to) : std::nullopt;
-  if (!target) return refuse(arguments, "pass --to with an offset or a time (RFC 3339)", base::ExitCode::usage);
+  if (!target) return refuse_seek(arguments, "pass --to with an offset or a time (RFC 3339)", base::ExitCode::usage);
   const auto partition = find_partition(context, arguments);
-  if (!partition || !partition->epoch) return refuse(arguments, "no such partition; `partitions list` has all");
+  if (!partition || !partition->epoch) return refuse_seek(arguments, "no such partition; `partitions list` has all");
   auto plan = plan_seek(*context.connection, partition->shard_id, target->offset, target->since);
   if (!context.agreed.is_null()) {
     plan.target = context.agreed.at("to").get<std::int64_t>();
     if (plan.epoch != context.agreed.at("epoch").get<std::int32_t>() ||
         partition->shard_id != context.agreed.at("shard_id").get<std::int32_t>()) {
-      return refuse(arguments, "the partition has changed since it was shown; check it again");
+      return refuse_seek(arguments, "the partition has changed since it was shown; check it again");
     }
   }
-  if (const auto problem = problem_with(*partition, plan); !problem.empty()) return refuse(arguments, problem);
+  if (const auto problem = problem_with(*partition, plan); !problem.empty()) return refuse_seek(arguments, problem);
   Document document = document_of(*partition, plan);
   document["dry_run"] = arguments.flag("dry-run");
   if (arguments.flag("dry-run")) {
@@ -86,7 +86,7 @@ Answer functions::partitions_seek(Context& context, const Arguments& arguments) 
             {{"shard_id", partition->shard_id}, {"epoch", plan.epoch}, {"to", *plan.target}}};
   }
   const auto before = seek(*context.connection, partition->shard_id, plan.epoch, *plan.target, context.actor);
-  if (!before) return refuse(arguments, "another operator was faster; check the partition again");
+  if (!before) return refuse_seek(arguments, "another operator was faster; check the partition again");
   document["position"] = *before;
   document["moved"] = true;
   return {base::ExitCode::done, std::move(document), ""};

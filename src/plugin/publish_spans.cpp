@@ -12,7 +12,7 @@ namespace inboxd::plugin {
 namespace {
 
 /// Of texts that become attributes and names: a topic has at most 249 bytes.
-constexpr std::size_t longest_name = 255;
+constexpr std::size_t max_attribute_length = 255;
 
 }  // namespace
 
@@ -34,8 +34,8 @@ const inboxd_publish_span* PublishSpans::begin(const Delivered& event, std::stri
   if (tracer_.room(1) == 0) return nullptr;
   const trace::SpanId id = trace::random_span_id();
   trace::Span span = trace::publish_span(*attempt, id, *event.event, handler_, event.attempt);
-  span.system = system.substr(0, longest_name);
-  span.topic = destination.substr(0, longest_name);
+  span.system = system.substr(0, max_attribute_length);
+  span.topic = destination.substr(0, max_attribute_length);
   span.begin = std::chrono::system_clock::now();
   Begun& begun = begun_.emplace_back();
   const std::string text = trace::traceparent_of({attempt->trace, id, true});

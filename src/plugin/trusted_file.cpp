@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr int most_links = 40;             // the kernel's limit
 constexpr unsigned noexec_seal = 0x8;      // MFD_NOEXEC_SEAL, which older headers lack
-constexpr std::size_t longest_name = 200;  // the kernel takes 249 bytes
+constexpr std::size_t max_name_length = 200;  // the kernel takes 249 bytes
 constexpr std::size_t bytes_at_once = 1 << 16;
 constexpr const char* allow_call = "; allow this system call (SystemCallFilter= of systemd, seccomp of a container)";
 
@@ -172,7 +172,7 @@ base::Problem refusal(const TrustedFile& file, const std::string& why_and_what) 
 /// The copy is mapped, never executed as a program: sealing it noexec costs nothing and satisfies vm.memfd_noexec. Its
 /// name appears in /proc/PID/maps.
 base::Socket make_memory(const std::string& path) {
-  const std::string name = std::filesystem::path{path}.filename().string().substr(0, longest_name);
+  const std::string name = std::filesystem::path{path}.filename().string().substr(0, max_name_length);
   base::Socket memory{::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING | noexec_seal)};
   if (memory || errno != EINVAL) return memory;
   return base::Socket{::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING)};  // before Linux 6.3

@@ -19,6 +19,9 @@ namespace inboxd::transaction {
 /// The server ended a statement at the call's deadline.
 inline constexpr const char* past_deadline = "57014";
 
+/// The server ends a statement at the call's deadline. If it has not answered after this time, the socket is shut down.
+inline constexpr std::chrono::milliseconds statement_grace{2'000};
+
 /// Whether the failure is no statement's fault, so that the whole transaction runs again.
 bool is_repeated_state(std::string_view sqlstate);
 

@@ -10,8 +10,6 @@ namespace {
 using Type = inbox::ArrayParameter::Type;
 using Effect = inbox::Connection::Access::Effect;
 
-constexpr std::chrono::milliseconds grace{2'000};
-
 struct Columns {
   explicit Columns(std::span<const OutboxMessage> messages) {
     for (const OutboxMessage& message : messages) {
@@ -48,7 +46,7 @@ std::unique_ptr<SqlResult> DatabaseTransaction::run_publish(std::span<const Outb
   Columns columns{messages};
   const bool switches = !settings_.handler_role.empty();
   std::size_t own = 0;
-  const auto limit = std::chrono::ceil<std::chrono::milliseconds>(frame_.deadline - Clock::now()) + grace;
+  const auto limit = std::chrono::ceil<std::chrono::milliseconds>(frame_.deadline - Clock::now()) + statement_grace;
   const Sent sent = send(Effect::reads, limit, true, [&](inbox::Pipeline& pipeline) {
     if (switches) add_role(pipeline, "");
     own = add_own(pipeline, inbox::statements::tx_publish, columns.parameters());

@@ -14,8 +14,6 @@ namespace {
 using std::chrono::milliseconds;
 using Effect = inbox::Connection::Access::Effect;
 
-/// The server ends a statement at the call's deadline. If it has not answered after this time, the socket is shut down.
-constexpr milliseconds grace{2'000};
 /// After a payload that may not be JSON, so many statements run without assuming JSON.
 constexpr int untrusting_statements = 32;
 /// Fewer events are not worth a savepoint: from 64 savepoints in a transaction, snapshots take longer in all sessions.
@@ -158,7 +156,7 @@ std::unique_ptr<SqlResult> DatabaseTransaction::run(const SqlStatement& statemen
   if (auto error = parameters.add(statement.values, prepared.types)) return failed(std::move(*error));
   add_events(parameters, source, events, statement.requires_json);
   RowBuffer rows{settings_.result_bytes};
-  const auto limit = std::chrono::ceil<milliseconds>(frame_.deadline - Clock::now()) + grace;
+  const auto limit = std::chrono::ceil<milliseconds>(frame_.deadline - Clock::now()) + statement_grace;
   const Sent sent = send(Effect::reads, limit, true, [&](inbox::Pipeline& pipeline) {
     pipeline.execute(prepared.name, parameters.wire(), prepared.shape.binary ? 1 : 0);
     pipeline.rows_to(rows);
@@ -205,7 +203,7 @@ std::optional<SqlError> DatabaseTransaction::prepare(const SqlStatement& stateme
   prepared.name = cache_.next_name();
   const bool switches = statement.with_events && !settings_.handler_role.empty();
   std::size_t parsed = 0;
-  const auto limit = std::chrono::ceil<milliseconds>(frame_.deadline - Clock::now()) + grace;
+  const auto limit = std::chrono::ceil<milliseconds>(frame_.deadline - Clock::now()) + statement_grace;
   const Sent sent = send(Effect::reads, limit, true, [&](inbox::Pipeline& pipeline) {
     if (switches) add_role(pipeline, "");
     parsed = pipeline.prepare(prepared.name, prepared.sent.text);

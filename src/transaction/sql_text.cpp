@@ -8,7 +8,7 @@ namespace inboxd::transaction {
 namespace {
 
 bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
-bool is_word(char c) {
+bool is_statement_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }
 
@@ -22,7 +22,7 @@ class Words {
     skip();
     if (at != nullptr) *at = at_;
     std::string word;
-    while (at_ < sql_.size() && is_word(sql_[at_])) {
+    while (at_ < sql_.size() && is_statement_word(sql_[at_])) {
       word += static_cast<char>(std::toupper(static_cast<unsigned char>(sql_[at_++])));
     }
     return word;

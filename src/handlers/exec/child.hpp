@@ -11,6 +11,9 @@
 
 namespace exec_handler {
 
+/// The longest wait for a child before the call's deadline and the stop are looked at again.
+inline constexpr std::chrono::milliseconds exchange_interval{50};
+
 /// A child process in a process group of its own, and its pipes. One thread at a time. The destructor kills the group,
 /// and the descendants that have left it.
 class Child final {

@@ -6,7 +6,6 @@
 namespace exec_handler {
 namespace {
 
-constexpr std::chrono::milliseconds look_every{50};
 constexpr int dead_status = 65;  // EX_DATAERR of sysexits.h
 
 }  // namespace
@@ -21,7 +20,7 @@ std::optional<inboxd::Outcome> run_once(const Program& program, const inboxd::Ca
   for (bool lives = true; lives;) {
     if (call.is_cancelled()) return std::nullopt;
     const bool had_input = !input.empty();
-    lives = child.exchange(input, output, errors, look_every);
+    lives = child.exchange(input, output, errors, exchange_interval);
     if (had_input && input.empty()) child.close_input();
     output.clear();  // of no use
   }

@@ -12,8 +12,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Between two looks whether the call was cancelled.
-constexpr milliseconds look_every{50};
 /// Before a new child is started: none after the first failure, then doubled up to the longest.
 constexpr milliseconds shortest_wait{100};
 constexpr milliseconds longest_wait{10'000};
@@ -147,7 +145,7 @@ std::optional<Stream::Failure> Stream::converse(Session& session, inboxd::Call& 
   std::string_view input = lines;
   session.errors.clear();
   while (!open.empty() && !call.is_cancelled()) {
-    const bool lives = session.child.exchange(input, session.output, session.errors, look_every);
+    const bool lives = session.child.exchange(input, session.output, session.errors, exchange_interval);
     if (auto failure = read_answers(session, call, open)) return failure;
     if (lives || open.empty()) continue;
     const std::string reason = last_line(session.errors);

@@ -8,9 +8,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Until brokers that do not answer are asked again.
-constexpr milliseconds pause_between{1'000};
-
 /// `kafka.not_enough_replicas`: Kafka's own name.
 std::string class_of(rd_kafka_resp_err_t error) {
   std::string out = rd_kafka_err2name(error);

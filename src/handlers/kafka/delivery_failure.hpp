@@ -6,6 +6,9 @@
 
 namespace kafka_handler {
 
+/// Until brokers that do not answer are asked again.
+inline constexpr inboxd::Milliseconds pause_between{1'000};
+
 /// The outcome of an event whose record the client or a broker refused; config/handlers/kafka.md has the table.
 inboxd::Outcome outcome_of(rd_kafka_resp_err_t error, const std::string& topic);
 

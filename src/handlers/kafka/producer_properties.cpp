@@ -32,7 +32,7 @@ constexpr std::array defaults{
 
 /// `message.timeout.ms` 0: the end of the call withdraws records, all of a partition at once. A record that timed out
 /// by itself could let a later one of its key pass.
-constexpr std::array ours{
+constexpr std::array required{
     Pair{"enable.idempotence", "true"},
     Pair{"acks", "all"},
     Pair{"message.timeout.ms", "0"},
@@ -126,7 +126,7 @@ ProducerProperties properties_of(const inboxd::Settings& settings) {
     if (name == "queue.buffering.max.ms") out.all.erase("linger.ms");
     out.all[name] = value;
   }
-  for (const Pair& each : ours) out.all[each.name] = each.value;
+  for (const Pair& each : required) out.all[each.name] = each.value;
   if (!out.is_own_cluster && out.all.count("bootstrap.servers") == 0) {
     throw SettingsError{"setting 'properties' has no bootstrap.servers; add the brokers to write to"};
   }

@@ -11,7 +11,7 @@
 namespace kafka_handler {
 namespace {
 
-constexpr std::array<std::string_view, 13> ours{
+constexpr std::array<std::string_view, 13> headers_of_copies{
     "ce_specversion",  "ce_id",        "ce_source",        "ce_type",       "ce_traceparent",
     "ce_tracestate",   "traceparent",  "tracestate",       "inboxd-topic",  "inboxd-payload-sha256",
     "inboxd-event-id", "inboxd-offset", "inboxd-partition"};
@@ -46,7 +46,7 @@ RecordHeaders headers_of(const inboxd::Event& event, bool keep, inboxd::MaybeTex
   RecordHeaders out{rd_kafka_headers_new(16)};
   if (keep && event.raw().has_headers != 0) {
     for (const inboxd::Header& header : event.headers()) {
-      if (std::find(ours.begin(), ours.end(), header.name) == ours.end()) add(out.get(), header.name, header.value);
+      if (std::find(headers_of_copies.begin(), headers_of_copies.end(), header.name) == headers_of_copies.end()) add(out.get(), header.name, header.value);
     }
   }
   add(out.get(), "ce_specversion", "1.0");

@@ -10,7 +10,6 @@ namespace kafka_handler {
 namespace {
 
 constexpr std::chrono::milliseconds look_every{20};
-constexpr inboxd::Milliseconds pause_between{1'000};
 constexpr int question_ms = 300;
 constexpr std::chrono::seconds question_every{2};
 constexpr std::chrono::seconds trouble{10};  ///< after a sign that brokers are away
