@@ -91,7 +91,7 @@ TEST_CASE("after max_crashes, the events of a call that crashed together are hal
   CHECK(events_in(window.claim_after(4).claimed.runs) == 100);
   CHECK(events_in(window.claim_after(5).claimed.runs) == 50);
   CHECK(events_in(window.claim_after(5, "lower(pending) < 30").claimed.runs) == 15);
-  for (const std::size_t events : {7U, 3U, 1U, 1U}) {
+  for (const std::int64_t events : {7, 3, 1, 1}) {
     CHECK(events_in(window.claim_after(20, "lower(pending) = 0").claimed.runs) == events);
   }
 }

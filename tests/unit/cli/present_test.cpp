@@ -122,6 +122,11 @@ TEST_CASE("a payload that is not UTF-8 is shown as base64, a tombstone as none")
   CHECK_THAT(present_event(tombstone, {}), ContainsSubstring("no payload (a tombstone)"));
 }
 
+namespace {
+const std::string running_calls_first =
+    "; a sequential handler continues in their partitions once its running calls there have ended\n";
+}
+
 TEST_CASE("a dry run and a change of dead letters differ in their text") {
   Document document = {{"dry_run", true}, {"matched", 1200}, {"handlers", {{"billing", 1200}}}};
   CHECK(present_dead_change(document, {}) == "1,200 dead letters (billing 1,200)\n");
@@ -132,7 +137,7 @@ TEST_CASE("a dry run and a change of dead letters differ in their text") {
   document["replayed"] = 1199;
   document["restored"] = 3;
   CHECK(present_dead_change(document, {}) ==
-        "1,200 dead letters (billing 1,200): 1,199 replayed, 3 of them restored after a purge\n");
+        "1,200 dead letters (billing 1,200): 1,199 replayed, 3 of them restored after a purge" + running_calls_first);
   CHECK(present_dead_change({{"dry_run", true}, {"matched", 1}, {"handlers", {{"billing", 1}}}, {"parked", 5}}, {}) ==
         "1 dead letter (billing 1), with 5 events parked behind\n");
 }
@@ -145,7 +150,7 @@ TEST_CASE("lanes show their key, and a release how many events it gives back") {
   for (const std::string word : {"k-1", "parked", "1,200", "timeout"}) CHECK(text.find(word) != std::string::npos);
   CHECK(present_lanes_change(
             {{"dry_run", false}, {"matched", 1}, {"handlers", {{"billing", 1}}}, {"waiting", 7}, {"released", 7}},
-            {}) == "1 parked key (billing 1) with 7 waiting events: 7 released\n");
+            {}) == "1 parked key (billing 1) with 7 waiting events: 7 released" + running_calls_first);
 }
 
 TEST_CASE("a change of one event shows its state, then the result") {
