@@ -4,7 +4,7 @@
 -- The unit is the call, of up to p_call events: calls are made by arrival from the rows that are left, so after a crash
 -- the same events are in one call again. If the first row left was found after a third crash, its call is a suspect and
 -- claimed alone; rows behind it with fewer crashes join it as suspects, but keep their number. After p_max_crashes
--- crashes, the rows with the same number of crashes are the call, and half of them are claimed, so that the event that
+-- crashes, the rows with the same number of crashes are the call, and half of them are claimed. So the event that
 -- crashes is alone in the end. was_alone, p_from and p_to: as in inbox.claim.
 --
 -- One row for each delivery, then one with the state: more, end (all rows that are left are leased), waits (history

@@ -1,7 +1,7 @@
 -- Pauses a handler (its name or an alias) for all instances, which obey within two seconds; events are still stored.
--- For operators and applications. False: it was paused already, the reason stays; a handler that
--- tries one event after its fuse has blown is paused, and so is one that is paused at the limit of dead letters, which
--- would resume by itself. Recorded in audit. Locks: the handler's row. Index: primary key of handler.
+-- For operators and applications. False: it was paused already, and the reason stays. A handler that tries one event
+-- after its fuse has blown is paused. So is a handler that is paused at the limit of dead letters, which would resume
+-- by itself. Recorded in audit. Locks: the handler's row. Index: primary key of handler.
 create or replace function inbox.pause_handler(
   p_handler text, p_reason text, p_actor text default 'sql: ' || session_user)
 returns boolean language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' as $$

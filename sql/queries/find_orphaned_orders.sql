@@ -1,6 +1,6 @@
--- Handlers that process $1 configures with other order settings than their rows have, if all instances with the
--- settings of the row have been gone for 15 s, and no live instance has registered the handler since. No locks;
--- instances of 7 days.
+-- Handlers that process $1 configures with other order settings than their rows have. All instances with the settings
+-- of the row have been gone for 15 s, and no live instance has registered the handler since. No locks; instances of 7
+-- days.
 select h.handler_id
 from inbox.instance me
 cross join lateral jsonb_each(me.settings) s(key, value)

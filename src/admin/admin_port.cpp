@@ -145,8 +145,10 @@ AdminPort::Outcome AdminPort::respond_to_operation(const HttpRequest& request, c
                         operation.verb == "config show";
   return LaneWork{
       is_quick ? reading_lane : operating_lane,
-      [this, &operation, arguments = std::move(arguments).value(), caller = Caller{Gate::actor_of(request), has_token(request)}](
-          const std::atomic<bool>& nobody_waits) { return operate(operation, arguments, caller, nobody_waits); },
+      [this, &operation, arguments = std::move(arguments).value(),
+       caller = Caller{Gate::actor_of(request), has_token(request)}](const std::atomic<bool>& nobody_waits) {
+        return operate(operation, arguments, caller, nobody_waits);
+      },
       is_quick || changes, has_token(request)};
 }
 

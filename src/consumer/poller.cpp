@@ -197,7 +197,8 @@ void Poller::read_messages() {
       partition->halted = partition->halted || halted != nullptr;
       if (halted != nullptr) partition->has_lag = halted->has_lag;
       if (halted != nullptr) partition->watermark_sent_at = {};
-      partition->look_up_at = Clock::now() + (halted != nullptr ? Clock::duration{retry_halted_after} : resume_retry_interval);
+      const Clock::duration wait = halted != nullptr ? Clock::duration{retry_halted_after} : resume_retry_interval;
+      partition->look_up_at = Clock::now() + wait;
     }
   }
   // A later message may have made an answer stale.

@@ -161,7 +161,7 @@ class InFlight final : public settler::RunOwner, public std::enable_shared_from_
   std::optional<WindowEnd> answer(const Request& request, Answer answer, const Visit& visit);
   /// When to visit it for that class, unless the claimer is woken before.
   Clock::time_point next_due(Class of, Clock::time_point now);
-  /// At the end of the process: gives back what `max_in_flight` granted.
+  /// At the end of the process: returns the calls that `max_in_flight` granted.
   std::optional<Request> last_request();
   /// The session of earlier readings has ended.
   void forget_low_water();

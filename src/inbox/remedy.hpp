@@ -4,7 +4,7 @@
 
 namespace inboxd::inbox {
 
-/// A problem that is stored as one text, such as the trouble of an instance or the reason of a halt, with the commands
+/// A problem that is stored as one text, such as the problem of an instance or the reason of a halt, with the commands
 /// that end it. `status` shows them apart.
 struct Trouble {
   std::string problem;

@@ -15,7 +15,7 @@ std::vector<Registered> repeat_registrations(Connection& connection, const std::
                                              const InstanceIdentity& instance);
 
 /// Changes the order settings of handlers to those of this process, if every instance that has the present ones is
-/// gone: otherwise nobody would run them. Topics, types and names stay, because a newer configuration may have set
+/// gone: otherwise no process would run them. Topics, types and names stay, because a newer configuration may have set
 /// them. Of several live instances, the one that registered last does so. Returns one result for each, with `change`
 /// if it is changed. Locks routing if there is one to change.
 std::vector<Registered> take_orphaned_orders(Connection& connection, const std::vector<Registered>& registered,

@@ -96,7 +96,9 @@ base::Result<Conf> make_conf(const ClientSettings& settings) {
     if (!set_property(conf, name, value, problem)) return base::Problem{problem};
   }
   if (!set_property(conf, "bootstrap.servers", settings.brokers, problem)) return base::Problem{problem};
-  if (!settings.group.empty() && !set_property(conf, "group.id", settings.group, problem)) return base::Problem{problem};
+  if (!settings.group.empty() && !set_property(conf, "group.id", settings.group, problem)) {
+    return base::Problem{problem};
+  }
   if (!settings.instance_id.empty() && !set_property(conf, "group.instance.id", settings.instance_id, problem)) {
     return base::Problem{problem};
   }

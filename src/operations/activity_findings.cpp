@@ -166,7 +166,7 @@ void blocked_keys(const Situation& situation, List& out) {
                                                 {"key", key},
                                                 {"events", std::to_string(blocked.waiting)},
                                                 {"verb", blocked.waiting == 1 ? "event waits" : "events wait"},
-                                                {"error", blocked.last_error.empty() ? "" : " (" + blocked.last_error + ")"}})
+                                                {"error", in_brackets(blocked.last_error)}})
                       .began(blocked.received_at));
   }
 }

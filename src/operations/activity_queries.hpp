@@ -11,14 +11,14 @@
 
 namespace inboxd::operations {
 
-/// What all live instances together know about a handler.
+/// The reports of all live instances about a handler, added up.
 struct ActivityState {
   inbox::HandlerActivity sum;  ///< without its ages
   std::optional<event::Microseconds> failing_since;
   std::optional<event::Microseconds> away_since;
   std::string last_message;  ///< of the last failure; empty without the right to read it
 
-  /// Adds what one instance said at a time.
+  /// Adds the report of an instance.
   void add(const inbox::HandlerActivity& instance, event::Microseconds said_at);
 };
 /// By handler id.

@@ -43,7 +43,9 @@ Answer cancel(Context& context, const Arguments& arguments, BackfillState state)
   const std::string name = *arguments.text("handler");
   if (state.left == 0) return refuse_backfill("no back-fill of " + name + " runs");
   if (!arguments.flag("dry-run")) {
-    if (!cancel_backfill(*context.connection, state.handler_id, context.actor)) return refuse_backfill("it has just ended");
+    if (!cancel_backfill(*context.connection, state.handler_id, context.actor)) {
+      return refuse_backfill("it has just ended");
+    }
     state = find_backfill(*context.connection, name, live_within).value_or(state);
   }
   return {base::ExitCode::done, document_of(arguments, state), ""};
@@ -72,7 +74,9 @@ Answer functions::handlers_backfill(Context& context, const Arguments& arguments
   const std::string name = *arguments.text("handler");
   auto state = find_backfill(*context.connection, name, live_within);
   if (!state) return unknown_handler(context, backfill_verb, name);
-  if (state->is_retired) return refuse_backfill(name + " is retired; `inboxd handlers restore " + name + "` takes it back");
+  if (state->is_retired) {
+    return refuse_backfill(name + " is retired; `inboxd handlers restore " + name + "` takes it back");
+  }
   if (arguments.flag("cancel")) return cancel(context, arguments, *state);
   if (state->left > 0) {
     return refuse_backfill("a back-fill of " + name + " runs, with " + std::to_string(state->left) +

@@ -14,7 +14,7 @@ struct Finding {
     good,
     warning,  ///< works, but the operator should know
     problem,
-    refused,      ///< a server does not accept who we are
+    refused,      ///< a server does not accept the login
     unreachable,  ///< a problem that hides others
   };
   Kind kind = Kind::good;

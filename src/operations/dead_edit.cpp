@@ -107,8 +107,8 @@ Answer replay(Context& context, const Arguments& arguments, std::int64_t dead_le
   document["replayed"] = replayed->letters;
   document["interrupted"] = !is_whole;
   if (is_whole) return {base::ExitCode::done, std::move(document), ""};
-  return refuse_edit(arguments, std::move(document), "stopped; `lanes release` delivers the events that are still parked",
-                base::ExitCode::try_again);
+  return refuse_edit(arguments, std::move(document),
+                     "stopped; `lanes release` delivers the events that are still parked", base::ExitCode::try_again);
 }
 
 }  // namespace

@@ -76,7 +76,8 @@ Answer change_one(Context& context, const Arguments& arguments, const Change& ch
                        {"last_error", text_of(mine->last_error)}};
   if (state == "leased") return about_leased(arguments, change, document);
   if (!change.reason && state != "retrying") {
-    return refuse_change(arguments, document, change.verb + ": the event does not wait for a retry: " + explain_state(state));
+    return refuse_change(arguments, document,
+                         change.verb + ": the event does not wait for a retry: " + explain_state(state));
   }
   if (arguments.flag("dry-run")) return {base::ExitCode::done, document, ""};
   switch (

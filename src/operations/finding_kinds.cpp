@@ -158,4 +158,6 @@ StatusFinding make_finding(std::string_view slug, FindingValues values) {
   return {kind.grade, std::string{slug}, filled(kind.text, values), filled(kind.remedy, values)};
 }
 
+std::string in_brackets(const std::string& text) { return text.empty() ? "" : " (" + text + ")"; }
+
 }  // namespace inboxd::operations

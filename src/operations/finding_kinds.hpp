@@ -27,7 +27,7 @@ struct FindingKind {
 };
 const char* name_of(FindingKind::Grade grade);
 
-/// How the trouble of a daemon begins that has the kind `disk_full`.
+/// How the reported problem of a daemon begins that has the kind `disk_full`.
 inline constexpr std::string_view disk_full_trouble = "the database is out of disk space";
 
 std::span<const FindingKind> finding_kinds();
@@ -51,5 +51,7 @@ struct StatusFinding {
 /// The values of the row's places. A place without a value is left empty.
 using FindingValues = std::initializer_list<std::pair<std::string_view, std::string>>;
 StatusFinding make_finding(std::string_view slug, FindingValues values);
+/// ` (text)`, for a detail at the end of a message; nothing for an empty text.
+std::string in_brackets(const std::string& text);
 
 }  // namespace inboxd::operations

@@ -134,7 +134,7 @@ void quarantined_topics(const Situation& situation, List& out) {
                                 {"topic", growth.topic},
                                 {"since", clock_text(growth.first_at)},
                                 {"reason", growth.reason},
-                                {"detail", growth.detail.empty() ? "" : " (" + base::shorten(growth.detail, most_detail) + ")"},
+                                {"detail", in_brackets(base::shorten(growth.detail, most_detail))},
                                 {"remedy", remedy_for_quarantined(growth.topic, growth.reason, growth.are_empty)}})
                       .began(growth.first_at));
   }

@@ -45,7 +45,7 @@ struct CallFrame {
   bool alone = false;  ///< without a savepoint: undoing it rolls the transaction back
   /// How long a statement may wait for a lock, if this call begins the transaction. 0: the session's limit.
   std::chrono::milliseconds lock_wait{0};
-  BodyWatch* body_watch = nullptr;  ///< of the handler; null: nobody asks
+  BodyWatch* body_watch = nullptr;  ///< of the handler; null: not watched
 };
 
 /// The state of a call's SQL after the handler returned. It can override the handler's verdicts.

@@ -46,7 +46,8 @@ RecordHeaders headers_of(const inboxd::Event& event, bool keep, inboxd::MaybeTex
   RecordHeaders out{rd_kafka_headers_new(16)};
   if (keep && event.raw().has_headers != 0) {
     for (const inboxd::Header& header : event.headers()) {
-      if (std::find(headers_of_copies.begin(), headers_of_copies.end(), header.name) == headers_of_copies.end()) add(out.get(), header.name, header.value);
+      const auto* const of_copy = std::find(headers_of_copies.begin(), headers_of_copies.end(), header.name);
+      if (of_copy == headers_of_copies.end()) add(out.get(), header.name, header.value);
     }
   }
   add(out.get(), "ce_specversion", "1.0");

@@ -121,14 +121,14 @@ TEST_CASE("a repeated registration leaves a handler's row, also a restored one's
   const auto before = inbox::register_handlers(daemons.inbox.connection(), {receipt()}, "test", {}, daemons.one);
   daemons.start(daemons.two, newer);
   const std::string wanted = row();
-  CHECK(repeat(daemons.one, receipt(), before) == before);
+  CHECK(repeat(daemons.one, receipt(), before).at(0).changed_under == before.at(0).changed_under);
   CHECK(repeat(daemons.one, receipt(), {}).at(0).change.empty());  // as after a restoration
   CHECK(row() == wanted);
   CHECK(repeat(daemons.two, newer, {}).at(0).change.empty());
   CHECK(row() == wanted);
 
   daemons.stop(daemons.two);
-  CHECK(repeat(daemons.one, receipt(), before) == before);
+  CHECK(repeat(daemons.one, receipt(), before).at(0).changed_under == before.at(0).changed_under);
   CHECK(row() == wanted);
   CHECK_FALSE(repeat(daemons.one, receipt(), {}).at(0).change.empty());
   CHECK(row() != wanted);

@@ -53,7 +53,7 @@ TEST_CASE("as process 1 the daemon reaps the orphans of its programs, keeps thei
   const auto of_unshare = children_of(unshared.id());
   REQUIRE(of_unshare.size() == 1);
   const pid_t first = of_unshare.at(0);
-  // A program that ended a moment ago is a zombie until the daemon's helper reads its status, so each state is waited for.
+  // A program that ended a moment ago is a zombie until the daemon's helper reads its status.
   wait_until("no orphan is left", [&] { return children_of(first).size() == 1; });
   wait_until("no program is left unreaped", [&] {
     return std::ranges::none_of(children_of(first),

@@ -86,8 +86,8 @@ TEST_CASE("a second SIGTERM ends a daemon whose log nobody reads") {
   UnreadDaemon unread{"drain: 10m"};
   std::filesystem::remove(unread.folder / "gate");
   unread.fixture.produce(1);
-  const std::int64_t calls = unread.produced + 1;
-  wait_until("the call has begun", [&] { return static_cast<std::int64_t>(unread.fixture.recording.count()) == calls; });
+  const auto calls = static_cast<std::size_t>(unread.produced) + 1;
+  wait_until("the call has begun", [&] { return unread.fixture.recording.count() == calls; });
   unread.daemon->signal(SIGTERM);
   holds_for("the daemon drains", milliseconds{500}, [&] { return unread.daemon->is_running(); });
   unread.daemon->signal(SIGTERM);

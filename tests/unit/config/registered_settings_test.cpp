@@ -21,7 +21,7 @@ std::string registered(const std::string& rate, const std::string& settings, con
 
 }  // namespace
 
-TEST_CASE("registered settings differ with a setting, and not with a secret or a value from a file or the environment") {
+TEST_CASE("registered settings differ with a setting, not with a secret or a value from a file or the environment") {
   CHECK(registered("1/s", "{url: a}", "") != registered("1/s", "{url: b}", ""));
   CHECK(registered("1/s", "{url: a}", "") != registered("2/s", "{url: a}", ""));
   for (const char* const settings : {"{url: {file: /secret}}", "{url: {env: SECRET}}", "{inner: {url: {env: SECRET}}}",

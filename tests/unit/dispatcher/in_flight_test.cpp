@@ -33,7 +33,7 @@ void lose_all(InFlight& in_flight) {
   for (const RunSlice& slice : in_flight.take(stop, {}).slices) in_flight.lost(*slice.run);
 }
 
-/// The leases that the handler gives back, which the database then releases.
+/// The leases that the handler returns, which the database then releases.
 std::vector<inbox::LeaseKey> released(InFlight& in_flight) {
   const auto question = question_of<ReleaseLeases>(in_flight, Class::lease);
   if (!question) return {};
