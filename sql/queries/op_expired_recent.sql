@@ -14,7 +14,7 @@ cross join lateral (
   from (
     select l.shard_id, count(*) as events, min(l.died_at) as first_at, min(l."offset") as first_offset,
            max(l."offset") as last_offset, max(coalesce(l.occurred_at, l.received_at)) as latest
-    from (select d.* from inbox.dead_letter d
+    from (select d.shard_id, d."offset", d.died_at, d.occurred_at, d.received_at from inbox.dead_letter d
           where d.handler_id = h.handler_id and d.died_at > statement_timestamp() - interval '1 hour'
             and d.state = 'expired'
           order by d.died_at desc limit $1::bigint) l

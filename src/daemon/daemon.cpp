@@ -69,15 +69,17 @@ std::optional<base::Problem> Daemon::start(PreparedHandlers prepared) {
   maintenance_.start();
   relay_.start();
   const auto problem = consumer_.start();
-  if (!problem) await_own_sessions();
-  dispatcher_.start();
+  dispatcher_.start([&] {
+    if (!problem) await_own_sessions();
+  });
   return problem;
 }
 
-/// Those that store and record events come before handlers', where connections are scarce.
+/// Those that store, claim and record events come before those of workers, where connections are scarce.
 void Daemon::await_own_sessions() const {
   const auto until = std::chrono::steady_clock::now() + own_sessions_patience;
-  while (watchdog_.counts().open() < own_sessions_ && std::chrono::steady_clock::now() < until) {
+  const std::int64_t wanted = own_sessions_ + (handlers().empty() ? 0 : 1);  // the claimer asks about handlers only
+  while (watchdog_.counts().open() < wanted && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(own_sessions_look);
   }
 }

@@ -114,8 +114,9 @@ void Dispatcher::set_paused(std::int32_t handler_id, bool paused) {
 
 // ---- service
 
-void Dispatcher::start() {
-  claimer_.start();  // its session comes before those of workers
+void Dispatcher::start(const std::function<void()>& before_workers) {
+  claimer_.start();
+  before_workers();
   {
     const std::lock_guard lock{pools_mutex_};
     started_ = true;

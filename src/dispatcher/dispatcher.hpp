@@ -73,7 +73,9 @@ class Dispatcher final : public consumer::HandOff {
   /// Pauses or resumes a handler. Pausing releases its queued events.
   void set_paused(std::int32_t handler_id, bool paused);
 
-  void start();
+  /// Starts the claimer, calls `before_workers`, and starts the workers: where sessions are scarce, the claimer's comes
+  /// before theirs.
+  void start(const std::function<void()>& before_workers = [] {});
   /// No claims and no new calls; queued events are released.
   void request_stop();
   /// Running calls may finish until the deadline and are cancelled then. Calls that do not return are left behind,
