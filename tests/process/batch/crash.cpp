@@ -65,7 +65,7 @@ TEST_CASE("after its owner is killed in a call, a window has the same calls agai
 
 TEST_CASE("after its owner is killed in a call of thousands of events, a report of the window counts each order once") {
   constexpr int orders = 5'300;
-  BatchFixture fixture{"every: 365d, max_events: 2000", {"lease: 1s"}};
+  BatchFixture fixture{"every: 365d, max_events: 2000", {"lease: 1s", "concurrency: 1"}};
   fixture.config.sections["ingest"] = "batch_events: 50";
   fixture.app.run("create table app.report (product text, orders bigint, amount bigint)");
   auto& statement = fixture.config.handlers[0].settings["statement"];
