@@ -50,7 +50,8 @@ inbox::HandlerActivity ActivitySampler::sample(std::int32_t handler_id, const Ac
   }
   out.failed_in_row = static_cast<std::int64_t>(outcomes.failed_in_row);
   if (outcomes.failing_since) out.failing_for = age_of(at - *outcomes.failing_since);
-  out.last_error = outcomes.last_error;
+  out.last_error_class = outcomes.last_error_class;
+  out.last_failed_event = outcomes.last_failed_event;
   if (stats.away) out.away_for = stats.away_for;
   out.away_error = stats.away_error;
   out.unkeyed = stats.unkeyed;

@@ -40,7 +40,8 @@ std::string json_of(const std::vector<HandlerActivity>& activity) {
     field(object, "grown", std::to_string(each.grown));
     field(object, "failed_in_row", std::to_string(each.failed_in_row));
     field(object, "failing_for_ms", age_text(each.failing_for));
-    field(object, "last_error", short_text(each.last_error));
+    field(object, "last_error_class", short_text(each.last_error_class));
+    field(object, "last_failed_event", short_text(each.last_failed_event));
     field(object, "away_for_ms", age_text(each.away_for));
     field(object, "away_error", short_text(each.away_error));
     field(object, "unkeyed", std::to_string(each.unkeyed));

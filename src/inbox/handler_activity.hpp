@@ -25,7 +25,8 @@ struct HandlerActivity {
   std::int64_t grown = 0;       ///< how much its pending events have grown, over all instances
   std::int64_t failed_in_row = 0;  ///< attempts since the last success
   std::optional<Age> failing_for;  ///< since the first of these
-  std::string last_error;          ///< class and event id of the last failure: `sql.22P02 0190d3f5-…`
+  std::string last_error_class;    ///< of the last failure
+  std::string last_failed_event;   ///< its event id
   std::optional<Age> away_for;     ///< its service is away
   std::string away_error;          ///< class, host and error
   std::int64_t unkeyed = 0;  ///< events without an order key, where the configuration does not say how these run

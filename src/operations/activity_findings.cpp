@@ -58,9 +58,9 @@ bool most_fail(const inbox::HandlerActivity& sum) {
 
 /// `sql.22P02: invalid input syntax`, or, without the right to read messages, the command that shows them.
 std::string error_text(const ActivityState& activity) {
-  const std::string name = error_class(activity.sum);
+  const std::string& name = activity.sum.last_error_class;
   if (!activity.last_message.empty()) return name + ": " + activity.last_message;
-  const std::string event = failed_event(activity.sum);
+  const std::string& event = activity.sum.last_failed_event;
   return event.empty() ? name : name + " (inboxd events show " + event + ")";
 }
 

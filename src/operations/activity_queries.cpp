@@ -35,7 +35,8 @@ HandlerActivity parsed(const nlohmann::json& from) {
   out.grown = number("grown");
   out.failed_in_row = number("failed_in_row");
   out.failing_for = age_at(from, "failing_for_ms");
-  out.last_error = from.value("last_error", "");
+  out.last_error_class = from.value("last_error_class", "");
+  out.last_failed_event = from.value("last_failed_event", "");
   out.away_for = age_at(from, "away_for_ms");
   out.away_error = from.value("away_error", "");
   out.unkeyed = number("unkeyed");
@@ -75,18 +76,12 @@ void ActivityState::add(const HandlerActivity& instance, event::Microseconds sai
     sum.body_paths = instance.body_paths;
   }
   take_earlier(failing_since, instance.failing_for, said_at);
-  if (!instance.last_error.empty()) sum.last_error = instance.last_error;
+  if (!instance.last_error_class.empty()) {
+    sum.last_error_class = instance.last_error_class;
+    sum.last_failed_event = instance.last_failed_event;
+  }
   take_earlier(away_since, instance.away_for, said_at);
   if (instance.away_for) sum.away_error = instance.away_error;
-}
-
-std::string error_class(const HandlerActivity& activity) {
-  return activity.last_error.substr(0, activity.last_error.rfind(' '));
-}
-
-std::string failed_event(const HandlerActivity& activity) {
-  const std::size_t space = activity.last_error.rfind(' ');
-  return space == std::string::npos ? "" : activity.last_error.substr(space + 1);
 }
 
 std::vector<HandlerActivity> parse_activity(const std::string& json) {

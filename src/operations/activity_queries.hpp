@@ -24,10 +24,6 @@ struct ActivityState {
 /// By handler id.
 using Activities = std::map<std::int32_t, ActivityState>;
 
-/// The two parts of HandlerActivity::last_error. The event id is empty if there is none.
-std::string error_class(const inbox::HandlerActivity& activity);
-std::string failed_event(const inbox::HandlerActivity& activity);
-
 /// nullptr: no live instance runs the handler.
 const ActivityState* activity_of(const Activities& activities, std::int32_t handler_id);
 

@@ -34,7 +34,7 @@ bool read_texts(inbox::Connection& connection, const inbox::Statement& statement
 bool add_failures(inbox::Connection& connection, Activities& activities) {
   ArrayParameter handlers{Type::int4}, events{Type::uuid};
   for (const auto& [handler_id, activity] : activities) {
-    const auto event = base::parse_uuid(failed_event(activity.sum));
+    const auto event = base::parse_uuid(activity.sum.last_failed_event);
     if (!event) continue;
     handlers.add(handler_id);
     events.add(*event);

@@ -38,7 +38,8 @@ void OutcomeCounts::Entry::note_success_or_failure(const inbox::Settlement& sett
   }
   if (settlement.failures.empty()) return;
   const auto& last = settlement.failures.back();
-  counts.last_error = last.error_class + " " + last.event_id.text();
+  counts.last_error_class = last.error_class;
+  counts.last_failed_event = last.event_id.text();
 }
 
 void OutcomeCounts::recorded(const Run& run, const inbox::Settlement& settlement, const EventCounts& counts) {

@@ -30,7 +30,8 @@ class OutcomeCounts final {
     std::uint64_t leases_lost = 0;
     std::uint64_t failed_in_row = 0;  ///< attempts since the last success
     std::optional<std::chrono::steady_clock::time_point> failing_since;  ///< the first of these
-    std::string last_error;  ///< class and event id: no message, which may quote the event
+    std::string last_error_class;  ///< of the last failure: no message, which may quote the event
+    std::string last_failed_event;  ///< its event id
     std::map<std::string, std::uint64_t> failures;  ///< by error class; `other` beyond the first hundred classes
     base::Histogram::Snapshot end_to_end;           ///< seconds from the record's time in Kafka to `done` recorded
   };

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "base/text.hpp"
+#include "transaction/sql_space.hpp"
 
 namespace inboxd::transaction {
 namespace {
@@ -47,27 +48,7 @@ class Scanner {
     at_ = found == std::string_view::npos ? sql_.size() : found + text.size();
   }
 
-  void skip_space() {
-    while (at_ < sql_.size()) {
-      if (std::isspace(static_cast<unsigned char>(sql_[at_])) != 0) {
-        ++at_;
-      } else if (sees("--")) {
-        pass("\n");
-      } else if (sees("/*")) {
-        skip_comment();
-      } else {
-        return;
-      }
-    }
-  }
-  void skip_comment() {  // they nest
-    int depth = 0;
-    do {
-      const int change = sees("/*") ? 1 : sees("*/") ? -1 : 0;
-      depth += change;
-      at_ += change == 0 ? 1 : 2;
-    } while (depth > 0 && at_ < sql_.size());
-  }
+  void skip_space() { at_ = end_of_space(sql_, at_); }
 
   Token::Kind step() {
     const char c = sql_[at_];

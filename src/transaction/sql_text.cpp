@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "transaction/sql_space.hpp"
+
 namespace inboxd::transaction {
 namespace {
 
@@ -34,34 +36,8 @@ class Words {
   std::size_t at() const { return at_; }
 
  private:
-  bool sees(std::string_view text) const { return sql_.substr(at_, text.size()) == text; }
-
   void skip() {
-    for (;;) {
-      if (at_ < sql_.size() && (is_space(sql_[at_]) || sql_[at_] == ';')) {
-        ++at_;
-      } else if (sees("--")) {
-        at_ = std::min(sql_.find_first_of("\n\r", at_), sql_.size());
-      } else if (sees("/*")) {
-        skip_comment();
-      } else {
-        return;
-      }
-    }
-  }
-  void skip_comment() {  // they nest
-    int depth = 0;
-    do {
-      if (sees("/*")) {
-        ++depth;
-        at_ += 2;
-      } else if (sees("*/")) {
-        --depth;
-        at_ += 2;
-      } else {
-        ++at_;
-      }
-    } while (depth > 0 && at_ < sql_.size());
+    for (at_ = end_of_space(sql_, at_); at_ < sql_.size() && sql_[at_] == ';'; at_ = end_of_space(sql_, at_)) ++at_;
   }
 
   std::string_view sql_;

@@ -37,7 +37,8 @@ struct TextsFixture {
     activity.handler_id = failing;
     activity.failed = activity.failed_in_row = 50;
     activity.span = std::chrono::seconds{60};
-    activity.last_error = "sql.22P02 " + event;
+    activity.last_error_class = "sql.22P02";
+    activity.last_failed_event = event;
     inbox::instance_heartbeat(inbox.connection(), {inbox.owner, "host-a", 42}, false, std::nullopt, {failing},
                               {activity});
   }

@@ -41,14 +41,16 @@ TEST_CASE("failures in a row and a service that is away are passed on with their
   ActivitySample sample;
   sample.outcomes.failed_in_row = 3;
   sample.outcomes.failing_since = start - seconds{9};
-  sample.outcomes.last_error = "http.500: boom";
+  sample.outcomes.last_error_class = "http.500";
+  sample.outcomes.last_failed_event = "0190d3f5-8f2a-7000-8000-1a2b3c4d5e6f";
   sample.stats.away = true;
   sample.stats.away_for = seconds{2};
   sample.stats.away_error = "refused";
   const auto activity = sampler.sample(7, sample, start);
   CHECK(activity.failed_in_row == 3);
   CHECK(activity.failing_for == seconds{9});
-  CHECK(activity.last_error == "http.500: boom");
+  CHECK(activity.last_error_class == "http.500");
+  CHECK(activity.last_failed_event == "0190d3f5-8f2a-7000-8000-1a2b3c4d5e6f");
   CHECK(activity.away_for == seconds{2});
   CHECK(activity.away_error == "refused");
 }

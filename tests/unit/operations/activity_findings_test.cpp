@@ -51,7 +51,8 @@ TEST_CASE("a handler all of whose calls fail is a problem, with the last error, 
   scene.activity.done = 0;
   scene.activity.failed = scene.activity.failed_in_row = 49;
   scene.activity.failing_for = seconds{180};
-  scene.activity.last_error = "http.500 0190d3f5-8f2a-7000-8000-1a2b3c4d5e6f";
+  scene.activity.last_error_class = "http.500";
+  scene.activity.last_failed_event = "0190d3f5-8f2a-7000-8000-1a2b3c4d5e6f";
   scene.activity.blocked_keys = 8;
   const auto finding = scene.finding();
   CHECK(finding.severity == StatusFinding::Severity::problem);
@@ -71,7 +72,7 @@ TEST_CASE("a handler most of whose calls fail is a problem; one bad event of a q
   Scene scene;
   scene.activity.done = 4;
   scene.activity.failed = 45;
-  scene.activity.last_error = "http.503";
+  scene.activity.last_error_class = "http.503";
   CHECK(scene.finding().message ==
         "45 of 49 calls of handler notify failed in the last 60 s, the last with http.503");
   scene.activity.failed = 3;

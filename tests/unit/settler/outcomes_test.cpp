@@ -60,7 +60,8 @@ TEST_CASE("failures in a row count until a success, with the last error") {
   CHECK(counts.failed_in_row == 6);
   CHECK(counts.failing_since.has_value());
   const auto& last = failing.settlement.failures.back();
-  CHECK(counts.last_error == last.error_class + " " + last.event_id.text());  // no message: it may quote the event
+  CHECK(counts.last_error_class == last.error_class);  // no message: it may quote the event
+  CHECK(counts.last_failed_event == last.event_id.text());
   outcomes.recorded(*failing.run, failing.settlement, {.done = 1});
   counts = outcomes.all().begin()->second;
   CHECK(counts.failed_in_row == 0);

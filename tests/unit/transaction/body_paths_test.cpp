@@ -20,6 +20,7 @@ TEST_CASE("the paths of a statement are those behind column body of relation eve
   CHECK(body_paths("select BODY->>'n', \"body\"->>'n' from events") == Paths{"BODY->>'n'", "\"body\"->>'n'"});
   CHECK(body_paths("select body->>'n' /* body */, 'body', $$ body $$ -- body\n from events where body->>'n' > '1'") ==
         Paths{"body->>'n'"});
+  CHECK(body_paths("select 1 -- a comment ends with its line\r, body->>'n' from events") == Paths{"body->>'n'"});
   CHECK(body_paths("select e.body->>E'a\\'b' from events e") == Paths{"body->>E'a\\'b'"});
 }
 
