@@ -28,14 +28,15 @@ TEST_CASE("keys that fail again and again do not hold up fresh events of other k
   auto& settings = fixture.config.handlers[0].more;
   settings[0] = "mode: " + mode;
   fixture.set("fail_type", "Fails");
-  constexpr int failing = 4'000;
+  const int failing = is_long() ? 20'000 : 4'000;
   auto daemon = fixture.start();
   fixture.events.produce(failing, [](int i) { return KeyedEvents::Made{"failing" + std::to_string(i), "Fails"}; });
   fixture.database.wait_for("all have failed", "select count(*) from inbox.failure", failing);
   CHECK(daemon->stop() == ExitStatus{0, 0});
   fixture.database.run("update inbox.delivery set due_at = clock_timestamp() where due_at < 'infinity'");
-  // From now on there are ten times as many retries as calls, so each waits for ten seconds.
-  settings.back() = "retry: {backoff: fixed, base: 1s, jitter: 0, max_attempts: 1000}";
+  // From now on there are ten times as many retries as calls, so each waits for ten times its delay.
+  settings.back() = std::string{"retry: {backoff: fixed, base: "} + (is_long() ? "5s" : "1s") +
+                    ", jitter: 0, max_attempts: 1000}";
   fixture.set("takes", "5ms");
   daemon = fixture.start();
   fixture.database.wait_for("some have failed again",
