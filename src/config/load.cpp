@@ -253,8 +253,12 @@ class Loader final {
       return reading_.problem(mentioned_.nearest(key), key,
                               "the URL holds a password beside database.password; remove it from the URL");
     }
-    settings.database.password = Secret{*split.value().password};
     mentioned_.note("database.password", mentioned_.nearest(key));
+    const auto form = mentioned_.secrets().find(key);
+    const bool is_from_form = form != mentioned_.secrets().end();
+    settings.database.password =
+        Secret{*split.value().password, is_from_form ? form->second.file() : std::string{}, Secret::File::url};
+    if (is_from_form) return;
     reading_.findings.warning(mentioned_.nearest(key), key,
                               "the URL holds the password in plain text; use database.password: {file: /path}");
   }

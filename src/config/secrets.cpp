@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/text.hpp"
+#include "config/database_url.hpp"
 
 namespace inboxd::config {
 namespace {
@@ -81,6 +82,10 @@ std::string Secret::now() const {
   if (file_.empty()) return text_;
   auto bytes = read_file(file_, largest_secret);
   std::string text = bytes ? without_newline(std::move(bytes).value()) : std::string{};
+  if (holds_ == File::url) {
+    auto split = split_password(text);
+    text = split ? std::move(split).value().password.value_or("") : std::string{};
+  }
   return text.empty() || text.find('\0') != std::string::npos ? text_ : text;
 }
 

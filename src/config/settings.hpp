@@ -22,7 +22,10 @@ using std::chrono::milliseconds;
 class Secret {
  public:
   Secret() = default;
-  explicit Secret(std::string text, std::string file = {}) : text_{std::move(text)}, file_{std::move(file)} {}
+  /// What its file holds: the text itself, or a database URL with it as password.
+  enum class File { text, url };
+  explicit Secret(std::string text, std::string file = {}, File holds = File::text)
+      : text_{std::move(text)}, file_{std::move(file)}, holds_{holds} {}
   /// As it was read with the configuration.
   const std::string& reveal() const { return text_; }
   /// The text of its file at this moment, because passwords are rotated. If the file cannot be read or is empty, or
@@ -37,6 +40,7 @@ class Secret {
  private:
   std::string text_;
   std::string file_;  ///< empty: it came from no file
+  File holds_ = File::text;
 };
 
 /// By key, or by name.

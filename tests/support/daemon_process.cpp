@@ -53,7 +53,8 @@ std::string ConfigText::text() const {
     const auto found = sections.find(section);
     return found == sections.end() ? "" : ", " + found->second;
   };
-  std::string out = "database: {url: \"" + url + "\", schema: " + schema + more("database") + "}\n";
+  const std::string place = url.starts_with('{') ? url : "\"" + url + "\"";  // a form, as {file: /path}
+  std::string out = "database: {url: " + place + ", schema: " + schema + more("database") + "}\n";
   out += "kafka:\n  brokers: " + brokers + "\n  group: " + group + "\n";
   if (!instance_id.empty()) out += "  instance_id: " + instance_id + "\n";
   out += "  properties:\n";

@@ -99,14 +99,22 @@ TEST_CASE("a rotated password is read again for each new session, without a rest
   DaemonFixture fixture{1, server.url()};
   const TempFolder folder;
   const auto secret = folder / "password";
-  write_file(secret, "right\n");
-  fixture.config.url = server.url_of("app");
-  fixture.config.sections["database"] = "password: {file: " + secret.string() + "}";
+  std::string before = "right", after = "other";
+  SECTION("alone in its file") {
+    fixture.config.url = server.url_of("app");
+    fixture.config.sections["database"] = "password: {file: " + secret.string() + "}";
+  }
+  SECTION("in a file with the URL") {
+    before = server.url_of("app:right");
+    after = server.url_of("app:other");
+    fixture.config.url = "{file: " + secret.string() + "}";
+  }
+  write_file(secret, before + "\n");
   const auto daemon = fixture.start();
   fixture.produce(5);
   fixture.wait_done();
   fixture.database.run("alter role app password 'other'");
-  write_file(secret, "other\n");
+  write_file(secret, after + "\n");
   fixture.database.run("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'app'");
   fixture.produce(5);
   CHECK(fixture.wait_done().is_perfect());
