@@ -30,6 +30,8 @@ constexpr LogMessage messages[] = {
     {"consumer.corrupt_records", warn, "consumer: corrupt records, reading again",
      "A batch of records failed its checksum, perhaps on the network, and is read a second time.",
      "If it repeats, check the broker's disks and the network."},
+    {"consumer.credentials_changed", info, "consumer: certificates or other properties have changed, new client made",
+     "A connection failed, and the files of `kafka.properties` have other content than when the client was made."},
     {"consumer.fetch_ended", warn, "consumer: client stopped reading a partition, joining the group again",
      "The client library ended the reading of an assigned partition without an error.",
      "If it repeats, report the line."},

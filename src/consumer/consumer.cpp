@@ -93,9 +93,7 @@ std::optional<base::Problem> Consumer::start_clients() {
   if (!conf) return conf.problem();
   unjoined_limit_ = MemberWatch::unjoined_limit(session_timeout_of(conf.value().get()));
   poller_.prepare(conf.value().get());
-  if (!settings_.kafka.secrets.empty()) {
-    poller_.use(kafka::Credentials{[this] { return settings_.kafka.properties_now(); }});
-  }
+  poller_.use(kafka::Credentials{[this] { return settings_.kafka.properties_now(); }});
   auto client = kafka::make_consumer(std::move(conf).value());
   if (!client) return client.problem();
   client_ = std::move(client).value();
@@ -118,20 +116,32 @@ std::optional<base::Problem> Consumer::start_clients() {
 
 void Consumer::watch() {
   while (!stop_.wait_for(watch_interval)) {
+    if (poller_.is_outdated() && can_make_client()) {
+      log_.info("consumer.credentials_changed");
+      remake();
+      if (failed_) return;
+      continue;
+    }
     if (status_.is_group_refused()) continue;  // a new client would be refused, too
     const std::unique_ptr<char, void (*)(char*)> id{rd_kafka_memberid(client_.get()),
                                                     [](char* text) { rd_kafka_mem_free(nullptr, text); }};
     const auto now = MemberWatch::Clock::now();
     const std::string member = id == nullptr ? "" : id.get();
     if (!member_watch_.is_stuck(poller_.unjoined_since(), unjoined_limit_, member, now)) continue;
+    log_.error("consumer.remade", {{"seconds", unjoined_limit_.count()}});
+    ++remade_;
     remake();
     if (failed_) return;
   }
 }
 
+/// A certificate and its key are rotated one after the other, and fit only then.
+bool Consumer::can_make_client() const {
+  auto conf = kafka::make_conf({settings_.kafka.brokers, "", "", settings_.kafka.properties_now(), 0});
+  return conf && kafka::make_consumer(std::move(conf).value());
+}
+
 void Consumer::remake() {
-  log_.error("consumer.remade", {{"seconds", unjoined_limit_.count()}});
-  ++remade_;
   for (auto& ingester : ingesters_) ingester->request_stop();
   for (auto& ingester : ingesters_) ingester->join();
   poller_.abandon();

@@ -24,7 +24,7 @@
 namespace inboxd::consumer {
 
 /// From Kafka into the inbox: the poll thread and the ingesters, and a thread that replaces them and their clients if
-/// the client library is stuck. Construct → start() → request_stop() → join();
+/// the client library is stuck, or certificates were rotated. Construct → start() → request_stop() → join();
 /// stopping twice is allowed. All arguments outlive it.
 class Consumer final {
  public:
@@ -52,13 +52,14 @@ class Consumer final {
   std::shared_ptr<rd_kafka_t> query_client() const;
   /// A client has failed for good: the process has to restart.
   bool failed() const { return failed_ || poller_.failed(); }
-  /// How often the clients were replaced.
+  /// How often the clients were replaced because they were stuck.
   std::uint64_t remade() const { return remade_; }
 
  private:
   std::optional<base::Problem> make_query_client();
   std::optional<base::Problem> start_clients();
   void watch();
+  bool can_make_client() const;
   void remake();
 
   const config::Settings& settings_;

@@ -228,6 +228,11 @@ void Poller::check_fatal() {
   log_.error("kafka.fatal_error", {{"code", rd_kafka_err2name(code)}, {"error", text.data()}});
 }
 
+void Poller::use(kafka::Credentials credentials) {
+  credentials_ = std::move(credentials);
+  is_outdated_ = false;
+}
+
 void Poller::commit() {
   // Without an assignment there is nothing to commit, and the library would queue the request for a coordinator.
   if (partitions_.empty() || pending_commits_ > 0) return;
@@ -279,7 +284,7 @@ void Poller::on_error(rd_kafka_t* client, int code, const char* reason, void* se
   }
   if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) poller->status_.connection_failed(reason);  // that explains nothing
   poller->complain("kafka.client_error", reason);
-  poller->credentials_.renew({client, poller->query_client_});
+  if (poller->credentials_.renew({client, poller->query_client_})) poller->is_outdated_ = true;
 }
 
 void Poller::on_log(const rd_kafka_t* client, int level, const char*, const char* text) {

@@ -39,7 +39,9 @@ class Poller final {
   /// Sets the callbacks that the poll thread serves, before the client is made.
   void prepare(rd_kafka_conf_t* conf);
   /// The credentials that both clients get when a connection fails. Call before `start`.
-  void use(kafka::Credentials credentials) { credentials_ = std::move(credentials); }
+  void use(kafka::Credentials credentials);
+  /// A connection failed, and certificates or other properties have changed since the clients were made. Any thread.
+  bool is_outdated() const { return is_outdated_; }
   /// Subscribes and polls. The ingesters outlive the thread.
   void start(const kafka::Clients& clients, std::vector<std::string> subscription, std::vector<Ingester*> ingesters);
   /// Commits the stored offsets and leaves the group, within about three seconds even if the brokers do not answer.
@@ -137,6 +139,7 @@ class Poller final {
   int seconds_ = 0;
   Clock::time_point next_rejoin_{};
   kafka::Credentials credentials_;
+  std::atomic<bool> is_outdated_{false};
   base::Repeats repeats_;
   base::Mailbox<ToPoller> messages_{[this] { wake(); }};
   std::mutex wake_mutex_;

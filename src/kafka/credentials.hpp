@@ -9,22 +9,24 @@
 
 namespace inboxd::kafka {
 
-/// Gives clients a changed `sasl.username` or `sasl.password`, for their next connections: passwords are rotated, and
-/// the library keeps those that it was made with. One thread.
+/// What clients were made with, and whether that has been rotated since. A changed `sasl.username` or `sasl.password`
+/// is given to the clients, for their next connections. Certificates, keys and all other properties are read by the
+/// library only when a client is made, so these clients must be replaced. One thread.
 class Credentials final {
  public:
   using Properties = std::map<std::string, std::string>;
 
-  /// `now` returns the properties as they are at this moment; unset: they never change.
-  explicit Credentials(std::function<Properties()> now = {}) : now_{std::move(now)} {}
+  /// Made just before the clients. `now` returns the properties as they are at this moment; unset: they never change.
+  explicit Credentials(std::function<Properties()> now = {});
 
-  /// Called when a connection has failed. Looks at most once a second.
-  void renew(std::initializer_list<rd_kafka_t*> clients);
+  /// Called when a connection has failed. Looks at most once a second. Returns whether the clients must be replaced.
+  bool renew(std::initializer_list<rd_kafka_t*> clients);
 
  private:
   std::function<Properties()> now_;
   std::chrono::steady_clock::time_point next_look_{};
   std::string username_, password_;
+  std::string others_;  ///< SHA-256 of all other properties and of the files that they name
 };
 
 }  // namespace inboxd::kafka

@@ -189,7 +189,7 @@ void Producer::on_end(rd_kafka_t*, const rd_kafka_message_t* message, void* self
 
 void Producer::on_error(rd_kafka_t* client, int, const char* text, void* self) {
   auto& producer = *static_cast<Producer*>(self);
-  producer.credentials_.renew({client});
+  if (producer.credentials_.renew({client})) producer.is_outdated_ = true;
   if (producer.settings_.on_trouble) producer.settings_.on_trouble(text);
 }
 
@@ -202,6 +202,7 @@ std::optional<std::string> Producer::failure() const {
   std::array<char, 512> text{};
   const auto fatal = rd_kafka_fatal_error(client_.get(), text.data(), text.size());
   if (fatal != RD_KAFKA_RESP_ERR_NO_ERROR) return std::string{rd_kafka_err2name(fatal)} + ": " + text.data();
+  if (is_outdated_) return "certificates or other properties have changed";
   return failed_ ? std::optional<std::string>{"a message failed"} : std::nullopt;
 }
 

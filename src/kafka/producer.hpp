@@ -96,6 +96,7 @@ class Producer final {
   Credentials credentials_;
   std::vector<Delivery> ends_;
   bool failed_ = false;
+  bool is_outdated_ = false;
   Client client_;  // its destruction uses those above
   std::optional<Contacts> contacts_;  ///< none with `one_by_one`
 };

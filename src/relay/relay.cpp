@@ -85,7 +85,7 @@ std::unique_ptr<kafka::Producer> Relay::make_producer(bool one_by_one) {
   kafka::ProducerSettings settings;
   settings.brokers = kafka_.brokers;
   settings.properties = kafka_.properties_now();
-  if (!kafka_.secrets.empty()) settings.properties_now = [this] { return kafka_.properties_now(); };
+  settings.properties_now = [this] { return kafka_.properties_now(); };
   settings.batch_bytes = refusals_.batch_bytes(Clock::now());
   settings.one_by_one = one_by_one;
   settings.on_trouble = [this](std::string_view text) {

@@ -44,7 +44,12 @@ void PrivateKafka::start(std::vector<std::string> lines) {
   if (finished.status != ExitStatus{0, 0}) throw std::runtime_error{"no broker: " + finished.out + finished.err};
   folders_.push_back(folder);
   processes_.push_back(std::stoi(read_file(folder + "/kafka/pid")));
-  brokers_ += (brokers_.empty() ? "" : ",") + value_of("INBOXD_TEST_KAFKA", read_file(folder + "/env"));
+  const std::string places = read_file(folder + "/env");
+  if (brokers_.empty()) {
+    port_behind_proxy_ = std::stoi(value_of("INBOXD_TEST_KAFKA_BEHIND_PROXY", places));
+    proxy_port_ = std::stoi(value_of("INBOXD_TEST_KAFKA_PROXY_PORT", places));
+  }
+  brokers_ += (brokers_.empty() ? "" : ",") + value_of("INBOXD_TEST_KAFKA", places);
 }
 
 void PrivateKafka::stop() noexcept {

@@ -17,6 +17,9 @@ class PrivateKafka final {
   PrivateKafka& operator=(const PrivateKafka&) = delete;
 
   const std::string& brokers() const { return brokers_; }
+  /// Of the first broker's listener PROXIED, and where it says that it is.
+  int port_behind_proxy() const { return port_behind_proxy_; }
+  int proxy_port() const { return proxy_port_; }
   /// The brokers keep their connections, and answer nothing.
   void hang() const { signal(SIGSTOP); }
   void wake() const { signal(SIGCONT); }
@@ -29,6 +32,8 @@ class PrivateKafka final {
   std::vector<std::string> folders_;  ///< the first broker's is the cluster's controller, too
   std::vector<pid_t> processes_;
   std::string brokers_;
+  int port_behind_proxy_ = 0;
+  int proxy_port_ = 0;
 };
 
 }  // namespace inboxd::support

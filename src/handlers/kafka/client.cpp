@@ -1,6 +1,8 @@
 #include "client.hpp"
 
 #include <array>
+#include <fstream>
+#include <iterator>
 #include <utility>
 
 namespace kafka_handler {
@@ -29,11 +31,25 @@ void write_log(const rd_kafka_t* client, int level, const char*, const char* tex
   level <= warning ? log->warn(line) : log->debug(line);
 }
 
+/// A folder, as of authorities, counts as empty: the library looks into it again.
+std::string content_of(const std::set<std::string>& files) {
+  std::string out;
+  for (const std::string& path : files) {
+    std::ifstream file{path, std::ios::binary};
+    out.append(std::istreambuf_iterator<char>{file}, {}).append(1, '\0');
+  }
+  return out;
+}
+
 }  // namespace
 
 Client::Client(const Properties& properties, const inboxd::Log& log) {
   Conf conf{rd_kafka_conf_new(), rd_kafka_conf_destroy};
-  for (const auto& [name, value] : properties) set(conf.get(), name, value);
+  for (const auto& [name, value] : properties) {
+    set(conf.get(), name, value);
+    if (name.ends_with(".location")) files_.insert(value);  // as ssl.certificate.location
+  }
+  content_ = content_of(files_);
   rd_kafka_conf_set_events(conf.get(), RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR);
   rd_kafka_conf_set_log_cb(conf.get(), write_log);
   rd_kafka_conf_set_opaque(conf.get(), const_cast<inboxd::Log*>(&log));
@@ -62,6 +78,8 @@ rd_kafka_resp_err_t Client::produce(const Record& record, RecordHeaders headers,
 Event Client::poll(int limit_ms) { return Event{rd_kafka_queue_poll(queue_.get(), limit_ms)}; }
 
 void Client::withdraw() { rd_kafka_purge(client_.get(), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT); }
+
+bool Client::is_outdated() const { return content_of(files_) != content_; }
 
 bool Client::is_answered(int limit_ms) {
   const rd_kafka_metadata_t* brokers = nullptr;

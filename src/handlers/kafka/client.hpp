@@ -3,6 +3,7 @@
 
 #include <inboxd/handler.hpp>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "producer_properties.hpp"
@@ -38,10 +39,14 @@ class Client final {
   void wake() { rd_kafka_queue_yield(queue_.get()); }
   /// Withdraws all records without a report: they get reports of failure.
   void withdraw();
+  /// Whether certificates or keys have changed in their files since it was made: the library reads them only then.
+  bool is_outdated() const;
   /// Whether any broker answers a question.
   bool is_answered(int limit_ms);
 
  private:
+  std::set<std::string> files_;  ///< that properties name
+  std::string content_;          ///< of all files, as the client was made
   std::unique_ptr<rd_kafka_t, DestroyClient> client_;
   std::unique_ptr<rd_kafka_queue_t, DestroyClient> queue_;
 };

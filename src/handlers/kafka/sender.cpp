@@ -82,8 +82,13 @@ void Sender::take(rd_kafka_event_t& event) {
   if (rd_kafka_event_type(&event) == RD_KAFKA_EVENT_ERROR) {
     last_error_ = rd_kafka_event_error_string(&event);
     trouble_until_ = Clock::now() + trouble;
-    if (rd_kafka_event_error_is_fatal(&event) == 0) return;
-    log_.error("Kafka client: replaced after a fatal error: " + last_error_);
+    if (client_->is_outdated()) {
+      log_.info("Kafka client: replaced, because certificates have changed in their files");
+    } else if (rd_kafka_event_error_is_fatal(&event) != 0) {
+      log_.error("Kafka client: replaced after a fatal error: " + last_error_);
+    } else {
+      return;
+    }
     is_broken_ = true;
     return;
   }

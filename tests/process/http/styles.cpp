@@ -5,6 +5,7 @@
 #include <set>
 
 #include "process/http/http_fixture.hpp"
+#include "process/support/authority.hpp"
 #include "support/collector.hpp"
 #include "support/spans.hpp"
 #include "support/test_environment.hpp"
@@ -39,13 +40,6 @@ struct WireFixture : HttpFixture {
   }
   std::optional<Process> server;
 };
-
-void openssl(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "openssl");
-  const auto finished = run_to_end({.arguments = arguments});
-  INFO(finished.err);
-  REQUIRE(finished.status == ExitStatus{0, 0});
-}
 
 }  // namespace
 
@@ -342,25 +336,16 @@ TEST_CASE("events go over a Unix socket") {
 
 TEST_CASE("TLS checks the service's certificate, shows one of its own, and brings HTTP/2") {
   WireFixture fixture;
-  const auto file = [&](const char* name) { return (fixture.folder / name).string(); };
-  openssl({"req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", file("ca.key"), "-out", file("ca.pem"), "-subj",
-           "/CN=ca", "-days", "2"});
-  for (const char* const name : {"server", "client"}) {
-    const std::string key = file((std::string{name} + ".key").c_str()),
-                      pem = file((std::string{name} + ".pem").c_str());
-    openssl({"req", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", pem + ".csr", "-subj",
-             std::string{"/CN="} + name, "-addext", "subjectAltName=DNS:localhost"});
-    openssl({"x509", "-req", "-in", pem + ".csr", "-CA", file("ca.pem"), "-CAkey", file("ca.key"), "-CAcreateserial",
-             "-out", pem, "-days", "2", "-copy_extensions", "copy"});
-  }
+  const Authority authority;
+  const auto server = authority.issue("server"), client = authority.issue("client");
   const std::string port = std::to_string(free_port());
-  fixture.serve({"--bind", "127.0.0.1:" + port, "--certfile", file("server.pem"), "--keyfile", file("server.key"),
-                 "--ca-certs", file("ca.pem"), "--verify-mode", "CERT_REQUIRED"});
+  fixture.serve({"--bind", "127.0.0.1:" + port, "--certfile", server.certificate, "--keyfile", server.key,
+                 "--ca-certs", authority.certificate(), "--verify-mode", "CERT_REQUIRED"});
   fixture.set("url", "https://localhost:" + port + "/events");
-  fixture.set("certificate", file("client.pem"));
-  fixture.set("certificate_key", file("client.key"));
+  fixture.set("certificate", client.certificate);
+  fixture.set("certificate_key", client.key);
   SECTION("a known authority") {
-    fixture.set("ca", file("ca.pem"));
+    fixture.set("ca", authority.certificate());
     const auto daemon = fixture.start();
     fixture.produce(200);
     CHECK(fixture.wait_done().is_perfect());

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "kafka/producer.hpp"
+#include "support/test_environment.hpp"
 #include "support/wait.hpp"
 
 using namespace inboxd;
@@ -139,4 +140,28 @@ TEST_CASE("a client whose password was refused connects with the one that is in 
   support::wait_until("the first password is tried", [&] { return sees("first"); });
   password = "second";
   support::wait_until("the second one is tried", [&] { return sees("second"); });
+  CHECK_FALSE(producer.value()->failure());
+}
+
+TEST_CASE("a producer must be replaced once a connection fails after another property or its file has changed") {
+  const support::TempFolder folder;
+  const std::string authorities = (folder / "ca.pem").string();
+  support::write_file(authorities, "");
+  std::string secret = "first";
+  kafka::ProducerSettings settings;
+  settings.brokers = "127.0.0.1:1";
+  settings.properties_now = [&] {
+    return kafka::Credentials::Properties{{"reconnect.backoff.ms", "20"}, {"reconnect.backoff.max.ms", "100"},
+                                          {"client.id", secret},          {"ssl.ca.location", authorities}};
+  };
+  settings.properties = settings.properties_now();
+  auto producer = kafka::Producer::make(std::move(settings));
+  REQUIRE(producer);
+  const auto fails = [&] {
+    producer.value()->take(20ms);
+    return producer.value()->failure().has_value();
+  };
+  SECTION("a file") { support::write_file(authorities, "other"); }
+  SECTION("a property") { secret = "second"; }
+  support::wait_until("it must be replaced", fails);
 }
