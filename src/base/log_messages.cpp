@@ -1,6 +1,8 @@
 #include "base/log_messages.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 
 namespace inboxd::base {
 namespace {
@@ -490,10 +492,7 @@ constexpr LogMessage messages[] = {
      "If it repeats, check the database by the error in the line."},
 };
 
-constexpr bool is_sorted =
-    std::adjacent_find(std::begin(messages), std::end(messages),
-                       [](const LogMessage& a, const LogMessage& b) { return a.slug >= b.slug; }) == std::end(messages);
-static_assert(is_sorted);
+static_assert(std::ranges::adjacent_find(messages, std::greater_equal{}, &LogMessage::slug) == std::end(messages));
 
 }  // namespace
 

@@ -31,8 +31,8 @@ Authority::Authority() {
            "/CN=authority", "-days", "2"});
   write_file(path("index"), "");
   write_file(path("config"),
-             "[ca]\ndefault_ca=authority\n[authority]\ndatabase=" + path("index") + "\nrand_serial=yes\nnew_certs_dir=" +
-                 path("") + "\ndefault_md=sha256\npolicy=names\ncopy_extensions=copy\nunique_subject=no\n" +
+             "[ca]\ndefault_ca=authority\n[authority]\ndatabase=" + path("index") + "\nrand_serial=yes" +
+                 "\nnew_certs_dir=" + path("") + "\ndefault_md=sha256\npolicy=names\ncopy_extensions=copy\nunique_subject=no\n" +
                  "[names]\ncommonName=supplied\n");
 }
 
