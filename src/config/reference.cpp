@@ -32,9 +32,8 @@ value in force and its origin. `inboxd config schema` prints a JSON Schema for e
   secret in the file itself works, with a warning. Any other text may be written in these forms, too, as in headers and
   environments of handlers. Such texts, and those with the name of a secret, are shown as `********` and never logged.
 - The files of passwords and tokens are read again for each session and request. If one that a handler uses changes, the
-  handler is prepared again within seconds. Certificates of Kafka
-  clients, and properties such as a secret of OAUTHBEARER, take effect once a connection has failed: the client is then
-  made again.
+  handler is prepared again within seconds. Certificates of Kafka clients, and other changed properties, are used once a
+  connection has failed: the client is then made again.
 - SIGHUP reads the file again. If anything in it is wrong, nothing changes. Keys marked `restart` change only at a
   restart.
 )";

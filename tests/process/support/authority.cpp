@@ -30,10 +30,9 @@ Authority::Authority() {
   openssl({"req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", path("ca.key"), "-out", path("ca.pem"), "-subj",
            "/CN=authority", "-days", "2"});
   write_file(path("index"), "");
-  write_file(path("config"),
-             "[ca]\ndefault_ca=authority\n[authority]\ndatabase=" + path("index") + "\nrand_serial=yes" +
-                 "\nnew_certs_dir=" + path("") + "\ndefault_md=sha256\npolicy=names\ncopy_extensions=copy\nunique_subject=no\n" +
-                 "[names]\ncommonName=supplied\n");
+  write_file(path("config"), "[ca]\ndefault_ca=authority\n[authority]\ndatabase=" + path("index") + "\nnew_certs_dir=" +
+                                 path("") + "\nrand_serial=yes\ndefault_md=sha256\npolicy=names\n" +
+                                 "copy_extensions=copy\nunique_subject=no\n[names]\ncommonName=supplied\n");
 }
 
 Authority::Pair Authority::issue(const std::string& name, std::chrono::seconds valid) const {
