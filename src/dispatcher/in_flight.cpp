@@ -1,6 +1,7 @@
 #include "dispatcher/in_flight.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <thread>
 #include <utility>
 
@@ -10,14 +11,10 @@
 namespace inboxd::dispatcher {
 namespace {
 
-/// The assumed size of an event before any was seen.
-constexpr std::int64_t guessed_bytes_per_event = 2048;
-/// A larger run raises the estimate at once, smaller ones lower it with this weight: too little room is safer.
-constexpr std::int64_t shrinking_weight = 16;
-/// With a backlog, claims wait until this part of the room is free, so that they bring whole runs.
-constexpr std::int64_t worth_a_claim = 4;
 /// A queue longer than this times the target is released.
 constexpr std::int64_t too_much = 2;
+/// A slow key is blocked if its events are more than one in so many of those in memory.
+constexpr std::int64_t large_part = 8;
 
 }  // namespace
 
@@ -25,68 +22,37 @@ InFlight::InFlight(std::int32_t handler_id, const config::Handler& settings, std
                    std::shared_ptr<Budgets> budgets, std::shared_ptr<ClaimerSignals> claimer)
     : handler_id_{handler_id},
       poll_{poll},
-      budgets_{std::move(budgets)},
       claimer_{std::move(claimer)},
-      handler_{settings.name},
-      policy_{std::make_shared<const config::Policy>(config::policy_of(settings))},
-      lease_{settings.lease},
-      max_crashes_{settings.max_crashes},
-      pace_{settings.concurrency, settings.events_per_call},
-      bytes_per_event_{guessed_bytes_per_event} {}
+      settings_{settings, {}},
+      room_{std::move(budgets), settings.concurrency, settings.events_per_call},
+      due_{poll} {
+  make_feed(settings_.order.get());
+}
 
 std::string InFlight::handler() const {
   const std::lock_guard lock{mutex_};
-  return handler_;
-}
-
-void InFlight::close(Closed reason) {
-  const std::lock_guard lock{mutex_};
-  close_for(reason);
-}
-
-/// Under the lock.
-void InFlight::close_for(Closed reason) {
-  closed_ |= static_cast<unsigned>(reason);
-  sequences_.drain_all();
-  after_change();
-  queue_.release(0);
-  count();
-  claimer_->wake.notify();
-}
-
-void InFlight::reopen(Closed reason) {
-  const std::lock_guard lock{mutex_};
-  reopen_for(reason);
-}
-
-/// Under the lock.
-void InFlight::reopen_for(Closed reason) {
-  closed_ &= ~static_cast<unsigned>(reason);
-  backlog_ = true;
-  next_take_ = {};  // its sequences were released
-  claimer_->wake.notify();
+  return settings_.name;
 }
 
 void InFlight::configure(const config::Handler& settings, plugin::Instance::Needs needs) {
   const std::lock_guard lock{mutex_};
-  set_order(settings, needs);
-  needs_ = needs;
-  hold_.configure(settings.fuse_failures);
+  Settings changed{settings, needs};
+  if (!changed.has_same_order(settings_)) {
+    sequences_.drain_all();
+    after_change();  // its events leave memory
+    make_feed(changed.order.get());
+  }
+  settings_ = std::move(changed);
+  sequences_.use_whole_handler(settings_.order && settings_.order->is_of_whole_handler);
+  after_change();
+  admission_.configure(settings);
   has_fuse_ = settings.fuse_failures > 0;
-  tokens_.configure(config::rate_per_second(settings));
-  share_.configure(settings.max_in_flight);
-  handler_ = settings.name;
-  events_per_call_ = settings.events_per_call;
-  transaction_events_ = events_per_call_ * settings.group;
-  policy_ = std::make_shared<const config::Policy>(config::policy_of(settings));
-  lease_ = settings.lease;
-  max_crashes_ = settings.max_crashes;
-  pace_.configure(settings.concurrency, settings.events_per_call);
+  room_.pace().configure(settings.concurrency, settings.events_per_call);
   // Runs claimed without payloads are claimed again if the new plugin wants them: it would take such an event for a
   // tombstone.
   queue_.want_content(!needs.no_payloads);
-  if (wake_claimer_to_release()) backlog_ = true;
-  limits_have_changed();
+  if (wake_claimer_to_release()) due_.set_backlog(true);
+  apply(Admission::Effect::work);
   claimer_->wake.notify();
   count();
 }
@@ -98,69 +64,48 @@ void InFlight::recount() {
 
 // ---- room
 
-std::int64_t InFlight::held() const {
-  return queue_.events() + reservations_.events() + claiming_;
-}
+std::int64_t InFlight::free_room() const { return room_.free(queue_, target(), feed_.deferred()); }
 
-std::int64_t InFlight::held_bytes() const {
-  return queue_.bytes() + reservations_.bytes() + claiming_ * bytes_per_event_;
-}
-
-std::int64_t InFlight::room() const {
-  // Events that wait for others of their key do not count as work at hand: other keys flow beside a slow one.
-  const std::int64_t at_work = held() - static_cast<std::int64_t>(keys_.deferred());
-  return free_room({target(), std::min(pace_.minimum(), target()), at_work, budgets_->events.left_for(held()),
-                    budgets_->bytes.left_for(held_bytes()), bytes_per_event_});
-}
+bool InFlight::has_room_for_claim() const { return room_.is_worth_a_claim(queue_, free_room()); }
 
 /// Reports the events held to the budgets, and the suspects to the claimer. Called after every change of them.
 void InFlight::count() {
-  const std::int64_t events_now = budgets_->events.common_part(held());
-  const std::int64_t bytes_now = budgets_->bytes.common_part(held_bytes());
-  budgets_->events.use(events_now - std::exchange(common_events_, events_now));
-  budgets_->bytes.use(bytes_now - std::exchange(common_bytes_, bytes_now));
+  room_.count(queue_);
   const std::int64_t new_suspects = queue_.suspects() - std::exchange(suspects_, queue_.suspects());
   if (new_suspects != 0 && (claimer_->suspects += new_suspects) == 0) claimer_->wake.notify();
 }
 
 /// The most events of a run, for workers that settle in transactions: each gets runs of its own. 0: no limit.
 std::int64_t InFlight::run_events_of(std::int64_t events) const {
-  if (!needs_.sql) return 0;
-  if (tokens_.is_on()) return std::min(tokens_.in_a_bite(), transaction_events_);
-  if (order_) return std::max<std::int64_t>(std::min(pace_.batch_size_in_transactions(events), transaction_events_), 1);
-  const std::int64_t even = (events + pace_.workers() - 1) / pace_.workers();
-  const std::int64_t transaction = std::min(pace_.batch_size_in_transactions(events), transaction_events_);
+  if (!settings_.needs.sql) return 0;
+  if (const auto& tokens = admission_.tokens(); tokens.is_on()) {
+    return std::min(tokens.in_a_bite(), settings_.transaction_events);
+  }
+  const Pace& pace = room_.pace();
+  const std::int64_t transaction = std::min(pace.batch_size_in_transactions(events), settings_.transaction_events);
+  if (settings_.order) return std::max<std::int64_t>(transaction, 1);
+  const std::int64_t even = (events + pace.workers() - 1) / pace.workers();
   const std::int64_t transactions = (even + transaction - 1) / transaction;
   return std::max<std::int64_t>(transactions, 1) * transaction;
 }
 
-bool InFlight::room_is_enough() const {
-  const std::int64_t free = room();
-  if (free < 1) return false;
-  return queue_.queued() == 0 || free * worth_a_claim >= held() + free;
-}
-
-void InFlight::note_size(std::int64_t events, std::int64_t bytes) {
-  const std::int64_t each = std::max<std::int64_t>(bytes / std::max<std::int64_t>(events, 1), 1);
-  bytes_per_event_ = std::max(each, bytes_per_event_ + (each - bytes_per_event_) / shrinking_weight);
-}
-
 void InFlight::add(std::shared_ptr<settler::Run> run, std::int64_t bytes, Clock::time_point lease_end) {
-  note_size(static_cast<std::int64_t>(run->size()), bytes);
+  room_.note_size(static_cast<std::int64_t>(run->size()), bytes);
   const auto sequence = run->lease.sequence;
   unkeyed_ += unkeyed_of(*run);
   if (sequence) sequences_.claimed(run->lease);
   queue_.add(std::move(run), bytes, sequence ? sequences_.lease_end(*sequence) : lease_end);
   if (sequence && !sequences_.may_run(*sequence)) queue_.release_sequence(*sequence);
-  active_ = true;
+  readings_.note_activity();
   work_has_come();
 }
 
 /// A run for the queue or the settler; in a sequence with the key of each event. Without the lock: keys take a while.
 std::shared_ptr<settler::Run> InFlight::run_of(inbox::LeasedRun lease) {
   std::unique_lock lock{mutex_};
-  const auto run = std::make_shared<settler::Run>(std::move(lease), policy_, shared_from_this(), handler_);
-  const auto order = order_;
+  const auto run =
+      std::make_shared<settler::Run>(std::move(lease), settings_.policy, shared_from_this(), settings_.name);
+  const auto order = settings_.order;
   lock.unlock();
   if (run->lease.sequence) set_keys(*run, order.get());
   return run;
@@ -174,7 +119,7 @@ bool InFlight::wake_claimer_to_release() {
 }
 
 void InFlight::wake_claimer_for_room() {
-  if (!wants_room_ || !room_is_enough()) return;
+  if (!wants_room_ || !has_room_for_claim()) return;
   wants_room_ = false;
   claimer_->wake.notify();
 }
@@ -183,24 +128,21 @@ void InFlight::wake_claimer_for_room() {
 
 consumer::HandOff::Reservation InFlight::reserve(std::int64_t events, std::size_t bytes) {
   const std::lock_guard lock{mutex_};
-  // Retries that are due must not keep fresh events waiting: each claim of them leaves half of the room.
-  if (!takes() || (backlog_ && !only_retries_)) return {};
+  if (!takes() || !due_.may_hand_over()) return {};
   return grant(events, bytes);
 }
 
 /// Under the lock.
 consumer::HandOff::Reservation InFlight::grant(std::int64_t events, std::size_t bytes) {
   if (events <= 0) return {};
-  std::int64_t granted = std::min(events, room());
-  // `bytes_per_event_` may be far off; here the size is known.
+  // The estimate of the room may be far off; here the size is known.
   const auto each = static_cast<std::int64_t>(bytes) / events + 1;
-  granted =
-      std::min(granted, std::max<std::int64_t>(budgets_->bytes.left_for(held_bytes()) / each, held() == 0 ? 1 : 0));
-  if (granted < events) no_room_ = true;
+  const std::int64_t granted = std::min({events, free_room(), room_.events_of_size(queue_, each)});
+  if (granted < events) due_.note_no_room();
   if (granted <= 0) return {};
-  reservations_.reserve(std::this_thread::get_id(), granted, granted * each, Clock::now() + lease_);
+  room_.reservations().reserve(std::this_thread::get_id(), granted, granted * each, Clock::now() + settings_.lease);
   count();
-  return {granted, lease_, run_events_of(granted), false, 0, 0};
+  return {granted, settings_.lease, run_events_of(granted), false, 0, 0};
 }
 
 void InFlight::hand_over(inbox::LeasedRun run, std::int64_t reserved) {
@@ -214,7 +156,7 @@ void InFlight::hand_over(inbox::LeasedRun run, std::int64_t reserved) {
     throw;
   }
   const std::lock_guard lock{mutex_};
-  const auto lease_end = reservations_.end(std::this_thread::get_id(), reserved);
+  const auto lease_end = room_.reservations().end(std::this_thread::get_id(), reserved);
   add(std::move(shared), bytes, lease_end.value_or(Clock::now()));
   if (!takes()) queue_.release(0);
   wake_claimer_to_release();
@@ -223,36 +165,33 @@ void InFlight::hand_over(inbox::LeasedRun run, std::int64_t reserved) {
 
 void InFlight::release(std::int64_t events) {
   const std::lock_guard lock{mutex_};
-  reservations_.end(std::this_thread::get_id(), events);
+  room_.reservations().end(std::this_thread::get_id(), events);
   count();
   wake_claimer_for_room();
 }
 
 void InFlight::notify_due() {
   const std::lock_guard lock{mutex_};
-  ++due_notices_;
-  if (window_) return;  // its events wait until it closes
+  due_.note_stored();
+  if (feed_.has_window()) return;  // its events wait until it closes
   next_read_ = Clock::now();
-  if (order_) claimer_->wake.notify();
-  if (backlog_) return;
-  // Stored as due for want of room: a backlog. Otherwise ingest planned it while there still was one.
-  backlog_ = std::exchange(no_room_, false);
-  next_poll_ = Clock::now();
-  claimer_->wake.notify();
+  if (settings_.order) claimer_->wake.notify();
+  if (due_.note_due(Clock::now())) claimer_->wake.notify();
 }
 
 std::int64_t InFlight::events_in(std::chrono::milliseconds time) const {
   const std::lock_guard lock{mutex_};
-  const double events = pace_.per_second() * std::chrono::duration<double>{time}.count();
-  return std::max(pace_.minimum(), static_cast<std::int64_t>(events));
+  const double events = room_.pace().per_second() * std::chrono::duration<double>{time}.count();
+  return std::max(room_.pace().minimum(), static_cast<std::int64_t>(events));
 }
 
 void InFlight::notify_fed() {
   const std::lock_guard lock{mutex_};
-  if (window_) return;  // its events wait until it closes
-  ++due_notices_;
+  if (feed_.has_window()) return;  // its events wait until it closes
+  due_.note_stored();
   sequences_.sweep();
-  next_read_ = next_poll_ = Clock::now();
+  next_read_ = Clock::now();
+  due_.poll_at(next_read_);
   claimer_->wake.notify();
 }
 
@@ -260,9 +199,9 @@ void InFlight::notify_fed() {
 
 void InFlight::worked(const Work& done) {
   const std::lock_guard lock{mutex_};
-  if (done.events > 0) pace_.worked(done.events, done.busy);
-  if (done.had_events) share_.end();
-  if (done.answered) away_since_.reset();
+  if (done.events > 0) room_.pace().worked(done.events, done.busy);
+  if (done.had_events) admission_.end_work();
+  if (done.answered) admission_.is_back();
 }
 
 InFlight::Taken InFlight::take(const std::atomic<bool>& stop, Work done, int workers) {
@@ -282,41 +221,46 @@ InFlight::Taken InFlight::take(const std::atomic<bool>& stop, Work done, int wor
 InFlight::Taken InFlight::next_work(const std::atomic<bool>& stop, int workers) {
   std::unique_lock lock{mutex_};
   for (;;) {
-    if (order_) {
-      if (stop) return {};
-      Taken taken = begin(waits_for_trial() ? Taken{} : window_ ? take_window() : take_in_order());
-      if (!taken.empty()) return taken;
-      idle_workers_ += workers;
-      work_.wait(lock, [&, seen = work_changes_] { return stop || work_changes_ != seen; });
-      idle_workers_ -= workers;
-      continue;
-    }
-    idle_workers_ += workers;
-    work_.wait(lock, [&] { return stop || order_ || (queue_.queued() > 0 && !waits_for_trial() && may_begin()); });
-    idle_workers_ -= workers;
     if (stop) return {};
-    if (order_) continue;
+    Taken taken = take_now(Clock::now());
+    if (!taken.empty()) return taken;
+    idle_workers_ += workers;
+    work_.wait(lock, [&, seen = work_changes_] { return stop || work_changes_ != seen; });
+    idle_workers_ -= workers;
+  }
+}
+
+/// Under the lock. The events that a worker may take now, and reports of events that leave memory.
+InFlight::Taken InFlight::take_now(Clock::time_point now) {
+  Taken out;
+  if (admission_.state() == Admission::State::trial) return out;
+  if (sequences_.count() > 0) {
+    sequences_.drain_overdue(now);
+    after_change();
+  }
+  do {
+    out.uncalled = feed_.take_behind(queue_);
+    if (!out.uncalled.empty() || queue_.queued() == 0 || !may_begin()) return out;
     const std::int64_t expired = queue_.expired();
-    const std::int64_t queued = queue_.queued();
-    const std::int64_t size = needs_.sql ? pace_.batch_size_in_transactions(queued) : pace_.batch_size(queued);
-    const auto now = Clock::now();
-    std::vector<RunSlice> slices = queue_.take(std::min(size, tokens_.allowed(now)), now, needs_.sql);
+    const bool is_full = !room_.is_claiming() && free_room() < 1;  // a claim in progress has reserved room
+    out.slices = feed_.take({queue_, room_.pace(), now, admission_.max_events(now), settings_.events_per_call,
+                             settings_.needs.sql, is_full, sequences_.is_alone(inbox::whole_handler)});
     if (queue_.expired() != expired) {
       count();
       wake_claimer_to_release();
     }
-    if (queue_.queued() > 0 && idle_workers_ > 0) work_.notify_one();
-    if (slices.empty()) continue;
-    return begin({std::move(slices), {}});
-  }
+  } while (out.slices.empty() && feed_.any_behind());
+  if (!out.slices.empty() && feed_.has_more(queue_)) work_has_come();
+  return begin(std::move(out));
 }
 
 void InFlight::put_back(std::vector<RunSlice> slices) {
   if (slices.empty()) return;
   const std::lock_guard lock{mutex_};
-  hold_.put_back();
-  for (const RunSlice& slice : slices) tokens_.give_back(slice.size());
-  order_ ? put_back_in_order(slices) : queue_.put_back(std::move(slices));
+  std::int64_t events = 0;
+  for (const RunSlice& slice : slices) events += slice.size();
+  admission_.give_back(events, true);
+  feed_.put_back(queue_, std::move(slices));
   if (!takes()) queue_.release(0);
   wake_claimer_to_release();
   after_change();
@@ -330,16 +274,16 @@ void InFlight::wake() {
 
 void InFlight::review(Pace::Running running) {
   const std::lock_guard lock{mutex_};
-  pace_.note_running(running);
-  look_whether_back();
-  if (order_) {  // its queue is bounded by its claims, and no other instance could take the events
-    block_slow_keys();
-    return work_has_come();
-  }
+  room_.pace().note_running(running);
+  apply(admission_.review(Clock::now(), queue_.events() > 0));
+  // Once half of the memory is in use, slow keys wait in their lanes, so that others have room.
+  const auto large = static_cast<std::size_t>(room_.held(queue_) / large_part);
+  feed_.review(room_.is_filling(queue_) ? large : std::numeric_limits<std::size_t>::max(), Clock::now());
+  if (!feed_.may_release()) return work_has_come();
   if (queue_.queued() <= too_much * target()) return;
   queue_.release(target());
   if (!wake_claimer_to_release()) return;
-  backlog_ = true;
+  due_.set_backlog(true);
   count();
 }
 
@@ -348,8 +292,8 @@ void InFlight::review(Pace::Running running) {
 void InFlight::settled(const settler::Run& run, std::int64_t events) {
   const std::lock_guard lock{mutex_};
   queue_.settled(run, events);
-  if (run.lease.sequence) note_settled(*run.lease.sequence, events);
-  if (window_ && queue_.events() == 0) {  // the window may be over
+  feed_.settled(run, events);
+  if (feed_.has_window() && queue_.events() == 0) {  // the window may be over
     next_read_ = Clock::now();
     claimer_->wake.notify();
   }
@@ -360,7 +304,7 @@ void InFlight::settled(const settler::Run& run, std::int64_t events) {
 
 void InFlight::lost(const settler::Run& run) {
   const std::lock_guard lock{mutex_};
-  hold_.put_back();
+  admission_.lose_trial();
   work_has_come();
   queue_.lost(run);
   if (run.lease.sequence) sequences_.drain(*run.lease.sequence);
@@ -370,9 +314,7 @@ void InFlight::lost(const settler::Run& run) {
 
 void InFlight::retry_at(Clock::time_point due) {
   const std::lock_guard lock{mutex_};
-  const auto before = retries_.next();
-  retries_.add(due);
-  if (before != retries_.next()) claimer_->wake.notify();
+  if (due_.add_retry(due)) claimer_->wake.notify();
 }
 
 // ---- figures
@@ -380,36 +322,36 @@ void InFlight::retry_at(Clock::time_point due) {
 bool InFlight::idle() const {
   const std::lock_guard lock{mutex_};
   // A poll in progress does not count: its events are still pending in the database.
-  return queue_.events() + reservations_.events() == 0 && !(takes() && backlog_);
+  return queue_.events() + room_.reservations().events() == 0 && !(takes() && due_.has_backlog());
 }
 
 Stats InFlight::stats() const {
   const std::lock_guard lock{mutex_};
-  const auto is = [&](Closed reason) { return (closed_ & static_cast<unsigned>(reason)) != 0; };
   Stats out;
   out.queued = queue_.queued();
   out.in_flight = queue_.events();
   out.in_flight_bytes = queue_.bytes();
-  out.reserved = reservations_.events();
-  out.target = std::min(target(), std::max(budgets_->events.limit(), pace_.minimum()));
-  out.per_second = pace_.per_second();
+  out.reserved = room_.reservations().events();
+  out.target = std::min(target(), room_.limit());
+  out.per_second = room_.pace().per_second();
   out.expired = queue_.expired();
   out.released = queue_.released();
   out.repeated = call_counts_.repeated;
   out.deadlines = call_counts_.deadlines;
   out.abandoned = call_counts_.abandoned;
-  out.backlog = backlog_;
+  out.backlog = due_.has_backlog();
   out.sequences = sequences_.count();
-  out.blocked_keys = keys_.blocked_keys();
-  out.paused = is(Closed::paused) || is(Closed::held);
-  out.stopped = is(Closed::stopped);
-  out.limited = tokens_.is_waiting() || share_.is_waiting();
-  out.away = away_since_.has_value();
-  if (away_since_) out.away_for = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - *away_since_);
+  out.blocked_keys = feed_.blocked_keys();
+  out.paused = admission_.is_closed_for(Closed::paused) || admission_.hold().state() == Hold::State::held;
+  out.stopped = admission_.is_closed_for(Closed::stopped);
+  out.limited = admission_.is_limited();
+  const auto away_since = admission_.away_since();
+  out.away = away_since.has_value();
+  if (away_since) out.away_for = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - *away_since);
   out.missing_sessions = missing_sessions_.state();
-  if (away_since_) out.away_error = away_error_;
-  out.running_calls = share_.running();
-  out.concurrency = pace_.workers();
+  if (away_since) out.away_error = admission_.away_error();
+  out.running_calls = admission_.running_calls();
+  out.concurrency = room_.pace().workers();
   out.unkeyed = unkeyed_;
   out.bodies = body_watch_.seen();
   out.calls = calls_.snapshot();

@@ -5,29 +5,27 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "base/histogram.hpp"
 #include "config/settings.hpp"
 #include "consumer/hand_off.hpp"
-#include "dispatcher/batch_window.hpp"
-#include "dispatcher/capacity.hpp"
+#include "dispatcher/admission.hpp"
 #include "dispatcher/claimer_signals.hpp"
-#include "dispatcher/hold.hpp"
-#include "dispatcher/key_order.hpp"
+#include "dispatcher/due_claims.hpp"
+#include "dispatcher/feed.hpp"
 #include "dispatcher/lease_keeper.hpp"
-#include "dispatcher/limits.hpp"
 #include "dispatcher/low_water.hpp"
 #include "dispatcher/missing_sessions.hpp"
 #include "dispatcher/requests.hpp"
+#include "dispatcher/room.hpp"
 #include "dispatcher/run_queue.hpp"
 #include "dispatcher/sequences.hpp"
+#include "dispatcher/settings.hpp"
 #include "dispatcher/work_batch.hpp"
 #include "plugin/instance.hpp"
 #include "settler/run.hpp"
@@ -72,37 +70,6 @@ struct CallCounts {
   std::atomic<int> abandoned{0};            ///< threads in calls that were given up
 };
 
-/// The times at which retries of this instance are due, so that it claims them in time. Times close together are one.
-/// Beyond the limit the latest are dropped: polling finds those. Pure.
-class DueTimes {
- public:
-  using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::milliseconds together{20};
-  static constexpr std::size_t limit = 1024;
-
-  void add(Clock::time_point due) {
-    const auto step = std::chrono::duration_cast<Clock::duration>(together).count();
-    const auto rounded = (due.time_since_epoch().count() / step + 1) * step;
-    times_.insert(Clock::time_point{Clock::duration{rounded}});
-    if (times_.size() > limit) times_.erase(std::prev(times_.end()));
-  }
-
-  std::optional<Clock::time_point> next() const {
-    return times_.empty() ? std::nullopt : std::optional{*times_.begin()};
-  }
-
-  /// Whether any time has come; removes those.
-  bool take_due(Clock::time_point now) {
-    const auto after = times_.upper_bound(now);
-    const bool any = after != times_.begin();
-    times_.erase(times_.begin(), after);
-    return any;
-  }
-
- private:
-  std::set<Clock::time_point> times_;
-};
-
 /// One handler's events in flight. Ingest threads hand runs over, the claimer adds claimed ones, workers take events,
 /// and the settler reports them settled. Any thread; only `take` blocks. Each of its runs keeps it alive, even beyond
 /// the dispatcher.
@@ -116,8 +83,7 @@ class InFlight final : public settler::RunOwner, public std::enable_shared_from_
   std::int32_t handler_id() const { return handler_id_; }
   std::string handler() const;
 
-  /// The reasons for which a handler takes nothing and releases its queued runs.
-  enum class Closed : unsigned { paused = 1, retired = 2, stopped = 4, shutdown = 8, isolation = 16, held = 32 };
+  using Closed = Admission::Closed;
   void close(Closed reason);
   void reopen(Closed reason);
   /// Applies settings after a reload.
@@ -139,7 +105,7 @@ class InFlight final : public settler::RunOwner, public std::enable_shared_from_
   void assigned(std::int32_t shard_id);
   void revoked(std::int32_t shard_id);
 
-  // Pauses that hold for all instances (held_handler.cpp).
+  // Pauses that hold for all instances (admitted_handler.cpp).
   void set_hold(inbox::HandlerHold::State state);
   /// Nothing but such a pause keeps it from running here.
   bool may_try() const;
@@ -227,14 +193,12 @@ class InFlight final : public settler::RunOwner, public std::enable_shared_from_
   Stats stats() const;
 
  private:
-  bool takes() const { return closed_ == 0; }
-  std::int64_t held() const;
-  std::int64_t held_bytes() const;
-  std::int64_t room() const;
-  bool room_is_enough() const;
+  bool takes() const { return admission_.takes(); }
+  void apply(Admission::Effect effect);
+  std::int64_t free_room() const;
+  bool has_room_for_claim() const;
   std::int64_t run_events_of(std::int64_t events) const;
   void count();
-  void note_size(std::int64_t events, std::int64_t bytes);
   void add(std::shared_ptr<settler::Run> run, std::int64_t bytes, Clock::time_point lease_end);
   std::shared_ptr<settler::Run> run_of(inbox::LeasedRun lease);
   struct Loaded {
@@ -246,9 +210,9 @@ class InFlight final : public settler::RunOwner, public std::enable_shared_from_
 
   // Questions and answers; under the lock.
   using Question = std::optional<Request> (InFlight::*)(Clock::time_point now);
-  template <std::size_t count>
-  std::optional<Request> next_of(const std::array<Question, count>& questions, Class of, Clock::time_point now);
-  Leases leases() { return {handler_id_, lease_, queue_, sequences_}; }
+  template <std::size_t total>
+  std::optional<Request> next_of(const std::array<Question, total>& questions, Class of, Clock::time_point now);
+  Leases leases() { return {handler_id_, settings_.lease, queue_, sequences_}; }
   std::optional<Request> next_lease(Clock::time_point now);
   std::optional<Request> write_hold(Clock::time_point now);
   std::optional<Request> take_tokens(Clock::time_point now);
@@ -278,45 +242,28 @@ class InFlight final : public settler::RunOwner, public std::enable_shared_from_
                                               const Visit& visit);
 
   // Events in order (ordered_handler.cpp); under the lock.
-  struct Order;
-  void set_order(const config::Handler& settings, const plugin::Instance::Needs& needs);
+  void make_feed(const Order* order);
   static void set_keys(settler::Run& run, const Order* order);
   std::int64_t unkeyed_of(const settler::Run& run) const;
-  void note_settled(std::int32_t sequence, std::int64_t events);
-  Taken take_in_order();
   // Windows (batch_handler.cpp); under the lock.
-  Taken take_window();
   std::optional<Request> claim_window(Clock::time_point now);
   std::optional<WindowEnd> window_read(inbox::SequenceRead::State state, bool has_claimed);
-  Clock::time_point next_window_work(Clock::time_point now) const;
+  Clock::time_point next_window_work(Clock::time_point now);
   ClaimInOrder ordered_claim(std::int64_t events);
-  void append(Taken& out, const Pick& pick, bool begins_call);
   Taken next_work(const std::atomic<bool>& stop, int workers);
-  void keep_one(Taken& taken);
-  void after_hold(Hold::State before);
-  bool waits_for_trial() const;
+  Taken take_now(Clock::time_point now);
   void not_called(std::int64_t events, bool all);
-  // Limits (limited_handler.cpp); under the lock.
+  // Admission (admitted_handler.cpp); under the lock.
   bool may_begin();
   Taken begin(Taken taken);
-  void limits_have_changed();
-  Clock::time_point next_limits() const;
-  void look_whether_back();
   std::int64_t target() const;
-  void close_for(Closed reason);
-  void reopen_for(Closed reason);
-  bool may_take_from(const settler::Run& run, Clock::time_point now) const;
-  void put_back_in_order(const std::vector<RunSlice>& slices);
   void after_change();
   void work_has_come();
-  bool is_slow() const;
-  void block_slow_keys();
   bool wake_claimer_to_release();
   void wake_claimer_for_room();
 
   const std::int32_t handler_id_;
   const std::chrono::milliseconds poll_;
-  const std::shared_ptr<Budgets> budgets_;
   const std::shared_ptr<ClaimerSignals> claimer_;
   std::atomic<bool> calls_stopped_{false};
   std::atomic<bool> has_fuse_{false};
@@ -330,60 +277,23 @@ class InFlight final : public settler::RunOwner, public std::enable_shared_from_
   std::condition_variable work_;
   int idle_workers_ = 0;
   std::uint64_t work_changes_ = 0;  ///< of the events that workers might take in order
-  unsigned closed_ = 0;
-  Hold hold_;
-  std::optional<Clock::time_point> away_until_;  ///< no call begins before
-  std::optional<Clock::time_point> away_since_;  ///< no call has handled an event since
-  std::string away_error_;
-  RateTokens tokens_;
-  CallShare share_;
-  std::string handler_;  ///< its name
-  std::shared_ptr<const config::Policy> policy_;
-  std::chrono::milliseconds lease_;
-  std::int32_t max_crashes_;
-  plugin::Instance::Needs needs_;
-  std::int64_t events_per_call_ = 1;
-  std::int64_t transaction_events_ = 1;  ///< the most of one transaction: events_per_call * group
+  Admission admission_;
+  Settings settings_;
   RunQueue queue_;
-  Reservations reservations_;
-  Pace pace_;
-  std::int64_t bytes_per_event_;
-  std::int64_t common_events_ = 0;  ///< its use of the budgets' common halves, as reported
-  std::int64_t common_bytes_ = 0;
+  Room room_;
   std::int64_t suspects_ = 0;  ///< its suspect runs, as reported
-  bool backlog_ = true;        ///< until a claim has found less than it asked for
-  bool only_retries_ = false;  ///< the backlog, as far as the last claim saw it
-  bool no_room_ = false;       ///< a reservation got less than it asked for
-  bool wants_room_ = false;    ///< the claimer would claim if there were room
-  std::uint64_t due_notices_ = 0;
-  DueTimes retries_;
-  Clock::time_point next_poll_{};
+  DueClaims due_;
+  bool wants_room_ = false;  ///< the claimer would claim if there were room
   // In order.
-  std::shared_ptr<const Order> order_;  ///< settings; null: mode single
   Sequences sequences_;
-  KeyOrder keys_;
+  Feed feed_;
   std::int64_t unkeyed_ = 0;
-  KeyOrder::Call last_call_ = 0;
-  struct Busy {
-    std::int64_t events = 0;       ///< with workers or the settler
-    Clock::time_point progress{};  ///< the last time that some were taken or settled
-  };
-  std::map<std::int32_t, Busy> busy_;  ///< by sequence
-  Clock::time_point next_read_{};      ///< of the sequences
-  Clock::time_point next_check_{};     ///< of blocked keys
-  Clock::time_point next_slow_look_{};
-  std::optional<BatchWindow> window_;  ///< mode batch
+  Clock::time_point next_read_{};  ///< of the sequences
   // Questions to the database.
   std::array<std::size_t, classes> steps_{};  ///< of the visits
   LeaseKeeper keeper_;
-  LowWater low_water_;
-  Clock::time_point next_reading_{};  ///< of the low-water mark
-  bool active_ = false;               ///< runs were added since the last reading
-  Clock::time_point next_take_{};     ///< of sequences
-  int rows_ = 0;                      ///< that the next claim looks at
-  // The claim in progress.
-  std::int64_t claiming_ = 0;  ///< events
-  std::uint64_t due_notices_before_ = 0;
+  LowWaterReadings readings_;
+  Clock::time_point next_take_{};  ///< of sequences
 };
 
 }  // namespace inboxd::dispatcher

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "inbox/claim.hpp"
 
@@ -62,6 +63,32 @@ class LowWater {
   std::optional<event::Microseconds> mark_;
   std::optional<Clock::time_point> next_full_;
   std::optional<ClockPair> last_;
+};
+
+/// When the mark of a handler is read. Pure.
+class LowWaterReadings final {
+ public:
+  using Clock = LowWater::Clock;
+
+  const LowWater& mark() const { return mark_; }
+  bool is_due(Clock::time_point now) const { return now >= next_; }
+  /// Runs were added since the last reading.
+  void note_activity() { active_ = true; }
+  void observe(const inbox::DueReading& reading, Clock::time_point asked, Clock::time_point came) {
+    mark_.observe(reading, asked, came);
+    const bool is_busy = std::exchange(active_, false) || !mark_.not_before();
+    next_ = asked + (is_busy ? interval : idle_interval);
+  }
+  /// The session of earlier readings has ended.
+  void forget() { mark_ = {}; }
+
+ private:
+  static constexpr std::chrono::milliseconds interval{1'000};
+  static constexpr std::chrono::milliseconds idle_interval{10'000};
+
+  LowWater mark_;
+  bool active_ = false;
+  Clock::time_point next_{};
 };
 
 }  // namespace inboxd::dispatcher

@@ -6,21 +6,12 @@
 #include <utility>
 
 #include "dispatcher/in_flight.hpp"
-#include "transaction/handler_transaction.hpp"
 
 namespace inboxd::dispatcher {
 namespace {
 
-/// A claim asks for at most this part of the handler's room: the workers handle one claim's events during the next.
-constexpr std::int64_t claims_in_flight = 2;
-/// Rows that a claim looks at; doubled while that is too few.
-constexpr int min_rows = 16;
-constexpr int max_rows = 2'000;
 /// A claim that returned this part of its bytes was cut short by them.
 constexpr std::int64_t byte_bound_part = 2;
-/// Between readings of the low-water mark, of an active and of an idle handler.
-constexpr std::chrono::milliseconds reading_interval{1'000};
-constexpr std::chrono::milliseconds idle_reading_interval{10'000};
 
 }  // namespace
 
@@ -64,9 +55,9 @@ InFlight::Clock::time_point InFlight::next_due(Class of, Clock::time_point now) 
     case Class::lease:
       return keeper_.next_due(leases());
     case Class::hold:
-      return hold_.news() ? now : Clock::time_point::max();
+      return admission_.hold().news() ? now : Clock::time_point::max();
     case Class::limit:
-      return next_limits();
+      return admission_.next_limits();
     case Class::claim:
       return next_claim(now);
   }
@@ -110,106 +101,119 @@ void InFlight::failed(const Request& request, const inbox::DatabaseFailure& fail
   if (in_order != nullptr) keeper_.lost_claim(in_order->request.claim.fence, visit.asked);
   const auto* const claim = std::get_if<Claim>(&request);
   if (claim != nullptr && is_disconnected(failure)) keeper_.lost_claim(claim->request.fence, visit.asked);
-  if (in_order != nullptr || claim != nullptr) claiming_ = 0;
+  if (in_order != nullptr || claim != nullptr) room_.claim(0);
   count();
 }
 
-void InFlight::set_isolated(bool isolated) { isolated ? close(Closed::isolation) : reopen(Closed::isolation); }
+std::optional<Request> InFlight::last_request() {
+  const std::lock_guard lock{mutex_};
+  return admission_.release_calls(handler_id_);
+}
+
+// ---- pauses and limits
+
+std::optional<Request> InFlight::write_hold(Clock::time_point /*now*/) { return admission_.write_hold(handler_id_); }
+
+void InFlight::answered(const WriteHold& question, std::monostate /*result*/, const Visit& /*visit*/) {
+  admission_.written(question.news);
+}
+
+std::optional<Request> InFlight::take_tokens(Clock::time_point now) { return admission_.take_tokens(handler_id_, now); }
+
+void InFlight::answered(const TakeTokens& /*question*/, const inbox::Tokens& tokens, const Visit& visit) {
+  apply(admission_.granted(tokens, visit.asked));
+}
+
+std::optional<Request> InFlight::share_calls(Clock::time_point now) {
+  return admission_.share_calls(handler_id_, static_cast<int>(std::min<std::int64_t>(queue_.queued(), idle_workers_)),
+                                now);
+}
+
+void InFlight::answered(const ShareCalls& /*question*/, int calls, const Visit& visit) {
+  apply(admission_.granted(calls, visit.asked));
+}
 
 // ---- leases
 
 InFlight::LeaseState InFlight::lease() const {
   const std::lock_guard lock{mutex_};
-  return {lease_, queue_.events() > 0};
+  return {settings_.lease, queue_.events() > 0};
 }
 
 std::optional<Request> InFlight::next_lease(Clock::time_point now) {
   auto out = keeper_.next(leases(), now);
   const auto* const released = out ? std::get_if<ReleaseSequences>(&*out) : nullptr;
   if (released == nullptr) return out;
-  for (const inbox::SequenceKey& key : released->keys) keys_.forget(key.sequence);
+  for (const inbox::SequenceKey& key : released->keys) feed_.forget(key.sequence);
   return out;
 }
 
 // ---- low-water mark
 
 std::optional<Request> InFlight::read_due(Clock::time_point now) {
-  if (now < next_reading_ || !takes()) return std::nullopt;
-  return ReadDue{handler_id_, low_water_.reading_from(now), low_water_.asks_writers(now)};
+  if (!takes() || !readings_.is_due(now)) return std::nullopt;
+  return ReadDue{handler_id_, readings_.mark().reading_from(now), readings_.mark().asks_writers(now)};
 }
 
 void InFlight::answered(const ReadDue& /*question*/, const inbox::DueReading& reading, const Visit& visit) {
-  low_water_.observe(reading, visit.asked, visit.came);
+  readings_.observe(reading, visit.asked, visit.came);
   claimer_->clock.observe(reading.now, visit.asked, visit.came);
-  const bool is_busy = std::exchange(active_, false) || !low_water_.not_before();
-  next_reading_ = visit.asked + (is_busy ? reading_interval : idle_reading_interval);
 }
 
 void InFlight::forget_low_water() {
   const std::lock_guard lock{mutex_};
-  low_water_ = {};
+  readings_.forget();
 }
 
 // ---- claims
 
 InFlight::Clock::time_point InFlight::next_claim(Clock::time_point now) {
   if (!takes()) return Clock::time_point::max();
-  if (room() < 1) {
+  if (free_room() < 1) {
     wants_room_ = true;
     return now + poll_;
   }
-  if (window_) return sequences_.lanes_to_read() ? now : next_window_work(now);
-  if (backlog_ && room_is_enough()) return now;
-  wants_room_ = backlog_;
-  const auto retry = retries_.next();
-  auto next = retry ? std::min(*retry, next_poll_) : next_poll_;
-  if (order_ && (sequences_.lanes_to_read() || keys_.must_check())) return now;
-  if (order_ && sequences_.any_to_read(now) && room_is_enough()) next = std::min(next, next_read_);
-  return next;
+  if (feed_.has_window()) return sequences_.lanes_to_read() ? now : next_window_work(now);
+  if (due_.has_backlog() && has_room_for_claim()) return now;
+  wants_room_ = due_.has_backlog();
+  if (settings_.order && (sequences_.lanes_to_read() || feed_.must_check())) return now;
+  if (settings_.order && sequences_.any_to_read(now) && has_room_for_claim()) return std::min(due_.next(), next_read_);
+  return due_.next();
 }
 
 std::optional<Request> InFlight::claim(Clock::time_point now) {
   if (!takes()) return std::nullopt;
-  if (window_) {  // all its events are of the sequence
-    backlog_ = false;
+  if (feed_.has_window()) {  // all its events are of the sequence
+    due_.set_backlog(false);
     return std::nullopt;
   }
-  const auto retry = retries_.next();
-  const bool is_time = now >= next_poll_ || (retry && now >= *retry);
-  const std::int64_t free = room();
-  if (free < 1 || !(is_time || (backlog_ && room_is_enough()))) {
-    wants_room_ = backlog_ || is_time;
+  const bool is_time = now >= due_.next();
+  const std::int64_t free = free_room();
+  if (free < 1 || !(is_time || (due_.has_backlog() && has_room_for_claim()))) {
+    wants_room_ = due_.has_backlog() || is_time;
     return std::nullopt;
   }
   wants_room_ = false;
-  retries_.take_due(now);
-  next_poll_ = now + poll_;
-  // Without a backlog of fresh events, the claim leaves half of the room to those that ingest hands over meanwhile.
-  const std::int64_t at_once = std::max((held() + free) / claims_in_flight, pace_.minimum());
-  const std::int64_t half = std::max<std::int64_t>(free / 2, 1);
-  claiming_ = !backlog_ ? half : std::min({free, at_once, only_retries_ ? half : free});
-  due_notices_before_ = due_notices_;
-  const std::int64_t bytes = queue_.bytes() + reservations_.bytes();
+  const std::int64_t events = due_.begin(now, free, room_.held(queue_), room_.pace().minimum());
+  room_.claim(events);
   count();
-
   Claim out;
-  out.max_crashes = max_crashes_;
+  out.max_crashes = settings_.max_crashes;
   out.request.handler_id = handler_id_;
-  out.request.lease = lease_;
-  out.request.events = claiming_;
-  out.request.bytes = static_cast<std::size_t>(std::max<std::int64_t>(budgets_->bytes.left_for(bytes), 1));
-  rows_ = std::max(rows_, min_rows);
-  out.request.rows = static_cast<int>(std::min<std::int64_t>(rows_, claiming_));
+  out.request.lease = settings_.lease;
+  out.request.events = events;
+  out.request.bytes = room_.bytes_to_claim(queue_);
+  out.request.rows = due_.rows(events);
   out.request.slice =
-      static_cast<int>(std::min<std::int64_t>(run_events_of(claiming_), std::numeric_limits<int>::max()));
-  out.request.payloads = !needs_.no_payloads || events_per_call_ <= transaction::most_events_sent;
-  out.request.not_before = low_water_.not_before();
+      static_cast<int>(std::min<std::int64_t>(run_events_of(events), std::numeric_limits<int>::max()));
+  out.request.payloads = settings_.reads_payloads();
+  out.request.not_before = readings_.mark().not_before();
   return out;
 }
 
 void InFlight::end_claim(const inbox::ClaimRequest& request, const Claim::Result& result,
                          const std::vector<Loaded>& runs, const Visit& visit) {
-  claiming_ = 0;
+  room_.claim(0);
   keeper_.skip(result.claimed.empty);
   keeper_.release(result.claimed.excess);
   std::int64_t events = 0;
@@ -220,29 +224,20 @@ void InFlight::end_claim(const inbox::ClaimRequest& request, const Claim::Result
     add(each.run, each.bytes, visit.asked + request.lease);
   }
   if (!takes()) queue_.release(0);
-  const bool is_full = events >= request.events;
-  const int locked = result.claimed.rows_locked;
-  // Events stored as due during the claim are few: the next poll takes them, while ingest hands over again. If they
-  // counted as a backlog, a busy topic would never leave it.
-  backlog_ = is_full || locked >= request.rows || result.found_crashed ||
-             bytes * byte_bound_part >= static_cast<std::int64_t>(request.bytes);
   const auto is_retry = [](const Loaded& each) {
     return each.run->lease.attempts > 0 || each.run->lease.was_deferred;
   };
-  only_retries_ = !runs.empty() && std::all_of(runs.begin(), runs.end(), is_retry);
-  if (locked >= request.rows && !is_full && request.rows == rows_) {
-    rows_ = std::min(rows_ * 2, max_rows);
-  } else if (locked < rows_ / 4) {
-    rows_ = std::max(rows_ / 2, min_rows);
-  }
-  if (wake_claimer_to_release()) backlog_ = true;  // claimed without payloads for a plugin that now wants them
-  if (due_notices_ != due_notices_before_) next_poll_ = Clock::now();
+  const bool is_cut = bytes * byte_bound_part >= static_cast<std::int64_t>(request.bytes);
+  due_.end({events >= request.events, request.rows, result.claimed.rows_locked, result.found_crashed || is_cut,
+            !runs.empty() && std::all_of(runs.begin(), runs.end(), is_retry)},
+           Clock::now());
+  if (wake_claimer_to_release()) due_.set_backlog(true);  // claimed without payloads for a plugin that now wants them
   count();
 }
 
 void InFlight::claim_again() {
   const std::lock_guard lock{mutex_};
-  next_poll_ = Clock::now();
+  due_.poll_at(Clock::now());
 }
 
 std::shared_ptr<settler::Run> InFlight::make_run(inbox::LeasedRun lease) { return run_of(std::move(lease)); }

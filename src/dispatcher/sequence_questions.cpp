@@ -3,29 +3,25 @@
 #include <utility>
 
 #include "dispatcher/in_flight.hpp"
-#include "dispatcher/order.hpp"
-#include "transaction/handler_transaction.hpp"
 
 namespace inboxd::dispatcher {
 namespace {
 
 /// Between two tries to take sequences.
 constexpr std::chrono::milliseconds take_interval{200};
-/// Between two comparisons of blocked keys with the database, in turn.
-constexpr std::chrono::milliseconds check_interval{1'000};
-constexpr int lanes_limit = 10'000;          ///< of one reading
-constexpr std::size_t checked_lanes = 500;   ///< blocked keys compared with the database at once
-constexpr int rows_in_order = 64;            ///< of each sequence
-constexpr int rows_of_window = 5'000;        ///< with group_by: key a row may have one event
+constexpr int lanes_limit = 10'000;     ///< of one reading
+constexpr int rows_in_order = 64;       ///< of each sequence
+constexpr int rows_of_window = 5'000;  ///< with group_by: key a row may have one event
 
 }  // namespace
 
 // ---- ownership
 
 std::optional<Request> InFlight::take_sequences(Clock::time_point now) {
-  if (!order_ || !takes() || now < next_take_ || keeper_.any_drained()) return std::nullopt;
+  if (!settings_.order || !takes() || now < next_take_ || keeper_.any_drained()) return std::nullopt;
   next_take_ = now + take_interval;
-  TakeSequences out{handler_id_, 0, lease_, sequences_.wanted(), sequences_.looks_for_orphans(now), order_->text};
+  TakeSequences out{handler_id_, 0, settings_.lease, sequences_.wanted(), sequences_.looks_for_orphans(now),
+                    settings_.order->text};
   if (out.wanted.empty() && !out.orphans) return std::nullopt;
   return out;
 }
@@ -48,16 +44,14 @@ std::optional<Request> InFlight::read_lanes(Clock::time_point /*now*/) {
 
 /// All lanes are read before the first claim.
 void InFlight::answered(const ReadLanes& question, const std::vector<inbox::Lane>& lanes, const Visit& /*visit*/) {
-  for (const inbox::Lane& lane : lanes) keys_.block(lane);
+  for (const inbox::Lane& lane : lanes) feed_.block(lane);
   sequences_.lanes_read(question.sequence, lanes.empty() ? std::numeric_limits<std::int64_t>::max() : lanes.back().lane,
                         lanes.size() < static_cast<std::size_t>(question.limit));
   --steps_[static_cast<std::size_t>(Class::claim)];
 }
 
 std::optional<Request> InFlight::check_lanes(Clock::time_point now) {
-  if ((!order_ && sequences_.count() == 0) || (!keys_.must_check() && now < next_check_)) return std::nullopt;
-  next_check_ = now + check_interval;
-  auto lanes = keys_.to_check(checked_lanes);
+  auto lanes = feed_.to_check(now);
   if (lanes.empty()) return std::nullopt;
   return CheckLanes{handler_id_, std::move(lanes), sequences_.owned()};
 }
@@ -65,17 +59,16 @@ std::optional<Request> InFlight::check_lanes(Clock::time_point now) {
 void InFlight::answered(const CheckLanes& /*question*/, const CheckLanes::Result& result, const Visit& /*visit*/) {
   LeaseKeeper::lose(sequences_, result.lost);
   after_change();
-  keys_.checked(result.lanes);
+  feed_.checked(result.lanes);
 }
 
 // ---- claims
 
 std::optional<Request> InFlight::claim_in_order(Clock::time_point now) {
-  if (!order_ || !takes() || sequences_.count() == 0 || !keeper_.holds_only_memory()) return std::nullopt;
-  if (window_) return claim_window(now);
-  const auto retry = retries_.next();
-  const bool is_time = now >= next_read_ || now >= next_poll_ || (retry && now >= *retry);
-  const std::int64_t free = room();
+  if (!settings_.order || !takes() || sequences_.count() == 0 || !keeper_.holds_only_memory()) return std::nullopt;
+  if (feed_.has_window()) return claim_window(now);
+  const bool is_time = now >= std::min(next_read_, due_.next());
+  const std::int64_t free = free_room();
   if (!is_time || free < 1) {
     wants_room_ = wants_room_ || is_time;
     return std::nullopt;
@@ -91,31 +84,29 @@ std::optional<Request> InFlight::claim_in_order(Clock::time_point now) {
 }
 
 ClaimInOrder InFlight::ordered_claim(std::int64_t events) {
-  claiming_ = events;
+  room_.claim(events);
   count();
   ClaimInOrder out;
-  out.max_crashes = max_crashes_;
+  out.max_crashes = settings_.max_crashes;
   inbox::ClaimRequest& claim = out.request.claim;
   claim.handler_id = handler_id_;
-  claim.lease = lease_;
-  claim.events = claiming_;
-  claim.rows = window_ ? rows_of_window : rows_in_order;
-  claim.not_before = low_water_.not_before();
-  const std::int64_t bytes = queue_.bytes() + reservations_.bytes();
-  claim.bytes = static_cast<std::size_t>(std::max<std::int64_t>(budgets_->bytes.left_for(bytes), 1));
-  claim.payloads =
-      order_->rule.needs_content() || !needs_.no_payloads || events_per_call_ <= transaction::most_events_sent;
+  claim.lease = settings_.lease;
+  claim.events = events;
+  claim.rows = feed_.has_window() ? rows_of_window : rows_in_order;
+  claim.not_before = readings_.mark().not_before();
+  claim.bytes = room_.bytes_to_claim(queue_);
+  claim.payloads = settings_.reads_payloads();
   return out;
 }
 
 std::optional<WindowEnd> InFlight::end_claim_in_order(inbox::ClaimedInOrder& claimed, const std::vector<Loaded>& runs,
                                                       const Visit& visit) {
-  claiming_ = 0;
+  room_.claim(0);
   keeper_.skip(claimed.claimed.empty);
   keeper_.release(claimed.claimed.excess);
   for (const Loaded& each : runs) {
     const inbox::LeasedRun& lease = each.run->lease;
-    if (lease.lane) keys_.block({*lease.sequence, *lease.lane, true, false});
+    if (lease.lane) feed_.block({*lease.sequence, *lease.lane, true, false});
     add(each.run, each.bytes, visit.asked);
   }
   std::optional<WindowEnd> out;
@@ -125,7 +116,7 @@ std::optional<WindowEnd> InFlight::end_claim_in_order(inbox::ClaimedInOrder& cla
   for (inbox::SequenceRead& read : claimed.sequences) {
     using State = inbox::SequenceRead::State;
     if (is_cut && read.state == State::end) read.state = State::more;
-    if (window_) {
+    if (feed_.has_window()) {
       out = window_read(read.state, !runs.empty());
       more = more || read.state == State::ended;
     } else {
