@@ -71,12 +71,13 @@ void Admission::lose_trial() {
 
 // ---- its service
 
-void Admission::go_away(Clock::time_point now, std::chrono::milliseconds delay, const std::string& error) {
+Admission::Effect Admission::go_away(Clock::time_point now, std::chrono::milliseconds delay, const std::string& error) {
   away_until_ = std::max(away_until_.value_or(Clock::time_point{}), now + delay);
   change();
-  if (delay.count() == 0) return;
+  if (delay.count() == 0) return Effect::none;
   if (!away_since_) away_since_ = now;
   away_error_ = error;
+  return Effect::none;
 }
 
 Admission::Effect Admission::review(Clock::time_point now, bool any_events) {
@@ -115,14 +116,20 @@ Admission::Clock::time_point Admission::next_limits() const {
   return std::min(takes() ? tokens_.next_ask() : Clock::time_point::max(), share_.next_ask());
 }
 
-Admission::Effect Admission::granted(const inbox::Tokens& tokens, Clock::time_point asked) {
-  tokens_.granted(tokens, asked);
+Admission::Effect Admission::answered(const WriteHold& question, std::monostate /*result*/, const Visit& /*visit*/) {
+  hold_.written(question.news);
+  return Effect::none;
+}
+
+Admission::Effect Admission::answered(const TakeTokens& /*question*/, const inbox::Tokens& tokens,
+                                      const Visit& visit) {
+  tokens_.granted(tokens, visit.asked);
   change();
   return Effect::work;
 }
 
-Admission::Effect Admission::granted(int calls, Clock::time_point asked) {
-  share_.granted(calls, asked);
+Admission::Effect Admission::answered(const ShareCalls& /*question*/, int calls, const Visit& visit) {
+  share_.granted(calls, visit.asked);
   change();
   return Effect::work;
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "config/settings.hpp"
 #include "dispatcher/hold.hpp"
@@ -20,7 +21,7 @@ namespace inboxd::dispatcher {
 ///   limited  events wait for `rate` or `max_in_flight`
 ///   open     a worker may take events
 ///
-/// The first that applies is the state. Bookkeeping without lock or clock; InFlight guards it.
+/// The first that applies is the state. Bookkeeping without lock or clock.
 class Admission final {
  public:
   using Clock = std::chrono::steady_clock;
@@ -81,7 +82,7 @@ class Admission final {
   // Its service.
 
   /// It is away, with that error: no call begins for that long. Without a delay, events wait for an earlier one.
-  void go_away(Clock::time_point now, std::chrono::milliseconds delay, const std::string& error);
+  Effect go_away(Clock::time_point now, std::chrono::milliseconds delay, const std::string& error);
   /// A call has handled an event since.
   void is_back() { away_since_.reset(); }
   /// The wait may be over. `any_events`: a call may still tell whether it is back.
@@ -104,9 +105,9 @@ class Admission final {
   std::optional<Request> release_calls(std::int32_t handler_id);
   /// When to ask for tokens or calls.
   Clock::time_point next_limits() const;
-  void written(const inbox::HoldNews& news) { hold_.written(news); }
-  Effect granted(const inbox::Tokens& tokens, Clock::time_point asked);
-  Effect granted(int calls, Clock::time_point asked);
+  Effect answered(const WriteHold& question, std::monostate result, const Visit& visit);
+  Effect answered(const TakeTokens& question, const inbox::Tokens& tokens, const Visit& visit);
+  Effect answered(const ShareCalls& question, int calls, const Visit& visit);
 
  private:
   State state_of() const;

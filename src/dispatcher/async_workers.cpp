@@ -96,7 +96,7 @@ void AsyncWorkers::take_events() {
   const auto worker = std::move(idle_.back());
   idle_.pop_back();
   if (worker->begin(std::move(taken))) return start_next(worker);
-  share_->in_flight->worked(worker->take_work());
+  share_->in_flight->lock()->worked(worker->take_work());
   idle_.push_back(worker);
 }
 
@@ -108,7 +108,7 @@ void AsyncWorkers::start_next(const std::shared_ptr<Worker>& worker) {
   };
   if (worker->start_call(done)) return;
   open_.pop_back();
-  share_->in_flight->worked(worker->take_work());
+  share_->in_flight->lock()->worked(worker->take_work());
   idle_.push_back(worker);
 }
 

@@ -20,7 +20,7 @@ struct WindowEnd {
 ///   unknown --turned--> open --closed--> running --ended--> open
 ///      ^------------------- not owned any more ------------'
 ///
-/// Bookkeeping without lock or clock; InFlight guards it.
+/// Bookkeeping without lock or clock.
 class BatchWindow final {
  public:
   using Clock = std::chrono::steady_clock;

@@ -70,7 +70,7 @@ void Claimer::run() {
   // If one handler's release is refused, another's may work. What is not released ends with its lease.
   for (const auto& handler : list_handlers_()) {
     ask_all(*handler, Class::lease);
-    if (auto request = handler->last_request()) ask(*handler, std::move(*request));
+    if (auto request = handler->lock()->last_request()) ask(*handler, std::move(*request));
     if (is_blocked()) return;
   }
 }
@@ -169,7 +169,7 @@ Answer Claimer::ask_database(const Request& request) {
   backoff_.worked();
   if (session_ != reply.session) {
     session_ = reply.session;
-    for (const auto& handler : list_handlers_()) handler->forget_low_water();
+    for (const auto& handler : list_handlers_()) handler->lock()->forget_low_water();
   }
   return std::move(reply.answer);
 }

@@ -65,7 +65,7 @@ std::shared_ptr<InFlight> Dispatcher::prepare(const HandlerSetup& handler) {
     if (!kept) {
       kept =
           std::make_shared<InFlight>(handler.handler_id, handler.settings, settings_.poll, budgets_, claimer_signals_);
-      for (const std::int32_t shard : assigned_) kept->assigned(shard);
+      for (const std::int32_t shard : assigned_) kept->lock()->assigned(shard);
     }
     in_flight = kept;
   }
@@ -98,7 +98,7 @@ void Dispatcher::replace_handlers(std::vector<HandlerSetup> handlers) {
   }
   for (const auto& in_flight : all_in_flight()) {
     if (!kept.contains(in_flight->handler_id())) in_flight->close(InFlight::Closed::retired);
-    in_flight->recount();
+    in_flight->lock();  // it reports its use of the budgets, whose division has changed
   }
 }
 
@@ -246,11 +246,11 @@ void Dispatcher::hand_over(inbox::LeasedRun run, std::int64_t reserved) {
 }
 
 void Dispatcher::release(std::int32_t handler_id, std::int64_t events) {
-  if (const auto in_flight = find(handler_id)) in_flight->release(events);
+  if (const auto in_flight = find(handler_id)) in_flight->lock()->release(events);
 }
 
 void Dispatcher::notify_due(std::int32_t handler_id) {
-  if (const auto in_flight = find(handler_id)) in_flight->notify_due();
+  if (const auto in_flight = find(handler_id)) in_flight->lock()->notify_due(Clock::now());
 }
 
 std::int64_t Dispatcher::events_in(std::int32_t handler_id, std::chrono::milliseconds time) const {
@@ -259,29 +259,31 @@ std::int64_t Dispatcher::events_in(std::int32_t handler_id, std::chrono::millise
 }
 
 void Dispatcher::notify_fed(std::int32_t handler_id) {
-  if (const auto in_flight = find(handler_id)) in_flight->notify_fed();
+  if (const auto in_flight = find(handler_id)) in_flight->lock()->notify_fed(Clock::now());
 }
 
 consumer::HandOff::Reservation Dispatcher::reserve_in_order(std::int32_t handler_id, const InOrder& part,
                                                             std::int64_t events, std::size_t bytes) {
   const auto in_flight = find(handler_id);
-  return in_flight ? in_flight->reserve_in_order(part, events, bytes) : Reservation{};
+  return in_flight ? in_flight->lock()->reserve_in_order(part, events, bytes, Clock::now()) : Reservation{};
 }
 
 void Dispatcher::end_in_order(std::int32_t handler_id, const InOrder& part, std::int32_t sequence, bool is_in_memory) {
-  if (const auto in_flight = find(handler_id)) in_flight->end_in_order(part, sequence, is_in_memory);
+  if (const auto in_flight = find(handler_id)) {
+    in_flight->lock()->end_in_order(part, sequence, is_in_memory, Clock::now());
+  }
 }
 
 void Dispatcher::assigned(std::int32_t shard_id) {
   const std::unique_lock lock{in_flight_mutex_};
   assigned_.insert(shard_id);
-  for (const auto& [id, in_flight] : in_flight_) in_flight->assigned(shard_id);
+  for (const auto& [id, in_flight] : in_flight_) in_flight->lock()->assigned(shard_id);
 }
 
 void Dispatcher::revoked(std::int32_t shard_id) {
   const std::unique_lock lock{in_flight_mutex_};
   assigned_.erase(shard_id);
-  for (const auto& [id, in_flight] : in_flight_) in_flight->revoked(shard_id);
+  for (const auto& [id, in_flight] : in_flight_) in_flight->lock()->revoked(shard_id);
 }
 
 // ---- figures

@@ -16,7 +16,7 @@ namespace inboxd::dispatcher {
 ///                                             trial --the event is done--> open
 ///
 /// A change that begins here is news for the database. Until the database has the news, its state is out of date.
-/// Bookkeeping without a lock; InFlight guards it.
+/// Bookkeeping without a lock.
 class Hold final {
  public:
   using State = inbox::HandlerHold::State;

@@ -41,7 +41,7 @@ OrderKey order_key_of(const settler::Run& run, std::size_t index);
 ///
 /// Events go behind in order, each after the outcomes of those before, except of those that are in the lane already:
 /// the lane never has an event without the earlier ones of its key, whenever the process may crash. Bookkeeping without
-/// lock or clock; InFlight guards it.
+/// lock or clock.
 class KeyOrder final {
  public:
   /// The call that an event would be part of, never 0. Events of one key share a call if their outcomes are recorded

@@ -1,7 +1,6 @@
 #include "dispatcher/lease_keeper.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace inboxd::dispatcher {
@@ -30,16 +29,13 @@ std::vector<inbox::LeaseKey> keys_of(const std::vector<std::shared_ptr<settler::
 }  // namespace
 
 std::optional<Request> LeaseKeeper::next(const Leases& leases, Clock::time_point now) {
-  using Question = std::optional<Request> (LeaseKeeper::*)(const Leases&, Clock::time_point);
-  static constexpr std::array<Question, 7> questions{
-      &LeaseKeeper::renew,           &LeaseKeeper::release_leases,      &LeaseKeeper::release_claims,
-      &LeaseKeeper::settle_skipped,  &LeaseKeeper::renew_sequences,     &LeaseKeeper::find_lost_sequences,
-      &LeaseKeeper::release_sequences};
-  while (step_ < questions.size()) {
-    if (auto request = (this->*questions[step_++])(leases, now)) return request;
-  }
-  step_ = 0;
-  return std::nullopt;
+  return steps_.next([&] { return renew(leases, now); },                //
+                     [&] { return release_leases(leases); },            //
+                     [&] { return release_claims(leases, now); },       //
+                     [&] { return settle_skipped(); },                  //
+                     [&] { return renew_sequences(leases, now); },      //
+                     [&] { return find_lost_sequences(leases, now); },  //
+                     [&] { return release_sequences(leases); });
 }
 
 LeaseKeeper::Clock::time_point LeaseKeeper::next_due(const Leases& leases) const {
@@ -52,7 +48,7 @@ LeaseKeeper::Clock::time_point LeaseKeeper::next_renewal(const Leases& leases) c
 }
 
 void LeaseKeeper::failed(const Request& question, const inbox::DatabaseFailure& failure) {
-  if (is_disconnected(failure)) step_ = 0;
+  if (is_disconnected(failure)) steps_.restart();
   if (std::holds_alternative<RenewLeases>(question)) {
     to_renew_.clear();
     last_renewal_ = {};
@@ -88,10 +84,10 @@ void LeaseKeeper::answered(const Leases& leases, const RenewLeases& question, st
     to_renew_.emplace_back(middle, runs.end());
     to_renew_.emplace_back(runs.begin(), middle);
   }
-  if (!to_renew_.empty()) step_ = 0;
+  if (!to_renew_.empty()) steps_.restart();
 }
 
-std::optional<Request> LeaseKeeper::release_leases(const Leases& leases, Clock::time_point /*now*/) {
+std::optional<Request> LeaseKeeper::release_leases(const Leases& leases) {
   release(leases.queue.take_released());
   if (to_release_.empty()) return std::nullopt;
   const std::size_t count = std::min(to_release_.size(), max_keys);
@@ -102,7 +98,7 @@ std::optional<Request> LeaseKeeper::release_leases(const Leases& leases, Clock::
 void LeaseKeeper::answered(const Leases& /*leases*/, const ReleaseLeases& question, std::monostate /*result*/,
                            const Visit& /*visit*/) {
   to_release_.resize(to_release_.size() - question.keys.size());
-  if (!to_release_.empty()) --step_;
+  if (!to_release_.empty()) steps_.repeat();
 }
 
 std::optional<Request> LeaseKeeper::release_claims(const Leases& leases, Clock::time_point now) {
@@ -122,7 +118,7 @@ void LeaseKeeper::lost_claim(std::int64_t fence, Clock::time_point asked) {
   lost_claims_.push_back(fence);
 }
 
-std::optional<Request> LeaseKeeper::settle_skipped(const Leases& /*leases*/, Clock::time_point /*now*/) {
+std::optional<Request> LeaseKeeper::settle_skipped() {
   if (to_skip_.empty()) return std::nullopt;
   return SettleSkipped{to_skip_};
 }
@@ -170,8 +166,8 @@ void LeaseKeeper::lose(Sequences& sequences, const std::vector<inbox::SequenceKe
 }
 
 /// The leases of the deliveries end before those of their sequences.
-std::optional<Request> LeaseKeeper::release_sequences(const Leases& leases, Clock::time_point /*now*/) {
-  if (to_release_.empty() && !leases.queue.any_released()) {
+std::optional<Request> LeaseKeeper::release_sequences(const Leases& leases) {
+  if (to_release_.empty() && leases.queue.released_runs() == 0) {
     for (const inbox::SequenceKey& key : leases.sequences.take_drained()) drained_.push_back(key);
   }
   if (drained_.empty()) return std::nullopt;

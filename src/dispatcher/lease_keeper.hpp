@@ -8,6 +8,7 @@
 #include "dispatcher/requests.hpp"
 #include "dispatcher/run_queue.hpp"
 #include "dispatcher/sequences.hpp"
+#include "dispatcher/visit_steps.hpp"
 
 namespace inboxd::dispatcher {
 
@@ -20,8 +21,8 @@ struct Leases {
 };
 
 /// Keeps a handler's leases in the database: it renews and releases them by name, and settles deliveries whose events
-/// are gone. Renewals come before releases: a late release is only late. Bookkeeping without a lock; InFlight guards
-/// it.
+/// are gone. Renewals come before releases: a late release is only late. Bookkeeping without a
+/// lock.
 class LeaseKeeper final {
  public:
   using Clock = std::chrono::steady_clock;
@@ -65,14 +66,14 @@ class LeaseKeeper final {
   Clock::time_point next_renewal(const Leases& leases) const;
   using Runs = std::vector<std::shared_ptr<settler::Run>>;
   std::optional<Request> renew(const Leases& leases, Clock::time_point now);
-  std::optional<Request> release_leases(const Leases& leases, Clock::time_point now);
+  std::optional<Request> release_leases(const Leases& leases);
   std::optional<Request> release_claims(const Leases& leases, Clock::time_point now);
-  std::optional<Request> settle_skipped(const Leases& leases, Clock::time_point now);
+  std::optional<Request> settle_skipped();
   std::optional<Request> renew_sequences(const Leases& leases, Clock::time_point now);
   std::optional<Request> find_lost_sequences(const Leases& leases, Clock::time_point now);
-  std::optional<Request> release_sequences(const Leases& leases, Clock::time_point now);
+  std::optional<Request> release_sequences(const Leases& leases);
 
-  std::size_t step_ = 0;        ///< of the visit
+  VisitSteps steps_;
   std::vector<Runs> to_renew_;  ///< in this visit; the last part is asked for
   Clock::time_point last_renewal_{};
   std::vector<inbox::LeaseKey> to_release_;

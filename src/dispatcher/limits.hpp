@@ -10,7 +10,7 @@
 #include "inbox/handler_limit.hpp"
 
 /// A handler's limits over all instances, as this one knows them: what the database has granted. Bookkeeping without a
-/// lock; InFlight guards it.
+/// lock.
 namespace inboxd::dispatcher {
 
 /// `rate`: tokens, one for each event of a call.

@@ -10,8 +10,7 @@
 
 namespace inboxd::dispatcher {
 
-/// The events that one handler has in memory, has reserved or is claiming, and how many more it may have. No lock;
-/// InFlight guards it.
+/// The events that one handler has in memory, has reserved or is claiming, and how many more it may have. No lock.
 class Room final {
  public:
   Room(std::shared_ptr<Budgets> budgets, int concurrency, std::int64_t events_per_call)
@@ -62,8 +61,8 @@ class Room final {
   void count(const RunQueue& queue) {
     const std::int64_t events = budgets_->events.common_part(held(queue));
     const std::int64_t bytes = budgets_->bytes.common_part(held_bytes(queue));
-    budgets_->events.use(events - std::exchange(common_events_, events));
-    budgets_->bytes.use(bytes - std::exchange(common_bytes_, bytes));
+    if (events != common_events_) budgets_->events.use(events - std::exchange(common_events_, events));
+    if (bytes != common_bytes_) budgets_->bytes.use(bytes - std::exchange(common_bytes_, bytes));
   }
 
  private:

@@ -33,7 +33,7 @@ std::int64_t bytes_of(const inbox::LeasedRun& run);
 void detach_events(inbox::LeasedRun& run, std::int64_t bytes);
 
 /// The runs that one handler has in flight, from lease to last settlement, and the queue of the events that no worker
-/// has taken yet. Bookkeeping without lock or clock; InFlight guards it.
+/// has taken yet. Bookkeeping without lock or clock.
 class RunQueue {
  public:
   using Clock = std::chrono::steady_clock;
@@ -78,7 +78,7 @@ class RunQueue {
   void release(std::int64_t keep);
   /// The keys of the runs released since the last call; the caller releases them in the database.
   std::vector<inbox::LeaseKey> take_released();
-  bool any_released() const { return !released_keys_.empty(); }
+  std::size_t released_runs() const { return released_keys_.size(); }
 
   std::vector<std::shared_ptr<settler::Run>> leases_ending_before(Clock::time_point before) const;
   void renewed(const settler::Run& run, Clock::time_point lease_end);

@@ -32,17 +32,14 @@ void Sequences::revoked(std::int32_t shard_id) {
   drain(shard_id);
 }
 
-void Sequences::use_whole_handler(bool whole) {
-  if (std::exchange(is_whole_, whole) == whole) return;
-  drain_all();
+void Sequences::use(Scope scope) {
+  if (std::exchange(scope_, scope) != scope) drain_all();
 }
 
 std::vector<std::int32_t> Sequences::wanted() const {
   std::vector<std::int32_t> out;
-  if (is_whole_) {
-    if (!owned_.contains(inbox::whole_handler)) out.push_back(inbox::whole_handler);
-    return out;
-  }
+  if (scope_ == Scope::handler && !owned_.contains(inbox::whole_handler)) out.push_back(inbox::whole_handler);
+  if (scope_ != Scope::shard) return out;
   for (const std::int32_t shard : assigned_) {
     if (!owned_.contains(shard)) out.push_back(shard);
   }
@@ -97,7 +94,7 @@ void Sequences::renewed(const std::vector<inbox::SequenceKey>& asked,
       continue;
     }
     at->second.lease_end = std::max(at->second.lease_end, lease_end);
-    if (found->is_wanted && !is_whole_ && !assigned_.contains(key.sequence)) drain(key.sequence);
+    if (found->is_wanted && scope_ != Scope::handler && !assigned_.contains(key.sequence)) drain(key.sequence);
   }
 }
 

@@ -26,7 +26,7 @@ struct LogPosition {
 ///
 /// `caught up`: all deliveries below `taken_to` are in memory or settled, so that the next batch of the partition may
 /// be born leased. `draining`: its queued events have left memory and its running calls end; nothing is claimed.
-/// Bookkeeping without lock or clock; InFlight guards it.
+/// Bookkeeping without lock or clock.
 class Sequences final {
  public:
   using Clock = std::chrono::steady_clock;
@@ -46,8 +46,10 @@ class Sequences final {
 
   void assigned(std::int32_t shard_id) { assigned_.insert(shard_id); }
   void revoked(std::int32_t shard_id);
-  /// Scope `handler`: one sequence for everything.
-  void use_whole_handler(bool whole);
+  /// The sequences that a handler keeps order in: none, one for each shard, or one for everything. A change drains all.
+  enum class Scope { none, shard, handler };
+  void use(Scope scope);
+  bool are_used() const { return scope_ != Scope::none; }
 
   /// Sequences that this process should own and does not.
   std::vector<std::int32_t> wanted() const;
@@ -135,7 +137,7 @@ class Sequences final {
   std::map<std::int32_t, Sequence> owned_;
   std::set<std::int32_t> assigned_;
   std::vector<std::int32_t> begun_drains_;
-  bool is_whole_ = false;
+  Scope scope_ = Scope::shard;
   Clock::time_point next_search_{};
   std::size_t turn_ = 0;
 };

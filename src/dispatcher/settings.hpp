@@ -7,9 +7,11 @@
 
 #include "config/settings.hpp"
 #include "config/topics.hpp"
+#include "dispatcher/sequences.hpp"
 #include "envelope/order_key.hpp"
 #include "inbox/sequence.hpp"
 #include "plugin/instance.hpp"
+#include "settler/run.hpp"
 #include "transaction/handler_transaction.hpp"
 
 namespace inboxd::dispatcher {
@@ -29,6 +31,9 @@ struct Order {
   }
 };
 
+/// Sets the keys of a run of a sequence. `order`: null for a handler that keeps none.
+void set_keys(settler::Run& run, const Order* order);
+
 /// A handler's settings, as its events in flight need them. A value.
 struct Settings {
   Settings(const config::Handler& handler, const plugin::Instance::Needs& of_plugin)
@@ -45,6 +50,7 @@ struct Settings {
                                                 config::order_scope_of(handler) == config::OrderScope::handler,
                                                 is_batch ? std::optional{handler.batch} : std::nullopt,
                                                 config::order_text(handler), !is_batch && !handler.chose_order});
+    scope = order->is_of_whole_handler ? Sequences::Scope::handler : Sequences::Scope::shard;
   }
 
   /// Neither keeps order, or both the same, of the same events in memory.
@@ -66,6 +72,7 @@ struct Settings {
   std::int64_t events_per_call = 1;
   std::int64_t transaction_events = 1;  ///< the most of one transaction: events_per_call * group
   std::shared_ptr<const Order> order;   ///< null: mode single
+  Sequences::Scope scope = Sequences::Scope::none;
 };
 
 }  // namespace inboxd::dispatcher

@@ -19,7 +19,7 @@ void SuspectIsolation::begin(std::int32_t handler_id, const Handlers& handlers, 
   had_its_turn_ = false;
   began_ = now;
   until_ = now + limits_.emptying;
-  for (const auto& handler : handlers) handler->set_isolated(true);
+  for (const auto& handler : handlers) handler->close(InFlight::Closed::isolation);
 }
 
 std::shared_ptr<InFlight> SuspectIsolation::turn(const Handlers& handlers, Clock::time_point now) {
@@ -31,13 +31,13 @@ std::shared_ptr<InFlight> SuspectIsolation::turn(const Handlers& handlers, Clock
   const auto found = std::find_if(handlers.begin(), handlers.end(),
                                   [this](const auto& handler) { return handler->handler_id() == handler_id_; });
   if (found == handlers.end()) return nullptr;
-  (*found)->set_isolated(false);
+  (*found)->reopen(InFlight::Closed::isolation);
   return *found;
 }
 
 void SuspectIsolation::review(const Handlers& handlers, bool is_in_flight, Clock::time_point now) {
   if (!had_its_turn_ || (is_in_flight && now < until_)) return;
-  for (const auto& handler : handlers) handler->set_isolated(false);
+  for (const auto& handler : handlers) handler->reopen(InFlight::Closed::isolation);
   handler_id_ = 0;
   rest_until_ = now + rest * (now - began_);
 }
@@ -51,7 +51,7 @@ SuspectIsolation::Clock::time_point SuspectIsolation::next_look(Clock::time_poin
 void Suspects::take_turns(Handlers& handlers) {
   if (!takes_suspects_) return;
   for (const auto& handler : handlers) {
-    if (passed_.erase(handler->handler_id()) > 0) handler->claim_again();
+    if (passed_.erase(handler->handler_id()) > 0) handler->lock()->claim_again(InFlight::Clock::now());
   }
   const auto next = std::find_if(handlers.begin(), handlers.end(),
                                  [this](const auto& handler) { return handler->handler_id() > last_suspect_of_; });

@@ -141,8 +141,8 @@ bool GroupLimiter::must_warn(Clock::time_point now) {
 void Worker::await_session() {
   auto failure = transaction_->open();
   if (!failure) return;
-  share_->in_flight->worked(take_work());
-  const MissingSessions::Worker missing{share_->in_flight->missing_sessions()};
+  share_->in_flight->lock()->worked(take_work());
+  const MissingSessions::Worker missing{share_->in_flight->figures().missing_sessions};
   while (failure && !share_->stop) {
     missing.note(failure->message);
     wait_about(backoff_.failed(*failure, Clock::now()));
@@ -193,13 +193,13 @@ bool Worker::note_collision() {
   }
   if (!group_level_) return false;
   if (!must_warn) share_->log->debug("dispatcher.collision_retried", facts);
-  ++share_->in_flight->call_counts().repeated;
+  ++share_->in_flight->figures().repeated;
   return true;
 }
 
 /// Waits before the next attempt; false if the daemon stops meanwhile.
 bool Worker::wait_after(const TransactionRetry& retry) {
-  ++share_->in_flight->call_counts().repeated;
+  ++share_->in_flight->figures().repeated;
   if (retry_reason_ == RetryReason::environment) {
     if (retry.environments() == 1 && is_corrected(retry_error_.sqlstate)) return wait_about(first_repeat);
     const inbox::DatabaseFailure failure{inbox::fault_of(retry_error_.sqlstate), retry_error_.sqlstate,

@@ -118,7 +118,7 @@ Worker::Step Worker::call_in_transaction(bool alone, bool is_first) {
   frame.alone = alone;
   frame.deadline = call_began_ + share_->deadline;
   if (group_level_ == GroupLimiter::Level::all) frame.lock_wait = shared_lock_wait;
-  frame.body_watch = &share_->in_flight->body_watch();
+  frame.body_watch = &share_->in_flight->figures().bodies;
   frame.events.reserve(delivered_.size());
   for (const plugin::Delivered& each : delivered_) {
     frame.events.push_back(
@@ -289,7 +289,7 @@ void Worker::put_back_all() {
     for (RunSlice& slice : batch_.take_rest()) rest.push_back(std::move(slice));
     batch_ = WorkBatch{};
   }
-  share_->in_flight->calls().add(calls_);
+  share_->in_flight->figures().seconds.add(calls_);
   share_->in_flight->put_back(std::move(rest));
 }
 

@@ -83,14 +83,14 @@ bool Worker::is_abandoned() {
 }
 
 bool Worker::end() {
-  if (work_.had_events) share_->in_flight->left();
+  if (work_.had_events) share_->in_flight->lock()->worked({0, {}, true, false});
   bool was_given_up = false;
   {
     const std::lock_guard lock{mutex_};
     was_given_up = abandoned_;
     if (was_given_up) {
       --share_->abandoned;
-      --share_->in_flight->call_counts().abandoned;
+      --share_->in_flight->figures().abandoned;
     }
   }
   ended_ = true;
@@ -163,7 +163,7 @@ Worker::Clock::duration Worker::measure_call() {
   const auto now = Clock::now();
   const auto duration = now - std::exchange(call_began_, now);
   work_.busy += duration;
-  share_->in_flight->calls().observe(std::chrono::duration<double>(duration).count(), calls_);
+  share_->in_flight->figures().seconds.observe(std::chrono::duration<double>(duration).count(), calls_);
   return duration;
 }
 
@@ -192,7 +192,10 @@ bool Worker::end_call(Clock::duration duration) {
   lock.unlock();
   transaction_ ? count_uncommitted(count) : share_->in_flight->called(count);
   if (paused_by) share_->in_flight->pause(*paused_by);
-  if (away_for) share_->in_flight->away(*away_for, away_error);
+  if (away_for) {
+    share_->in_flight->lock()->admit(
+        [&](Admission& admission) { return admission.go_away(Clock::now(), *away_for, away_error); });
+  }
   work_.answered = is_handled || (work_.answered && !away_for);
   return true;
 }
@@ -206,7 +209,7 @@ void Worker::report_and_return() {
     rest = batch_.take_rest();
     batch_ = WorkBatch{};
   }
-  share_->in_flight->calls().add(calls_);
+  share_->in_flight->figures().seconds.add(calls_);
   const bool is_awaited = share_->in_flight->awaits(reports);
   settler_.report(std::move(reports), is_awaited);
   share_->in_flight->put_back(std::move(rest));
@@ -253,7 +256,7 @@ Worker::Review Worker::review(Clock::time_point now, Clock::duration slept) {
 void Worker::give_up(Review& review) {
   abandoned_ = review.abandoned = true;
   ++share_->abandoned;
-  ++share_->in_flight->call_counts().abandoned;
+  ++share_->in_flight->figures().abandoned;
   ++share_->exits->left;
 }
 

@@ -129,14 +129,14 @@ void WorkerPool::review(Worker::Clock::time_point now) {
     running.events += review.running.events;
     running.elapsed += review.running.elapsed;
     if (review.abandoned) {
-      ++share_->in_flight->call_counts().deadlines;
+      ++share_->in_flight->figures().deadlines;
       log_abandoned(review);
     }
     retire(pooled, review);
   }
   std::erase_if(workers_, [](const PooledWorker& pooled) { return pooled.worker == nullptr; });
   if (share_->stop) return;
-  share_->in_flight->review(running);
+  share_->in_flight->lock()->review(running, now);
   const bool too_many = share_->abandoned > share_->most_abandoned;
   if (too_many && !stopped_) {
     log_.error("dispatcher.handler_stopped", {{"handler", name_}, {"abandoned", share_->abandoned.load()}});

@@ -82,8 +82,9 @@ TEST_CASE("events that wait for tokens ask for them once") {
   CHECK((!may.take && may.asks));
   CHECK(admission.state() == State::limited);
   CHECK_FALSE(admission.may_take(start).asks);
-  REQUIRE(admission.take_tokens(7, start));
-  CHECK(admission.granted(inbox::Tokens{10, {}}, start) == Effect::work);
+  const auto request = admission.take_tokens(7, start);
+  REQUIRE(request);
+  CHECK(admission.answered(std::get<TakeTokens>(*request), inbox::Tokens{10, {}}, {start, start}) == Effect::work);
   CHECK(admission.may_take(start).take);
   CHECK(admission.max_events(start) == 10);
 }

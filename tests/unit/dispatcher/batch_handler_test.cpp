@@ -150,7 +150,7 @@ TEST_CASE("leased rows of a window that are not in memory end the ownership afte
 
 TEST_CASE("a batch handler gets no events from ingest in memory") {
   ClosedWindow window;
-  CHECK_FALSE(window.in_flight->reserve_in_order({3, 0, 100, 110}, 10, 1'000).is_open);
+  CHECK_FALSE(window.in_flight->lock()->reserve_in_order({3, 0, 100, 110}, 10, 1'000, InFlight::Clock::now()).is_open);
 }
 
 }  // namespace inboxd::dispatcher

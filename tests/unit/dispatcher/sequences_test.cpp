@@ -76,12 +76,12 @@ TEST_CASE("a handler that keeps order as a whole wants one sequence, whatever is
   Sequences sequences;
   sequences.assigned(shard);
   take(sequences);
-  sequences.use_whole_handler(true);
+  sequences.use(Sequences::Scope::handler);
   CHECK(sequences.take_begun_drains() == Numbers{shard});
   CHECK(sequences.wanted() == Numbers{inbox::whole_handler});
   take(sequences, inbox::whole_handler);
   CHECK(sequences.wanted().empty());
-  sequences.use_whole_handler(true);
+  sequences.use(Sequences::Scope::handler);
   CHECK(sequences.take_begun_drains().empty());
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("reading continues from the last run that was claimed, and now and the
 
 TEST_CASE("a whole handler is always read from the start, because several transactions store for it at once") {
   Sequences sequences;
-  sequences.use_whole_handler(true);
+  sequences.use(Sequences::Scope::handler);
   take(sequences, inbox::whole_handler);
   sequences.lanes_read(inbox::whole_handler, 0, true);
   CHECK(start_of(sequences, now) == -1);
@@ -313,7 +313,7 @@ TEST_CASE("a wanted sequence goes to the instance that has its partition") {
     CHECK(sequences.take_begun_drains() == Numbers{shard});
   }
   SECTION("the sequence of a whole handler stays") {
-    sequences.use_whole_handler(true);
+    sequences.use(Sequences::Scope::handler);
     take(sequences, inbox::whole_handler);
     sequences.renewed({{inbox::whole_handler, fence}}, {{inbox::whole_handler, true}}, lease_end);
     CHECK(sequences.take_begun_drains().empty());
