@@ -101,7 +101,11 @@ std::string clipped(std::string_view text, std::size_t columns) {
   return std::string{text.substr(0, end)} + "…";
 }
 
-std::string one_line(std::string_view text) { return base::escape_controls(text); }
+std::string one_line(std::string_view text) {
+  std::string line{text};
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return base::escape_controls(line);
+}
 
 void Table::add(std::vector<Cell> cells) {
   if (cells.size() != columns_.size()) throw std::logic_error{"a row has as many cells as the table has columns"};

@@ -34,7 +34,8 @@ bool is_stopping(const settler::Run& run, const event::Verdict& verdict) {
 
 std::string error_text(const event::Verdict& verdict) {
   const std::string error{verdict.error_class.empty() ? event::unnamed_class : std::string_view{verdict.error_class}};
-  return error + (verdict.message.empty() ? "" : ": " + verdict.message);
+  const std::string line = verdict.message.substr(0, verdict.message.find('\n'));  // later ones may quote the event
+  return error + (line.empty() ? "" : ": " + line);
 }
 
 /// The reason of a pause, for operators.

@@ -134,7 +134,7 @@ void FailureLog::recorded(const Run& run, const inbox::Settlement& settlement, C
         {"key", has_key ? base::shorten(*(*event)->key, most_key_bytes) : ""},
         {"attempt", failure.attempt},
         {"error_class", failure.error_class},
-        {"error", base::shorten(failure.message, most_message_bytes)}};
+        {"error", base::shorten(failure.message.substr(0, failure.message.find('\n')), most_message_bytes)}};
     if (died) {
       log_.warn("settler.event_dead", facts);
     } else if (is_sample) {

@@ -41,7 +41,7 @@ std::string beginning_of(const std::string& body) {
   std::string out = body.substr(0, shown_bytes);
   std::replace_if(
       out.begin(), out.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
-  return out.empty() ? "" : ": " + out;
+  return out.empty() ? "" : ":\n" + out;  // it may quote the event
 }
 
 std::string about(const Target& target, const Answer& answer) {

@@ -126,7 +126,9 @@ bool Permanent::has(std::string_view sqlstate) const {
 }
 
 inboxd::Outcome outcome_of(const Failure& failure, const Permanent& permanent) {
-  std::string message = failure.message + facts_of(failure);
+  // Of data exceptions PostgreSQL's message quotes the value: only the first line of a message is logged.
+  const bool quotes = is_of(failure, "22");
+  std::string message = (quotes ? "the statement refuses a value:\n" : "") + failure.message + facts_of(failure);
   std::string error_class = "sql." + failure.sqlstate;
   if (failure.sqlstate == INBOXD_SQL_NOT_JSON) {
     return inboxd::dead(failure.message + "; with setting 'body: optional' its body is null instead",

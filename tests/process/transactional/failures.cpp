@@ -89,6 +89,20 @@ TEST_CASE("events that fail only together are both done, and a permanent error i
   CHECK(failures(fixture) == 1);
 }
 
+TEST_CASE("a value that a statement refuses is stored with the failure, and not logged") {
+  DaemonFixture fixture{1};
+  Application app{fixture.database};
+  fixture.config.handlers = {app.statement("casts", "select ('x' || (body->>'n'))::numeric from events", {})};
+  fixture.config.handlers[0].settings["permanent"] = "['22']";
+  fixture.produce(1);
+  const auto daemon = fixture.start();
+  fixture.database.wait_for("it is dead", "select count(*) from inbox.dead_letters", 1);
+  const auto stored = fixture.database.text("select last_error from inbox.dead_letters");
+  CHECK(stored.find("the statement refuses a value:\ninvalid input syntax for type numeric: \"x") == 0);
+  daemon->wait_log("the statement refuses a value");
+  CHECK(daemon->count_in_log("invalid input syntax") == 0);
+}
+
 TEST_CASE("two handlers in constant deadlocks apply every update once, and no attempt is charged") {
   DaemonFixture fixture{2};
   Application app{fixture.database};

@@ -149,7 +149,8 @@ typedef struct inboxd_verdict {
   int64_t delay_ms;         /* INBOXD_RETRY, AWAY, DEFER: INBOXD_POLICY_DELAY, or 0 to INBOXD_MAX_DELAY_MS */
   inboxd_bytes error_class; /* short and dotted, for rules and dashboards: `timeout`, `validation.amount`. Letters,
                                digits and . _ - (others become _). May be null */
-  inboxd_bytes message;     /* for people: the cause, without secrets. May be null */
+  inboxd_bytes message;     /* for people: the cause, without secrets. Its first line is logged; further lines
+                               are only stored, and may quote the event. May be null */
 } inboxd_verdict;
 
 /* The daemon's own error classes, all retried:

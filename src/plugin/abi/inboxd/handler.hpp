@@ -55,7 +55,7 @@ namespace inboxd {
 struct Outcome {
   std::int32_t kind = INBOXD_DONE;
   std::optional<Milliseconds> delay;  // of a retry; none: the configured backoff
-  std::string message;                // for people; no secrets
+  std::string message;                // for people; no secrets. Only the first line is logged: no data of events there
   std::string error_class;            // short and dotted, for rules and dashboards: `timeout`, `validation.amount`
 };
 
