@@ -1,5 +1,6 @@
 -- Pending events of each handler, for `status` and `handlers list`. Counts at most $1 due and $1 later deliveries and
--- $2 dead letters of a handler; `due_cut` and the like say that there are more. A retried event's age is counted from
+-- $2 dead letters of a handler; `due_cut` and the like say that there are more. An owner unseen for $3 seconds, or
+-- stopped, is gone. A retried event's age is counted from
 -- when it was received, because its due time moves with each attempt. No locks. Indexes: delivery_due (an index can be
 -- asked by statement_timestamp, not by clock_timestamp), dead_letter_handler.
 select h.handler_id, h.name, h.mode, h.topics, h.types, h.started_from, h.is_paused,
@@ -14,6 +15,7 @@ select h.handler_id, h.name, h.mode, h.topics, h.types, h.started_from, h.is_pau
        (extract(epoch from clock_timestamp() - least(due.failed_from, later.failed_from)) * 1000000)::bigint
          as oldest_retrying_age_us,
        coalesce(history.events, 0) as backfill, dead.parked,
+       coalesce(later.of_gone, 0), (extract(epoch from later.gone_until) * 1000000)::bigint,
        h.mode = 'batch', (extract(epoch from w.next_close) * 1000000)::bigint,
        (extract(epoch from w.closed_at) * 1000000)::bigint,
        (extract(epoch from coalesce(w.ended_at, clock_timestamp()) - w.began_at) * 1000000)::bigint,
@@ -21,6 +23,9 @@ select h.handler_id, h.name, h.mode, h.topics, h.types, h.started_from, h.is_pau
        coalesce(w.postponed, 0)
 from inbox.handler h
 left join inbox.batch_window w on w.handler_id = h.handler_id
+cross join (
+  select coalesce(array_agg(i.instance_id), '{}') as instances from inbox.instance i
+  where i.stopped_at is null and i.last_seen_at > clock_timestamp() - make_interval(secs => $3::int)) live
 cross join lateral (
   select sum(d.events) filter (where h.mode <> 'batch' or d.since is not null) as events,
          sum(d.events) filter (where h.mode = 'batch' and d.since is null) as waiting,
@@ -36,6 +41,8 @@ cross join lateral (
         order by d.due_at limit $1::bigint) d) due
 cross join lateral (
   select sum(d.events) filter (where d.owner is not null) as leased,
+         sum(d.events) filter (where d.owner <> all (live.instances)) as of_gone,
+         max(d.due_at) filter (where d.owner <> all (live.instances)) as gone_until,
          sum(d.events) filter (where d.owner is null and d.due_at < 'infinity') as retrying,
          sum(d.events) filter (where d.owner is null and d.due_at = 'infinity' and not d.is_next) as waiting,
          sum(d.events) filter (where d.owner is null and d.due_at = 'infinity' and d.is_next) as in_order,

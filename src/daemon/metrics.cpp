@@ -198,8 +198,8 @@ void add_backlog(std::vector<MetricRow>& rows) {
                        [](const Figures& figures, Exposition& out) {
                          each_observed(figures, out, [](const auto& handler) { return handler.backfill; });
                        }));
-  rows.push_back(gauge("dead_letters", "Dead letters of a handler. Counting stops at 100000.", {"handler"},
-                       [](const Figures& figures, Exposition& out) {
+  rows.push_back(gauge("dead_letters", "Dead letters of a handler, without parked events. Counting stops at 100000.",
+                       {"handler"}, [](const Figures& figures, Exposition& out) {
                          each_observed(figures, out, [](const auto& handler) { return handler.dead.number; });
                        }));
   rows.push_back(gauge("handler_paused", "1 while the handler is paused in the database, for all instances.",

@@ -118,6 +118,11 @@ void state_of_handlers(const Situation& situation, List& out) {
     } else if (handler.oldest_due_age && *handler.oldest_due_age > long_waiting) {
       out.push_back(make_finding("handler_behind", {name, {"age", duration_sentence(*handler.oldest_due_age)}}));
     }
+    if (handler.held_by_gone > 0 && handler.held_until) {
+      out.push_back(make_finding("events_held", {name,
+                                                 {"events", std::to_string(handler.held_by_gone)},
+                                                 {"until", config::time_text(*handler.held_until)}}));
+    }
     if (handler.parked > 0) {
       out.push_back(make_finding("events_parked", {name, {"parked", std::to_string(handler.parked)}}));
     }

@@ -40,6 +40,9 @@ HandlerState read_handler(inbox::RowReader row) {
   if (const auto age = row.maybe_int8()) out.oldest_retrying_age = std::chrono::microseconds{*age};
   out.backfill = row.int8();
   out.parked = row.int8();
+  out.dead.number -= out.parked;
+  out.held_by_gone = row.int8();
+  out.held_until = row.maybe_int8();
   if (!row.flag()) return out;
   WindowState window;
   window.next_close = row.maybe_int8();
@@ -70,7 +73,8 @@ bool may_read(const std::string& entry, const std::string& wanted) {
 std::vector<HandlerState> read_handlers(inbox::Connection& connection) {
   std::vector<HandlerState> out;
   for (const auto& row :
-       inbox::run_read(connection, inbox::statements::op_backlog, pqxx::params{most_runs, most_letters})) {
+       inbox::run_read(connection, inbox::statements::op_backlog,
+                       pqxx::params{most_runs, most_letters, static_cast<int>(live_within.count())})) {
     out.push_back(read_handler(inbox::RowReader{row}));
   }
   return out;

@@ -90,6 +90,23 @@ TEST_CASE("the line of a crash names signal, handler and event, and status names
   CHECK(status.out.find("inboxd events skip " + fixture.ids().at(0) + " --handler recorder") != std::string::npos);
 }
 
+TEST_CASE("status says how many events a killed daemon holds, and until when") {
+  OrderFixture fixture{1};
+  fixture.config.sections["handler_defaults"] = "lease: 1h";
+  fixture.set("takes", "1h");
+  auto daemon = fixture.start();
+  fixture.events.produce(3, [](int i) { return KeyedEvents::Made{"key" + std::to_string(i)}; });
+  fixture.database.wait_for("all are leased",
+                            "select coalesce(sum(events), 0) from inbox.delivery where owner is not null", 3);
+  CHECK(command(fixture.config, {"status"}).out.find("daemons that have gone") == std::string::npos);
+  daemon->kill();
+  fixture.database.run("update inbox.instance set last_seen_at = last_seen_at - interval '1 min'");
+  const auto status = command(fixture.config, {"status"});
+  CAPTURE(status.out);
+  CHECK(status.out.find("3 events of handler recorder are leased by daemons that have gone, until 20") !=
+        std::string::npos);
+}
+
 TEST_CASE("instances killed at random delay events of keys that never failed by less than three leases") {
   const auto seed = Catch::getSeed();
   CAPTURE(seed);

@@ -37,6 +37,7 @@ TEST_CASE("a running daemon delivers a released key's events without the dead on
   ParkedFixture parked;
   const auto status = command(parked.fixture.config, {"status"});
   CHECK(status.out.find("handler recorder has 7 events parked behind dead letters of their keys") != std::string::npos);
+  CHECK(status.out.find("handler recorder has 1 dead letter, ") != std::string::npos);
   parked.run({"lanes", "release", "--key", "key"});
   parked.fixture.events.produce(5, [](int) { return KeyedEvents::Made{"key"}; });
   parked.fixture.database.wait_for("all but one are done",
