@@ -81,9 +81,9 @@ constexpr LogMessage messages[] = {
     {"consumer.position_lookup_failed", warn, "consumer: position lookup failed, retrying",
      "The database did not return the position of an assigned partition.",
      "If it repeats, check the database by the error in the line."},
-    {"consumer.position_mismatch", warn, "consumer: stored position is not as expected, looking it up",
-     "Another process moved the position, or an earlier attempt was stored; the batch is dropped and read again.",
-     "If it repeats, look for a daemon of another group that uses the same schema."},
+    {"consumer.position_mismatch", info, "consumer: stored position is not as expected, looking it up",
+     "Another process stored these records first, as is usual if daemons of two groups read a topic into one schema; "
+     "or an earlier attempt was stored. The batch is read again from the stored position."},
     {"consumer.position_moved", warn, "consumer: position was moved by another process, looking it up",
      "The database has another position than this instance: an operator or another instance moved it.",
      "If no operator moved it, look for a daemon of another group that uses the same schema."},

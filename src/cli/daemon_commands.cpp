@@ -125,7 +125,8 @@ Command run_command() {
 
 Command health_command() {
   return {"health",
-          "Whether the daemon of this configuration is alive and ready: exit status 0 or 1, for health checks.",
+          "Whether the daemon of this configuration is alive and ready: exit status 0 or 1, for health checks. A "
+          "daemon whose database or brokers are away stays ready: it waits, and a restart would not help; see status.",
           {{"health", "asks over its admin port"}, {"health --live", "alive only: for a supervisor that restarts it"}},
           {{"live", Kind::flag, "ask only whether it is alive"}},
           health};

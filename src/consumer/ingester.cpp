@@ -171,7 +171,7 @@ void Ingester::store_offsets(const Batch& batch, const std::vector<std::int32_t>
   for (const Part& part : batch.parts) {
     Shard& shard = *part.shard;
     if (std::find(mismatched.begin(), mismatched.end(), shard.position.shard_id) != mismatched.end()) {
-      context_.log.warn("consumer.position_mismatch", {{"topic", shard.assignment.partition.topic},
+      context_.log.info("consumer.position_mismatch", {{"topic", shard.assignment.partition.topic},
                                                        {"partition", shard.assignment.partition.partition},
                                                        {"expected", shard.position.next_offset}});
       look_up_again(shard);

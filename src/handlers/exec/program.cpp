@@ -127,7 +127,12 @@ void check_trust(const inboxd::Settings& settings, const std::vector<std::string
   }
   for (std::size_t i = 1; i < command.size(); ++i) {
     struct stat about {};
-    if (!command[i].starts_with('/') || stat(command[i].c_str(), &about) != 0 || !S_ISREG(about.st_mode)) continue;
+    if (!command[i].starts_with('/')) continue;
+    if (stat(command[i].c_str(), &about) != 0) {
+      settings.log().warn("setting 'command': there is no file " + command[i] + "; is it a script that is missing?");
+      continue;
+    }
+    if (!S_ISREG(about.st_mode)) continue;
     if (const auto why = why_untrusted(command[i], users)) {
       settings.log().warn("setting 'command': others could exchange the file: " + *why);
     }

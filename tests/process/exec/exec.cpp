@@ -210,6 +210,7 @@ TEST_CASE("a program that others could exchange is refused, and a script behind 
              ContainsSubstring("is world-writable (mode 0777); run: chmod o-w " + script.string()));
   CHECK_THAT(checked("[sh, " + script.string() + "]"),
              ContainsSubstring("others could exchange the file: " + script.string() + " is world-writable"));
+  CHECK_THAT(checked("[sh, /opt/missing.sh]"), ContainsSubstring("there is no file /opt/missing.sh"));
   std::filesystem::permissions(script, std::filesystem::perms{0755});
   CHECK_THAT(checked("[" + script.string() + "]"), !ContainsSubstring("writable"));
   std::filesystem::permissions(fixture.folder.path(), std::filesystem::perms{0777});
