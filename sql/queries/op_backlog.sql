@@ -15,7 +15,7 @@ select h.handler_id, h.name, h.mode, h.topics, h.types, h.started_from, h.is_pau
        (extract(epoch from clock_timestamp() - least(due.failed_from, later.failed_from)) * 1000000)::bigint
          as oldest_retrying_age_us,
        coalesce(history.events, 0) as backfill, dead.parked,
-       coalesce(later.of_gone, 0), (extract(epoch from later.gone_until) * 1000000)::bigint,
+       coalesce(later.of_gone, 0), (extract(epoch from greatest(later.gone_until, ends.gone_until)) * 1000000)::bigint,
        h.mode = 'batch', (extract(epoch from w.next_close) * 1000000)::bigint,
        (extract(epoch from w.closed_at) * 1000000)::bigint,
        (extract(epoch from coalesce(w.ended_at, clock_timestamp()) - w.began_at) * 1000000)::bigint,
@@ -42,7 +42,7 @@ cross join lateral (
 cross join lateral (
   select sum(d.events) filter (where d.owner is not null) as leased,
          sum(d.events) filter (where d.owner <> all (live.instances)) as of_gone,
-         max(d.due_at) filter (where d.owner <> all (live.instances)) as gone_until,
+         max(d.due_at) filter (where d.owner <> all (live.instances) and d.due_at < 'infinity') as gone_until,
          sum(d.events) filter (where d.owner is null and d.due_at < 'infinity') as retrying,
          sum(d.events) filter (where d.owner is null and d.due_at = 'infinity' and not d.is_next) as waiting,
          sum(d.events) filter (where d.owner is null and d.due_at = 'infinity' and d.is_next) as in_order,
@@ -59,6 +59,9 @@ cross join lateral (
 cross join lateral (
   select count(*) as letters, count(*) filter (where x.state = 'parked') as parked
   from (select x.state from inbox.dead_letter x where x.handler_id = h.handler_id limit $2::bigint) x) dead
+cross join lateral (
+  select max(s.leased_until) as gone_until from inbox.sequence s
+  where s.handler_id = h.handler_id and s.owner <> all (live.instances)) ends
 left join lateral (
   select sum(b.end_offset - b.next_offset) as events from (
     select f.next_offset, f.end_offset from inbox.backfill f where f.handler_id = h.handler_id

@@ -23,7 +23,13 @@ constexpr std::size_t cut_mark_bytes = 3;
 
 std::string tidy(const std::string& text, std::size_t limit) {
   const std::string kept = base::shorten(text, limit);  // first, so that a long text is not escaped in full
-  return base::shorten(base::escape_controls(kept), limit - cut_mark_bytes);
+  std::string out;
+  for (std::size_t begin = 0; begin <= kept.size();) {  // lines stay apart: only the first one is logged
+    const std::size_t end = std::min(kept.find('\n', begin), kept.size());
+    out.append(begin == 0 ? "" : "\n").append(base::escape_controls(kept.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return base::shorten(out, limit - cut_mark_bytes);
 }
 
 /// Adds the offsets of events [first, end) of a run, without the gaps between them.

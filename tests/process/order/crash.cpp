@@ -83,7 +83,7 @@ TEST_CASE("the line of a crash names signal, handler and event, and status names
   }
   fixture.database.run("update inbox.instance set last_seen_at = last_seen_at - interval '1 min'");
   const auto status = command(fixture.config, {"status", "--json"});
-  CAPTURE(status.out);
+  CAPTURE(status.out, status.err);
   CHECK(status.status == ExitStatus{1, 0});
   CHECK(status.out.find(" has crashed 4 times within 1 minute; in flight each time: recorder " + fixture.topic +
                         "/0/0") != std::string::npos);
@@ -102,7 +102,7 @@ TEST_CASE("status says how many events a killed daemon holds, and until when") {
   daemon->kill();
   fixture.database.run("update inbox.instance set last_seen_at = last_seen_at - interval '1 min'");
   const auto status = command(fixture.config, {"status"});
-  CAPTURE(status.out);
+  CAPTURE(status.out, status.err);
   CHECK(status.out.find("3 events of handler recorder are leased by daemons that have gone, until 20") !=
         std::string::npos);
 }

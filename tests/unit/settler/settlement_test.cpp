@@ -223,7 +223,7 @@ TEST_CASE("a handler's texts are made fit for the database: no control character
   const auto& failure = out.settlement.failures[0];
   CHECK(failure.error_class.size() <= 100);
   CHECK(failure.message.size() <= 2'000);
-  CHECK(failure.message.starts_with("a\\x00b\\xff\\n"));
+  CHECK(failure.message.starts_with("a\\x00b\\xff\n"));
   CHECK(failure.message.find('\0') == std::string::npos);
   CHECK(out.settlement.failures[1].error_class == "failed");
 }
