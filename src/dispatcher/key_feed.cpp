@@ -78,7 +78,7 @@ std::vector<RunSlice> KeyFeed::take(HandlerState& state, Clock::time_point now) 
   }
   std::optional<std::int32_t> sequence;
   while (left > 0) {
-    auto slice = queue.next_slice([&](const settler::Run& run) {
+    auto slice = queue.next_slice(now, [&](const settler::Run& run) {
       return (sequence && run.lease.sequence == sequence) || may_take_from(run, state, now);
     });
     if (!slice) break;

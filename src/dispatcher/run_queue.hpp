@@ -49,9 +49,10 @@ class RunQueue {
 
   // Runs of sequences: the caller decides which events are taken.
 
-  /// Removes the first slice whose run is allowed; nullopt: none. Its events stay queued until `taken`.
+  /// Removes the first slice whose run is allowed; nullopt: none. Its events stay queued until `taken`. Drops runs with
+  /// an expired lease, as `take` does.
   template <class Allowed>
-  std::optional<RunSlice> next_slice(Allowed&& allowed);
+  std::optional<RunSlice> next_slice(Clock::time_point now, Allowed&& allowed);
   void push_front(RunSlice slice) { queue_.push_front(std::move(slice)); }
   bool any_slice() const { return !queue_.empty(); }
   void taken(const settler::Run& run, std::int64_t events);
@@ -125,11 +126,16 @@ class RunQueue {
 };
 
 template <class Allowed>
-std::optional<RunSlice> RunQueue::next_slice(Allowed&& allowed) {
+std::optional<RunSlice> RunQueue::next_slice(Clock::time_point now, Allowed&& allowed) {
   for (auto at = queue_.begin(); at != queue_.end();) {
     const auto lease = leases_.find(at->run.get());
     if (lease == leases_.end() || lease->second.leaving != Leaving::no) {
       at = queue_.erase(at);
+      continue;
+    }
+    if (lease->second.end <= now) {
+      begin_leaving(lease, Leaving::expired);
+      at = queue_.begin();  // the queue may have become empty
       continue;
     }
     if (allowed(*at->run)) {

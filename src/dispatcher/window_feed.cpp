@@ -13,7 +13,7 @@ constexpr int max_rows = 5'000;  ///< of a claim: with group_by: key a row may h
 
 // ---- events
 
-std::vector<RunSlice> WindowFeed::take(HandlerState& state, Clock::time_point /*now*/) {
+std::vector<RunSlice> WindowFeed::take(HandlerState& state, Clock::time_point now) {
   std::vector<RunSlice> out;
   RunQueue& queue = state.queue;
   std::int64_t left = state.settings.events_per_call;
@@ -22,7 +22,7 @@ std::vector<RunSlice> WindowFeed::take(HandlerState& state, Clock::time_point /*
   bool is_complete = window_.is_read() || is_full || state.sequences.is_alone(inbox::whole_handler);
   std::optional<std::int64_t> group;
   while (left > 0) {
-    auto slice = queue.next_slice([](const settler::Run&) { return true; });
+    auto slice = queue.next_slice(now, [](const settler::Run&) { return true; });
     if (!slice) break;
     const bool is_first = out.empty();
     const bool joins = is_first || (!slice->one_by_one && !out.front().one_by_one &&
