@@ -7,7 +7,7 @@
 namespace inboxd::test {
 namespace {
 
-constexpr std::uint64_t seeds = 5'000;
+constexpr std::uint64_t seeds = 10'000;
 constexpr std::size_t steps_each = 2'500;
 
 std::optional<std::string> violation_of(const SimulationSettings& settings, const std::vector<Step>& steps) {
