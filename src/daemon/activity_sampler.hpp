@@ -5,8 +5,8 @@
 #include <map>
 #include <optional>
 
-#include "dispatcher/in_flight.hpp"
 #include "inbox/handler_activity.hpp"
+#include "queue/in_flight.hpp"
 #include "settler/outcomes.hpp"
 
 namespace inboxd::daemon {

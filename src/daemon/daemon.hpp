@@ -15,13 +15,13 @@
 #include "consumer/consumer.hpp"
 #include "daemon/activity_sampler.hpp"
 #include "daemon/prepare_handlers.hpp"
-#include "dispatcher/dispatcher.hpp"
 #include "inbox/registrations.hpp"
 #include "inbox/watchdog.hpp"
 #include "maintenance/maintenance.hpp"
 #include "relay/relay.hpp"
 #include "settler/settler.hpp"
 #include "trace/tracer.hpp"
+#include "workers/dispatcher.hpp"
 
 namespace inboxd::daemon {
 

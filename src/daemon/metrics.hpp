@@ -8,11 +8,11 @@
 #include "admin/exposition.hpp"
 #include "admin/http_server.hpp"
 #include "consumer/consumer.hpp"
-#include "dispatcher/dispatcher.hpp"
 #include "maintenance/maintenance.hpp"
 #include "relay/sender.hpp"
 #include "settler/settler.hpp"
 #include "trace/tracer.hpp"
+#include "workers/dispatcher.hpp"
 
 namespace inboxd::daemon {
 

@@ -13,11 +13,11 @@
 #include "config/settings.hpp"
 #include "daemon/notify.hpp"
 #include "daemon/prepare_database.hpp"
-#include "dispatcher/dispatcher.hpp"
 #include "inbox/connection.hpp"
 #include "inbox/upkeep.hpp"
 #include "plugin/loader.hpp"
 #include "transaction/handler_sql.hpp"
+#include "workers/dispatcher.hpp"
 
 namespace inboxd::daemon {
 

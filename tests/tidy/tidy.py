@@ -13,7 +13,8 @@ FLOORS = {
     "envelope": 3, "inbox": 3, "trace": 3,
     "transaction": 3.3, "operations": 3.5,
     "consumer": 4, "settler": 4, "plugin": 4, "admin": 4,
-    "dispatcher": 5, "maintenance": 5, "relay": 5,
+    "queue": 5, "maintenance": 5, "relay": 5,
+    "claimer": 5.3, "workers": 5.6,
     "daemon": 6,
     "cli": 7,
     "main.cpp": 8,
@@ -161,7 +162,7 @@ def names(root):
 LOG_TABLE = "src/base/log_messages.cpp"
 LITERALS = r'(?:"(?:[^"\\\n]|\\.)*"\s*)+'
 LOG_ROW = re.compile(rf'^    \{{"([^"]*)",\s*(\w+),\s*({LITERALS}),\s*({LITERALS})(?:,\s*({LITERALS}))?\}},$', re.M)
-LOG_ROOMS = {"ingest", "handler"}  # beside the folders of src
+LOG_ROOMS = {"ingest", "handler", "dispatcher"}  # beside the folders of src; dispatcher: queue, claimer and workers
 LOG_TEXT_LIMIT = 90
 LOG_CALL = re.compile(r"\b(?:\w*log(?:ger)?_?(?:\.|->)(debug|info|warn|error|write)|complain)\(")
 LOG_SLUGS = re.compile(r'\s*(?:[^",;]*\?\s*"([\w.]+)"\s*:\s*)?"([\w.]+)"\s*[,)]')

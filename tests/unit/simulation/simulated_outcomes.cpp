@@ -1,0 +1,174 @@
+// SimulatedDatabase: outcomes, and changes by operators.
+#include <algorithm>
+
+#include "unit/simulation/simulated_database.hpp"
+
+namespace inboxd::test {
+namespace {
+
+using Row = SimulatedDatabase::Row;
+constexpr Instant never = Instant::max();
+
+std::set<std::int64_t> offsets_of(const event::OffsetSet& from) {
+  std::set<std::int64_t> out;
+  for (const auto& range : from.ranges()) {
+    for (auto offset = range.first; offset < range.end; ++offset) out.insert(offset);
+  }
+  return out;
+}
+
+}  // namespace
+
+bool SimulatedDatabase::is_parked(const Row& of, std::int64_t lane) const {
+  return std::any_of(dead.begin(), dead.end(), [&](const auto& each) {
+    return each.second.parks && each.second.row.sequence == of.sequence && each.second.row.lane == lane;
+  });
+}
+
+void SimulatedDatabase::advance(std::int32_t sequence, std::int64_t lane, Instant now) {
+  const auto all = in_order(sequence, lane);
+  if (all.empty()) return;
+  Row& first = rows[all.front()];
+  if (first.owner == 0 && first.due == never) first.due = now;
+}
+
+std::optional<Place> SimulatedDatabase::earlier_of_key(const Place& place) const {
+  for (const auto& [id, row] : rows) {
+    if (!row.sequence || row.shard != place.first) continue;
+    for (const auto offset : row.pending) {
+      if (offset >= place.second) break;
+      const Place earlier{row.shard, offset};
+      const auto exempt = behind.find(earlier);
+      const bool may_run = exempt != behind.end() && exempt->second.contains(place);
+      if (key_of(earlier) != 0 && key_of(earlier) == key_of(place) && !may_run) return earlier;
+    }
+  }
+  return std::nullopt;
+}
+
+void SimulatedDatabase::record(const Row& row, std::int64_t offset, bool is_done) {
+  const Place place{row.shard, offset};
+  const std::string text = std::to_string(place.first) + ":" + std::to_string(offset);
+  if (++outcomes[place] > 1) violation = "a second outcome of " + text;
+  const auto earlier = row.sequence && key_of(place) != 0 ? earlier_of_key(place) : std::nullopt;
+  if (earlier && is_done) violation = "the outcome of " + text + " before that of " + std::to_string(earlier->second);
+}
+
+bool SimulatedDatabase::owns(int owner, const inbox::LeasedRun& run) const {
+  const auto at = rows.find(run.key.delivery_id);
+  if (at == rows.end() || at->second.owner != owner || at->second.fence != run.key.fence) return false;
+  const auto of = at->second.sequence ? sequences.find(*at->second.sequence) : sequences.end();
+  return !at->second.sequence || (of != sequences.end() && of->second.owner == owner);
+}
+
+std::vector<inbox::LeaseKey> SimulatedDatabase::settle(int owner, const inbox::Settlement& it, Instant now) {
+  const auto at = rows.find(it.key.delivery_id);
+  if (at == rows.end()) return {it.key};
+  const auto of = at->second.sequence ? sequences[*at->second.sequence] : Owned{owner};
+  const bool is_mine = at->second.owner == owner && at->second.fence == it.key.fence && of.owner == owner;
+  auto settled = offsets_of(it.done);
+  for (const auto& group : it.retries) settled.merge(offsets_of(group.offsets));
+  for (const auto& letter : it.dead) settled.insert(letter.offset);
+  for (const auto& lane : it.waiting) settled.merge(offsets_of(lane.offsets));
+  const auto& pending = at->second.pending;
+  const bool has_all = std::includes(pending.begin(), pending.end(), settled.begin(), settled.end());
+  if ((guards.compares_fences && !is_mine) || !has_all) return {it.key};
+
+  const Row row = at->second;
+  std::set<std::int64_t> lanes;
+  if (row.lane) lanes.insert(*row.lane);
+  const auto add = [&](std::set<std::int64_t> pending, std::optional<std::int64_t> lane, std::int32_t attempts,
+                       Instant due) {
+    Row added{row.shard, lane ? row.sequence : std::nullopt, row.ordinal, lane, std::move(pending), attempts};
+    added.due = due;
+    added.was_deferred = attempts == row.attempts && due != never;
+    rows[next_id++] = added;
+  };
+  const auto wait = [&](std::set<std::int64_t> pending, std::int64_t lane) {
+    add(std::move(pending), lane, 0, never);
+    lanes.insert(lane);
+  };
+  // In the order of the events: those of one key are in one transaction.
+  for (const auto offset : settled) at->second.pending.erase(offset);
+  for (const auto& group : it.retries) {
+    const auto lane = group.key ? std::optional{group.key->lane} : std::nullopt;
+    add(offsets_of(group.offsets), lane, row.attempts + (group.is_deferred ? 0 : 1), now + group.delay);
+  }
+  for (const auto& letter : it.dead) {
+    using State = inbox::DeadEvent::State;
+    if (letter.state == State::parked && !is_parked(row, letter.key->lane)) {
+      wait({letter.offset}, letter.key->lane);
+      continue;
+    }
+    Row of_event{row.shard, row.sequence, row.ordinal, {}, {letter.offset}};
+    if (letter.key) of_event.lane = letter.key->lane;
+    dead[{row.shard, letter.offset}] = {of_event, letter.state == State::parks, letter.state == State::parked};
+    if (letter.state != State::parked) record(row, letter.offset, false);
+  }
+  for (const auto& lane : it.waiting) wait(offsets_of(lane.offsets), lane.lane);
+  for (const auto offset : offsets_of(it.done)) record(row, offset, true);
+  if (rows[it.key.delivery_id].pending.empty()) rows.erase(it.key.delivery_id);
+  for (const auto lane : lanes) {
+    if (row.sequence) advance(*row.sequence, lane, now);
+  }
+  return {};
+}
+
+// ---- operators
+
+void SimulatedDatabase::replay(const Place& place, Instant now) {
+  const auto letter = dead.at(place);
+  std::vector<Place> back{place};
+  for (const auto& [other, each] : dead) {
+    const bool is_behind = letter.parks && each.is_parked && each.row.lane == letter.row.lane &&
+                           each.row.sequence == letter.row.sequence;
+    if (is_behind && other != place) back.push_back(other);
+  }
+  if (letter.is_parked) return;
+  const bool in_lane = letter.row.lane && letter.row.sequence == sequence_of(place.first) && letter.row.sequence;
+  std::set<Place> leased;
+  for (const auto& [id, row] : rows) {
+    if (row.owner == 0) continue;
+    for (const auto offset : row.pending) leased.insert({row.shard, offset});
+  }
+  if (in_lane) {
+    for (const auto id : in_order(*letter.row.sequence, letter.row.lane)) {
+      if (rows[id].owner != 0) release(rows[id], now);
+      rows[id].due = never;
+    }
+    if (sequences[*letter.row.sequence].owner != 0) sequences[*letter.row.sequence].fence = -++next_fence;
+  }
+  for (const Place& each : back) {
+    Row row = dead.at(each).row;
+    if (!in_lane) row.lane = row.sequence = std::nullopt;
+    row.due = in_lane ? never : now;
+    rows[next_id++] = row;
+    if (!dead.at(each).is_parked) --outcomes[each];
+    behind[each] = leased;
+    dead.erase(each);
+  }
+  if (in_lane) advance(*letter.row.sequence, *letter.row.lane, now);
+}
+
+void SimulatedDatabase::change_order(const std::string& to, Instant now) {
+  order = to;
+  ++version;
+  sequences.clear();
+  for (auto& [id, row] : rows) {
+    if (!row.sequence) continue;
+    const bool was_leased = row.owner != 0;
+    row.sequence = sequence_of(row.shard);
+    row.lane.reset();
+    row.owner = 0;
+    row.fence = 0;
+    row.due = row.sequence ? never : was_leased || row.due == never ? now : row.due;
+  }
+  for (auto& [place, letter] : dead) {
+    if (!letter.row.lane) continue;
+    letter.row.sequence = sequence_of(place.first);
+    letter.row.lane.reset();
+    letter.parks = false;
+  }
+}
+
+}  // namespace inboxd::test

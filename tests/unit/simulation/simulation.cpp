@@ -1,0 +1,436 @@
+#include "unit/simulation/simulation.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace inboxd::test {
+namespace {
+
+using namespace dispatcher;
+using std::chrono::milliseconds;
+using Kind = Step::Kind;
+
+constexpr std::int64_t most_stored = 60;  ///< events of a shard
+constexpr std::int64_t most_of_suspect = 5;
+constexpr milliseconds longest_end{180'000};
+
+}  // namespace
+
+Simulation::Simulation(SimulationSettings settings) : settings_{std::move(settings)} {
+  database_.guards = settings_.guards;
+  database_.order = config::order_text(settings_.handler);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(settings_.instances); ++i) {
+    instances_.push_back(nullptr);
+    start(i);
+  }
+  for (std::int32_t shard = 1; shard <= settings_.shards; ++shard) {
+    assign(shard, static_cast<std::size_t>(shard) % instances_.size());
+  }
+}
+
+Simulation::~Simulation() {
+  for (std::size_t i = 0; i < instances_.size(); ++i) crash(i);
+}
+
+// ---- instances
+
+void Simulation::start(std::size_t number) {
+  auto instance = std::make_shared<SimulatedInstance>(next_owner_++, settings_.handler, now_);
+  instance->queue.configure(settings_.handler, {}, now_);
+  instance->changed();
+  instances_[number] = instance;
+  for (const auto& [shard, reader] : readers_) {
+    if (reader == number) assign(shard, number);
+  }
+}
+
+/// Runs keep their owner, and so each other, alive.
+void Simulation::crash(std::size_t number) {
+  SimulatedInstance& instance = *instances_[number];
+  instance.storing.reset();
+  instance.settling.reset();
+  instance.reported.clear();
+  for (auto& worker : instance.pool) worker.batch.reset();
+  instance.machine.reset();
+}
+
+void Simulation::assign(std::int32_t shard, std::size_t number) {
+  const auto before = readers_.find(shard);
+  if (before != readers_.end() && before->second != number) {
+    SimulatedInstance& other = *instances_[before->second];
+    other.positions.erase(shard);
+    other.queue.revoked(shard);
+    other.changed();
+  }
+  readers_[shard] = number;
+  SimulatedInstance& instance = *instances_[number];
+  instance.positions[shard] = database_.positions[shard];
+  instance.queue.assigned(shard);
+  instance.changed();
+}
+
+void Simulation::reload(SimulatedInstance& instance) {
+  instance.queue.configure(settings_.handler, {}, now_);
+  instance.changed();
+}
+
+// ---- ingest
+
+void Simulation::ingest(SimulatedInstance& instance, std::uint32_t random, bool may_begin) {
+  HandlerQueue& queue = instance.queue;
+  if (!instance.storing) {
+    if (!may_begin || instance.positions.empty()) return;
+    auto shard = instance.positions.begin();
+    std::advance(shard, random % instance.positions.size());
+    if (shard->second >= most_stored) return;
+    const std::int64_t next = shard->second + 1 + random / 8 % 5;
+    SimulatedInstance::Storing storing;
+    storing.part = {shard->first, 0, shard->second, next};
+    storing.batch = {shard->first, shard->second, next, database_.version, database_.sequence_of(shard->first)};
+    const auto events = next - shard->second;
+    const auto bytes = static_cast<std::size_t>(events) * 100;
+    const bool is_same = queue.state().settings.scope == Settings{settings_.handler, {}}.scope;
+    if (is_same && storing.batch.sequence) {
+      storing.room = queue.reserve_in_order(storing.part, events, bytes, now_);
+    } else if (is_same) {
+      storing.room = queue.reserve(events, bytes, now_);
+    }
+    instance.changed();
+    storing.batch.leased = storing.room.events;
+    storing.batch.lease = storing.room.lease;
+    storing.batch.sequence_fence = storing.room.sequence_fence;
+    storing.batch.fence = ++database_.next_fence;
+    instance.storing = std::move(storing);
+    return;
+  }
+  SimulatedInstance::Storing& storing = *instance.storing;
+  const auto shard = storing.part.shard_id;
+  if (!storing.is_asked) {
+    storing.is_asked = true;
+    storing.born = database_.ingest(instance.owner, storing.batch, now_);
+    storing.is_in_doubt = std::exchange(instance.loses_answer, false);
+    return;
+  }
+  if (storing.is_in_doubt) {
+    if (storing.born) database_.release_born(instance.owner, storing.batch.fence, now_);
+    if (storing.room.events > 0) queue.release(storing.room.events);
+  } else if (storing.born) {
+    std::int64_t left = storing.room.events;
+    for (auto& run : *storing.born) {
+      const auto events = static_cast<std::int64_t>(run.events.size());
+      queue.hand_over(instance.load(std::move(run)), events, now_);
+      instance.changed();
+      left -= events;
+    }
+    if (left > 0) queue.release(left);
+    if (storing.batch.leased < storing.part.next - storing.part.expected) queue.notify_due(now_);
+  } else if (storing.room.events > 0) {
+    queue.release(storing.room.events);
+  }
+  const bool is_in_memory =
+      storing.born && !storing.is_in_doubt && storing.batch.leased == storing.part.next - storing.part.expected;
+  if (storing.room.is_open) queue.end_in_order(storing.part, storing.room.sequence, is_in_memory, now_);
+  if (instance.positions.contains(shard)) instance.positions[shard] = database_.positions[shard];
+  instance.storing.reset();
+  instance.changed();
+}
+
+// ---- the claimer
+
+void Simulation::ask(SimulatedInstance& instance) {
+  HandlerQueue& queue = instance.queue;
+  if (!instance.request) {
+    // Leases first, also between two claims.
+    instance.request = queue.next(Class::lease, now_, 0);
+    if (!instance.request) instance.request = queue.next(Class::claim, now_, 0);
+    instance.changed();
+    if (!instance.request) return;
+    const std::int64_t fence = ++database_.next_fence;
+    if (auto* const it = std::get_if<TakeSequences>(&*instance.request)) it->fence = fence;
+    if (auto* const it = std::get_if<Claim>(&*instance.request)) it->request.fence = fence;
+    if (auto* const it = std::get_if<ClaimInOrder>(&*instance.request)) it->request.claim.fence = fence;
+    instance.asked = now_;
+    instance.statements = 0;
+    return;
+  }
+  if (!instance.answer) {
+    instance.answer = database_.ask(instance.owner, *instance.request, instance.statements++, now_);
+    return;
+  }
+  if (std::exchange(instance.loses_answer, false)) {
+    instance.answer = inbox::DatabaseFailure{inbox::Fault::reconnect, "", "lost"};
+  }
+  std::vector<HandlerQueue::Loaded> runs;
+  const auto load = [&](std::vector<inbox::LeasedRun>& leases) {
+    for (auto& lease : leases) runs.push_back(instance.load(std::move(lease)));
+  };
+  if (auto* const claimed = std::get_if<Claim::Result>(&*instance.answer)) load(claimed->claimed.runs);
+  if (auto* const claimed = std::get_if<inbox::ClaimedInOrder>(&*instance.answer)) load(claimed->claimed.runs);
+  queue.answer(*instance.request, *instance.answer, runs, {instance.asked, now_});
+  instance.request.reset();
+  instance.answer.reset();
+  instance.changed();
+}
+
+// ---- workers
+
+/// A call begins: no event of it was called under its fence, and all before it of its key have outcomes.
+void Simulation::note_call(const SimulatedInstance& instance, const std::vector<RunSlice>& call) {
+  std::set<Place> in_call;
+  for (const RunSlice& slice : call) {
+    const inbox::LeasedRun& lease = slice.run->lease;
+    for (std::size_t i = slice.first; i < slice.end; ++i) {
+      const Place place{lease.shard_id, lease.events[i]->offset};
+      if (!calls_.emplace(lease.key.delivery_id, lease.key.fence, place.second).second) {
+        violation_ = "a second call of " + std::to_string(place.second) + " under one fence";
+      }
+      const bool is_checked = lease.sequence && key_of(place) != 0 && database_.owns(instance.owner, lease);
+      const auto earlier = is_checked ? database_.earlier_of_key(place) : std::nullopt;
+      if (earlier && !in_call.contains(*earlier)) {
+        violation_ = "a call of " + std::to_string(place.first) + ":" + std::to_string(place.second) +
+                     " before the outcome of " + std::to_string(earlier->second);
+      }
+      if (is_checked && is_called_elsewhere(instance, place)) {
+        violation_ = "calls of one key at once, " + std::to_string(place.first) + ":" + std::to_string(place.second);
+      }
+      in_call.insert(place);
+    }
+  }
+}
+
+/// An event of the key is being called elsewhere, by an instance that does not know of a lost lease.
+bool Simulation::is_called_elsewhere(const SimulatedInstance& here, const Place& place) const {
+  for (const auto& instance : instances_) {
+    for (const auto& worker : instance->pool) {
+      if (instance.get() == &here || !worker.is_calling || worker.version != database_.version) continue;
+      for (const RunSlice& slice : worker.batch->call_slices()) {
+        const inbox::LeasedRun& lease = slice.run->lease;
+        const bool is_lost = slice.run->lost || slice.run->leased_until.load() <= now_;
+        if (is_lost || !lease.sequence || lease.shard_id != place.first) continue;
+        for (std::size_t i = slice.first; i < slice.end; ++i) {
+          if (key_of({lease.shard_id, lease.events[i]->offset}) == key_of(place)) return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
+void Simulation::work(SimulatedInstance& instance, std::size_t number, std::uint32_t random) {
+  auto& worker = instance.pool[number];
+  HandlerQueue& queue = instance.queue;
+  if (!worker.batch) {
+    queue.worked(std::exchange(worker.work, {}));
+    auto taken = queue.take(now_);
+    instance.changed();
+    worker.work.had_events = taken.had_events;
+    instance.report(std::move(taken.uncalled));
+    if (!taken.slices.empty()) worker.batch.emplace(std::move(taken.slices));
+    return;
+  }
+  WorkBatch& batch = *worker.batch;
+  if (!worker.is_calling) {
+    const auto most = static_cast<std::size_t>(settings_.handler.events_per_call);
+    if (!batch.is_next_taken(now_) && batch.begin_call(most)) {
+      note_call(instance, batch.call_slices());
+      worker.is_calling = true;
+      const auto call = batch.call_slices();
+      const bool owns = std::all_of(call.begin(), call.end(), [&](const RunSlice& slice) {
+        return database_.owns(instance.owner, slice.run->lease);
+      });
+      worker.version = owns ? std::optional{database_.version} : std::nullopt;
+      return;
+    }
+    instance.report(batch.take_finished());
+    auto rest = batch.take_rest();
+    if (!rest.empty()) queue.put_back(std::move(rest), now_);
+    worker.batch.reset();
+    return instance.changed();
+  }
+  if (!is_calm_ && random % 4 != 0) return;  // the call takes longer
+  std::vector<event::Verdict> verdicts(batch.call_size());
+  for (event::Verdict& verdict : verdicts) {
+    using Verdict = event::Verdict::Kind;
+    random = random * 1'664'525 + 1'013'904'223;
+    const auto dice = is_calm_ ? 15 : random >> 28;
+    verdict.kind = dice < 3 ? Verdict::retry : dice == 3 ? Verdict::dead : dice == 4 ? Verdict::defer : Verdict::done;
+    if (verdict.kind != Verdict::done) verdict.error_class = "simulated";
+    if (dice < 3 || dice == 4) verdict.delay = milliseconds{10 << (random >> 8) % 9};
+  }
+  worker.work.events += static_cast<std::int64_t>(verdicts.size());
+  worker.work.busy += milliseconds{10};
+  batch.end_call(std::move(verdicts), milliseconds{10}, WorkBatch::Cancelled::failed);
+  worker.is_calling = false;
+}
+
+// ---- the settler
+
+void Simulation::settle(SimulatedInstance& instance) {
+  auto& settling = instance.settling;
+  if (!settling) {
+    if (instance.reported.empty()) return;
+    settling.emplace(SimulatedInstance::Settling{instance.reported.front().run(), instance.reported.front().take(0.5)});
+    instance.reported.pop_front();
+    return;
+  }
+  if (!settling->is_lost) {
+    settling->is_lost = !database_.settle(instance.owner, settling->settlement.settlement, now_).empty();
+    // In doubt: the same once more. Outcomes that are recorded count as lost then.
+    if (std::exchange(instance.loses_answer, false)) settling->is_lost.reset();
+    return;
+  }
+  const auto done = std::exchange(settling, std::nullopt);
+  settler::Run& run = *done->run;
+  if (*done->is_lost) {
+    std::erase_if(instance.reported, [&](const auto& each) { return each.run() == done->run; });
+    if (!run.lost.exchange(true)) instance.lost(run);
+    return;
+  }
+  const auto events = done->settlement.counts.events();
+  run.recorded += static_cast<std::size_t>(events);
+  for (const auto& group : done->settlement.settlement.retries) instance.retry_at(now_ + group.delay);
+  if (run.is_in_order()) instance.settled_in_order(run, done->settlement.keys);
+  instance.settled(run, events);
+}
+
+// ---- steps
+
+void Simulation::act(const Step& step) {
+  const auto random = step.random;
+  const std::size_t number = random % instances_.size();
+  SimulatedInstance& instance = *instances_[number];
+  const auto value = random / 16;
+  if (step.kind == Kind::wait) now_ += milliseconds{1 + value % 90};
+  if (step.kind == Kind::wait_long) now_ += milliseconds{100 + value % 1'500};
+  for (auto& each : instances_) {
+    if (each->stopped > 0) --each->stopped;
+    if (each->paused > 0 && --each->paused == 0) pause(*each, false);
+  }
+  if (step.kind == Kind::stop) instance.stopped = 1 + value % 100;
+  if (step.kind == Kind::crash) {
+    crash(number);
+    start(number);
+  }
+  if (step.kind == Kind::restore) {
+    if (backup_) {
+      const std::int64_t fence = database_.next_fence;
+      database_ = *backup_;
+      database_.next_fence = fence;  // fences are random: none comes twice
+      settings_.handler.mode = database_.order == "single" ? config::Mode::single : config::Mode::sequential;
+      for (std::size_t i = 0; i < instances_.size(); ++i) {
+        crash(i);
+        start(i);
+      }
+    } else {
+      backup_ = database_;
+    }
+  }
+  if (step.kind == Kind::rebalance) assign(1 + static_cast<std::int32_t>(value % readers_.size()), number);
+  if (step.kind == Kind::replay && !database_.dead.empty()) {
+    auto letter = database_.dead.begin();
+    std::advance(letter, value % database_.dead.size());
+    database_.replay(letter->first, now_);
+  }
+  if (step.kind == Kind::reload) {
+    const auto to = std::array{config::Mode::sequential, config::Mode::single}[value % 2];
+    if (value % 4 < 2 && settings_.handler.mode != to) {
+      settings_.handler.mode = to;
+      database_.change_order(config::order_text(settings_.handler), now_);
+    }
+    if (instance.stopped == 0) reload(instance);
+  }
+  if (instances_[number]->stopped > 0) return;
+  if (step.kind == Kind::ingest) ingest(instance, value, true);
+  if (step.kind == Kind::ask) ask(instance);
+  if (step.kind == Kind::work) work(instance, value % SimulatedInstance::workers, value);
+  if (step.kind == Kind::settle) settle(instance);
+  if (step.kind == Kind::lose) instance.loses_answer = true;
+  if (step.kind == Kind::review) {
+    instance.queue.review({}, now_);
+    instance.changed();
+  }
+  if (step.kind == Kind::pause) {
+    instance.paused = 1 + value % 50;
+    pause(instance, true);
+  }
+}
+
+void Simulation::pause(SimulatedInstance& instance, bool is_paused) {
+  using Closed = Admission::Closed;
+  instance.queue.admit([&](Admission& admission) {
+    return is_paused ? admission.close(Closed::paused) : admission.reopen(Closed::paused);
+  });
+  instance.changed();
+}
+
+void Simulation::check(const SimulatedInstance& instance) {
+  const auto& state = instance.queue.state();
+  // Each worker may always have a call, a suspect comes beside what a claim asked for, and deferred events do not
+  // count.
+  const std::int64_t allowed =
+      SimulatedInstance::memory_events + state.room.pace().minimum() + most_of_suspect;
+  const auto deferred = static_cast<std::int64_t>(instance.queue.deferred());
+  const std::int64_t events = state.queue.events();
+  if (events - deferred > allowed) violation_ = std::to_string(events) + " events in memory";
+  if (deferred > state.queue.queued()) violation_ = "more events deferred than queued";
+  if (!database_.violation.empty()) violation_ = database_.violation;
+}
+
+bool Simulation::has_ended() const {
+  return database_.rows.empty() && std::all_of(instances_.begin(), instances_.end(), [](const auto& each) {
+           const auto& state = each->queue.state();
+           return !each->storing && !each->settling && each->reported.empty() && state.queue.events() == 0 &&
+                  state.room.reservations().events() == 0;
+         });
+}
+
+/// No faults any more: everything must end.
+void Simulation::end_work() {
+  is_calm_ = true;
+  for (auto& each : instances_) {
+    each->stopped = each->paused = 0;
+    each->loses_answer = false;
+    pause(*each, false);
+    reload(*each);
+  }
+  for (const Instant end = now_ + longest_end; now_ < end && violation_.empty(); now_ += milliseconds{25}) {
+    for (auto& each : instances_) {
+      for (int i = 0; i < 4; ++i) {
+        ingest(*each, 0, false);
+        ask(*each);
+        for (std::size_t worker = 0; worker < each->pool.size(); ++worker) work(*each, worker, 0);
+        settle(*each);
+      }
+      each->queue.review({}, now_);
+      each->changed();
+      check(*each);
+    }
+    if (has_ended()) return;
+  }
+  if (!violation_.empty()) return;
+  violation_ = std::to_string(database_.rows.size()) + " deliveries are stuck in order " + database_.order;
+  for (const auto& [id, row] : database_.rows) {
+    const std::string sequence = row.sequence ? std::to_string(*row.sequence) : "none";
+    violation_ += "; " + std::to_string(id) + " of sequence " + sequence + (row.lane ? " in a lane" : "") + ", owner " +
+                  std::to_string(row.owner) + ", claims " + std::to_string(row.claims);
+  }
+}
+
+std::optional<std::string> Simulation::run(const std::vector<Step>& steps) {
+  for (const Step& step : steps) {
+    act(step);
+    check(*instances_[step.random % instances_.size()]);
+    if (!violation_.empty()) return violation_;
+  }
+  end_work();
+  if (!violation_.empty()) return violation_;
+  for (const auto& [shard, position] : database_.positions) {
+    for (std::int64_t offset = 0; offset < position; ++offset) {
+      if (database_.outcomes[{shard, offset}] == 1 || database_.dead.contains({shard, offset})) continue;
+      return "no outcome of " + std::to_string(shard) + ":" + std::to_string(offset);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace inboxd::test
