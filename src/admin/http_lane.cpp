@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mutex.hpp"
+
 namespace inboxd::admin {
 namespace {
 
@@ -31,7 +33,7 @@ void Lane::start() {
 
 bool Lane::add(Job job) {
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     const auto is_alike = [&](const Job& waiting) { return waiting.has_token == job.has_token; };
     if (std::count_if(jobs_.begin(), jobs_.end(), is_alike) >= static_cast<std::ptrdiff_t>(most_waiting_)) return false;
     const auto has_none = [](const Job& waiting) { return !waiting.has_token; };
@@ -44,18 +46,18 @@ bool Lane::add(Job job) {
 
 void Lane::abandon(const NobodyWaits& nobody_waits) {
   *nobody_waits = true;
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   std::erase_if(jobs_, [&](const Job& job) { return job.nobody_waits == nobody_waits; });
 }
 
 std::size_t Lane::waiting() const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   return jobs_.size();
 }
 
 void Lane::request_stop() {
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     stopping_ = true;
     jobs_.clear();
     if (running_) *running_ = true;
@@ -69,9 +71,9 @@ void Lane::join() {
 
 void Lane::run() {
   give_way();
-  std::unique_lock lock{mutex_};
+  base::Lock lock{mutex_};
   for (;;) {
-    changed_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+    changed_.wait(lock, [this]() REQUIRES(mutex_) { return stopping_ || !jobs_.empty(); });
     if (stopping_) return;
     Job job = std::move(jobs_.front());
     jobs_.pop_front();

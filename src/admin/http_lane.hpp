@@ -1,16 +1,15 @@
 #pragma once
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "admin/http_message.hpp"
+#include "base/mutex.hpp"
 
 namespace inboxd::admin {
 
@@ -55,11 +54,11 @@ class Lane final {
 
   const std::string name_;
   const std::size_t most_waiting_;
-  mutable std::mutex mutex_;  // guards the following
-  std::condition_variable changed_;
-  std::deque<Job> jobs_;
-  NobodyWaits running_;
-  bool stopping_ = false;
+  mutable base::Mutex mutex_;
+  base::Condition changed_;
+  std::deque<Job> jobs_ GUARDED_BY(mutex_);
+  NobodyWaits running_ GUARDED_BY(mutex_);
+  bool stopping_ GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/mutex.hpp"
+
 namespace inboxd::admin {
 namespace {
 
@@ -200,7 +202,7 @@ void HttpServer::hand_over(std::uint64_t id, Connection& connection, LaneWork wo
   const bool is_taken = lane.add({[this, id, asked = std::move(work), nobody_waits] {
                                     HttpResponse response = work_for(asked, *nobody_waits);
                                     {
-                                      const std::lock_guard lock{mutex_};
+                                      const base::Lock lock{mutex_};
                                       unsent_ += response.body.size();
                                       finished_.push_back({id, nobody_waits, std::move(response)});
                                     }
@@ -219,7 +221,7 @@ void HttpServer::hand_over(std::uint64_t id, Connection& connection, LaneWork wo
 
 HttpResponse HttpServer::work_for(const LaneWork& asked, const std::atomic<bool>& nobody_waits) {
   if (!asked.is_small) {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     if (unsent_ > limits_.unsent) return busy("other clients have too many unread answers; try again later");
   }
   try {
@@ -275,7 +277,7 @@ void HttpServer::sent(std::uint64_t id, Connection& connection) {
 void HttpServer::take_finished() {
   std::vector<Finished> finished;
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     finished.swap(finished_);
   }
   for (const auto& [id, nobody_waits, response] : finished) {
@@ -293,7 +295,7 @@ void HttpServer::count() {
   counts_.waiting = static_cast<std::int64_t>(waiting);
   std::size_t unsent = 0;
   for (const auto& [id, connection] : connections_) unsent += connection->out.size();
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   for (const Finished& each : finished_) unsent += each.response.body.size();
   unsent_ = unsent;
 }

@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -16,6 +15,7 @@
 #include "admin/http_message.hpp"
 #include "admin/listener.hpp"
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "base/result.hpp"
 
 namespace inboxd::admin {
@@ -125,9 +125,9 @@ class HttpServer final {
   Clock::time_point accept_again_{};  ///< set when the process ran out of descriptors
   std::atomic<bool> stopping_{false};
 
-  std::mutex mutex_;  // guards the following
-  std::vector<Finished> finished_;
-  std::size_t unsent_ = 0;  ///< bytes of all answers, those in finished_ included
+  base::Mutex mutex_;
+  std::vector<Finished> finished_ GUARDED_BY(mutex_);
+  std::size_t unsent_ GUARDED_BY(mutex_) = 0;  ///< bytes of all answers, those in finished_ included
 
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::thread thread_;

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/mutex.hpp"
 #include "base/text.hpp"
 
 namespace inboxd::base {
@@ -41,7 +42,7 @@ void Journal::close() {
 }
 
 Journal::Sent Journal::send(std::string_view entry) {
-  const std::lock_guard lock{mutex_};
+  const Lock lock{mutex_};
   bool was_closed = false;
   while (connect()) {
     if (::send(socket_, entry.data(), entry.size(), MSG_NOSIGNAL) >= 0) {

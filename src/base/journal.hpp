@@ -1,10 +1,11 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "base/mutex.hpp"
 
 namespace inboxd::base {
 
@@ -27,13 +28,13 @@ class Journal final {
   std::uint64_t lost() const { return lost_; }
 
  private:
-  bool connect();
-  void close();
+  bool connect() REQUIRES(mutex_);
+  void close() REQUIRES(mutex_);
 
   const std::string path_;
-  std::mutex mutex_;  // guards the following
-  int socket_ = -1;
-  bool is_slow_ = false;  ///< the last entry was lost: the next one does not wait
+  Mutex mutex_;
+  int socket_ GUARDED_BY(mutex_) = -1;
+  bool is_slow_ GUARDED_BY(mutex_) = false;  ///< the last entry was lost: the next one does not wait
   std::atomic<std::uint64_t> lost_{0};
 };
 

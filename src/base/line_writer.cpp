@@ -7,13 +7,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
+
+#include "base/mutex.hpp"
 
 namespace inboxd::base {
 namespace {
@@ -55,19 +55,19 @@ struct LineWriter::Shared {
   explicit Shared(int its_descriptor) : descriptor{its_descriptor} {}
 
   const int descriptor;
-  std::mutex mutex;  // guards the following
-  std::condition_variable changed;
-  std::string waiting;
-  std::size_t lines = 0;  ///< waiting, those that the thread is writing not included
-  bool is_writing = false;
-  bool has_thread = false;
-  bool stops = false;
-  std::uint64_t lost = 0;
+  Mutex mutex;
+  Condition changed;
+  std::string waiting GUARDED_BY(mutex);
+  std::size_t lines GUARDED_BY(mutex) = 0;  ///< waiting, those that the thread is writing not included
+  bool is_writing GUARDED_BY(mutex) = false;
+  bool has_thread GUARDED_BY(mutex) = false;
+  bool stops GUARDED_BY(mutex) = false;
+  std::uint64_t lost GUARDED_BY(mutex) = 0;
 
   void run() {
-    std::unique_lock lock{mutex};
+    Lock lock{mutex};
     for (;;) {
-      changed.wait(lock, [&] { return stops || !waiting.empty(); });
+      changed.wait(lock, [&]() REQUIRES(mutex) { return stops || !waiting.empty(); });
       if (waiting.empty()) return;
       const std::string text = std::exchange(waiting, {});
       const std::size_t those = std::exchange(lines, 0);
@@ -81,13 +81,28 @@ struct LineWriter::Shared {
     }
   }
 
+  /// Detached: another writer may fill the pipe between poll() and write(), which then never returns.
+  static bool start(const std::shared_ptr<Shared>& shared) REQUIRES(shared->mutex) {
+    if (shared->has_thread) return true;
+    const SignalsBlocked blocked;
+    try {
+      std::thread thread{[shared] { shared->run(); }};
+      pthread_setname_np(thread.native_handle(), "log");
+      thread.detach();
+      shared->has_thread = true;
+    } catch (const std::system_error&) {
+      // The next line tries again; until then the lines wait.
+    }
+    return shared->has_thread;
+  }
+
   /// Without the lock. False: a part is lost.
   bool write_all(std::string_view text) {
     while (!text.empty()) {
       const auto written = write_part(descriptor, text, look_every_ms);
       if (!written) return false;
       text.remove_prefix(*written);
-      const std::lock_guard lock{mutex};
+      const Lock lock{mutex};
       if (*written == 0 && stops) return false;
     }
     return true;
@@ -98,28 +113,13 @@ LineWriter::LineWriter(int descriptor) : shared_{std::make_shared<Shared>(descri
 
 LineWriter::~LineWriter() {
   flush(last_flush);
-  const std::lock_guard lock{shared_->mutex};
+  const Lock lock{shared_->mutex};
   shared_->stops = true;
   shared_->changed.notify_all();
 }
 
-/// Under the lock. Detached: another writer may fill the pipe between poll() and write(), which then never returns.
-bool LineWriter::start() {
-  if (shared_->has_thread) return true;
-  const SignalsBlocked blocked;
-  try {
-    std::thread thread{[shared = shared_] { shared->run(); }};
-    pthread_setname_np(thread.native_handle(), "log");
-    thread.detach();
-    shared_->has_thread = true;
-  } catch (const std::system_error&) {
-    // The next line tries again; until then the lines wait.
-  }
-  return shared_->has_thread;
-}
-
 bool LineWriter::write(std::string_view line) {
-  const std::lock_guard lock{shared_->mutex};
+  const Lock lock{shared_->mutex};
   if (shared_->waiting.empty() && !shared_->is_writing) {
     const auto written = write_part(shared_->descriptor, line, 0);
     if (written == line.size()) return true;
@@ -131,18 +131,20 @@ bool LineWriter::write(std::string_view line) {
   }
   shared_->waiting.append(line);
   ++shared_->lines;
-  if (start()) shared_->changed.notify_all();
+  if (Shared::start(shared_)) shared_->changed.notify_all();
   return true;
 }
 
 bool LineWriter::flush(std::chrono::milliseconds most) {
-  std::unique_lock lock{shared_->mutex};
+  Lock lock{shared_->mutex};
   if (!shared_->has_thread && shared_->waiting.empty()) return true;
-  return shared_->changed.wait_for(lock, most, [&] { return shared_->waiting.empty() && !shared_->is_writing; });
+  return shared_->changed.wait_for(lock, most, [&]() REQUIRES(shared_->mutex) {
+    return shared_->waiting.empty() && !shared_->is_writing;
+  });
 }
 
 std::uint64_t LineWriter::lost() const {
-  const std::lock_guard lock{shared_->mutex};
+  const Lock lock{shared_->mutex};
   return shared_->lost;
 }
 

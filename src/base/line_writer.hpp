@@ -26,7 +26,6 @@ class LineWriter final {
 
  private:
   struct Shared;  ///< also the thread's, which may be left behind
-  bool start();
 
   const std::shared_ptr<Shared> shared_;
 };

@@ -13,6 +13,7 @@
 #include "base/journal.hpp"
 #include "base/line_writer.hpp"
 #include "base/log_messages.hpp"
+#include "base/mutex.hpp"
 #include "base/text.hpp"
 #include "base/uuid.hpp"
 
@@ -123,11 +124,11 @@ struct Logger::Sink {
   std::shared_ptr<spdlog::logger> logger;
   std::atomic<LogFormat> format;
   Journal journal;
-  std::mutex mutex;  // guards `lines`
-  std::map<std::pair<LogLevel, std::string>, std::uint64_t, std::less<>> lines;
+  Mutex mutex;
+  std::map<std::pair<LogLevel, std::string>, std::uint64_t, std::less<>> lines GUARDED_BY(mutex);
 
   void count(LogLevel level, std::string_view slug) {
-    const std::lock_guard lock{mutex};
+    const Lock lock{mutex};
     const auto found = lines.find(std::pair{level, std::string{slug}});
     if (found != lines.end()) ++found->second;
     else ++lines[{level, lines.size() < most_kinds ? std::string{slug} : "other"}];
@@ -161,7 +162,7 @@ void Logger::set_format(LogFormat format) {
 std::uint64_t Logger::lost() const { return sink_->journal.lost() + sink_->standard_error->lines.lost(); }
 
 std::vector<Logger::Kind> Logger::kinds() const {
-  const std::lock_guard lock{sink_->mutex};
+  const Lock lock{sink_->mutex};
   std::vector<Kind> out;
   for (const auto& [kind, lines] : sink_->lines) out.push_back({kind.first, kind.second, lines});
   return out;

@@ -4,14 +4,14 @@
 #include <netdb.h>
 #include <netinet/in.h>
 
-#include <condition_variable>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
+
+#include "base/mutex.hpp"
 
 namespace inboxd::base {
 namespace {
@@ -52,9 +52,9 @@ bool is_same_host(const Address& one, const sockaddr& other) {
 
 /// Shared by the resolving thread and the waiting one; the last of them frees it.
 struct Answer {
-  std::mutex mutex;  // guards the following
-  std::condition_variable changed;
-  std::optional<Found> found;
+  Mutex mutex;
+  Condition changed;
+  std::optional<Found> found GUARDED_BY(mutex);
 };
 
 }  // namespace
@@ -66,15 +66,15 @@ Found look_up(const std::string& host, const std::string& port, std::chrono::ste
   try {
     std::thread{[answer, host, port] {
       Found found = ask_system(host, port, 0);
-      const std::lock_guard lock{answer->mutex};
+      const Lock lock{answer->mutex};
       answer->found = std::move(found);
       answer->changed.notify_all();
     }}.detach();
   } catch (const std::system_error& error) {
     return Problem{std::string{"no thread to resolve the name: "} + error.what()};
   }
-  std::unique_lock lock{answer->mutex};
-  if (!answer->changed.wait_until(lock, end, [&] { return answer->found.has_value(); })) {
+  Lock lock{answer->mutex};
+  if (!answer->changed.wait_until(lock, end, [&]() REQUIRES(answer->mutex) { return answer->found.has_value(); })) {
     return Problem{"the name " + host + " was not resolved in time; check the name server"};
   }
   return std::move(*answer->found);

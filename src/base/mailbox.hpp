@@ -1,8 +1,9 @@
 #pragma once
 #include <functional>
-#include <mutex>
 #include <utility>
 #include <vector>
+
+#include "base/mutex.hpp"
 
 namespace inboxd::base {
 
@@ -15,20 +16,20 @@ class Mailbox final {
 
   void send(Message message) {
     {
-      const std::lock_guard lock{mutex_};
+      const Lock lock{mutex_};
       messages_.push_back(std::move(message));
     }
     wake_();
   }
   std::vector<Message> take() {
-    const std::lock_guard lock{mutex_};
+    const Lock lock{mutex_};
     return std::exchange(messages_, {});
   }
 
  private:
   const std::function<void()> wake_;
-  std::mutex mutex_;
-  std::vector<Message> messages_;
+  Mutex mutex_;
+  std::vector<Message> messages_ GUARDED_BY(mutex_);
 };
 
 }  // namespace inboxd::base

@@ -1,8 +1,8 @@
 #pragma once
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
+
+#include "base/mutex.hpp"
 
 namespace inboxd::base {
 
@@ -13,7 +13,7 @@ class StopSignal final {
 
   void request() {
     {
-      const std::lock_guard lock{mutex_};
+      const Lock lock{mutex_};
       requested_ = true;
     }
     changed_.notify_all();
@@ -23,14 +23,14 @@ class StopSignal final {
   /// Returns true, early, if a stop is requested.
   bool wait_for(Clock::duration time) { return wait_until(Clock::now() + time); }
   bool wait_until(Clock::time_point time) {
-    std::unique_lock lock{mutex_};
+    Lock lock{mutex_};
     return changed_.wait_until(lock, time, [this] { return requested_.load(); });
   }
 
  private:
   std::atomic<bool> requested_{false};
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  Mutex mutex_;
+  Condition changed_;
 };
 
 }  // namespace inboxd::base

@@ -1,7 +1,7 @@
 #pragma once
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
+
+#include "base/mutex.hpp"
 
 namespace inboxd::base {
 
@@ -11,21 +11,21 @@ class WakeSignal final {
   using Clock = std::chrono::steady_clock;
 
   void notify() {
-    const std::lock_guard lock{mutex_};
+    const Lock lock{mutex_};
     if (is_set_) return;
     is_set_ = true;
     changed_.notify_all();
   }
   void wait_until(Clock::time_point until) {
-    std::unique_lock lock{mutex_};
-    changed_.wait_until(lock, until, [this] { return is_set_; });
+    Lock lock{mutex_};
+    changed_.wait_until(lock, until, [this]() REQUIRES(mutex_) { return is_set_; });
     is_set_ = false;
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_set_ = false;
+  Mutex mutex_;
+  Condition changed_;
+  bool is_set_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace inboxd::base

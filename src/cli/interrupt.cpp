@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "base/mutex.hpp"
+
 namespace inboxd::cli {
 namespace {
 
@@ -32,7 +34,7 @@ Interrupt::Interrupt() : signals_{endings()}, before_{block(signals_)}, thread_{
 
 Interrupt::~Interrupt() {
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     is_over_ = true;
     if (came_ == 0) pthread_kill(thread_.native_handle(), SIGTERM);  // ends its sigwait()
   }
@@ -42,33 +44,33 @@ Interrupt::~Interrupt() {
 }
 
 void Interrupt::lift() {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   is_lifted_ = true;
   if (came_ != 0) ::kill(::getpid(), came_);  // not blocked any more in the signal thread
 }
 
 void Interrupt::restore() {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   is_lifted_ = false;
 }
 
 bool Interrupt::wait(std::chrono::milliseconds most) {
-  std::unique_lock lock{mutex_};
-  return changed_.wait_for(lock, most, [this] { return came_ != 0; });
+  base::Lock lock{mutex_};
+  return changed_.wait_for(lock, most, [this]() REQUIRES(mutex_) { return came_ != 0; });
 }
 
 /// Runs in a thread of its own, because the main thread may be waiting for the database.
 void Interrupt::run() {
   int signal = 0;
   sigwait(&signals_, &signal);
-  std::unique_lock lock{mutex_};
+  base::Lock lock{mutex_};
   if (is_over_) return;
   came_ = signal;
   watchdog_.cut_all(std::chrono::steady_clock::now() + time_to_end);
   changed_.notify_all();
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   if (is_lifted_) raise(signal);
-  changed_.wait(lock, [this] { return is_over_; });
+  changed_.wait(lock, [this]() REQUIRES(mutex_) { return is_over_; });
 }
 
 }  // namespace inboxd::cli

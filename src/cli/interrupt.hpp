@@ -1,10 +1,9 @@
 #pragma once
 #include <chrono>
-#include <condition_variable>
 #include <csignal>
-#include <mutex>
 #include <thread>
 
+#include "base/mutex.hpp"
 #include "inbox/watchdog.hpp"
 
 namespace inboxd::cli {
@@ -36,11 +35,11 @@ class Interrupt final {
   const sigset_t signals_;
   const sigset_t before_;
   inbox::Watchdog watchdog_;
-  std::mutex mutex_;  // guards the following
-  std::condition_variable changed_;
-  int came_ = 0;  ///< the signal; 0: none yet
-  bool is_lifted_ = false;
-  bool is_over_ = false;
+  base::Mutex mutex_;
+  base::Condition changed_;
+  int came_ GUARDED_BY(mutex_) = 0;  ///< the signal; 0: none yet
+  bool is_lifted_ GUARDED_BY(mutex_) = false;
+  bool is_over_ GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

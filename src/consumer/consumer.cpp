@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <future>
 
+#include "base/mutex.hpp"
 #include "kafka/properties.hpp"
 
 namespace inboxd::consumer {
@@ -71,7 +72,7 @@ std::optional<base::Problem> Consumer::make_query_client() {
   });
   auto client = kafka::make_consumer(std::move(conf).value());
   if (!client) return client.problem();
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   query_client_ = std::shared_ptr<rd_kafka_t>{std::move(client).value()};
   return std::nullopt;
 }
@@ -99,9 +100,9 @@ std::optional<base::Problem> Consumer::start_clients() {
   client_ = std::move(client).value();
   rd_kafka_poll_set_consumer(client_.get());
 
-  const kafka::Clients clients{client_.get(), query_client_.get()};
+  const kafka::Clients clients{client_.get(), query_client().get()};
   std::vector<Ingester*> ingesters;
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   for (std::size_t i = 0; i < connections; ++i) {
     ingesters_.push_back(std::make_unique<Ingester>(
         IngesterContext{settings_, owner_, clients, topics_, registrations_, hand_off_, counts_, status_,
@@ -141,14 +142,22 @@ bool Consumer::can_make_client() const {
   return conf && kafka::make_consumer(std::move(conf).value());
 }
 
+std::vector<Ingester*> Consumer::ingesters() const {
+  const base::Lock lock{mutex_};
+  std::vector<Ingester*> out;
+  for (const auto& ingester : ingesters_) out.push_back(ingester.get());
+  return out;
+}
+
 void Consumer::remake() {
-  for (auto& ingester : ingesters_) ingester->request_stop();
-  for (auto& ingester : ingesters_) ingester->join();
+  const auto old = ingesters();
+  for (Ingester* const ingester : old) ingester->request_stop();
+  for (Ingester* const ingester : old) ingester->join();
   poller_.abandon();
-  for (auto& ingester : ingesters_) ingester->forget_all();
+  for (Ingester* const ingester : old) ingester->forget_all();
   std::shared_ptr<rd_kafka_t> query_client;
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     ingesters_.clear();
     query_client.swap(query_client_);
   }
@@ -166,14 +175,14 @@ void Consumer::remake() {
 
 void Consumer::request_stop() {
   stop_.request();
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   for (auto& ingester : ingesters_) ingester->request_stop();
 }
 
 void Consumer::finish_intake() {
   if (watch_thread_.joinable()) watch_thread_.join();
   // The ingesters end first, so that the poll thread commits their last offsets before it leaves the group.
-  for (auto& ingester : ingesters_) {
+  for (Ingester* const ingester : ingesters()) {
     ingester->request_stop();
     ingester->join();
   }
@@ -183,6 +192,7 @@ void Consumer::finish_intake() {
 void Consumer::join() {
   finish_intake();
   poller_.join();
+  const base::Lock lock{mutex_};
   ingesters_.clear();
   if (client_ != nullptr && poller_.left_behind()) {
     kafka::abandon(std::move(client_));
@@ -194,12 +204,12 @@ void Consumer::join() {
 }
 
 std::shared_ptr<rd_kafka_t> Consumer::query_client() const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   return query_client_;
 }
 
 std::vector<base::Loop> Consumer::loops() const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   std::vector<base::Loop> out;
   if (!ingesters_.empty()) out.push_back({"poller", poller_.heartbeat().last()});  // none while clients are replaced
   for (const auto& ingester : ingesters_) out.push_back({ingester->name(), ingester->heartbeat().last()});

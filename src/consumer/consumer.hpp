@@ -2,13 +2,13 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
 #include "base/heartbeat.hpp"
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "base/result.hpp"
 #include "base/stop_signal.hpp"
 #include "base/uuid.hpp"
@@ -61,6 +61,8 @@ class Consumer final {
   void watch();
   bool can_make_client() const;
   void remake();
+  /// Only the watching thread, and later the one that ends it, makes and destroys them: it may use them without lock.
+  std::vector<Ingester*> ingesters() const;
 
   const config::Settings& settings_;
   const base::Uuid owner_;
@@ -79,9 +81,9 @@ class Consumer final {
   base::StopSignal stop_;
   std::atomic<bool> failed_{false};
   std::atomic<std::uint64_t> remade_{0};
-  mutable std::mutex mutex_;  // guards the following; the watching thread replaces them
-  std::shared_ptr<rd_kafka_t> query_client_;
-  std::vector<std::unique_ptr<Ingester>> ingesters_;
+  mutable base::Mutex mutex_;
+  std::shared_ptr<rd_kafka_t> query_client_ GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Ingester>> ingesters_ GUARDED_BY(mutex_);
   std::thread watch_thread_;
 };
 

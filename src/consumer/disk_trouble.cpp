@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "base/mutex.hpp"
+
 namespace inboxd::consumer {
 namespace {
 
@@ -13,18 +15,18 @@ event::Microseconds clock_time() {
 }  // namespace
 
 void DiskTrouble::note(const std::string& error) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   if (!trouble_) trouble_ = Since{clock_time(), {}};
   trouble_->error = error;
 }
 
 void DiskTrouble::clear() {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   trouble_.reset();
 }
 
 std::optional<DiskTrouble::Since> DiskTrouble::now() const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   return trouble_;
 }
 

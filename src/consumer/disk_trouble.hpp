@@ -1,8 +1,8 @@
 #pragma once
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "base/mutex.hpp"
 #include "event/record.hpp"
 
 namespace inboxd::consumer {
@@ -19,8 +19,8 @@ class DiskTrouble final {
   std::optional<Since> now() const;
 
  private:
-  mutable std::mutex mutex_;  // guards the following
-  std::optional<Since> trouble_;
+  mutable base::Mutex mutex_;
+  std::optional<Since> trouble_ GUARDED_BY(mutex_);
 };
 
 }  // namespace inboxd::consumer

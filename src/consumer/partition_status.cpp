@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "base/text.hpp"
 #include "config/units.hpp"
 
@@ -19,32 +20,32 @@ PartitionStatus::PartitionStatus() {
 }
 
 void PartitionStatus::assigned(const kafka::TopicPartition& partition) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   Known& known = known_[partition];
   const std::uint64_t received = known.entry.received;
   known = {{partition, State::looking_up, -1, -1, received}, true};
 }
 
 void PartitionStatus::revoked(const kafka::TopicPartition& partition) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   known_[partition].is_assigned = false;
 }
 
 void PartitionStatus::set_state(const kafka::TopicPartition& partition, State state) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   known_[partition].entry.state = state;
 }
 
 void PartitionStatus::set_high_watermark(const kafka::TopicPartition& partition, std::int64_t high,
                                          Clock::time_point observed_at) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   Entry& entry = known_[partition].entry;
   entry.high_watermark = high;
   entry.observed_at = observed_at;
 }
 
 bool PartitionStatus::is_behind(const kafka::TopicPartition& partition, std::int64_t end) const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   const auto found = known_.find(partition);
   return found != known_.end() && found->second.entry.position >= 0 && found->second.entry.position < end;
 }
@@ -55,40 +56,40 @@ std::optional<std::int64_t> PartitionStatus::Entry::lag(Clock::time_point now) c
 }
 
 void PartitionStatus::advanced(const kafka::TopicPartition& partition, std::int64_t position, std::uint64_t received) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   Entry& entry = known_[partition].entry;
   entry.position = position;
   entry.received += received;
 }
 
 void PartitionStatus::not_found(const kafka::TopicPartition& partition, const std::string& reason) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   known_[partition].entry.reason = reason;
 }
 
 void PartitionStatus::connection_refused(std::string reason) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   connection_refused_ = std::move(reason);
 }
 
 void PartitionStatus::name_brokers(std::string brokers) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   brokers_ = std::move(brokers);
 }
 
 void PartitionStatus::connection_failed(std::string reason) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   last_failure_ = std::move(reason);
 }
 
 void PartitionStatus::count_error(const std::string& error) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   errors_[error] += 1;
 }
 
 void PartitionStatus::unanswered(Clock::time_point now) {
   count_error("unanswered");
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   if (unanswered_since_) return;
   unanswered_since_ = now;
   unanswered_at_ =
@@ -97,7 +98,7 @@ void PartitionStatus::unanswered(Clock::time_point now) {
 }
 
 void PartitionStatus::answered(std::map<std::string, std::string> unknown_topics) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   unanswered_since_.reset();
   connection_refused_.clear();
   last_failure_.clear();
@@ -105,27 +106,27 @@ void PartitionStatus::answered(std::map<std::string, std::string> unknown_topics
 }
 
 void PartitionStatus::group_refused(std::string reason) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   group_refused_ = std::move(reason);
 }
 
 void PartitionStatus::group_joined() {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   group_refused_.reset();
 }
 
 bool PartitionStatus::is_group_refused() const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   return group_refused_.has_value();
 }
 
 std::int64_t PartitionStatus::unknown_topics() const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   return static_cast<std::int64_t>(unknown_topics_.size());
 }
 
 std::optional<std::string> PartitionStatus::problem(Clock::time_point now) const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   if (unanswered_since_ && now - *unanswered_since_ >= long_unanswered) {
     if (!connection_refused_.empty()) return "the brokers refuse the connection: " + connection_refused_;
     return "the brokers do not answer" + (brokers_.empty() ? "" : " (" + brokers_ + ")") + " since " +
@@ -144,12 +145,12 @@ std::optional<std::string> PartitionStatus::problem(Clock::time_point now) const
 }
 
 std::map<std::string, std::uint64_t> PartitionStatus::errors() const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   return errors_;
 }
 
 std::vector<PartitionStatus::Entry> PartitionStatus::entries() const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   std::vector<Entry> out;
   for (const auto& [partition, known] : known_) {
     if (known.is_assigned) out.push_back(known.entry);

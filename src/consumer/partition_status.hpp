@@ -3,11 +3,11 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "event/record.hpp"
 #include "kafka/handle.hpp"
 
@@ -86,16 +86,17 @@ class PartitionStatus final {
     Entry entry;
     bool is_assigned = false;
   };
-  mutable std::mutex mutex_;  // guards the following
+  mutable base::Mutex mutex_;
   /// Kept after a revoke, so that counts never fall; as many as the group has partitions.
-  std::map<kafka::TopicPartition, Known> known_;
-  std::map<std::string, std::uint64_t> errors_;
-  std::optional<Clock::time_point> unanswered_since_;
-  event::Microseconds unanswered_at_ = 0;  ///< the same by this machine's clock
-  std::string brokers_, last_failure_;
-  std::map<std::string, std::string> unknown_topics_;
-  std::optional<std::string> group_refused_;
-  std::string connection_refused_;  ///< the last reason since the last answer; empty: none
+  std::map<kafka::TopicPartition, Known> known_ GUARDED_BY(mutex_);
+  std::map<std::string, std::uint64_t> errors_ GUARDED_BY(mutex_);
+  std::optional<Clock::time_point> unanswered_since_ GUARDED_BY(mutex_);
+  event::Microseconds unanswered_at_ GUARDED_BY(mutex_) = 0;  ///< the same by this machine's clock
+  std::string brokers_ GUARDED_BY(mutex_);
+  std::string last_failure_ GUARDED_BY(mutex_);
+  std::map<std::string, std::string> unknown_topics_ GUARDED_BY(mutex_);
+  std::optional<std::string> group_refused_ GUARDED_BY(mutex_);
+  std::string connection_refused_ GUARDED_BY(mutex_);  ///< the last reason since the last answer; empty: none
 };
 
 /// `reading`.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/mutex.hpp"
+
 namespace inboxd::consumer {
 namespace {
 
@@ -61,7 +63,10 @@ void Poller::start(const kafka::Clients& clients, std::vector<std::string> subsc
   lower_.reset();
   messages_.take();
   unjoined_since_ = Clock::now().time_since_epoch().count();
-  wake_.reset(rd_kafka_queue_get_consumer(client_));
+  {
+    const base::Lock lock{wake_mutex_};
+    wake_.reset(rd_kafka_queue_get_consumer(client_));
+  }
   thread_ = std::thread{[this] { run(); }};
   pthread_setname_np(thread_.native_handle(), "poller");
 }
@@ -84,7 +89,7 @@ std::optional<Poller::Clock::time_point> Poller::unjoined_since() const {
 }
 
 void Poller::wake() {
-  const std::lock_guard lock{wake_mutex_};
+  const base::Lock lock{wake_mutex_};
   if (wake_ != nullptr) rd_kafka_queue_yield(wake_.get());
 }
 
@@ -124,7 +129,7 @@ void Poller::run() {
   publish_states();
   high_request_.drop();
   stable_request_.drop();
-  const std::lock_guard lock{wake_mutex_};
+  const base::Lock lock{wake_mutex_};
   wake_.reset();
 }
 

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +12,7 @@
 #include "base/heartbeat.hpp"
 #include "base/log.hpp"
 #include "base/mailbox.hpp"
+#include "base/mutex.hpp"
 #include "base/repeats.hpp"
 #include "consumer/ingester.hpp"
 #include "consumer/messages.hpp"
@@ -142,8 +142,8 @@ class Poller final {
   std::atomic<bool> is_outdated_{false};
   base::Repeats repeats_;
   base::Mailbox<ToPoller> messages_{[this] { wake(); }};
-  std::mutex wake_mutex_;
-  kafka::Queue wake_;  ///< the queue that the thread polls, while it does
+  base::Mutex wake_mutex_;
+  kafka::Queue wake_ GUARDED_BY(wake_mutex_);  ///< the queue that the thread polls, while it does
   std::atomic<std::uint64_t> revocations_{0};
   RecreatedTopics recreated_;
   kafka::EndOffsetsRequest high_request_, stable_request_;

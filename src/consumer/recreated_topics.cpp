@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "base/mutex.hpp"
+
 namespace inboxd::consumer {
 namespace {
 
@@ -35,7 +37,7 @@ void RecreatedTopics::read_line(std::string_view line) {
   const std::string name{line.substr(begin, after - begin)};
   const std::string_view ids = line.substr(after + after_name.size());
   const auto at_new = ids.find(before_id);
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   if (at_new != std::string_view::npos) ids_[name] = ids.substr(at_new + before_id.size(), id_length);
   if (ids.starts_with(no_id)) return;
   names_.push_back(name);
@@ -43,14 +45,14 @@ void RecreatedTopics::read_line(std::string_view line) {
 }
 
 std::string RecreatedTopics::id_of(const std::string& topic) const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   const auto found = ids_.find(topic);
   return found == ids_.end() ? std::string{} : found->second;
 }
 
 std::vector<std::string> RecreatedTopics::since(std::size_t& seen) const {
   if (count_ == seen) return {};
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   const std::vector<std::string> out{names_.begin() + static_cast<std::ptrdiff_t>(seen), names_.end()};
   seen = names_.size();
   return out;

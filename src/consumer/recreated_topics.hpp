@@ -4,10 +4,11 @@
 #include <atomic>
 #include <cstddef>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/mutex.hpp"
 
 namespace inboxd::consumer {
 
@@ -29,9 +30,9 @@ class RecreatedTopics final {
   std::vector<std::string> since(std::size_t& seen) const;
 
  private:
-  mutable std::mutex mutex_;  // guards names_ and ids_
-  std::vector<std::string> names_;
-  std::map<std::string, std::string> ids_;
+  mutable base::Mutex mutex_;
+  std::vector<std::string> names_ GUARDED_BY(mutex_);
+  std::map<std::string, std::string> ids_ GUARDED_BY(mutex_);
   std::atomic<std::size_t> count_{0};
 };
 

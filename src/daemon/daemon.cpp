@@ -3,6 +3,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "config/units.hpp"
 #include "operations/finding_kinds.hpp"
 #include "plugin/traced_instance.hpp"
@@ -108,7 +109,7 @@ void Daemon::stop(std::chrono::milliseconds drain) {
 void Daemon::replace_handlers(PreparedHandlers prepared) { set_handlers(std::move(prepared)); }
 
 void Daemon::set_handlers(PreparedHandlers prepared) {
-  const std::lock_guard lock{handlers_mutex_};
+  const base::Lock lock{handlers_mutex_};
   handlers_.clear();
   low_limits_ = std::move(prepared.low_limits);
   std::vector<inbox::Registered> registered;
@@ -125,7 +126,7 @@ void Daemon::set_handlers(PreparedHandlers prepared) {
 }
 
 bool Daemon::pause_all(bool paused, const std::string& actor) {
-  const std::lock_guard lock{handlers_mutex_};
+  const base::Lock lock{handlers_mutex_};
   if (paused_ == paused) return false;
   paused_ = paused;
   for (const auto& [handler_id, name] : handlers_) dispatcher_.set_paused(handler_id, paused);
@@ -134,17 +135,17 @@ bool Daemon::pause_all(bool paused, const std::string& actor) {
 }
 
 bool Daemon::is_paused() const {
-  const std::lock_guard lock{handlers_mutex_};
+  const base::Lock lock{handlers_mutex_};
   return paused_;
 }
 
 std::map<std::int32_t, std::string> Daemon::handlers() const {
-  const std::lock_guard lock{handlers_mutex_};
+  const base::Lock lock{handlers_mutex_};
   return handlers_;
 }
 
 std::vector<std::string> Daemon::low_limits() const {
-  const std::lock_guard lock{handlers_mutex_};
+  const base::Lock lock{handlers_mutex_};
   return low_limits_;
 }
 

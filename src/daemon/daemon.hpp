@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/heartbeat.hpp"
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
 #include "consumer/consumer.hpp"
@@ -130,10 +130,10 @@ class Daemon final {
   maintenance::Maintenance maintenance_;
   const std::int64_t own_sessions_;  ///< of ingesters, settler, maintenance and relay
 
-  mutable std::mutex handlers_mutex_;           // guards the next three; main thread and admin port
-  std::map<std::int32_t, std::string> handlers_;
-  std::vector<std::string> low_limits_;  ///< PreparedHandlers::low_limits
-  bool paused_ = false;
+  mutable base::Mutex handlers_mutex_;
+  std::map<std::int32_t, std::string> handlers_ GUARDED_BY(handlers_mutex_);
+  std::vector<std::string> low_limits_ GUARDED_BY(handlers_mutex_);  ///< PreparedHandlers::low_limits
+  bool paused_ GUARDED_BY(handlers_mutex_) = false;
 
   std::uint64_t last_stored_ = 0;  ///< at the last log_rates(); main thread
   std::uint64_t last_done_ = 0;

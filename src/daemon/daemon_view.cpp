@@ -1,9 +1,9 @@
 #include "daemon/daemon_view.hpp"
 
 #include <algorithm>
-#include <mutex>
 
 #include "base/log_messages.hpp"
+#include "base/mutex.hpp"
 #include "config/units.hpp"
 #include "daemon/metrics.hpp"
 #include "event/now.hpp"
@@ -104,7 +104,7 @@ DaemonView::DaemonView(const config::Settings& settings, base::Uuid owner, const
     : settings_{settings}, owner_{owner}, log_{log}, began_us_{event::now()}, last_reload_us_{began_us_} {}
 
 void DaemonView::reloaded(bool succeeded) {
-  const std::unique_lock lock{mutex_};
+  const base::WriterLock lock{mutex_};
   last_reload_succeeded_ = succeeded;
   if (succeeded) last_reload_us_ = event::now();
 }
@@ -120,7 +120,7 @@ void DaemonView::beat() {
 }
 
 void DaemonView::attach(Daemon& daemon) {
-  const std::unique_lock lock{mutex_};
+  const base::WriterLock lock{mutex_};
   daemon_ = &daemon;
   attached_ = Clock::now();
   heartbeat_.beat();
@@ -128,17 +128,17 @@ void DaemonView::attach(Daemon& daemon) {
 }
 
 void DaemonView::stopping() {
-  const std::unique_lock lock{mutex_};
+  const base::WriterLock lock{mutex_};
   stopping_ = true;
 }
 
 void DaemonView::detach() {
-  const std::unique_lock lock{mutex_};
+  const base::WriterLock lock{mutex_};
   daemon_ = nullptr;
 }
 
 operations::Health DaemonView::health(operations::Probe probe) const {
-  const std::shared_lock lock{mutex_};
+  const base::ReaderLock lock{mutex_};
   switch (probe) {
     case operations::Probe::live: {
       // systemd and Kubernetes have limits of their own for a start and a stop.
@@ -173,7 +173,7 @@ std::string DaemonView::metrics() const {
   figures.log_lines_lost = log_.lost();
   figures.http = http_;
   // Held while the text is written: it reads counters of the daemon's parts.
-  const std::shared_lock lock{mutex_};
+  const base::ReaderLock lock{mutex_};
   figures.last_reload_succeeded = last_reload_succeeded_;
   figures.last_reload = seconds_of(last_reload_us_);
   figures.is_ready = was_attached_ && !stopping_;
@@ -186,7 +186,7 @@ Document DaemonView::describe() const {
                {"version", INBOXD_VERSION},
                {"started_at", config::time_text(began_us_)},
                {"group", settings_.kafka.group}};
-  const std::shared_lock lock{mutex_};
+  const base::ReaderLock lock{mutex_};
   out["state"] = stopping_ ? "stopping" : daemon_ == nullptr ? "starting" : "running";
   if (daemon_ == nullptr) return out;
   out["paused"] = daemon_->is_paused();
@@ -208,17 +208,17 @@ Document DaemonView::describe() const {
 }
 
 config::Loaded DaemonView::in_force() const {
-  const std::shared_lock lock{mutex_};
+  const base::ReaderLock lock{mutex_};
   return in_force_;
 }
 
 void DaemonView::set_in_force(const config::Loaded& loaded) {
-  const std::unique_lock lock{mutex_};
+  const base::WriterLock lock{mutex_};
   in_force_ = loaded;
 }
 
 bool DaemonView::pause_all(bool paused, const std::string& actor) {
-  const std::shared_lock lock{mutex_};
+  const base::ReaderLock lock{mutex_};
   return daemon_ != nullptr && !stopping_ && daemon_->pause_all(paused, actor);
 }
 

@@ -1,10 +1,10 @@
 #pragma once
 #include <chrono>
-#include <shared_mutex>
 #include <string>
 
 #include "admin/http_server.hpp"
 #include "base/heartbeat.hpp"
+#include "base/mutex.hpp"
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
 #include "daemon/daemon.hpp"
@@ -48,14 +48,14 @@ class DaemonView final : public operations::RunningDaemon {
   Clock::time_point line_lost_{};
   std::atomic<bool> loses_lines_{false};
 
-  mutable std::shared_mutex mutex_;  // guards the following
-  config::Loaded in_force_;
-  Daemon* daemon_ = nullptr;
-  Clock::time_point attached_{};
-  bool was_attached_ = false;
-  bool last_reload_succeeded_ = true;
-  std::int64_t last_reload_us_;
-  bool stopping_ = false;
+  mutable base::SharedMutex mutex_;
+  config::Loaded in_force_ GUARDED_BY(mutex_);
+  Daemon* daemon_ GUARDED_BY(mutex_) = nullptr;
+  Clock::time_point attached_ GUARDED_BY(mutex_){};
+  bool was_attached_ GUARDED_BY(mutex_) = false;
+  bool last_reload_succeeded_ GUARDED_BY(mutex_) = true;
+  std::int64_t last_reload_us_ GUARDED_BY(mutex_);
+  bool stopping_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace inboxd::daemon

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "base/text.hpp"
 
 namespace inboxd::daemon {
@@ -42,14 +43,14 @@ void Notify::status(std::string_view text) const {
 }
 
 void Notify::change(std::string state) const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   undelivered_.push_back(std::move(state));
   if (undelivered_.size() > most_undelivered) undelivered_.pop_front();
   deliver_changes();
 }
 
 bool Notify::send(const std::string& message) const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   return deliver_changes() && deliver(message);
 }
 

@@ -1,10 +1,11 @@
 #pragma once
 #include <chrono>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "base/mutex.hpp"
 
 namespace inboxd::daemon {
 
@@ -29,12 +30,12 @@ class Notify final {
  private:
   void change(std::string state) const;
   bool send(const std::string& message) const;
-  bool deliver_changes() const;
+  bool deliver_changes() const REQUIRES(mutex_);
   bool deliver(const std::string& message) const;
 
   std::string socket_;
-  mutable std::mutex mutex_;
-  mutable std::deque<std::string> undelivered_;  ///< changes of state, guarded by mutex_
+  mutable base::Mutex mutex_;
+  mutable std::deque<std::string> undelivered_ GUARDED_BY(mutex_);  ///< changes of state
   std::optional<std::chrono::microseconds> alive_every_;
 };
 

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <thread>
+
+#include "base/mutex.hpp"
 
 namespace inboxd::inbox {
 namespace {
@@ -23,11 +23,11 @@ constexpr const char* invalid_password = "28P01";
 struct ConnectAttempt {
   std::vector<std::pair<std::string, std::string>> parameters;
   bool asks_for_sqlstate = false;
-  std::mutex mutex;  // guards the following
-  std::condition_variable changed;
-  ConnectResult result;
-  bool is_over = false;
-  bool is_wanted = true;
+  base::Mutex mutex;
+  base::Condition changed;
+  ConnectResult result GUARDED_BY(mutex);
+  bool is_over GUARDED_BY(mutex) = false;
+  bool is_wanted GUARDED_BY(mutex) = true;
 };
 
 bool is_code_character(char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z'); }
@@ -77,7 +77,7 @@ ConnectResult attempt_once(const ConnectAttempt& attempt) {
 
 void run(const std::shared_ptr<ConnectAttempt>& attempt) {
   ConnectResult result = attempt_once(*attempt);
-  const std::lock_guard lock{attempt->mutex};
+  const base::Lock lock{attempt->mutex};
   if (!attempt->is_wanted) {
     PQfinish(result.connection);
     return;
@@ -108,7 +108,7 @@ ConnectResult make_connection(std::vector<std::pair<std::string, std::string>> p
   attempt->parameters = std::move(parameters);
   attempt->asks_for_sqlstate = asks_for_sqlstate;
   std::thread{[attempt] { run(attempt); }}.detach();
-  std::unique_lock lock{attempt->mutex};
+  base::Lock lock{attempt->mutex};
   while (!attempt->is_over) {
     if (watchdog.must_end(began) || std::chrono::steady_clock::now() - began > limit) {
       attempt->is_wanted = false;

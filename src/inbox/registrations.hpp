@@ -1,9 +1,9 @@
 #pragma once
 #include <cstdint>
-#include <mutex>
 #include <set>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "inbox/handler_registration.hpp"
 
 namespace inboxd::inbox {
@@ -32,11 +32,11 @@ class Registrations final {
   void accept(const HandlerVersions& versions);
 
  private:
-  mutable std::mutex mutex_;  // guards the following
-  std::vector<Registered> registered_;
-  std::set<std::int32_t> retired_;
-  HandlerVersions newest_;
-  std::uint64_t revision_ = 1;
+  mutable base::Mutex mutex_;
+  std::vector<Registered> registered_ GUARDED_BY(mutex_);
+  std::set<std::int32_t> retired_ GUARDED_BY(mutex_);
+  HandlerVersions newest_ GUARDED_BY(mutex_);
+  std::uint64_t revision_ GUARDED_BY(mutex_) = 1;
 };
 
 }  // namespace inboxd::inbox

@@ -1,5 +1,6 @@
 #include "inbox/unsubscribed.hpp"
 
+#include "base/mutex.hpp"
 #include "base/text.hpp"
 #include "inbox/array_parameter.hpp"
 #include "inbox/connection_access.hpp"
@@ -9,7 +10,7 @@
 namespace inboxd::inbox {
 
 void Unsubscribed::add(const std::string& topic, std::string_view event_type, std::int64_t events) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   totals_[topic] += static_cast<std::uint64_t>(events);
   count(topic, event_type, events);
 }
@@ -21,7 +22,7 @@ void Unsubscribed::count(const std::string& topic, std::string_view event_type, 
 }
 
 std::vector<UnsubscribedEvents> Unsubscribed::take() {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   std::vector<UnsubscribedEvents> out;
   for (const auto& [key, events] : counts_) out.push_back({key.first, key.second, events});
   counts_.clear();
@@ -29,12 +30,12 @@ std::vector<UnsubscribedEvents> Unsubscribed::take() {
 }
 
 void Unsubscribed::put_back(const std::vector<UnsubscribedEvents>& events) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   for (const UnsubscribedEvents& one : events) count(one.topic, one.event_type, one.events);
 }
 
 std::map<std::string, std::uint64_t> Unsubscribed::totals() const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   return totals_;
 }
 

@@ -2,13 +2,13 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "inbox/connection.hpp"
 
 namespace inboxd::inbox {
@@ -39,11 +39,11 @@ class Unsubscribed final {
   std::map<std::string, std::uint64_t> totals() const;
 
  private:
-  void count(const std::string& topic, std::string_view event_type, std::int64_t events);
+  void count(const std::string& topic, std::string_view event_type, std::int64_t events) REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;  // guards the following
-  std::map<std::pair<std::string, std::string>, std::int64_t> counts_;
-  std::map<std::string, std::uint64_t> totals_;
+  mutable base::Mutex mutex_;
+  std::map<std::pair<std::string, std::string>, std::int64_t> counts_ GUARDED_BY(mutex_);
+  std::map<std::string, std::uint64_t> totals_ GUARDED_BY(mutex_);
 };
 
 /// Adds counts to table unsubscribed, which has at most most_types rows, and one more for each topic.

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/mutex.hpp"
+
 namespace inboxd::inbox {
 namespace {
 
@@ -19,7 +21,7 @@ Watchdog::Watchdog() : thread_{[this] { run(); }} { pthread_setname_np(thread_.n
 
 Watchdog::~Watchdog() {
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     stopping_ = true;
   }
   changed_.notify_all();
@@ -27,7 +29,7 @@ Watchdog::~Watchdog() {
 }
 
 std::uint64_t Watchdog::watch(int socket, std::chrono::steady_clock::time_point deadline) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   const auto id = next_id_++;
   watches_.emplace(id, Watch{socket, std::chrono::steady_clock::now(), deadline, false});
   // Nearly all deadlines lie beyond the next check: a statement costs no wake-up.
@@ -36,7 +38,7 @@ std::uint64_t Watchdog::watch(int socket, std::chrono::steady_clock::time_point 
 }
 
 bool Watchdog::unwatch(std::uint64_t id) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   const auto found = watches_.find(id);
   if (found == watches_.end()) return false;
   const bool fired = found->second.fired;
@@ -45,20 +47,20 @@ bool Watchdog::unwatch(std::uint64_t id) {
 }
 
 void Watchdog::limit_all(std::chrono::steady_clock::time_point from, std::chrono::milliseconds longest) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   limit_from_ = from;
   longest_ = longest;
   changed_.notify_one();
 }
 
 void Watchdog::cut_all(std::chrono::steady_clock::time_point from) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   cut_from_ = from;
   changed_.notify_one();
 }
 
 bool Watchdog::must_end(std::chrono::steady_clock::time_point began) const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   return must_end(began, std::chrono::steady_clock::now());
 }
 
@@ -67,7 +69,7 @@ bool Watchdog::must_end(std::chrono::steady_clock::time_point began, std::chrono
 }
 
 void Watchdog::run() {
-  std::unique_lock lock{mutex_};
+  base::Lock lock{mutex_};
   while (!stopping_) {
     check();
     changed_.wait_until(lock, next_check_);
@@ -92,18 +94,18 @@ void Watchdog::check() {
 }
 
 void ConnectionCounts::add(const void* owner, int socket) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   sockets_[owner] = socket;
   opened += 1;
 }
 
 void ConnectionCounts::remove(const void* owner) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   sockets_.erase(owner);
 }
 
 std::int64_t ConnectionCounts::open() const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   std::vector<pollfd> polled;
   for (const auto& [owner, socket] : sockets_) polled.push_back({socket, POLLRDHUP, 0});
   poll(polled.data(), polled.size(), 0);

@@ -1,11 +1,11 @@
 #pragma once
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <thread>
+
+#include "base/mutex.hpp"
 
 namespace inboxd::inbox {
 
@@ -21,8 +21,8 @@ class ConnectionCounts final {
   std::atomic<std::uint64_t> opened{0}, refused{0};  ///< since the start
 
  private:
-  mutable std::mutex mutex_;
-  std::map<const void*, int> sockets_;
+  mutable base::Mutex mutex_;
+  std::map<const void*, int> sockets_ GUARDED_BY(mutex_);
 };
 
 /// Shuts down the sockets of statements that exceed their deadline, because libpq blocks. One for all connections. Its
@@ -57,20 +57,21 @@ class Watchdog final {
     bool fired;
   };
   void run();
-  void check();
-  bool must_end(std::chrono::steady_clock::time_point began, std::chrono::steady_clock::time_point now) const;
+  void check() REQUIRES(mutex_);
+  bool must_end(std::chrono::steady_clock::time_point began, std::chrono::steady_clock::time_point now) const
+      REQUIRES(mutex_);
 
   ConnectionCounts counts_;
   std::atomic<std::chrono::steady_clock::time_point> last_check_ = std::chrono::steady_clock::now();
-  mutable std::mutex mutex_;  // guards the following
-  std::condition_variable changed_;
-  std::map<std::uint64_t, Watch> watches_;
-  std::chrono::steady_clock::time_point next_check_{};
-  std::uint64_t next_id_ = 1;
-  std::chrono::steady_clock::time_point limit_from_ = std::chrono::steady_clock::time_point::max();
-  std::chrono::steady_clock::time_point cut_from_ = std::chrono::steady_clock::time_point::max();
-  std::chrono::milliseconds longest_{0};
-  bool stopping_ = false;
+  mutable base::Mutex mutex_;
+  base::Condition changed_;
+  std::map<std::uint64_t, Watch> watches_ GUARDED_BY(mutex_);
+  std::chrono::steady_clock::time_point next_check_ GUARDED_BY(mutex_){};
+  std::uint64_t next_id_ GUARDED_BY(mutex_) = 1;
+  std::chrono::steady_clock::time_point limit_from_ GUARDED_BY(mutex_) = std::chrono::steady_clock::time_point::max();
+  std::chrono::steady_clock::time_point cut_from_ GUARDED_BY(mutex_) = std::chrono::steady_clock::time_point::max();
+  std::chrono::milliseconds longest_ GUARDED_BY(mutex_){0};
+  bool stopping_ GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

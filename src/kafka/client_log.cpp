@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "base/mutex.hpp"
+
 namespace inboxd::kafka {
 namespace {
 
@@ -23,7 +25,7 @@ void ClientLog::attach(rd_kafka_conf_t* conf) {
 }
 
 std::string ClientLog::last_warning() const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   return last_warning_;
 }
 
@@ -31,7 +33,7 @@ void ClientLog::on_log(const rd_kafka_t* client, int level, const char*, const c
   auto* const self = client == nullptr ? nullptr : static_cast<ClientLog*>(rd_kafka_opaque(client));
   // "3/3 brokers are down" follows each reason and explains nothing.
   if (self == nullptr || level > warning_level || std::string_view{text}.ends_with("brokers are down")) return;
-  const std::lock_guard lock{self->mutex_};
+  const base::Lock lock{self->mutex_};
   self->last_warning_ = without_thread(text);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-#include <mutex>
 #include <string>
 
+#include "base/mutex.hpp"
 #include "kafka/handle.hpp"
 
 namespace inboxd::kafka {
@@ -22,8 +22,8 @@ class ClientLog final {
  private:
   static void on_log(const rd_kafka_t* client, int level, const char* facility, const char* text);
 
-  mutable std::mutex mutex_;  // guards last_warning_
-  std::string last_warning_;
+  mutable base::Mutex mutex_;
+  std::string last_warning_ GUARDED_BY(mutex_);
 };
 
 }  // namespace inboxd::kafka

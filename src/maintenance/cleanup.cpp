@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "inbox/answer.hpp"
 #include "inbox/database_error.hpp"
 #include "inbox/unsubscribed.hpp"
@@ -30,19 +31,19 @@ int next_blocks(int blocks, std::chrono::nanoseconds took) {
 }
 
 void Cleanup::set_retention(const config::Settings& settings) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   retention_ = settings.retention;
   topics_ = settings.topics;
   is_new_ = true;
 }
 
 config::Retention Cleanup::retention() const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   return retention_;
 }
 
 config::Topics Cleanup::topics() const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   return config::Topics{topics_};
 }
 

@@ -2,12 +2,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "base/repeats.hpp"
 #include "config/settings.hpp"
 #include "config/topics.hpp"
@@ -75,9 +75,9 @@ class Cleanup final {
   base::Repeats full_log_{std::chrono::hours{1}};
   int blocks_ = 64;                  ///< of the ledger's next batch
   std::atomic<bool> is_new_{false};  ///< the retention
-  mutable std::mutex mutex_;         // guards the following
-  config::Retention retention_;
-  std::vector<config::Topic> topics_;
+  mutable base::Mutex mutex_;
+  config::Retention retention_ GUARDED_BY(mutex_);
+  std::vector<config::Topic> topics_ GUARDED_BY(mutex_);
 };
 
 }  // namespace inboxd::maintenance

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "event/now.hpp"
 #include "inbox/answer.hpp"
 #include "inbox/database_error.hpp"
@@ -163,7 +164,7 @@ void Maintenance::run_task(PeriodicTask& task) {
 }
 
 void Maintenance::note(AuditEntry entry) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   if (audit_entries_.size() == most_audit_entries) audit_entries_.pop_front();
   audit_entries_.push_back(std::move(entry));
 }
@@ -171,7 +172,7 @@ void Maintenance::note(AuditEntry entry) {
 void Maintenance::write_audit_entries() {
   std::deque<AuditEntry> due;
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     due.swap(audit_entries_);
   }
   try {
@@ -180,7 +181,7 @@ void Maintenance::write_audit_entries() {
       operations::write_audit(connection_, entry.actor, entry.operation, entry.target);
     }
   } catch (...) {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     audit_entries_.insert(audit_entries_.begin(), due.begin(), due.end());
     while (audit_entries_.size() > most_audit_entries) audit_entries_.pop_front();
     throw;
@@ -209,7 +210,7 @@ void Maintenance::send_heartbeat() {
   reported_problem_ = std::move(problem);
   reported_away_ = std::move(away);
   next_heartbeat_ = Clock::now() + heartbeat_every;
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   observed_.answered_us = event::now();
 }
 
@@ -299,7 +300,7 @@ void Maintenance::make_partitions() {
 
 void Maintenance::observe_days() {
   const std::int64_t until = inbox::days_made_until(connection_);
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   observed_.days_until_s = until;
 }
 
@@ -318,7 +319,7 @@ void Maintenance::observe_backlog() {
 void Maintenance::count_backlog() {
   auto situation = operations::read_situation(connection_);
   auto findings = operations::findings_of(situation);
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   observed_.without_instance =
       names_of(operations::handlers_without_instance(situation.handlers, situation.instances));
   observed_.unread = operations::unread_subscriptions(situation.handlers, situation.instances);
@@ -332,12 +333,12 @@ void Maintenance::count_backlog() {
 
 void Maintenance::observe_readings() {
   auto readings = operations::read_readings(connection_);
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   observed_.readings = std::move(readings);
 }
 
 Maintenance::Observed Maintenance::observed() const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   return observed_;
 }
 
@@ -346,7 +347,7 @@ void Maintenance::check_vacuum() {
   const auto age = vacuum_holdback_.age(oldest, Clock::now());
   const bool is_old = age >= old_transaction;
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     observed_.pinned = is_old ? age : 0s;
   }
   if (!is_old) return;

@@ -4,7 +4,6 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include "base/heartbeat.hpp"
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "base/repeats.hpp"
 #include "base/stop_signal.hpp"
 #include "config/settings.hpp"
@@ -152,9 +152,9 @@ class Maintenance final {
   std::atomic<bool> failed_{false};
   std::atomic<bool> handlers_are_stale_{false};
 
-  mutable std::mutex mutex_;  // guards the next two
-  Observed observed_;
-  std::deque<AuditEntry> audit_entries_;
+  mutable base::Mutex mutex_;
+  Observed observed_ GUARDED_BY(mutex_);
+  std::deque<AuditEntry> audit_entries_ GUARDED_BY(mutex_);
 
   // Used by the thread alone.
   base::Repeats repeats_;

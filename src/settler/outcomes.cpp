@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "base/text.hpp"
 #include "event/now.hpp"
 
@@ -43,7 +44,7 @@ void OutcomeCounts::Entry::note_success_or_failure(const inbox::Settlement& sett
 }
 
 void OutcomeCounts::recorded(const Run& run, const inbox::Settlement& settlement, const EventCounts& counts) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   Entry& entry = this->entry(run.lease.handler_id);
   entry.counts.done += static_cast<std::uint64_t>(counts.done);
   entry.counts.retried += static_cast<std::uint64_t>(counts.retried);
@@ -64,12 +65,12 @@ void OutcomeCounts::recorded(const Run& run, const inbox::Settlement& settlement
 }
 
 void OutcomeCounts::lease_lost(std::int32_t handler_id) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   entry(handler_id).counts.leases_lost += 1;
 }
 
 std::map<std::int32_t, OutcomeCounts::Handler> OutcomeCounts::all() const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   std::map<std::int32_t, Handler> out;
   for (const auto& [id, entry] : entries_) {
     Handler& counts = out[id] = entry->counts;
@@ -108,7 +109,7 @@ bool FailureLog::is_first(const Run& run, const std::string& error_class, Clock:
 }
 
 void FailureLog::recorded(const Run& run, const inbox::Settlement& settlement, Clock::time_point now) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   begin_second(now);
   auto dead = settlement.dead.begin();  // in the order of the failures
   using State = inbox::DeadEvent::State;

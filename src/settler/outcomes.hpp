@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 
 #include "base/histogram.hpp"
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "inbox/settle.hpp"
 #include "settler/run.hpp"
 #include "settler/settlement.hpp"
@@ -48,10 +48,10 @@ class OutcomeCounts final {
     Handler counts;
     base::Histogram end_to_end{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1'800, 14'400, 86'400};
   };
-  Entry& entry(std::int32_t handler_id);
+  Entry& entry(std::int32_t handler_id) REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;  // guards the following
-  std::map<std::int32_t, std::unique_ptr<Entry>> entries_;
+  mutable base::Mutex mutex_;
+  std::map<std::int32_t, std::unique_ptr<Entry>> entries_ GUARDED_BY(mutex_);
 };
 
 /// Logs dead events (warnings) and retries (debug) with id, handler, place, key and error, never a payload. The first
@@ -76,16 +76,18 @@ class FailureLog final {
     /// Whether one more line is allowed; counts the line either way.
     bool take();
   };
-  void begin_second(Clock::time_point now);
-  /// The first of its handler and class within a minute; under the lock.
-  bool is_first(const Run& run, const std::string& error_class, Clock::time_point now);
+  void begin_second(Clock::time_point now) REQUIRES(mutex_);
+  /// The first of its handler and class within a minute.
+  bool is_first(const Run& run, const std::string& error_class, Clock::time_point now) REQUIRES(mutex_);
 
   base::Logger& log_;
 
-  std::mutex mutex_;  // guards the following
-  Clock::time_point since_{};
-  Second dead_, retried_;
-  std::map<std::pair<std::int32_t, std::string>, Clock::time_point> sampled_;  ///< by handler and class
+  base::Mutex mutex_;
+  Clock::time_point since_ GUARDED_BY(mutex_){};
+  Second dead_ GUARDED_BY(mutex_);
+  Second retried_ GUARDED_BY(mutex_);
+  std::map<std::pair<std::int32_t, std::string>, Clock::time_point> sampled_
+      GUARDED_BY(mutex_);  ///< by handler and class
 };
 
 }  // namespace inboxd::settler

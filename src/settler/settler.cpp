@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "inbox/answer.hpp"
 #include "inbox/connection.hpp"
 
@@ -56,14 +57,14 @@ void Settler::start() {
 }
 
 void Settler::request_stop() {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   stopping_ = true;
   changed_.notify_all();
 }
 
 void Settler::join(Clock::time_point deadline) {
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     give_up_ = deadline;
     changed_.notify_all();
   }
@@ -77,7 +78,7 @@ void Settler::report(std::vector<Report> reports, bool is_awaited) {
   unrecorded_ += events;
   bool wake = false;
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     if (reports_.empty()) {
       reports_ = std::move(reports);
     } else {
@@ -111,10 +112,10 @@ void Settler::count_lost(const Run& run) {
 }
 
 bool Settler::flush(Clock::time_point deadline) {
-  std::unique_lock lock{mutex_};
+  base::Lock lock{mutex_};
   const std::uint64_t wanted = ++flush_wanted_;
   changed_.notify_all();
-  return changed_.wait_until(lock, deadline, [&] { return flushed_ >= wanted; });
+  return changed_.wait_until(lock, deadline, [&]() REQUIRES(mutex_) { return flushed_ >= wanted; });
 }
 
 void Settler::run() {
@@ -131,20 +132,22 @@ void Settler::run() {
     }
     heartbeat_.beat();
     finish_flush();
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     if (stopping_ && reports_.empty() && reported_.empty()) return;
   }
 }
 
 /// Waits for work and takes the reports.
 std::vector<Report> Settler::collect() {
-  std::unique_lock lock{mutex_};
-  const auto asked = [&] { return stopping_ || flush_wanted_ > flushed_; };
+  base::Lock lock{mutex_};
+  const auto asked = [&]() REQUIRES(mutex_) { return stopping_ || flush_wanted_ > flushed_; };
   sleeping_ = reported_.empty();
   const bool waits_for_report = sleeping_;
   if (!asked() && !is_awaited_ && (!waits_for_report || reports_.empty())) {
     changed_.wait_until(lock, next_turn(Clock::now()),
-                        [&] { return asked() || is_awaited_ || (waits_for_report && !reports_.empty()); });
+                        [&]() REQUIRES(mutex_) {
+                          return asked() || is_awaited_ || (waits_for_report && !reports_.empty());
+                        });
   }
   sleeping_ = false;
   flush_all_ = asked();
@@ -259,7 +262,7 @@ bool Settler::write(Batch& batch) {
 /// Waits before a retry; false if a stop leaves no time for it.
 bool Settler::pause(std::chrono::milliseconds wait) {
   const auto until = Clock::now() + wait;
-  std::unique_lock lock{mutex_};
+  base::Lock lock{mutex_};
   while (Clock::now() < until) {
     if (stopping_ && Clock::now() >= give_up_) return false;
     const auto turn = std::min(until, Clock::now() + limits_.turn);
@@ -310,7 +313,7 @@ void Settler::note_lost(Run& run) {
 
 void Settler::finish_flush() {
   if (!reported_.empty()) return;
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   if (flushing_ > flushed_) {
     flushed_ = flushing_;
     changed_.notify_all();

@@ -1,11 +1,9 @@
 #pragma once
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <unordered_map>
@@ -13,6 +11,7 @@
 
 #include "base/heartbeat.hpp"
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
 #include "inbox/answer.hpp"
@@ -138,15 +137,15 @@ class Settler final {
   std::atomic<std::int64_t> unrecorded_{0};  ///< events
   base::Heartbeat heartbeat_;
 
-  std::mutex mutex_;  // guards the following
-  std::condition_variable changed_;
-  std::vector<Report> reports_;
-  bool is_awaited_ = false;  ///< a report that came since the last turn
-  bool sleeping_ = false;    ///< the thread waits for a report, without a time limit of its own
-  bool stopping_ = false;
-  Clock::time_point give_up_ = Clock::time_point::max();
-  std::uint64_t flush_wanted_ = 0;
-  std::uint64_t flushed_ = 0;
+  base::Mutex mutex_;
+  base::Condition changed_;
+  std::vector<Report> reports_ GUARDED_BY(mutex_);
+  bool is_awaited_ GUARDED_BY(mutex_) = false;  ///< a report that came since the last turn
+  bool sleeping_ GUARDED_BY(mutex_) = false;    ///< the thread waits for a report, without a time limit of its own
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  Clock::time_point give_up_ GUARDED_BY(mutex_) = Clock::time_point::max();
+  std::uint64_t flush_wanted_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t flushed_ GUARDED_BY(mutex_) = 0;
 
   // The thread's own.
   std::unordered_map<const Run*, ReportedRun> reported_;

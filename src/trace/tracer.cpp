@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/exchange.hpp"
+#include "base/mutex.hpp"
 #include "base/text.hpp"
 
 namespace inboxd::trace {
@@ -89,13 +90,13 @@ void Tracer::start() {
 }
 
 void Tracer::end_by(std::chrono::steady_clock::time_point end) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   end_ = std::min(end_, end);
 }
 
 void Tracer::request_stop() {
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     if (!stopping_) end_ = std::min(end_, std::chrono::steady_clock::now() + pace_.timeout);
     stopping_ = true;
   }
@@ -115,7 +116,7 @@ std::size_t Tracer::room(std::size_t wanted) {
   if (wanted == 0) return 0;
   std::size_t places = 0;
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     places = std::min(free_places(), wanted);
   }
   counts_.dropped += wanted - places;
@@ -126,7 +127,7 @@ void Tracer::add(std::vector<Span> spans) {
   if (spans.empty()) return;
   bool is_enough = false;
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     const std::size_t taken = std::min(free_places(), spans.size());
     std::move(spans.begin(), spans.begin() + static_cast<std::ptrdiff_t>(taken), std::back_inserter(queue_));
     counts_.dropped += spans.size() - taken;
@@ -145,9 +146,9 @@ void Tracer::run() {
 
 /// Waits for spans; empty: stopped, and none are left.
 std::vector<Span> Tracer::next_load() {
-  std::unique_lock lock{mutex_};
+  base::Lock lock{mutex_};
   while (true) {
-    changed_.wait_for(lock, pace_.gather, [&] { return stopping_ || queue_.size() >= pace_.load; });
+    changed_.wait_for(lock, pace_.gather, [&]() REQUIRES(mutex_) { return stopping_ || queue_.size() >= pace_.load; });
     if (!queue_.empty() || stopping_) break;
   }
   const auto count = static_cast<std::ptrdiff_t>(std::min(queue_.size(), pace_.load));
@@ -157,8 +158,8 @@ std::vector<Span> Tracer::next_load() {
 }
 
 bool Tracer::wait(std::chrono::milliseconds time) {
-  std::unique_lock lock{mutex_};
-  return !changed_.wait_for(lock, time, [&] { return stopping_; });
+  base::Lock lock{mutex_};
+  return !changed_.wait_for(lock, time, [&]() REQUIRES(mutex_) { return stopping_; });
 }
 
 void Tracer::send_until_taken(const std::vector<Span>& load) {
@@ -174,14 +175,14 @@ void Tracer::send_until_taken(const std::vector<Span>& load) {
     pause = std::min(pause * 2, pace_.longest_wait);
   }
   // Stopping, and the collector takes nothing: the rest is dropped.
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   counts_.dropped += load.size() + queue_.size();
   queue_.clear();
 }
 
 std::chrono::steady_clock::time_point Tracer::end_of_request() {
   const auto usual = std::chrono::steady_clock::now() + pace_.timeout;
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   return std::min(usual, end_);
 }
 

@@ -1,15 +1,14 @@
 #pragma once
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
 #include "trace/span.hpp"
@@ -74,7 +73,7 @@ class Tracer final {
   std::string head_of(std::size_t body_size) const;
   std::chrono::steady_clock::time_point end_of_request();
   void note(const Sent& sent, const std::string& problem);
-  std::size_t free_places() const;
+  std::size_t free_places() const REQUIRES(mutex_);
 
   const config::Tracing settings_;
   const Resource resource_;
@@ -84,11 +83,12 @@ class Tracer final {
   Counts counts_;
   bool is_failing_ = false;  ///< the thread's own
 
-  std::mutex mutex_;  // guards the following
-  std::condition_variable changed_;
-  std::deque<Span> queue_;
-  bool stopping_ = false;
-  std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::time_point::max();  ///< of the last request
+  base::Mutex mutex_;
+  base::Condition changed_;
+  std::deque<Span> queue_ GUARDED_BY(mutex_);
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  /// Of the last request.
+  std::chrono::steady_clock::time_point end_ GUARDED_BY(mutex_) = std::chrono::steady_clock::time_point::max();
   std::thread thread_;
 };
 

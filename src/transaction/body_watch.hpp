@@ -1,10 +1,11 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "base/mutex.hpp"
 
 namespace inboxd::transaction {
 
@@ -21,26 +22,26 @@ class BodyWatch final {
   };
 
   bool is_due(Clock::time_point now) const {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     return now >= next_look_;
   }
   /// `events` of a call were looked at; `with_value` of them have a value at one of the paths.
   void add(const std::vector<std::string>& paths, std::int64_t events, std::int64_t with_value,
            Clock::time_point now) {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     if (paths != seen_.paths) seen_ = {0, paths};  // a reload has brought another statement
     seen_.without_value = with_value > 0 ? 0 : seen_.without_value + events;
     if (with_value > 0) next_look_ = now + between_looks;
   }
   Seen seen() const {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     return seen_;
   }
 
  private:
-  mutable std::mutex mutex_;  // guards the following
-  Clock::time_point next_look_{};
-  Seen seen_;
+  mutable base::Mutex mutex_;
+  Clock::time_point next_look_ GUARDED_BY(mutex_){};
+  Seen seen_ GUARDED_BY(mutex_);
 };
 
 }  // namespace inboxd::transaction

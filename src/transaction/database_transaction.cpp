@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/mutex.hpp"
 #include "inbox/answer.hpp"
 #include "statements.hpp"
 
@@ -53,7 +54,7 @@ DatabaseTransaction::DatabaseTransaction(const config::Database& settings, base:
 }
 
 DatabaseTransaction::~DatabaseTransaction() {
-  const std::lock_guard lock{cut_mutex_};
+  const base::Lock lock{cut_mutex_};
   if (socket_ >= 0) ::close(socket_);
 }
 
@@ -76,7 +77,7 @@ DatabaseTransaction::Sent DatabaseTransaction::send(Effect effect, milliseconds 
       waited_long_ = now - call_began_ > frame_.deadline - now;
       cache_.clear();
       own_prepared_.clear();
-      const std::lock_guard lock{cut_mutex_};
+      const base::Lock lock{cut_mutex_};
       if (socket_ >= 0) ::close(socket_);
       socket_ = ::dup(PQsocket(access_.raw));
       if (cut_) throw pqxx::broken_connection{"the call was cancelled"};
@@ -258,13 +259,13 @@ void DatabaseTransaction::roll_back() {
 }
 
 void DatabaseTransaction::cut() {
-  const std::lock_guard lock{cut_mutex_};
+  const base::Lock lock{cut_mutex_};
   cut_ = true;
   if (socket_ >= 0) ::shutdown(socket_, SHUT_RDWR);
 }
 
 bool DatabaseTransaction::is_cut() const {
-  const std::lock_guard lock{cut_mutex_};
+  const base::Lock lock{cut_mutex_};
   return cut_;
 }
 

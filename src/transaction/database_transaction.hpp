@@ -2,11 +2,11 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "inbox/connection.hpp"
 #include "inbox/connection_access.hpp"
 #include "inbox/pipeline.hpp"
@@ -173,9 +173,10 @@ class DatabaseTransaction final : public HandlerTransaction {
   int checks_left_ = 0;      ///< transactions to check after a finding, whatever they run
   int untrusting_left_ = 0;  ///< statements to run without assuming that payloads are JSON
 
-  mutable std::mutex cut_mutex_;  // guards the following
-  bool cut_ = false;
-  int socket_ = -1;  ///< a duplicate of the session's, so that no other connection reuses its number
+  mutable base::Mutex cut_mutex_;
+  bool cut_ GUARDED_BY(cut_mutex_) = false;
+  /// A duplicate of the session's, so that no other connection reuses its number.
+  int socket_ GUARDED_BY(cut_mutex_) = -1;
 };
 
 }  // namespace inboxd::transaction
