@@ -8,14 +8,14 @@
 -- grants.
 -- * owner owns everything. The login that runs `inboxd migrate` is a member of it and starts as it, so that owner owns
 --   new objects: grant inbox_owner to migrator; alter role migrator set role = 'inbox_owner'.
--- * ingest and worker are granted to the daemon's login, both if one process does all.
+-- * ingest and worker are granted to the daemon's login, both if a single process does all.
 -- * reader reads everything and changes nothing.
 -- * monitor reads everything but payloads, keys, headers, subjects, fences and messages of errors, and changes nothing.
 -- * publisher may call inbox.publish and nothing else: grant it to the application's role, and to
 --   database.handler_role.
 --
 -- Functions that run with their owner's rights and create or drop day partitions are for ingest and worker only. The
--- functions behind relation `events` of a handler's statement are for everybody: they run under database.handler_role,
+-- functions of relation `events` in a handler's statement are for everybody: they run under database.handler_role,
 -- which needs no right here, and give events only to the daemon, which knows the fence of their lease. Grant that role
 -- to the daemon's login.
 \set ON_ERROR_STOP on
@@ -37,8 +37,8 @@ from :"ingest", :"worker", :"reader";
 revoke all on all tables in schema :"schema" from :"monitor", :"publisher";
 revoke all on all sequences in schema :"schema" from :"ingest", :"worker", :"reader", :"monitor", :"publisher";
 
--- monitor: all columns but those with content of events. source_id may be a key; reasons and errors may quote payloads;
--- with a fence, call_events would give the events of a call.
+-- monitor: all columns except content of events. source_id may be a key; reasons and errors may quote payloads; with a
+-- fence, call_events would give the events of a call.
 -- Days of partitioned tables are read through their table.
 select format('grant select (%s) on %I.%I to %I', string_agg(quote_ident(a.attname), ', ' order by a.attnum), :'schema',
               c.relname, :'monitor')
@@ -49,7 +49,7 @@ where c.relnamespace = (:'schema')::regnamespace and c.relkind in ('r', 'p', 'v'
 group by c.relname \gexec
 
 -- ingest stores, routes, registers handlers and accepts gaps. worker claims, settles, maintains, replays, discards and
--- retires handlers. `quarantine retry` needs both. A right to update one column serves row locks, which require it; in
+-- retires handlers. `quarantine retry` needs both. A right to update a column serves row locks, which require it; in
 -- quarantine, a retry writes the reason why a record stays. `events forget` erases the content of events and records.
 -- audit is append-only.
 select format('grant %s on %I.%I to %I', g.rights, :'schema', t.name, g.role)
@@ -104,7 +104,7 @@ from pg_proc f where f.pronamespace = (:'schema')::regnamespace and f.prosecdef 
 select format('grant execute on function %s to %I', f.oid::regprocedure, :'ingest')
 from pg_proc f
 where f.pronamespace = (:'schema')::regnamespace and (not f.prosecdef or f.proname = 'make_partitions') \gexec
--- The functions behind relation `events` of a handler's statement.
+-- The functions of relation `events` in a handler's statement.
 select format('grant execute on function %s to public', f.oid::regprocedure)
 from pg_proc f
 where f.pronamespace = (:'schema')::regnamespace

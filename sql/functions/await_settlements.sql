@@ -1,6 +1,6 @@
--- Locks the sequences of handler p_handler (those in p_sequences; null: all), and all leased deliveries in them or,
--- for all, of the handler. When it returns, no settlement of them is open and none begins before the caller's COMMIT.
--- Behind lock_routing, so that no rows are claimed in a sequence or born leased meanwhile.
+-- Locks the sequences of handler p_handler (only p_sequences; null: all), and all leased deliveries in them or, for
+-- all, of the handler. When it returns, no settlement of them is open and none begins before the caller's COMMIT.
+-- Called after lock_routing, so that no rows are claimed in a sequence or born leased meanwhile.
 --
 -- A settlement may lock several deliveries in any order. So this function waits while it holds none: it locks all or
 -- none of them, and tries again, for 10 s at most. The number of leased rows only falls meanwhile.

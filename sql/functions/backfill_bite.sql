@@ -1,14 +1,14 @@
--- One chunk of a backfill: the next p_events events (about p_bytes of payload) of one range become deliveries, due now.
--- No delivery spans more than 10,000 offsets, the bound by which views find a run. In a sequence history comes first
--- (ordinal 0), and its owner waits for it.
+-- Runs a chunk of a backfill: the next p_events events (about p_bytes of payload) of a range become deliveries, due
+-- now. No delivery spans more than 10,000 offsets, the bound by which views find a run. In a sequence history comes
+-- first (ordinal 0), and its owner waits for it.
 --
--- An event of another topic or type is delivered if it also came on one of the handler's topics and types before the
--- handler was routed to; later ones are delivered by inbox.handle_duplicates. The handler's first subscription counts:
--- a change affects only events that are stored after it. Dead letters of these events are deleted, because a replay
--- would deliver the event twice.
+-- An event of another topic or type is delivered if it also came on any of the handler's topics and types before the
+-- handler was routed to; later duplicates are delivered by inbox.handle_duplicates. The handler's first subscription
+-- counts: a change affects only events that are stored after it. Dead letters of these events are deleted, because a
+-- replay would deliver the event twice.
 --
 -- Returns how many events became deliveries and how many dead letters were deleted; nulls if no range is left or others
--- have them locked. Locks: one row of backfill, SKIP LOCKED; the dead letters. Indexes: event_place; (handler_id,
+-- have them locked. Locks: a row of backfill, SKIP LOCKED; the dead letters. Indexes: event_place; (handler_id,
 -- shard_id, offset) of dead_letter.
 create or replace function inbox.backfill_bite(
   p_events int, p_bytes bigint, out delivered_events bigint, out deleted_letters bigint)
@@ -38,7 +38,7 @@ begin
     select * from (
       select near.*, sum(size) over (order by "offset") - size as before, min("offset") over () as first from near) x
     where before < p_bytes and "offset" < first + 10000),
-  -- Order across shards is that of storing: then each row has the events of one batch.
+  -- Order across shards is that of storing: then each row has the events of a single batch.
   delivered as (
     select range_agg(int8range("offset", "offset" + 1)) as pending, min(received_at) as received_from,
            max(received_at) as received_to

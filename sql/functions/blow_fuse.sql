@@ -1,6 +1,6 @@
--- Pauses a handler because it keeps failing (p_is_fuse), or because of an error that its rules name. Not one that is
--- paused already, unless process p_owner has it on trial. Recorded in audit. Locks: the handler's row. Index: primary
--- key of handler.
+-- Pauses a handler because it keeps failing (p_is_fuse), or because of an error that its rules name. A handler that is
+-- paused already is left alone, unless process p_owner has it on trial. Recorded in audit. Locks: the handler's row.
+-- Index: primary key of handler.
 create or replace function inbox.blow_fuse(
   p_handler int, p_owner uuid, p_reason text, p_is_fuse boolean, p_actor text)
 returns void language sql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$

@@ -1,7 +1,8 @@
 -- A payload as jsonb. As in C++ (event/json_text), a byte order mark is skipped, and so are the five bytes of a schema
 -- registry's serializer: 0 and the schema's id. PostgreSQL refuses some payloads: not JSON, \u0000, lone surrogates,
--- numbers or depths beyond its limits. For those the result is null or, if p_required, an error of SQLSTATE IJ001 that
--- says why and has the original state as DETAIL. Out of memory (class 53) is raised as it is. Reads no table.
+-- numbers or depths beyond its limits. For such payloads the result is null or, if p_required, an error of SQLSTATE
+-- IJ001 that says why and has the original state as DETAIL. Out of memory (class 53) is raised as it is. Reads no
+-- table.
 create or replace function inbox.body_of(payload bytea, p_required boolean) returns jsonb
 language plpgsql immutable strict as $$
 declare

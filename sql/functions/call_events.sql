@@ -1,8 +1,8 @@
 -- The events of a call, read in place by ranges [p_first, p_end) of shards. p_from and p_to: when they were received,
--- so that other days are left out before the plan starts. p_edit: the edit of a range of one event that `dead edit` has
--- changed; others have 0. p_delivery and p_fence: the lease that a range is pending under. Columns are raw; the
--- statement that reads them converts those that it uses. No locks. Indexes: event_place; primary keys of delivery and
--- edit. Settings: a plan made while a day is small is kept.
+-- so that other days are left out before the plan starts. p_edit: the edit of a single-event range that `dead edit` has
+-- changed; other ranges have 0. p_delivery and p_fence: the lease that a range is pending under. Columns are raw; the
+-- statement that reads them converts the columns that it uses. No locks. Indexes: event_place; primary keys of delivery
+-- and edit. Settings: a plan made while a day is small is kept.
 --
 -- Runs with the owner's rights, because the handler's role has none on this schema, and every role may call it. It
 -- gives only events of a call: only the daemon knows the random fence of a lease.

@@ -3,7 +3,7 @@
 -- and the next event is due. status: done; gone, if the event has left the delivery since the caller read it; leased;
 -- otherwise (retry only), if it does not wait for a retry; purged (skip only).
 --
--- A claim of a sequence reads its rows in order and would pass over new ones, so a change there keeps claims out.
+-- A claim of a sequence reads its rows in order and would pass over new rows, so a change there keeps claims out.
 --
 -- Locks: exclusive advisory lock on routing, if the event is in a sequence and in no lane; the sequence; the delivery.
 -- Indexes: primary keys of delivery and sequence; event_place; as inbox.dead_letter and inbox.advance_lanes.

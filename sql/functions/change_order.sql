@@ -1,10 +1,10 @@
--- The pending events of handler p_handler keep their order from now on as p_mode and p_order_scope say: those of a
--- sequence belong to another one, or to none and are due now. All of a batch handler wait for its next window.
--- p_new_keys: the order key is another one, so lanes end and their events run again in their turn. All leases of the
--- handler end, so no settlement of an earlier configuration is recorded. Called behind lock_routing.
+-- The pending events of handler p_handler keep their order from now on as p_mode and p_order_scope say: events of a
+-- sequence move to another sequence, or to none and are due now. All of a batch handler wait for its next window.
+-- p_new_keys: the order key has changed, so lanes end and their events run again in their turn. All leases of the
+-- handler end, so no settlement of an earlier configuration is recorded. Called after lock_routing.
 --
 -- It repeats until no row contradicts the new order: a claim that was open when a statement began may have split a row,
--- and the statement does not see the new one.
+-- and the statement does not see the new row.
 --
 -- Locks: as inbox.await_settlements; then its window, its dead letters of lanes in order of id, and deliveries. Rows
 -- that are not leased are locked by statements that wait for no other delivery. Indexes: delivery_order,

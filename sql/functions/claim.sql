@@ -1,5 +1,5 @@
--- Claims due deliveries of one handler, oldest first: at most p_rows rows and p_events events. Each gets a new owner,
--- fence and lease; claims rises by one. The last one is split if it has too many events.
+-- Claims due deliveries of a handler, oldest first: at most p_rows rows and p_events events. Each gets a new owner,
+-- fence and lease; claims rises by one. The last row is split if it has too many events.
 --
 -- A delivery found after a crash is claimed in halves, then singly, so that the next crash is charged to the event that
 -- caused it. After the third it is a suspect and claimed alone, so that events near a culprit get a turn of their own.
@@ -9,12 +9,12 @@
 -- that has a suspect in flight, of any handler, passes p_to = 2. p_low: a time before which nothing is due. Rows of
 -- sequences are claimed by inbox.claim_in_order alone.
 --
--- If any of the oldest rows has failed or was deferred before, half of p_events are kept for rows that never were,
--- however late those came: retries that are more than the handler can do never starve fresh events.
+-- If any of the oldest rows has failed or was deferred before, half of p_events are kept for fresh rows, however late
+-- they came: retries that are more than the handler can do never starve fresh events.
 --
--- Locks: the rows it claims, SKIP LOCKED. Indexes: delivery_due; delivery_fresh beside retries. Without bitmap and
--- sequential scans the planner walks the index and stops at p_rows. With statistics or a plan from before a backlog it
--- would fetch and sort all of it.
+-- Locks: the rows it claims, SKIP LOCKED. Indexes: delivery_due; delivery_fresh if there are retries. Without bitmap
+-- and sequential scans the planner walks the index and stops at p_rows. With statistics or a plan from before a backlog
+-- it would fetch and sort all of it.
 create or replace function inbox.claim(
   p_handler int, p_owner uuid, p_fence bigint, p_lease interval, p_events bigint, p_rows int, p_low timestamptz,
   p_from int default 0, p_to int default 2147483647)
@@ -26,7 +26,7 @@ set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   v_now timestamptz := clock_timestamp();
-  -- Half of an odd number is rounded at random: with room for one event, both kinds have their turns.
+  -- Half of an odd number is rounded at random: with room for a single event, both kinds have their turns.
   v_of_fresh bigint := (p_events + (random() < 0.5)::int) / 2;
 begin
   return query

@@ -1,19 +1,20 @@
 -- Claims deliveries of sequences that p_owner owns, in the order of storing, and the first rows of lanes that are due.
 --
--- q_: the sequences to read, each from an ordinal on, with a mark (ordinal and last offset). Leased rows up to the
--- mark are in the owner's memory. A leased row beyond it is not (a claim without an answer) and ends the reading of its
+-- q_: the sequences to read, each from an ordinal on, with a mark (ordinal and last offset). Leased rows up to the mark
+-- are in the owner's memory. A leased row beyond it is not (a claim without an answer) and ends the reading of its
 -- sequence. Rows that were stored out of order, such as a record retried from quarantine, are found from -1 on. So are
--- those of a running `handlers backfill`, which may become visible after later ones. o_: all sequences of the owner
--- with their fences, for lanes. While rows of q_ wait, lanes get at most half of p_events, so that retries never starve
+-- rows of a running `handlers backfill`, which may become visible after later rows. o_: all sequences of the owner with
+-- their fences, for lanes. While rows of q_ wait, lanes get at most half of p_events, so that retries never starve
 -- fresh events.
 --
--- A row found after a third crash is a suspect. It is cut to one part in 2^claims and claimed alone in its sequence. A
--- claim takes at most one suspect of all sequences and lanes: the one with the fewest crashes, so that innocent rows
--- run before the culprit. was_alone, p_from and p_to: as in inbox.claim.
+-- A row found after a third crash is a suspect. It is cut to 1/2^claims of its events and claimed alone in its
+-- sequence. A claim takes at most one suspect of all sequences and lanes: the suspect with the fewest crashes, so that
+-- innocent rows run before the culprit. was_alone, p_from and p_to: as in inbox.claim.
 --
--- One row for each delivery, and one for each sequence of q_ with its state: end (no row is left), more, leased, waits
--- (a backfill comes first or gives more, or a suspect may not run now) or lost (another owner). With it the shard's
--- position from before its rows were read: all deliveries below that are claimed, if the state is end.
+-- Returns a row for each delivery, and a row for each sequence of q_ with its state: end (no row is left), more,
+-- leased, waits (a backfill comes first or gives more, or a suspect may not run now) or lost (another owner). With it
+-- the shard's position from before its rows were read: all deliveries below that position are claimed, if the state is
+-- end.
 --
 -- Locks: shared advisory lock on routing, which keeps the owner; the deliveries that it takes, SKIP LOCKED. Indexes:
 -- delivery_order; delivery_due and delivery_lane for lanes.
@@ -34,7 +35,7 @@ declare
   v_now timestamptz := clock_timestamp();
   v_each bigint := greatest(p_events / greatest(cardinality(q_sequence), 1), 64);
   v_total bigint := p_events;
-  -- Half of an odd number is rounded at random: with room for one event, both kinds have their turns.
+  -- Half of an odd number is rounded at random: with room for a single event, both kinds have their turns.
   v_of_lanes bigint := case when cardinality(q_sequence) = 0 then p_events
                             else (p_events + (random() < 0.5)::int) / 2 end;
   v_left bigint;
@@ -123,7 +124,7 @@ begin
           v_state := 'more';
           exit;
         end if;
-        -- Only a row that it takes: leased ones are locked by settlements, in another order.
+        -- Locks only rows that it takes: settlements lock leased rows, in another order.
         select x.* into d from inbox.delivery x
         where x.delivery_id = d.delivery_id and x.owner is null for update skip locked;
         if not found then

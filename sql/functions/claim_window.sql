@@ -1,14 +1,15 @@
 -- Claims deliveries of the closed window of batch handler p_handler, for the owner of its sequence, by arrival. With
--- p_groups, it cuts a few rows by key each time; once all are cut, it claims by key, and by arrival within one.
+-- p_groups, it cuts a few rows by key each time; once all are cut, it claims by key, and by arrival within a key.
 --
 -- The unit is the call, of up to p_call events: calls are made by arrival from the rows that are left, so after a crash
--- the same events are in one call again. If the first row left was found after a third crash, its call is a suspect and
--- claimed alone; rows behind it with fewer crashes join it as suspects, but keep their number. After p_max_crashes
--- crashes, the rows with the same number of crashes are the call, and half of them are claimed. So the event that
--- crashes is alone in the end. was_alone, p_from and p_to: as in inbox.claim.
+-- the same events share a call again. If the first row left was found after a third crash, its call is a suspect and
+-- claimed alone; later rows of the call with fewer crashes join it as suspects, but keep their number. After
+-- p_max_crashes crashes, the rows with the same number of crashes are the call, and half of them are claimed. So the
+-- event that crashes is alone in the end. was_alone, p_from and p_to: as in inbox.claim.
 --
--- One row for each delivery, then one with the state: more, end (all rows that are left are leased), waits (history
--- comes first, or a suspect may not run now), ended (none is left: the window is over) or lost (another owner).
+-- Returns a row for each delivery, then a row with the state: more, end (all rows that are left are leased), waits
+-- (history comes first, or a suspect may not run now), ended (none is left: the window is over) or lost (another
+-- owner).
 --
 -- Locks: shared advisory lock on routing, which keeps the owner; the deliveries that it takes, SKIP LOCKED; the
 -- window's row at its end. Indexes: delivery_order or delivery_group; delivery_due;

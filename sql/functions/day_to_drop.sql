@@ -1,4 +1,4 @@
--- The oldest day partition of a table that is older than p_keep and than one day (make_partitions would create
+-- The oldest day partition of a table that is older than p_keep and than a day (make_partitions would create
 -- yesterday's again), and that may go (inbox.is_day_needed); or null. No locks, however long it looks.
 create or replace function inbox.day_to_drop(p_table text, p_keep interval) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp set timezone = 'UTC' as $$

@@ -1,5 +1,5 @@
 -- Copies events of deliveries p_ids, which the caller has locked, to dead letters, with the reasons of all attempts.
--- Records the outcome of those that are not parked, and publishes them if the handler has a topic for dead letters.
+-- Records the outcome of events that are not parked, and publishes them if the handler has a topic for dead letters.
 -- x_state: as in inbox.settle. Locks: its new and changed rows. Indexes: event_place, failure_event. Each event is
 -- looked up by itself (offset 0 keeps the planner from joining otherwise), in the days in which its delivery was
 -- received.

@@ -1,12 +1,13 @@
--- One bite of `handlers backfill`: the next stored events of request r become deliveries, at most p_most events and
+-- Runs a bite of `handlers backfill`: the next stored events of request r become deliveries, at most p_most events and
 -- about p_bytes of payload, and its ranges move on. Events that are pending for the handler, forgotten or outside of
--- its subscription are passed over, and without r.again also those with an outcome or a dead letter. With it, those
--- with a dead letter that is parked or parks its key are; other dead letters of delivered events are deleted, because a
--- replay would deliver the event twice.
+-- its subscription are passed over, and without r.again also events with an outcome or a dead letter. With r.again, an
+-- event is passed over only if its dead letter is parked or parks its key; other dead letters of delivered events are
+-- deleted, because a replay would deliver the event twice.
 --
 -- The bite takes the events of all shards in the order of storing, as far as it has read each of them: `place` is the
--- time of storing, but never before that of an earlier offset. So a sequence of all shards keeps its order. A row has
--- events of one day, at most 1,000, and spans less than 10,000 offsets. They never expire: an operator asked for them.
+-- time of storing, but never before the time of an earlier offset. So a sequence of all shards keeps its order. A row
+-- has events of a single day, at most 1,000, and spans less than 10,000 offsets. They never expire: an operator asked
+-- for them.
 --
 -- read: the events that it has passed. Locks: rows of backfill_range and dead letters; the caller has locked the
 -- request. Indexes: event_place, outcome_place; delivery_due (it reads all deliveries of the handler); (handler_id,
@@ -20,7 +21,7 @@ set plan_cache_mode = force_generic_plan as $$
 declare
   h inbox.handler;
   v_each bigint;
-  -- Whole days: the index has offsets, so events before the time are passed one by one.
+  -- Whole days: the index has offsets, so events before the time are passed singly.
   v_from timestamptz := date_trunc('day', r.from_time, 'UTC');
   v_to timestamptz := date_trunc('day', r.to_time, 'UTC') + interval '1 day';
   v_in_one boolean;
@@ -98,7 +99,7 @@ begin
     window o as (order by c.place, c.shard_id, c."offset")),
   bite as materialized (
     select c.* from counted c where c.n <= p_most and c.bytes_before < p_bytes),
-  -- Numbered within the shard. In one sequence of all shards, events of another one may lie between two of them.
+  -- Numbered within the shard. In a sequence of all shards, events of another shard may lie between two of them.
   numbered as (
     select b.*, row_number() over (partition by b.shard_id order by b.n) as place_in_shard
     from bite b where b.is_chosen),

@@ -1,7 +1,7 @@
 -- Drops a day partition. Returns its name, or null if the day is needed again. Pending events of the day move to
 -- partition event_kept first. Runs with the owner's rights. Locks: the partitioned table, then the day (ACCESS
--- EXCLUSIVE, in the order of every reader and writer) and event_kept. Need is checked again behind the locks; the
--- caller limits the time by statement_timeout. Index: event_place.
+-- EXCLUSIVE, in the order of every reader and writer) and event_kept. Need is checked again under the locks; the caller
+-- limits the time by statement_timeout. Index: event_place.
 create or replace function inbox.drop_partition(p_table text, p_keep interval, p_day text) returns text
 language plpgsql security definer set search_path = pg_catalog, pg_temp set timezone = 'UTC' as $$
 declare

@@ -1,7 +1,7 @@
--- Events that handler p_handler has to take before it needs more of its `handlers backfill`: those left of deliveries
--- p_ids, its last bites, and those that no instance has claimed yet, of at most 64 deliveries. With p_unclaimed only
--- those of p_ids that no instance has claimed. 0 for a batch handler: its events wait for the window. No locks.
--- Indexes: primary key of delivery, delivery_due, delivery_order.
+-- Events that handler p_handler has to take before it needs more of its `handlers backfill`: the remaining events of
+-- deliveries p_ids, its last bites, and events that no instance has claimed yet, of at most 64 deliveries. With
+-- p_unclaimed only the events of p_ids that no instance has claimed. 0 for a batch handler: its events wait for the
+-- window. No locks. Indexes: primary key of delivery, delivery_due, delivery_order.
 create or replace function inbox.events_ahead(p_handler int, p_mode text, p_ids bigint[], p_unclaimed boolean)
 returns bigint
 language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$

@@ -1,5 +1,5 @@
--- Gives one of handlers p_handlers the next bite of its `handlers backfill`, if it has little else to do: live events
--- come first. p_bites: for each handler, the events of a bite at most. A history that is left (`start`) comes first.
+-- Gives a handler of p_handlers the next bite of its `handlers backfill`, if it has little else to do: live events come
+-- first. p_bites: for each handler, the events of a bite at most. A history that is left (`start`) comes first.
 --
 -- state: none (no request of these handlers runs), waits, fed or ended (all of it is delivered, and claimed).
 -- handler_id: of the request, if it was fed or has ended. wait_ms: until the next token of `rate`, if that is the

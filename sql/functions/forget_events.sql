@@ -1,7 +1,7 @@
 -- Erases the content of events (p_shard, p_offset, received at p_received): key, payload, headers, subject, error
--- messages and edits. Ids, type and outcomes stay. Pending ones are skipped, with an outcome: without its key an event
--- means nothing to a handler. Events that are leased are left alone, because a handler may have them in memory; the
--- caller tries again. left_leased: their subscripts. An expired lease ends, so that its owner cannot renew it. The
+-- messages and edits. Ids, type and outcomes stay. Pending events are skipped, with an outcome: without its key an
+-- event means nothing to a handler. Events that are leased are left alone, because a handler may have them in memory;
+-- the caller tries again. left_leased: their subscripts. An expired lease ends, so that its owner cannot renew it. The
 -- audit has no digest of the key, because keys can be guessed.
 --
 -- Locks: the rows of backfill of these shards, so that none passes the events meanwhile; the sequences of lanes; the

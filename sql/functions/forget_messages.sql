@@ -1,13 +1,13 @@
 -- Deletes at most p_most unsent messages with a key, and the text of that key in stopped lanes. A relay that may have
--- read one of them from outbox loses its lease, and drops it. Returns how many. Locks: the relay's row, so that it
--- moves no message meanwhile; the messages, those that wait in order of id; their lanes, in order. Reads all of outbox
--- and outbox_waiting.
+-- read a deleted message from outbox loses its lease, and drops it. Returns how many. Locks: the relay's row, so that
+-- it moves no message meanwhile; the messages, waiting messages in order of id; their lanes, in order. Reads all of
+-- outbox and outbox_waiting.
 create or replace function inbox.forget_messages(p_actor text, p_key bytea, p_most int) returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' as $$
 declare
   v_messages bigint;
 begin
-  -- A statement of its own: the next one sees what the relay has moved until it let go of its row.
+  -- A statement of its own: the next statement sees what the relay has moved until it let go of its row.
   perform from inbox.relay for update;
   with unsent as materialized (
     select o.outbox_id from inbox.outbox o where o.key = p_key order by o.outbox_id limit p_most),

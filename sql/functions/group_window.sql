@@ -1,5 +1,5 @@
 -- Cuts the next rows of window w by the key of their events: a row for each key, in the old row's place. Events without
--- a key are one group, which purged events join. Takes about p_events events, at least one row. False: all are cut. The
+-- a key form a group, which purged events join. Takes about p_events events, at least one row. False: all are cut. The
 -- caller owns the sequence. Locks: the window's row; the rows. Indexes: delivery_order; event_place in each day.
 create or replace function inbox.group_window(w inbox.batch_window, p_events int) returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' set enable_bitmapscan = off

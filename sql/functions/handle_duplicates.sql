@@ -1,8 +1,8 @@
 -- Handles duplicates whose record differs from the stored event's. Returns the number of conflicts.
 -- * Another digest: the record goes to quarantine as a conflict.
--- * Another topic: each handler that subscribes to this topic, and did not subscribe to the earlier ones when the event
---   came from them, gets the event once. If the event's day was dropped, which the ledger may outlive, the event is
---   restored from this record: it has the same key and payload.
+-- * Another topic: each handler that subscribes to this topic, and did not subscribe to the earlier topics when the
+--   event came from them, gets the event once. If the event's day was dropped, which the ledger may outlive, the event
+--   is restored from this record: it has the same key and payload.
 --
 -- Locks: these ids' rows of ledger, in order of id; shared the advisory lock of op_dead_lock; the days of events (to
 -- read), so that inbox.drop_partition waits until the deliveries are visible. Indexes: primary keys of ledger and
@@ -32,7 +32,7 @@ begin
     join inbox.shard first on first.shard_id = g.shard_id
     where here.topic <> first.topic or g.digest <> l.digest
     order by g.event_id for no key update of g) x;
-  -- Behind the locks: ids that were trimmed before, and ids that another session has stored again since.
+  -- Under the locks: ids that were trimmed before, and ids that another session has stored again since.
   select count(*), count(*) filter (where here.topic <> first.topic or g.digest <> l.digest),
          coalesce(bool_or(here.topic <> first.topic), false)
   into v_known, v_odd, v_elsewhere
@@ -73,7 +73,8 @@ begin
     where here.topic <> first.topic
     order by l.id, here.topic, l.shard, l."offset"),
   -- The type that the event came with first: from this batch, whose events are inserted later; from its day; from a
-  -- later day if it was restored. If the event is gone, it had the type of this record, because an id means one event.
+  -- later day if it was restored. If the event is gone, it had the type of this record, because an id means a single
+  -- event.
   elsewhere as materialized (
     select a.*, s.received_at, coalesce(
              b.type, s.event_type,

@@ -1,8 +1,8 @@
 -- For process p_owner: which of its handlers are open, held or on trial. Held: paused, or registered since by a
--- configuration with other order settings than those of this process. A handler whose fuse is trying one event is on
--- trial in one process that may try it (p_may_try). That process renews the trial with each call; after p_lease, or if
--- the clock was turned back, another takes over. A handler whose row another session has locked is answered as it is.
--- Locks: rows of handlers on trial, `SKIP LOCKED`. Indexes: primary keys of handler and instance.
+-- configuration with other order settings than those of this process. A handler whose fuse is trying an event is on
+-- trial in a single process that may try it (p_may_try). That process renews the trial with each call; after p_lease,
+-- or if the clock was turned back, another takes over. A handler whose row another session has locked is answered as it
+-- is. Locks: rows of handlers on trial, `SKIP LOCKED`. Indexes: primary keys of handler and instance.
 create or replace function inbox.handler_holds(p_owner uuid, p_handlers int[], p_may_try int[], p_lease interval)
 returns table (handler_id int, state text)
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$

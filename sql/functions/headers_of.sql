@@ -1,5 +1,5 @@
 -- Packed headers as a JSON object. The last header of a name wins. A value is a string, null, or {"base64": …} if it is
--- not UTF-8 text or contains NUL. Of more than 10,000 headers the last ones count, and the header inboxd-headers-cut
+-- not UTF-8 text or contains NUL. Of more than 10,000 headers the last 10,000 count, and the header inboxd-headers-cut
 -- says how many were left out. Reads no table.
 --
 -- The object is built once, at the end, because adding header by header takes quadratic time. Bytes are checked before

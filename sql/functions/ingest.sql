@@ -1,8 +1,8 @@
--- Stores one batch of records in one transaction: position, ledger, events, deliveries and quarantine. Each shard is
--- stored completely or not at all. Called in autocommit, so that each statement has a fresh snapshot.
+-- Stores a batch of records in a transaction: position, ledger, events, deliveries and quarantine. Each shard is stored
+-- completely or not at all. Called in autocommit, so that each statement has a fresh snapshot.
 --
--- Parameters are arrays, one for each column. An empty array stands for a column of nulls.
--- * s_ shards, sorted by id; l_ ledger rows, sorted by event id: instances wait for each other in one order.
+-- Parameters are arrays, an array for each column. An empty array stands for a column of nulls.
+-- * s_ shards, sorted by id; l_ ledger rows, sorted by event id: instances wait for each other in the same order.
 -- * e_ events and r_ runs, in log order; r_lease in milliseconds, 0: due now. q_ records for quarantine.
 -- * r_sequence: of a sequential handler's run; r_sequence_fence: of its owner, the caller, if the run is leased.
 -- * p_careful: duplicates are likely. p_repeats: an event id occurs twice in the batch.
@@ -18,8 +18,9 @@
 -- id that came on another topic or with another payload: as handle_duplicates. Indexes: primary keys of position and
 -- ledger.
 --
--- Each statement counts, in small batches too, and planning one costs more than running it. So the plan is generic, and
--- work for duplicates or mismatched positions has statements of its own. Subscripts are cheaper than unnest.
+-- Each statement counts, in small batches too, and planning a statement costs more than running it. So the plan is
+-- generic, and work for duplicates or mismatched positions has statements of its own. Subscripts are cheaper than
+-- unnest.
 create or replace function inbox.ingest(
   p_owner uuid, p_fence bigint, p_routing_version bigint,
   s_shard int[], s_epoch int[], s_expected bigint[], s_next bigint[], s_leader_epoch int[],
@@ -98,7 +99,7 @@ begin
   v_now := clock_timestamp();
   received_at := (extract(epoch from v_now) * 1000000)::bigint;
   if not v_slow then
-    -- A plain INSERT costs little more than half of one with ON CONFLICT. A duplicate ends this attempt.
+    -- A plain INSERT costs little more than half of an INSERT with ON CONFLICT. A duplicate ends this attempt.
     begin
       insert into inbox.ledger (event_id, shard_id, "offset", digest, received_at)
       select l_id[i], l_shard[i], l_offset[i], l_digest[i], v_now from generate_series(1, cardinality(l_id)) i;

@@ -1,7 +1,7 @@
 -- Whether the day of events that ends at p_end has to stay whole: a backfill is left, or its pending events are more
--- than inbox.drop_partition moves to event_kept behind its locks: 10,000, or about 32 MiB, or event_kept has 256 MiB.
--- event_kept has no events later than a day, so the pending events of a day wait for those of earlier days. No locks.
--- Reads all of delivery.
+-- than inbox.drop_partition moves to event_kept under its locks: 10,000, or about 32 MiB, or event_kept has 256 MiB.
+-- event_kept has no events later than a day, so the pending events of a day wait for the events of earlier days. No
+-- locks. Reads all of delivery.
 create or replace function inbox.is_day_needed(p_end timestamptz) returns boolean language sql stable
 return exists (select from inbox.backfill) or (
   select p.events > 0

@@ -12,7 +12,7 @@ begin
   if p_days is null or p_days not between 0 and 400 then
     raise exception 'p_days must be between 0 and 400, not %', p_days using errcode = 'invalid_parameter_value';
   end if;
-  -- One caller at a time, to the end of this transaction (works behind a transaction pooler).
+  -- A single caller at a time, to the end of this transaction (works with a transaction pooler).
   perform pg_advisory_xact_lock(1768841849, 'inbox.routing'::regclass::oid::int);
   foreach v_table in array array['event', 'outcome', 'failure'] loop
     for v_day in select d::date from generate_series(current_date - 1, current_date + p_days, interval '1 day') d loop

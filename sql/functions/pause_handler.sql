@@ -1,5 +1,5 @@
 -- Pauses a handler (its name or an alias) for all instances, which obey within two seconds; events are still stored.
--- For operators and applications. False: it was paused already, and the reason stays. A handler that tries one event
+-- For operators and applications. False: it was paused already, and the reason stays. A handler that tries an event
 -- after its fuse has blown is paused. So is a handler that is paused at the limit of dead letters, which would resume
 -- by itself. Recorded in audit. Locks: the handler's row. Index: primary key of handler.
 create or replace function inbox.pause_handler(

@@ -1,5 +1,5 @@
 -- Publishes a message to a Kafka topic with the caller's transaction; returns its id. headers: inbox.pack_headers. A
--- null payload is a tombstone. id: by default a new one; inbox.message_id makes one that a repetition has, too. Runs
+-- null payload is a tombstone. id: by default a new id; inbox.message_id makes an id that a repetition has, too. Runs
 -- with the owner's rights, so that the publisher's role needs no right on a table. It
 -- takes an xid before outbox_id, see table outbox. Locks: its new row.
 create or replace function inbox.publish(topic text, key bytea, payload bytea, headers jsonb default null,

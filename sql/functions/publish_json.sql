@@ -1,4 +1,4 @@
--- The same for a key of text and a payload of JSON.
+-- As inbox.publish, for a key of text and a payload of JSON.
 create or replace function inbox.publish(topic text, key text, payload jsonb, headers jsonb default null,
                                          id uuid default null)
 returns uuid language sql volatile

@@ -1,9 +1,9 @@
 -- The first messages of lanes that are due to be tried again, up to p_rows and p_bytes, in order within a lane. Lanes
--- p_lanes are in flight. alone: to send in a batch of its own, and none behind it: the first message of a stopped lane
--- (attempts above 0), so that none can overtake it if it is refused again, and messages of a refused batch. behind: of
--- a whole topic's lane, where the message's key has a lane of its own; it belongs there. A key's lane waits while its
--- topic has one. Ends due lanes without messages. Locks: shared, the relay's row; ended lanes, SKIP LOCKED. Indexes:
--- outbox_lane_due, outbox_waiting_lane.
+-- p_lanes are in flight. alone: to send in a batch of its own, and no message after it: the first message of a stopped
+-- lane (attempts above 0), so that none can overtake it if it is refused again, and messages of a refused batch. Column
+-- behind: the message is in a whole topic's lane, but its key has a lane of its own, to which it belongs. A key's lane
+-- waits while its topic has a lane. Ends due lanes without messages. Locks: shared, the relay's row; ended lanes, SKIP
+-- LOCKED. Indexes: outbox_lane_due, outbox_waiting_lane.
 create or replace function inbox.relay_due(
   p_owner uuid, p_fence bigint, p_rows int, p_bytes bigint, p_lanes bigint[])
 returns table (outbox_id bigint, message_id uuid, topic text, key bytea, payload bytea, headers bytea,

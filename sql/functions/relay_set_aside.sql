@@ -1,8 +1,8 @@
--- Sets messages aside. p_kind: 0 it waits behind another; 1 it was refused, and stops the lane of its key (without a
--- key: its own); 2 it was refused, and stops its whole topic; 3 it was in a refused batch, and is tried alone. p_delay:
--- ms until a stopped lane is tried again; null: an operator has to. Returns false if the relay's lease was lost. Locks:
--- shared, the relay's row, which keeps the owner; the waiting messages in order of id, then the lanes in order, as
--- op_outbox_skip. Indexes: primary keys, outbox_waiting_lane.
+-- Sets messages aside. p_kind: 0 it waits for an earlier message; 1 it was refused, and stops the lane of its key
+-- (without a key: its own); 2 it was refused, and stops its whole topic; 3 it was in a refused batch, and is tried
+-- alone. p_delay: ms until a stopped lane is tried again; null: an operator has to. Returns false if the relay's lease
+-- was lost. Locks: shared, the relay's row, which keeps the owner; the waiting messages in order of id, then the lanes
+-- in order, as op_outbox_skip. Indexes: primary keys, outbox_waiting_lane.
 create or replace function inbox.relay_set_aside(
   p_owner uuid, p_fence bigint, p_id bigint[], p_error text[], p_kind int[], p_delay bigint[])
 returns boolean language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
@@ -67,13 +67,14 @@ begin
     delete from inbox.outbox o using behind b where o.outbox_id = b.outbox_id returning o.*, b.lane, b.alone)
   insert into inbox.outbox_waiting (outbox_id, message_id, topic, key, payload, headers, published_at, lane, alone)
   select g.outbox_id, g.message_id, g.topic, g.key, g.payload, g.headers, g.published_at, g.lane, g.alone from gone g;
-  -- The lane of a message that waits has its row in any case: without one it would wait for ever.
+  -- The lane of a message that waits has its row in any case: without that row it would wait for ever.
   insert into inbox.outbox_lane (lane, topic, whole_topic, error, attempts, due_at)
   select distinct w.lane, w.topic, false, 'no message of it was refused', 0, clock_timestamp()
   from inbox.outbox_waiting w
   where w.outbox_id = any (p_id) and not exists (select from inbox.outbox_lane l where l.lane = w.lane)
   on conflict (lane) do nothing;
-  -- Messages before the refused one were never refused: a transaction that committed late. Or it was skipped meanwhile.
+  -- Messages before the refused message were never refused: a transaction that committed late. Or it was skipped
+  -- meanwhile.
   update inbox.outbox_lane l set due_at = clock_timestamp()
   where l.due_at is null and l.lane in (select w.lane from inbox.outbox_waiting w where w.outbox_id = any (p_id))
     and (exists (select from inbox.outbox_waiting w where w.lane = l.lane and w.outbox_id < l.failed_id)

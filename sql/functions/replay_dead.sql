@@ -1,17 +1,17 @@
--- Turns dead letters p_ids into deliveries, first attempt; those that had expired do not expire again. A run has one
--- handler's events of a shard, in order, spans less than 1,000 offsets and weighs about 8 MiB. A dropped event is
--- restored from the dead letter's copy. Dead letters that a backfill has yet to pass stay, because the backfill may
--- deliver the event. So do those of retired handlers.
+-- Turns dead letters p_ids into deliveries, first attempt; expired events do not expire again. A run has a handler's
+-- events of a shard, in order, spans less than 1,000 offsets and weighs about 8 MiB. A dropped event is restored from
+-- the dead letter's copy. Dead letters that a backfill has yet to pass stay, because the backfill may deliver the
+-- event. So do dead letters of retired handlers.
 --
 -- A dead letter of a sequence comes back in its lane, at its place in the order of storing. The row that was the first
--- of the lane waits behind it. Leased rows behind it lose their lease uncharged: a call that runs now cannot settle.
--- The owner does not know the lane yet, and so the sequence gets another fence: nothing more is born leased or claimed
+-- of the lane waits for it. Leased rows after it lose their lease uncharged: a call that runs now cannot settle. The
+-- owner does not know the lane yet, and so the sequence gets another fence: nothing more is born leased or claimed
 -- until the owner has released the sequence and taken it again.
 --
--- Events that are parked behind one of p_ids come with it, about p_most in all. If more are left, the first of them
--- parks the key in place of the earlier one, and is in parking: the caller calls again with those. A parked event whose
--- key another dead letter parks stays. p_keep_heads: only the parked events come back; p_ids stay dead and no longer
--- park their key.
+-- Events that are parked by a dead letter of p_ids come with it, about p_most in all. If more are left, the first of
+-- them parks the key in place of the earlier dead letter, and is in parking: the caller calls again with these ids. A
+-- parked event whose key another dead letter parks stays. p_keep_heads: only the parked events come back; p_ids stay
+-- dead and no longer park their key.
 --
 -- A dead letter whose content `events forget` has erased is recorded as skipped instead.
 --

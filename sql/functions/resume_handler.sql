@@ -1,5 +1,5 @@
--- Resumes a handler (its name or an alias). One that a fuse has paused tries one event first: success resumes it, a
--- failure pauses it again; resumed once more, it does not try. The answer: resumed, trying, or running (it was not
+-- Resumes a handler (its name or an alias). A handler that a fuse has paused tries an event first: success resumes it,
+-- a failure pauses it again; resumed once more, it does not try. The answer: resumed, trying, or running (it was not
 -- paused). Recorded in audit. Locks: the handler's row. Index: primary key of handler.
 create or replace function inbox.resume_handler(p_handler text, p_actor text default 'sql: ' || session_user)
 returns text language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' as $$

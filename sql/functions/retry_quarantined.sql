@@ -1,11 +1,11 @@
--- One batch of `quarantine retry`: decoded records, in one transaction. New events (e_, with their sorted ids in l_)
--- are stored as by inbox.ingest, each at its own place, and leave quarantine. So do duplicates and skipped tombstones
--- (neither in e_ nor in k_). Records that still cannot be read (k_) keep their row with the present reason, and so do
--- conflicts. Positions do not move. status: stored, or gone: some of q_id have left quarantine since the caller read
--- them, and nothing is written.
+-- Retries a batch of `quarantine retry`: decoded records, in a single transaction. New events (e_, with their sorted
+-- ids in l_) are stored as by inbox.ingest, each at its own place, and leave quarantine. So do duplicates and skipped
+-- tombstones (neither in e_ nor in k_). Records that still cannot be read (k_) keep their row with the present reason,
+-- and so do conflicts. Positions do not move. status: stored, or gone: some of q_id have left quarantine since the
+-- caller read them, and nothing is written.
 --
 -- Routing is read here, under its lock. If a handler's backfill has yet to pass an event, the backfill delivers it.
--- Locking those rows of backfill keeps it from passing without seeing the event.
+-- Locking its rows of backfill keeps it from passing without seeing the event.
 --
 -- Locks: shared advisory lock on routing; the quarantined records, in order of id; shared the rows of backfill of their
 -- shards; then as inbox.ingest without positions. Indexes: primary keys of quarantine, backfill and ledger.
@@ -47,7 +47,7 @@ begin
       conflicts := inbox.handle_duplicates(
         (select version from inbox.routing where only_row), l_id, l_shard, l_offset, l_digest, e_shard, e_offset,
         e_source_id, e_type, e_source, e_subject, e_key, e_payload, e_headers, e_occurred_at, e_kafka_timestamp);
-      -- It inserted conflicts into quarantine, which has their records already: move the reason to those rows.
+      -- It inserted conflicts into quarantine, which has their records already: move the reason to the existing rows.
       with again as (
         delete from inbox.quarantine n using unnest(e_shard, e_offset) e(shard, "offset")
         where n.shard_id = e.shard and n."offset" = e."offset" and n.xmin = pg_current_xact_id()::xid

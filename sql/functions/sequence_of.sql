@@ -1,5 +1,5 @@
--- The sequence of a handler's events of a shard; null: they run in no order. A batch handler has one for all shards.
--- Reads no table.
+-- The sequence of a handler's events of a shard; null: they run in no order. A batch handler has a single sequence for
+-- all shards. Reads no table.
 create or replace function inbox.sequence_of(p_mode text, p_order_scope text, p_shard int) returns int
 language sql immutable parallel safe
 return case when p_mode = 'batch' then 0

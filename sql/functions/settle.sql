@@ -1,21 +1,20 @@
 -- Records outcomes of all kinds, guarded by id, fence, owner, pending @> settled and, in a sequence, its owner: a
 -- delivery whose lease was lost does not change. Returns the subscripts of the deliveries that were settled; the other
 -- leases were lost.
--- * d_ deliveries: all offsets that leave them now, and of those the done ones. A delivery may occur under several
---   fences, but only once under each, because an update applies one of two joined rows. d_skipped: those that the
---   handler has skipped.
--- * g_ offsets that failed alike and are retried together, after g_delay ms; those of a batch handler in a window that
---   closes after that. A negative g_delay defers them by its amount: no attempt is counted. f_ one row for each failed
---   attempt; duration in ms. x_ dead offsets. Each names its delivery by a subscript of d_ (of).
+-- * d_ deliveries: all offsets that leave them now, and which of these are done. A delivery may occur under several
+--   fences, but only once under each, because an update applies only one of two joined rows. d_skipped: the offsets
+--   that the handler has skipped.
+-- * g_ offsets that failed alike and are retried together, after g_delay ms; offsets of a batch handler in a window
+--   that closes after that. A negative g_delay defers them by its amount: no attempt is counted. f_ a row for each
+--   failed attempt; duration in ms. x_ dead offsets. Each names its delivery by a subscript of d_ (of).
 -- * For sequences: g_lane, the lane that a failed event begins or continues, with its order key. w_ offsets that wait
---   behind the first row of their lane, with their order key: that row may have ended. x_state: dead, parks (later
---   events of its key are parked behind it), parked, expired (before a call) or expires (it failed, and a retry would
---   be too late). Without a dead letter that parks its key, a parked event waits in its lane instead: an operator has
---   released it.
+--   for the first row of their lane, with their order key: that row may have ended. x_state: dead, parks (later events
+--   of its key are parked), parked, expired (before a call) or expires (it failed, and a retry would be too late).
+--   Without a dead letter that parks its key, a parked event waits in its lane instead: an operator has released it.
 --
 -- Locks: the sequences, shared unless lanes change; the deliveries, in order of id. Indexes: primary key of delivery;
--- for dead letters as inbox.dead_letter; dead_letter_parks, delivery_lane. `= any (ids)` beside a join on the same id,
--- and no sequential scans: a plan made while the table is small is kept.
+-- for dead letters as inbox.dead_letter; dead_letter_parks, delivery_lane. `= any (ids)` as well as a join on the same
+-- id, and no sequential scans: a plan made while the table is small is kept.
 create or replace function inbox.settle(
   p_owner uuid, d_id bigint[], d_fence bigint[], d_settled text[], d_done text[], d_skipped text[],
   g_of int[], g_offsets text[], g_delay bigint[], g_error text[], g_lane bigint[], g_key bytea[],
@@ -45,8 +44,8 @@ begin
   from (select d.lane, d.sequence from inbox.delivery d where d.delivery_id = any (d_id) offset 0) t;
   v_keeps_lanes := v_keeps_lanes or cardinality(w_of) > 0 or exists (select from unnest(g_lane) l where l is not null)
     or exists (select from unnest(x_state) x where x in ('parks', 'parked'));
-  -- Before the deliveries: one settlement at a time adds to a lane or ends its first row, so that none is forgotten.
-  -- A shared lock keeps a sequence from being deleted: no row is added to one that has gone.
+  -- Before the deliveries: a single settlement at a time adds to a lane or ends its first row, so that none is
+  -- forgotten. A shared lock keeps a sequence from being deleted: no row is added to a sequence that has gone.
   if v_keeps_lanes then
     perform from inbox.sequence s
     where (s.handler_id, s.sequence) in (
@@ -104,7 +103,7 @@ begin
   join inbox.delivery d on d.delivery_id = d_id[f.i] and d.fence = d_fence[f.i]
   where d.delivery_id = any (v_ids);
 
-  -- First the dead events, which may park their key, then the events parked behind them.
+  -- First the dead events, which may park their key, then the events that they park.
   if cardinality(x_of) > 0 then
     perform inbox.dead_letter(v_ids, array_agg(d.delivery_id), array_agg(x."offset"), array_agg(x.event),
                               array_agg(x.state), array_agg(x.lane), array_agg(x.key))

@@ -1,4 +1,4 @@
--- How many events of a delivery are claimed together: all, or of a suspect after c crashes one part in 2^c. Reads no
+-- How many events of a delivery are claimed together: all, or 1/2^c of a suspect's events after c crashes. Reads no
 -- table.
 create or replace function inbox.share_after_crashes(d inbox.delivery) returns bigint
 language sql immutable parallel safe

@@ -1,6 +1,6 @@
 -- How many parallel calls process p_owner may make of a handler with `max_in_flight` p_most, for p_lease. It has up to
 -- p_held now and could use p_wanted. An instance may use as many as the others do not want, and at least its even
--- share; if there are more instances than calls, the one that was served longest ago comes first. An answer below
+-- share; if there are more instances than calls, the instance that was served longest ago comes first. An answer below
 -- p_held asks for calls back: they stay its own until it reports fewer. Nothing held and nothing wanted: the row goes.
 -- A lease that ends long after p_lease was given before the clock was turned back, and is over.
 -- Locks: the handler's row of handler_limit. Index: primary key of call_share.

@@ -1,5 +1,5 @@
 -- Leaves only the event at p_offset in a delivery that the caller has locked and that is not leased; the events before
--- and behind it become rows of their own, at the same place of the order. Returns the row. Of a lane's first row, the
+-- and after it become rows of their own, at the same place of the order. Returns the row. Of a lane's first row, the
 -- first piece is due. Locks: its new rows. Index: primary key of delivery.
 create or replace function inbox.single_out(d inbox.delivery, p_offset bigint) returns inbox.delivery
 language plpgsql set search_path = pg_catalog, pg_temp as $$

@@ -1,13 +1,14 @@
--- Takes sequences of handler p_handler that have no live owner, with fence p_fence: those in p_wanted (shards of
+-- Takes sequences of handler p_handler that have no live owner, with fence p_fence: sequences in p_wanted (shards of
 -- partitions that p_owner has assigned), and if p_orphans others that have pending rows. Their leased deliveries lose
 -- their owner, and so an earlier owner can settle nothing. If there is none to take, wanted sequences with another live
 -- owner are marked, so that the owner releases them.
 -- p_order: as the caller is configured (config::order_text). If the handler's row says otherwise, such as in a rolling
 -- deploy, the caller takes none: it would run the events in another order.
 --
--- Locks: if there is one to take, the exclusive advisory lock on routing. Without it an ingest transaction could lease
--- new deliveries to the earlier owner. Then the sequences and their leased deliveries, as inbox.await_settlements. Else
--- the sequences that it marks, in order. Indexes: primary key of sequence; delivery_order and delivery_lane.
+-- Locks: if there is a sequence to take, the exclusive advisory lock on routing. Without it an ingest transaction could
+-- lease new deliveries to the earlier owner. Then the sequences and their leased deliveries, as
+-- inbox.await_settlements. Else the sequences that it marks, in order. Indexes: primary key of sequence; delivery_order
+-- and delivery_lane.
 create or replace function inbox.take_sequences(
   p_handler int, p_owner uuid, p_fence bigint, p_lease interval, p_wanted int[], p_orphans boolean,
   p_order text)

@@ -1,7 +1,7 @@
--- Up to p_wanted tokens of a handler with `rate` for one instance: a token for each event, p_per_second of them over
--- all instances (inbox.saved_tokens). wait_ms: until the next token. The newest grant is found at the end of the index,
--- however many earlier ones an old snapshot keeps. Locks: the handler's row of handler_limit. Index: primary key of
--- token_grant.
+-- Takes up to p_wanted tokens of a handler with `rate` for an instance: a token for each event, p_per_second of them
+-- over all instances (inbox.saved_tokens). wait_ms: until the next token. The newest grant is found at the end of the
+-- index, however many earlier grants an old snapshot keeps. Locks: the handler's row of handler_limit. Index: primary
+-- key of token_grant.
 create or replace function inbox.take_tokens(p_handler int, p_per_second float8, p_wanted bigint)
 returns table (granted bigint, wait_ms float8)
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' set enable_seqscan = off as $$

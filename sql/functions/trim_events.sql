@@ -1,6 +1,6 @@
--- One bite of deleting old events: of a shard's next p_most events from offset p_first on, received before p_before, it
--- deletes those that no delivery and no backfill needs. Returns how many, and the offset to continue at; null: the walk
--- is over. Dead letters, parked ones too, and quarantined records have copies of their own.
+-- Runs a bite of deleting old events: of a shard's next p_most events from offset p_first on, received before p_before,
+-- it deletes the events that no delivery and no backfill needs. Returns how many, and the offset to continue at; null:
+-- the walk is over. Dead letters, including parked events, and quarantined records have copies of their own.
 --
 -- Locks: shared advisory lock on routing, so that no backfill begins; the lock of op_dead_lock, so that no replay and
 -- no record with an id of another topic makes a delivery of a stored event meanwhile. Index: event_place of the days

@@ -1,7 +1,7 @@
--- One chunk of trimming the ledger: p_blocks blocks, from which ids older than p_keep are deleted, together with their
--- rows of also_seen. An id that comes again is then a new event on each of its topics. Subscriptions of that time are
--- deleted two days after a walk has passed them, unless a backfill needs them. Ids at or above the position of their
--- shard stay: if a position moves back, their records are read again.
+-- Runs a chunk of trimming the ledger: p_blocks blocks, from which ids older than p_keep are deleted, together with
+-- their rows of also_seen. An id that comes again is then a new event on each of its topics. Subscriptions of that time
+-- are deleted two days after a walk has passed them, unless a backfill needs them. Ids at or above the position of
+-- their shard stay: if a position moves back, their records are read again.
 --
 -- The ledger is walked by block, once a day; any instance takes the next chunk. An instance with a longer p_keep than
 -- the present walk leaves that walk alone. A walk that has not moved for a day, because all instances keep ids longer
@@ -9,7 +9,7 @@
 --
 -- Returns how many ids were deleted, whether the walk has more blocks, and whether a chunk was taken at all. Locks: the
 -- row of ledger_trim; the deleted rows, SKIP LOCKED. It locks before it deletes: records of another topic are seen up
--- to the lock, and later ones find the id deleted. Index: primary key of position.
+-- to the lock, and later records find the id deleted. Index: primary key of position.
 create or replace function inbox.trim_ledger(
   p_keep interval, p_blocks bigint, out gone bigint, out has_more boolean, out is_bite boolean)
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off

@@ -1,6 +1,6 @@
 -- Decides about the window of batch handler p_handler, for the owner of its sequence (fence p_sequence_fence).
--- p_latest: the latest close of its schedule that has come, null if the caller knows none. p_next: the next one, for
--- people. `handlers run` (asked_at) closes the window now, as soon as the last one has ended.
+-- p_latest: the latest close of its schedule that has come, null if the caller knows none. p_next: the next close, for
+-- people. `handlers run` (asked_at) closes the window now, as soon as the last window has ended.
 --
 -- state: open, events collect until the next close; closed, just now; running, its calls are not done; lost, another
 -- owner. empty and postponed: the close at p_latest had no event, or fewer than p_at_least. A close is not postponed

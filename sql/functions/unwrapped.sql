@@ -1,5 +1,5 @@
 -- The body that a payload's JSON means: without the wrapping of converters, as topics[].unwrap says (auto, none,
--- json-string, schema-payload). The same rules as in C++ (envelope/body). Reads no table. It writes the schema of each
+-- json-string, schema-payload). The rules are as in C++ (envelope/body). Reads no table. It writes the schema of each
 -- name instead of setting a search path, which would cost 1.5 µs a call.
 create or replace function inbox.unwrapped(body jsonb, p_unwrap text) returns jsonb
 language plpgsql immutable strict as $$

@@ -1,6 +1,6 @@
 -- Whether a handler subscribed to a topic and type under routing version p_version. Versions follow the clock, so that
 -- p_version may be a time in microseconds since 1970. Before the handler existed its first subscription counts; null:
--- its present one. No locks. Index: primary key of former_subscription.
+-- its present subscription. No locks. Index: primary key of former_subscription.
 create or replace function inbox.was_subscribed(p_handler inbox.handler, p_version bigint, p_topic text, p_type text)
 returns boolean language sql stable
 return (

@@ -1,5 +1,5 @@
 -- Pending events of each handler that is not retired, for autoscalers (sql/README.md). It counts all of delivery.
--- Events of a sequence are due, since they were stored, until its owner claims them. Those of a batch handler wait
+-- Events of a sequence are due, since they were stored, until its owner claims them. Events of a batch handler wait
 -- until their window closes.
 create or replace view inbox.backlog as
 select h.name as handler,

@@ -1,10 +1,11 @@
--- One row for each event and handler: pending deliveries, outcomes and dead letters. An event that failed beside others
--- for another reason has its error in failures only. A dead event is shown by its dead letter. Once that is deleted and
--- nothing later is known, its outcome shows it.
+-- A row for each event and handler: pending deliveries, outcomes and dead letters. An event that failed along with
+-- others for another reason has its error in failures only. A dead event is shown by its dead letter. Once that is
+-- deleted and nothing later is known, its outcome shows it.
 --
--- Each row of delivery and outcome is joined to the ledger by shard and offset, so that counting all events takes one
--- hash join: rows of one event directly, others by each of their offsets. The bounds on lower() serve a query for one
--- event, which finds outcomes by index; no run spans more than 10,000 offsets. Such a query reads all of delivery.
+-- Each row of delivery and outcome is joined to the ledger by shard and offset, so that counting all events takes a
+-- single hash join: rows of a single event directly, others by each of their offsets. The bounds on lower() serve a
+-- query for an event, which finds outcomes by index; no run spans more than 10,000 offsets. Such a query reads all of
+-- delivery.
 create or replace view inbox.deliveries as
 with placed as (
   select l.event_id, l.shard_id, l."offset", d.handler_id, d as delivery, null::text as outcome, d.attempts,

@@ -1,4 +1,4 @@
--- The newest position of each partition. high_watermark is the broker's at observed_at, records behind an open
+-- The newest position of each partition. high_watermark is the broker's at observed_at, records after an open
 -- transaction included. It is null until a daemon has observed it, and so is lag.
 create or replace view inbox.lag as
 select s.topic, s.partition, p.next_offset as position, s.high_watermark,
