@@ -1,4 +1,4 @@
--- Takes up to p_wanted tokens of a handler with `rate` for an instance: a token for each event, p_per_second of them
+-- Grants up to p_wanted tokens of a handler with `rate` for an instance: a token for each event, p_per_second of them
 -- over all instances (inbox.saved_tokens). wait_ms: until the next token. The newest grant is found at the end of the
 -- index, however many earlier grants an old snapshot keeps. Locks: the handler's row of handler_limit. Index: primary
 -- key of token_grant.

@@ -1,5 +1,5 @@
--- Due deliveries of one handler: function inbox.claim. Locks: the rows it claims, SKIP LOCKED. Indexes: delivery_due,
--- delivery_fresh.
+-- Claims due deliveries of a handler: function inbox.claim. Locks: the rows it claims, SKIP LOCKED. Indexes:
+-- delivery_due, delivery_fresh.
 -- Names and operators do not depend on the search path (Connection::Access::call).
 select delivery_id, shard_id, pending, events, attempts, claims, received_from, received_to, locked,
        never_expires, was_alone, was_deferred

@@ -1,6 +1,6 @@
--- Due deliveries of one handler's sequences: function inbox.claim_in_order. Locks: shared advisory lock on routing; the
--- rows it claims. Indexes: delivery_order, delivery_due, delivery_lane. Names and operators do not depend on the search
--- path (Connection::Access::call).
+-- Claims due deliveries of a handler's sequences: function inbox.claim_in_order. Locks: shared advisory lock on
+-- routing; the rows it claims. Indexes: delivery_order, delivery_due, delivery_lane. Names and operators do not depend
+-- on the search path (Connection::Access::call).
 select state, sequence, epoch, next_offset, delivery_id, shard_id, pending, events, attempts, claims, received_from,
        received_to, ordinal, lane, null::bigint, never_expires, was_alone
 from inbox.claim_in_order(

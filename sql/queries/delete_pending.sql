@@ -1,5 +1,5 @@
--- Deletes the pending deliveries and backfills of handler $1. Called behind lock_routing and await_settlements, so that
--- no new ones come. Rows that a concurrent claim splits are visible only to the next call's snapshot. So it returns
+-- Deletes the pending deliveries and backfills of handler $1. Called after lock_routing and await_settlements, so that
+-- no new rows come. Rows that a concurrent claim splits are visible only to the next call's snapshot. So it returns
 -- whether it saw any row, and is called until it sees none. Locks: the rows; waits for their lockers. Indexes: primary
 -- key of backfill; delivery_due.
 with history as (

@@ -1,5 +1,5 @@
--- The events of claimed runs of handler $8, by ranges of a shard; with payloads and headers if $7. Those of an edit for
--- the handler (`dead edit`) replace them; as long as there is no edit, none is looked for. No locks. Indexes:
+-- The events of claimed runs of handler $8, by ranges of a shard; with payloads and headers if $7. An edit for the
+-- handler (`dead edit`) replaces them; while the table of edits is empty, none is looked for. No locks. Indexes:
 -- event_place of the days in which the run was received; the unique key of edit.
 select r.run, e."offset", e.event_id, e.source_id, e.event_type, e.source, e.subject, e.key,
        case when $7::boolean then case when x.edit_id is null then e.payload else x.payload end end,

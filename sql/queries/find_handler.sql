@@ -1,11 +1,11 @@
 -- The handler that a configuration's entry means, by the first of:
 -- * its name $1, also if that handler is retired;
--- * one of its aliases $2, live handlers first;
+-- * its aliases $2, live handlers first;
 -- * id $4 (0: unknown), if it is live and named by no entry: the database may have lost a rename;
 -- * a handler that has $1 as an alias and is named by no entry ($3: all names): the configuration is older than the
 --   rename.
 --
--- Called behind lock_routing if the handler is then changed. No locks.
+-- Called after lock_routing if the handler is then changed. No locks.
 select handler_id, name, aliases, topics, types, retired_at is not null, name <> $1::text and name <> all ($2::text[]),
        (extract(epoch from created_at) * 1000000)::bigint, changed_under,
        name <> $1::text and name <> all ($2::text[]) and name = any ($3::text[]), mode, order_scope,

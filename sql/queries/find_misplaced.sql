@@ -1,6 +1,6 @@
 -- Handlers with pending events or dead letters whose sequence contradicts the handler's mode and order_scope, so that
--- no instance would run them, or not in their turn. One look-up for each sequence, whatever the number of rows. No
--- locks. Indexes: delivery_order, delivery_lane, dead_letter_lane; delivery_due for batch handlers.
+-- no instance would run them, or not in their turn. It does a look-up for each sequence, whatever the number of rows.
+-- No locks. Indexes: delivery_order, delivery_lane, dead_letter_lane; delivery_due for batch handlers.
 with recursive present as (
   select h.handler_id, k.kind, -1 as sequence
   from inbox.handler h cross join (values ('rows'), ('lanes'), ('dead letters')) k(kind)

@@ -1,6 +1,6 @@
--- One batch: function inbox.ingest. Locks: its new rows; shared advisory lock on routing; ledger rows of ids that came
--- on another topic or with another payload. Indexes: primary keys of position and ledger. Names do not depend on the
--- search path (Connection::Access::call).
+-- Stores a batch: function inbox.ingest. Locks: its new rows; shared advisory lock on routing; ledger rows of ids that
+-- came on another topic or with another payload. Indexes: primary keys of position and ledger. Names do not depend on
+-- the search path (Connection::Access::call).
 select status, moved, born, born_pending, stored, duplicates, conflicts, received_at
 from inbox.ingest(
   $1::pg_catalog.uuid, $2::bigint, $3::bigint,

@@ -1,5 +1,5 @@
 -- Backfill of handler $1 from time $3 (null: everything): whole shards of its topics, and of other shards the range
--- that contains events that also came on its topics. Called behind lock_routing, so that no range is missed or taken
+-- that contains events that also came on its topics. Called after lock_routing, so that no range is missed or taken
 -- twice. Reads all of also_seen.
 with ours as (
   select s.shard_id, inbox.matches(s.topic, $2::text[]) as matches, s.topic from inbox.shard s)

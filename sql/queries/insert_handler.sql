@@ -1,6 +1,6 @@
--- Adds a handler, routed to from the present version of routing on; recorded in audit. $7: its id, random, or the one
+-- Adds a handler, routed to from the present version of routing on; recorded in audit. $7: its id, random, or the id
 -- that it had before the database lost it. $8: the version of its last change. $9 mode, $10 order_scope,
--- $11 all order settings. Called behind lock_routing.
+-- $11 all order settings. Called after lock_routing.
 with fresh as (
   insert into inbox.handler (handler_id, name, aliases, topics, types, started_from, routing_version, changed_under,
                              mode, order_scope, order_settings)

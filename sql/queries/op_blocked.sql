@@ -1,5 +1,6 @@
--- Blocked keys by handler, among its first $1 rows of lanes, for `status`: their number, and the events behind the
--- failed or deferred one of the key with most. Reads no column with content of events. No locks. Index: delivery_lane.
+-- Blocked keys by handler, among its first $1 rows of lanes, for `status`: their number, and the events after the
+-- failed or deferred event of the key with most events. Reads no column with content of events. No locks. Index:
+-- delivery_lane.
 select h.handler_id, b.keys, b.events, (extract(epoch from b.received_from) * 1000000)::bigint
 from inbox.handler h
 cross join lateral (

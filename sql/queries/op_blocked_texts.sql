@@ -1,4 +1,4 @@
--- By handler, among its first $1 rows of lanes: the key with most events behind its failed one, and its error, for
+-- By handler, among its first $1 rows of lanes: the key with most events after its failed event, and its error, for
 -- callers who may see content of events. No locks. Index: delivery_lane.
 select h.handler_id, inbox.text_or_null(b.order_key), coalesce(b.last_error, '')
 from inbox.handler h

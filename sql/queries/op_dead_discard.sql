@@ -1,6 +1,6 @@
--- Deletes dead letters $1 with their edits; outcome rows stay. Those that park a key stay, too, unless $4: their parked
--- events are released first (op_lanes_release). $2 actor, $3 the request. Locks: the dead letters and edits. Indexes:
--- primary key of dead_letter; unique key of edit.
+-- Deletes dead letters $1 with their edits; outcome rows stay. Dead letters that park a key stay, too, unless $4: their
+-- parked events are released first (op_lanes_release). $2 actor, $3 the request. Locks: the dead letters and edits.
+-- Indexes: primary key of dead_letter; unique key of edit.
 with gone as (
   delete from inbox.dead_letter x
   where x.dead_letter_id = any ($1::bigint[]) and ($4::boolean or not x.parks)

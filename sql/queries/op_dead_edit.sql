@@ -1,6 +1,7 @@
--- Puts payload $2 and headers $3 in place of those of dead letter $1's event, for its handler; they replace an earlier
--- edit. $4 actor. Returns a row unless the dead letter is gone. Followed by op_dead_replay in the same transaction.
--- Locks: the edit, behind share_routing and op_dead_lock. Indexes: primary key of dead_letter; unique key of edit.
+-- Puts payload $2 and headers $3 in place of the payload and headers of dead letter $1's event, for its handler; they
+-- replace an earlier edit. $4 actor. Returns a row unless the dead letter is gone. Followed by op_dead_replay in the
+-- same transaction. Locks: the edit, after share_routing and op_dead_lock. Indexes: primary key of dead_letter; unique
+-- key of edit.
 insert into inbox.edit (handler_id, shard_id, "offset", event_id, payload, headers, received_at, edited_by)
 select x.handler_id, x.shard_id, x."offset", x.event_id, $2::bytea, $3::bytea, x.received_at, $4::text
 from inbox.dead_letter x where x.dead_letter_id = $1::bigint

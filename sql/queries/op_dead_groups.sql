@@ -1,4 +1,4 @@
--- Dead letters counted by $8: `error` (class of the last one), `type` or `handler`; null: by handler and error. The
+-- Dead letters counted by $8: `error` (class of the last error), `type` or `handler`; null: by handler and error. The
 -- largest groups first, at most $9; the last column counts all dead letters. $1 to $7 as in op_dead_list. No locks.
 -- Index: dead_letter_handler.
 select case when coalesce($8::text, 'handler') = 'handler' then h.name end,

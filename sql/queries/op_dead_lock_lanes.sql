@@ -1,5 +1,5 @@
 -- Locks the sequences of dead letters $1, before the dead letters, as inbox.settle does: their lanes change. Locks:
--- those rows. Indexes: primary keys of dead_letter and sequence.
+-- these rows. Indexes: primary keys of dead_letter and sequence.
 select from inbox.sequence s
 where (s.handler_id, s.sequence) in (
   select x.handler_id, x.sequence from inbox.dead_letter x

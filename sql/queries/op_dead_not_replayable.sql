@@ -1,5 +1,5 @@
--- Counts dead letters that cannot be replayed by themselves: of retired handlers, those that a backfill has yet to
--- pass, and events that another dead letter parks. $1 to $9 as in op_dead_pick. No locks.
+-- Counts dead letters that cannot be replayed by themselves: dead letters of retired handlers, dead letters that a
+-- backfill has yet to pass, and events that another dead letter parks. $1 to $9 as in op_dead_pick. No locks.
 select count(*) filter (where h.retired_at is not null),
        count(*) filter (where h.retired_at is null and b.is_awaited),
        count(*) filter (where h.retired_at is null and not b.is_awaited and k.is_parked)

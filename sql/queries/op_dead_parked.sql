@@ -1,5 +1,5 @@
--- Counts the events that are parked behind dead letters $1 and are not among them. No locks. Indexes: primary key of
--- dead_letter; dead_letter_lane.
+-- Counts the events that dead letters $1 park and that are not in $1. No locks. Indexes: primary key of dead_letter;
+-- dead_letter_lane.
 select count(*)
 from inbox.dead_letter x
 join inbox.dead_letter p on p.handler_id = x.handler_id and p.sequence = x.sequence and p.lane = x.lane

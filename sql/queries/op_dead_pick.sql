@@ -1,9 +1,10 @@
 -- The dead letters that a replay or discard means, lane by lane in order of storing, others in order of their shards;
--- those that park a key come last. A bite with whole lanes adds no row to lanes of earlier ones, so it is cheaper.
+-- dead letters that park a key come last. A bite with whole lanes adds no row to lanes of earlier bites, so it is
+-- cheaper.
 -- $1 to $7 as in op_dead_list, ids $8 of dead letters and $9 of events (both null: any), at most $10. Without $11, to
--- replay: not those of retired handlers, those that a backfill has yet to pass, and events that another dead letter
--- parks, as in inbox.replay_dead. With it, to discard: events that another one parks only by their ids, because they
--- were never called, or of a retired handler. No locks.
+-- replay: no dead letters of retired handlers, none that a backfill has yet to pass, and no events that another dead
+-- letter parks, as in inbox.replay_dead. With it, to discard: events that another dead letter parks only by their ids,
+-- because they were never called, or of a retired handler. No locks.
 select x.dead_letter_id, h.name, coalesce(x.reasons -> -1 ->> 'error_class', '')
 from inbox.dead_letter x join inbox.handler h using (handler_id)
 cross join lateral (

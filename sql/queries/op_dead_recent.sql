@@ -1,6 +1,6 @@
--- Dead letters of the last hour by handler, at most $1 of each, for `status`: their number, those of the last minute
--- and of the last ten, the first and the most frequent error class. Reads no column with content of events. No locks.
--- Index: dead_letter_handler.
+-- Dead letters of the last hour by handler, at most $1 of each, for `status`: their number, the numbers of the last
+-- minute and of the last ten, the first and the most frequent error class. Reads no column with content of events. No
+-- locks. Index: dead_letter_handler.
 select h.handler_id, r.letters, r.of_minute, r.of_ten, (extract(epoch from r.first_at) * 1000000)::bigint,
        coalesce(r.error_class, ''), r.of_class
 from inbox.handler h

@@ -1,7 +1,7 @@
--- Turns dead letters $1 into deliveries, with the events parked behind them, about $4 in all: function
--- inbox.replay_dead. $2 actor, $3 the request, $5 the operation. Returns how many, how many events were restored, and
--- the dead letters that park a key because more events are left behind them. Locks: as the function, behind
--- share_routing and op_dead_lock.
+-- Turns dead letters $1 into deliveries, with the events that they park, about $4 in all: function inbox.replay_dead.
+-- $2 actor, $3 the request, $5 the operation. Returns how many, how many events were restored, and the dead letters
+-- that still park a key because more of its events are left. Locks: as the function, after share_routing and
+-- op_dead_lock.
 with replayed as materialized (
   select * from inbox.replay_dead($1::bigint[], false, $4::int)),
 noted as (

@@ -1,5 +1,5 @@
--- One event with all columns: shard $1, offset $2, received in [$3, $4); the newest row, if it was restored. No locks.
--- Index: event_place of those days.
+-- An event with all columns: shard $1, offset $2, received in [$3, $4); the newest row, if it was restored. No locks.
+-- Index: event_place of these days.
 select e.shard_id, s.topic, s.partition, e."offset", e.event_id, e.source_id, e.event_type, e.source, e.subject, e.key,
        length(e.payload), (extract(epoch from e.occurred_at) * 1000000)::bigint,
        (extract(epoch from e.kafka_timestamp) * 1000000)::bigint, (extract(epoch from e.received_at) * 1000000)::bigint,

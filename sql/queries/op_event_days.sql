@@ -1,4 +1,4 @@
--- The days for which events have partitions, newest first, from the catalogue, and those of events in event_kept. No
+-- The days for which events have partitions, newest first, from the catalogue, and the days of events in event_kept. No
 -- locks. Reads all of event_kept.
 select (extract(epoch from day) * 1000000)::bigint
 from (

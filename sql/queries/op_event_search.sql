@@ -1,5 +1,5 @@
 -- Events that the ledger does not know: ids $1 or the producer's text $2, received in [$3, $4). Reads all events of
--- those days: the last resort. No locks.
+-- these days: the last resort. No locks.
 select e.event_id, e.shard_id, e."offset"
 from inbox.event e
 where (e.event_id = any ($1::uuid[]) or e.source_id = $2::text)

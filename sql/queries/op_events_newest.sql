@@ -1,14 +1,14 @@
 -- The newest events of shards $1, received in [$2, $3), of types $4 (LIKE patterns; none: all), at most $6 in all. With
 -- key $9 (null: any); for handler $10 (null: any) and in its states $11 (none: any), if $12.
 -- Looks at no more than $5 events of a shard; if $13, at $5 events of the key alone, by index event_key
--- (sql/README.md). Returns at least one row: how many were looked at, the oldest of those, and the time from which no
+-- (sql/README.md). Returns at least one row: how many were looked at, the oldest of them, and the time from which no
 -- event can be missing (null: none is). $7 and $8: the days around.
 --
--- A shard's events are received in the order of their offsets, except restored ones, which have lower offsets. So the
+-- A shard's events are received in the order of their offsets, except restored events, which have lower offsets. So the
 -- look ends at the first event that is too old. A binary search finds where it starts, instead of walking the rest of
--- the day. States are those of the events looked at: pending, else dead, else the last outcome. Keys up to the length
--- shown. No locks. Indexes: event_place, backwards; for states outcome_place and the unique key of dead_letter, and all
--- of delivery, which has pending work only.
+-- the day. States of the events looked at are: pending, else dead, else the last outcome. Keys up to the length shown.
+-- No locks. Indexes: event_place, backwards; for states outcome_place and the unique key of dead_letter, and all of
+-- delivery, which has pending work only.
 with recursive halves as (
   select s.shard_id, before.first is not null as has_before, coalesce(before.first, 0) as low, e."offset" + 1 as high
   from unnest($1::int[]) s(shard_id)

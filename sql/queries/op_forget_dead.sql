@@ -1,7 +1,7 @@
 -- Erases the content of at most $3 dead letters with key $2, and the text of their order key. They stay, and a replay
 -- records them as skipped. Events that are pending in lanes of the key lose that text, too. $1 actor. Returns how many
--- dead letters. Locks: the dead letters and the deliveries, in order of id, behind share_routing and op_dead_lock.
--- Reads all dead letters and pending deliveries.
+-- dead letters. Locks: the dead letters and the deliveries, in order of id, after share_routing and op_dead_lock. Reads
+-- all dead letters and pending deliveries.
 with letters as materialized (
   select x.dead_letter_id from inbox.dead_letter x where x.key = $2::bytea
   order by x.dead_letter_id limit $3::int for update),

@@ -1,6 +1,6 @@
 -- Erases the content of at most $3 quarantined records with key $2, which stay and are not retried, and deletes as many
--- unsent messages with that key: function inbox.forget_messages. $1 actor. Returns how many of each. Locks: those of
--- the function; the records, in order of id. Reads all of quarantine and the outbox.
+-- unsent messages with that key: function inbox.forget_messages. $1 actor. Returns how many of each. Locks: as the
+-- function; the records, in order of id. Reads all of quarantine and the outbox.
 with records as materialized (
   select q.quarantine_id from inbox.quarantine q where q.key = $2::bytea
   order by q.quarantine_id limit $3::int for update),

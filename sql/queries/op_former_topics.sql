@@ -1,5 +1,6 @@
--- Earlier subscriptions of live handlers to topics, which ended within the last $1 seconds, then the present one (until
--- null), and the last backfill requested for the handler (without --from: since 1970). In order. No locks.
+-- Earlier subscriptions of live handlers to topics, which ended within the last $1 seconds, then the present
+-- subscription (until null), and the last backfill requested for the handler (without --from: since 1970). In order. No
+-- locks.
 select h.handler_id, h.name, f.until, f.topics, (extract(epoch from greatest(r.from_time, 'epoch')) * 1000000)::bigint,
        (extract(epoch from r.to_time) * 1000000)::bigint, coalesce(r.topics, '{}')
 from inbox.handler h

@@ -1,4 +1,4 @@
--- Deletes a chunk of $2 pending deliveries of retired handler $1, except locked ones. Its backfills go first, because
+-- Deletes a chunk of $2 pending deliveries of retired handler $1, except locked rows. Its backfills go first, because
 -- they create deliveries. Does nothing if the handler is no longer retired. Locks: the rows. Index: delivery_due.
 with retired as (
   select handler_id from inbox.handler where handler_id = $1::int and retired_at is not null),

@@ -1,5 +1,5 @@
 -- Retires handler $1: routing version $5 no longer routes to it. Recorded in audit with its pending events $3 and
--- offsets left to backfill $4; $2 actor. No row if it is already retired. Called behind lock_routing. Locks: its row.
+-- offsets left to backfill $4; $2 actor. No row if it is already retired. Called after lock_routing. Locks: its row.
 with retired as (
   update inbox.handler set retired_at = clock_timestamp(), changed_under = $5::bigint
   where handler_id = $1::int and retired_at is null

@@ -1,6 +1,6 @@
--- Turns the events parked behind dead letters $1 into deliveries, about $4 in all: function inbox.replay_dead. The dead
+-- Turns the events that dead letters $1 park into deliveries, about $4 in all: function inbox.replay_dead. The dead
 -- letters stay and no longer park their key. $2 actor, $3 the request, $5 the operation. Returns as op_dead_replay.
--- Locks: as the function, behind share_routing and op_dead_lock.
+-- Locks: as the function, after share_routing and op_dead_lock.
 with released as materialized (
   select * from inbox.replay_dead($1::bigint[], true, $4::int)),
 noted as (

@@ -1,6 +1,6 @@
 -- The records that a retry or discard means, in order of their offsets: $1 to $4 as in op_quarantine_list, ids $5
 -- (null: any), at most $6. Returns the bytes of each, and whether it was kept: of a record that was too large only size
--- and digest are kept. Those come last. No locks. Index: primary key if ids are given.
+-- and digest are kept. Such records come last. No locks. Index: primary key if ids are given.
 select q.quarantine_id, s.topic,
        coalesce(octet_length(q.key), 0) + coalesce(octet_length(q.payload), 0) + coalesce(octet_length(q.headers), 0),
        q.forgotten_at is null

@@ -1,4 +1,4 @@
--- Quarantined records $1 with all columns, as a retry decodes them, in order of their offsets; deleted ones are left
+-- Quarantined records $1 with all columns, as a retry decodes them, in order of their offsets; deleted records are left
 -- out. log_id: as in find_position. No locks. Index: primary key.
 select q.quarantine_id, q.shard_id, s.topic, s.partition, q."offset",
        s.incarnation || case when s.truncations > 0 then '~' || s.truncations else '' end as log_id,

@@ -1,5 +1,5 @@
 -- Records quarantined within the last hour by topic, of the newest $1: their number, the first, the most frequent
--- reason, and how many events of the topic were stored since that first one, counted to $2. Reads no column with
+-- reason, and how many events of the topic were stored since that first record, counted to $2. Reads no column with
 -- content of records. No locks. Indexes: primary key of quarantine; event_place of two days.
 with newest as materialized (
   select q.shard_id, q.reason, q.received_at

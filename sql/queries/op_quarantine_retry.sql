@@ -1,4 +1,4 @@
--- One batch of a retry: function inbox.retry_quarantined. Locks: shared advisory lock on routing; the quarantined
+-- Runs a batch of a retry: function inbox.retry_quarantined. Locks: shared advisory lock on routing; the quarantined
 -- records, in order of id; shared the rows of backfill of their shards; then as ingest without positions. Indexes:
 -- primary keys of quarantine, ledger and backfill.
 select status, stored, duplicates, conflicts

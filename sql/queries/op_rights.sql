@@ -1,5 +1,5 @@
--- Rights that the daemon needs and the current role lacks, one a row: `RIGHT on TABLE` or `execute on FUNCTION`. No
--- locks.
+-- Rights that the daemon needs and the current role lacks, a row for each: `RIGHT on TABLE` or `execute on FUNCTION`.
+-- No locks.
 select w.privilege || ' on ' || w.name
 from (values
   ('shard', 'select, insert, update'), ('position', 'select, insert, delete'), ('ledger', 'select, insert, delete'),

@@ -1,9 +1,9 @@
--- Resumes a halted partition behind records that Kafka has lost: records the gap as accepted, clears the halt, writes
--- audit. Usually the shard gets a new epoch with a position behind the gap. If the log was truncated (the gap ends at
--- the position), a new shard starts at the cut, because its offsets repeat with other records; the old one gets a new
--- epoch, so that an instance that still reads under it stores nothing. Does nothing if the gap or position is not the
--- one that the operator saw. $1 shard, $2 and $3 its gap, $4 its position, $5 actor. Locks: the shard's row. Indexes:
--- shard's primary and unique keys.
+-- Resumes a halted partition after records that Kafka has lost: records the gap as accepted, clears the halt, writes
+-- audit. Usually the shard gets a new epoch with a position after the gap. If the log was truncated (the gap ends at
+-- the position), a new shard starts at the cut, because its offsets repeat with other records; the old shard gets a new
+-- epoch, so that an instance that still reads under it stores nothing. Does nothing if the gap or position is not as
+-- the operator saw it. $1 shard, $2 and $3 its gap, $4 its position, $5 actor. Locks: the shard's row. Indexes: shard's
+-- primary and unique keys.
 with waiting as materialized (
   select s.* from inbox.shard s
   where s.shard_id = $1::int and s.source = 'kafka' and s.gap = int8range($2::bigint, $3::bigint)

@@ -1,9 +1,9 @@
 -- Starts a topic that was deleted and created again: a new shard at the beginning for each halted partition; the old
 -- shard's halt is cleared; written to audit. The old shard gets a new epoch, so that an instance that still reads under
 -- it stores nothing: where the new topic has grown that far, the client library continues at the old offsets. An
--- incarnation that had a shard before (a daemon read from another cluster meanwhile) gets a further one, counted like a
--- truncation, and is read again; ids made of positions are new ones. $1 shards, $2 the new incarnation that the
--- operator saw for each, $3 actor. All or none: none if one of them waits for another one or none by now. Locks: the
+-- incarnation that had a shard before (a daemon read from another cluster meanwhile) gets a further shard, counted like
+-- a truncation, and is read again; ids made of positions are new. $1 shards, $2 the new incarnation that the operator
+-- saw for each, $3 actor. All or none: none if a shard waits for another incarnation or for none by now. Locks: the
 -- shards' rows, in order of id. Indexes: shard's primary and unique keys.
 with waiting as materialized (
   select s.shard_id, s.source, s.topic, s.partition, s.incarnation, s.ordinal, s.new_incarnation as new_id

@@ -1,7 +1,7 @@
 -- Reads shard $1 from offset $3 on, if its epoch is still $2: a new epoch with that position. A daemon that reads under
 -- the earlier epoch stores nothing more, finds the new position within 15 s and seeks there. Offsets that are passed
--- over are noted as a gap. Writes audit; $4 actor. Returns the position before. Does nothing to a halted shard, or to
--- one that is not the newest of its partition. Locks: the shard's row. Indexes: shard's primary and unique keys.
+-- over are noted as a gap. Writes audit; $4 actor. Returns the position before. Does nothing to a halted shard, or to a
+-- shard that is not the newest of its partition. Locks: the shard's row. Indexes: shard's primary and unique keys.
 with waiting as materialized (
   select s.* from inbox.shard s
   where s.shard_id = $1::int and s.source = 'kafka' and s.halted_reason is null

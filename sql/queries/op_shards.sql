@@ -1,5 +1,5 @@
 -- Shards with their newest position, the newest incarnation last, for `status` and `partitions list`. $1 topics (LIKE
--- patterns; none: all), $2 newest incarnations only, $3 halted ones only, $4 an instance is live if seen within that
+-- patterns; none: all), $2 newest incarnations only, $3 halted shards only, $4 an instance is live if seen within that
 -- many seconds. No locks. Index: primary key of position.
 select s.shard_id, s.source, s.topic, s.partition, s.incarnation, x.is_newest, p.epoch, p.next_offset,
        s.high_watermark, s.last_stable_offset, (extract(epoch from s.observed_at) * 1000000)::bigint as observed_at,

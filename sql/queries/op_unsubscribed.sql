@@ -1,5 +1,5 @@
--- Counts of stored events without a subscribed handler, the largest first, at most $1; without those that a handler
--- subscribes to by now. No locks; the table is small.
+-- Counts of stored events without a subscribed handler, the largest first, at most $1; without counts of events that a
+-- handler subscribes to by now. No locks; the table is small.
 select u.topic, u.event_type, u.events
 from inbox.unsubscribed u
 where not exists (

@@ -1,7 +1,7 @@
--- `handlers run`: the window of batch handler $1 closes as soon as its owner looks, or after the one that runs.
--- Recorded in audit; $2 actor, $3: false: only looks. One row for a handler that is not retired: its mode, the events
--- that the close would have now, whether a window runs, and the daemons that configure it (seen within $4 seconds). No
--- row: unknown or retired. Locks: the window's row. Index: delivery_order.
+-- `handlers run`: the window of batch handler $1 closes as soon as its owner looks, or after the window that runs.
+-- Recorded in audit; $2 actor, $3: false: only looks. Returns a row for a handler that is not retired: its mode, the
+-- events that the close would have now, whether a window runs, and the daemons that configure it (seen within $4
+-- seconds). No row: unknown or retired. Locks: the window's row. Index: delivery_order.
 with known as (
   select h.handler_id, h.name, h.mode from inbox.handler h where h.name = $1::text and h.retired_at is null),
 asked as (

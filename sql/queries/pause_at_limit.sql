@@ -1,6 +1,6 @@
 -- Pauses the handlers with dead letters of the last ten minutes, for the reason $1, which names each as HANDLER, until
--- resume_below_limit. Returns the names of those that were not paused. Recorded in audit. Locks: the handlers' rows.
--- Index: dead_letter_handler.
+-- resume_below_limit. Returns the names of the handlers that were not paused before. Recorded in audit. Locks: the
+-- handlers' rows. Index: dead_letter_handler.
 with paused as (
   update inbox.handler h
   set paused_reason = replace($1::text, 'HANDLER', h.name), self_paused = true, limit_paused = true

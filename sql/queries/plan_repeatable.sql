@@ -1,6 +1,6 @@
--- The text before and behind functions and views that are applied by hand ($1 the migration that they need, $2 name, $3
--- text, $4 schema, $5 release): before it the migrators' lock, a check of that migration and one for a newer release,
--- behind it the record as record_repeatable writes it. Only makes text. No locks.
+-- The text before and after functions and views that are applied by hand ($1 the migration that they need, $2 name, $3
+-- text, $4 schema, $5 release): before them the migrators' lock, a check of that migration and a check for a newer
+-- release, after them the record as record_repeatable writes it. Only makes text. No locks.
 select format(E'select pg_advisory_xact_lock(1768841850, hashtext(%L));\n'
               'do $$ begin if not exists (select from inbox.migration having max(version) = %s) then '
               'raise exception ''functions and views need migration %s, the newest one''; end if;\n'

@@ -2,10 +2,11 @@
 -- due. Index: delivery_due.
 --
 -- The fourth column is above every open transaction. pg_snapshot_xmax is not: it follows the newest *completed*
--- transaction, and one that hangs in COMMIT may be newer. An id of our own is above all, and costs no flush.
+-- transaction, and a transaction that hangs in COMMIT may be newer. An id of our own is above all, and costs no flush.
 --
--- The fifth, if $3: the oldest transaction that creates deliveries and was open behind this reading, found by its lock
--- on the table; 0 if one has no id yet, the fourth column if there is none. The lock table has 32 bits of an id.
+-- The fifth, if $3: the oldest transaction that creates deliveries and was open after this reading, found by its lock
+-- on the table; 0 if a transaction has no id yet, the fourth column if there is none. The lock table has 32 bits of an
+-- id.
 with mine as materialized (
   select pg_current_xact_id()::text::bigint as id),
 held as materialized (
@@ -20,7 +21,7 @@ select (select (extract(epoch from d.due_at) * 1000000)::bigint from inbox.deliv
        pg_snapshot_xmin(pg_current_snapshot()), mine.id,
        case when $3 then coalesce(
          (select min(coalesce(
-                   -- Within 2^31 of ours, before it or (begun since) behind it.
+                   -- Within 2^31 of ours, before it or (begun since) after it.
                    mine.id - 2147483648
                      + (x.transactionid::text::bigint - mine.id % 4294967296 + 6442450944) % 4294967296, 0))
           from held d

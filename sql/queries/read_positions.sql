@@ -1,5 +1,5 @@
 -- Present positions of shards $1, a row for each: nulls if there is no such shard, or none with a position. No rows
--- from a standby, which may be behind. No locks. Indexes: the primary keys of shard and position.
+-- from a standby, which may lag. No locks. Indexes: the primary keys of shard and position.
 select asked.shard_id, s.topic, s.partition, p.epoch, p.next_offset
 from unnest($1::int[]) asked(shard_id)
 left join inbox.shard s using (shard_id)

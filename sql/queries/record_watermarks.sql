@@ -1,5 +1,5 @@
 -- Ends of partitions that the brokers reported $4 ms ago: high watermarks, and last stable offsets (null: not
--- reported). An open transaction keeps the last stable offset behind the high watermark; held_since: since when at this
+-- reported). An open transaction keeps the last stable offset below the high watermark; held_since: since when at this
 -- place. Locks: the shards' rows, SKIP LOCKED.
 with mine as materialized (
   select s.shard_id, w.high, w.stable, clock_timestamp() - w.age_ms * interval '1 ms' as observed_at

@@ -1,8 +1,8 @@
--- Deletes the messages with ids $3 and message_ids $4, and the waiting ones $5 and $6, which all replicas have. After
--- the database lost commits, another message may have the number of a lost one. Returns this transaction's id, the
--- oldest one that runs, and the number of deleted messages $3; no row: the relay's lease was lost. Locks: shared, the
--- relay's row, which keeps the owner; the deleted rows, waiting ones in order of id; then their lanes in order, which
--- are no longer stopped. Indexes: primary keys.
+-- Deletes the messages with ids $3 and message_ids $4, and the waiting messages $5 and $6; all replicas have them.
+-- After the database lost commits, another message may have the number of a lost message. Returns this transaction's
+-- id, the oldest running transaction, and the number of deleted messages $3; no row: the relay's lease was lost. Locks:
+-- shared, the relay's row, which keeps the owner; the deleted rows, waiting messages in order of id; then their lanes
+-- in order, which are no longer stopped. Indexes: primary keys.
 -- `is true` keeps the ids from becoming a join, whose plan would be bad while the table has no statistics.
 with held as materialized (
   select r.fence from inbox.relay r where r.owner = $1::uuid and r.fence = $2::bigint for share),

@@ -1,5 +1,5 @@
 -- The messages with ids from $1 to $2 (gaps in the ids that were read) and above $3, in order: up to $4 of them, and up
--- to $5 bytes. The last column: they wait behind a stopped message. No locks. Indexes: primary keys.
+-- to $5 bytes. The last column: they wait for a stopped message. No locks. Indexes: primary keys.
 select t.outbox_id, t.message_id, t.topic, t.key, t.payload, t.headers, t.published_at, t.behind
 from (
   select o.*, sum(coalesce(length(o.key), 0)::bigint + coalesce(length(o.payload), 0) + coalesce(length(o.headers), 0))

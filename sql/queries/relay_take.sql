@@ -1,5 +1,5 @@
 -- Takes the relay's lease for $3 ms if it is free or was this owner's, with limit $4. Returns the number below which no
--- message is left: messages may be below the stored one if the database has lost commits. Locks: the row. Index:
+-- message is left: messages may be below the stored number if the database has lost commits. Locks: the row. Index:
 -- primary key of outbox.
 update inbox.relay r
 set owner = $1::uuid, fence = $2::bigint, leased_until = clock_timestamp() + $3::bigint * interval '1 ms',

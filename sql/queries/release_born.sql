@@ -1,5 +1,5 @@
 -- Releases, uncharged and due now, deliveries that were born leased to $1 in batches with fences $2, for handlers $3.
--- The COMMIT of those batches was in doubt and turned out done, so that no dispatcher knows their deliveries. Locks:
+-- The COMMIT of these batches was in doubt and turned out done, so that no dispatcher knows their deliveries. Locks:
 -- the rows, in order of id. Index: delivery_due, from now on.
 with mine as materialized (
   select d.delivery_id from inbox.delivery d

@@ -1,4 +1,4 @@
--- Extends leases by name. Locks: the rows, SKIP LOCKED (locked ones are being settled). Index: primary key of delivery.
+-- Extends leases by name. Locks: the rows, SKIP LOCKED (locked rows are being settled). Index: primary key of delivery.
 with mine as materialized (
   select d.delivery_id
   from inbox.delivery d join unnest($2::bigint[], $3::bigint[]) k(id, fence) on d.delivery_id = k.id

@@ -1,5 +1,5 @@
 -- Routes to retired handler $1 again, from the present version of routing on; recorded in audit by $2. $3: the version
--- of this change. No row if it is not retired. Called behind lock_routing. Locks: its row.
+-- of this change. No row if it is not retired. Called after lock_routing. Locks: its row.
 with old as (
   select * from inbox.handler where handler_id = $1::int and retired_at is not null),
 noted as (

@@ -1,6 +1,6 @@
 -- Sets the topics $2 (null: none) for dead letters of handlers $1, of consumer group $3. Instances repeat it: during a
--- deploy, one without the topic, or with another one, does not undo that of an instance that claimed it within a
--- minute, unless $4. Locks: the rows. Index: primary key of dead_letter_topic.
+-- deploy, an instance without the topic, or with another topic, does not undo the setting of an instance that claimed
+-- it within a minute, unless $4. Locks: the rows. Index: primary key of dead_letter_topic.
 with wanted as (
   select w.handler_id, w.topic from unnest($1::int[], $2::text[]) w(handler_id, topic)
   where exists (select from inbox.handler h where h.handler_id = w.handler_id)),

@@ -1,5 +1,5 @@
--- settle_done for deliveries of which some have further events: the done ones leave those. $5: their number. Guarded by
--- id, fence, owner and pending. Locks: the rows. Index: primary key of delivery.
+-- settle_done for deliveries of which some have further events: the done events leave these deliveries. $5: their
+-- number. Guarded by id, fence, owner and pending. Locks: the rows. Index: primary key of delivery.
 with done as (
   select id, fence, done::int8multirange as offsets, events
   from unnest($2::bigint[], $3::bigint[], $4::text[], $5::int[]) s(id, fence, done, events)),

@@ -1,4 +1,4 @@
--- Deletes counts of events that a handler subscribes to by now, and those that did not grow for $1 ms (null: kept).
+-- Deletes counts of events that a handler subscribes to by now, and counts that did not grow for $1 ms (null: kept).
 -- Locks: the rows, SKIP LOCKED.
 delete from inbox.unsubscribed where (topic, event_type) in (
   select u.topic, u.event_type from inbox.unsubscribed u

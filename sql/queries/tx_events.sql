@@ -1,4 +1,4 @@
--- Relation `events`, put before a handler's statement, with its parameters numbered behind the handler's own. Columns:
+-- Relation `events`, put before a handler's statement, with its parameters numbered after the handler's own. Columns:
 -- type inbox.message. Never materialized, so that unused columns are not computed; OFFSET 0, so that a column used
 -- twice is computed once. $10: a payload that is not JSON is an error. $11, $12: topics and their `unwrap`;
 -- others have auto. No locks. Index: event_place of the days in which the events were received.

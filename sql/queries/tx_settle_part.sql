@@ -1,7 +1,7 @@
--- Settles some events of one delivery as done, inside a handler's transaction; raises an error if the lease was lost.
--- If another transaction has settled all others meanwhile (a slow call shared the row), these are the last and the row
--- is deleted: the update waits for that transaction, finds that no offset would be left, and then the deletion is
--- tried. Locks: the row. Index: primary key of delivery.
+-- Settles some events of a delivery as done, inside a handler's transaction; raises an error if the lease was lost. If
+-- another transaction has settled all others meanwhile (a slow call shared the row), these are the last and the row is
+-- deleted: the update waits for that transaction, finds that no offset would be left, and then the deletion is tried.
+-- Locks: the row. Index: primary key of delivery.
 with part as (
   update inbox.delivery d
   set pending = d.pending - $4::text::int8multirange, events = d.events - $5::int

@@ -1,5 +1,5 @@
--- Shards to be read whose end no instance has observed for $1 ms: the newest ones with a position that are not halted.
--- No locks. Indexes: unique keys of shard, primary key of position.
+-- Shards to be read whose end no instance has observed for $1 ms: the newest shards with a position that are not
+-- halted. No locks. Indexes: unique keys of shard, primary key of position.
 select s.shard_id, s.topic, s.partition, s.incarnation
 from inbox.shard s
 where s.source = 'kafka' and s.halted_reason is null

@@ -1,5 +1,5 @@
--- Those of the partitions ($1 topics, $2 numbers) about which no instance has recorded anything for $3 ms. No locks.
--- Index: primary key of reading.
+-- Returns the partitions of $1 (topics) and $2 (numbers) about which no instance has recorded anything for $3 ms. No
+-- locks. Index: primary key of reading.
 select x.topic, x.partition
 from unnest($1::text[], $2::int[]) x(topic, partition)
 where not exists (

@@ -1,5 +1,5 @@
 -- Changes a known handler to its present configuration, under version $7; recorded in audit with the old values. Called
--- behind next_routing_version, whose version ends the old subscription. Locks: its row.
+-- after next_routing_version, whose version ends the old subscription. Locks: its row.
 with old as (
   select * from inbox.handler where handler_id = $1::int),
 noted as (

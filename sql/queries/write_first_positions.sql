@@ -1,7 +1,7 @@
--- First positions of partitions; existing ones stay. Unknown ones ($4 null) are put off: the shard is inserted with the
--- reason, and a later call adds its position. All or none, so that no reader sees half of a first start. With an entry
--- of the configuration ($5) that is recorded as started; writes nothing if another instance was faster. Locks: the new
--- rows; waits for another session that starts the same entry.
+-- First positions of partitions; existing positions stay. Unknown positions ($4 null) are put off: the shard is
+-- inserted with the reason, and a later call adds its position. All or none, so that no reader sees half of a first
+-- start. With an entry of the configuration ($5) that is recorded as started; writes nothing if another instance was
+-- faster. Locks: the new rows; waits for another session that starts the same entry.
 with started as (
   insert into inbox.topic_start (entry) select $5::text where $5::text is not null
   on conflict do nothing
