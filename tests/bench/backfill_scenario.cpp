@@ -1,4 +1,4 @@
-// `handlers backfill`: its rate to a no-op handler, and the latency of live events beside it.
+// `handlers backfill`: its rate to a no-op handler, and the latency of live events meanwhile.
 #include <chrono>
 #include <stdexcept>
 #include <thread>

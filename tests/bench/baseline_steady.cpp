@@ -25,7 +25,7 @@ struct InFlight {
   std::vector<BaselineDelivery> runs;
 };
 
-/// The threads of one run: one polls, each of `connections` ingests, one handles, one settles.
+/// The threads of a run: a poller, `connections` ingesters, a handler, a settler.
 class SteadyBaseline {
  public:
   SteadyBaseline(const Options& options, const std::string& database_url, const std::string& topic, std::int64_t events,

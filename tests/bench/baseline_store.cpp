@@ -36,7 +36,7 @@ constexpr const char* tables = R"(
     finished_at timestamptz not null default now());
   create index on bench_baseline.outcome (shard_id, lower(offsets)))";
 
-/// Each statement sees the effects of the one before; together they are one transaction and one round trip.
+/// Each statement sees the effects of the statement before; together they are a single transaction and round trip.
 constexpr const char* function = R"(
   create function bench_baseline.store(
     s_shard int[], s_first bigint[], s_next bigint[], l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],

@@ -10,15 +10,15 @@
 
 namespace inboxd::bench {
 
-/// A delivery of the baseline: events of one partition in flight.
+/// A delivery of the baseline: events of a partition in flight.
 struct BaselineDelivery {
   std::int64_t delivery_id = 0;
   int partition = 0;
   event::OffsetRange offsets;
 };
 
-/// The daemon's flow without its safeguards: the second limit. One transaction and one round trip for ledger, event,
-/// position and one run per partition. No routing, no lost position, no duplicate, no retry.
+/// The daemon's flow without its safeguards: the second limit. A single transaction and round trip for ledger, event,
+/// position and a run per partition. No routing, no lost position, no duplicate, no retry.
 class BaselineStore final {
  public:
   static void create(PostgresSession& session, int partitions);

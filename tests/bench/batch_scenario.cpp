@@ -1,4 +1,4 @@
-// Mode batch, beside mode single in the same run.
+// Mode batch, compared with mode single in the same run.
 #include "application_table.hpp"
 #include "in_process_inbox.hpp"
 #include "kafka_bench.hpp"
@@ -24,7 +24,7 @@ DaemonRun drain_with_sql(KafkaBench& bench, const DaemonSettings& settings) {
   return out;
 }
 
-/// One window of all events, in calls of one key each, from its close.
+/// A window of all events, in calls of a single key each, from its close.
 MeasuredRun run_groups(const Options& options, std::int64_t keys) {
   const ScratchDatabase database{options.postgres};
   PostgresSession control{database.url()};

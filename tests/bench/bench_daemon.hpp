@@ -51,7 +51,7 @@ class BenchDaemon final {
 
   /// Applies the migrations to an empty database, then exits.
   static void migrate(const Options& options, const DaemonSettings& settings);
-  /// Runs one command to its end; throws with its output if it fails.
+  /// Runs a command to its end; throws with its output if it fails.
   static void run_command(const Options& options, const DaemonSettings& settings,
                           const std::vector<std::string>& words);
 

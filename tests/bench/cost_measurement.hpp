@@ -29,9 +29,9 @@ MachineTime machine_time();
 
 /// CPU seconds of a process, user and system; 0 if there is none.
 double cpu_seconds(pid_t process);
-/// The same per thread; threads of one name are added up.
+/// CPU seconds per thread; threads with the same name are added up.
 std::map<std::string, double> thread_cpu_seconds(pid_t process);
-/// CPU seconds of the server: the postmaster and its children, exited ones included.
+/// CPU seconds of the server: the postmaster and its children, including exited children.
 double postgres_cpu_seconds(pid_t postmaster);
 double own_cpu_seconds();
 

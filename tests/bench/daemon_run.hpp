@@ -13,13 +13,13 @@ struct DaemonRun {
   std::int64_t peak_memory = 0;
 };
 
-/// Replaces the schema by an empty, migrated one.
+/// Replaces the schema by an empty, migrated schema.
 void fresh_inbox(const Options& options, const DaemonSettings& settings, PostgresSession& control);
 
-/// One run of the daemon on the schema as it is, until all events are settled. Times come from the database.
+/// Runs the daemon on the schema as it is, until all events are settled. Times come from the database.
 DaemonRun run_daemon_here(const Options& options, const DaemonSettings& settings, PostgresSession& control);
 
-/// One run on an empty schema and a preloaded topic. Checks the counts: every event once, one outcome per handler.
+/// Runs on an empty schema and a preloaded topic. Checks the counts: every event once, an outcome per handler.
 DaemonRun run_daemon(const Options& options, const DaemonSettings& settings, PostgresSession& control,
                      std::int64_t events);
 

@@ -11,7 +11,7 @@
 
 namespace inboxd::bench {
 
-/// Consecutive events of one partition.
+/// Consecutive events of a partition.
 struct Slice {
   int partition = 0;
   event::OffsetRange offsets;
@@ -24,8 +24,8 @@ struct SourceBatch {
   std::unique_ptr<base::Arena> bytes;
 };
 
-/// Generates the records of one of several workers, in batches. Each worker has its own partitions and takes the same
-/// number of records from each. At most one batch is in memory.
+/// Generates the records of a worker, in batches. Each worker has its own partitions and takes the same number of
+/// records from each. At most a single batch is in memory.
 class EventSource final {
  public:
   /// The worker's part of `options.events` events. `seed` decides their ids; offsets start at `first_offset`.

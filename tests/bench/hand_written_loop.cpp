@@ -61,7 +61,7 @@ std::int64_t number(std::string_view wire) {
   return static_cast<std::int64_t>(be64toh(value));
 }
 
-/// One iteration; false if no job is left.
+/// Runs an iteration; false if no job is left.
 bool work(PostgresSession& session) {
   session.run("begin");
   const auto jobs = session.call("claim", {});

@@ -8,8 +8,8 @@
 
 namespace inboxd::bench {
 
-/// A service on 127.0.0.1 that answers each POST with 200 and no body: HTTP/1.1, keep-alive, one thread. Notes how long
-/// each body that begins with its time of sending was on the way.
+/// A service on 127.0.0.1 that answers each POST with 200 and no body: HTTP/1.1, keep-alive, a single thread. Notes how
+/// long each body that begins with its time of sending was on the way.
 class HttpService final {
  public:
   HttpService();

@@ -36,7 +36,7 @@ void measure_start(const Options& options, const DaemonSettings& settings, int p
               fixed(median(took), 0) + " ms (at most " + fixed(most, 0) + ")", "< 300 ms", median(took) < 300);
 }
 
-/// Percent of one core over that time.
+/// Percent of a core over that time.
 double share_of(const BenchDaemon& daemon, std::chrono::seconds time, Report* report) {
   const auto before = thread_cpu_seconds(daemon.process());
   const double all_before = cpu_seconds(daemon.process());

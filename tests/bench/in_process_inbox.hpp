@@ -62,7 +62,7 @@ class InProcessInbox final {
 /// Handlers noop_1, noop_2, …
 std::vector<config::Handler> noop_handlers(int count, const std::string& topic);
 
-/// Replaces the schema by an empty, migrated one.
+/// Replaces the schema by an empty, migrated schema.
 void fresh_schema(inbox::Connection& connection, PostgresSession& session, int days_ahead);
 
 }  // namespace inboxd::bench

@@ -9,7 +9,7 @@
 
 namespace inboxd::bench {
 
-/// A preloaded topic and a database for one scenario.
+/// A preloaded topic and a database for a scenario.
 struct KafkaBench {
   explicit KafkaBench(const Options& asked)
       : options{asked}, database{asked.postgres}, control{database.url()}, topic{asked.kafka, asked.partitions} {

@@ -12,7 +12,7 @@ double for_each_event(const MeasuredRun& run, double Cost::*part) {
   return run.cost.*part / static_cast<double>(run.events);
 }
 
-/// Columns of an end-to-end run, one value per round.
+/// Columns of an end-to-end run, a value per round.
 struct Columns {
   std::vector<double> ratio, own_us, own_ratio, postgres_ratio, wal_bytes, memory_bytes;
 

@@ -118,7 +118,7 @@ SteadyRun run_steadily(const Options& options, const std::string& database_url, 
   control.run("checkpoint");
 
   SteadyRun out;
-  // One record per partition first: the broker creates a partition's log at its first record, which takes seconds.
+  // A record per partition first: the broker creates a partition's log at its first record, which takes seconds.
   topic.preload(Generator{1, options.payload}, events_of(load), topic.partitions());
   BenchDaemon daemon{options, settings, false};
   wait_until([&] { return control.number("select count(*) from inbox.position") >= topic.partitions(); }, "positions");

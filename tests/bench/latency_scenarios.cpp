@@ -21,7 +21,7 @@ constexpr std::chrono::seconds smoke_time{2};
 constexpr int many_partitions = 200;
 constexpr int some_partitions = 20;
 constexpr int days_in_place = 30;
-/// Events per second of all partitions: one for each of 200, and ten.
+/// Events per second over all 200 partitions: one per partition, and ten.
 constexpr std::array rates_per_second{200.0, 2000.0};
 /// Allowed ratio to the baseline's latency, if the baseline misses a goal in milliseconds.
 constexpr double most_of_baseline = 1.5;
@@ -82,7 +82,7 @@ void compare_partition_counts(const Options& options, const ScratchDatabase& dat
   compare("CPU of the daemon", cpu_us(many.daemon.run, &Cost::own_cpu), cpu_us(few.daemon.run, &Cost::own_cpu));
 }
 
-/// One percentile of the daemon's and the baseline's latencies in milliseconds, one per round.
+/// A percentile of the daemon's and the baseline's latencies in milliseconds, a value per round.
 struct Percentile {
   double part = 0;
   std::vector<double> daemon = {}, baseline = {}, ratio = {};

@@ -15,7 +15,7 @@ struct MeasuredRun {
   double rate() const { return seconds > 0 ? static_cast<double>(events) / seconds : 0; }
 };
 
-/// Runs `work(worker)` on that many threads at once; rethrows the first exception.
+/// Runs `work(worker)` on all workers' threads at once; rethrows the first exception.
 template <class Work>
 void on_threads(int count, Work&& work) {
   std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(count));

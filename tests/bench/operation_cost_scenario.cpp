@@ -9,7 +9,7 @@ namespace {
 
 constexpr double most_memory = 10 << 20;
 
-/// One configuration's figures, one value per round.
+/// A configuration's figures, a value per round.
 struct Rounds {
   std::vector<double> rate, own, cpu, memory;  ///< CPU in us per event: daemon; daemon and PostgreSQL
   void add(const DaemonRun& run) {

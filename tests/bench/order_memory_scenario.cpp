@@ -15,7 +15,7 @@ constexpr std::size_t small_payload = 64;
 constexpr auto poll_interval = std::chrono::milliseconds{200};
 constexpr const char* late_retries = ", deadline: 1h, retry: {backoff: fixed, base: 24h, jitter: 0}";
 constexpr const char* small_calls = "concurrency: 2, events_per_call: 500";
-/// That many events are always in flight, however slow the calls are.
+/// The number of events that are always in flight, however slow the calls are.
 constexpr int calls_in_flight = 10;
 
 constexpr const char* leased = "select coalesce(sum(events), 0) from inbox.delivery where owner is not null";
@@ -29,8 +29,8 @@ void wait_for(BenchDaemon& daemon, PostgresSession& control, const std::string& 
   }
 }
 
-/// Resident memory with all events in memory, none of them done, behind as many blocked keys. Mode single has no keys:
-/// the first events wait for their retries.
+/// Resident memory with all events in memory, none of them done, waiting for as many blocked keys. Mode single has no
+/// keys: the first events wait for their retries.
 std::int64_t memory_of(const Options& options, const std::string& mode, std::int64_t keys) {
   OrderBench bench{options, {keys, 0, keys}};
   DaemonSettings settings = bench.settings(mode, std::string{small_calls} + late_retries);

@@ -1,4 +1,4 @@
-// Mode sequential, beside mode single in the same run.
+// Mode sequential, compared with mode single in the same run.
 #include "latency.hpp"
 #include "order_bench.hpp"
 #include "scenarios.hpp"

@@ -1,4 +1,4 @@
-// A new owner takes over the backlog of a killed one.
+// A new owner takes over the backlog of a killed owner.
 #include <algorithm>
 #include <memory>
 #include <thread>
@@ -23,7 +23,7 @@ void wait_for(PostgresSession& control, const std::string& sql, std::int64_t wan
 }
 
 /// Stores all events with an owner whose calls never return, kills it, and drains with another instance. In mode
-/// sequential that one waits for the end of the lease; in mode single it starts then.
+/// sequential that instance waits for the end of the lease; in mode single it starts then.
 TakeOver take_over(OrderBench& bench, const std::string& mode) {
   DaemonSettings settings = bench.settings(mode, "concurrency: 2, events_per_call: 500, lease: 5s, deadline: 10m");
   settings.handler_settings = "{holds_after: 1}";

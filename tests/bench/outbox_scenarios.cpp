@@ -39,7 +39,7 @@ DaemonSettings publishing(const std::string& database_url, const Topic& source, 
   return out;
 }
 
-/// Messages that are in the outbox when the daemon starts; ends when the last one is deleted.
+/// Messages that are in the outbox when the daemon starts; ends when the last message is deleted.
 MeasuredRun measure_relay(const Options& options, PostgresSession& control, const DaemonSettings& settings,
                           const Topic& sink) {
   fresh_inbox(options, settings, control);

@@ -9,7 +9,7 @@
 
 namespace inboxd::bench {
 
-/// A connection to PostgreSQL, for runs without inboxd and for checks. One thread. Every failure throws
+/// A connection to PostgreSQL, for runs without inboxd and for checks. For a single thread. Every failure throws
 /// std::runtime_error.
 class PostgresSession final {
  public:
@@ -55,7 +55,7 @@ class ScratchDatabase final {
   std::string url_;
 };
 
-/// One setting of a libpq URL; empty if it is not set.
+/// A setting of a libpq URL; empty if it is not set.
 std::string url_part(const std::string& url, std::string_view keyword);
 
 }  // namespace inboxd::bench

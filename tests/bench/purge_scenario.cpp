@@ -1,4 +1,4 @@
-// A purge of as many old ids and events as are ingested beside it.
+// A purge of as many old ids and events as are ingested meanwhile.
 #include <algorithm>
 #include <chrono>
 #include <stdexcept>
@@ -33,7 +33,7 @@ void add_old_rows(PostgresSession& session, std::int64_t count) {
   session.run("checkpoint");
 }
 
-/// The daemon's own tasks, one turn after another, until nothing is left. Returns the seconds that they took.
+/// The daemon's own tasks, turn after turn, until nothing is left. Returns the seconds that they took.
 double purge(inbox::Connection& connection) {
   config::Settings settings;
   config::Topic old;

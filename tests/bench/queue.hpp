@@ -21,7 +21,7 @@ class Queue final {
     filled_.notify_one();
   }
 
-  /// Waits for at least one item and takes at most `most`; empty once the queue is closed and empty.
+  /// Waits for an item and takes at most `most`; empty once the queue is closed and empty.
   std::vector<Item> take(std::size_t most) {
     std::unique_lock lock{mutex_};
     filled_.wait(lock, [&] { return !items_.empty() || closed_; });

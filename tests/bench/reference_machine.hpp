@@ -8,14 +8,14 @@
 namespace inboxd::bench {
 
 /// The machine for which the absolute goals (events per second, CPU per event) were set, described by the baseline's
-/// figures on it. One machine's hours differ by a factor of four. So a figure is also scaled by the baseline's figure
-/// of the same minutes, and printed beside the plain one.
+/// figures on it. The hours of a machine differ by a factor of four. So a figure is also scaled by the baseline's
+/// figure of the same minutes, and printed next to the plain figure.
 namespace reference {
 constexpr double baseline_rate = 175'000;  ///< events per second, end to end: the lowest there
 constexpr double baseline_us = 0.8;        ///< CPU per event, without PostgreSQL and Kafka
 }  // namespace reference
 
-/// Rates, and the baseline's of the same minutes, one per round.
+/// Rates, and the baseline's of the same minutes, a rate per round.
 struct RatesBesideBaseline {
   std::vector<double> rate, baseline_rate, ratio;
 
@@ -26,7 +26,7 @@ struct RatesBesideBaseline {
   }
 };
 
-/// Prints a rate beside its goal, plain and scaled by the baseline's.
+/// Prints a rate with its goal, plain and scaled by the baseline's.
 inline void goal_of_rate(Report& report, const std::string& what, const RatesBesideBaseline& rounds, double goal) {
   const double rate = median(rounds.rate);
   const std::string words = ">= " + fixed(goal / 1000, 0) + "k/s";

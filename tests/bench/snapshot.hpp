@@ -23,7 +23,7 @@ class OldSnapshot final {
 /// The parts of a run that are compared: its begin and its end. p99 of neighbouring tenths differs by half.
 constexpr double compared = 0.3;
 
-/// For full load: one event in a thousand fails once and is retried a second later.
+/// For full load: every thousandth event fails once and is retried a second later.
 DaemonSettings with_some_retries(const std::string& database_url, const std::string& topic);
 
 /// The text of each tenth of a run, given as from and to (0..1): shows whether a figure grows.
@@ -44,8 +44,7 @@ struct ClaimCost {
 /// A goal: a cost at the end may be 10 % above its begin.
 void end_goal(Report& report, const std::string& what, double end, double begin);
 
-/// The same for a time, in two lines: plain, and relative to a fixed query that took `machine` times as long at the
-/// end.
+/// A goal for a time, in two lines: plain, and relative to a fixed query that took `machine` times as long at the end.
 void end_goals_of_time(Report& report, const std::string& what, double end, double begin, double machine);
 
 /// Claims four times per second during the load and compares the first with the last three tenths, without the first

@@ -1,4 +1,4 @@
-// Handlers whose writes and "done" are one transaction: the sql handler, a C++ handler, and the usual hand-written
+// Handlers whose writes and "done" share a transaction: the sql handler, a C++ handler, and the usual hand-written
 // loop.
 #include <stdexcept>
 #include <thread>

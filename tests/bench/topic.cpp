@@ -177,9 +177,9 @@ std::int64_t Topic::produce_steadily(const Generator& generator, double per_seco
   std::string payload;
   std::int64_t number = 0;
   for (; number < events && !stop; ++number) {
-    // Sends a millisecond's records at once and to one partition, as the sticky partitioner of other clients does:
-    // waking and sending one request per record would be the main load. At less than one record per millisecond, each
-    // goes to the next partition.
+    // Sends a millisecond's records at once and to a single partition, as the sticky partitioner of other clients does:
+    // waking and sending a request per record would be the main load. At less than a record per millisecond, each goes
+    // to the next partition.
     const auto tick = static_cast<std::int64_t>(static_cast<double>(number) * 1e3 / per_second);
     const auto due = began + std::chrono::milliseconds{tick};
     if (due > Clock::now()) std::this_thread::sleep_until(due);

@@ -36,10 +36,10 @@ class Topic final {
     double hot_share = 0;
     std::int64_t first = 0;
   };
-  /// The same with such keys; all records of a key are in one partition.
+  /// As preload, with such keys; all records of a key are in the same partition.
   void preload_keyed(const Generator& generator, std::int64_t events, Keys keys);
 
-  /// One record for each of so many keys, from number 0 on.
+  /// A record for each of `keys` keys, from number 0 on.
   void preload_once(const Generator& generator, std::int64_t keys);
 
   /// Produces at a steady rate until `events` are sent or `stop` is set. The payload begins with the time of sending.

@@ -1,8 +1,8 @@
 // The benchmark's handler: a no-op that returns done. Settings:
 //   failures     failed attempts per event before it is done (default 0)
 //   takes        how long each call takes (default 0ms)
-//   fail_one_in  fail only one in so many offsets (default 1: all)
-//   holds_after  calls after so many wait until they are cancelled (default 0: none)
+//   fail_one_in  n: fail only every nth offset (default 1: all)
+//   holds_after  n: calls after the first n wait until they are cancelled (default 0: none)
 //   file         written at the end: microseconds from sending to the first call of each event, as unsigned 32-bit
 //                numbers, in the order of the calls
 #include <inboxd/handler.hpp>

@@ -1,4 +1,4 @@
-// A typical handler in C++: one insert per event, in the transaction that settles it.
+// A typical handler in C++: an insert per event, in the transaction that settles it.
 #include <inboxd/handler.hpp>
 
 namespace {
