@@ -20,7 +20,7 @@ config::Handler settings_of(config::Mode mode, config::OrderScope scope, const s
   return out;
 }
 
-/// Records in a transaction of its own, which stays open: the first event of the run fails, the others wait behind it.
+/// Records in a transaction of its own, which stays open: the first event of the run fails, the others wait for it.
 class OpenSettlement {
  public:
   OpenSettlement(InOrder& in_order, const inbox::LeasedRun& run)
@@ -41,7 +41,7 @@ class OpenSettlement {
   std::int64_t settled_ = 0;
 };
 
-/// Offsets of rows by their sequence, and whether one of them is due or in no sequence.
+/// Offsets of rows by their sequence, and whether a row is due or in no sequence.
 std::string rows_by_sequence(InOrder& in_order) {
   return in_order.database().text(
       "select coalesce(string_agg(t.line, '; '), '') from (select case when sequence is null then 'none' when "

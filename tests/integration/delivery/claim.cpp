@@ -11,7 +11,7 @@ using namespace inboxd::support;
 
 namespace {
 
-/// A handler with due runs of one shard.
+/// A handler with due runs of a shard.
 std::int32_t add_runs(Inbox& inbox, int runs, int events_each, std::string_view payload = "{}") {
   const auto handler = inbox.add_handler("receipt");
   const auto shard = inbox.add_shard("orders");
@@ -234,7 +234,7 @@ TEST_CASE("an event that crashes every instance is isolated, and only it is in f
   std::int32_t most_of_others = 0;
   int crashes = 0;
   for (bool alive = false; crashes < 12 && inbox.pending_events() > 0;) {
-    const auto owner = base::random_uuid();  // one life of an instance that runs events one by one
+    const auto owner = base::random_uuid();  // the life of an instance that runs events singly
     for (alive = true; alive;) {
       const auto claimed = claim_due(inbox.connection(), handler, owner);
       if (claimed.runs.empty()) break;
@@ -328,7 +328,7 @@ TEST_CASE("deliveries of a claim whose answer was lost are released by fence, un
     request.fence = fence;
     REQUIRE(inbox::claim(inbox.connection(), request).runs.at(0).key.fence == fence);
   }
-  // One lease has expired, and another owner has the third's deliveries.
+  // A lease has expired, and another owner has the third's deliveries.
   const auto other = base::random_uuid();
   inbox.database().run("update inbox.delivery set due_at = clock_timestamp() - interval '1 s' where fence = 71");
   inbox.database().run("update inbox.delivery set owner = $1::uuid where fence = 73", {other.text()});

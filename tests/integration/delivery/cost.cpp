@@ -1,4 +1,4 @@
-// Cost of claims and settles beside many dead rows or many deliveries.
+// Cost of claims and settles with many dead rows or many deliveries.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
@@ -14,7 +14,7 @@ using namespace inboxd::support;
 
 namespace {
 
-/// A handler with pending events of one shard, each in its own delivery: the most expensive case.
+/// A handler with pending events of a shard, each in its own delivery: the most expensive case.
 struct PendingDeliveries {
   void add(int events) {
     Batch batch{inbox};

@@ -13,7 +13,7 @@ using namespace inboxd::support;
 
 namespace {
 
-/// A handler with due runs of one event each, of one shard.
+/// A handler with due single-event runs of a shard.
 std::int32_t add_events(Inbox& inbox, int count) {
   const auto handler = inbox.add_handler("receipt");
   const auto shard = inbox.add_shard("orders");
@@ -26,7 +26,7 @@ std::int32_t add_events(Inbox& inbox, int count) {
   return handler;
 }
 
-/// The offset of the event that a claim of one row takes.
+/// The offset of the event that a claim of a single row takes.
 std::int64_t next_of(Inbox& inbox, std::int32_t handler) {
   const auto claimed = claim_due(inbox.connection(), handler, inbox.owner, 1, milliseconds{60'000}, 1);
   return claimed.runs.size() == 1 ? claimed.runs.front().events.front()->offset : -1;

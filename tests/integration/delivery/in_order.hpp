@@ -19,7 +19,7 @@ constexpr milliseconds lease{30'000};
 constexpr std::int64_t lane = 4711;
 constexpr std::int64_t mark_of_nothing = -1;
 
-/// A handler that keeps order, with one partition, and what its instances do.
+/// A handler that keeps order, with a single partition, and what its instances do.
 struct InOrder {
   explicit InOrder(config::OrderScope scope = config::OrderScope::partition, config::StartAt start = Inbox::now()) {
     if (start.kind == config::StartAt::Kind::beginning) return;
@@ -39,7 +39,7 @@ struct InOrder {
   Database& database() { return inbox.database(); }
   inbox::Connection& connection() { return inbox.connection(); }
 
-  /// Stores a run of events; its offsets follow those before.
+  /// Stores a run of events; its offsets follow the offsets before.
   inbox::IngestResult store(int events, std::int64_t fence = 0) {
     Batch batch{inbox};
     batch.at(shard, next).events(events).deliver_to(handler, fence == 0 ? milliseconds{0} : lease);
@@ -118,7 +118,7 @@ inline event::OffsetSet offsets(std::initializer_list<std::int64_t> all) {
   return out;
 }
 
-/// Ends a run: the first event fails, the later ones of its key wait, the rest is done.
+/// Ends a run: the first event fails, the later events of its key wait, the rest is done.
 struct Outcome {
   explicit Outcome(const inbox::LeasedRun& run) : run_{run} {
     out.key = run.key;

@@ -93,7 +93,7 @@ TEST_CASE("one call for two instances goes round") {
   Sharing sharing;
   CHECK(sharing.ask(sharing.first, 1, 0, 1) == 1);
   CHECK(sharing.ask(sharing.second, 1, 0, 1) == 0);
-  CHECK(sharing.ask(sharing.first, 1, 1, 1) == 0);  // its call ends, and the other one's begins
+  CHECK(sharing.ask(sharing.first, 1, 1, 1) == 0);  // its call ends, and the other instance's begins
   CHECK(sharing.ask(sharing.first, 1, 0, 1) == 0);
   CHECK(sharing.ask(sharing.second, 1, 0, 1) == 1);
   CHECK(sharing.ask(sharing.second, 1, 1, 1) == 0);

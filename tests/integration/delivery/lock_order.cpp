@@ -17,7 +17,7 @@ using namespace inboxd::support::writers;
 
 namespace {
 
-/// A transaction of one writer, in a session and a thread of its own.
+/// A transaction of a writer, in a session and a thread of its own.
 class Transaction {
  public:
   Transaction(State& state, const char* name) : session_{state.database().url(), state.database().schema()} {
@@ -70,7 +70,7 @@ class Transaction {
 
 class Pairs {
  public:
-  /// The second one begins while the first one's transaction is open.
+  /// The second writer begins while the first writer's transaction is open.
   void run(const Writer& first, const Writer& second, int place) {
     reset(first, second);
     a_.start(first.steps(0), false);
@@ -81,7 +81,7 @@ class Pairs {
     b_.end();
     check(first, second);
   }
-  /// Both begin while a third session holds a row that both may want. False: the first one does not want it.
+  /// Both begin while a third session holds a row that both may want. False: the first writer does not want it.
   bool run_behind(const std::string& row, const Writer& first, const Writer& second) {
     reset(first, second);
     third_.run("begin");
@@ -128,10 +128,10 @@ bool is_of_a_place(const Writer& writer) {
     return a.sql == b.sql && a.parameters == b.parameters;
   });
 }
-/// Two of one process's statements never take the same rows at once.
+/// Two statements of the same process never take the same rows at once.
 bool may_share_rows(const Writer& first, const Writer& second) { return !first.is_of_owner || !second.is_of_owner; }
 
-/// Calls `test` with each writer as the first one of its pairs. Four at once, each in a schema of its own: they mostly
+/// Calls `test` with each writer as the first of its pairs. Four at once, each in a schema of its own: they mostly
 /// wait.
 void for_each_writer(const std::function<void(Pairs&, const Writer& first, const std::vector<Writer>& all)>& test) {
   std::atomic<std::size_t> next{0};

@@ -170,7 +170,7 @@ void OrderInstances::claim(Instance& instance) {
   demand(state == State::more || state == State::end, "a claim ends early");
   demand(state != State::end || model_.unleased_log().empty(), "a claim passes over events");
   const auto& runs = claimed.claimed.runs;
-  const bool has_suspect = std::any_of(runs.begin(), runs.end(), inbox::is_suspect);  // one at a time
+  const bool has_suspect = std::any_of(runs.begin(), runs.end(), inbox::is_suspect);  // only a single suspect at a time
   if (request.claim.events == everything && !has_suspect) {
     demand(model_.due_heads().empty(), "a claim passes over lanes");
   }

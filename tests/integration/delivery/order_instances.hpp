@@ -15,8 +15,8 @@
 
 namespace inboxd::support {
 
-/// Two instances, of which at most one owns a sequence, in a real database and in the model. Each step is taken in
-/// both; a difference fails the test with the last steps.
+/// Two instances, which never own a sequence together, in a real database and in the model. Each step is taken in both;
+/// a difference fails the test with the last steps.
 class OrderInstances {
  public:
   OrderInstances(std::uint64_t seed, config::OnFailure on_failure);
@@ -52,11 +52,11 @@ class OrderInstances {
   /// The owner's process ends, or hangs with its calls. Its lease ends.
   void crash();
   void claim(Instance& instance);
-  /// Decides on some events of a lease: in their order, each after the outcomes of all earlier ones of its key.
+  /// Decides on some events of a lease: in their order, each after the outcomes of all earlier events of its key.
   void call(Instance& instance);
   void settle(Instance& instance);
   void release(Instance& instance);
-  /// Retries in no order: claimed and settled in one step.
+  /// Retries in no order: claimed and settled in a single step.
   void run_unordered(Instance& instance);
 
   /// After an operator's replay or release, which put events back into lanes or not. The owner does not know.

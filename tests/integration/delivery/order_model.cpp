@@ -91,7 +91,7 @@ bool OrderModel::is_in_turn(std::int64_t offset, const std::set<std::int64_t>& w
 }
 
 bool OrderModel::may_be_called(std::int64_t offset, const std::set<std::int64_t>& with) const {
-  // A replayed event comes before those of its lane that have not begun.
+  // A replayed event comes before the events of its lane that have not begun.
   const auto lane = event(offset).state == State::in_lane ? lane_of(event(offset).key) : std::vector<std::int64_t>{};
   const auto is_ahead = [&](std::int64_t each) { return each < offset && !with.contains(each); };
   return open_before(offset, with).empty() && std::none_of(lane.begin(), lane.end(), is_ahead);
@@ -146,7 +146,7 @@ void OrderModel::release(const std::vector<std::int64_t>& offsets) {
 
 void OrderModel::settle(const std::vector<Outcome>& outcomes) {
   using Kind = Outcome::Kind;
-  for (const Outcome& outcome : outcomes) {  // the dead ones park their keys before others are parked
+  for (const Outcome& outcome : outcomes) {  // dead events park their keys before others are parked
     if (outcome.kind == Kind::parks) at(outcome.offset).parks = true;
   }
   for (const Outcome& outcome : outcomes) {

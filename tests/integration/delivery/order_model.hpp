@@ -10,13 +10,13 @@
 
 namespace inboxd::support {
 
-/// One sequence as the documents promise it: its events, their states, its keys. No rows, no leases of rows, no clock.
-/// Each member function is a step; one that breaks a promise throws std::logic_error. `-` is the key of events without
-/// one.
+/// A sequence as the documents promise it: its events, their states, its keys. No rows, no leases of rows, no clock.
+/// Each member function is a step; a step that breaks a promise throws std::logic_error. `-` is the key of events
+/// without one.
 class OrderModel final {
  public:
   enum class State { in_log, in_lane, unordered, done, dead, parked };
-  /// When a retry, or the first event of a lane, is due. never: behind the first one, or leased.
+  /// When a retry, or the first event of a lane, is due. never: it waits for the first event, or is leased.
   enum class Due { now, later, never };
   struct Event {
     char key = '-';
@@ -40,7 +40,7 @@ class OrderModel final {
   void store(char key, bool is_leased);
   /// An owner takes the sequence: all leases end.
   void take();
-  /// Events handed to the owner: the next ones of the log in order, or the first ones of a due lane.
+  /// Events handed to the owner: the next events of the log in order, or the first events of a due lane.
   void claim_log(const std::vector<std::int64_t>& offsets);
   void claim_lane(const std::vector<std::int64_t>& offsets);
   void release(const std::vector<std::int64_t>& offsets);
@@ -66,15 +66,15 @@ class OrderModel final {
   std::vector<std::int64_t> due_heads() const;
   std::vector<std::int64_t> due_unordered() const;
   std::vector<char> keys_with_lanes() const;
-  /// No earlier event of the key is at the same place, in the log or in the lane, without an outcome. Those in `with`
-  /// are decided together with this one.
+  /// No earlier event of the key is at the same place, in the log or in the lane, without an outcome. The events in
+  /// `with` are decided together with this event.
   bool is_in_turn(std::int64_t offset, const std::set<std::int64_t>& with) const;
   /// All earlier events of the key have an outcome, or are in `with`.
   bool may_be_called(std::int64_t offset, const std::set<std::int64_t>& with) const;
   bool is_over() const;
 
   /// As the views show it: `OFFSET STATE ATTEMPTS` of each event; `KEY STATE WAITING HEAD ATTEMPTS DUE` of each lane.
-  /// An event that is not the first of its lane is `behind`: waiting, or due if it shares the row of the first.
+  /// An event that is not the first of its lane has state `behind`: waiting, or due if it shares the row of the first.
   std::set<std::string> deliveries() const;
   std::multiset<std::string> lanes() const;
 

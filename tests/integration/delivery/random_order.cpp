@@ -1,4 +1,4 @@
-// Random steps on one sequence in the real database: after each, its state is that of a model.
+// Random steps on a sequence in the real database: after each, its state is that of a model.
 #include <algorithm>
 #include <catch2/catch_get_random_seed.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -56,7 +56,7 @@ class RandomOrder : public OrderInstances {
     release_key(key_at(1 + pick(keys_)));
   }
 
-  /// One of these, if there is one; sometimes any.
+  /// An event that `wanted` accepts, if there is any; sometimes any event.
   template <class Wanted>
   std::int64_t any_event(Wanted wanted) {
     std::vector<std::int64_t> found;
@@ -66,7 +66,7 @@ class RandomOrder : public OrderInstances {
     return found.empty() || chance(10) ? pick(events()) : *any_of(found);
   }
 
-  /// Preferably one before leased events of its lane.
+  /// Preferably a dead event before leased events of its lane.
   std::int64_t any_dead() {
     using State = OrderModel::State;
     std::set<char> leased;

@@ -25,7 +25,7 @@ TEST_CASE("a failed event begins a lane; waiting events follow it one row after 
   REQUIRE(offsets_of(head) == Texts{"{[0,1)}"});
   CHECK(head.claimed.runs[0].lane == lane);
   CHECK(head.claimed.runs[0].attempts == 1);
-  CHECK(in_order.claim_lanes().claimed.runs.empty());  // one row at a time
+  CHECK(in_order.claim_lanes().claimed.runs.empty());  // a single row at a time
   REQUIRE(in_order.settle(Outcome{head.claimed.runs[0]}.done({0}).out));
   CHECK(in_order.lane_rows() == "{[2,3),[4,5)} due, {[7,8)}");
 

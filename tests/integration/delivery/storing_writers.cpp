@@ -1,4 +1,4 @@
-// The writers that store events, and deliver stored ones.
+// The writers that store events, and deliver stored events.
 #include "integration/delivery/writers.hpp"
 
 namespace inboxd::support::writers {
@@ -11,7 +11,7 @@ std::vector<Writer> State::storing() {
     const std::string ids = "{0a000000-0000-4000-8000-00000000000" + std::to_string(place) +
                             ",0b000000-0000-4000-8000-00000000000" + std::to_string(place) + "}";
     const std::string at = shard(place), none = "{}", nulls = "{null,null}";
-    // One run of the handler in order, leased under its sequence, and one of the other, due.
+    // A run of the handler in order, leased under its sequence, and a run of the other handler, due.
     return Step{statements::ingest.sql,
                 {owner_, "13", "1", "{" + at + "}", "{0}", "{20}", "{22}", "{0}", "false", "false", ids, numbers(at),
                  "{20,21}", "{1,2}", numbers(at), "{20,21}", ids, nulls, "{Happened,Happened}", nulls, nulls, nulls,

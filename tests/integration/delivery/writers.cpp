@@ -148,7 +148,7 @@ Step State::settle(const std::string& arrays) const {
 /// The arguments of inbox.settle after the owner: rows, settled and done offsets, then what the text adds.
 std::vector<Writer> State::settling() {
   const std::string none = "'{}', '{}', '{}', '{}', '{}', '{}'";
-  // g_ one event is retried in lane 800; w_ the others wait behind it.
+  // g_ an event is retried in lane 800; w_ the others wait for it.
   const std::string retry =
       "array[1], array['{[3,4)}'], array[0::bigint], array['no'], array[800::bigint], array['k'::bytea]";
   const std::string wait = "array[1], array['{[4,6)}'], array[800::bigint], array['k'::bytea]";

@@ -6,11 +6,11 @@
 #include "integration/support/inbox.hpp"
 #include "statements.hpp"
 
-/// The statements that change deliveries, sequences, lanes and dead letters, and one state of the database in which
-/// each of them has work.
+/// The statements that change deliveries, sequences, lanes and dead letters, and a state of the database in which each
+/// of them has work.
 namespace inboxd::support::writers {
 
-/// The statements of one transaction.
+/// The statements of a transaction.
 struct Step {
   std::string sql;
   Session::Parameters parameters = {};
@@ -27,17 +27,17 @@ struct Writer {
   bool of_messages = false;               ///< locks rows of the outbox
 };
 
-/// A sequential handler with two shards. Each place p has rows 100 * p + 1 to 7: two leased runs, one that waits, a
-/// blocked lane (head, then a row behind it), a lane with a leased head, and a row behind that. They are stored in
-/// descending order, so that no plan finds them in the order of their ids. Dead letters of each place: one that parks a
-/// key, one parked behind it, and one in no lane. A running back-fill of the handler has yet to deliver offsets 18 and
-/// 19. A handler without order has two leased rows and one due. The outbox has messages 100 * p + 1 and 2 of each place
-/// to send, and 11 and 12 in a stopped lane; the relay's lease is the owner's.
+/// A sequential handler with two shards. Each place p has rows 100 * p + 1 to 7: two leased runs, a waiting run, a
+/// blocked lane (head, then another row), and a lane with a leased head, then another row. They are stored in
+/// descending order, so that no plan finds them in the order of their ids. Dead letters of each place: one parks a key,
+/// the second is parked by it, and the third is in no lane. A running back-fill of the handler has yet to deliver
+/// offsets 18 and 19. A handler without order has two leased rows and a due row. The outbox has messages 100 * p + 1
+/// and 2 of each place to send, and 11 and 12 in a stopped lane; the relay's lease is the owner's.
 class State {
  public:
   State();
   void reset(bool with_ended_leases);
-  /// Why the state is not one that a crash or a commit may leave; empty: it is right.
+  /// Why no crash or commit may leave this state; empty: it is right.
   std::string complaint();
   std::vector<Writer> writers();
   /// Statements that lock a row that several writers want.

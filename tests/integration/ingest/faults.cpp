@@ -156,7 +156,7 @@ TEST_CASE("an answer lost after COMMIT leaves the commit in doubt; repeating the
   CHECK(direct.database().number("select count(*) from inbox.event") == 500);
   CHECK(direct.database().number("select sum(events) from inbox.delivery") == 500);
 
-  // Its born-leased deliveries can be claimed, and no other leased ones.
+  // Its born-leased deliveries can be claimed, and no other leased deliveries.
   Batch other{direct};
   other.at(shard, 500).events(3).deliver_to(handler, milliseconds{60'000}).store(direct.connection());
   CHECK(claim_due(direct.connection(), handler, base::random_uuid()).runs.empty());
@@ -216,7 +216,7 @@ TEST_CASE("a statement past its deadline is cut off, and its slot waits until th
   const auto began = std::chrono::steady_clock::now();
   CHECK(failure_of([&] { batch.store(*connection); }).fault == Fault::in_doubt);
   CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds{5});
-  for (int i = 0; i < 3; ++i) {  // the old session still waits for the lock: no third one opens
+  for (int i = 0; i < 3; ++i) {  // the old session still waits for the lock: no third session opens
     CHECK(failure_of([&] { batch.store(*connection); }).fault == Fault::reconnect);
   }
   CHECK(inbox.database().number("select count(*) from pg_stat_activity where application_name = 'inboxd test' and "

@@ -9,7 +9,7 @@ using namespace inboxd::support;
 
 namespace {
 
-/// A handler with one topic more.
+/// A handler with an additional topic.
 struct ChangedHandler {
   explicit ChangedHandler(bool has_stored_before = false) {
     handler.topics = {"refunds"};

@@ -16,7 +16,7 @@ using inbox::Fault;
 
 namespace {
 
-/// A server whose synchronous standby is missing, and a batch of one event.
+/// A server whose synchronous standby is missing, and a batch of a single event.
 struct MissingStandby {
   MissingStandby() {
     server.lose_standby();

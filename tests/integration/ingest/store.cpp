@@ -1,4 +1,4 @@
-// What one ingest transaction writes, and what repeating it does not.
+// What an ingest transaction writes, and what repeating it does not.
 #include <catch2/catch_test_macros.hpp>
 
 #include "event/headers.hpp"

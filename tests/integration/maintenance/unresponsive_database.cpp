@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto deadline = 2s;
-/// Heartbeats of one round: one per task, all of which fail, and the thread's first.
+/// Heartbeats of a round: a heartbeat per task, all of which fail, and the thread's first.
 constexpr std::size_t moves_of_a_round = 9;
 
 /// The longest pause between heartbeats, over all tasks.

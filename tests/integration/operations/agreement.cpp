@@ -1,4 +1,4 @@
-// Live daemons that configure a handler differently, and what that leaves behind.
+// Live daemons that configure a handler differently, and the effects of that.
 #include <catch2/catch_test_macros.hpp>
 
 #include "inbox/handler_order.hpp"

@@ -36,7 +36,7 @@ struct Backfill {
     return OperationRunner{inbox}.run("handlers backfill", given);
   }
   inbox::Fed feed(std::int32_t bite = 64) { return inbox::feed_backfill(inbox.connection(), {handler}, {bite}); }
-  /// Bites until the end, settled one after another; the offsets in the order of the bites.
+  /// Bites until the end, settled in turn; the offsets in the order of the bites.
   std::string run(Given given = {}) {
     const auto answer = ask(std::move(given));
     INFO(answer.message);

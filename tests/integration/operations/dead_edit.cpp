@@ -1,4 +1,4 @@
-// `dead edit`: another payload or other headers for one handler.
+// `dead edit`: another payload or other headers for a handler.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* original = "{\"order\": 7}";
 
-/// Two handlers that dead-lettered the events of one shard.
+/// Two handlers that dead-lettered the events of a shard.
 struct TwoHandlers {
   explicit TwoHandlers(int events = 1) {
     Batch batch{inbox};

@@ -22,7 +22,7 @@ inline void fail_due(Inbox& inbox, std::int32_t handler, const std::string& erro
   }
 }
 
-/// A handler that dead-lettered events of one shard, one run.
+/// A handler that dead-lettered events of a shard, in a single run.
 inline std::int32_t add_dead_letters(Inbox& inbox, int events, const std::string& name = "receipt",
                                      const std::string& topic = "orders",
                                      const std::string& error_class = "timeout.read") {

@@ -13,7 +13,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// Stores events of two topics, one batch after another.
+/// Stores events of two topics, in turn, batch by batch.
 void store(Inbox& inbox, int events) {
   for (const std::string topic : {"orders", "payments"}) {
     Batch batch{inbox};
@@ -93,7 +93,7 @@ TEST_CASE("a list can be limited to a topic, a type, a time") {
 
 TEST_CASE("a list of a time excludes earlier and later events of the same day") {
   Inbox inbox;
-  store(inbox, 200);  // one minute apart, on one day
+  store(inbox, 200);  // a minute apart, on the same day
   inbox.database().run(
       "create table inbox.event_20200101 partition of inbox.event for values from ('2020-01-01 00:00:00+00') to "
       "('2020-01-02 00:00:00+00')");

@@ -65,7 +65,7 @@ TEST_CASE("events are listed by their present state for a handler") {
   lanes.run('d', End::parks);
   CHECK(state("dead") == "5");
   CHECK(state("parked") == "6");
-  OperationRunner{inbox}.run("dead replay", {{"all", {"true"}}});  // the outcome stays, the state is the newer one
+  OperationRunner{inbox}.run("dead replay", {{"all", {"true"}}});  // the outcome stays, the state is newer
   CHECK(state("dead") == "");
   CHECK(state("due") == "6 5");
 }
@@ -93,7 +93,7 @@ TEST_CASE("a search by state ends at the limit of events to search, and says so"
 TEST_CASE("a search that reached its limit names the time to continue from, and misses no event") {
   Inbox inbox;
   LanesFixture lanes{inbox};
-  for (int i = 0; i < 40; ++i) lanes.store("aab");  // batches with one time each
+  for (int i = 0; i < 40; ++i) lanes.store("aab");  // batches with a single time each
   OperationRunner runner{inbox};
   Given given{{"key", {"a"}}, {"search", {"20"}}, {"limit", {"1000"}}};
   std::set<int> seen;

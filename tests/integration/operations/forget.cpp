@@ -50,7 +50,7 @@ TEST_CASE("a forgotten key leaves no content in done, waiting, parked, dead and 
   const auto answer = forget(inbox, "a");
   CHECK(answer.code == ExitCode::done);
   CHECK(answer.document.at("events") == 4);
-  CHECK(answer.document.at("skipped") == 1);  // the one that was stored last was due
+  CHECK(answer.document.at("skipped") == 1);  // the event that was stored last was due
   CHECK(left_of(inbox, "a") == "0 0 0 0 0");
   CHECK(inbox.database().text("select string_agg(event_id::text, ' ' order by \"offset\") from inbox.event") == ids);
   CHECK(inbox.database().number("select count(*) from inbox.dead_letter") == 3);
@@ -213,7 +213,7 @@ TEST_CASE("a forgotten key is nowhere in a dump: not in the outbox, its lanes, e
   CHECK(dump.out.find("616c696365406578616d706c652e6f7267") == std::string::npos);  // as bytea
   CHECK(inbox.database().text("select string_agg(convert_from(key, 'UTF8'), ' ') from (select key from inbox.outbox "
                               "union all select key from inbox.outbox_waiting) m") == "bob bob");
-  // The lane ends at the relay's next look; the other one still waits for an operator.
+  // The lane ends at the relay's next look; the other lane still waits for an operator.
   CHECK(inbox.database().text("select string_agg(lane || ' ' || coalesce(due_at < now(), false), ', ' order by lane) "
                               "from inbox.outbox_lane") == "7 true, 8 false");
   CHECK(inbox.database().number("select count(*) from inbox.relay where owner is null") == 1);

@@ -9,7 +9,7 @@
 
 namespace inboxd::support {
 
-/// A sequential handler of one shard, whose events have keys of one character, and the handler's owner.
+/// A sequential handler of a shard, whose events have keys of a single character, and the handler's owner.
 class LanesFixture final {
  public:
   explicit LanesFixture(Inbox& fixture, const std::string& name = "receipt") : inbox_{fixture} {
@@ -31,7 +31,7 @@ class LanesFixture final {
     if (taken != std::vector<std::int32_t>{shard}) throw std::runtime_error{"the sequence was not taken"};
   }
 
-  /// Stores one event for each character, its key.
+  /// Stores an event for each character, its key.
   void store(const std::string& keys) {
     Batch batch{inbox_};
     batch.at(shard, inbox_.position("orders"));
@@ -69,7 +69,7 @@ class LanesFixture final {
   }
 
   enum class End { done, retried, deferred, dead, parks };
-  /// Claims once and settles. The first event of `key` ends so, its later ones wait, or are parked; all others are
+  /// Claims once and settles. The first event of `key` ends so, its later events wait, or are parked; all others are
   /// done.
   void run(char key, End end, milliseconds delay = milliseconds{3'600'000}) {
     for (const auto& run : claim()) settle(run, key, end, delay);

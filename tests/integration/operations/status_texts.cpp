@@ -10,7 +10,7 @@ using namespace inboxd::support;
 
 namespace {
 
-/// Every finding that may quote an event quotes this one.
+/// Every finding that may quote an event quotes this key.
 const std::string key = "dave@example.org";
 
 struct TextsFixture {

@@ -8,7 +8,7 @@ using base::ExitCode;
 
 namespace {
 
-/// A handler with a former name and one dead letter.
+/// A handler with a former name and a dead letter.
 struct DeadLetterFixture {
   DeadLetterFixture() {
     config::Handler greeter = handler_named("greeter");

@@ -223,8 +223,8 @@ TEST_CASE("a trim without progress for a day starts again with a longer retentio
 
 namespace {
 
-/// Two events of topic `orders`. The ledger is about to forget one. The other sorts before it, so a batch of both is
-/// not all new.
+/// Two events of topic `orders`. The ledger is about to forget the first. The second sorts before it, so a batch of
+/// both is not all new.
 struct ExpiringId {
   ExpiringId() {
     Batch first{inbox};
@@ -307,7 +307,7 @@ TEST_CASE("an id that is forgotten while it arrives with another payload is stor
 TEST_CASE("an id that is forgotten between two statements of a batch is stored with its ledger row") {
   ExpiringId test;
   Inbox& inbox = test.inbox;
-  // After the statement that finds the id, before the one that reads its row.
+  // After the statement that finds the id, before the statement that reads its row.
   inbox.database().run(
       "create table inbox.gate (); create function inbox.wait() returns trigger language plpgsql as $$ "
       "begin lock table inbox.gate; return null; end $$; "

@@ -158,7 +158,7 @@ TEST_CASE("an older configuration that puts a handler back first neither hides n
   CHECK(inbox::read_routing(connection).handlers.at(0).topics == newer.topics);
 }
 
-/// A rename in a rolling deploy: one instance still has the old configuration, but started after the rename.
+/// A rename in a rolling deploy: an instance still has the old configuration, but started after the rename.
 struct RenamedHandler {
   RenamedHandler() {
     older.topics = {"orders"};

@@ -8,7 +8,7 @@ using namespace inboxd::support;
 
 namespace {
 
-/// The content of the one stored event; its bytes are printed in hexadecimal.
+/// The content of the stored event; its bytes are printed in hexadecimal.
 constexpr const char* secret = "a-secret";
 constexpr const char* secret_in_hex = "612d736563726574";
 

@@ -227,7 +227,7 @@ TEST_CASE("a reader can neither create nor drop days, and the ingest role cannot
   }
   const auto stranger = roles.connect({});
   CHECK(failure_of([&] { inbox::drop_partition(*stranger, "event", 0ms); }).sqlstate == "42501");
-  // Functions with owner rights are for the daemon's roles; one function only reads a handler's call.
+  // Functions with owner rights are for the daemon's roles; a single function only reads a handler's call.
   CHECK(inbox.database().text("select string_agg(proname, ' ' order by proname) from pg_proc p, aclexplode(p.proacl) a "
                               "where p.prosecdef and a.grantee = 0 and p.pronamespace = $1::regnamespace",
                               {inbox.database().schema()}) == "call_events");

@@ -21,7 +21,7 @@ namespace inboxd::support {
 
 using std::chrono::milliseconds;
 
-/// A migrated inbox in its own schema, with one connection.
+/// A migrated inbox in its own schema, with a single connection.
 class Inbox final {
  public:
   Inbox();
@@ -73,7 +73,7 @@ class Inbox final {
   std::unique_ptr<inbox::Connection> connection_;
 };
 
-/// Builds one ingest transaction and owns its bytes.
+/// Builds an ingest transaction and owns its bytes.
 class Batch final {
  public:
   explicit Batch(Inbox& inbox, std::optional<base::Uuid> owner = {});

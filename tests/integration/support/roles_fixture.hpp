@@ -7,7 +7,7 @@
 
 namespace inboxd::support {
 
-/// The roles of sql/roles.sql for one inbox, and a login with some of them; dropped at the end.
+/// The roles of sql/roles.sql for an inbox, and a login with some of them; dropped at the end.
 class RolesFixture final {
  public:
   explicit RolesFixture(Inbox& inbox);

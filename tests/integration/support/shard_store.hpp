@@ -8,12 +8,12 @@
 
 namespace inboxd::support {
 
-/// Stores events of one shard (orders, 0) as an ingester does, without handing over any.
+/// Stores events of a shard (orders, 0) as an ingester does, without handing over any.
 class ShardStore final : private consumer::HandOff {
  public:
   explicit ShardStore(Inbox& inbox) : inbox_{inbox} {}
 
-  /// `behind`: the expected position is that far behind the stored one.
+  /// `behind`: by how much the expected position is below the stored position.
   consumer::BatchWriter::Written store(const Batch& events, const std::function<bool()>& give_up, int behind = 0) {
     shard_.position = *inbox::find_position(inbox_.connection(), "orders", 0);
     shard_.position.next_offset -= behind;
