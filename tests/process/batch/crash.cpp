@@ -24,7 +24,7 @@ class Gate final {
   }
   void close() { session_.run(fixture_.app.named("begin; select from app.gate for update")); }
   void open() { session_.run("commit"); }
-  /// Of a session that is newer than `since`: those of killed daemons wait, too.
+  /// Of a session that is newer than `since`: sessions of killed daemons wait, too.
   void wait_for_call(const std::string& since) {
     fixture_.app.wait_for("a call waits at the gate",
                           "select (count(*) > 0)::int from pg_locks g join pg_locks w using (pid) "
@@ -39,7 +39,7 @@ class Gate final {
   Session session_;
 };
 
-/// Number and amount of the orders of one product.
+/// Number and amount of the orders of a product.
 struct Report {
   int orders = 0;
   int amount = 0;
@@ -51,7 +51,7 @@ struct Report {
   [[nodiscard]] std::string text() const { return std::to_string(orders) + " " + std::to_string(amount); }
 };
 
-/// Calls of `size` events in the order of arrival, the last one smaller, as BatchFixture::calls shows them.
+/// Calls of `size` events in the order of arrival, the last call smaller, as BatchFixture::calls shows them.
 std::string full_calls(int events, int size) {
   std::string text;
   for (int first = 0; first < events; first += size) {
@@ -139,7 +139,7 @@ TEST_CASE("a call of a window that crashes max_crashes times is halved, which th
     daemon = fixture.start();
   }
   fixture.wait_applied(450);
-  // The events that crashed together are halved again and again: one that crashes would soon be alone.
+  // The events that crashed together are halved again and again: an event that crashes would soon be alone.
   CHECK(fixture.calls() ==
         "100: 0-99, 50: 100-149, 25: 150-174, 12: 175-186, 6: 187-192, 3: 193-195, 2: 196-197, "
         "1: 198-198, 1: 199-199, 200: 200-399, 50: 400-449");

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int instances = 3;
 
-/// Instances of one fixture, of which one runs the window.
+/// Instances of the same fixture; a single instance runs the window.
 class Owners final {
  public:
   explicit Owners(BatchFixture& fixture) : fixture_{fixture} {

@@ -64,7 +64,7 @@ TEST_CASE("a handler that one of two instances adds gets every event from then o
   wait_until("the group has two members", [&] { return fixture.kafka.members(fixture.config.group).size() == 2; });
   const auto before = producer.produced();
   wait_until("more comes", [&] { return producer.produced() > before + 2'000; });
-  updated.reset();  // the old one continues alone, and still stores for the new handler
+  updated.reset();  // the old daemon continues alone, and still stores for the new handler
   const auto alone = producer.produced();
   wait_until("more comes", [&] { return producer.produced() > alone + 1'000; });
   const auto produced = producer.stop();

@@ -108,7 +108,7 @@ TEST_CASE("with PostgreSQL down under load, fetched records stay within ingest.q
   DaemonFixture fixture{2, server.url()};
   fixture.config.sections["ingest"] = "connections: 1, queued_bytes: 4MiB";
   fixture.config.sections["database"] = "deadline: 2s";
-  fixture.config.kafka["fetch.max.bytes"] = std::to_string(mebibyte);  // one fetch response may exceed the limit
+  fixture.config.kafka["fetch.max.bytes"] = std::to_string(mebibyte);  // a single fetch response may exceed the limit
   const auto daemon = fixture.start();
   fixture.produce(100);
   CHECK(fixture.wait_done().is_perfect());

@@ -45,7 +45,7 @@ TEST_CASE(
     return fixture.kafka.committed(fixture.config.group, fixture.topic) == before &&
            fixture.kafka.members(fixture.config.group) == members;
   });
-  // Six slots (control, two to ingest, claimer, settler, maintenance), each with at most one unresolved session.
+  // Six slots (control, two to ingest, claimer, settler, maintenance), each with at most a single unresolved session.
   WARN(way << ": most connections of the daemon at once: " << most);
   CHECK(most <= 12);
   server.configure("synchronous_standby_names = ''");

@@ -12,7 +12,7 @@ using namespace inboxd::support;
 
 namespace {
 
-/// Two instances of one configuration; the first one's handler waits at a gate.
+/// Two instances of the same configuration; the first instance's handler waits at a gate.
 struct TwoInstances {
   explicit TwoInstances(DaemonFixture& the_fixture) : fixture{the_fixture}, gate{folder / "gate"} {
     fixture.config.sections["handler_defaults"] = "lease: 2s, concurrency: 2, events_per_call: 10, deadline: 60s";

@@ -74,7 +74,7 @@ TEST_CASE("linear and fixed backoff keep their delays and the cap") {
   CHECK(when[1] >= 1'000);
   CHECK(when[2] - when[1] >= later);
   CHECK(when[3] - when[2] >= later);
-  // No retry is early. A delay that wrongly grows takes 3 s here; a right one may be a second late.
+  // No retry is early. A delay that wrongly grows takes 3 s here; a right delay may be a second late.
   CHECK(when[3] - when[2] < 2'500);
 }
 
@@ -180,7 +180,7 @@ TEST_CASE("a slow handler does not delay another one, and both instances share a
   const auto one = fixture.start();
   const auto counts = fixture.wait_done("quick");
   CHECK(counts.is_perfect());
-  CHECK(fixture.counts("recorder").done < 600);  // the slow one is still busy
+  CHECK(fixture.counts("recorder").done < 600);  // the slow handler is still busy
   const auto two = fixture.start();
   CHECK(fixture.wait_done("recorder").is_perfect());
   std::map<int, int> by_process;

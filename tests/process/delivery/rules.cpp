@@ -9,7 +9,8 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// A handler whose events of type Bad fail with class test.failure, and those of type Hopeless are dead with test.dead.
+/// A handler whose events of type Bad fail with class test.failure, and events of type Hopeless are dead with
+/// test.dead.
 struct Ruled : DaemonFixture {
   explicit Ruled(const std::string& rules, const std::string& mode = "single") : DaemonFixture{1} {
     config.handlers[0].more = {

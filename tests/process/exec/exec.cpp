@@ -306,13 +306,13 @@ TEST_CASE("events of one key reach the children in log order, through crashes of
   }
   CHECK(fixture.wait_done().is_perfect());
 
-  std::map<std::string, int> number_of, made, last;  // of each event among those of its key
+  std::map<std::string, int> number_of, made, last;  // of each event among the events of its key
   for (const std::string& id : events.ids()) number_of[id] = made[events.key_of(id)]++;
   for (const std::string& line : fixture.seen()) {
     const std::string id = line.substr(0, line.find(' ')), key = events.key_of(id);
     const auto [known, is_first] = last.try_emplace(key, -1);
     const int number = number_of.at(id);
-    // The key's next event, or a repetition; those of a call may come again together.
+    // The key's next event, or a repetition; the events of a call may come again together.
     const bool is_in_order =
         number == known->second + 1 || (per_call == "1" ? number == known->second : number <= known->second);
     if (!is_in_order) FAIL_CHECK(key << ": " << number << " after " << known->second);

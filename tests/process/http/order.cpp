@@ -49,7 +49,7 @@ TEST_CASE("requests of one key arrive in log order, through failures and kills o
     CHECK(std::set<int>(numbers.begin(), numbers.end()).size() == static_cast<std::size_t>(events.events_of(key)));
     int last = -1;
     for (const int number : numbers) {
-      // The key's next event, or a repetition; those of a batch may come again together.
+      // The key's next event, or a repetition; the events of a batch may come again together.
       const bool is_in_order = number == last + 1 || (per_call == "1" ? number == last : number <= last);
       if (!is_in_order) FAIL_CHECK(key << ": " << number << " after " << last);
       last = number;

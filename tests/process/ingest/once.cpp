@@ -51,7 +51,7 @@ TEST_CASE("no transaction exceeds batch_bytes by more than one record, however s
       "  where e.\"offset\" >= p.first_offset and e.\"offset\" < p.next_offset - 1) x where p.first_offset >= 0");
   WARN(*rows[0][0] << " transactions, the most bytes before the last record of one: " << *rows[0][1]);
   CHECK(std::stoll(*rows[0][1]) < limit);
-  CHECK(std::stoll(*rows[0][0]) < 100);  // and not one record each
+  CHECK(std::stoll(*rows[0][0]) < 100);  // not a transaction per record
 }
 
 TEST_CASE("batch_wait collects records into one transaction") {
@@ -59,10 +59,10 @@ TEST_CASE("batch_wait collects records into one transaction") {
   fixture.config.sections["ingest"] = "batch_wait: 10s";
   const auto daemon = fixture.start();
   const auto began = monotonic_ms();
-  for (int i = 0; i < 20; ++i) fixture.produce(1);  // one record per produce request
+  for (int i = 0; i < 20; ++i) fixture.produce(1);  // a record per produce request
   const auto took_ms = monotonic_ms() - began;
   CHECK(fixture.wait_done().is_perfect());
-  // One transaction if nothing is slow: the wait began at the partition's end, before the first record.
+  // A single transaction if nothing is slow: the wait began at the partition's end, before the first record.
   const auto transactions = fixture.database.number("select count(*) from inbox.position where first_offset >= 0");
   WARN(transactions << " transactions");
   CHECK(transactions <= 2 + took_ms / 10'000);
@@ -378,7 +378,7 @@ TEST_CASE(
                               "inbox.quarantined") == "poison 320 poison");
   CHECK(fixture.database.text("select detail from inbox.quarantined") == "the database refused it: 22P02 not this one");
   CHECK(fixture.position() == 500);
-  // The batch is one transaction: the raw record, and the position row that moves past it.
+  // The batch is a single transaction: the raw record, and the position row that moves past it.
   CHECK(fixture.database.number("select count(*) from inbox.quarantine q join inbox.position p on p.xmin = q.xmin and "
                                 "p.first_offset <= 320 and p.next_offset > 320") == 1);
   wait_until("the offset is committed", [&] {

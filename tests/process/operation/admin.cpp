@@ -307,7 +307,7 @@ TEST_CASE("hostile requests are refused, each with its reason, and ingest contin
   CHECK(raw("GET / HTTP/1.1\r\nHost: loc") == 408);
   CHECK(raw("POST /v1/instance/pause HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{") == 408);
   {
-    // One byte at a time extends no timeout.
+    // Sending byte by byte extends no timeout.
     RawConnection slow{port};
     const auto began = monotonic_ms();
     for (const char c : std::string(200, 'a')) {

@@ -14,7 +14,7 @@ using nlohmann::json;
 
 namespace {
 
-/// An inbox with one event of each kind: done, dead, not valid text, quarantined.
+/// An inbox with an event of each kind: done, dead, not valid text, quarantined.
 class AnswersFixture final {
  public:
   AnswersFixture() {
@@ -42,7 +42,7 @@ class AnswersFixture final {
     const auto& methods = document_.at("paths").at(path);
     const bool reads = methods.contains("get");
     const auto& operation = methods.at(reads ? "get" : "post");
-    // Without a token if none is needed: one of the security alternatives is empty.
+    // Without a token if none is needed: a security alternative is empty.
     const bool is_open = std::ranges::any_of(operation.at("security"), [](const json& way) { return way.empty(); });
     const auto headers = is_open ? std::vector<std::string>{} : with_token;
     const auto answer =

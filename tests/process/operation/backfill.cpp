@@ -14,7 +14,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// Events that are stored and done by one handler, before a second one is added (`late`).
+/// Events that are stored and done by a handler, before a second handler is added (`late`).
 struct LateHandler {
   explicit LateHandler(const std::string& mode, const std::string& takes = "0ms", int partitions = 2)
       : admin{partitions} {

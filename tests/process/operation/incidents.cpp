@@ -1,4 +1,4 @@
-// Incidents as an operator meets them: one `status` names the cause and the remedy.
+// Incidents as an operator meets them: a single `status` names the cause and the remedy.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -42,7 +42,7 @@ TEST_CASE("a rate holds over two instances, also after one of them is killed") {
   auto calls = fixture.recording.all();
   std::sort(calls.begin(), calls.end(), [](const auto& a, const auto& b) { return a.monotonic_ms < b.monotonic_ms; });
   const auto begin = calls.front().monotonic_ms;
-  // From the saved-up half second on, until the killed one's last leases have to be waited for.
+  // From the saved-up half second on, until the killed instance's last leases have to be waited for.
   const auto in_four_seconds = calls_between(calls, begin + 500, begin + 4'500);
   CHECK(in_four_seconds >= 720);
   CHECK(in_four_seconds <= 880);

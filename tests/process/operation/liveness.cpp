@@ -29,7 +29,7 @@ std::vector<pid_t> threads_of(pid_t process, const std::string& name) {
   return out;
 }
 
-/// Stalls the threads of a child with this name while it lives. Construct and destroy it in one thread.
+/// Stalls the threads of a child with this name while it lives. Construct and destroy it in the same thread.
 class FrozenThreads final {
  public:
   FrozenThreads(pid_t process, const std::string& name) : threads_{threads_of(process, name)} {

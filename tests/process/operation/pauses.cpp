@@ -93,7 +93,7 @@ TEST_CASE("a handler that keeps failing is paused, tries one event when it is re
   CHECK(status.status == ExitStatus{1, 0});
   CHECK_THAT(status.out, ContainsSubstring("inboxd handlers resume recorder"));
 
-  // Still broken: one call, and it is paused again.
+  // Still broken: a single call, and it is paused again.
   CHECK_THAT(handlers(fixture, "resume").out, ContainsSubstring("tries one event"));
   fixture.database.wait_for(
       "the trial failed", "select count(*) from inbox.handler where fuse = 'blown' and paused_reason like 'the event%'",

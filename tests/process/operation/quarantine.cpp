@@ -51,7 +51,7 @@ TEST_CASE("at the limit of quarantine a partition halts at its next such record,
   daemon->wait_log("kind=consumer.halted");
   send("5a000000-0000-4000-8000-000000000003", 1);
   fixture.wait_stored(2);
-  CHECK(fixture.position() == 3);  // behind two in quarantine, and the good one
+  CHECK(fixture.position() == 3);  // after two records in quarantine, and the good record
   CHECK(fixture.database.number(count_quarantined) == 2);
   const auto halted = command(fixture.config, {"partitions", "list", "--halted"});
   CHECK_THAT(halted.out,
@@ -62,7 +62,7 @@ TEST_CASE("at the limit of quarantine a partition halts at its next such record,
   CHECK(command(fixture.config, {"quarantine", "discard", "--topic", fixture.topic, "--yes"}).status ==
         ExitStatus{0, 0});
   CHECK(daemon->stop() == ExitStatus{0, 0});
-  daemon = fixture.start();  // it looks at once; a running one within a minute
+  daemon = fixture.start();  // it looks at once; a running daemon within a minute
   CHECK(fixture.wait_done().is_perfect());
   CHECK(fixture.database.number(count_quarantined) == 1);
   CHECK(fixture.position() == 5);

@@ -14,7 +14,7 @@ namespace {
 
 using Places = std::vector<std::pair<std::string, std::string>>;
 
-/// README's first block of that language behind that text, with these replacements.
+/// README's first block of that language after that text, with these replacements.
 std::string shown(const std::string& language, const Places& places = {}, const std::string& behind = "") {
   std::string out = fenced_block(read_file(INBOXD_README), language, behind);
   for (const auto& [from, to] : places) {
@@ -92,7 +92,7 @@ TEST_CASE("README's first table and file give each order one row") {
 
 namespace {
 
-/// README's handler behind that text, with an order that its code gets.
+/// README's handler after that text, with an order that its code gets.
 struct Quickstart {
   Quickstart(std::string text, std::string group) : behind{std::move(text)}, places{{"group: " + group, ""}} {
     places[0].second = "group: " + fixture.config.group;

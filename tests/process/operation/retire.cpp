@@ -12,7 +12,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// Two handlers; the second one is retired.
+/// Two handlers; the second is retired.
 struct RetiredHandlerFixture {
   RetiredHandlerFixture() {
     fixture.config.handlers.push_back(fixture.config.handlers.front());

@@ -9,7 +9,7 @@ using namespace inboxd::support;
 
 namespace {
 
-/// A login for migrations and one for the daemon, with the roles of one schema.
+/// A login for migrations and a login for the daemon, with the roles of a schema.
 class SeparateRoles final {
  public:
   explicit SeparateRoles(DaemonFixture& fixture) : fixture_{fixture} {

@@ -232,7 +232,7 @@ TEST_CASE("a second SIGTERM exits at once") {
   const TempFolder folder;
   fixture.set("gate", folder / "gate");
   fixture.config.sections["shutdown"] = "drain: 1m";
-  // The gate releases cancelled calls; this one is not cancelled, because its deadline is far off.
+  // The gate releases cancelled calls; this call is not cancelled, because its deadline is far off.
   fixture.config.sections["handler_defaults"] = "lease: 2s, concurrency: 1, events_per_call: 5, deadline: 5m";
   auto daemon = fixture.start();
   fixture.produce(5);

@@ -30,7 +30,7 @@ StatusResult status_of(const DaemonFixture& fixture) {
   return {finished.status.code, nlohmann::json::parse(finished.out)};
 }
 
-/// Time from a start until the end of the one partition, and so its lag, is known.
+/// Time from a start until the end of the only partition, and so its lag, is known.
 milliseconds known_after_start(DaemonFixture& fixture, std::int64_t end) {
   const std::string before = fixture.database.text("select clock_timestamp()::text");
   const auto began = monotonic_ms();

@@ -17,9 +17,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr const char* doomed_key = "doomed";  ///< one of its events fails always
+constexpr const char* doomed_key = "doomed";  ///< an event of this key fails always
 
-/// Two or three instances that come and go while keyed events are produced, one key with 30 % of them.
+/// Two or three instances that come and go while keyed events are produced, a single key with 30 % of them.
 class Turmoil {
  public:
   Turmoil(OrderFixture& fixture, PrivatePostgres& server, unsigned seed)
@@ -28,7 +28,7 @@ class Turmoil {
     start();
   }
 
-  /// While the newest events are stored and handled. All disturbances come once before one is repeated.
+  /// While the newest events are stored and handled. All disturbances come once before any is repeated.
   void disturb() {
     const auto stored = static_cast<std::int64_t>(fixture_.ids().size() - draw(300));
     wait_until("most events are stored",

@@ -9,7 +9,7 @@ using namespace inboxd::support;
 
 namespace {
 
-/// One key whose event 2 of ten is dead and parks it, in a running daemon.
+/// A key whose event 2 of ten is dead and parks it, in a running daemon.
 struct ParkedFixture {
   ParkedFixture() {
     fixture.set("dead_type", "Dead");

@@ -10,8 +10,8 @@ using namespace inboxd::support;
 
 namespace {
 
-/// An older configuration with one topic, and a newer one with another topic and on_failure: park. Each handler has a
-/// secret file of its own.
+/// An older configuration with a topic, and a newer configuration with another topic and on_failure: park. Each handler
+/// has a secret file of its own.
 struct TwoConfigurations : OrderFixture {
   TwoConfigurations() : OrderFixture{1} {
     config.topics.push_back("{name: " + other_topic + "}");

@@ -127,7 +127,7 @@ TEST_CASE("a key that comes on several partitions keeps the order of storing wit
   OrderFixture fixture{4, {"order_by: \"header:customer\"", "concurrency: 4"}};
   const auto daemon = fixture.start();
   for (int i = 0; i < 60; ++i) {
-    // Each is stored before the next one is produced.
+    // Each is stored before the next event is produced.
     fixture.events.produce(1, [&](int) {
       KeyedEvents::Made made{"customer" + std::to_string(i % 3), i == 12 ? "Fails2" : "Happened"};
       made.record_key = "record" + std::to_string(i);

@@ -24,7 +24,7 @@ with next as (
 insert into app.state as s (key, n) select distinct on (key) key, n from next order by key, n desc
 on conflict (key) do update set n = excluded.n)";
 
-/// The same; one call in twenty fails.
+/// As keep_newest; every twentieth call fails.
 constexpr const char* keep_newest_or_fail = R"(
 with next as (
   insert into app.history (key, n)
@@ -33,7 +33,7 @@ with next as (
 insert into app.state as s (key, n) select distinct on (key) key, n from next order by key, n desc
 on conflict (key) do update set n = excluded.n)";
 
-/// The same; an event fails at as many first attempts as its body says. One row a call.
+/// As keep_newest; an event fails at as many first attempts as its body says. A row per call.
 constexpr const char* keep_newest_unless_told_to_fail = R"(
 with next as (
   insert into app.history (key, n)

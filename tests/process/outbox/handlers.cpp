@@ -13,7 +13,7 @@ using namespace inboxd::support;
 
 namespace {
 
-/// A handler publishes a message for each event of the first topic to a second one. The same inbox reads both.
+/// A handler publishes a message for each event of the first topic to a second topic. The same inbox reads both.
 struct ChainFixture : OutboxFixture {
   explicit ChainFixture(int partitions = 2) : OutboxFixture{partitions}, sink{kafka.create_topic(partitions)} {
     config.topics.push_back("{name: " + sink + "}");
@@ -37,7 +37,7 @@ struct ChainFixture : OutboxFixture {
     handler.settings["to"] = sink;
     return handler;
   }
-  /// Events of the first topic without a message in the second one, and messages beyond the first.
+  /// Events of the first topic without a message in the second topic, and messages beyond the first.
   std::int64_t lost() {
     return database.number("select count(*) from inbox.event e join inbox.shard s using (shard_id) "
                            "where s.topic = $1 and not exists (" +
@@ -103,7 +103,7 @@ TEST_CASE("a message that is published again for the same event has the same id"
   const bool is_plugin = GENERATE(true, false);
   CAPTURE(is_plugin);
   std::vector<std::string> ids;
-  for (int inbox = 0; inbox < 2; ++inbox) {  // the second one knows nothing of the first, as after a restore
+  for (int inbox = 0; inbox < 2; ++inbox) {  // the second inbox knows nothing of the first, as after a restore
     ChainFixture fixture;
     HandlerText handler = is_plugin ? fixture.by_plugin() : fixture.by_sql();
     handler.more = {"events_per_call: " + std::to_string(inbox == 0 ? 50 : 7)};
@@ -174,7 +174,7 @@ TEST_CASE("killing the daemon at random points loses and doubles no message, and
 }
 
 TEST_CASE("a dead letter is published with the event's content and the headers of Spring Kafka") {
-  DaemonFixture dead{1};  // another inbox: the event's own one has its identity already
+  DaemonFixture dead{1};  // another inbox: the event's own inbox has its identity already
   ChainFixture fixture{1};
   HandlerText handler = fixture.by_plugin();
   handler.more = {"dead_letters: {topic: " + dead.topic + "}"};

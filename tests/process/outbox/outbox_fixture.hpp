@@ -14,7 +14,7 @@ struct OutboxFixture : DaemonFixture {
     migrate();
   }
 
-  /// Publishes so many messages in one statement: key k0 to k9, payload {"n": i} from `first` on.
+  /// Publishes `count` messages in a single statement: key k0 to k9, payload {"n": i} from `first` on.
   void publish(int count, int first = 0) {
     database.run("select inbox.publish($1, 'k' || i % 10, jsonb_build_object('n', i)) from generate_series($2::int, "
                  "$3::int) i",
@@ -39,7 +39,7 @@ struct OutboxFixture : DaemonFixture {
     for (const auto& [partition, end] : kafka.ends(topic)) out += end;
     return out;
   }
-  /// Messages that a later one of their key came before.
+  /// Messages that a later message of their key overtook.
   std::int64_t out_of_order() {
     return database.number(
         "select count(*) from (select n < lag(n) over (partition by key, shard_id order by \"offset\") as late from ("

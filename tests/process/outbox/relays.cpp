@@ -63,7 +63,7 @@ TEST_CASE("while the brokers are away, messages wait in the database, in bounded
   OutboxFixture fixture;
   fixture.config.brokers = "127.0.0.1:" + needed("INBOXD_TEST_KAFKA_PROXY_PORT");
   fixture.config.sections["outbox"] = "lease: 2s, in_flight_messages: 500, batch: 200";
-  // The client forgets its topics during the outage, as it would in an hour of one.
+  // The client forgets its topics during the outage, as it would in an outage of an hour.
   fixture.config.kafka["metadata.max.age.ms"] = "1000";
   fixture.config.kafka["topic.metadata.refresh.interval.ms"] = "500";
   auto daemon = fixture.start();
@@ -100,7 +100,7 @@ TEST_CASE("a message with the number of one that a failover has lost is sent") {
   proxy.delay(milliseconds{2'000});
   fixture.publish(10, 100);
   wait_until("the brokers have them, and the relay has no acknowledgement", [&] { return fixture.records() == 110; });
-  // As if they were lost, and behind a pooler that hides the failover others came meanwhile.
+  // As if they were lost, and others came meanwhile, through a pooler that hides the failover.
   fixture.database.run("update inbox.outbox set message_id = gen_random_uuid(), key = '\\x6b31', "
                        "payload = convert_to(jsonb_build_object('n', 1000 + outbox_id)::text, 'UTF8')");
   proxy.delay(milliseconds{0});

@@ -10,7 +10,7 @@
 namespace inboxd::support {
 
 /// The application's own schema in the same database, dropped at the end. SQL is written for `app.` and `inbox.`; this
-/// test's names replace them. Declare it behind the Database.
+/// test's names replace them. Declare it after the Database.
 class Application final {
  public:
   explicit Application(Database& database);

@@ -6,7 +6,7 @@
 
 namespace inboxd::support {
 
-/// A certificate authority of one test, made with `openssl` in a folder of its own.
+/// A certificate authority of a test, made with `openssl` in a folder of its own.
 class Authority final {
  public:
   struct Pair {

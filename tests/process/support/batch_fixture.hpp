@@ -8,8 +8,9 @@
 
 namespace inboxd::support {
 
-/// A batch handler `batch` of one statement, which writes each event to app.applied and each call to app.calls: its
-/// events, keys, first and last offset. `windows` are the keys of `batch`, `more` further keys of the handler in YAML.
+/// A batch handler `batch` with a single statement, which writes each event to app.applied and each call to app.calls:
+/// its events, keys, first and last offset. `windows` are the keys of `batch`, `more` further keys of the handler in
+/// YAML.
 struct BatchFixture : DaemonFixture {
   explicit BatchFixture(const std::string& windows, std::vector<std::string> more = {}, int partitions = 1)
       : DaemonFixture{partitions} {

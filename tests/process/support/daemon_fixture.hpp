@@ -11,7 +11,7 @@
 
 namespace inboxd::support {
 
-/// The produced events, counted by their state for one handler.
+/// The produced events, counted by their state for a handler.
 struct EventCounts {
   std::int64_t produced = 0;
   std::int64_t lost = 0;        ///< neither stored nor in quarantine
@@ -26,8 +26,8 @@ struct EventCounts {
   bool is_perfect() const { return lost == 0 && doubled == 0 && done_twice == 0 && pending == 0 && done == produced; }
 };
 
-/// A schema, a topic, a recording, and a configuration with one handler (`recorder`), from which daemons start. Change
-/// `config` before starting one.
+/// A schema, a topic, a recording, and a configuration with a single handler (`recorder`), from which daemons start.
+/// Change `config` before starting a daemon.
 class DaemonFixture {
  public:
   explicit DaemonFixture(int partitions = 4, const std::string& database_url = "");

@@ -8,7 +8,7 @@
 
 namespace inboxd::support {
 
-/// Rows and offsets of one handler, counted in the inbox.
+/// Rows and offsets of a handler, counted in the inbox.
 struct InboxCounts {
   std::int64_t events = 0;
   std::int64_t ledger = 0;
@@ -22,7 +22,7 @@ std::string text_of(const InboxCounts& counts);
 std::string text_of(const std::map<int, std::int64_t>& offsets);
 
 InboxCounts count(Session& session, const std::string& handler = "recorder");
-/// Waits until the handler has settled that many events, then throws unless all counts are right.
+/// Waits until the handler has settled `events` events, then throws unless all counts are right.
 void expect_settled(Session& session, std::int64_t events, const std::string& handler = "recorder",
                     milliseconds within = patience);
 

@@ -15,7 +15,7 @@ class KeyedEvents final {
  public:
   explicit KeyedEvents(DaemonFixture& fixture) : fixture_{fixture} {}
 
-  /// One event: its key, and its type (`Fails2` fails twice in the recorder).
+  /// An event: its key, and its type (`Fails2` fails twice in the recorder).
   struct Made {
     std::string key;
     std::string type = "Happened";
@@ -28,9 +28,9 @@ class KeyedEvents final {
   const std::vector<std::string>& ids() const { return ids_; }
   std::string key_of(const std::string& id) const { return places_.at(id).key; }
 
-  /// Places where calls of one key left their order: an event after a later one, or the next one before the outcome of
-  /// the one before was recorded. A repeated call of the same event is in order. Empty: all is in order. Of handlers
-  /// with `on_failure: skip` only first attempts count.
+  /// Places where calls of a key left their order: an event after a later event, or before the outcome of the event
+  /// before was recorded. A repeated call of the same event is in order. Empty: all is in order. Of handlers with
+  /// `on_failure: skip` only first attempts count.
   std::string out_of_order(const std::string& handler = "recorder", bool only_first_attempts = false) const;
   /// The numbers of a key's events in the order of their calls.
   std::vector<int> calls_of(const std::string& key, const std::string& handler = "recorder") const;

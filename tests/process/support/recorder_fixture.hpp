@@ -8,7 +8,7 @@
 
 namespace inboxd::support {
 
-/// A schema, a topic, a recording, and a configuration with one recorder on that topic.
+/// A schema, a topic, a recording, and a configuration with a single recorder on that topic.
 struct RecorderFixture {
   explicit RecorderFixture(int partitions = 4);
   /// The daemon connects to `url`, the test to `direct`.

@@ -418,7 +418,7 @@ TEST_CASE("an open transaction holds back the records behind it, and the lag inc
   const std::string sentence = "an open transaction holds " + fixture.topic + "/0 back at offset 10 since ";
   fixture.database.wait_for("it is known where and since when it holds the partition back",
                             "select last_stable_offset from inbox.shard where held_since is not null", 10);
-  CHECK(shown().find(sentence) == std::string::npos);  // one minute is normal
+  CHECK(shown().find(sentence) == std::string::npos);  // a minute is normal
   fixture.database.run("update inbox.shard set held_since = held_since - interval '1 minute'");
   wait_until("status names it", [&] { return shown().find(sentence) != std::string::npos; });
   CHECK_THAT(shown(), ContainsSubstring("--topic " + fixture.topic + " --partition 0 --start-offset 10"));

@@ -187,7 +187,7 @@ TEST_CASE("a statement whose paths are null in 100 events in a row is a remark o
   DaemonFixture fixture{1};
   Application app{fixture.database};
   app.create_table();
-  // The first call reads its events in the database; later ones are small, so their events are sent.
+  // The first call reads its events in the database; later calls are small, so their events are sent.
   fixture.config.handlers = {app.statement("set", insert_each, {"mode: single", "events_per_call: 200"})};
   // A tombstone has no body to look into, and says nothing.
   std::vector<std::optional<std::string>> payloads(100, R"({"N": 1, "m": {"n": 2}})");

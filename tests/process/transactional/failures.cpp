@@ -18,7 +18,7 @@ const std::vector<std::string> one_attempt{"events_per_call: 500", "concurrency:
 
 std::int64_t failures(DaemonFixture& fixture) { return fixture.database.number("select count(*) from inbox.failures"); }
 
-/// One event fails once with this error; all others are applied once.
+/// A single event fails once with this error; all others are applied once.
 void one_is_charged(DaemonFixture& fixture, Application& app, std::int64_t events, const std::string& error_class) {
   fixture.database.wait_for("the culprit is dead", "select count(*) from inbox.dead_letters", 1, 120s);
   app.wait_for("the others are applied", "select count(*) from app.applied", events - 1, 120s);

@@ -10,8 +10,8 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// A handler whose events of type `Bad` first run another statement. One worker, so that good and bad events share a
-/// session.
+/// A handler whose events of type `Bad` first run another statement. A single worker, so that good and bad events share
+/// a session.
 struct MisbehavingHandler {
   MisbehavingHandler() {
     fixture.migrate();
@@ -28,7 +28,7 @@ struct MisbehavingHandler {
                         {"swallow", swallow ? "true" : "false"}};
     fixture.config.handlers = {handler};
   }
-  /// Runs one bad event among good ones: only its row is missing. Returns its error.
+  /// Runs a bad event among good events: only its row is missing. Returns its error.
   std::string failure_of(const std::string& bad, bool swallow = false, const std::string& key = "events_per_call: 5") {
     app.run("delete from app.applied");
     configure(bad, swallow, key);

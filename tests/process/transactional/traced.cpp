@@ -47,7 +47,7 @@ TEST_CASE("with traces on, rows and outcomes are one commit, also if it is cut")
   fixture.config.url = url_with_port(fixture.config.url, proxy.port());
   auto daemon = fixture.start();
   fixture.produce(200);
-  // Commits of the handlers, and sometimes one of the settler.
+  // Commits of the handlers, and sometimes a commit of the settler.
   proxy.cut_at(commits, Proxy::Cut::after, 2, 1);
   proxy.cut_at(commits, Proxy::Cut::before, 2, 3);
   fixture.produce(300);
