@@ -1,4 +1,4 @@
-// Requests as bytes, whole and in pieces, and refused ones.
+// Requests as bytes, whole and in pieces, and refused requests.
 #include "admin/http_message.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -24,7 +24,8 @@ constexpr std::string_view ask_health = "GET /health HTTP/1.1\r\nHost: a\r\n\r\n
 constexpr std::string_view ask_with_token = "GET /token HTTP/1.1\r\nHost: a\r\n\r\n";
 constexpr std::string_view ask_quick = "GET /quick HTTP/1.1\r\nHost: a\r\n\r\n";
 
-/// A server with one lane. `/slow` is answered after let_go(), everything else at once, `/health` without the lane.
+/// A server with a single lane. `/slow` is answered after let_go(), everything else at once, `/health` without the
+/// lane.
 class Served final {
  public:
   explicit Served(HttpServer::Limits limits)

@@ -43,7 +43,7 @@ inline config::Loaded load(const std::string& text, const FakeEnvironment& envir
   return config::load_text(text, "inboxd.yaml", environment.get());
 }
 
-/// All problems, one a line.
+/// All problems, a line for each.
 inline std::string problems(const config::Loaded& loaded) {
   std::string out;
   for (const config::Finding& finding : loaded.problems) out += finding.text() + "\n";

@@ -1,4 +1,4 @@
-// The files generated from the settings table are correct, and those in config/ are not stale.
+// The files generated from the settings table are correct, and the files in config/ are not stale.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstdlib>

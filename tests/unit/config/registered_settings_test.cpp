@@ -10,7 +10,7 @@ using namespace inboxd::tests;
 
 namespace {
 
-/// The registered settings of the one handler.
+/// The registered settings of the only handler.
 std::string registered(const std::string& rate, const std::string& settings, const std::string& secret) {
   const FakeEnvironment environment{{{"SECRET", secret}}, {{"/secret", secret}}, false};
   const Loaded loaded = load_text(needed + "    rate: " + rate + "\n    settings: " + settings + "\n", "inboxd.yaml",

@@ -18,7 +18,7 @@ HighWatermark fetched_once() {
   return out;
 }
 
-/// The same, and queried three seconds later.
+/// As fetched_once, and queried three seconds later.
 HighWatermark queried() {
   HighWatermark out = fetched_once();
   out.queried_at = assigned_at + 3s;

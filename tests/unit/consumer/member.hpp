@@ -19,7 +19,7 @@ class NoHandOff final : public HandOff {
   void notify_due(std::int32_t) override {}
 };
 
-/// A group member with a running poll thread. Its one ingester never runs: the test answers in its place.
+/// A group member with a running poll thread. Its only ingester never runs: the test answers in its place.
 struct Member {
   Member(std::string topic_name, std::string group_name, std::chrono::seconds commit_every = std::chrono::seconds{1})
       : topic{std::move(topic_name)}, group{std::move(group_name)}, poller{status, log, commit_every} {}

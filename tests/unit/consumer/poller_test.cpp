@@ -35,7 +35,7 @@ struct Reader : Member {
   }
 
   /// Answers look-ups of an assignment, each once, until the partition is read. After a refused seek comes the next
-  /// look-up; a second seek for the same one would drop the library's only error.
+  /// look-up; a second seek for the same look-up would drop the library's only error.
   bool reads_from(std::uint64_t generation, std::int64_t offset) {
     for (std::uint64_t lookup = 0; lookup < 20; ++lookup) {
       answer(assignment(generation, lookup), offset);
@@ -58,7 +58,7 @@ TEST_CASE("a partition whose fetching the client ended is read again after a rej
   }));
   reader.poller.mailbox().send(PositionDoubted{reader.assignment(1, 0)});
   REQUIRE(eventually([&] { return reader.poller.reading() == 0; }));
-  // Answers whichever look-up is the current one.
+  // Answers whichever look-up is current.
   CHECK(eventually([&] {
     for (std::uint64_t lookup = 1; lookup < 20; ++lookup) reader.answer(reader.assignment(1, lookup), 0);
     reader.answer(reader.assignment(2, 0), 0);

@@ -21,7 +21,7 @@ std::vector<event::Event> events_of(std::int32_t of_shard, std::int64_t first, i
   return out;
 }
 
-/// The runs of one handler that subscribes to everything.
+/// The runs of a handler that subscribes to everything.
 HandlerRuns planned_of(const std::vector<event::Event>& events, int run_events = 1'000) {
   const inbox::Routing routing{1, {{7, "receipt", {}, {}, std::nullopt}}};
   std::vector<bool> has_handler;

@@ -13,7 +13,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// The problems of a file with these properties, one a line; the properties begin in line 6.
+/// The problems of a file with these properties, a line for each; the properties begin in line 6.
 std::string problems_with(const std::string& properties, bool offline = false) {
   const support::TempFolder folder;
   const std::string path = folder / "inboxd.yaml";

@@ -22,7 +22,7 @@ Notify notify_through(const NotifySocket& socket) {
   return Notify{};
 }
 
-/// The lines until STATUS=end, without those that filled the socket.
+/// The lines until STATUS=end, without the lines that filled the socket.
 std::vector<std::string> lines_of(const NotifySocket& socket) {
   wait_until("the last line arrives", [&] { return socket.count("STATUS=end") == 1; });
   auto lines = socket.lines();

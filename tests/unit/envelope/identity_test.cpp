@@ -49,7 +49,7 @@ TEST_CASE("each control character is found at every place of an id") {
 }
 
 TEST_CASE("different parts never make the same name") {
-  // The same concatenation, but different parts.
+  // An equal concatenation, but different parts.
   std::set<std::string> ids;
   for (const auto& [source, id] : {std::pair{"a", "bc"}, {"ab", "c"}, {"a,2:bc", "d"}, {"a", "2:bc,d"}, {"a", "b,c"}}) {
     ids.insert(Outcome{with_headers({{"ce_id", id}, {"ce_source", source}})}.id());

@@ -95,7 +95,7 @@ TEST_CASE("headers over the limit are refused, all of them together") {
   const auto with = [&](std::size_t size) {
     return with_headers({{"id", a_uuid}, {"a", std::string_view{bytes}.substr(0, size)}, {"b", bytes}});
   };
-  // Each header takes eight bytes beside its name and value.
+  // Each header takes eight bytes plus its name and value.
   CHECK(Outcome{with(436), by}.is_event());
   CHECK(Outcome{with(437), by}.rejection().starts_with("too_large: the headers have 1001 bytes"));
 }

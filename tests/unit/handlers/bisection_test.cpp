@@ -9,7 +9,7 @@ using namespace sql_handler;
 
 namespace {
 
-/// A database on which a statement fails if one of its events is poison. Counts the requests.
+/// A database on which a statement fails if any of its events is poison. Counts the requests.
 struct FakeDatabase : inboxd_call {
   explicit FakeDatabase(std::size_t size) : inboxd_call{}, said(size), wrote(size) {
     verdict = [](inboxd_call* call, std::size_t index, const inboxd_verdict* its) {
@@ -111,7 +111,7 @@ TEST_CASE("several culprits are charged, all others are done") {
 }
 
 TEST_CASE("events that fail only together are both done") {
-  FakeDatabase database{2};  // such as two upserts of one key: the halves never meet
+  FakeDatabase database{2};  // such as two upserts of the same key: the halves never meet
   database.sql.execute = [](inboxd_call* call, const inboxd_sql_statement* statement) -> const inboxd_sql_result* {
     auto& self = FakeDatabase::of(call);
     ++self.statements;

@@ -1,4 +1,4 @@
-// The tables of settings in config/handlers are generated from those of the shipped handlers.
+// The tables of settings in config/handlers are generated from the tables of the shipped handlers.
 #include <catch2/catch_test_macros.hpp>
 #include <cstdlib>
 #include <filesystem>

@@ -34,7 +34,7 @@ TEST_CASE("a transaction holds back vacuum for as long as the server says, or as
   CHECK(holdback.age(oldest, begin + 120s) == 1h);
   oldest.age.reset();
   CHECK(holdback.age(oldest, begin + 180s) == 180s);
-  oldest.id = "800";  // another transaction, or the same one has advanced
+  oldest.id = "800";  // another transaction, or the same transaction has advanced
   CHECK(holdback.age(oldest, begin + 240s) == 0s);
   CHECK(holdback.age(std::nullopt, begin + 300s) == 0s);
   CHECK(holdback.age(oldest, begin + 360s) == 0s);

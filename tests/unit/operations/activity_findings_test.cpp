@@ -11,7 +11,7 @@ namespace {
 
 constexpr event::Microseconds now = 1'700'000'400'000'000;  // 2023-11-14T22:20:00Z
 
-/// One handler, which has had 100 successes within a minute, and its daemon.
+/// A handler, which has had 100 successes within a minute, and its daemon.
 struct Scene {
   std::string last_message;  // as with the right to read it
   Scene() {
@@ -32,7 +32,7 @@ struct Scene {
     situation.activities[7].last_message = last_message;
     return findings_of(situation);
   }
-  /// The only one.
+  /// The only finding.
   StatusFinding finding() {
     const auto all = findings();
     INFO(judge(situation).sentence());
@@ -78,7 +78,7 @@ TEST_CASE("a handler most of whose calls fail is a problem; one bad event of a q
   scene.activity.failed = 3;
   CHECK(scene.findings().empty());
   scene.activity.done = 0;
-  scene.activity.failed_in_row = 7;  // tries of one event
+  scene.activity.failed_in_row = 7;  // tries of a single event
   scene.situation.handlers[0].retrying = {1, false};
   CHECK(scene.findings().empty());
   scene.situation.handlers[0].retrying = {3, false};

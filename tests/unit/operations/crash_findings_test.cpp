@@ -1,4 +1,4 @@
-// Daemons that crash again and again, and those that are only unseen.
+// Daemons that crash again and again, and daemons that are only unseen.
 #include <catch2/catch_test_macros.hpp>
 
 #include "operations/status_operation.hpp"

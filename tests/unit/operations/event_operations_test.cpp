@@ -1,4 +1,4 @@
-// The states and the history of one event.
+// The states and the history of an event.
 #include "operations/event_operations.hpp"
 
 #include <catch2/catch_test_macros.hpp>

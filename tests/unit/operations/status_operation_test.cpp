@@ -10,7 +10,7 @@ using std::chrono::seconds;
 
 namespace {
 
-/// One partition, one handler, one daemon, all well.
+/// A partition, a handler and a daemon, all well.
 Situation quiet() {
   Situation out;
   out.partitions.resize(1);

@@ -90,8 +90,8 @@ class Writing final : public Instance {
   std::vector<const void*>& called_;
 };
 
-/// Publishes four messages for the first event: one is sent, one refused, one refused without an error class, one left
-/// unfinished. Also tries the second event and a missing one. Works with SQL, too.
+/// Publishes four messages for the first event: the first is sent, the second refused, the third refused without an
+/// error class, the last left unfinished. Also tries the second event and a missing event. Works with SQL, too.
 class Publishing final : public Instance {
  public:
   explicit Publishing(std::vector<std::string>& told) : told_{told} {}

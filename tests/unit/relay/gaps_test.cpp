@@ -27,7 +27,7 @@ TEST_CASE("a gap ends with a read that began after all transactions which may fi
   Gaps gaps;
   gaps.note_read({2}, 0, true, start, 1ms);
   gaps.note_transaction(100, 90);  // it began after the read that found the gap
-  gaps.note_transaction(101, 99);  // an older one still runs
+  gaps.note_transaction(101, 99);  // an older transaction still runs
   gaps.to_probe(start);
   gaps.note_read({}, 2, true, start, 1ms);
   CHECK(gaps.size() == 1);
@@ -62,7 +62,7 @@ TEST_CASE("an old gap is probed before newer messages are sent if a transaction 
   CHECK(gaps.to_probe(start + 2s + 10ms).empty());
   REQUIRE(gaps.has_unprobed());
   CHECK(gaps.before() == 100);
-  CHECK(gaps.note_running({90, 95}) == Ranges{{1, 1}});  // perhaps one ended before it was watched
+  CHECK(gaps.note_running({90, 95}) == Ranges{{1, 1}});  // perhaps a transaction ended before it was watched
   CHECK(gaps.note_running({90, 95}).empty());
   CHECK(gaps.note_running({90}) == Ranges{{1, 1}});
   gaps.probe_again();

@@ -126,7 +126,7 @@ TEST_CASE("events of a run that failed alike become one delivery with one due ti
   CHECK(out.settlement.retries[0].offsets == set({1, 3, 5}));
   CHECK(out.settlement.retries[0].delay == backoff_for(run->policy->retry, 1, 0.123));
   CHECK(out.settlement.failures.size() == 3);
-  CHECK_FALSE(out.settlement.retries[0].last_error);  // two of "a", one of "b": no error is common to all
+  CHECK_FALSE(out.settlement.retries[0].last_error);  // two of "a", another of "b": no error is common to all
 }
 
 TEST_CASE("retries with a handler's own delay are grouped by delay and error class") {
@@ -151,7 +151,7 @@ TEST_CASE("retries with a handler's own delay are grouped by delay and error cla
 TEST_CASE("a deferred event is tried again uncharged, however often, and never dead for its attempts") {
   config::Retry retry;
   retry.max_attempts = 3;
-  const auto run = run_of(lease_of({5, 6, 7}, 1, 2), retry);  // one more failure is the last
+  const auto run = run_of(lease_of({5, 6, 7}, 1, 2), retry);  // another failure is the last
   SettlementBuilder builder{run};
   FailedEvent soon = with_delay(0, milliseconds{250}, "not_yet"), later = failed_at(1, "not_yet", "busy");
   soon.verdict.kind = later.verdict.kind = event::Verdict::Kind::defer;
@@ -162,7 +162,7 @@ TEST_CASE("a deferred event is tried again uncharged, however often, and never d
   CHECK(out.settlement.retries[0].offsets == set({5}));
   CHECK(out.settlement.retries[0].delay == milliseconds{250});
   CHECK(out.settlement.retries[1].is_deferred);
-  CHECK(out.settlement.retries[1].delay == backoff_for(retry, 1, 0.25));  // the first one, at any attempt
+  CHECK(out.settlement.retries[1].delay == backoff_for(retry, 1, 0.25));  // the first delay, at any attempt
   CHECK(out.settlement.retries[1].last_error == "not_yet: busy");
   REQUIRE(out.settlement.dead.size() == 1);
   CHECK(out.settlement.dead[0].offset == 7);

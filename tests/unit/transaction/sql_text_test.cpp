@@ -29,7 +29,7 @@ TEST_CASE("a position in the sent text converts to one in the handler's text, in
   CHECK(sent->position_of(4) == 4);
   CHECK(sent->position_of(12) == 12);
   CHECK(sent->position_of(13) == 0);                                      // in the inserted text
-  const auto at = static_cast<std::uint32_t>(sent->text.find("select"));  // bytes from 0: one more for the ä
+  const auto at = static_cast<std::uint32_t>(sent->text.find("select"));  // bytes from 0: an extra byte for the ä
   CHECK(sent->position_of(at) == 23);
 }
 
