@@ -1,5 +1,5 @@
 // C11 threads on top of pthreads, for preset tsan only. librdkafka uses <threads.h>. The thread sanitizer does not
-// intercept glibc's functions for it, and crashes in such a thread. glibc's types are those of pthreads under other
+// intercept glibc's functions for it, and crashes in such a thread. glibc's types are pthreads' types under other
 // names.
 #include <errno.h>
 #include <pthread.h>

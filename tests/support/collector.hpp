@@ -10,7 +10,8 @@
 
 namespace inboxd::support {
 
-/// A fake trace collector: accepts one request after the other on a port of 127.0.0.1 and answers as configured.
+/// A fake trace collector: accepts requests, a single request at a time, on a port of 127.0.0.1 and answers as
+/// configured.
 class Collector final {
  public:
   Collector();

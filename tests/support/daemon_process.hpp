@@ -11,7 +11,7 @@
 
 namespace inboxd::support {
 
-/// One handler of an inboxd.yaml. Other keys are YAML in `more`: `deadline: 2s`.
+/// A handler of an inboxd.yaml. Other keys are YAML in `more`: `deadline: 2s`.
 struct HandlerText {
   std::string name = "recorder";
   std::string plugin = {};               ///< empty: the recorder

@@ -11,8 +11,8 @@ struct pg_conn;
 
 namespace inboxd::support {
 
-/// A test's connection. One thread at a time. SQL is written for schema `inbox.`; the test's schema replaces it. Throws
-/// std::runtime_error with the server's message. Reconnects by itself after the server was down.
+/// A test's connection. For a single thread at a time. SQL is written for schema `inbox.`; the test's schema replaces
+/// it. Throws std::runtime_error with the server's message. Reconnects by itself after the server was down.
 class Session final {
  public:
   Session(std::string url, std::string schema);

@@ -4,7 +4,7 @@
 
 namespace inboxd::support {
 
-/// The first code block of that language behind a heading. Throws if there is none.
+/// The first code block of that language after a heading. Throws if there is none.
 inline std::string fenced_block(const std::string& text, const std::string& language, const std::string& heading = "") {
   const std::string fence = "```" + language + "\n";
   const auto at = text.find(fence, text.find(heading));

@@ -68,7 +68,7 @@ class Kafka final {
   void produce(const std::vector<Message>& messages);
   void produce_transaction(const std::vector<Message>& messages, bool commit);
 
-  /// Committed offsets of a group, by partition; partitions without one are missing.
+  /// Committed offsets of a group, by partition; partitions without a committed offset are missing.
   std::map<int, std::int64_t> committed(const std::string& group, const std::string& topic);
   /// The next offset of each partition; with an open transaction, its first offset.
   std::map<int, std::int64_t> ends(const std::string& topic);

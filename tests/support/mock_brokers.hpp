@@ -24,11 +24,11 @@ class MockBrokers final {
   void elect_leader(const std::string& topic, int partition);
   void remove_leader(const std::string& topic, int partition);
   /// Makes a configuration use these brokers. A member that rejoins waits a second less than its session; with a
-  /// session of one second it would be dropped at that moment. So the session is three seconds.
+  /// session of a second it would be dropped at that moment. So the session is three seconds.
   void serve(ConfigText& config);
   /// -1: none.
   std::int64_t committed(const std::string& group, const std::string& topic, int partition) const;
-  /// Refuses the next offset commits, as those of a member that the group has dropped.
+  /// Refuses the next offset commits, as for a member that the group has dropped.
   void refuse_commits(int times);
   /// Answers the next produced batch as out of sequence, which an idempotent producer does not survive.
   void break_sequence();

@@ -54,7 +54,7 @@ void NotifySocket::resume_reading() {
 void NotifySocket::fill() const {
   const sockaddr_un address = address_of(path());
   // A sender may run out of its own buffer first (net.unix.max_dgram_qlen is 512 under systemd), so use new senders
-  // until one can send nothing.
+  // until a sender can send nothing.
   int sent = 1;
   while (sent > 0) {
     const int sender = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -7,7 +7,7 @@
 
 namespace inboxd::support {
 
-/// The brokers of one test, which may stop and continue them, all at once.
+/// The brokers of a test, which may stop and continue them, all at once.
 class PrivateKafka final {
  public:
   /// `lines` go into server.properties. Takes about five seconds for each broker.

@@ -10,8 +10,8 @@
 
 namespace inboxd::support {
 
-/// A PostgreSQL cluster of one test, which may stop, restore and configure it. Without fsync: it survives crashes of
-/// its processes, not of the machine.
+/// A PostgreSQL cluster of a test, which may stop, restore and configure it. Without fsync: it survives crashes of its
+/// processes, not of the machine.
 class PrivatePostgres final {
  public:
   /// `lines` go into postgresql.conf.

@@ -19,7 +19,7 @@ namespace inboxd::support {
 namespace {
 
 constexpr std::size_t read_size = 64 * 1024;
-constexpr std::size_t most_waiting = 4 << 20;  ///< bytes in one direction before the sender has to wait
+constexpr std::size_t most_waiting = 4 << 20;  ///< bytes in a direction before the sender has to wait
 
 sockaddr_in address_of(int port) {
   sockaddr_in out{};

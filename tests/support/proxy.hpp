@@ -30,11 +30,11 @@ class Proxy final {
   void refuse(bool on);
   /// While on, forwards nothing.
   void freeze(bool on);
-  /// The open connections forward nothing any more, and stay open; later ones work.
+  /// The open connections forward nothing any more, and stay open; later connections work.
   void hold_open_connections();
   void delay(milliseconds time);
 
-  /// Replaces the last byte of this sequence wherever the server sends it in one read; empty: off.
+  /// Replaces the last byte of this sequence wherever the server sends it in a single read; empty: off.
   void corrupt(std::string bytes);
 
   enum class Cut {

@@ -10,7 +10,7 @@
 
 namespace inboxd::support {
 
-/// One line of recorder.so: an event given to a handler.
+/// A line of recorder.so: an event given to a handler.
 struct Recorded {
   std::string handler;
   std::string event_id;

@@ -74,7 +74,7 @@ class StderrCapture final {
   int before_;
 };
 
-/// The path of one of tests/plugins.
+/// The path of a plugin of tests/plugins.
 inline std::string test_plugin(const std::string& name) {
   return std::string{BUILD_FOLDER} + "/tests/plugins/" + name + ".so";
 }

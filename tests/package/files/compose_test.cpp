@@ -32,7 +32,7 @@ Message message_of(const std::string& topic, const std::string& line) {
   return out;
 }
 
-/// The first orders that the script sends, repeated ones included.
+/// The first orders that the script sends, including repeated orders.
 std::vector<std::string> lines_of_producer(int orders) {
   const std::string script =
       "set -euo pipefail; eval \"$(sed -n '/^order()/,/^}/p' \"$0\")\"; "

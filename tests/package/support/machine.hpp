@@ -24,7 +24,7 @@ class Machine final {
   /// The path of a machine's file, seen from outside; not for /run, /dev, /proc.
   std::filesystem::path operator/(std::string_view name) const { return folder_ / ("root/" + std::string{name}); }
 
-  /// `systemctl show` of one property of a unit.
+  /// `systemctl show` of a property of a unit.
   std::string property(const std::string& unit, const std::string& name);
   /// The log of a unit.
   std::string journal(const std::string& unit);

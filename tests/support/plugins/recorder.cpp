@@ -1,5 +1,5 @@
-// Appends each event to a file, one line per write, so that several processes can share it. Then behaves as its
-// settings say.
+// Appends each event to a file, a line per write, so that several processes can share it. Then behaves as its settings
+// say.
 #include <fcntl.h>
 #include <unistd.h>
 

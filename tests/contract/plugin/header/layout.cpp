@@ -1,2 +1,2 @@
-// The same source, compiled as C++.
+// The source of layout.c, compiled as C++.
 #include "layout.c"
