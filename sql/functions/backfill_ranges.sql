@@ -1,6 +1,6 @@
--- The offsets that a `handlers backfill` has to pass in each shard: the days between two times (null: no bound), in
--- shards of the handler's topics and p_topics. elsewhere: in other shards, offsets of events that also came on any of
--- these topics. No locks. Indexes: event_place of these days. Reads all of also_seen.
+-- The offsets that a `handlers backfill` has to pass in each shard: all of the days between two times (null: no bound),
+-- in shards of the handler's topics and p_topics. elsewhere: in other shards, offsets of events that also came on any
+-- of these topics. No locks. Indexes: event_place of these days. Reads all of also_seen.
 create or replace function inbox.backfill_ranges(
   p_handler int, p_from timestamptz, p_to timestamptz, p_topics text[])
 returns table (shard_id int, next_offset bigint, end_offset bigint, elsewhere boolean)

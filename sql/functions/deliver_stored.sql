@@ -1,8 +1,8 @@
 -- Runs a bite of `handlers backfill`: the next stored events of request r become deliveries, at most p_most events and
 -- about p_bytes of payload, and its ranges move on. Events that are pending for the handler, forgotten or outside of
--- its subscription are passed over, and without r.again also events with an outcome or a dead letter. With r.again, an
--- event is passed over only if its dead letter is parked or parks its key; other dead letters of delivered events are
--- deleted, because a replay would deliver the event twice.
+-- its subscription are passed over. Without r.again, so are events with an outcome or a dead letter; with it, events
+-- whose dead letter is parked or parks its key. Other dead letters of delivered events are deleted, because a replay
+-- would deliver the event twice.
 --
 -- The bite takes the events of all shards in the order of storing, as far as it has read each of them: `place` is the
 -- time of storing, but never before the time of an earlier offset. So a sequence of all shards keeps its order. A row
@@ -21,7 +21,7 @@ set plan_cache_mode = force_generic_plan as $$
 declare
   h inbox.handler;
   v_each bigint;
-  -- Whole days: the index has offsets, so events before the time are passed singly.
+  -- Whole days: the index has offsets, so events before the time are skipped individually.
   v_from timestamptz := date_trunc('day', r.from_time, 'UTC');
   v_to timestamptz := date_trunc('day', r.to_time, 'UTC') + interval '1 day';
   v_in_one boolean;

@@ -1,5 +1,5 @@
--- Stores a batch of records in a transaction: position, ledger, events, deliveries and quarantine. Each shard is stored
--- completely or not at all. Called in autocommit, so that each statement has a fresh snapshot.
+-- Stores a batch of records in a single transaction: position, ledger, events, deliveries and quarantine. Each shard is
+-- stored completely or not at all. Called in autocommit, so that each statement has a fresh snapshot.
 --
 -- Parameters are arrays, an array for each column. An empty array stands for a column of nulls.
 -- * s_ shards, sorted by id; l_ ledger rows, sorted by event id: instances wait for each other in the same order.

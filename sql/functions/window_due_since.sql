@@ -1,6 +1,6 @@
 -- Since when a batch handler's delivery is due, for people: since the close of its window w (as inbox.is_in_window), or
--- since a close that no instance has made. null: it waits for its window. The delivery's columns are passed singly:
--- role monitor may not read all of them. p_place: its ordinal, else its id. Reads no table.
+-- since a close that no instance has made. null: it waits for its window. The delivery's columns are separate
+-- arguments: role monitor may not read all of them. p_place: its ordinal, else its id. Reads no table.
 create or replace function inbox.window_due_since(
   p_place bigint, p_received timestamptz, p_due timestamptz, w inbox.batch_window) returns timestamptz
 language sql stable parallel safe
