@@ -168,7 +168,8 @@ TEST_CASE("a claim never exceeds its limit of events, however the rows are split
   CHECK(inbox.database().number("select sum(events) from inbox.delivery") == 70);
 }
 
-TEST_CASE("of older retries and newer fresh events, a claim takes half each, and more of one if the other has less") {
+TEST_CASE(
+    "of older retries and newer fresh events, a claim takes half each, and more of either if the other has less") {
   Inbox inbox;
   const auto handler = add_runs(inbox, 20, 10);
   const auto set_retries = [&](int events) {
@@ -337,7 +338,7 @@ TEST_CASE("deliveries of a claim whose answer was lost are released by fence, un
   CHECK(inbox.database().number("select count(*) from inbox.delivery where claims = 1 and fence in (72, 73)") == 2);
 }
 
-TEST_CASE("leases in flight are renewed by id and fence, not those that were lost or are being settled") {
+TEST_CASE("leases in flight are renewed by id and fence, not leases that were lost or are being settled") {
   Inbox inbox;
   const auto handler = add_runs(inbox, 3, 10);
   const auto claimed = claim_due(inbox.connection(), handler, inbox.owner, 1000, milliseconds{5000});

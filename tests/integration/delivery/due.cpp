@@ -105,7 +105,7 @@ TEST_CASE("reading due times reports open transactions that create deliveries, a
   CHECK((least == 0 || least > ours));  // 0: none has an id yet
 }
 
-TEST_CASE("an old event does not wait behind a thousand newer ones, even if their rows are older") {
+TEST_CASE("an old event does not wait for a thousand newer events, even if their rows are older") {
   Inbox inbox;
   constexpr int newer = 1'000;
   const auto handler = add_events(inbox, newer + 1);
@@ -122,7 +122,7 @@ TEST_CASE("leases and retry delays have their full length, however long a statem
         "due_at < clock_timestamp() + $2::interval",
         {began, wait});
   };
-  SECTION("of born-leased deliveries, also beside a duplicate") {
+  SECTION("of born-leased deliveries, also with a duplicate") {
     const auto handler = inbox.add_handler("receipt");
     const auto shard = inbox.add_shard("orders");
     const auto known = base::random_uuid();

@@ -56,7 +56,7 @@ TEST_CASE("a database clock that was turned back does not stop a handler with a 
   CHECK(inbox::take_tokens(inbox.connection(), handler, 1'000, 10'000).granted < 500);
 }
 
-TEST_CASE("an instance alone gets all calls, and a second one its even share as calls come back") {
+TEST_CASE("an instance alone gets all calls, and a second instance its even share as calls come back") {
   Sharing sharing;
   CHECK(sharing.ask(sharing.first, 20, 0) == 10);
   CHECK(sharing.ask(sharing.second, 20, 0) == 0);
@@ -89,7 +89,7 @@ TEST_CASE("calls that a dead instance has leased come back after the database's 
   CHECK(sharing.ask(sharing.second, 10, 0) == 10);
 }
 
-TEST_CASE("one call for two instances goes round") {
+TEST_CASE("a single call for two instances alternates between them") {
   Sharing sharing;
   CHECK(sharing.ask(sharing.first, 1, 0, 1) == 1);
   CHECK(sharing.ask(sharing.second, 1, 0, 1) == 0);

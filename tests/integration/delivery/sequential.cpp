@@ -63,7 +63,7 @@ TEST_CASE("a takeover ends the leases of the earlier owner, who can settle nothi
   CHECK(in_order.settle(all_done(after.claimed.runs[0])));
 }
 
-TEST_CASE("sequences without an owner are found by their pending rows, also those with rows of lanes alone") {
+TEST_CASE("sequences without an owner are found by their pending rows, even if all are rows of lanes") {
   InOrder in_order;
   const auto other = base::random_uuid();
   CHECK(in_order.take(other, 1, true).empty());
@@ -166,7 +166,7 @@ TEST_CASE("a row that was in flight at three crashes is claimed in parts, and al
     in_order.database().run("update inbox.delivery set claims = case lower(pending) when 0 then " +
                             std::to_string(first) + " else " + std::to_string(second) + " end");
   };
-  SECTION("not after one") {
+  SECTION("not after a single crash") {
     const auto claimed = in_order.claim(2);
     REQUIRE(offsets_of(claimed) == Texts{"{[0,16)}", "{[16,24)}"});
     CHECK(claimed.claimed.runs[0].claims == 2);
@@ -190,7 +190,7 @@ TEST_CASE("a row that was in flight at three crashes is claimed in parts, and al
     // A claim that was released was no crash.
     CHECK_FALSE(in_order.claim(3).claimed.runs.at(0).was_alone);
   }
-  SECTION("not behind others") {
+  SECTION("not after other events") {
     set_crashes(0, 8);
     const auto claimed = in_order.claim(2);
     REQUIRE(offsets_of(claimed) == Texts{"{[0,16)}"});
@@ -205,7 +205,7 @@ TEST_CASE("a row that was in flight at three crashes is claimed in parts, and al
   }
 }
 
-TEST_CASE("a claim takes one suspect of all sequences and lanes, the one with the fewest crashes") {
+TEST_CASE("a claim takes a single suspect of all sequences and lanes: the suspect with the fewest crashes") {
   InOrder in_order;
   const auto first = in_order.shard;
   in_order.store(1);

@@ -9,7 +9,7 @@ using namespace inboxd;
 using namespace inboxd::support;
 using namespace inboxd::support::in_order;
 
-TEST_CASE("a failed event begins a lane; waiting events follow it one row after the other") {
+TEST_CASE("a failed event begins a lane; waiting events follow it row by row") {
   InOrder in_order;
   in_order.store(5);
   in_order.store(5);
@@ -119,7 +119,7 @@ TEST_CASE("a takeover makes leased rows of lanes due, and no others") {
   REQUIRE(offsets_of(in_order.claim_lanes(2)) == Texts{"{[0,1)}"});
 }
 
-TEST_CASE("a lane's row that was in flight at three crashes is claimed in parts, the rest behind them") {
+TEST_CASE("a lane's row that was in flight at three crashes is claimed in parts, then the rest") {
   InOrder in_order;
   in_order.store(17);
   in_order.take(in_order.inbox.owner, 1);
@@ -167,7 +167,7 @@ TEST_CASE("a claim takes no more events of lanes than it has room for") {
   CHECK(events_in(in_order.claim_lanes().claimed.runs) == 2);  // the rest of that lane
 }
 
-TEST_CASE("a replayed event comes before the next one of its key, also if that one is leased or runs already") {
+TEST_CASE("a replayed event comes before the next event of its key, also if that event is leased or runs already") {
   InOrder in_order;
   in_order.store(3);
   in_order.take(in_order.inbox.owner, 1);

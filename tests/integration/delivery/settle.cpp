@@ -268,7 +268,7 @@ TEST_CASE("an id that returns with other content after the ledger forgot it has 
             "order by \"offset\") from inbox.dead_letters") == "0 first first, 1 second second");
 }
 
-TEST_CASE("settlements of all kinds share one transaction; a lost one does not affect the others") {
+TEST_CASE("settlements of all kinds share one transaction; a lost settlement does not affect the others") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
   const auto shard = inbox.add_shard("orders");
@@ -290,7 +290,7 @@ TEST_CASE("settlements of all kinds share one transaction; a lost one does not a
   CHECK(states(inbox) == "done:10 due:2 leased:18");
 }
 
-TEST_CASE("a settle that names a delivery under its old and new fence records only the events of the new one") {
+TEST_CASE("a settle that names a delivery under its old and new fence records only the events of the new fence") {
   Inbox inbox;
   const auto [handler, old] = claimed_run(inbox, 4);
   inbox.database().run("update inbox.delivery set due_at = clock_timestamp() - interval '1 s', claims = 0");

@@ -228,7 +228,7 @@ TEST_CASE("a statement past its deadline is cut off, and its slot waits until th
   CHECK(inbox.database().number("select count(*) from inbox.event") == 1);
 }
 
-TEST_CASE("behind a pooler, too, a slot whose statement was cut off waits until the server has finished it") {
+TEST_CASE("with a pooler, too, a slot whose statement was cut off waits until the server has finished it") {
   Inbox inbox;
   // The pooler refuses startup options, or drops them silently; both count the first session.
   const char* const line = GENERATE("", "ignore_startup_parameters = options");
@@ -342,7 +342,7 @@ TEST_CASE("under repeatable read, a batch that waited still sees handlers added 
   CHECK(inbox.position("orders") == 0);
 }
 
-TEST_CASE("behind a pooler without session settings, such transactions are refused and add no handler") {
+TEST_CASE("with a pooler without session settings, such transactions are refused and add no handler") {
   PrivatePostgres server;
   Inbox inbox{server.url()};
   const auto shard = inbox.add_shard("orders");

@@ -87,10 +87,10 @@ TEST_CASE("nor does it if this ingester stored nothing between the change and th
   changed.check_that_the_next_one_waits_until_put_back();
 }
 
-TEST_CASE("nor does it from an instance with the older configuration that knows of the newer one") {
+TEST_CASE("nor does it from an instance with the older configuration that knows of the newer configuration") {
   ChangedHandler changed;
   changed.store.registrations.set(changed.older);
-  SECTION("because it stored by the newer one") { changed.store_one(); }
+  SECTION("because it stored by the newer configuration") { changed.store_one(); }
   SECTION("because it read the versions") {
     changed.store.registrations.note(inbox::read_handler_versions(changed.inbox.connection()));
   }

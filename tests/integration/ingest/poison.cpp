@@ -54,7 +54,7 @@ TEST_CASE("a database that refuses every event as bad data stops the batch, and 
   CHECK(inbox.position("orders") == 0);
 }
 
-TEST_CASE("any number of bad records in a row go to quarantine, and the good ones are stored") {
+TEST_CASE("any number of bad records in a row go to quarantine, and the good records are stored") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
   const int first = GENERATE(0, 150);

@@ -107,7 +107,7 @@ TEST_CASE("a shard leaves the batch also if other shards of it hold duplicates")
   CHECK(inbox.database().number("select count(*) from inbox.event") == 8);
 }
 
-TEST_CASE("two instances that resolve a first position a moment apart use the first one's") {
+TEST_CASE("two instances that resolve a first position a moment apart use the first instance's") {
   Inbox inbox;
   const auto other = inbox.connect();
   inbox::write_first_positions(inbox.connection(), {{"orders", "x", 0, 50}, {"orders", "x", 1, 10}});
@@ -121,7 +121,7 @@ TEST_CASE("two instances that resolve a first position a moment apart use the fi
   CHECK_FALSE(inbox::find_position(*other, "orders", 3).has_value());
 }
 
-TEST_CASE("a halted shard keeps its first reason; one with a gap waits for an operator") {
+TEST_CASE("a halted shard keeps its first reason; a shard with a gap waits for an operator") {
   Inbox inbox;
   const auto passing = inbox.add_shard("orders", 0);
   const auto lost = inbox.add_shard("orders", 1);

@@ -37,7 +37,7 @@ constexpr const char* kilobyte =
 
 }  // namespace
 
-TEST_CASE("a nearly full quarantine is warned about; a full one loses nothing, and is full until some are discarded") {
+TEST_CASE("a nearly full quarantine is warned about; a full quarantine loses nothing, and stays full until a discard") {
   Inbox inbox;
   const auto shard = std::to_string(inbox.add_shard("orders"));
   const auto reject = [&](int count) {

@@ -44,7 +44,7 @@ struct TwoTopics {
 
 }  // namespace
 
-TEST_CASE("events past their topic's retention are removed, except pending ones; other topics keep theirs") {
+TEST_CASE("events past their topic's retention are removed, except pending events; other topics keep theirs") {
   TwoTopics test;
   Inbox& inbox = test.inbox;
   const auto handler = inbox.add_handler("receipt");

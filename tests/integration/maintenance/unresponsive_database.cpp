@@ -34,7 +34,7 @@ std::chrono::nanoseconds longest_pause(const maintenance::Maintenance& maintenan
 
 }  // namespace
 
-TEST_CASE("while the database does not answer, maintenance pauses no longer than one query may take") {
+TEST_CASE("while the database does not answer, maintenance pauses no longer than a query may take") {
   Inbox inbox;
   Proxy proxy{port_of(inbox.settings().url)};
   proxy.freeze(true);

@@ -106,7 +106,8 @@ TEST_CASE("status names a daemon that leaves a handler alone because of its orde
   CHECK(daemons.findings().empty());
 }
 
-TEST_CASE("a repeated registration leaves a handler's row, also a restored one's, to a newer one of a live daemon") {
+TEST_CASE(
+    "a repeated registration leaves a handler's row, even a restored row, to a newer registration of a live daemon") {
   Daemons daemons;
   config::Handler newer = receipt({"orders", "other"});
   newer.on_failure = config::OnFailure::park;

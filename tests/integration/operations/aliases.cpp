@@ -20,7 +20,7 @@ void rename(Inbox& inbox, const std::string& from, const std::string& to) {
 
 }  // namespace
 
-TEST_CASE("each command answers to a handler's former name as to its present one") {
+TEST_CASE("each command answers to a handler's former name as to its present name") {
   Inbox inbox;
   LanesFixture lanes{inbox, "mail"};
   lanes.store("aabb");

@@ -139,7 +139,7 @@ TEST_CASE("a back-filled event whose id then comes on another topic of the handl
   CHECK(database.number("select count(*) from inbox.delivery") == (is_backfilled ? before : 1));
 }
 
-TEST_CASE("a back-fill passes dead letters over; --again deletes them, except those that park their key") {
+TEST_CASE("a back-fill passes dead letters over; --again deletes them, except dead letters that park their key") {
   Backfill test;
   const auto bury = [&](int offset, const std::string& state, bool parks) {
     test.database().run(
@@ -229,7 +229,7 @@ TEST_CASE("in one sequence of all partitions, a back-fill keeps the order of sto
   }
 }
 
-TEST_CASE("in a sequence, back-filled events come behind those that are pending") {
+TEST_CASE("in a sequence, back-filled events come after the pending events") {
   Backfill test{"sequential"};
   Batch live{test.inbox};
   live.at(test.orders, 10).events(1).deliver_to(test.handler);
@@ -240,7 +240,7 @@ TEST_CASE("in a sequence, back-filled events come behind those that are pending"
   CHECK(test.settle_all() == "orders{[10,11)} orders{[0,10)}");
 }
 
-TEST_CASE("a request is refused while another one runs, and can be cancelled") {
+TEST_CASE("a request is refused while another runs, and can be cancelled") {
   Backfill test;
   test.store(test.orders, 290);
   CHECK(test.ask({{"dry-run", {"true"}}}).document.at("offsets") == 310);

@@ -110,7 +110,7 @@ TEST_CASE("an ID that is an event's event_id means that event, even if a produce
   CHECK(shown.document.at("dead_letters").at(0).at("event").at("offset") == 0);
 }
 
-TEST_CASE("an ID that is a dead letter's number means that one; only `dead show` reads it as a producer's id") {
+TEST_CASE("an ID that is a dead letter's number means that dead letter; only `dead show` reads it as a producer's id") {
   Inbox inbox;
   add_dead_letters(inbox, 2);
   const auto number = inbox.database().text("select min(dead_letter_id) from inbox.dead_letter");
@@ -265,7 +265,7 @@ TEST_CASE("dead letters of retired handlers do not hide the others from a replay
   CHECK(dead_letters(inbox) == 3);
 }
 
-TEST_CASE("the list shows the newest and their groups; one dead letter shows its event and every error") {
+TEST_CASE("the list shows the newest and their groups; a single dead letter shows its event and every error") {
   Inbox inbox;
   add_dead_letters(inbox, 2, "receipt", "orders", "timeout.read");
   add_dead_letters(inbox, 3, "audit", "payments", "validation");

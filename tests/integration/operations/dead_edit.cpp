@@ -67,7 +67,7 @@ TEST_CASE("an edited dead letter is due for its handler with the new payload; ot
   CHECK(two.fail(two.audit) == std::vector<std::string>{original});
 }
 
-TEST_CASE("the original stays: dead show and events show have it beside the edit") {
+TEST_CASE("the original stays: dead show and events show have it next to the edit") {
   TwoHandlers two;
   two.runner.run("dead edit", {{"id", {"1"}}, {"payload", {"{\"order\": 8}"}}});
   const std::string id = two.inbox.database().text("select event_id::text from inbox.event");

@@ -139,7 +139,7 @@ TEST_CASE("two simultaneous replays replay every dead letter once") {
   CHECK(events_in(claim_due(inbox.connection(), handler, inbox.owner).runs) == 2000);
 }
 
-TEST_CASE("a replay beside another counts those that the other one took, and only its own as replayed") {
+TEST_CASE("a replay during another counts events that the other took, and only its own as replayed") {
   Inbox inbox;
   add_dead_letters(inbox, 30);
   OperationRunner runner{inbox};
@@ -176,7 +176,7 @@ TEST_CASE("a replay at a rate works in steps of that size, and stops between two
   CHECK(dead_letters(inbox) == 10);
 }
 
-TEST_CASE("a replay delivers each dead letter of its start once, although events fail again beside it") {
+TEST_CASE("a replay delivers each dead letter of its start once, although events fail again meanwhile") {
   Inbox inbox;
   const auto handler = add_dead_letters(inbox, 1'200);
   OperationRunner runner{inbox};

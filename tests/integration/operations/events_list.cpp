@@ -70,7 +70,7 @@ TEST_CASE("events are listed by their present state for a handler") {
   CHECK(state("due") == "6 5");
 }
 
-TEST_CASE("an unknown state or handler is refused with the known ones") {
+TEST_CASE("an unknown state or handler is refused with the known names") {
   Inbox inbox;
   LanesFixture lanes{inbox};
   lanes.store("a");

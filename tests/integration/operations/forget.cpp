@@ -245,7 +245,7 @@ TEST_CASE("forgetting finds a message that the relay moves at that moment") {
   CHECK(inbox.database().number("select count(*) from inbox.outbox_waiting") == 0);
 }
 
-TEST_CASE("forgetting finds a record that a retry makes an event behind the search for events") {
+TEST_CASE("forgetting finds a record that a retry makes an event after the search for events") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
   quarantine_records(inbox, shard, 0, {"one"});

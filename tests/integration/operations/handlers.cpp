@@ -106,11 +106,11 @@ TEST_CASE("a handler that daemons configure can be retired, and the answer names
     CHECK(plan.document.at("configured_by") == operations::Document::array({"host-a (process 42)"}));
     CHECK(inbox::read_routing(inbox.connection()).handlers.size() == 1);
   }
-  SECTION("not one that has stopped") {
+  SECTION("not of a daemon that has stopped") {
     inbox::instance_heartbeat(inbox.connection(), {inbox.owner, "host-a", 42}, true, {}, {handler});
     CHECK(runner.run("handlers retire", receipt_with("dry-run")).document.at("configured_by").empty());
   }
-  SECTION("nor one that was not seen for long") {
+  SECTION("nor of a daemon that was not seen for long") {
     inbox.database().run("update inbox.instance set last_seen_at = last_seen_at - interval '2 minutes'");
     CHECK(runner.run("handlers retire", receipt_with("dry-run")).document.at("configured_by").empty());
   }

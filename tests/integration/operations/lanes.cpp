@@ -45,7 +45,7 @@ TEST_CASE("view lanes shows each parked key with the dead letter that parks it")
         lanes.event_id(0) + " 1 timeout: no answer");
 }
 
-TEST_CASE("view lanes is fast with many lanes and deep ones") {
+TEST_CASE("view lanes is fast with many lanes and with deep lanes") {
   Inbox inbox;
   LanesFixture lanes{inbox};
   lanes.store("a");
@@ -85,7 +85,7 @@ TEST_CASE("a replayed dead letter of a key runs before its later events that hav
     CHECK(order.substr(0, 2) == "0 ");
     CHECK(order.substr(order.size() - 7) == "2 3 4 6");
   }
-  SECTION("one of them is retrying") {
+  SECTION("a later event is retrying") {
     lanes.run('a', End::retried);
     runner.run("dead replay", {{"all", {"true"}}});
     const auto order = lanes.drain();
@@ -122,7 +122,7 @@ TEST_CASE("dead letters of one key are replayed in the order of storing, between
   CHECK(lanes.drain() == "0 1 2 3 4 5");
 }
 
-TEST_CASE("a dead letter of history is replayed before its later events, whose delivery began with earlier ones") {
+TEST_CASE("a dead letter of history is replayed before its later events, whose delivery began with earlier events") {
   Inbox inbox;
   LanesFixture lanes{inbox};
   lanes.store("aaaa");
@@ -214,7 +214,8 @@ TEST_CASE("many parked events come back in several transactions, and the key sta
   CHECK(inbox.database().number("select count(*) from inbox.dead_letter") == (replays ? 0 : 1));
 }
 
-TEST_CASE("a dead letter without a lane is replayed in no order, and so is one of a handler that keeps none") {
+TEST_CASE(
+    "a dead letter without a lane is replayed in no order, and so is a dead letter of a handler that keeps no order") {
   Inbox inbox;
   LanesFixture lanes{inbox};
   lanes.store("aa");
@@ -285,7 +286,7 @@ TEST_CASE("events retry makes the first event of a lane due now, and no other") 
   CHECK(runner.run("events skip", event_for(lanes.event_id(0), "why")).code == ExitCode::try_again);
 }
 
-TEST_CASE("events retry of a handler makes all its waiting events due, or those of an error class") {
+TEST_CASE("events retry of a handler makes all its waiting events due, or only events with an error class") {
   Inbox inbox;
   LanesFixture lanes{inbox};
   lanes.store("abab");

@@ -34,7 +34,7 @@ std::int64_t accepted(Inbox& inbox) {
 
 }  // namespace
 
-TEST_CASE("an accepted gap lets the partition continue behind it, and stays on record") {
+TEST_CASE("an accepted gap lets the partition continue after it, and stays on record") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders", 0, 10);
   inbox.halt(shard, "records 10 to 40 are gone", event::OffsetRange{10, 40});
@@ -67,7 +67,7 @@ TEST_CASE("after an accepted gap, an instance at the old position stores nothing
   CHECK(inbox.position("orders") == 41);
 }
 
-TEST_CASE("behind an accepted truncation the same offsets hold new records, none taken for an old one") {
+TEST_CASE("after an accepted truncation the same offsets hold new records, none taken for an old record") {
   Inbox inbox;
   auto& database = inbox.database();
   const auto handler = inbox.add_handler("receipt", {"orders"});
@@ -148,12 +148,12 @@ TEST_CASE("a gap that changed since it was shown is not accepted") {
   const auto seen = operations::read_partitions(inbox.connection(), {}).at(0);
   SECTION("it is longer") { database.run("update inbox.shard set gap = '[10,50)'"); }
   SECTION("it begins elsewhere") { database.run("update inbox.shard set gap = '[9,40)'"); }
-  SECTION("the partition continues elsewhere behind it") {
+  SECTION("the partition continues elsewhere after it") {
     database.run(
         "insert into inbox.position (shard_id, epoch, first_offset, next_offset, routing_version) "
         "select shard_id, 1, 10, 45, 0 from inbox.shard");
   }
-  SECTION("it lies in the log behind a truncation") {
+  SECTION("it lies in the log after a truncation") {
     database.run(
         "with cut as (insert into inbox.shard (source, topic, partition, incarnation, truncations, ordinal, "
         "halted_reason, halted_at, gap) select source, topic, partition, incarnation, 1, 1, 'cut off', now(), gap "
@@ -170,7 +170,7 @@ TEST_CASE("a gap that changed since it was shown is not accepted") {
   CHECK(accepted(inbox) == 0);
 }
 
-TEST_CASE("a position already behind the gap stays there") {
+TEST_CASE("a position already after the gap stays there") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders", 0, 50);
   inbox.halt(shard, "gone", event::OffsetRange{10, 40});
@@ -240,7 +240,8 @@ TEST_CASE("a recreated topic begins at its beginning, in a new shard") {
   CHECK(runner.run("partitions list", {{"all", {"true"}}}).document.at("partitions").size() == 5);
 }
 
-TEST_CASE("after a topic's new incarnation is accepted, an instance that reads under the old one stores nothing") {
+TEST_CASE(
+    "after a topic's new incarnation is accepted, an instance that reads under the old incarnation stores nothing") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders", 0, 10);
   inbox::halt_recreated(inbox.connection(), shard, "created again", "9oSX==");
@@ -262,7 +263,7 @@ TEST_CASE("a partition that halts for a new incarnation while the operator confi
   CHECK(inbox.position("orders", 2) == 100);
 }
 
-TEST_CASE("no incarnation is accepted if one differs from the shown") {
+TEST_CASE("no incarnation is accepted if any differs from the shown") {
   Inbox inbox;
   for (const int partition : {0, 1}) halt_recreated(inbox, partition);
   OperationRunner runner{inbox};
@@ -271,7 +272,7 @@ TEST_CASE("no incarnation is accepted if one differs from the shown") {
   SECTION("one differs") {
     inbox.database().run("update inbox.shard set new_incarnation = 'again==' where partition = 1");
   }
-  SECTION("one is not halted any more") {
+  SECTION("a partition is not halted any more") {
     inbox.database().run("update inbox.shard set new_incarnation = null where partition = 0");
   }
   const auto answer = runner.run("partitions accept-recreated", orders);

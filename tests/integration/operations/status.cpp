@@ -36,7 +36,7 @@ TEST_CASE("status --sizes shows the bytes of each table and day, and the days un
   CHECK(sizes.at("growth").at(0).at("days_left") > 29);
 }
 
-TEST_CASE("status has what live instances say about their handlers, and only live ones") {
+TEST_CASE("status has what live instances say about their handlers, and only live instances") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
   inbox::HandlerActivity activity;
@@ -167,7 +167,8 @@ TEST_CASE("status exits with 1 if an operator has to act") {
   CHECK(run() == Kinds{"partition_halted"});
 }
 
-TEST_CASE("events without a handler are reported until one subscribes, however often and wherever they were counted") {
+TEST_CASE(
+    "events without a handler are reported until a handler subscribes, however often and wherever they were counted") {
   Inbox inbox;
   auto& connection = inbox.connection();
   using Events = std::vector<inbox::UnsubscribedEvents>;
@@ -192,7 +193,7 @@ TEST_CASE("events without a handler are reported until one subscribes, however o
   CHECK(inbox::read_unsubscribed(connection, 10).empty());
 }
 
-TEST_CASE("a producer with endless types fills no table: a thousand rows, and one per topic for the rest") {
+TEST_CASE("a producer with endless types fills no table: a thousand rows, and a row per topic for the rest") {
   Inbox inbox;
   for (int round = 0; round < 3; ++round) {
     std::vector<inbox::UnsubscribedEvents> events;
@@ -225,7 +226,7 @@ TEST_CASE("no lag is shown while the end of the log is unknown or outdated, or n
   CHECK(status().at("lag").is_null());
 }
 
-TEST_CASE("an open transaction shows as a last stable offset behind the end, with the time since") {
+TEST_CASE("an open transaction shows as a last stable offset below the end, with the time since") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders", 0, 10);
   const auto note = [&](std::int64_t high, std::optional<std::int64_t> stable) {
@@ -276,7 +277,7 @@ TEST_CASE("a retried event's age counts from its arrival, whenever it is due") {
   CHECK_FALSE(operations::read_handlers(inbox.connection()).at(0).oldest_due_age.has_value());
 }
 
-TEST_CASE("handlers are listed with their subscriptions, retired ones too, but not in status") {
+TEST_CASE("handlers are listed with their subscriptions, retired handlers too, but not in status") {
   Inbox inbox;
   OperationRunner runner{inbox};
   CHECK(runner.run("handlers list").code == ExitCode::no);
@@ -332,7 +333,7 @@ TEST_CASE("a read-only role can read everything and change nothing") {
   database.run("drop owned by " + role + "; drop role " + role);
 }
 
-TEST_CASE("check detects a pooler that forgets prepared statements, and the absence of one") {
+TEST_CASE("check detects a pooler that forgets prepared statements, and the absence of a pooler") {
   const auto check = [](const std::string& url) {
     config::Database settings;
     settings.url = url;

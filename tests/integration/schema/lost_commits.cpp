@@ -52,7 +52,7 @@ TEST_CASE("a handler that the database has lost returns under its id, and gets t
     }
     CHECK(given == std::multiset<std::int64_t>{4, 5, 6, 7, 8});
   }
-  SECTION("added as new by another instance: it has another id, and is not taken for the old one") {
+  SECTION("added as new by another instance: it has another id, and is not taken for the old handler") {
     const auto fresh = inbox::register_handlers(inbox.connection(), {handler});
     CHECK(fresh.at(0).handler_id != known.at(0).handler_id);
     CHECK_FALSE(inbox::are_registered(inbox.connection(), known));
@@ -137,7 +137,7 @@ TEST_CASE("an instance notices that the database lost the handler change it made
   CHECK(inbox.routing_version() > changed.at(0).changed_under);  // no version is used twice
 }
 
-TEST_CASE("an older configuration that puts a handler back first neither hides nor undoes the newer one") {
+TEST_CASE("an older configuration that puts a handler back first neither hides nor undoes the newer configuration") {
   Inbox inbox;
   auto& connection = inbox.connection();
   auto older = handler_named("receipt"), newer = older;
@@ -187,7 +187,7 @@ struct RenamedHandler {
   std::int32_t id = 0;
 };
 
-TEST_CASE("a configuration with a former name puts back its own handler, and the newer one puts back the rename") {
+TEST_CASE("a configuration with a former name puts back its own handler, and the newer configuration the rename") {
   RenamedHandler test;
   auto& connection = test.inbox.connection();
   SECTION("the rename is lost") {
@@ -228,7 +228,7 @@ TEST_CASE("a handler is found in a database that lost its rename, even without i
   CHECK(test.stored() == test.with_id("receipt {orders,refunds}"));
 }
 
-TEST_CASE("a configuration that adds the new name beside a former one means two handlers") {
+TEST_CASE("a configuration that adds the new name to a former name means two handlers") {
   RenamedHandler test;
   test.newer.aliases.clear();
   const auto both =
@@ -255,7 +255,7 @@ TEST_CASE("each of two handlers is put back under its id, even if one had the ot
   }
 }
 
-TEST_CASE("putting a lost handler back restores no retired one") {
+TEST_CASE("putting a lost handler back restores no retired handler") {
   Inbox inbox;
   const auto known = inbox::register_handlers(inbox.connection(), {handler_named("retired"), handler_named("late")});
   retire(inbox, "retired");
@@ -268,7 +268,7 @@ TEST_CASE("putting a lost handler back restores no retired one") {
         std::set<std::int32_t>{again.at(0).handler_id});
 }
 
-TEST_CASE("reloading an older configuration unchanged does not hide the newer one") {
+TEST_CASE("reloading an older configuration unchanged does not hide the newer configuration") {
   Inbox inbox;
   auto& connection = inbox.connection();
   auto older = handler_named("receipt"), newer = older;

@@ -23,7 +23,7 @@ class Publication final {
 
 }  // namespace
 
-TEST_CASE("erasing and retention work beside a publication for all tables") {
+TEST_CASE("erasing and retention work with a publication for all tables") {
   Inbox inbox;
   const Publication publication{inbox};
   const auto handler = inbox.add_handler("receipt");
@@ -44,7 +44,7 @@ TEST_CASE("erasing and retention work beside a publication for all tables") {
   CHECK(inbox::drop_partition(inbox.connection(), "event", std::chrono::hours{24}).has_value());
 }
 
-TEST_CASE("every table can be changed beside a publication for all tables") {
+TEST_CASE("every table can be changed with a publication for all tables") {
   Inbox inbox;
   inbox::make_partitions(inbox.connection(), 3);
   CHECK(inbox.database().text(

@@ -8,7 +8,7 @@
 using namespace inboxd;
 using namespace inboxd::support;
 
-TEST_CASE("a new or changed handler raises the routing version; an unchanged one does not") {
+TEST_CASE("a new or changed handler raises the routing version; an unchanged handler does not") {
   Inbox inbox;
   const auto before = inbox.routing_version();
   auto handler = handler_named("receipt");
@@ -27,7 +27,7 @@ TEST_CASE("a new or changed handler raises the routing version; an unchanged one
   CHECK(routing.handlers[0].types == handler.types);
 }
 
-TEST_CASE("a configuration adds and changes handlers and never removes one") {
+TEST_CASE("a configuration adds and changes handlers and never removes any") {
   Inbox inbox;
   inbox::register_handlers(inbox.connection(), {handler_named("one"), handler_named("two")});
   inbox::register_handlers(inbox.connection(), {handler_named("three")});
@@ -253,7 +253,7 @@ TEST_CASE("a new handler is back-filled from the beginning in steps, with the ev
   }
 }
 
-TEST_CASE("a new handler gets no stored events with start: now, and those since a time with start: TIME") {
+TEST_CASE("a new handler gets no stored events with start: now, and events since a time with start: TIME") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
   Batch early{inbox};

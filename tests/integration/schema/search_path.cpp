@@ -107,7 +107,7 @@ TEST_CASE("the daemon's sessions have its own search path, whatever login or URL
   CHECK(inbox.database().text("select string_agg(distinct path, ';') from inbox.seen") == "pg_catalog,pg_temp");
 }
 
-TEST_CASE("behind a pooler that refuses options each statement and transaction sets the path") {
+TEST_CASE("with a pooler that refuses options each statement and transaction sets the path") {
   Inbox inbox;
   const PgBouncer pooler{inbox.settings().url};
   auto settings = inbox.settings();

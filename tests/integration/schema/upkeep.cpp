@@ -48,7 +48,7 @@ TEST_CASE("day partitions are created ahead, once, in any time zone of the sessi
   CHECK(inbox::make_partitions(*elsewhere, 5) == 0);
 }
 
-TEST_CASE("days reach to the first one that a table lacks, in any time zone of the session") {
+TEST_CASE("days reach to the first day that a table lacks, in any time zone of the session") {
   Inbox inbox;  // two days beyond today exist
   const auto today = inbox.database().number("select extract(epoch from (now() at time zone 'UTC')::date)::bigint");
   constexpr std::int64_t day = 86'400;
@@ -296,7 +296,7 @@ TEST_CASE("a drop whose check takes long gives up soon, and ingest continues") {
                                 "to_regclass('inbox.event_20200101')") == 1);
 }
 
-TEST_CASE("live instances are told apart from stopped ones") {
+TEST_CASE("live instances are told apart from stopped instances") {
   Inbox inbox;
   const inbox::InstanceIdentity one{base::random_uuid(), "host-a", 11};
   const inbox::InstanceIdentity two{base::random_uuid(), "host-b", 22};
@@ -308,7 +308,7 @@ TEST_CASE("live instances are told apart from stopped ones") {
         "host-a true, host-b false");
 }
 
-TEST_CASE("sessions that block vacuum are found: one that has written, a prepared transaction") {
+TEST_CASE("sessions that block vacuum are found: a session that has written, a prepared transaction") {
   PrivatePostgres postgres{{"max_prepared_transactions = 2"}};
   Inbox inbox{postgres.url()};
   const auto find = [&] { return inbox::find_oldest_transaction(inbox.connection()); };

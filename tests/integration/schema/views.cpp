@@ -195,7 +195,7 @@ TEST_CASE("hostile headers are shown as far as possible, in a parallel plan, too
   }
 }
 
-TEST_CASE("deliveries counts the states of events that were settled one by one in seconds, without statistics") {
+TEST_CASE("deliveries counts the states of events that were settled singly in seconds, without statistics") {
   Inbox inbox;
   const std::int32_t shard = inbox.add_shard("t");
   const std::int32_t handler = inbox.add_handler("h");

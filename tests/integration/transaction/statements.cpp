@@ -253,7 +253,7 @@ TEST_CASE("a tombstone's body is null, even where JSON is required") {
   fixture.transaction->roll_back();
 }
 
-TEST_CASE("one payload among many that is not JSON runs its statement a second time, with each row written once") {
+TEST_CASE("a payload among many that is not JSON runs its statement a second time, with each row written once") {
   HandlerTransactionFixture fixture{100};
   fixture.has_content = false;
   fixture.inbox.database().run("update inbox.event set payload = 'no json' where \"offset\" = 70");
