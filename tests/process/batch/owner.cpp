@@ -110,7 +110,7 @@ TEST_CASE("a run until idle closes the windows of batch handlers") {
   CHECK(fixture.app.applied() == 100);
 }
 
-TEST_CASE("a handler that becomes a batch handler, or ceases to be one, keeps its pending events") {
+TEST_CASE("a handler that becomes a batch handler, or ceases to be a batch handler, keeps its pending events") {
   BatchFixture fixture{"every: 365d"};
   auto daemon = fixture.start();
   fixture.events.produce(100, [](int) { return KeyedEvents::Made{"key"}; });

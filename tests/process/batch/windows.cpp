@@ -92,7 +92,7 @@ TEST_CASE("a failed event is retried in a later window, the others of its call a
   CHECK(fixture.database.number("select count(*) from inbox.deliveries where state = 'waiting'") == 1);
 }
 
-TEST_CASE("with group_by: key a call has all events of one key") {
+TEST_CASE("with group_by: key a call has all events of a single key") {
   BatchFixture fixture{"every: 365d, group_by: key, max_events: 500", {}, 3};
   fixture.config.sections["ingest"] = "batch_events: 50";
   const auto daemon = fixture.start();

@@ -138,7 +138,7 @@ TEST_CASE(
   CHECK(fixture.recording.calls_by_event("successor").contains("0193d2a0-0000-7000-8000-000000000001"));
 }
 
-TEST_CASE("an alias that is another handler with deliveries of its own is refused, until that one is retired") {
+TEST_CASE("an alias that is another handler with deliveries of its own is refused, until that handler is retired") {
   RecorderFixture fixture{1};
   fixture.config.handlers.push_back(fixture.config.handlers[0]);
   fixture.config.handlers[1].name = "successor";
@@ -167,7 +167,7 @@ TEST_CASE("an alias that is another handler with deliveries of its own is refuse
   expect_settled(fixture.database.session(), 5, "successor");
 }
 
-TEST_CASE("of two instances with other order settings only the newer one runs the handler, and both are named") {
+TEST_CASE("of two instances with other order settings only the newer instance runs the handler, and both are named") {
   OrderFixture fixture{4};
   auto older = fixture.start();
   fixture.produce(50);

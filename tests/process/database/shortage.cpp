@@ -77,7 +77,7 @@ TEST_CASE("with the server's clock an hour off, nothing is early or late") {
   CHECK(latest < 5000);
 }
 
-TEST_CASE("with no connection left, the daemon keeps running, loses nothing, and continues once there is one") {
+TEST_CASE("with no connection left, the daemon keeps running, loses nothing, and continues once a connection is free") {
   PrivatePostgres server{{"max_connections = 20", "superuser_reserved_connections = 0"}};
   DaemonFixture fixture{2, server.url()};
   const int port = serve_health(fixture);
@@ -160,7 +160,7 @@ TEST_CASE("with a full disk, the daemon keeps running, quarantines nothing, and 
   CHECK(fixture.database.number("select count(*) from inbox.quarantine") == 0);
 }
 
-TEST_CASE("deliveries of a paused handler and of one that no instance runs do not delay others") {
+TEST_CASE("deliveries of a paused handler and of a handler that no instance runs do not delay others") {
   DaemonFixture fixture{2};
   auto wider = fixture.config;
   for (const char* name : {"paused", "gone"}) {

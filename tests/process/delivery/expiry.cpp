@@ -42,7 +42,7 @@ TEST_CASE("an event that has waited too long is not called, but expires, and can
   CHECK(fixture.recording.count() == 30);
 }
 
-TEST_CASE("all events of a topic expire: status says so, with their times and the remedy, until one does not") {
+TEST_CASE("all events of a topic expire: status says so, with their times and the remedy, until an event does not") {
   const bool is_misread = GENERATE(true, false);
   CAPTURE(is_misread);
   DaemonFixture fixture{1};

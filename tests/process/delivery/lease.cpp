@@ -124,7 +124,7 @@ TEST_CASE("a call is cancelled, uncharged, when its lease may be lost") {
   CHECK(fixture.database.number("select count(*) from inbox.failure") == 0);
 }
 
-TEST_CASE("killing instances one after another under load loses and repeats nothing") {
+TEST_CASE("killing instances in turn under load loses and repeats nothing") {
   DaemonFixture fixture{4};
   fixture.set("takes", "2ms");
   std::vector<std::unique_ptr<DaemonProcess>> daemons;

@@ -169,7 +169,7 @@ TEST_CASE("replayed dead letters are handled again, from the first attempt") {
   CHECK(counts.calls == 30);
 }
 
-TEST_CASE("a slow handler does not delay another one, and both instances share a backlog") {
+TEST_CASE("a slow handler does not delay another handler, and both instances share a backlog") {
   DaemonFixture fixture{2};
   fixture.set("takes", "20ms");
   auto quick = fixture.config.handlers[0];

@@ -25,7 +25,7 @@ struct Ruled : DaemonFixture {
 
 }  // namespace
 
-TEST_CASE("a rule makes errors of a class dead at once, or retries those with which a handler gave up") {
+TEST_CASE("a rule makes errors of a class dead at once, or retries errors with which a handler gave up") {
   Ruled fixture{"[{error: test.dead, then: retry}, {error: \"test.*\", then: dead}]"};
   const auto daemon = fixture.start();
   fixture.produce(2, "Bad");

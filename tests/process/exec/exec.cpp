@@ -84,7 +84,7 @@ struct ExecFixture : DaemonFixture {
 
 }  // namespace
 
-TEST_CASE("a child gets a line for each event and answers each with one") {
+TEST_CASE("a child gets a line for each event and answers each with a line") {
   ExecFixture fixture{"events_per_call: 20"};
   const auto daemon = fixture.start();
   fixture.produce(200);
@@ -128,7 +128,7 @@ TEST_CASE("a child that crashes, or writes something else, costs an attempt of t
                                                     : "it is longer than 1 MiB"));
 }
 
-TEST_CASE("a child that ends with status 0 after some events costs no attempt, but one that never answers does") {
+TEST_CASE("a child that ends with status 0 after some events costs no attempt, but a child that never answers does") {
   const bool answers = GENERATE(true, false);
   ExecFixture fixture{"events_per_call: 10"};
   std::ofstream{fixture.folder / "child.py"} << (answers ? R"(
@@ -165,7 +165,7 @@ TEST_CASE("a child that hangs is killed at the deadline, with the processes that
   fixture.database.wait_for("the others are done", "select count(*) from inbox.deliveries where state = 'done'", 5);
 }
 
-TEST_CASE("no process that a child has started outlives it, not even one with a session of its own") {
+TEST_CASE("no process that a child has started outlives it, not even a process with a session of its own") {
   const std::string mode = GENERATE("stream", "once");
   CAPTURE(mode);
   ExecFixture fixture{"deadline: 1s"};
@@ -195,7 +195,7 @@ TEST_CASE("the orphans of a program that lives on are reaped") {
   CHECK_FALSE(run_to_end({{"pgrep", "--parent", id}}).out.empty());  // the program still lives
 }
 
-TEST_CASE("a program that others could exchange is refused, and a script behind an interpreter is warned about") {
+TEST_CASE("a program that others could exchange is refused, and a script run by an interpreter is warned about") {
   ExecFixture fixture;
   fixture.migrate();
   const auto script = fixture.folder / "script.sh";
@@ -235,14 +235,14 @@ TEST_CASE(
   CHECK(std::count(seen.begin(), seen.end(), id + " 1") == 5);  // of max_attempts 3
 }
 
-TEST_CASE("a late answer to an earlier attempt does not count for the present one") {
+TEST_CASE("a late answer to an earlier attempt does not count for the present attempt") {
   ExecFixture fixture;
   const auto daemon = fixture.start();
   fixture.produce(1, "Late");
   CHECK(fixture.wait_done().is_perfect());
 }
 
-TEST_CASE("JSON behind a byte order mark or a registry's prefix is the body; what is no JSON is bytes") {
+TEST_CASE("JSON after a byte order mark or a registry's prefix is the body; what is no JSON is bytes") {
   using namespace std::string_literals;
   ExecFixture fixture;
   const auto daemon = fixture.start();
@@ -277,7 +277,7 @@ TEST_CASE("an event is shown whole, and the daemon's environment is not") {
   CHECK_THAT(shown, !ContainsSubstring("MY_SECRET"));
 }
 
-TEST_CASE("a daemon that is killed beside its children loses no event, and the children end") {
+TEST_CASE("a daemon that is killed together with its children loses no event, and the children end") {
   ExecFixture fixture{"events_per_call: 10", 4};
   auto daemon = fixture.start();
   fixture.produce(300);
@@ -288,7 +288,7 @@ TEST_CASE("a daemon that is killed beside its children loses no event, and the c
   CHECK(fixture.wait_done().is_perfect());
 }
 
-TEST_CASE("events of one key reach the children in log order, through crashes of children and kills of the daemon") {
+TEST_CASE("events of a key reach the children in log order, through crashes of children and kills of the daemon") {
   const std::string per_call = GENERATE("1", "20");
   CAPTURE(per_call);
   ExecFixture fixture{"mode: sequential", 4};

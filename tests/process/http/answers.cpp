@@ -151,7 +151,7 @@ TEST_CASE("no event is sent before the service is healthy, nor while it is not")
   CHECK(fixture.failures().empty());
 }
 
-TEST_CASE("a daemon killed beside open requests loses no event, and ends them at a stop") {
+TEST_CASE("a daemon killed with open requests loses no event, and ends them at a stop") {
   HttpFixture fixture{{"concurrency: 200"}, 4};
   auto daemon = fixture.start();
   fixture.produce(500);

@@ -38,7 +38,7 @@ TEST_CASE("the data of a CloudEvent leaves byte for byte, in every style") {
   if (style != "cloudevents-binary") CHECK_THAT(body, ContainsSubstring("\"data\":" + large + "}"));
 }
 
-TEST_CASE("JSON behind a byte order mark or a registry's prefix is posted as JSON; with NUL behind it is bytes") {
+TEST_CASE("JSON after a byte order mark or a registry's prefix is posted as JSON; followed by NUL it is bytes") {
   const bool is_batch = GENERATE(true, false);
   CAPTURE(is_batch);
   HttpFixture fixture{is_batch ? std::vector<std::string>{"events_per_call: 10"} : std::vector<std::string>{}};

@@ -10,7 +10,7 @@
 using namespace inboxd;
 using namespace inboxd::support;
 
-TEST_CASE("requests of one key arrive in log order, through failures and kills of daemon and service") {
+TEST_CASE("requests of a key arrive in log order, through failures and kills of daemon and service") {
   const std::string per_call = GENERATE("1", "20");
   CAPTURE(per_call);
   HttpFixture fixture{{"mode: sequential", "events_per_call: " + per_call}, 4};

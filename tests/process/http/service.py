@@ -107,7 +107,7 @@ def answer(connection, request):
     elif kind == "Short":  # says more than it sends
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx")
         return False
-    elif kind == "Reset" and first:  # after that many bytes of the answer
+    elif kind == "Reset" and first:  # after `detail` bytes of the answer
         connection.sendall(response(200, b"hello")[: int(detail)])
         reset(connection)
         return False

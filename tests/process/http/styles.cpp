@@ -93,7 +93,7 @@ TEST_CASE("a request of a traced event carries the span of its attempt") {
         "00-" + span.at("traceId").get<std::string>() + "-" + span.at("spanId").get<std::string>() + "-01");
 }
 
-TEST_CASE("in structured style an event is one JSON object; bytes are data_base64, a tombstone has no data") {
+TEST_CASE("in structured style an event is a JSON object; bytes are data_base64, a tombstone has no data") {
   HttpFixture fixture{};
   fixture.set("style", "cloudevents-structured");
   const auto daemon = fixture.start();
@@ -138,7 +138,7 @@ TEST_CASE("several events are posted as a batch, which may be answered with a ve
   CHECK(has_batch);
 }
 
-TEST_CASE("an event that comes alone is a batch of one, and its verdict counts on each attempt") {
+TEST_CASE("an event that comes alone is a batch of its own, and its verdict counts on each attempt") {
   HttpFixture fixture{GENERATE(std::vector<std::string>{"events_per_call: 20"},
                                std::vector<std::string>{"mode: batch", "batch: {every: 200ms}"})};
   const auto daemon = fixture.start();
@@ -183,7 +183,7 @@ TEST_CASE("a verdict names the event's idempotencykey; an id that several events
   }
 }
 
-TEST_CASE("a single verdict is read as a list of one") {
+TEST_CASE("a single verdict is read as a list") {
   HttpFixture fixture{{"events_per_call: 20"}};
   const auto daemon = fixture.start();
   fixture.produce(1, "DeadAlone");
@@ -289,7 +289,7 @@ TEST_CASE("an application that is written with Dapr's SDK works unchanged") {
   CHECK_THAT(lines, ContainsSubstring("Happened 0b000000-0000-4000-8000-000000000008 4711\n"));
 }
 
-TEST_CASE("a placeholder becomes one segment of the path, or its event is dead") {
+TEST_CASE("a placeholder becomes a segment of the path, or its event is dead") {
   HttpFixture fixture{};
   fixture.set("url", "http://127.0.0.1:" + fixture.port + "/in/{topic}/{key}?type={type}");
   const auto daemon = fixture.start();
@@ -334,7 +334,7 @@ TEST_CASE("events go over a Unix socket") {
   CHECK(requests.at(0)["version"] == "1.1");
 }
 
-TEST_CASE("TLS checks the service's certificate, shows one of its own, and brings HTTP/2") {
+TEST_CASE("TLS checks the service's certificate, shows a certificate of its own, and brings HTTP/2") {
   WireFixture fixture;
   const Authority authority;
   const auto server = authority.issue("server"), client = authority.issue("client");
@@ -353,7 +353,7 @@ TEST_CASE("TLS checks the service's certificate, shows one of its own, and bring
     CHECK(fixture.requests().at(0)["scheme"] == "https");
     CHECK(fixture.requests().at(0)["version"] == "2");
   }
-  SECTION("an unknown one costs no attempt and sends nothing") {
+  SECTION("an unknown authority costs no attempt and sends nothing") {
     wait_until("it listens", [&] {
       return run_to_end({.arguments = {"bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/" + port}}).status == ExitStatus{0, 0};
     });

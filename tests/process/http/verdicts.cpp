@@ -9,7 +9,7 @@ using namespace inboxd;
 using namespace inboxd::support;
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("a compressed answer is decoded, and one in an unknown coding is a broken answer") {
+TEST_CASE("a compressed answer is decoded, and an answer in an unknown coding is a broken answer") {
   HttpFixture fixture{{"events_per_call: 20"}};
   const auto daemon = fixture.start();
   fixture.produce(1, "Zipped");
@@ -38,7 +38,7 @@ TEST_CASE("a null in a verdict is as if absent, any spelling of an id counts, an
                             1);
 }
 
-TEST_CASE("an event that a verdict defers comes again uncharged, and so may one whose answer has Retry-After") {
+TEST_CASE("an event that a verdict defers comes again uncharged, and so may an event whose answer has Retry-After") {
   const bool is_verdict = GENERATE(true, false);
   CAPTURE(is_verdict);
   HttpFixture fixture{is_verdict ? std::vector<std::string>{"events_per_call: 20"} : std::vector<std::string>{}};

@@ -30,7 +30,7 @@ TEST_CASE("every record of a topic is stored, handed over and done once") {
   CHECK(daemon->stop() == ExitStatus{0, 0});
 }
 
-TEST_CASE("no transaction exceeds batch_bytes by more than one record, however small its first records are") {
+TEST_CASE("no transaction exceeds batch_bytes by more than a record, however small its first records are") {
   DaemonFixture fixture{1};
   constexpr std::int64_t limit = 64 << 10;
   fixture.config.sections["ingest"] = "batch_bytes: 64KiB";
@@ -54,7 +54,7 @@ TEST_CASE("no transaction exceeds batch_bytes by more than one record, however s
   CHECK(std::stoll(*rows[0][0]) < 100);  // not a transaction per record
 }
 
-TEST_CASE("batch_wait collects records into one transaction") {
+TEST_CASE("batch_wait collects records into a single transaction") {
   DaemonFixture fixture{1};
   fixture.config.sections["ingest"] = "batch_wait: 10s";
   const auto daemon = fixture.start();
@@ -282,7 +282,7 @@ TEST_CASE("start: end with two instances that are killed in turn loses nothing i
   CHECK(fixture.database.number("select count(*) from inbox.event") == counts.produced);
 }
 
-TEST_CASE("an id on two topics is one event, and the handlers of both topics get it once") {
+TEST_CASE("an id on two topics is a single event, and the handlers of both topics get it once") {
   DaemonFixture fixture{2};
   const auto second = fixture.kafka.create_topic(2);
   fixture.config.topics.push_back("{name: " + second + "}");

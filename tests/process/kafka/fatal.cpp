@@ -9,7 +9,7 @@
 using namespace inboxd;
 using namespace inboxd::support;
 
-TEST_CASE("after a fatal error of its producer the handler sends all events with another one, and charges none") {
+TEST_CASE("after a fatal error of its producer the handler sends all events with another producer, and charges none") {
   MockBrokers brokers;
   PublishFixture fixture;
   brokers.create_topic(fixture.target, 1);

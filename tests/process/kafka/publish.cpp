@@ -90,7 +90,7 @@ TEST_CASE("a copy of a copy keeps the event's identity, whatever it was made fro
   CHECK(fixture.copies.database.text(ids) == fixture.database.text(ids));
 }
 
-TEST_CASE("a topic may depend on the event; a missing one is tried again, an invalid one makes a dead letter") {
+TEST_CASE("a topic may depend on the event; a missing topic is tried again, an invalid topic makes a dead letter") {
   KafkaFixture fixture;
   const std::string prefix = random_name("by-type");
   fixture.kafka.create_topic(1, prefix + ".Placed");
@@ -126,7 +126,7 @@ TEST_CASE("a record that is larger than its topic allows is a dead letter, and n
   CHECK_THAT(fixture.failures(), ContainsSubstring("kafka.too_large"));
 }
 
-TEST_CASE("copies of one key stay in log order, through failures and kills of the daemon") {
+TEST_CASE("copies of a key stay in log order, through failures and kills of the daemon") {
   KafkaFixture fixture{{"mode: sequential", "events_per_call: 10"}, 4};
   KeyedEvents events{fixture};
   auto daemon = fixture.start();

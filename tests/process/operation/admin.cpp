@@ -392,7 +392,7 @@ TEST_CASE("operations over HTTP answer like the command line, and changes are au
   CHECK(post(admin.port, "/v1/dead/discard", R"({"all": true})", change).status == 409);
 }
 
-TEST_CASE("changes at a terminal are audited with the user who typed them, also behind sudo") {
+TEST_CASE("changes at a terminal are audited with the user who typed them, also through sudo") {
   DaemonFixture fixture{1};
   fixture.set("fail_type", "Bad");
   fixture.config.handlers[0].more = {"retry: {max_attempts: 1}"};

@@ -124,7 +124,7 @@ TEST_CASE("Ctrl-C leaves a back-fill running, and --cancel ends it") {
   CHECK(test.admin.database.number("select count(*) from inbox.backfill_range") == 0);
 }
 
-TEST_CASE("a back-fill of a sequential handler keeps the order per key, beside live events") {
+TEST_CASE("a back-fill of a sequential handler keeps the order per key, also with live events") {
   LateHandler test{"sequential", "1ms"};
   test.produce(1'500);
   const auto daemon = test.start_with_late();
@@ -144,7 +144,7 @@ TEST_CASE("a back-fill of a sequential handler keeps the order per key, beside l
   }
 }
 
-TEST_CASE("a handler that no daemon runs keeps its back-fill until one does") {
+TEST_CASE("a handler that no daemon runs keeps its back-fill until a daemon runs it") {
   LateHandler test{"single"};
   test.produce(100);
   auto daemon = test.start_with_late();

@@ -66,7 +66,7 @@ TEST_CASE("every call fails: status says so, since when, with the last error and
   daemon->wait_log("settler.event_failed");
 }
 
-TEST_CASE("one key is stuck: status names it, its error, and the events behind it") {
+TEST_CASE("a key is stuck: status names it, its error, and the events that wait for it") {
   OrderFixture fixture{1, {"retry: {max_attempts: 50, backoff: fixed, base: 1h, jitter: 0}"}};
   fixture.set("fail_type", "Bad");
   const auto daemon = fixture.start();
@@ -139,7 +139,7 @@ TEST_CASE("all records of a topic go to quarantine: status has the reason and th
   CHECK_THAT(remedy_of(status), ContainsSubstring("inboxd quarantine retry --topic " + fixture.topic));
 }
 
-TEST_CASE("a configuration never started beside another one: status with its file says so") {
+TEST_CASE("a configuration was never started, and another runs: status with its file says so") {
   DaemonFixture fixture{1};
   const auto daemon = fixture.start();
   auto other = fixture.config;

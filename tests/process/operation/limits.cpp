@@ -28,7 +28,7 @@ int most_at_once(const std::vector<Recorded>& calls, std::int64_t takes_ms) {
 
 }  // namespace
 
-TEST_CASE("a rate holds over two instances, also after one of them is killed") {
+TEST_CASE("a rate holds over two instances, also after either is killed") {
   const std::string mode = GENERATE("single", "sequential");
   DaemonFixture fixture{4};
   fixture.config.handlers[0].more = {"mode: " + mode, "rate: 200/s", "concurrency: 8", "events_per_call: 10"};
@@ -51,7 +51,7 @@ TEST_CASE("a rate holds over two instances, also after one of them is killed") {
   }
 }
 
-TEST_CASE("max_in_flight holds over two instances, also after one of them is killed and another comes") {
+TEST_CASE("max_in_flight holds over two instances, also after an instance is killed and another comes") {
   const std::string mode = GENERATE("single", "sequential");
   DaemonFixture fixture{4};
   fixture.config.handlers[0].more = {"mode: " + mode, "max_in_flight: 6", "concurrency: 8", "events_per_call: 1"};
@@ -73,7 +73,7 @@ TEST_CASE("max_in_flight holds over two instances, also after one of them is kil
   CHECK(fixture.database.number("select coalesce(sum(calls), 0) from inbox.call_share") <= 6);
 }
 
-TEST_CASE("one call at a time over two instances with sequences of their own starves neither") {
+TEST_CASE("a single call at a time over two instances with sequences of their own starves neither") {
   DaemonFixture fixture{4};
   fixture.config.handlers[0].more = {"mode: sequential", "max_in_flight: 1", "concurrency: 4", "events_per_call: 10"};
   fixture.set("takes", "5ms");

@@ -123,7 +123,7 @@ TEST_CASE("a fuse stops each instance at the failure that blows it, however many
   WARN("failing calls: " << fixture.recording.count());
 }
 
-TEST_CASE("of two instances one tries an event after a fuse, and another takes over if that one dies") {
+TEST_CASE("of two instances one tries an event after a fuse, and another takes over if that instance crashes") {
   Failing fixture{"single"};
   auto first = fixture.start();
   fixture.produce(10);

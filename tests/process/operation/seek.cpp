@@ -8,7 +8,7 @@ using namespace inboxd;
 using namespace inboxd::support;
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("a running daemon reads a partition again; known events stay applied once, forgotten ones are new") {
+TEST_CASE("a running daemon reads a partition again; known events stay applied once, forgotten events are new") {
   DaemonFixture fixture{1};
   Application application{fixture.database};
   application.create_table();

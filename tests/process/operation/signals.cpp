@@ -250,7 +250,7 @@ TEST_CASE("a second SIGTERM exits at once") {
   CHECK(fixture.wait_done().is_perfect());
 }
 
-TEST_CASE("SIGHUP with an invalid file keeps the old configuration; with a valid one the handlers change") {
+TEST_CASE("SIGHUP with an invalid file keeps the old configuration; with a valid file the handlers change") {
   DaemonFixture fixture{1};
   const auto daemon = fixture.start();
   fixture.produce(20);

@@ -72,7 +72,7 @@ TEST_CASE("lag and high watermark are known within three seconds of a start") {
   }
 }
 
-TEST_CASE("status shows no lag while no daemon runs, however recently one has stopped") {
+TEST_CASE("status shows no lag while no daemon runs, however recently a daemon has stopped") {
   DaemonFixture fixture{1};
   {
     const auto daemon = fixture.start();

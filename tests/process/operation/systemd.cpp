@@ -22,7 +22,7 @@ int status_of_change(int port, const std::string& token) {
 
 }  // namespace
 
-TEST_CASE("a credential is read from the folder that systemd names, and a missing one is named") {
+TEST_CASE("a credential is read from the folder that systemd names, and a missing credential is named") {
   DaemonFixture fixture{1};
   const int port = free_port();
   const TempFolder credentials;

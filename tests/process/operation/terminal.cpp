@@ -176,7 +176,7 @@ TEST_CASE("a confirmed change covers the events shown: events dead-lettered mean
   CHECK(fixture.database.number("select count(*) from inbox.dead_letter") == 3);
 }
 
-TEST_CASE("a long change shows its progress: on one line at a terminal, at the end in a file") {
+TEST_CASE("a long change shows its progress: on a single line at a terminal, at the end in a file") {
   DaemonFixture fixture{1};
   fixture.set("fail_type", "Bad");
   fixture.config.handlers[0].more = {"retry: {max_attempts: 1}"};

@@ -12,7 +12,7 @@ using namespace inboxd;
 using namespace inboxd::support;
 using nlohmann::json;
 
-TEST_CASE("--until-idle exits with 0 once every event is settled, dead ones too") {
+TEST_CASE("--until-idle exits with 0 once every event is settled, dead events too") {
   DaemonFixture fixture{3};
   fixture.set("fail_type", "Bad");
   fixture.config.handlers[0].more = {"retry: {max_attempts: 2, base: 200ms, jitter: 0}"};

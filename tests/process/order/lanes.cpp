@@ -33,7 +33,7 @@ struct ParkedFixture {
 
 }  // namespace
 
-TEST_CASE("a running daemon delivers a released key's events without the dead one, then new ones") {
+TEST_CASE("a running daemon delivers a released key's events without the dead event, then new events") {
   ParkedFixture parked;
   const auto status = command(parked.fixture.config, {"status"});
   CHECK(status.out.find("handler recorder has 7 events parked behind dead letters of their keys") != std::string::npos);
@@ -47,7 +47,7 @@ TEST_CASE("a running daemon delivers a released key's events without the dead on
   CHECK(parked.fixture.events.calls_of("key") == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14});
 }
 
-TEST_CASE("a running daemon delivers a replayed dead letter first, then the events parked behind it, then new ones") {
+TEST_CASE("a running daemon delivers a replayed dead letter first, then the events that it parks, then new events") {
   ParkedFixture parked;
   parked.no_more_deaths();
   parked.run({"dead", "replay", "--all"});
@@ -56,7 +56,7 @@ TEST_CASE("a running daemon delivers a replayed dead letter first, then the even
   CHECK(parked.fixture.events.calls_of("key") == std::vector<int>{0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14});
 }
 
-TEST_CASE("events that are produced after a replay run behind the replayed ones of their keys") {
+TEST_CASE("events that are produced after a replay run after the replayed events of their keys") {
   constexpr int keys = 30, each = 12;
   OrderFixture fixture{6, {"retry: {max_attempts: 1}", "on_failure: block"}};
   fixture.set("dead_type", "Dead");

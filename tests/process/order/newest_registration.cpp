@@ -45,7 +45,7 @@ struct TwoConfigurations : OrderFixture {
 
 }  // namespace
 
-TEST_CASE("a secret that rotates in an older instance leaves the handler's topics and order to the newer one") {
+TEST_CASE("a secret that rotates in an older instance leaves the handler's topics and order to the newer instance") {
   TwoConfigurations fixture;
   const auto older = fixture.start();
   DaemonProcess newer{fixture.newer};
@@ -65,7 +65,8 @@ TEST_CASE("a secret that rotates in an older instance leaves the handler's topic
   CHECK(fixture.order() == "block");
 }
 
-TEST_CASE("once the instances with the newer order are gone, an older one runs the handler in its own, all topics") {
+TEST_CASE(
+    "once the instances with the newer order are gone, an older instance runs the handler in its own, all topics") {
   TwoConfigurations fixture;
   const auto older = fixture.start();
   auto newer = std::make_unique<DaemonProcess>(fixture.newer);

@@ -17,7 +17,7 @@ std::vector<int> numbers_to(int end) {
 
 }  // namespace
 
-TEST_CASE("events of one key are called one after the other, in log order") {
+TEST_CASE("events of a key are called in turn, in log order") {
   OrderFixture fixture{4, {"concurrency: 8"}};
   fixture.set("takes", "1ms");
   const auto daemon = fixture.start();
@@ -45,7 +45,7 @@ TEST_CASE("a failing event blocks its key through its retries, and no other key"
   CHECK(fixture.database.number("select count(*) from inbox.delivery") == 0);
 }
 
-TEST_CASE("behind a dead event its key is parked, and no other key") {
+TEST_CASE("after a dead event its key is parked, and no other key") {
   OrderFixture fixture{1, {"on_failure: park"}};
   fixture.set("dead_type", "Bad");
   const auto daemon = fixture.start();
@@ -62,7 +62,7 @@ TEST_CASE("behind a dead event its key is parked, and no other key") {
   CHECK(fixture.database.number("select count(*) from inbox.delivery") == 0);
 }
 
-TEST_CASE("with on_failure: skip later events of a key do not wait for a failed one") {
+TEST_CASE("with on_failure: skip later events of a key do not wait for a failed event") {
   OrderFixture fixture{1, {"on_failure: skip", "retry: {backoff: fixed, base: 3s, jitter: 0}"}};
   const auto daemon = fixture.start();
   fixture.events.produce(20, [](int i) { return KeyedEvents::Made{"one", i == 5 ? "Fails1" : "Happened"}; });
@@ -155,7 +155,7 @@ TEST_CASE("a handler that starts with history gets it before the new events of e
   CHECK(fixture.events.out_of_order() == "");
 }
 
-TEST_CASE("an instance that runs the handler takes the sequences of a partition that another one reads") {
+TEST_CASE("an instance that runs the handler takes the sequences of a partition that another instance reads") {
   OrderFixture fixture{1};
   const auto with_handler = fixture.config;
   fixture.migrate();

@@ -144,7 +144,7 @@ TEST_CASE("each key is written in order, once, while three instances are killed,
   }
 }
 
-TEST_CASE("each key is written in order, once, while order settings change beside failing calls of other instances") {
+TEST_CASE("each key is written in order, once, while order settings change during failing calls of other instances") {
   const unsigned seed = std::random_device{}();
   WARN("seed " << seed);
   std::mt19937 random{seed};

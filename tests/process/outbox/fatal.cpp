@@ -8,7 +8,8 @@
 using namespace inboxd;
 using namespace inboxd::support;
 
-TEST_CASE("after a fatal error of its producer the relay sends all messages with another one, under the same ids") {
+TEST_CASE(
+    "after a fatal error of its producer the relay sends all messages with another producer, under the same ids") {
   MockBrokers brokers;
   OutboxFixture fixture{1};
   brokers.serve(fixture.config);

@@ -66,7 +66,7 @@ struct ChainFixture : OutboxFixture {
 
 }  // namespace
 
-TEST_CASE("a sql handler publishes one message an event, in its transaction and in order, none lost or doubled") {
+TEST_CASE("a sql handler publishes a message per event, in its transaction and in order, none lost or doubled") {
   ChainFixture fixture;
   fixture.config.handlers = {fixture.by_sql()};
   fixture.produce(5'000);
@@ -127,7 +127,7 @@ TEST_CASE("a message that is published again for the same event has the same id"
   CHECK(ids[0] == ids[1]);
 }
 
-TEST_CASE("a dead letter in a topic has the identity of its event, and one header id") {
+TEST_CASE("a dead letter in a topic has the identity of its event, and a single header id") {
   DaemonFixture dead{1};
   DaemonFixture fixture{1};
   fixture.config.handlers[0].plugin = "sql";

@@ -32,7 +32,7 @@ TEST_CASE("published messages arrive once each, in order per key, with key, payl
   CHECK(fixture.database.number("select count(*) from inbox.event where key is null and payload is null") == 1);
 }
 
-TEST_CASE("of a rolled-back transaction nothing arrives, and of one that commits late everything does") {
+TEST_CASE("of a rolled-back transaction nothing arrives, and of a transaction that commits late everything does") {
   OutboxFixture fixture{1};
   const auto daemon = fixture.start();
   Session late{fixture.database.url(), fixture.database.schema()};
@@ -52,7 +52,7 @@ TEST_CASE("of a rolled-back transaction nothing arrives, and of one that commits
   CHECK(fixture.database.number("select count(*) from inbox.event where convert_from(key, 'UTF8') = 'gone'") == 0);
 }
 
-TEST_CASE("messages of one session keep their order, also if the first transaction was open for long") {
+TEST_CASE("messages of a session keep their order, also if the first transaction was open for long") {
   OutboxFixture fixture{1};
   const auto daemon = fixture.start();
   Session late{fixture.database.url(), fixture.database.schema()};

@@ -146,7 +146,7 @@ TEST_CASE("a message that the topic refuses as too large stops its key alone, un
   CHECK(fixture.database.number("select count(*) from inbox.audit where operation like 'outbox %'") == 2);
 }
 
-TEST_CASE("a message never arrives before a refused one of its key, also the first ones of a producer") {
+TEST_CASE("a message never arrives before a refused message of its key, also a producer's first messages") {
   OutboxFixture fixture{1};
   fixture.config.topics = {"{name: " + fixture.kafka.create_topic(1) + "}"};
   const std::string small = fixture.kafka.create_topic(2, "", {{"max.message.bytes", "2000"}});
@@ -164,7 +164,7 @@ TEST_CASE("a message never arrives before a refused one of its key, also the fir
   CHECK(records_of(fixture, small) == 10);
 }
 
-TEST_CASE("the refused message is named and skipped, and not one before it that commits late") {
+TEST_CASE("the refused message is named and skipped, and not an earlier message that commits late") {
   OutboxFixture fixture{1};
   fixture.config.topics = {"{name: " + fixture.kafka.create_topic(1) + "}"};
   const std::string small = fixture.kafka.create_topic(1, "", {{"max.message.bytes", "2000"}});
@@ -215,7 +215,7 @@ TEST_CASE("a topic that accepts only small batches gets them, and nothing is sto
   CHECK(fixture.out_of_order() == 0);
 }
 
-TEST_CASE("many messages behind a stopped key do not delay those of other keys") {
+TEST_CASE("many messages that wait for a stopped key do not delay messages of other keys") {
   OutboxFixture fixture{1};
   const auto daemon = fixture.start();
   fixture.database.run("insert into inbox.outbox_lane (lane, topic, key, whole_topic, error, attempts, "

@@ -89,7 +89,7 @@ TEST_CASE("while the brokers are away, messages wait in the database, in bounded
   CHECK(fixture.kafka.ends(other).at(0) == 1);
 }
 
-TEST_CASE("a message with the number of one that a failover has lost is sent") {
+TEST_CASE("a message with the number of a message that a failover has lost is sent") {
   Proxy proxy{std::stoi(needed("INBOXD_TEST_KAFKA_BEHIND_PROXY")), std::stoi(needed("INBOXD_TEST_KAFKA_PROXY_PORT"))};
   OutboxFixture fixture{1};
   fixture.config.brokers = "127.0.0.1:" + needed("INBOXD_TEST_KAFKA_PROXY_PORT");

@@ -291,7 +291,7 @@ TEST_CASE("after another cluster's topic was accepted, its own is read from the 
   CHECK(fixture.database.number("select count(*) from inbox.shard") == 3);
 }
 
-TEST_CASE("a partition with lost records halts, others continue; once accepted it continues behind the gap") {
+TEST_CASE("a partition with lost records halts, others continue; once accepted it continues after the gap") {
   DaemonFixture fixture{2};
   const int port = free_port();
   fixture.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
@@ -394,7 +394,7 @@ TEST_CASE("records of an aborted transaction are never stored, and the lag still
   CHECK(fixture.database.number("select count(*) from inbox.event") == 11);
 }
 
-TEST_CASE("an open transaction holds back the records behind it, and the lag includes them") {
+TEST_CASE("an open transaction holds back the records after it, and the lag includes them") {
   DaemonFixture fixture{1};
   const int port = free_port();
   fixture.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";

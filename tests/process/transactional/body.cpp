@@ -89,7 +89,7 @@ TEST_CASE("a payload that is not JSON is dead at once with the reason, and delay
   for (const InvalidPayload& each : invalid_payloads()) CHECK_THAT(reasons, ContainsSubstring(each.reason));
 }
 
-TEST_CASE("JSON behind a byte order mark or a schema registry's prefix is the body, in calls of every size") {
+TEST_CASE("JSON after a byte order mark or a schema registry's prefix is the body, in calls of every size") {
   const int events_per_call = GENERATE(1, 500);
   DaemonFixture fixture{1};
   Application app{fixture.database};
@@ -129,7 +129,7 @@ TEST_CASE("a value that a converter has wrapped gives its inner JSON as body, in
   CHECK(app.number("select count(*) from app.applied where n = 7") == (is_wanted ? 300 : 0));
 }
 
-TEST_CASE("a statement sees the bytes of a key, also of one that is no text") {
+TEST_CASE("a statement sees the bytes of a key, also of a key that is no text") {
   DaemonFixture fixture{1};
   Application app{fixture.database};
   app.run("create table app.keys (key text, key_bytes bytea)");

@@ -29,7 +29,7 @@ void one_is_charged(DaemonFixture& fixture, Application& app, std::int64_t event
 
 }  // namespace
 
-TEST_CASE("one failing row among 500 gives 499 rows and one failure with SQLSTATE and constraint") {
+TEST_CASE("a failing row among 500 gives 499 rows and a failure with SQLSTATE and constraint") {
   DaemonFixture fixture{1};
   Application app{fixture.database};
   app.run("create table app.applied (event_id uuid not null, n bigint, constraint not_the_250th check (n <> 250))");
@@ -152,7 +152,7 @@ TEST_CASE("a statement past its deadline is cancelled in the server, and charged
                                 app.schema() + "%'") == 0);
 }
 
-TEST_CASE("an event whose data makes a valid statement fail like an invalid one is charged alone") {
+TEST_CASE("an event whose data makes a valid statement fail like an invalid statement is charged alone") {
   DaemonFixture fixture{1};
   Application app{fixture.database};
   app.create_table();
