@@ -179,7 +179,7 @@ TEST_CASE("with a full queue a request gets 503 with Retry-After, and health is 
   CHECK(next.receive().body == "quick");
 }
 
-TEST_CASE("requests without a token take no place from requests with one") {
+TEST_CASE("requests without a token take no place from requests with a token") {
   HttpServer::Limits limits;
   limits.queue = 2;
   Served served{limits};

@@ -100,7 +100,7 @@ TEST_CASE("the journal gets each fact as a field, and an id for each kind of lin
   CHECK(journal.entry().empty());
 }
 
-TEST_CASE("a line's id in the journal is the one that config/messages.md names") {
+TEST_CASE("a line's id in the journal is the id that config/messages.md names") {
   std::ifstream file{"config/messages.md"};
   std::string line;
   int rows = 0;
@@ -117,7 +117,7 @@ TEST_CASE("a line's id in the journal is the one that config/messages.md names")
   CHECK(rows > 10);
 }
 
-TEST_CASE("a record cannot forge a field of the journal, or use one of journald's own") {
+TEST_CASE("a record cannot forge a field of the journal, or use a field of journald's own") {
   const FakeJournal journal;
   Logger log{LogLevel::info, LogFormat::journal, journal.path};
   log.error("odd", {{"key", "x\nPRIORITY=0\n_UID=0"}, {"message", "mine"}, {"bytes", std::string{"\xff\0z", 3}}});
@@ -139,7 +139,7 @@ TEST_CASE("a line of a megabyte is cut, not lost") {
   CHECK(log.lost() == 0);
 }
 
-TEST_CASE("a stalled journal delays one line and loses others; a restarted one gets lines again") {
+TEST_CASE("a stalled journal delays a line and loses others; a restarted journal gets lines again") {
   FakeJournal journal;
   Logger log{LogLevel::info, LogFormat::journal, journal.path};
   const auto began = std::chrono::steady_clock::now();

@@ -28,7 +28,7 @@ struct Pipe {
 
 }  // namespace
 
-TEST_CASE("lines arrive whole and in order, also those that waited at the end") {
+TEST_CASE("lines arrive whole and in order, also lines that waited at the end") {
   Pipe pipe;
   std::string expected;
   {
@@ -45,7 +45,7 @@ TEST_CASE("lines arrive whole and in order, also those that waited at the end") 
   CHECK(got == expected);
 }
 
-TEST_CASE("a pipe without a reader delays no line; further ones are dropped and counted, and the end does not wait") {
+TEST_CASE("a pipe without a reader delays no line; further lines are dropped and counted, and the end does not wait") {
   Pipe pipe;
   const auto began = std::chrono::steady_clock::now();
   {

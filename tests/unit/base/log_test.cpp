@@ -100,7 +100,7 @@ TEST_CASE("lines below the level are not written") {
   CHECK(out == "<7>yes kind=yes\n");
 }
 
-TEST_CASE("lines are counted by level and kind, including those below the level") {
+TEST_CASE("lines are counted by level and kind, including lines below the level") {
   std::vector<Logger::Kind> kinds;
   written_by([&] {
     Logger log{LogLevel::error, LogFormat::text};

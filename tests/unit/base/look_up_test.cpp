@@ -22,7 +22,7 @@ TEST_CASE("an address needs no resolution, so it is found even after the deadlin
   CHECK(six.value().front().family == AF_INET6);
 }
 
-TEST_CASE("a name is resolved, an unknown one is a problem, and the deadline holds") {
+TEST_CASE("a name is resolved, an unknown name is a problem, and the deadline holds") {
   CHECK(look_up("localhost", "4318", Clock::now() + 30s));
   CHECK_FALSE(look_up("no such name", "4318", Clock::now() + 30s));
   const auto began = Clock::now();

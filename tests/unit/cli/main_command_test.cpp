@@ -135,7 +135,7 @@ TEST_CASE("plugin check shows the messages of a plugin while it is loaded") {
   CHECK(json.at("remarks") == operations::Document::array({{{"level", "info"}, {"text", said}}}));
 }
 
-TEST_CASE("every --json is one document") {
+TEST_CASE("every --json is a single document") {
   const File file{unreachable};
   for (std::vector<std::string> words : {std::vector<std::string>{"version"},
                                          {"config", "show", "--config", file.path()},

@@ -57,7 +57,7 @@ TEST_CASE("status begins with its verdict") {
   CHECK_THAT(present_status(operations::document_of(situation(2)), {}), StartsWith("all is well\n"));
 }
 
-TEST_CASE("status shows a line for each partition, and one for each topic where there are many") {
+TEST_CASE("status shows a line for each partition, and a line for each topic where there are many") {
   const auto few = present_status(operations::document_of(situation(2)), {});
   CHECK_THAT(few, ContainsSubstring("orders          1     1,000  1,010   10\n"));
   const auto many = present_status(operations::document_of(situation(100)), {});
@@ -153,7 +153,7 @@ TEST_CASE("lanes show their key, and a release how many events it gives back") {
             {}) == "1 parked key (billing 1) with 7 waiting events: 7 released" + running_calls_first);
 }
 
-TEST_CASE("a change of one event shows its state, then the result") {
+TEST_CASE("a change of an event shows its state, then the result") {
   Document document = {{"dry_run", true}, {"event_id", "e"},   {"handler", "billing"},         {"state", "retrying"},
                        {"attempts", 2},   {"due_at", nullptr}, {"last_error", "timeout: slow"}};
   CHECK(present_event_change(document, {}) == "event e for billing, retrying after 2 attempts: timeout: slow\n");

@@ -53,7 +53,7 @@ TEST_CASE("no cell can move the cursor or break the line") {
   CHECK(sheet.text({}) == "key  a\\x1b[2J \n");
 }
 
-TEST_CASE("wide characters take two columns, combining ones none") {
+TEST_CASE("wide characters take two columns, combining characters none") {
   CHECK(columns_of("größer") == 6);
   CHECK(columns_of("注文") == 4);
   CHECK(columns_of("e\xcc\x81") == 1);

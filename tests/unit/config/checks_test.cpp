@@ -117,7 +117,7 @@ TEST_CASE("custom rules and the custom envelope require each other") {
   }
 }
 
-TEST_CASE("database.connections has room for those of ingest and six more") {
+TEST_CASE("database.connections has room for the connections of ingest and six more") {
   const auto with = [](const std::string& database, const std::string& ingest) {
     return problems(load(replaced(needed, "{url:", "{connections: " + database + ", url:") +
                          "ingest: {connections: " + ingest + "}\n"));
@@ -162,7 +162,7 @@ TEST_CASE("a retry rule that cannot be understood is refused with its place") {
              ContainsSubstring("handlers[0].retry.rules: must be a list such as"));
 }
 
-TEST_CASE("an unset retry.cap rises to retry.base; a written one below retry.base is refused") {
+TEST_CASE("an unset retry.cap rises to retry.base; a written cap below retry.base is refused") {
   const auto cap_of = [](const std::string& retry, const std::string& common = "") {
     const auto loaded = load(needed + "    retry: {" + retry + "}\nhandler_defaults: {retry: {" + common + "}}\n");
     CHECK_THAT(problems(loaded), Equals(""));
@@ -250,7 +250,7 @@ TEST_CASE("tracing.endpoint is a plain address; its authorization is one line an
   CHECK_THAT(problems(tracing("authorization: Bearer x")), ContainsSubstring("without tracing.endpoint"));
 }
 
-TEST_CASE("admin tokens differ, are not empty, and exist if every read needs one") {
+TEST_CASE("admin tokens differ, are not empty, and exist if every read needs a token") {
   CHECK_THAT(problems(load(needed + "admin: {token: abc, read_token: abc}\n")),
              Equals("inboxd.yaml:9:21: admin.read_token: equals admin.token, so that readers could make changes; "
                     "use another token\n"));

@@ -239,7 +239,7 @@ TEST_CASE("a problem in one entry of a list does not shift the others") {
   CHECK(loaded.problems.size() == 2);
 }
 
-TEST_CASE("a file is read from disk; an unreadable one is a problem") {
+TEST_CASE("a file is read from disk; an unreadable file is a problem") {
   const auto folder = std::filesystem::temp_directory_path() / ("inboxd-config-" + std::to_string(getpid()));
   std::filesystem::create_directory(folder);
   const std::string path = folder / "inboxd.yaml";

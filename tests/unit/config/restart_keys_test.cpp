@@ -72,7 +72,7 @@ TEST_CASE("a kept key keeps its origin, with all keys below it; other keys get t
                                                {"log.level", at(19)}});
 }
 
-TEST_CASE("a secret whose file has another text needs no restart, one from another file does") {
+TEST_CASE("a secret whose file has another text needs no restart, a secret from another file does") {
   FakeEnvironment environment;
   environment.files = {{"/p", "one"}, {"/k", "two"}, {"/q", "one"}};
   const std::string text =

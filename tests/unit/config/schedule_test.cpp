@@ -30,7 +30,7 @@ TEST_CASE("windows of a period close at its multiples since 1970") {
   CHECK(schedule.next(at(19s)) == at(20s));
 }
 
-TEST_CASE("missed closes are one: the latest") {
+TEST_CASE("missed closes become a single close: the latest") {
   const Schedule schedule = every(10s);
   CHECK_FALSE(schedule.latest(at(20s), at(29s)));
   CHECK(schedule.latest(at(20s), at(30s)) == at(30s));

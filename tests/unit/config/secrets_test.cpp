@@ -134,7 +134,7 @@ TEST_CASE("a password is removed from the URL, with a warning") {
   check("password=hunter2", "", "hunter2");
 }
 
-TEST_CASE("an invalid URL, or one with two passwords, is refused without repeating it") {
+TEST_CASE("an invalid URL, or a URL with two passwords, is refused without repeating it") {
   for (const std::string url : {"hunter2", "mysql://app:hunter2@db/app", "host=db hunter2", "host=db password='hunter2",
                                 "postgresql://app:hunter2%@db", "postgresql://app:hunter2@db?password=hunter2",
                                 "password=hunter2 password=hunter2", "postgresql://app:hunter2/hunter2@db/app",

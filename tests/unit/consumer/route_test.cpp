@@ -44,7 +44,7 @@ using Texts = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a batch is cut into runs of `run_events` events, the last one shorter") {
+TEST_CASE("a batch is cut into runs of `run_events` events, the last run shorter") {
   const auto planned = planned_of(events_of(shard, 0, 2'500));
   CHECK(texts_of(planned.runs) == Texts{"{[0,1000)}", "{[1000,2000)}", "{[2000,2500)}"});
 }
@@ -65,7 +65,7 @@ TEST_CASE("events without a handler are reported: of another topic, or of anothe
   CHECK(has_handler == std::vector<bool>{true, false, false});
 }
 
-TEST_CASE("runs of one event are one row each") {
+TEST_CASE("runs of a single event are a row each") {
   CHECK(texts_of(planned_of(events_of(shard, 5, 3), 1).runs) == Texts{"{[5,6)}", "{[6,7)}", "{[7,8)}"});
 }
 
@@ -191,7 +191,7 @@ TEST_CASE("a handler that keeps order gets the types it subscribes to, and an en
   CHECK(routed_in_order(events, {shard}, Order::of_partition, has_handler, {"Other"}).at(0).runs.empty());
 }
 
-TEST_CASE("runs that are born leased in a sequence carry its fence, also the part of a split one") {
+TEST_CASE("runs that are born leased in a sequence carry its fence, also the part of a split run") {
   std::vector<bool> has_handler;
   auto planned = routed_in_order(events_of(shard, 0, 10), {shard}, Order::of_partition, has_handler).at(0);
   lease_reserved(planned, {4, std::chrono::milliseconds{5'000}, 0, true, 77});

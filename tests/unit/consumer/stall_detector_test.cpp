@@ -11,7 +11,7 @@ const StallDetector::Clock::time_point start{1h};
 
 }  // namespace
 
-TEST_CASE("a partition that delivered something is not stalled, nor one that was not looked up") {
+TEST_CASE("a partition that delivered something is not stalled, nor is a partition that was not looked up") {
   StallDetector detector;
   CHECK_FALSE(detector.is_stalled(start, 0, 0));
   detector.restart(start);

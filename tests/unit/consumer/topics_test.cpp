@@ -50,7 +50,7 @@ TEST_CASE("an excluded topic is matched by no pattern; * stands for any characte
   }
 }
 
-TEST_CASE("the client hides Kafka's own topics, and those that the user hides") {
+TEST_CASE("the client hides Kafka's own topics, and topics that the user hides") {
   for (const std::vector<std::string>& theirs : {std::vector<std::string>{}, {"^secret\\.", "^old$"}}) {
     const std::string list = blacklist_with(theirs);
     CHECK(list.starts_with(theirs.empty() ? "^__" : "^secret\\.,^old$,"));

@@ -6,7 +6,7 @@
 using namespace inboxd::daemon;
 using std::chrono::seconds;
 
-TEST_CASE("figures cover the last three minutes, growth the last one") {
+TEST_CASE("figures cover the last three minutes, growth the last minute") {
   ActivitySampler sampler;
   const ActivitySampler::Clock::time_point start{};
   ActivitySample sample;

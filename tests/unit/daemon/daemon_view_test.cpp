@@ -37,7 +37,7 @@ TEST_CASE("a daemon with stalled loops is not alive, except before its start and
   view.detach();
 }
 
-TEST_CASE("every error has a counter from 0, and only one, also after it has happened") {
+TEST_CASE("every error has a counter from 0, and no second counter, also after it has happened") {
   base::Logger log{base::LogLevel::error, base::LogFormat::text};
   const DaemonView view{config::Settings{}, base::random_uuid(), log};
   const std::string halted = "inboxd_log_lines_total{level=\"error\",kind=\"consumer.halted\"} ";

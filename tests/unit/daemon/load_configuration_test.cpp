@@ -35,7 +35,7 @@ TEST_CASE("properties that the client library accepts pass") {
   CHECK(problems_with("    security.protocol: sasl_ssl\n    session.timeout.ms: 6000\n    debug: cgrp\n").empty());
 }
 
-TEST_CASE("a producer's property is for the relay, except those on which its promises depend") {
+TEST_CASE("a producer's property is for the relay, except properties on which its promises depend") {
   CHECK(problems_with("    linger.ms: 5\n    compression.type: zstd\n").empty());
   for (const char* const name : {"acks", "enable.idempotence", "retries", "transactional.id", "topic.acks"}) {
     CHECK_THAT(problems_with(std::string{"    "} + name + ": '1'\n"),

@@ -48,7 +48,7 @@ TEST_CASE("a full notify socket drops a status and a heartbeat, but changes of s
         std::vector<std::string>{"READY=1", "RELOADING=1", "READY=1", "WATCHDOG=1", "STATUS=end"});
 }
 
-TEST_CASE("of many undelivered changes of state, systemd gets the last ones") {
+TEST_CASE("of many undelivered changes of state, systemd gets the last changes") {
   NotifySocket socket;
   socket.stop_reading();
   const Notify notify = notify_through(socket);

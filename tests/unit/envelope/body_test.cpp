@@ -18,7 +18,7 @@ const std::string as_string = R"("{\"orderId\": \"A-1\", \"amount\": 12.50}")";
 
 }  // namespace
 
-TEST_CASE("JSON in a JSON string, and the payload beside a converter's schema, are the body") {
+TEST_CASE("JSON in a JSON string, and the payload next to a converter's schema, are the body") {
   CHECK(body(order) == order);
   CHECK(body(as_string) == order);
   CHECK(body(R"({"schema":{"type":"struct"},"payload":)" + order + "}") == order);

@@ -43,7 +43,7 @@ TEST_CASE("a binary CloudEvent is its source and its id") {
   CHECK(event.kafka_timestamp == 1'700'000'000'000'000);
 }
 
-TEST_CASE("a structured CloudEvent and one in plain JSON are the same event as the binary one") {
+TEST_CASE("a structured CloudEvent and plain JSON are the same event as the binary CloudEvent") {
   for (const event::Record& record :
        {structured(in_json), structured(in_json, "application/json"), record(in_json), with_headers(binary())}) {
     const Outcome outcome{record};
@@ -57,7 +57,7 @@ TEST_CASE("a structured CloudEvent and one in plain JSON are the same event as t
   CHECK(outcome.event().payload == in_json);
 }
 
-TEST_CASE("the same id from two sources is two events, from the same source one") {
+TEST_CASE("the same id from two sources is two events, from the same source a single event") {
   const auto id = [](std::string_view source, std::string_view event_id) {
     return Outcome{with_headers({{"ce_specversion", "1.0"}, {"ce_id", event_id}, {"ce_source", source}})}.id();
   };
@@ -87,7 +87,7 @@ TEST_CASE("the headers of a binary CloudEvent may be written with a hyphen") {
   CHECK(outcome.id() == the_id);
 }
 
-TEST_CASE("of repeated CloudEvents headers the last one wins") {
+TEST_CASE("of repeated CloudEvents headers the last wins") {
   const Outcome outcome{with_headers({{"ce_id", "old"}, {"ce_source", "/old"}, {"ce_type", "t"}, {"ce_id", "new"},
                                       {"ce_source", "/mycontext"}, {"ce_id", "A234-1234-1234"}})};
   CHECK(outcome.id() == the_id);
@@ -194,7 +194,7 @@ TEST_CASE("only all of specversion, id, source and type make plain JSON a CloudE
   }
 }
 
-TEST_CASE("a CloudEvent that a converter has wrapped is one, unless the topic says unwrap: none") {
+TEST_CASE("a CloudEvent that a converter has wrapped is still a CloudEvent, unless the topic says unwrap: none") {
   const std::string in_string =
       R"("{\"specversion\":\"1.0\",\"id\":\"A234-1234-1234\",\"source\":\"/mycontext\",\"type\":\"t\"}")";
   const std::string with_schema = R"({"schema":{"type":"string"},"payload":)" + in_string + "}";

@@ -100,7 +100,7 @@ TEST_CASE("a pointer without a target finds no id") {
   CHECK(found("7", "/a") == "no_id");
 }
 
-TEST_CASE("of repeated keys the last one counts, at every depth") {
+TEST_CASE("of repeated keys the last counts, at every depth") {
   CHECK(found(R"({"a":"1","a":"2"})", "/a") == "2");
   CHECK(found(R"({"a":{"b":"1"},"a":{"b":"2"}})", "/a/b") == "2");
   CHECK(found(R"({"a":{"b":"1"},"a":{}})", "/a/b") == "no_id");
@@ -130,7 +130,7 @@ TEST_CASE("true, an object and an array are bad ids; null is a missing id, and s
   CHECK(found(R"({"a":nul})", "/a") == "no_id");
 }
 
-TEST_CASE("one pointer may lead through what another one finds") {
+TEST_CASE("a pointer may lead through the value that another finds") {
   const Outcome outcome{record(R"({"order":{"id":"o-1"},"type":["t"]})"),
                         custom_rules({.id = "json:/order/id", .type = "json:/type/0", .source = {},
                                       .subject = "json:/order/id", .time = {}})};

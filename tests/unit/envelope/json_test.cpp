@@ -74,7 +74,7 @@ TEST_CASE("an id deep down in a hostile value is found by a custom rule") {
   CHECK(Outcome{record(nested(100'000, "{\"a\":", "}", "1")), custom_rules(custom)}.reason() == "bad_id");
 }
 
-TEST_CASE("a text stays valid after the next one is read") {
+TEST_CASE("a text stays valid after the next text is read") {
   base::Arena arena;
   const JsonValue first = find_one(R"({"a":"first\n"})", "/a", arena);
   const JsonValue second = find_one(R"({"a":"second"})", "/a", arena);
@@ -82,7 +82,7 @@ TEST_CASE("a text stays valid after the next one is read") {
   CHECK(second.text == "second");
 }
 
-TEST_CASE("no value of one text is found in the next") {
+TEST_CASE("no value of a text is found in the next") {
   base::Arena arena;
   CHECK(find_one(R"({"a":"x","b":"y"})", "/b", arena).kind == JsonValue::Kind::string);
   CHECK(find_one(R"({"a":"x")", "/b", arena).kind == JsonValue::Kind::none);
@@ -96,7 +96,7 @@ TEST_CASE("a broken text yields no values") {
   CHECK(find_one(R"({"a":"x"} trailing)", "/a", arena).kind == JsonValue::Kind::none);
 }
 
-TEST_CASE("texts of many megabytes are read, and small ones after them") {
+TEST_CASE("texts of many megabytes are read, and small texts after them") {
   base::Arena arena;
   const std::string large = "{\"x\":\"" + std::string(5'000'000, 'x') + "\",\"a\":\"y\"}";
   CHECK(find_one(large, "/a", arena).text == "y");
@@ -104,7 +104,7 @@ TEST_CASE("texts of many megabytes are read, and small ones after them") {
   CHECK(find_one(R"({"a":"z"})", "/a", arena).text == "z");
 }
 
-TEST_CASE("the first text that a thread reads may be an empty or a broken one") {
+TEST_CASE("the first text that a thread reads may be empty or broken") {
   for (const std::string_view first : {"", " ", "{", "\0", "\xFF"}) {
     bool right = false;
     std::thread{[&right, first] {

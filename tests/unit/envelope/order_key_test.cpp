@@ -76,7 +76,7 @@ TEST_CASE("the order key may be the subject") {
   CHECK_FALSE(by("subject").needs_content());
 }
 
-TEST_CASE("the order key may be a header: the last one of that name, null if that is null") {
+TEST_CASE("the order key may be a header: the last header of that name, null if that is null") {
   const OrderKeyRule rule = by("header:customer");
   CHECK(rule.needs_content());
   event::Event event;
@@ -114,7 +114,7 @@ TEST_CASE("the order key is sought in the value as the topic unwraps it") {
   CHECK(key_of(rule, with_schema, config::Unwrap::schema_payload) == "x");
 }
 
-TEST_CASE("an event without the value, with another one, or that is not JSON has no order key") {
+TEST_CASE("an event without the value, with another value, or that is not JSON has no order key") {
   for (const auto payload : {R"({"b":1})"sv, R"({"a":null})"sv, R"({"a":true})"sv, R"({"a":{"b":1}})"sv,
                              R"({"a":[1]})"sv, "not JSON"sv, ""sv, "[1,2]"sv, "\xff\xfe"sv, "\0"sv}) {
     CAPTURE(payload);
@@ -141,13 +141,13 @@ TEST_CASE("events without an order key run in no order, or share one key") {
   CHECK(key_of(shared, without) == none);
 }
 
-TEST_CASE("an empty key is a key, another one than none") {
+TEST_CASE("an empty key is a key, and differs from none") {
   const OrderKeyRule shared = by("key", config::MissingKey::shared);
   CHECK(hash_of(by("key"), with_key("")) != no_order_key);
   CHECK(hash_of(shared, with_key("")) != hash_of(shared, with_key(std::nullopt)));
 }
 
-TEST_CASE("a key has one hash wherever it is found, the same in each version") {
+TEST_CASE("a key has a single hash wherever it is found, the same in each version") {
   event::Event event = with_key("k-1");
   event.subject = "k-1";
   event.payload = R"({"a":"k-1"})";

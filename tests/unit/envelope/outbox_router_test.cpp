@@ -76,12 +76,12 @@ TEST_CASE("the event type is in the header configured for the router, else it is
   CHECK(outcome({{"id", a_uuid}}).event().event_type == "orders");
 }
 
-TEST_CASE("of repeated id headers the last one wins") {
+TEST_CASE("of repeated id headers the last wins") {
   CHECK(outcome({{"id", "1"}, {"id", a_uuid}}).id() == a_uuid);
   CHECK(outcome({{"id", a_uuid}, {"id", std::nullopt}}).rejection() == "no_id: the header id is null");
 }
 
-TEST_CASE("an empty id is bad, a null one is missing") {
+TEST_CASE("an empty id is bad, a null id is missing") {
   CHECK(outcome({{"id", ""}}).rejection() == "bad_id: the id is empty");
   CHECK(outcome({{"id", R"("")"}}).rejection() == "bad_id: the id is empty");
   CHECK(outcome({{"id", std::nullopt}}).reason() == "no_id");

@@ -122,7 +122,7 @@ TEST_CASE("Avro, plain text or broken JSON is an event if its headers give an id
   }
 }
 
-TEST_CASE("one poison record does not touch its neighbours") {
+TEST_CASE("a poison record does not touch its neighbours") {
   base::Arena arena;
   int events = 0;
   int refused = 0;

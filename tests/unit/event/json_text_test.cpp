@@ -49,7 +49,7 @@ TEST_CASE("bytes that only resemble JSON are none") {
   CHECK(json_in("\"\xED\xA0\x80\"").problem == JsonProblem::not_utf8);
 }
 
-TEST_CASE("a byte order mark and the prefix of a schema registry are skipped; Avro behind it is named") {
+TEST_CASE("a byte order mark and the prefix of a schema registry are skipped; Avro after it is named") {
   using namespace std::string_literals;
   CHECK(json_in("\xEF\xBB\xBF{\"n\":1}").text == "{\"n\":1}");
   const std::string prefix = "\0\0\0\0\x0C"s;

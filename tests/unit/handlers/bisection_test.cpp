@@ -69,7 +69,7 @@ struct FakeDatabase : inboxd_call {
 
 }  // namespace
 
-TEST_CASE("a call without a failure is one statement") {
+TEST_CASE("a call without a failure is a single statement") {
   FakeDatabase database{500};
   database.run();
   CHECK(database.statements == 1);
@@ -77,7 +77,7 @@ TEST_CASE("a call without a failure is one statement") {
   CHECK(database.savepoints == database.released);
 }
 
-TEST_CASE("a call of one event sets no savepoint") {
+TEST_CASE("a call of a single event sets no savepoint") {
   FakeDatabase database{1};
   database.poison = {0};
   database.run();
@@ -85,7 +85,7 @@ TEST_CASE("a call of one event sets no savepoint") {
   CHECK(database.said[0] == INBOXD_RETRY);
 }
 
-TEST_CASE("one culprit costs a logarithmic number of statements; the others are written once and not charged") {
+TEST_CASE("a culprit costs a logarithmic number of statements; the others are written once and not charged") {
   for (std::size_t culprit = 0; culprit < 500; ++culprit) {
     FakeDatabase database{500};
     database.poison = {culprit};
@@ -161,7 +161,7 @@ TEST_CASE("once the transaction repeats or is over, nothing more runs and the re
   CHECK(over.said == std::vector<int>(500, 0));
 }
 
-TEST_CASE("past the deadline the next half still runs: its failure makes the daemon call the events one by one") {
+TEST_CASE("past the deadline the next half still runs: its failure makes the daemon call the events singly") {
   FakeDatabase database{500};
   database.poison = {400};
   database.cancelled = true;

@@ -25,7 +25,7 @@ TEST_CASE("sentence_of joins the lines of a message without SQLSTATE") {
         "connection to server at \"a\", port 1 failed: refused Is the server running?");
 }
 
-TEST_CASE("each SQLSTATE has one fault, and only listed ones are poison") {
+TEST_CASE("each SQLSTATE has one fault, and only listed SQLSTATEs are poison") {
   const std::map<Fault, std::vector<std::string_view>> meanings{
       {Fault::poison, {"22001", "22003", "22007", "22008", "22021", "22023", "22P02", "22P03", "22P05", "54000"}},
       {Fault::retry, {"40000", "40001", "40P01", "53000", "53100", "53200", "53300", "55006", "55P03", "57014"}},

@@ -5,7 +5,7 @@
 
 using namespace inboxd::inbox;
 
-TEST_CASE("a database knows handler versions if it has each handler at that version or a later one") {
+TEST_CASE("a database knows handler versions if it has each handler at that version or a later version") {
   CHECK(knows({{1, 7}, {2, 9}}, {{1, 7}, {2, 8}}));
   CHECK(knows({{1, 7}}, {}));
   CHECK_FALSE(knows({{1, 6}}, {{1, 7}}));

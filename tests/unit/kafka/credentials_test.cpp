@@ -119,7 +119,7 @@ class SaslBroker final {
 
 }  // namespace
 
-TEST_CASE("a client whose password was refused connects with the one that is in force now") {
+TEST_CASE("a client whose password was refused connects with the password that is in force now") {
   SaslBroker broker;
   std::string password = "first";
   kafka::ProducerSettings settings;

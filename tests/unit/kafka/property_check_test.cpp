@@ -20,7 +20,7 @@ TEST_CASE("properties, aliases and topic properties are known, and no other name
   }
 }
 
-TEST_CASE("a refused value is reported with the accepted ones") {
+TEST_CASE("a refused value is reported with the accepted values") {
   const auto refusal = [](const char* name, const char* value) {
     return refusal_of_value(name, value).value_or("none");
   };

@@ -14,7 +14,7 @@ TEST_CASE("counting takes at most a fiftieth of the time, but runs every two min
   CHECK(pause_after_count(29s) == 120s);
 }
 
-TEST_CASE("a slow batch of the ledger is followed by a smaller one, a quick batch by a larger one") {
+TEST_CASE("a slow batch of the ledger is followed by a smaller batch, a quick batch by a larger batch") {
   CHECK(next_blocks(512, 50ms) == 512);
   CHECK(next_blocks(512, 500ms) == 512);
   CHECK(next_blocks(512, 2s) == 256);

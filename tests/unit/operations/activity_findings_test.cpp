@@ -68,7 +68,7 @@ TEST_CASE("a handler all of whose calls fail is a problem, with the last error, 
   CHECK(finding.since == now - 180'000'000);
 }
 
-TEST_CASE("a handler most of whose calls fail is a problem; one bad event of a quiet handler is none") {
+TEST_CASE("a handler most of whose calls fail is a problem; a bad event of a quiet handler is no problem") {
   Scene scene;
   scene.activity.done = 4;
   scene.activity.failed = 45;
@@ -158,7 +158,7 @@ TEST_CASE("a statement whose paths find no value in 100 events in a row is a rem
   CHECK(scene.finding().severity == StatusFinding::Severity::remark);
 }
 
-TEST_CASE("a blocked key is named with its error and the events behind it, unless all calls fail anyway") {
+TEST_CASE("a blocked key is named with its error and the events that wait for it, unless all calls fail anyway") {
   Scene scene;
   scene.situation.blocked = {{7, 1, 12, "cust-7", "http.500: boom", now - 60'000'000}};
   const auto finding = scene.finding();
@@ -175,7 +175,7 @@ TEST_CASE("a blocked key is named with its error and the events behind it, unles
   CHECK(scene.finding().kind == "handler_fails");
 }
 
-TEST_CASE("many dead letters within minutes are a problem, with their class; older ones are a remark") {
+TEST_CASE("many dead letters within minutes are a problem, with their class; older dead letters are a remark") {
   Scene scene;
   scene.situation.handlers[0].dead = {545, false};
   CHECK(scene.finding().message == "handler notify has 545 dead letters");

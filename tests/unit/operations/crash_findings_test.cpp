@@ -42,7 +42,7 @@ TEST_CASE("three daemons of a host that are unseen for 20 s have not crashed, al
   CHECK(scene.loop() == "");
 }
 
-TEST_CASE("a daemon that is replaced three times by one that started later is in a crash loop") {
+TEST_CASE("a daemon that is replaced three times by a daemon that started later is in a crash loop") {
   Scene scene;
   scene.add(600, 500);
   scene.add(490, 300);
@@ -52,7 +52,7 @@ TEST_CASE("a daemon that is replaced three times by one that started later is in
   CHECK(scene.loop() == "vm has crashed 3 times within 8 minutes");
 }
 
-TEST_CASE("daemons that are unseen for long have crashed; those of another host replace none") {
+TEST_CASE("daemons that are unseen for long have crashed; daemons of another host replace none") {
   Scene scene;
   for (int i = 0; i < 3; ++i) scene.add(3600, 100);
   for (int i = 0; i < 3; ++i) scene.add(50, 1, "other");

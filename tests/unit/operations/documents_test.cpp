@@ -30,7 +30,7 @@ TEST_CASE("headers keep their order, their repetition and their nulls") {
   CHECK(headers_of(std::nullopt).dump() == "[]");
 }
 
-TEST_CASE("a count that stopped at a limit says so beside the number") {
+TEST_CASE("a count that stopped at a limit says so next to the number") {
   Document document;
   put_count(document, "due", {7, false});
   put_count(document, "dead", {100'000, true});

@@ -25,7 +25,7 @@ TEST_CASE("the growth of a table with days is today's, or yesterday's while toda
   CHECK(bytes_per_day(days_at(6), "ledger") == 0);
 }
 
-TEST_CASE("the days left are those until the oldest day is dropped") {
+TEST_CASE("the days left are the days until the oldest day is dropped") {
   config::Retention retention;
   retention.events = std::chrono::hours{24 * 30};
   const auto left = [&] { return document_of(days_at(6), retention).at("growth").at(0).at("days_left"); };

@@ -78,7 +78,7 @@ TEST_CASE("INBOXD_THE_REST means the events without a verdict") {
   CHECK(verdicts.at(2).kind == Verdict::Kind::done);
 }
 
-TEST_CASE("headers are unpacked on request, and a null value differs from an empty one") {
+TEST_CASE("headers are unpacked on request, and a null value differs from an empty value") {
   Fixture fixture{2};
   const std::string packed = inboxd::event::pack_headers({{"a", "1"}, {"a", std::nullopt}, {"b", ""}});
   fixture.events[1].headers = packed;

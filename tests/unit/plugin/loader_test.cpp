@@ -87,7 +87,7 @@ TEST_CASE("an unknown name is refused with the names of the plugins found") {
   CHECK_THAT(file.problem().message, ContainsSubstring("with a slash: ./one.so"));
 }
 
-TEST_CASE("folders of INBOXD_PLUGIN_PATH come before those beside the executable") {
+TEST_CASE("folders of INBOXD_PLUGIN_PATH come before folders next to the executable") {
   const PluginPath path{"/one::/two"};
   const auto folders = default_search_path().folders;
   REQUIRE(folders.size() == 4);

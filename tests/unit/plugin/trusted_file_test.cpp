@@ -140,7 +140,7 @@ TEST_CASE("a link in a world-writable folder is not trusted") {
   CHECK_THAT(problem_of(tree.top / "open" / "plugin.so"), ContainsSubstring("belongs to user 12345"));
 }
 
-TEST_CASE("a file that replaces another after the check is not the one that was opened") {
+TEST_CASE("a file that replaces another after the check is not the file that was opened") {
   const Tree tree;
   const auto found = open_trusted(tree.file.string());
   REQUIRE(found.ok());

@@ -11,7 +11,7 @@ const Refusals::Clock::time_point start{};
 
 }  // namespace
 
-TEST_CASE("batches become smaller if each message of a refused one was accepted alone, for an hour") {
+TEST_CASE("batches become smaller if each message of a refused batch was accepted alone, for an hour") {
   Refusals refusals;
   CHECK(refusals.batch_bytes(start) == 0);
   refusals.note_batch({1, 2}, 100'000);
@@ -24,7 +24,7 @@ TEST_CASE("batches become smaller if each message of a refused one was accepted 
   CHECK(refusals.batch_bytes(start + 1h) == 0);
 }
 
-TEST_CASE("batches stay large if one message of the refused batch is refused alone") {
+TEST_CASE("batches stay large if a message of the refused batch is refused alone") {
   Refusals refusals;
   refusals.note_batch({1, 2}, 100'000);
   refusals.note_batch({3, 4}, 100'000);
@@ -36,7 +36,7 @@ TEST_CASE("batches stay large if one message of the refused batch is refused alo
   CHECK(refusals.make_smaller(start));
 }
 
-TEST_CASE("messages as large as one that was too large are suspect, in its topic and for a minute") {
+TEST_CASE("messages as large as a message that was too large are suspect, in its topic and for a minute") {
   Refusals refusals;
   refusals.note_too_large("orders", 5'000, start);
   CHECK(refusals.is_suspect("orders", 5'000, start));

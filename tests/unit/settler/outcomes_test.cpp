@@ -78,7 +78,7 @@ TEST_CASE("deferred events are neither failures nor successes") {
   CHECK(counts.retried == 2);
 }
 
-TEST_CASE("each dead event and each retry is one line") {
+TEST_CASE("each dead event and each retry is a line") {
   base::Logger log{base::LogLevel::debug, base::LogFormat::text};
   FailureLog failures{log};
   const Failing failing{5, 2};

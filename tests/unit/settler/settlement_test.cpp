@@ -172,7 +172,7 @@ TEST_CASE("a deferred event is tried again uncharged, however often, and never d
   CHECK(out.counts.events() == 3);
 }
 
-TEST_CASE("a deferred event shares no row with a failed one, although both wait as long") {
+TEST_CASE("a deferred event shares no row with a failed event, although both wait as long") {
   const auto run = run_of(lease_of({5, 6}));
   SettlementBuilder builder{run};
   FailedEvent deferred = with_delay(0, milliseconds{250}, "busy");
@@ -228,7 +228,7 @@ TEST_CASE("a handler's texts are made fit for the database: no control character
   CHECK(out.settlement.failures[1].error_class == "failed");
 }
 
-TEST_CASE("a thousand done events cost as much as one: they become a range") {
+TEST_CASE("a thousand done events cost as much as a single event: they become a range") {
   const auto run = run_of(lease_of(offsets_from(0, 1'000)));
   SettlementBuilder builder{run};
   builder.add({run, 500, 999, {}});
@@ -382,7 +382,7 @@ TEST_CASE("a long order key is recorded shortened") {
   CHECK(out.settlement.retries.at(0).key == Key{{a, text.substr(0, 256)}});
 }
 
-TEST_CASE("an event without an order key that shares one has no text of it") {
+TEST_CASE("an event without an order key that shares a key has no text of it") {
   const auto run = keyed_run({a});
   config::Handler handler;
   handler.order_by = "subject";

@@ -204,7 +204,7 @@ TEST_CASE("one transaction never settles the same delivery under two fences") {
   CHECK(fixture.database.write(2).size() == 1);
 }
 
-TEST_CASE("runs that finish while a transaction commits share the next one, up to the limit") {
+TEST_CASE("runs that finish while a transaction commits share the next transaction, up to the limit") {
   Settler::Limits limits = SettlerFixture::quick();
   limits.deliveries = 50;
   SettlerFixture fixture{limits};

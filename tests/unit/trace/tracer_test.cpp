@@ -48,7 +48,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE("spans reach the collector in batches, each once, including those queued at the stop") {
+TEST_CASE("spans reach the collector in batches, each once, including spans queued at the stop") {
   const Collector collector;
   Fixture fixture;
   Tracer tracer{settings_for(collector.endpoint()), fixture.instance, fixture.log, quick};
@@ -84,7 +84,7 @@ TEST_CASE("a collector that is away costs spans, but neither time nor memory") {
   CHECK(tracer.counts().dropped == 10'000);
 }
 
-TEST_CASE("a busy collector gets the same spans again, one that refuses them does not") {
+TEST_CASE("a busy collector gets the same spans again, a collector that refuses them does not") {
   Collector collector;
   collector.answer(503);
   Fixture fixture;
@@ -146,7 +146,7 @@ TEST_CASE("an answer with a length is complete although the connection stays ope
   }
 }
 
-TEST_CASE("an answer that is not HTTP, or has no end, is awaited for one request timeout at most") {
+TEST_CASE("an answer that is not HTTP, or has no end, is awaited for a request timeout at most") {
   Fixture fixture;
   for (const std::string& said : {std::string{"SSH-2.0-OpenSSH\r\n"}, std::string{}, std::string(3 << 20, 'x'),
                                   std::string{"HTTP/1.1 999999 \r\n\r\n"}}) {

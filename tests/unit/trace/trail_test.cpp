@@ -68,7 +68,7 @@ TEST_CASE("an attempt in another process has the same parent span, another recor
   CHECK(trail_of(here.event, here.settings)->ingest != trail_of(there.event, there.settings)->ingest);
 }
 
-TEST_CASE("the producer's flag decides on sampling; without one, the configured share does") {
+TEST_CASE("the producer's flag decides on sampling; without a flag, the configured share does") {
   Fixture not_sampled{"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"};
   not_sampled.settings.sample = 1;
   CHECK_FALSE(trail_of(not_sampled.event, not_sampled.settings));

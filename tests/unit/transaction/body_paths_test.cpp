@@ -12,7 +12,7 @@ using std::chrono::seconds;
 
 }  // namespace
 
-TEST_CASE("the paths of a statement are those behind column body of relation events, as written") {
+TEST_CASE("the paths of a statement are the paths below column body of relation events, as written") {
   CHECK(body_paths("insert into t select event_id, body->>'orderId', (body ->> 'amount')::numeric from events") ==
         Paths{"body->>'orderId'", "body ->> 'amount'"});
   CHECK(body_paths("select events.body #>> '{a,b}', e.body->'it''s'->0->>'x' from events as e") ==
@@ -34,7 +34,8 @@ TEST_CASE("a statement that uses body in any other way has no paths to judge by"
   CHECK(body_paths("select 'unfinished body->>").empty());
 }
 
-TEST_CASE("events without a value at any path count in a row until one has one, and are looked at again later") {
+TEST_CASE(
+    "events without a value at any path count in a row until an event has a value, and are looked at again later") {
   BodyWatch watch;
   const Paths paths{"body->>'n'"};
   BodyWatch::Clock::time_point now{};

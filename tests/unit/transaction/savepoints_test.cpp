@@ -35,7 +35,7 @@ TEST_CASE("a call alone in its transaction has no savepoint; undoing it rolls th
   CHECK(points.take_pending() == Texts{"rollback"});
 }
 
-TEST_CASE("a handler can release only savepoints of its call, each with all later ones") {
+TEST_CASE("a handler can release only savepoints of its call, each with all later savepoints") {
   Savepoints points;
   points.begin_call(false, false);
   const auto first = points.set(false);
@@ -61,7 +61,7 @@ TEST_CASE("savepoints that a handler left open are released at the end of the ca
   CHECK(points.take_pending() == Texts{"rollback to savepoint s1", "release savepoint s1"});
 }
 
-TEST_CASE("rolling back undoes a failure after the savepoint, but not one before it") {
+TEST_CASE("rolling back undoes a failure after the savepoint, but not a failure before it") {
   Savepoints points;
   points.begin_call(false, false);
   const auto before = points.set(false);

@@ -22,7 +22,7 @@ TEST_CASE("an expression is inserted before a statement, or before its own WITH 
   CHECK(merged("/* never ended") == "none");
 }
 
-TEST_CASE("a position in the sent text converts to one in the handler's text, in characters") {
+TEST_CASE("a position in the sent text converts to a position in the handler's text, in characters") {
   const auto sent = with_expression("/* ä */ with a as (y) select 1", "e as (x)");
   REQUIRE(sent);
   CHECK(sent->position_of(0) == 0);
