@@ -223,7 +223,7 @@ def logs(root):
         text = path.read_text()
         for call in LOG_CALL.finditer(text):
             if call[1] is None and room != "consumer" or text.startswith("std::string_view", call.end()):
-                continue  # another complain(), or the declaration of this one
+                continue  # another complain(), or the declaration of complain()
             where = f"{name}:{text.count(chr(10), 0, call.start()) + 1}"
             arguments = balanced(text, call.end())
             if call[1] == "write":  # a line of a plugin, with its level and text

@@ -66,7 +66,7 @@ TEST_CASE("missing fields of an event are null, and its id replaces a missing so
                  ContainsSubstring("received=none headers=[] a=null"));
 }
 
-TEST_CASE("a handler gets an event's trace context: the daemon's before the producer's, and no invalid one") {
+TEST_CASE("a handler gets an event's trace context: the daemon's before the producer's, and no invalid context") {
   LoadAttempt attempt{"echo"};
   const std::string producers = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
   const std::string ours = "00-0190b6f012347abc8def0123456789ab-00f067aa0ba902b8-01";

@@ -137,7 +137,7 @@ TEST_CASE("a plugin in another user's folder is refused: its owner can replace t
   CHECK(contract::inspect(file).ok());
 }
 
-TEST_CASE("a changed file is loaded again, and instances of the old one keep working") {
+TEST_CASE("a changed file is loaded again, and instances of the old file keep working") {
   const bool in_place = GENERATE(false, true);
   const TempFolder folder;
   const contract::fs::path file = folder / "handler.so";

@@ -26,7 +26,7 @@ TEST_CASE("the shipped log handler writes one line for each event, without its p
   CHECK_THAT(text, !ContainsSubstring("secret"));
 }
 
-TEST_CASE("the log handler shows a null key as null and shortens a long one") {
+TEST_CASE("the log handler shows a null key as null and shortens a long key") {
   const contract::StderrCapture taken;
   LoadAttempt attempt{handler_of("log", {{"level", "warn"}})};
   DeliveredEvents batch{{"", std::string(1000, 'k')}};

@@ -13,7 +13,8 @@ const char* const context = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b
 
 }  // namespace
 
-TEST_CASE("a C++ handler that publishes works in a daemon without traces, and in one older than publishing spans") {
+TEST_CASE(
+    "a C++ handler that publishes works in a daemon without traces, and in a daemon older than publishing spans") {
   const auto producers = [](inboxd_call*, std::size_t) { return inboxd_text(context); };
   inboxd_trace part{sizeof(inboxd_trace), 0, producers, producers, nullptr, nullptr};
   part.struct_size = offsetof(inboxd_trace, begin_publish);

@@ -170,7 +170,7 @@ TEST_CASE("the unit runs in a real systemd: ready, credentials, user, reload, wa
   CHECK_THAT(machine.journal(unit), ContainsSubstring("kind=daemon.stopped"));
 }
 
-TEST_CASE("while the service is down a command gets credentials as README shows, and names the missing ones") {
+TEST_CASE("while the service is down a command gets credentials as README shows, and names missing credentials") {
   ServiceFixture service;
   Machine& machine = service.machine;
   service.install(built_packages().newer.daemon);

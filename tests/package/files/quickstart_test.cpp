@@ -34,7 +34,7 @@ Command quickstart(const TempFolder& folder) {
 
 }  // namespace
 
-TEST_CASE("the quickstart shows the main job, confirms its counts, and leaves nothing behind") {
+TEST_CASE("the quickstart shows the main job, confirms its counts, and cleans up") {
   const TempFolder folder{"/tmp"};
   Command command = quickstart(folder);
   command.arguments.emplace_back("--once");
