@@ -223,7 +223,7 @@ TEST_CASE("a handler that ignores its cancellation keeps its thread until it ret
   check_failed(verdicts.at(1), "cancelled", "");
 }
 
-TEST_CASE("several workers can call one instance at the same time") {
+TEST_CASE("several workers can call the same instance at the same time") {
   LoadAttempt attempt{"echo"};
   std::atomic<int> right{0};
   std::vector<std::thread> workers;

@@ -8,7 +8,7 @@ using contract::DeliveredEvents;
 using contract::handler_of;
 using contract::LoadAttempt;
 
-TEST_CASE("the shipped log handler writes one line for each event, without its payload") {
+TEST_CASE("the shipped log handler writes a line for each event, without its payload") {
   const contract::StderrCapture taken;
   LoadAttempt attempt{handler_of("log")};
   DeliveredEvents batch{{"order 1", "forged\nline \"quoted\" \x1b[31m"}};

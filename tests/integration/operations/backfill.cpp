@@ -216,7 +216,7 @@ TEST_CASE("a bite that is rolled back, and two bites at once, deliver each event
   CHECK(test.pending() == 20);
 }
 
-TEST_CASE("in one sequence of all partitions, a back-fill keeps the order of storing") {
+TEST_CASE("in a sequence of all partitions, a back-fill keeps the order of storing") {
   Backfill test{"sequential", "handler"};
   const std::string expected =
       "orders{[0,2)} payments{[0,2)} orders{[2,4)} payments{[2,4)} orders{[4,6)} payments{[4,6)} orders{[6,8)} "

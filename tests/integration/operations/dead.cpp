@@ -226,7 +226,7 @@ TEST_CASE("a replay into a handler that is being retired is dropped with its oth
   CHECK(inbox.pending_events() == 0);
 }
 
-TEST_CASE("dead letters beyond one command's limit are reported, and left for the next") {
+TEST_CASE("dead letters beyond a command's limit are reported, and left for the next") {
   Inbox inbox;
   add_dead_letters(inbox, 5);
   OperationRunner runner{inbox};

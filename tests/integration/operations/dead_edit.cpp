@@ -133,7 +133,7 @@ TEST_CASE("relation events has the edit among unedited events, read in place or 
         "7 8 8 7 7");
 }
 
-TEST_CASE("the edited head of a parked key runs first, then the events parked behind it") {
+TEST_CASE("the edited head of a parked key runs first, then the events that it parked") {
   Inbox inbox;
   LanesFixture lanes{inbox};
   lanes.store("abaa");

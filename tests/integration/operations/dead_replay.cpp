@@ -81,7 +81,7 @@ TEST_CASE("a purged event is restored from the dead letter's copy, and its handl
   CHECK(runs[0].events[0]->event_type == "OrderPlaced");
 }
 
-TEST_CASE("an event that two handlers dead-lettered is restored once, together or one after the other") {
+TEST_CASE("an event that two handlers dead-lettered is restored once, together or in turn") {
   for (const bool together : {true, false}) {
     CAPTURE(together);
     Inbox inbox;

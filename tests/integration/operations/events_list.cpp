@@ -112,7 +112,7 @@ TEST_CASE("a search that reached its limit names the time to continue from, and 
             .empty());
 }
 
-TEST_CASE("events of one time that exceed the search make it ask for more, not for an earlier time") {
+TEST_CASE("events with the same time that exceed the search make it ask for more, not for an earlier time") {
   Inbox inbox;
   Batch batch{inbox};
   batch.at(inbox.add_shard("orders"), 0).events(1000).store(inbox.connection());

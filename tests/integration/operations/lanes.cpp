@@ -102,7 +102,7 @@ TEST_CASE("a replayed dead letter of a key runs before its later events that hav
   CHECK(inbox.pending_events() == 0);
 }
 
-TEST_CASE("dead letters of one key are replayed in the order of storing, between events that wait") {
+TEST_CASE("dead letters of a key are replayed in the order of storing, between events that wait") {
   Inbox inbox;
   LanesFixture lanes{inbox};
   lanes.store("aaaaaa");

@@ -269,7 +269,7 @@ TEST_CASE("no incarnation is accepted if any differs from the shown") {
   OperationRunner runner{inbox};
   show(runner, "partitions accept-recreated", orders);
   const auto seen = operations::read_partitions(inbox.connection(), {{}, true, true});
-  SECTION("one differs") {
+  SECTION("an incarnation differs") {
     inbox.database().run("update inbox.shard set new_incarnation = 'again==' where partition = 1");
   }
   SECTION("a partition is not halted any more") {

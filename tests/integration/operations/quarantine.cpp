@@ -51,7 +51,7 @@ TEST_CASE("records quarantined while the operator confirms are left alone") {
   }
 }
 
-TEST_CASE("records beyond one command's limit are reported, and left for the next") {
+TEST_CASE("records beyond a command's limit are reported, and left for the next") {
   Inbox inbox;
   quarantine_records(inbox, inbox.add_shard("orders"), 0, orders(5));
   OperationRunner runner = runner_for(inbox, {by_order()});

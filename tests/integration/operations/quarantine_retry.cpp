@@ -51,7 +51,7 @@ TEST_CASE("after the rules are corrected, a retry makes each record an event onc
                               "where operation = 'quarantine retry'") == "ann@host|--topic orders|3|3");
 }
 
-TEST_CASE("an id made of the position uses the log of the record, not the current one") {
+TEST_CASE("an id made of the position uses the log of the record, not the current log") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
   quarantine_records(inbox, shard, 0, {"one"});
@@ -240,7 +240,7 @@ TEST_CASE("a retried event ahead of a handler's back-fill is delivered once, by 
     CHECK(pending_runs(inbox).empty());
     backfill_all(inbox.connection());
   }
-  SECTION("behind it") {
+  SECTION("after it") {
     backfill_all(inbox.connection());
     REQUIRE(runner.run("quarantine retry", all).document.at("events") == 4);
   }

@@ -238,7 +238,7 @@ TEST_CASE("a configuration that adds the new name to a former name means two han
   CHECK(both.at(1).handler_id == test.id);
 }
 
-TEST_CASE("each of two handlers is put back under its id, even if one had the other's name before") {
+TEST_CASE("each of two handlers is put back under its id, even if either had the other's name before") {
   RenamedHandler test;
   test.newer.aliases.clear();
   const bool is_older_first = GENERATE(true, false);

@@ -124,7 +124,7 @@ TEST_CASE("the lag is the broker's last end minus the position") {
             "from inbox.lag") == "orders 0 40 100 60");
 }
 
-TEST_CASE("the deliveries of one event are found by its id without reading everything") {
+TEST_CASE("the deliveries of an event are found by its id without reading everything") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
   const auto shard = inbox.add_shard("orders");

@@ -231,7 +231,7 @@ TEST_CASE("a configuration that takes a live handler's topics away is named by b
   CHECK(command(fixture.config, {"status"}).out.find(backfill) == std::string::npos);
 }
 
-TEST_CASE("a start waits for sessions that hold the lock on routing for longer than one lock timeout") {
+TEST_CASE("a start waits for sessions that hold the lock on routing for longer than a lock timeout") {
   RecorderFixture fixture{1};
   DaemonProcess{fixture.config}.wait_ready();
   Session holder{fixture.database.url(), fixture.database.schema()};

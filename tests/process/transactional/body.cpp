@@ -183,7 +183,7 @@ TEST_CASE("a function's message must be JSON, too, unless body is optional") {
   CHECK(app.number(null_row) == 1);
 }
 
-TEST_CASE("a statement whose paths are null in 100 events in a row is a remark of status, until one has a value") {
+TEST_CASE("a statement whose paths are null in 100 events in a row is a remark of status, until an event has a value") {
   DaemonFixture fixture{1};
   Application app{fixture.database};
   app.create_table();

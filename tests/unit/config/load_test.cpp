@@ -232,7 +232,7 @@ TEST_CASE("a key without a value is refused") {
                     "number from 1 to 100000\n"));
 }
 
-TEST_CASE("a problem in one entry of a list does not shift the others") {
+TEST_CASE("a problem in an entry of a list does not shift the others") {
   const auto loaded = load(replaced(needed, "  - name: orders\n", "  - 5\n  - name: orders\n    start: soon\n"));
   CHECK_THAT(problems(loaded), ContainsSubstring("inboxd.yaml:4:5: topics[0]: must hold keys: name, "));
   CHECK_THAT(problems(loaded), ContainsSubstring("inboxd.yaml:6:12: topics[1].start: 'soon' is not"));

@@ -18,7 +18,7 @@ OffsetSet set_of(std::initializer_list<OffsetRange> ranges) {
 
 }  // namespace
 
-TEST_CASE("ranges that touch or overlap become one") {
+TEST_CASE("ranges that touch or overlap become a single range") {
   CHECK(set_of({{1, 3}, {3, 5}}).text() == "{[1,5)}");
   CHECK(set_of({{3, 5}, {1, 3}}).text() == "{[1,5)}");
   CHECK(set_of({{1, 3}, {4, 5}, {3, 4}}).text() == "{[1,5)}");

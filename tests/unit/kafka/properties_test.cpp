@@ -21,7 +21,7 @@ TEST_CASE("a client can be made with either group protocol") {
   }
 }
 
-TEST_CASE("the limits of one queue are passed to the client library, with 1 KiB for each record at least") {
+TEST_CASE("the limits of a queue are passed to the client library, with 1 KiB for each record at least") {
   const int events = GENERATE(5'000, 100'000);
   const auto conf = make_conf({"127.0.0.1:1", "group", "", {}, 8 << 20, events});
   REQUIRE(conf);

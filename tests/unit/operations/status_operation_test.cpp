@@ -114,7 +114,7 @@ TEST_CASE("a retired handler is a remark while a live daemon still configures it
   CHECK(judge(situation).sentence() == "no daemon is running");
 }
 
-TEST_CASE("the finding on quarantined records of one topic and reason names the setting to change") {
+TEST_CASE("the finding on quarantined records of a topic and reason names the setting to change") {
   auto situation = quiet();
   situation.quarantine = {{{"orders", "no_id", 12}}, {12, false}};
   const auto findings = judge(situation).findings;
