@@ -1,11 +1,15 @@
 -- Dead letters by handler $1 (null: all), event types $2 and classes of the last error $3 (LIKE patterns; none: all),
 -- text in the last message $4, time of death in [$5, $6), and key $7 (null: all); newest first, at most $8. No payload;
 -- keys up to the length shown. No locks. Index: dead_letter_handler.
-select x.dead_letter_id, h.name, x.state, x.attempts, (extract(epoch from x.died_at) * 1000000)::bigint,
-       coalesce(x.reasons -> -1 ->> 'error_class', ''), coalesce(x.reasons -> -1 ->> 'message', ''), null, x.notes,
-       x.shard_id, s.topic, s.partition, x."offset", x.event_id, x.source_id, x.event_type, x.source, x.subject,
-       substr(x.key, 1, 257), length(x.payload), (extract(epoch from x.occurred_at) * 1000000)::bigint,
-       (extract(epoch from x.kafka_timestamp) * 1000000)::bigint, (extract(epoch from x.received_at) * 1000000)::bigint
+select x.dead_letter_id, h.name as handler, x.state, x.attempts,
+       (extract(epoch from x.died_at) * 1000000)::bigint as died_at,
+       coalesce(x.reasons -> -1 ->> 'error_class', '') as error_class,
+       coalesce(x.reasons -> -1 ->> 'message', '') as last_error, x.notes, s.topic, s.partition, x."offset", x.event_id,
+       coalesce(x.source_id, x.event_id::text) as source_id, x.event_type, x.source, x.subject,
+       substr(x.key, 1, 257) as key, length(x.payload) as payload_size,
+       (extract(epoch from x.occurred_at) * 1000000)::bigint as occurred_at,
+       (extract(epoch from x.kafka_timestamp) * 1000000)::bigint as kafka_timestamp,
+       (extract(epoch from x.received_at) * 1000000)::bigint as received_at
 from inbox.handler h
 cross join lateral (
   select x.* from inbox.dead_letter x

@@ -5,7 +5,7 @@
 -- replay: no dead letters of retired handlers, none that a backfill has yet to pass, and no events that another dead
 -- letter parks, as in inbox.replay_dead. With it, to discard: events that another dead letter parks only by their ids,
 -- because they were never called, or of a retired handler. No locks.
-select x.dead_letter_id, h.name, coalesce(x.reasons -> -1 ->> 'error_class', '')
+select x.dead_letter_id, h.name
 from inbox.dead_letter x join inbox.handler h using (handler_id)
 cross join lateral (
   select case when x.sequence = inbox.sequence_of(h.mode, h.order_scope, x.shard_id) then x.lane end as lane) k

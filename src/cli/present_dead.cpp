@@ -1,12 +1,14 @@
-#include <utility>
 #include <vector>
 
 #include "cli/present.hpp"
-#include "cli/terminal_text.hpp"
+#include "cli/present_rows.hpp"
 #include "cli/value_text.hpp"
+#include "operations/row_columns.hpp"
 
 namespace inboxd::cli {
 namespace {
+
+namespace columns = operations::columns;
 
 /// After a replay or release: the owner of the sequence drains it, and reads its lanes again.
 constexpr const char* running_calls_first =
@@ -14,23 +16,12 @@ constexpr const char* running_calls_first =
 
 /// With the columns by which the dead letters are grouped.
 std::string groups_table(const Document& groups, const Look& look) {
-  static const std::vector<std::pair<std::string, std::string>> titles{
-      {"handler", "HANDLER"}, {"error_class", "ERROR CLASS"}, {"event_type", "TYPE"}};
-  std::vector<Column> columns{{"DEAD", Align::right}};
-  for (const auto& [key, title] : titles) {
-    if (groups.at(0).contains(key)) columns.push_back({title, Align::left, key != "handler"});
+  std::vector<std::string_view> shown{"dead"};
+  for (const char* const name : {"handler", "error_class", "event_type"}) {
+    if (groups.at(0).contains(name)) shown.push_back(name);
   }
-  columns.insert(columns.end(), {{"FIRST"}, {"LAST"}});
-  Table table{columns};
-  for (const auto& group : groups) {
-    std::vector<Cell> cells{{number_at(group, "dead")}};
-    for (const auto& [key, title] : titles) {
-      if (group.contains(key)) cells.push_back({text_at(group, key)});
-    }
-    cells.insert(cells.end(), {{time_at(group, "first_died_at")}, {time_at(group, "last_died_at")}});
-    table.add(cells);
-  }
-  return table.text(look);
+  shown.insert(shown.end(), {"first_died_at", "last_died_at"});
+  return present_rows(groups, columns::dead_group, shown, look);
 }
 
 }  // namespace
@@ -39,30 +30,18 @@ std::string present_dead_list(const Document& document, const Look& look) {
   const auto& letters = document.at("dead_letters");
   if (document.at("groups").empty()) return "";
   if (letters.empty()) return groups_table(document.at("groups"), look);
-  Table table{{{"NUMBER", Align::right},
-               {"DIED"},
-               {"HANDLER"},
-               {"EVENT_ID"},
-               {"KAFKA"},
-               {"TYPE", Align::left, true},
-               {"STATE"},
-               {"ATTEMPTS", Align::right},
-               {"CLASS", Align::left, true},
-               {"LAST ERROR", Align::left, true}}};
-  for (const auto& letter : letters) {
-    const auto& event = letter.at("event");
-    table.add({{text_at(letter, "dead_letter_id")},
-               {time_at(letter, "died_at")},
-               {text_at(letter, "handler")},
-               {text_at(event, "event_id")},
-               {place_of(event)},
-               {text_at(event, "event_type")},
-               {text_at(letter, "state")},
-               {text_at(letter, "attempts")},
-               {text_at(letter, "error_class")},
-               {text_at(letter, "last_error")}});
-  }
-  std::string out = groups_table(document.at("groups"), look) + "\n" + table.text(look);
+  static const auto all = [] {
+    std::vector<operations::Column> out{std::begin(columns::dead_letter), std::end(columns::dead_letter)};
+    out.insert(out.end(), std::begin(columns::event_summary), std::end(columns::event_summary));
+    return out;
+  }();
+  Document rows = letters;
+  for (auto& row : rows) row.update(Document(row.at("event")));
+  std::string out = groups_table(document.at("groups"), look) + "\n" +
+                    present_rows(rows, all,
+                                 {"dead_letter_id", "died_at", "handler", "event_id", "kafka", "event_type", "state",
+                                  "attempts", "error_class", "last_error"},
+                                 look);
   const auto total = document.at("total").get<std::int64_t>();
   const auto shown = static_cast<std::int64_t>(letters.size());
   if (total > shown) {
@@ -121,26 +100,12 @@ std::string present_forgotten(const Document& document, const Look& look) {
 }
 
 std::string present_lanes(const Document& document, const Look& look) {
-  Table table{{{"HANDLER"},
-               {"KEY", Align::left, true},
-               {"STATE"},
-               {"WAITING", Align::right},
-               {"FIRST EVENT"},
-               {"ATTEMPTS", Align::right},
-               {"DUE"},
-               {"LAST ERROR", Align::left, true}}};
-  for (const auto& lane : document.at("lanes")) {
-    const std::string state = text_at(lane, "state");
-    table.add({{text_at(lane, "handler")},
-               {bytes_at(lane, "key")},
-               {state, state == "parked" ? Tone::bad : Tone::warning},
-               {number_at(lane, "waiting")},
-               {text_at(lane, "head_event_id")},
-               {text_at(lane, "attempts")},
-               {time_at(lane, "due_at")},
-               {text_at(lane, "last_error")}});
-  }
-  return table.empty() ? "" : table.text(look);
+  return present_rows(
+      document.at("lanes"), columns::lane,
+      {"handler", "key", "state", "waiting", "head_event_id", "attempts", "due_at", "last_error"}, look,
+      [](std::string_view column, const Document&, Cell& cell) {
+        if (column == "state") cell.tone = cell.text == "parked" ? Tone::bad : Tone::warning;
+      });
 }
 
 std::string present_lanes_change(const Document& document, const Look& look) {
@@ -155,21 +120,11 @@ std::string present_lanes_change(const Document& document, const Look& look) {
 }
 
 std::string present_quarantine_list(const Document& document, const Look& look) {
-  Table table{{{"NUMBER", Align::right},
-               {"RECEIVED"},
-               {"KAFKA"},
-               {"REASON"},
-               {"SIZE", Align::right},
-               {"DETAIL", Align::left, true}}};
-  for (const auto& record : document.at("records")) {
-    table.add({{text_at(record, "quarantine_id")},
-               {time_at(record, "received_at")},
-               {place_of(record)},
-               {text_at(record, "reason"), Tone::warning},
-               {bytes_text(record.at("payload_size").get<std::int64_t>())},
-               {text_at(record, "detail")}});
-  }
-  return table.empty() ? "" : table.text(look);
+  return present_rows(document.at("records"), columns::quarantined_record,
+                      {"quarantine_id", "received_at", "kafka", "reason", "payload_size", "detail"}, look,
+                      [](std::string_view column, const Document&, Cell& cell) {
+                        if (column == "reason") cell.tone = Tone::warning;
+                      });
 }
 
 std::string present_quarantine(const Document& document, const Look& look) {
@@ -225,15 +180,8 @@ std::string present_seek(const Document& document, const Look& look) {
 }
 
 std::string present_audit(const Document& document, const Look& look) {
-  Table table{{{"MADE"}, {"ACTOR"}, {"OPERATION"}, {"TARGET", Align::left, true}, {"DETAIL", Align::left, true}}};
-  for (const auto& change : document.at("changes")) {
-    table.add({{time_at(change, "occurred_at")},
-               {text_at(change, "actor")},
-               {text_at(change, "operation")},
-               {text_at(change, "target")},
-               {change.at("detail").dump(-1, ' ', false, Document::error_handler_t::replace)}});
-  }
-  return table.empty() ? "" : table.text(look);
+  return present_rows(document.at("changes"), columns::change,
+                      {"occurred_at", "actor", "operation", "target", "detail"}, look);
 }
 
 std::string present_version(const Document& document, const Look& look) {

@@ -1,10 +1,13 @@
 #include "base/text.hpp"
 #include "cli/present.hpp"
-#include "cli/terminal_text.hpp"
+#include "cli/present_rows.hpp"
 #include "cli/value_text.hpp"
+#include "operations/row_columns.hpp"
 
 namespace inboxd::cli {
 namespace {
+
+namespace columns = operations::columns;
 
 constexpr std::size_t longest_payload = 4000;
 constexpr std::size_t longest_header = 500;
@@ -68,49 +71,14 @@ std::string states_table(const Document& handlers, const Look& look) {
   return table.text(look);
 }
 
-std::string failures_text(const Document& failures, const Look& look) {
-  if (failures.empty()) return "";
-  Table table{{{"FAILED AT"},
-               {"HANDLER"},
-               {"ATTEMPT", Align::right},
-               {"TOOK", Align::right},
-               {"CLASS"},
-               {"MESSAGE", Align::left, true}}};
-  for (const auto& failure : failures) {
-    table.add({{time_at(failure, "occurred_at")},
-               {text_at(failure, "handler")},
-               {text_at(failure, "attempt")},
-               {age_at(failure, "duration_seconds")},
-               {text_at(failure, "error_class")},
-               {text_at(failure, "message")}});
-  }
-  return "\n" + table.text(look);
-}
-
-std::string reasons_text(const Document& reasons, const Look& look) {
-  Table table{{{"FAILED AT"}, {"ATTEMPT", Align::right}, {"CLASS"}, {"MESSAGE", Align::left, true}}};
-  for (const auto& reason : reasons) {
-    table.add({{time_at(reason, "occurred_at")},
-               {text_at(reason, "attempt")},
-               {text_at(reason, "error_class")},
-               {text_at(reason, "message")}});
-  }
-  return table.empty() ? "" : "\n" + table.text(look);
-}
-
 }  // namespace
 
 std::string present_candidates(const Document& events, const Look& look) {
-  if (events.empty()) return "";
-  Table table{{{"EVENT_ID"}, {"KAFKA"}, {"RECEIVED"}, {"TYPE", Align::left, true}, {"SOURCE", Align::left, true}}};
-  for (const auto& event : events) {
-    table.add({{text_at(event, "event_id")},
-               {event.contains("topic") ? place_of(event) : "purged"},
-               {time_at(event, "received_at")},
-               {text_at(event, "event_type")},
-               {text_at(event, "source")}});
-  }
-  return table.text(look);
+  const auto adjust = [](std::string_view column, const Document&, Cell& cell) {
+    if (column == "kafka" && cell.text.empty()) cell.text = "purged";
+  };
+  return present_rows(events, columns::event_summary, {"event_id", "kafka", "received_at", "event_type", "source"},
+                      look, adjust);
 }
 
 std::string present_content(const Document& record, const Look& look) {
@@ -146,24 +114,12 @@ std::string present_edit(const Document& edit, const Look& look) {
 }
 
 std::string present_events(const Document& document, const Look& look) {
-  Table table{{{"RECEIVED"},
-               {"KAFKA"},
-               {"TYPE", Align::left, true},
-               {"EVENT_ID"},
-               {"SOURCE_ID", Align::left, true},
-               {"KEY", Align::left, true},
-               {"SIZE", Align::right}}};
-  for (const auto& event : document.at("events")) {
-    const auto& size = event.at("payload_size");
-    table.add({{time_at(event, "received_at")},
-               {place_of(event)},
-               {text_at(event, "event_type")},
-               {text_at(event, "event_id")},
-               {source_id_of(event)},
-               {bytes_at(event, "key")},
-               {size.is_null() ? "null" : bytes_text(size.get<std::int64_t>())}});
-  }
-  return table.empty() ? "" : table.text(look);
+  return present_rows(document.at("events"), columns::event_summary,
+                      {"received_at", "kafka", "event_type", "event_id", "source_id", "key", "payload_size"}, look,
+                      [](std::string_view column, const Document& row, Cell& cell) {
+                        if (column == "source_id") cell.text = source_id_of(row);
+                        if (column == "payload_size" && cell.text.empty()) cell.text = "null";
+                      });
 }
 
 std::string present_event(const Document& document, const Look& look) {
@@ -181,7 +137,10 @@ std::string present_event(const Document& document, const Look& look) {
   out += present_content(event, look);
   for (const auto& edit : document.value("edits", Document::array())) out += present_edit(edit, look);
   out += "\n" + states_table(document.at("handlers"), look);
-  return out + failures_text(document.at("failures"), look);
+  const std::string failures =
+      present_rows(document.at("failures"), columns::failure,
+                   {"occurred_at", "handler", "attempt", "duration_seconds", "error_class", "message"}, look);
+  return out + (failures.empty() ? "" : "\n") + failures;
 }
 
 std::string present_event_change(const Document& document, const Look& look) {
@@ -230,8 +189,10 @@ std::string present_dead(const Document& document, const Look& look) {
     sheet.add("notes", text_at(letter, "notes"));
     add_attributes(letter.at("event"), sheet);
     if (!out.empty()) out += "\n";
-    out += sheet.text(look) + present_content(letter.at("event"), look) + present_edit(letter.at("edit"), look) +
-           reasons_text(letter.at("reasons"), look);
+    out += sheet.text(look) + present_content(letter.at("event"), look) + present_edit(letter.at("edit"), look);
+    const auto& reasons = letter.at("reasons");
+    if (reasons.empty()) continue;
+    out += "\n" + present_rows(reasons, columns::reason, {"occurred_at", "attempt", "error_class", "message"}, look);
   }
   return out;
 }

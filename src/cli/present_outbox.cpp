@@ -1,32 +1,23 @@
 #include "cli/present.hpp"
+#include "cli/present_rows.hpp"
 #include "cli/value_text.hpp"
+#include "operations/row_columns.hpp"
 
 namespace inboxd::cli {
 
 using operations::Document;
 
 std::string present_outbox(const Document& document, const Look& look) {
-  Table table{{{"NUMBER", Align::right},
-               {"TOPIC"},
-               {"KEY", Align::left, true},
-               {"WAITING", Align::right},
-               {"ATTEMPTS", Align::right},
-               {"STOPPED"},
-               {"DUE"},
-               {"ERROR", Align::left, true}}};
-  for (const auto& message : document.at("stopped")) {
-    table.add({{text_at(message, "outbox_id")},
-               {text_at(message, "topic")},
-               {message.at("whole_topic").get<bool>() ? "(all)" : bytes_at(message, "key")},
-               {number_at(message, "waiting")},
-               {text_at(message, "attempts")},
-               {time_at(message, "stopped_at")},
-               {time_at(message, "due_at")},
-               {text_at(message, "error"), Tone::bad}});
-  }
+  const auto adjust = [](std::string_view column, const Document& row, Cell& cell) {
+    if (column == "error") cell.tone = Tone::bad;
+    if (column == "key" && row.at("whole_topic").get<bool>()) cell.text = "(all)";
+  };
   const std::string first = count_at(document, "backlog") + " to send, " + count_at(document, "waiting") +
                             " refused or behind a refused one\n";
-  return in_tone(first, Tone::plain, look) + (table.empty() ? "" : table.text(look));
+  return in_tone(first, Tone::plain, look) +
+         present_rows(document.at("stopped"), operations::columns::stopped_message,
+                      {"outbox_id", "topic", "key", "waiting", "attempts", "stopped_at", "due_at", "error"}, look,
+                      adjust);
 }
 
 std::string present_outbox_change(const Document& document, const Look& look) {

@@ -78,6 +78,11 @@ std::string count_at(const Document& document, std::string_view key) {
 
 std::string time_at(const Document& document, std::string_view key) { return time_text(text_at(document, key)); }
 
+std::string size_at(const Document& document, std::string_view key) {
+  const Document* const value = find(document, key);
+  return value == nullptr ? "" : bytes_text(value->get<std::int64_t>());
+}
+
 std::string age_at(const Document& document, std::string_view key) {
   const Document* const value = find(document, key);
   return value == nullptr ? "" : age_text(value->get<double>());

@@ -25,6 +25,7 @@ std::string number_at(const Document& document, std::string_view key);
 /// The same, with `≥` if counting stopped at a limit.
 std::string count_at(const Document& document, std::string_view key);
 std::string time_at(const Document& document, std::string_view key);
+std::string size_at(const Document& document, std::string_view key);
 std::string age_at(const Document& document, std::string_view key);
 /// `TOPIC/PARTITION/OFFSET`.
 std::string place_of(const Document& document);

@@ -1,5 +1,6 @@
 #include "operations/answers.hpp"
 #include "operations/documents.hpp"
+#include "operations/row_columns.hpp"
 
 namespace inboxd::operations::answers {
 namespace {
@@ -15,26 +16,13 @@ Document bytes_component() {
 /// A producer can write any time.
 Document producers_time(const std::string& whose) { return text(whose + "; RFC 3339 for years from 1 to 9999"); }
 
-Document event_summary() {
-  return object({{"event_id", uuid()},
-                 {"source_id", text("the producer's id; event_id as text if the producer's id is a UUID")},
-                 {"topic", text()},
-                 {"partition", integer()},
-                 {"offset", integer()},
-                 {"event_type", text("empty: none")},
-                 {"source", or_null(text())},
-                 {"subject", or_null(text())},
-                 {"key", or_null(bytes())},
-                 {"key_is_cut", flag("the key is longer than shown"), false},
-                 {"payload_size", or_null(integer("bytes; null: a tombstone"))},
-                 {"occurred_at", or_null(producers_time("by the producer's clock"))},
-                 {"kafka_timestamp", or_null(producers_time("the record's"))},
-                 {"received_at", time("when it was stored, by the database's clock")}});
-}
-
 Document headers() { return list(object({{"name", bytes()}, {"value", or_null(bytes())}})); }
 
-Document whole_event() { return extended(event_summary(), {{"headers", headers()}, {"payload", or_null(bytes())}}); }
+Document with_content(Document summary) {
+  return extended(std::move(summary), {{"headers", headers()}, {"payload", or_null(bytes())}});
+}
+
+Document whole_event() { return with_content(schema_of(columns::event_summary)); }
 
 /// An event as far as it is known: place and id alone, if it is purged and not dead.
 Document event_on_record() {
@@ -60,15 +48,6 @@ Document handler_result() {
        {"dead_letter_id", integer(), false}});
 }
 
-Document failure() {
-  return object({{"handler", text()},
-                 {"attempt", integer("from 1")},
-                 {"occurred_at", time()},
-                 {"error_class", text()},
-                 {"message", text()},
-                 {"duration_seconds", or_null(number())}});
-}
-
 Document moment() {
   return object({{"at", producers_time("by the producer's, Kafka's or the database's clock")},
                  {"what", text()},
@@ -77,15 +56,7 @@ Document moment() {
 }
 
 Document dead_letter(const std::string& event) {
-  return object({{"dead_letter_id", integer()},
-                 {"handler", text()},
-                 {"state", word({"dead", "expired", "parked"})},
-                 {"attempts", integer()},
-                 {"died_at", time()},
-                 {"error_class", text("of the last failure")},
-                 {"last_error", text()},
-                 {"notes", or_null(text())},
-                 {"event", reference(event)}});
+  return extended(schema_of(columns::dead_letter), {{"event", reference(event)}});
 }
 
 /// The content that a handler gets in place of the event's own.
@@ -96,36 +67,6 @@ Document edit() {
                  {"payload_size", or_null(integer("bytes"))},
                  {"headers", headers()},
                  {"payload", or_null(bytes())}});
-}
-
-Document lane() {
-  return object({{"handler", text()},
-                 {"key", or_null(bytes())},
-                 {"state", word({"blocked", "parked"})},
-                 {"waiting", integer("events behind the first one")},
-                 {"head_event_id", or_null(uuid())},
-                 {"attempts", integer("of the first one")},
-                 {"due_at", or_null(time("null: it runs now, or the key is parked"))},
-                 {"last_error", or_null(text())}});
-}
-
-Document reason() {
-  return object({{"attempt", integer()}, {"occurred_at", time()}, {"error_class", text()}, {"message", text()}});
-}
-
-Document quarantined_record() {
-  return object({{"quarantine_id", integer()},
-                 {"reason", text()},
-                 {"detail", text()},
-                 {"event_id", or_null(uuid())},
-                 {"topic", text()},
-                 {"partition", integer()},
-                 {"offset", integer()},
-                 {"key", or_null(bytes())},
-                 {"key_is_cut", flag("the key is longer than shown"), false},
-                 {"payload_size", or_null(integer("bytes"))},
-                 {"kafka_timestamp", or_null(producers_time("the record's"))},
-                 {"received_at", time()}});
 }
 
 Document range() { return object({{"from", integer()}, {"to", integer("exclusive")}}); }
@@ -210,21 +151,21 @@ Document status_finding() {
 Document components() {
   return {{"Bytes", bytes_component()},
           {"Headers", headers()},
-          {"EventSummary", event_summary()},
+          {"EventSummary", schema_of(columns::event_summary)},
           {"Event", whole_event()},
           {"EventOnRecord", event_on_record()},
           {"Worker", worker()},
           {"HandlerResult", handler_result()},
-          {"Failure", failure()},
+          {"Failure", schema_of(columns::failure)},
           {"Moment", moment()},
           {"DeadLetterSummary", dead_letter("EventSummary")},
           {"DeadLetter",
-           extended(dead_letter("Event"), {{"reasons", list(reason())}, {"edit", or_null(reference("Edit"))}})},
+           extended(dead_letter("Event"),
+                    {{"reasons", list(schema_of(columns::reason))}, {"edit", or_null(reference("Edit"))}})},
           {"Edit", edit()},
-          {"Lane", lane()},
-          {"QuarantinedRecord", quarantined_record()},
-          {"WholeQuarantinedRecord",
-           extended(quarantined_record(), {{"headers", headers()}, {"payload", or_null(bytes())}})},
+          {"Lane", schema_of(columns::lane)},
+          {"QuarantinedRecord", schema_of(columns::quarantined_record)},
+          {"WholeQuarantinedRecord", with_content(schema_of(columns::quarantined_record))},
           {"OffsetRange", range()},
           {"Partition", partition()},
           {"Handler", handler()},

@@ -1,6 +1,7 @@
 #include "operations/answers.hpp"
 
 #include "operations/documents.hpp"
+#include "operations/row_columns.hpp"
 
 namespace inboxd::operations::answers {
 namespace {
@@ -119,12 +120,7 @@ Document events_not_one() {
 
 Document dead_list() {
   return object({{"total", integer()},
-                 {"groups", list(object({{"handler", text(), false},
-                                         {"error_class", text(), false},
-                                         {"event_type", text(), false},
-                                         {"dead", integer()},
-                                         {"first_died_at", time()},
-                                         {"last_died_at", time()}}))},
+                 {"groups", list(schema_of(columns::dead_group))},
                  {"dead_letters", list(reference("DeadLetterSummary"))},
                  did_you_mean()});
 }
@@ -173,18 +169,8 @@ Document lanes_release() {
 }
 
 Document outbox_list() {
-  const Document stopped = object({{"outbox_id", integer()},
-                                   {"message_id", uuid()},
-                                   {"topic", text()},
-                                   {"key", or_null(bytes())},
-                                   {"whole_topic", flag("every message of the topic waits")},
-                                   {"error", text("of the brokers")},
-                                   {"attempts", integer()},
-                                   {"waiting", integer("messages behind it; at most 10,000 are counted")},
-                                   {"stopped_at", time()},
-                                   {"due_at", or_null(time("null: an operator has to act"))}});
   return with_count(with_count(object({{"oldest_seconds", or_null(number("age of the oldest message to send"))},
-                                       {"stopped", list(stopped)}}),
+                                       {"stopped", list(schema_of(columns::stopped_message))}}),
                                "backlog", "messages to send"),
                     "waiting", "stopped messages and those behind them");
 }
@@ -305,11 +291,7 @@ Document partitions_seek() {
 }
 
 Document audit_list() {
-  return object({{"changes", list(object({{"occurred_at", time()},
-                                          {"actor", text()},
-                                          {"operation", text("such as `dead replay`")},
-                                          {"target", text("the request")},
-                                          {"detail", anything("how many, by kind")}}))}});
+  return object({{"changes", list(schema_of(columns::change))}});
 }
 
 }  // namespace inboxd::operations::answers

@@ -16,17 +16,6 @@ namespace {
 /// Groups by handler and error class above the list.
 constexpr std::int64_t most_groups = 1'000;
 
-Document group_document(const DeadGroup& group) {
-  Document out = Document::object();
-  if (group.handler) out["handler"] = *group.handler;
-  if (group.error_class) out["error_class"] = *group.error_class;
-  if (group.event_type) out["event_type"] = *group.event_type;
-  out["dead"] = group.letters;
-  out["first_died_at"] = time_of(group.first_died_at);
-  out["last_died_at"] = time_of(group.last_died_at);
-  return out;
-}
-
 struct ReadFilter {
   DeadFilter filter;
   std::optional<Answer> refusal;
@@ -213,16 +202,10 @@ Answer functions::dead_list(Context& context, const Arguments& arguments) {
     return {base::ExitCode::usage, nullptr, "dead list: --group-by takes error, type or handler"};
   }
   const auto limit = *arguments.number("limit");
-  const auto found = group_dead(*context.connection, filter, by, by ? limit : most_groups);
-  Document groups = Document::array();
-  for (const auto& group : found.groups) groups.push_back(group_document(group));
-  Document letters = Document::array();
-  if (!by) {
-    for (const auto& letter : list_dead(*context.connection, filter, limit)) {
-      letters.push_back(letter_document(letter, false));
-    }
-  }
-  Document document{{"total", found.letters}, {"groups", std::move(groups)}, {"dead_letters", std::move(letters)}};
+  auto found = group_dead(*context.connection, filter, by, by ? limit : most_groups);
+  Document letters = by ? Document::array() : list_dead(*context.connection, filter, limit);
+  Document document{
+      {"total", found.letters}, {"groups", std::move(found.groups)}, {"dead_letters", std::move(letters)}};
   if (found.letters > 0) return {base::ExitCode::done, std::move(document), ""};
   return nothing_matches(context, arguments, std::move(document), "no dead letter matches");
 }

@@ -2,6 +2,7 @@
 
 #include "inbox/connection_access.hpp"
 #include "inbox/routing_lock.hpp"
+#include "operations/row_columns.hpp"
 #include "operations/stored_event_rows.hpp"
 #include "statements.hpp"
 
@@ -48,7 +49,7 @@ struct WithIds : FilterParameters {
   inbox::ArrayParameter events;
 };
 
-DeadLetter read_letter(inbox::RowReader row, bool whole) {
+DeadLetter read_letter(inbox::RowReader row) {
   DeadLetter out;
   out.dead_letter_id = row.int8();
   out.handler = row.text();
@@ -59,7 +60,7 @@ DeadLetter read_letter(inbox::RowReader row, bool whole) {
   out.message = row.text();
   out.reasons = row.maybe_text();
   out.notes = row.maybe_text();
-  out.event = read_stored_event(row, whole);
+  out.event = read_stored_event(row, true);
   return out;
 }
 
@@ -98,12 +99,13 @@ Replayed bring_back(inbox::Connection& connection, const inbox::Statement& state
 
 }  // namespace
 
-std::vector<DeadLetter> list_dead(inbox::Connection& connection, const DeadFilter& filter, std::int64_t limit) {
+Document list_dead(inbox::Connection& connection, const DeadFilter& filter, std::int64_t limit) {
   FilterParameters parameters{filter};
   parameters.values.append(limit);
-  std::vector<DeadLetter> out;
+  Document out = Document::array();
   for (const auto& row : inbox::run_read(connection, inbox::statements::op_dead_list, parameters.values)) {
-    out.push_back(read_letter(inbox::RowReader{row}, false));
+    out.push_back(read_row(row, columns::dead_letter));
+    out.back()["event"] = read_row(row, columns::event_summary);
   }
   return out;
 }
@@ -112,24 +114,15 @@ std::vector<DeadLetter> find_dead(inbox::Connection& connection, const std::vect
                                   const std::vector<base::Uuid>& event_ids) {
   auto letters = inbox::array_of(Type::int8, dead_letter_ids);
   auto events = inbox::array_of(Type::uuid, event_ids);
-  std::vector<DeadLetter> out;
-  for (const auto& row :
-       inbox::run_read(connection, inbox::statements::op_dead_find, pqxx::params{letters.finish(), events.finish()})) {
-    out.push_back(read_letter(inbox::RowReader{row}, true));
-  }
-  return out;
+  return read_all(connection, inbox::statements::op_dead_find, pqxx::params{letters.finish(), events.finish()},
+                  read_letter);
 }
 
 std::vector<StoredEvent> identify_dead(inbox::Connection& connection, const DeadIdentity& identity) {
   const auto event_id = identity.event_id ? std::optional{identity.event_id->text()} : std::nullopt;
-  std::vector<StoredEvent> out;
-  for (const auto& found : inbox::run_read(
-           connection, inbox::statements::op_dead_identify,
-           pqxx::params{event_id, identity.source_id, identity.topic, identity.partition, identity.offset})) {
-    inbox::RowReader row{found};
-    out.push_back(read_stored_event(row, false));
-  }
-  return out;
+  return read_all(connection, inbox::statements::op_dead_identify,
+                  pqxx::params{event_id, identity.source_id, identity.topic, identity.partition, identity.offset},
+                  [](auto row) { return read_stored_event(row, false); });
 }
 
 DeadGroups group_dead(inbox::Connection& connection, const DeadFilter& filter, const std::optional<std::string>& by,
@@ -138,17 +131,10 @@ DeadGroups group_dead(inbox::Connection& connection, const DeadFilter& filter, c
   parameters.values.append(by);
   parameters.values.append(limit);
   DeadGroups out;
-  for (const auto& found : inbox::run_read(connection, inbox::statements::op_dead_groups, parameters.values)) {
-    inbox::RowReader row{found};
-    DeadGroup group;
-    group.handler = row.maybe_text();
-    group.error_class = row.maybe_text();
-    group.event_type = row.maybe_text();
-    group.letters = row.int8();
-    group.first_died_at = row.int8();
-    group.last_died_at = row.int8();
-    out.letters = row.int8();
-    out.groups.push_back(std::move(group));
+  out.groups = Document::array();
+  for (const auto& row : inbox::run_read(connection, inbox::statements::op_dead_groups, parameters.values)) {
+    out.groups.push_back(read_row(row, columns::dead_group));
+    out.letters = row["total"].as<std::int64_t>();
   }
   return out;
 }
@@ -162,16 +148,8 @@ std::vector<PickedLetter> pick_dead(inbox::Connection& connection, const DeadFil
   WithIds parameters{filter};
   parameters.values.append(limit);
   parameters.values.append(any_too);
-  std::vector<PickedLetter> out;
-  for (const auto& found : inbox::run_read(connection, inbox::statements::op_dead_pick, parameters.values)) {
-    inbox::RowReader row{found};
-    PickedLetter letter;
-    letter.dead_letter_id = row.int8();
-    letter.handler = row.text();
-    letter.error_class = row.text();
-    out.push_back(std::move(letter));
-  }
-  return out;
+  return read_all(connection, inbox::statements::op_dead_pick, parameters.values,
+                  [](auto row) { return PickedLetter{row.int8(), row.text()}; });
 }
 
 NotNow count_dead_not_now(inbox::Connection& connection, const DeadFilter& filter) {
@@ -197,20 +175,10 @@ Replayed release_parked(inbox::Connection& connection, const std::vector<std::in
 
 std::vector<Edit> read_edits(inbox::Connection& connection, std::int32_t shard_id, std::int64_t offset,
                              const base::Uuid& event_id) {
-  std::vector<Edit> out;
-  for (const auto& found :
-       inbox::run_read(connection, inbox::statements::op_edits, pqxx::params{shard_id, offset, event_id.text()})) {
-    inbox::RowReader row{found};
-    Edit edit;
-    edit.handler = row.text();
-    edit.edited_at = row.int8();
-    edit.edited_by = row.text();
-    edit.payload_size = row.maybe_int8();
-    edit.content.payload = row.maybe_bytes();
-    edit.content.headers = row.maybe_bytes();
-    out.push_back(std::move(edit));
-  }
-  return out;
+  return read_all(
+      connection, inbox::statements::op_edits, pqxx::params{shard_id, offset, event_id.text()}, [](auto row) {
+        return Edit{row.text(), row.int8(), row.text(), row.maybe_int8(), {row.maybe_bytes(), row.maybe_bytes()}};
+      });
 }
 
 std::optional<Replayed> edit_dead(inbox::Connection& connection, std::int64_t dead_letter_id, const Content& content,

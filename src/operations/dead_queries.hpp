@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "inbox/connection.hpp"
+#include "operations/operation.hpp"
 #include "operations/stored_event.hpp"
 
 namespace inboxd::operations {
@@ -34,8 +35,8 @@ struct DeadFilter {
   std::vector<base::Uuid> event_ids;
 };
 
-/// The newest dead letters, without payloads. Ignores the ids.
-std::vector<DeadLetter> list_dead(inbox::Connection& connection, const DeadFilter& filter, std::int64_t limit);
+/// The newest dead letters, as columns::dead_letter, with their events. Ignores the ids.
+Document list_dead(inbox::Connection& connection, const DeadFilter& filter, std::int64_t limit);
 
 /// Whole dead letters.
 std::vector<DeadLetter> find_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
@@ -51,18 +52,9 @@ struct DeadIdentity {
 /// Events of dead letters with that ID, without payloads; at most ten.
 std::vector<StoredEvent> identify_dead(inbox::Connection& connection, const DeadIdentity& identity);
 
-/// Dead letters that share the handler, the class of the last error or the type: those by which they are grouped.
-struct DeadGroup {
-  std::optional<std::string> handler;
-  std::optional<std::string> error_class;
-  std::optional<std::string> event_type;
-  std::int64_t letters = 0;
-  event::Microseconds first_died_at = 0;
-  event::Microseconds last_died_at = 0;
-};
 struct DeadGroups {
-  std::vector<DeadGroup> groups;  ///< the largest first
-  std::int64_t letters = 0;       ///< of all groups, also of those beyond the limit
+  Document groups;           ///< as columns::dead_group, the largest first
+  std::int64_t letters = 0;  ///< of all groups, also of those beyond the limit
 };
 /// `by`: error, type or handler; nullopt: by handler and error. At most `limit` groups. Ignores the ids.
 DeadGroups group_dead(inbox::Connection& connection, const DeadFilter& filter, const std::optional<std::string>& by,
@@ -71,7 +63,6 @@ DeadGroups group_dead(inbox::Connection& connection, const DeadFilter& filter, c
 struct PickedLetter {
   std::int64_t dead_letter_id = 0;
   std::string handler;
-  std::string error_class;
 };
 
 /// By the clock that dates dead letters.

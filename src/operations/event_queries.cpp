@@ -214,16 +214,6 @@ Note read_note(inbox::RowReader row) {
   return out;
 }
 
-template <class Read>
-auto read_all(inbox::Connection& connection, const inbox::Statement& statement, const pqxx::params& parameters,
-              Read read) {
-  std::vector<decltype(read(inbox::RowReader{pqxx::row{}}))> out;
-  for (const auto& row : inbox::run_read(connection, statement, parameters)) {
-    out.push_back(read(inbox::RowReader{row}));
-  }
-  return out;
-}
-
 }  // namespace
 
 std::vector<event::Microseconds> event_days(inbox::Connection& connection) {

@@ -30,8 +30,8 @@ std::string hint_for(inbox::Connection& connection, const KafkaPlace& place,
                      const std::vector<PartitionState>& incarnations) {
   const auto records = find_quarantined(connection, place.topic, place.partition, place.offset);
   if (!records.empty()) {
-    return "the record is in quarantine (" + records.front().reason + "): inboxd quarantine show " +
-           std::to_string(records.front().quarantine_id);
+    return "the record is in quarantine (" + records.front().at("reason").get<std::string>() +
+           "): inboxd quarantine show " + records.front().at("quarantine_id").dump();
   }
   const auto& newest = incarnations.back();
   if (!newest.position) return "nothing of that partition is ingested yet";

@@ -79,17 +79,7 @@ Released release(Context& context, const Deed& deed, const std::vector<std::int6
 Answer functions::lanes_list(Context& context, const Arguments& arguments) {
   const auto read = filter_of("lanes list", arguments);
   if (read.refusal) return *read.refusal;
-  Document lanes = Document::array();
-  for (const auto& lane : list_lanes(*context.connection, read.filter, *arguments.number("limit"))) {
-    lanes.push_back({{"handler", lane.handler},
-                     {"key", bytes_of(lane.key)},
-                     {"state", lane.state},
-                     {"waiting", lane.waiting},
-                     {"head_event_id", lane.head_event_id ? Document(lane.head_event_id->text()) : Document(nullptr)},
-                     {"attempts", lane.attempts},
-                     {"due_at", time_of(lane.due_at)},
-                     {"last_error", text_of(lane.last_error)}});
-  }
+  Document lanes = list_lanes(*context.connection, read.filter, *arguments.number("limit"));
   const bool is_empty = lanes.empty();
   Document document{{"lanes", std::move(lanes)}};
   if (!is_empty) return {base::ExitCode::done, std::move(document), ""};

@@ -1,5 +1,6 @@
 #include "operations/lane_queries.hpp"
 
+#include "operations/row_columns.hpp"
 #include "operations/stored_event_rows.hpp"
 #include "statements.hpp"
 
@@ -15,25 +16,11 @@ void append_filter(pqxx::params& into, const LaneFilter& filter) {
 
 }  // namespace
 
-std::vector<KeyLane> list_lanes(inbox::Connection& connection, const LaneFilter& filter, std::int64_t limit) {
+Document list_lanes(inbox::Connection& connection, const LaneFilter& filter, std::int64_t limit) {
   pqxx::params parameters;
   append_filter(parameters, filter);
   parameters.append(limit);
-  std::vector<KeyLane> out;
-  for (const auto& found : inbox::run_read(connection, inbox::statements::op_lanes_list, parameters)) {
-    inbox::RowReader row{found};
-    KeyLane lane;
-    lane.handler = row.text();
-    lane.key = row.maybe_bytes();
-    lane.state = row.text();
-    lane.waiting = row.int8();
-    lane.head_event_id = row.maybe_uuid();
-    lane.attempts = row.int4();
-    lane.due_at = row.maybe_int8();
-    lane.last_error = row.maybe_text();
-    out.push_back(std::move(lane));
-  }
-  return out;
+  return list_rows(connection, inbox::statements::op_lanes_list, parameters, columns::lane);
 }
 
 std::vector<ParkedKey> pick_parked(inbox::Connection& connection, const LaneFilter& filter,
@@ -48,15 +35,8 @@ std::vector<ParkedKey> pick_parked(inbox::Connection& connection, const LaneFilt
     parameters.append();
   }
   parameters.append(limit);
-  std::vector<ParkedKey> out;
-  for (const auto& found : inbox::run_read(connection, inbox::statements::op_lanes_pick, parameters)) {
-    inbox::RowReader row{found};
-    ParkedKey key;
-    key.dead_letter_id = row.int8();
-    key.handler = row.text();
-    out.push_back(std::move(key));
-  }
-  return out;
+  return read_all(connection, inbox::statements::op_lanes_pick, parameters,
+                  [](auto row) { return ParkedKey{row.int8(), row.text()}; });
 }
 
 }  // namespace inboxd::operations

@@ -86,21 +86,9 @@ std::vector<Parameter> selection() {
 
 Answer functions::outbox_list(Context& context, const Arguments& arguments) {
   const OutboxState state = read_outbox_state(*context.connection);
-  Document stopped = Document::array();
-  for (const auto& message :
-       list_stopped(*context.connection, arguments.texts("topic"), *arguments.number("limit"))) {
-    stopped.push_back({{"outbox_id", message.outbox_id},
-                       {"message_id", message.message_id.text()},
-                       {"topic", message.topic},
-                       {"key", bytes_of(message.key)},
-                       {"whole_topic", message.whole_topic},
-                       {"error", message.error},
-                       {"attempts", message.attempts},
-                       {"waiting", message.waiting},
-                       {"stopped_at", time_of(message.stopped_at)},
-                       {"due_at", time_of(message.due_at)}});
-  }
-  Document document{{"oldest_seconds", seconds_of(state.oldest_age)}, {"stopped", std::move(stopped)}};
+  Document document{
+      {"oldest_seconds", seconds_of(state.oldest_age)},
+      {"stopped", list_stopped(*context.connection, arguments.texts("topic"), *arguments.number("limit"))}};
   put_count(document, "backlog", state.backlog);
   put_count(document, "waiting", state.waiting);
   return {base::ExitCode::done, std::move(document), ""};

@@ -1,5 +1,6 @@
 #include "operations/outbox_queries.hpp"
 
+#include "operations/row_columns.hpp"
 #include "operations/stored_event_rows.hpp"
 #include "statements.hpp"
 
@@ -32,28 +33,10 @@ OutboxState read_outbox_state(inbox::Connection& connection) {
   return out;
 }
 
-std::vector<StoppedMessage> list_stopped(inbox::Connection& connection, const std::vector<std::string>& topics,
-                                         std::int64_t limit) {
+Document list_stopped(inbox::Connection& connection, const std::vector<std::string>& topics, std::int64_t limit) {
   auto patterns = like_patterns(topics);
-  std::vector<StoppedMessage> out;
-  for (const auto& found :
-       inbox::run_read(connection, inbox::statements::op_outbox_list, pqxx::params{patterns.finish(), limit})) {
-    inbox::RowReader row{found};
-    StoppedMessage message;
-    message.outbox_id = row.int8();
-    message.message_id = row.uuid();
-    message.topic = row.text();
-    message.key = row.maybe_bytes();
-    message.key_is_cut = cut_key(message.key);
-    message.whole_topic = row.flag();
-    message.error = row.text();
-    message.attempts = row.int4();
-    message.waiting = row.int8();
-    message.stopped_at = row.int8();
-    message.due_at = row.maybe_int8();
-    out.push_back(std::move(message));
-  }
-  return out;
+  const pqxx::params parameters{patterns.finish(), limit};
+  return list_rows(connection, inbox::statements::op_outbox_list, parameters, columns::stopped_message);
 }
 
 std::vector<PickedMessage> pick_stopped(inbox::Connection& connection, const StoppedFilter& filter,
@@ -61,11 +44,8 @@ std::vector<PickedMessage> pick_stopped(inbox::Connection& connection, const Sto
   auto ids = inbox::array_of(Type::int8, filter.outbox_ids);
   auto topics = like_patterns(filter.topics);
   const pqxx::params parameters{ids.finish(), topics.finish(), limit};
-  std::vector<PickedMessage> out;
-  for (const auto& found : inbox::run_read(connection, inbox::statements::op_outbox_pick, parameters)) {
-    out.push_back({found[0].as<std::int64_t>(), found[1].as<std::string>()});
-  }
-  return out;
+  return read_all(connection, inbox::statements::op_outbox_pick, parameters,
+                  [](auto row) { return PickedMessage{row.int8(), row.text()}; });
 }
 
 std::int64_t retry_stopped(inbox::Connection& connection, const std::vector<std::int64_t>& outbox_ids,

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/uuid.hpp"
 #include "inbox/connection.hpp"
+#include "operations/operation.hpp"
 #include "operations/stored_event.hpp"
 
 namespace inboxd::operations {
@@ -20,22 +20,8 @@ struct OutboxState {
 };
 OutboxState read_outbox_state(inbox::Connection& connection);
 
-/// A key, or a whole topic, whose first message the brokers refuse.
-struct StoppedMessage {
-  std::int64_t outbox_id = 0;
-  base::Uuid message_id;
-  std::string topic;
-  std::optional<std::string> key;  ///< shortened
-  bool key_is_cut = false;
-  bool whole_topic = false;
-  std::string error;
-  std::int32_t attempts = 0;
-  std::int64_t waiting = 0;  ///< behind the first one
-  event::Microseconds stopped_at = 0;
-  std::optional<event::Microseconds> due_at;  ///< nullopt: an operator decides
-};
-std::vector<StoppedMessage> list_stopped(inbox::Connection& connection, const std::vector<std::string>& topics,
-                                         std::int64_t limit);
+/// Keys and whole topics whose first message the brokers refuse: that message, as columns::stopped_message.
+Document list_stopped(inbox::Connection& connection, const std::vector<std::string>& topics, std::int64_t limit);
 
 /// Which stopped messages a command is about; none of both: all.
 struct StoppedFilter {

@@ -13,39 +13,16 @@
 namespace inboxd::operations {
 namespace {
 
-Document entry_document(const QuarantinedEntry& entry) {
-  Document out{{"quarantine_id", entry.quarantine_id},
-               {"reason", entry.reason},
-               {"detail", entry.detail},
-               {"event_id", entry.event_id ? Document(entry.event_id->text()) : Document(nullptr)},
-               {"topic", entry.topic},
-               {"partition", entry.partition},
-               {"offset", entry.offset},
-               {"key", bytes_of(entry.key)},
-               {"payload_size", entry.payload_size},
-               {"kafka_timestamp", time_of(entry.kafka_timestamp)},
-               {"received_at", time_of(entry.received_at)}};
-  if (entry.key_is_cut) out["key_is_cut"] = true;
-  return out;
-}
-
-Document whole_document(const QuarantinedEntry& entry) {
-  Document out = entry_document(entry);
-  out["headers"] = headers_of(entry.headers);
-  out["payload"] = bytes_of(entry.payload);
-  return out;
-}
-
 QuarantineFilter filter_of(const Arguments& arguments) {
   return {arguments.texts("topic"), arguments.texts("reason"), {arguments.time("since"), arguments.time("until")}, {}};
 }
 
 /// The remedy for topics without an id in any listed record.
-std::string remedy_for(const std::vector<QuarantinedEntry>& entries) {
+std::string remedy_for(const Document& records) {
   std::map<std::string, bool> without_id;
-  for (const auto& entry : entries) {
-    const auto [topic, is_new] = without_id.try_emplace(entry.topic, true);
-    topic->second = topic->second && entry.reason == "no_id";
+  for (const auto& record : records) {
+    const auto [topic, is_new] = without_id.try_emplace(record.at("topic"), true);
+    topic->second = topic->second && record.at("reason") == "no_id";
   }
   std::string topics, options;
   for (const auto& [topic, all] : without_id) {
@@ -198,27 +175,23 @@ std::string about_rules(const RetryCounts& counts, bool dry_run) {
 }  // namespace
 
 Answer functions::quarantine_list(Context& context, const Arguments& arguments) {
-  const auto found = list_quarantined(*context.connection, filter_of(arguments), *arguments.number("limit"));
-  Document records = Document::array();
-  for (const auto& entry : found) records.push_back(entry_document(entry));
-  Document document{{"records", std::move(records)}};
-  if (!found.empty()) return {base::ExitCode::done, std::move(document), remedy_for(found)};
+  const Document records = list_quarantined(*context.connection, filter_of(arguments), *arguments.number("limit"));
+  Document document{{"records", records}};
+  if (!records.empty()) return {base::ExitCode::done, std::move(document), remedy_for(records)};
   return nothing_matches(context, arguments, std::move(document), "nothing in quarantine matches");
 }
 
 Answer functions::quarantine_show(Context& context, const Arguments& arguments) {
   const std::string id = *arguments.text("id");
-  std::vector<QuarantinedEntry> found;
+  Document records;
   if (const auto place = parse_place(id)) {
-    found = find_quarantined(*context.connection, place->topic, place->partition, place->offset);
+    records = find_quarantined(*context.connection, place->topic, place->partition, place->offset);
   } else if (const auto number = parse_number(id)) {
-    found = find_quarantined(*context.connection, *number);
+    records = find_quarantined(*context.connection, *number);
   } else {
     return {base::ExitCode::usage, nullptr,
             "quarantine show: pass a number from `quarantine list`, or TOPIC/PARTITION/OFFSET"};
   }
-  Document records = Document::array();
-  for (const auto& entry : found) records.push_back(whole_document(entry));
   Answer out;
   if (records.empty()) out = {base::ExitCode::no, nullptr, "quarantine show: no record \"" + id + "\" in quarantine"};
   out.document = {{"records", std::move(records)}};

@@ -2,6 +2,7 @@
 
 #include "inbox/connection_access.hpp"
 #include "inbox/event_columns.hpp"
+#include "operations/row_columns.hpp"
 #include "operations/stored_event_rows.hpp"
 #include "statements.hpp"
 
@@ -10,29 +11,6 @@ namespace {
 
 using Effect = inbox::Connection::Access::Effect;
 using Type = inbox::ArrayParameter::Type;
-
-QuarantinedEntry read_entry(inbox::RowReader row, bool whole) {
-  QuarantinedEntry out;
-  out.quarantine_id = row.int8();
-  out.reason = row.text();
-  out.detail = row.text();
-  out.event_id = row.maybe_uuid();
-  out.payload_size = row.int8();
-  out.digest = row.int8();
-  out.topic = row.text();
-  out.partition = row.int4();
-  out.offset = row.int8();
-  out.key = row.maybe_bytes();
-  out.kafka_timestamp = row.maybe_int8();
-  out.received_at = row.int8();
-  if (!whole) {
-    out.key_is_cut = cut_key(out.key);
-  } else {
-    out.payload = row.maybe_bytes();
-    out.headers = row.maybe_bytes();
-  }
-  return out;
-}
 
 RawRecord read_raw(inbox::RowReader row) {
   RawRecord out;
@@ -49,34 +27,26 @@ RawRecord read_raw(inbox::RowReader row) {
   return out;
 }
 
-std::vector<QuarantinedEntry> find(inbox::Connection& connection, const pqxx::params& parameters) {
-  std::vector<QuarantinedEntry> out;
-  for (const auto& row : inbox::run_read(connection, inbox::statements::op_quarantine_find, parameters)) {
-    out.push_back(read_entry(inbox::RowReader{row}, true));
-  }
-  return out;
+Document find(inbox::Connection& connection, const pqxx::params& parameters) {
+  return list_rows(connection, inbox::statements::op_quarantine_find, parameters, columns::quarantined_record,
+                   Extent::whole);
 }
 
 }  // namespace
 
-std::vector<QuarantinedEntry> list_quarantined(inbox::Connection& connection, const QuarantineFilter& filter,
-                                               std::int64_t limit) {
+Document list_quarantined(inbox::Connection& connection, const QuarantineFilter& filter, std::int64_t limit) {
   auto topics = like_patterns(filter.topics);
   auto reasons = like_patterns(filter.reasons);
   const pqxx::params parameters{topics.finish(), reasons.finish(), filter.received.since, filter.received.until, limit};
-  std::vector<QuarantinedEntry> out;
-  for (const auto& row : inbox::run_read(connection, inbox::statements::op_quarantine_list, parameters)) {
-    out.push_back(read_entry(inbox::RowReader{row}, false));
-  }
-  return out;
+  return list_rows(connection, inbox::statements::op_quarantine_list, parameters, columns::quarantined_record);
 }
 
-std::vector<QuarantinedEntry> find_quarantined(inbox::Connection& connection, std::int64_t quarantine_id) {
+Document find_quarantined(inbox::Connection& connection, std::int64_t quarantine_id) {
   return find(connection, pqxx::params{quarantine_id, nullptr, nullptr, nullptr});
 }
 
-std::vector<QuarantinedEntry> find_quarantined(inbox::Connection& connection, const std::string& topic,
-                                               std::int32_t partition, std::int64_t offset) {
+Document find_quarantined(inbox::Connection& connection, const std::string& topic, std::int32_t partition,
+                          std::int64_t offset) {
   return find(connection, pqxx::params{nullptr, topic, partition, offset});
 }
 
@@ -91,42 +61,20 @@ std::vector<PickedRecord> pick_quarantined(inbox::Connection& connection, const 
   else
     parameters.append(ids.finish());
   parameters.append(limit);
-  std::vector<PickedRecord> out;
-  for (const auto& found : inbox::run_read(connection, inbox::statements::op_quarantine_pick, parameters)) {
-    inbox::RowReader row{found};
-    PickedRecord record;
-    record.quarantine_id = row.int8();
-    record.topic = row.text();
-    record.bytes = row.int8();
-    record.was_kept = row.flag();
-    out.push_back(std::move(record));
-  }
-  return out;
+  return read_all(connection, inbox::statements::op_quarantine_pick, parameters,
+                  [](auto row) { return PickedRecord{row.int8(), row.text(), row.int8(), row.flag()}; });
 }
 
 std::vector<RawRecord> read_quarantined(inbox::Connection& connection,
                                         const std::vector<std::int64_t>& quarantine_ids) {
   auto ids = inbox::array_of(Type::int8, quarantine_ids);
-  std::vector<RawRecord> out;
-  for (const auto& row :
-       inbox::run_read(connection, inbox::statements::op_quarantine_read, pqxx::params{ids.finish()})) {
-    out.push_back(read_raw(inbox::RowReader{row}));
-  }
-  return out;
+  return read_all(connection, inbox::statements::op_quarantine_read, pqxx::params{ids.finish()}, read_raw);
 }
 
 std::vector<KnownId> find_known(inbox::Connection& connection, const std::vector<base::Uuid>& event_ids) {
   auto ids = inbox::array_of(Type::uuid, event_ids);
-  std::vector<KnownId> out;
-  for (const auto& found :
-       inbox::run_read(connection, inbox::statements::op_quarantine_known, pqxx::params{ids.finish()})) {
-    inbox::RowReader row{found};
-    KnownId known;
-    known.event_id = row.uuid();
-    known.digest = row.int8();
-    out.push_back(known);
-  }
-  return out;
+  return read_all(connection, inbox::statements::op_quarantine_known, pqxx::params{ids.finish()},
+                  [](auto row) { return KnownId{row.uuid(), row.int8()}; });
 }
 
 std::optional<Retried> retry_quarantined(inbox::Connection& connection, const RereadRecords& records,

@@ -6,28 +6,10 @@
 
 #include "event/event.hpp"
 #include "inbox/connection.hpp"
+#include "operations/operation.hpp"
 #include "operations/stored_event.hpp"
 
 namespace inboxd::operations {
-
-/// A record that could not become an event.
-struct QuarantinedEntry {
-  std::int64_t quarantine_id = 0;
-  std::string reason;  ///< no_id, bad_id, too_large, undecodable, conflict, poison
-  std::string detail;
-  std::optional<base::Uuid> event_id;  ///< conflict: the event that came before
-  std::int64_t payload_size = 0;
-  std::int64_t digest = 0;
-  std::string topic;
-  std::int32_t partition = 0;
-  std::int64_t offset = 0;
-  std::optional<std::string> key;
-  bool key_is_cut = false;  ///< in a list: the key is longer
-  std::optional<event::Microseconds> kafka_timestamp;
-  event::Microseconds received_at = 0;
-  std::optional<std::string> payload;  ///< only if the whole record was requested
-  std::optional<std::string> headers;  ///< packed; likewise
-};
 
 /// Selects quarantined records. Every given field must match.
 struct QuarantineFilter {
@@ -37,15 +19,14 @@ struct QuarantineFilter {
   std::vector<std::int64_t> quarantine_ids;  ///< empty: any
 };
 
-/// The newest records, without payloads. Ignores the ids.
-std::vector<QuarantinedEntry> list_quarantined(inbox::Connection& connection, const QuarantineFilter& filter,
-                                               std::int64_t limit);
+/// The newest records, as columns::quarantined_record. Ignores the ids.
+Document list_quarantined(inbox::Connection& connection, const QuarantineFilter& filter, std::int64_t limit);
 
-/// Whole records.
-std::vector<QuarantinedEntry> find_quarantined(inbox::Connection& connection, std::int64_t quarantine_id);
+/// Likewise, with payload and headers.
+Document find_quarantined(inbox::Connection& connection, std::int64_t quarantine_id);
 
-std::vector<QuarantinedEntry> find_quarantined(inbox::Connection& connection, const std::string& topic,
-                                               std::int32_t partition, std::int64_t offset);
+Document find_quarantined(inbox::Connection& connection, const std::string& topic, std::int32_t partition,
+                          std::int64_t offset);
 
 struct PickedRecord {
   std::int64_t quarantine_id = 0;

@@ -11,6 +11,7 @@
 #include "inbox/array_parameter.hpp"
 #include "inbox/connection_access.hpp"
 #include "inbox/row_reader.hpp"
+#include "operations/columns.hpp"
 #include "operations/stored_event.hpp"
 
 /// How the statements of this room send and read values; defined in stored_event.cpp. Private to the room.
@@ -26,6 +27,27 @@ void append_bytes(pqxx::params& into, const std::optional<std::string>& bytes);
 
 /// Reads the 14 columns `shard_id … received_at`, which all statements on events share, then payload and headers.
 StoredEvent read_stored_event(inbox::RowReader& row, bool with_payload);
+
+enum class Extent {
+  list,   ///< keys are shortened
+  whole,  ///< with columns `headers` and `payload`
+};
+/// The rows of a reading statement, which names each of the columns, in any order.
+Document list_rows(inbox::Connection& connection, const inbox::Statement& statement, const pqxx::params& parameters,
+                   Columns columns, Extent extent = Extent::list);
+/// One such row.
+Document read_row(const pqxx::row& row, Columns columns, Extent extent = Extent::list);
+
+/// A value for each row of a reading statement. `read` takes a RowReader.
+template <class Read>
+auto read_all(inbox::Connection& connection, const inbox::Statement& statement, const pqxx::params& parameters,
+              Read read) {
+  std::vector<decltype(read(inbox::RowReader{pqxx::row{}}))> out;
+  for (const auto& row : inbox::run_read(connection, statement, parameters)) {
+    out.push_back(read(inbox::RowReader{row}));
+  }
+  return out;
+}
 
 /// Exact names and prefixes (ending in *) as LIKE patterns with the meaning of inbox.matches, for statements that read
 /// many rows: a function call for each row would dominate their cost.

@@ -142,6 +142,17 @@ TEST_CASE("a dry run and a change of dead letters differ in their text") {
         "1 dead letter (billing 1), with 5 events parked behind\n");
 }
 
+TEST_CASE("a list of dead letters shows the place and the type of each event") {
+  const Document letter = {
+      {"dead_letter_id", 4711}, {"handler", "billing"}, {"state", "dead"},          {"attempts", 3},
+      {"died_at", nullptr},     {"error_class", "c"},   {"last_error", "too slow"}, {"notes", nullptr},
+      {"event", event_document("").at("event")}};
+  const Document group = {{"handler", "billing"}, {"dead", 2}, {"first_died_at", nullptr}, {"last_died_at", nullptr}};
+  const std::string text =
+      present_dead_list({{"total", 2}, {"groups", {group}}, {"dead_letters", {letter, letter}}}, {});
+  CHECK_THAT(text, ContainsSubstring("000000000000  orders/0/0  OrderPlaced  dead          3  c      too slow\n"));
+}
+
 TEST_CASE("lanes show their key, and a release how many events it gives back") {
   const Document lane = {{"handler", "billing"}, {"key", "k-1"},  {"state", "parked"}, {"waiting", 1200},
                          {"head_event_id", "e"}, {"attempts", 3}, {"due_at", nullptr}, {"last_error", "timeout"}};
