@@ -20,17 +20,8 @@ std::optional<BackfillState> find_backfill(inbox::Connection& connection, const 
       inbox::run_read(connection, inbox::statements::op_backfill_find, pqxx::params{handler, seen_within.count()});
   if (rows.empty()) return std::nullopt;
   inbox::RowReader row{rows[0]};
-  BackfillState out;
-  out.handler_id = row.int4();
-  out.is_retired = row.flag();
-  out.configured_by = row.texts();
-  out.has_ended = row.flag();
-  out.is_cancelled = row.flag();
-  out.offsets = row.int8();
-  out.left = row.int8();
-  out.events = row.int8();
-  out.dead_letters = row.int8();
-  return out;
+  return BackfillState{row.int4(), row.flag(), row.texts(), row.flag(), row.flag(),
+                       row.int8(), row.int8(), row.int8(),  row.int8()};
 }
 
 std::int64_t count_offsets(inbox::Connection& connection, const BackfillRequest& request) {

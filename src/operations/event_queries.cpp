@@ -186,42 +186,19 @@ OpenDelivery read_delivery(inbox::RowReader row) {
 }
 
 RecordedOutcome read_outcome(inbox::RowReader row) {
-  RecordedOutcome out;
-  out.handler = row.text();
-  out.outcome = row.text();
-  out.attempts = row.int4();
-  out.finished_at = row.int8();
-  out.owner = read_worker(row);
-  return out;
+  return {row.text(), row.text(), row.int4(), row.int8(), read_worker(row)};
 }
 
 RecordedFailure read_failure(inbox::RowReader row) {
-  RecordedFailure out;
-  out.handler = row.text();
-  out.attempt = row.int4();
-  out.occurred_at = row.int8();
-  out.error_class = row.text();
-  out.message = row.text();
-  out.duration = std::chrono::microseconds{row.int8()};
-  return out;
+  return {row.text(), row.int4(), row.int8(), row.text(), row.text(), std::chrono::microseconds{row.int8()}};
 }
 
-Note read_note(inbox::RowReader row) {
-  Note out;
-  out.what = row.text();
-  out.who = row.text();
-  out.at = row.int8();
-  return out;
-}
+Note read_note(inbox::RowReader row) { return {row.text(), row.text(), row.int8()}; }
 
 }  // namespace
 
 std::vector<event::Microseconds> event_days(inbox::Connection& connection) {
-  std::vector<event::Microseconds> out;
-  for (const auto& row : inbox::run_read(connection, inbox::statements::op_event_days, pqxx::params{})) {
-    out.push_back(row[0].as<std::int64_t>());
-  }
-  return out;
+  return read_all(connection, inbox::statements::op_event_days, {}, [](auto row) { return row.int8(); });
 }
 
 NewestEvents newest_events(inbox::Connection& connection, const EventsFilter& filter, std::int64_t limit,
@@ -232,29 +209,18 @@ NewestEvents newest_events(inbox::Connection& connection, const EventsFilter& fi
 
 std::vector<EventPlace> find_in_ledger(inbox::Connection& connection, const std::vector<base::Uuid>& event_ids) {
   auto ids = inbox::array_of(Type::uuid, event_ids);
-  std::vector<EventPlace> out;
-  for (const auto& found : inbox::run_read(connection, inbox::statements::op_ledger_find, pqxx::params{ids.finish()})) {
-    inbox::RowReader row{found};
-    EventPlace place;
-    place.event_id = row.uuid();
-    place.shard_id = row.int4();
-    place.offset = row.int8();
-    place.received_from = row.int8();
+  return read_all(connection, inbox::statements::op_ledger_find, pqxx::params{ids.finish()}, [](auto row) {
+    EventPlace place{row.uuid(), row.int4(), row.int8(), row.int8(), std::nullopt};
     place.received_until = *place.received_from + 1;
-    out.push_back(place);
-  }
-  return out;
+    return place;
+  });
 }
 
 std::vector<std::string> sources_in_use(inbox::Connection& connection) {
   const auto days = event_days(connection);
   if (days.empty()) return {};
-  std::vector<std::string> out;
-  for (const auto& row : inbox::run_read(connection, inbox::statements::op_sources,
-                                         pqxx::params{newest_events_asked, second_day(days)})) {
-    out.push_back(row[0].as<std::string>());
-  }
-  return out;
+  return read_all(connection, inbox::statements::op_sources, pqxx::params{newest_events_asked, second_day(days)},
+                  [](auto row) { return row.text(); });
 }
 
 std::map<std::string, std::vector<std::string>> names_in_use(inbox::Connection& connection) {
@@ -270,19 +236,9 @@ std::map<std::string, std::vector<std::string>> names_in_use(inbox::Connection& 
 std::vector<EventPlace> search_day(inbox::Connection& connection, const std::vector<base::Uuid>& event_ids,
                                    const std::string& source_id, event::Microseconds day) {
   auto ids = inbox::array_of(Type::uuid, event_ids);
-  std::vector<EventPlace> out;
-  for (const auto& found : inbox::run_read(connection, inbox::statements::op_event_search,
-                                           pqxx::params{ids.finish(), source_id, day, day + day_us})) {
-    inbox::RowReader row{found};
-    EventPlace place;
-    place.event_id = row.uuid();
-    place.shard_id = row.int4();
-    place.offset = row.int8();
-    place.received_from = day;
-    place.received_until = day + day_us;
-    out.push_back(place);
-  }
-  return out;
+  return read_all(
+      connection, inbox::statements::op_event_search, pqxx::params{ids.finish(), source_id, day, day + day_us},
+      [&](auto row) { return EventPlace{row.uuid(), row.int4(), row.int8(), day, day + day_us}; });
 }
 
 std::optional<StoredEvent> read_event(inbox::Connection& connection, const EventPlace& place) {

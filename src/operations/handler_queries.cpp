@@ -13,13 +13,7 @@ std::optional<HandlerPending> find_pending(inbox::Connection& connection, const 
       inbox::run_read(connection, inbox::statements::op_handler_pending, pqxx::params{handler, seen_within.count()});
   if (rows.empty()) return std::nullopt;
   inbox::RowReader row{rows[0]};
-  HandlerPending out;
-  out.handler_id = row.int4();
-  out.is_retired = row.flag();
-  out.events = row.int8();
-  out.backfill = row.int8();
-  out.configured_by = row.texts();
-  return out;
+  return HandlerPending{row.int4(), row.flag(), row.int8(), row.int8(), row.texts()};
 }
 
 std::optional<WindowToClose> close_window(inbox::Connection& connection, const std::string& handler,
@@ -28,12 +22,7 @@ std::optional<WindowToClose> close_window(inbox::Connection& connection, const s
                                             pqxx::params{handler, actor, asks, seen_within.count()});
   if (rows.empty()) return std::nullopt;
   inbox::RowReader row{rows[0]};
-  WindowToClose out;
-  out.mode = row.text();
-  out.events = row.int8();
-  out.is_running = row.flag();
-  out.configured_by = row.texts();
-  return out;
+  return WindowToClose{row.text(), row.int8(), row.flag(), row.texts()};
 }
 
 std::optional<std::string> present_handler_name(inbox::Connection& connection, const std::string& name) {
@@ -79,10 +68,7 @@ DroppedDeliveries drop_pending(inbox::Connection& connection, std::int32_t handl
   const auto gone =
       connection.access().run(inbox::statements::op_handler_delete_pending, pqxx::params{handler_id, rows});
   inbox::RowReader row{gone[0]};
-  DroppedDeliveries out;
-  out.rows = row.int8();
-  out.events = row.int8();
-  return out;
+  return {row.int8(), row.int8()};
 }
 
 }  // namespace inboxd::operations

@@ -63,11 +63,7 @@ std::vector<PartitionState> read_partitions(inbox::Connection& connection, const
   auto topics = like_patterns(filter.topics);
   const pqxx::params parameters{topics.finish(), filter.only_newest, filter.only_halted,
                                 static_cast<int>(live_within.count())};
-  std::vector<PartitionState> out;
-  for (const auto& row : inbox::run_read(connection, inbox::statements::op_shards, parameters)) {
-    out.push_back(read_partition(inbox::RowReader{row}));
-  }
-  return out;
+  return read_all(connection, inbox::statements::op_shards, parameters, read_partition);
 }
 
 std::optional<AcceptedGap> accept_gap(inbox::Connection& connection, const PartitionState& seen,
@@ -78,11 +74,7 @@ std::optional<AcceptedGap> accept_gap(inbox::Connection& connection, const Parti
       pqxx::params{seen.shard_id, seen.gap->first, seen.gap->end, *seen.position, actor}, Effect::writes);
   if (rows.empty()) return std::nullopt;
   inbox::RowReader row{rows[0]};
-  AcceptedGap out;
-  out.gap.first = row.int8();
-  out.gap.end = row.int8();
-  out.position = row.int8();
-  return out;
+  return AcceptedGap{{row.int8(), row.int8()}, row.int8()};
 }
 
 SeekPlan plan_seek(inbox::Connection& connection, std::int32_t shard_id, std::optional<std::int64_t> offset,
@@ -90,12 +82,7 @@ SeekPlan plan_seek(inbox::Connection& connection, std::int32_t shard_id, std::op
   const auto rows =
       inbox::run_read(connection, inbox::statements::op_shard_seek_plan, pqxx::params{shard_id, offset, since});
   inbox::RowReader row{rows[0]};
-  SeekPlan out;
-  out.target = row.maybe_int8();
-  out.position = row.int8();
-  out.epoch = row.int4();
-  out.known = row.int8();
-  return out;
+  return {row.maybe_int8(), row.int8(), row.int4(), row.int8()};
 }
 
 std::optional<std::int64_t> seek(inbox::Connection& connection, std::int32_t shard_id, std::int32_t epoch,
@@ -119,11 +106,7 @@ std::vector<AcceptedRecreation> accept_recreated(inbox::Connection& connection, 
        connection.access().run(inbox::statements::op_shard_accept_incarnation,
                                pqxx::params{shards.finish(), incarnations.finish(), actor}, Effect::writes)) {
     inbox::RowReader row{found};
-    AcceptedRecreation accepted;
-    accepted.partition = row.int4();
-    accepted.old_incarnation = row.text();
-    accepted.new_incarnation = row.text();
-    out.push_back(std::move(accepted));
+    out.push_back({row.int4(), row.text(), row.text()});
   }
   return out;
 }

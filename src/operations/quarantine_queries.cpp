@@ -13,18 +13,8 @@ using Effect = inbox::Connection::Access::Effect;
 using Type = inbox::ArrayParameter::Type;
 
 RawRecord read_raw(inbox::RowReader row) {
-  RawRecord out;
-  out.quarantine_id = row.int8();
-  out.shard_id = row.int4();
-  out.topic = row.text();
-  out.partition = row.int4();
-  out.offset = row.int8();
-  out.log_id = row.text();
-  out.key = row.maybe_bytes();
-  out.payload = row.maybe_bytes();
-  out.headers = row.maybe_bytes();
-  out.kafka_timestamp = row.maybe_int8();
-  return out;
+  return {row.int8(),        row.int4(),        row.text(),        row.int4(), row.int8(), row.text(),
+          row.maybe_bytes(), row.maybe_bytes(), row.maybe_bytes(), row.maybe_int8()};
 }
 
 Document find(inbox::Connection& connection, const pqxx::params& parameters) {

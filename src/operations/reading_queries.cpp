@@ -26,24 +26,13 @@ bool PartitionReading::is_stuck() const {
 }
 
 std::vector<PartitionReading> read_readings(inbox::Connection& connection) {
-  std::vector<PartitionReading> out;
   const pqxx::params parameters{static_cast<int>(recorded_within.count()), static_cast<int>(live_within.count())};
-  for (const auto& found : inbox::run_read(connection, inbox::statements::op_readings, parameters)) {
-    inbox::RowReader row{found};
-    PartitionReading& reading = out.emplace_back();
-    reading.topic = row.text();
-    reading.partition = row.int4();
-    reading.position = row.maybe_int8();
-    reading.high_watermark = row.maybe_int8();
-    reading.reason = row.maybe_text();
-    reading.member = row.maybe_text();
-    reading.host = row.maybe_text();
-    reading.is_read = row.flag();
-    reading.unmoved_for = std::chrono::microseconds{row.int8()};
-    reading.is_halted = row.flag();
-    reading.is_held = row.flag();
-  }
-  return out;
+  return read_all(connection, inbox::statements::op_readings, parameters, [](auto row) {
+    return PartitionReading{row.text(),       row.int4(),       row.maybe_int8(),
+                            row.maybe_int8(), row.maybe_text(), row.maybe_text(),
+                            row.maybe_text(), row.flag(),       std::chrono::microseconds{row.int8()},
+                            row.flag(),       row.flag()};
+  });
 }
 
 }  // namespace inboxd::operations

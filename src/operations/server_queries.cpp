@@ -89,11 +89,7 @@ ServerState inspect_server(inbox::Connection& first, inbox::Connection* second) 
 }
 
 std::vector<std::string> missing_rights(inbox::Connection& connection) {
-  std::vector<std::string> out;
-  for (const auto& row : inbox::run_read(connection, inbox::statements::op_rights, pqxx::params{})) {
-    out.push_back(row[0].as<std::string>());
-  }
-  return out;
+  return read_all(connection, inbox::statements::op_rights, {}, [](auto row) { return row.text(); });
 }
 
 std::vector<LibraryVersion> database_libraries() {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "inbox/connection_access.hpp"
+#include "operations/documents.hpp"
 #include "operations/stored_event_rows.hpp"
 #include "statements.hpp"
 
@@ -27,17 +28,9 @@ Document days_left(const std::vector<TableSize>& sizes, const std::string& table
 }  // namespace
 
 std::vector<TableSize> read_sizes(inbox::Connection& connection) {
-  std::vector<TableSize> out;
-  for (const auto& found : inbox::run_read(connection, inbox::statements::op_sizes, pqxx::params{})) {
-    inbox::RowReader row{found};
-    TableSize size;
-    size.table = row.text();
-    size.day = row.maybe_text();
-    size.bytes = row.int8();
-    size.seconds_over = row.maybe_int8();
-    out.push_back(std::move(size));
-  }
-  return out;
+  return read_all(connection, inbox::statements::op_sizes, {}, [](auto row) {
+    return TableSize{row.text(), row.maybe_text(), row.int8(), row.maybe_int8()};
+  });
 }
 
 std::int64_t bytes_per_day(const std::vector<TableSize>& sizes, const std::string& table) {
@@ -59,9 +52,7 @@ Document document_of(const std::vector<TableSize>& sizes, const config::Retentio
   Document tables = Document::array();
   for (const TableSize& size : sizes) {
     total += size.bytes;
-    tables.push_back({{"table", size.table},
-                      {"day", size.day ? Document(*size.day) : Document(nullptr)},
-                      {"bytes", size.bytes}});
+    tables.push_back({{"table", size.table}, {"day", text_of(size.day)}, {"bytes", size.bytes}});
   }
   const std::array<std::pair<const char*, config::Keep>, 3> of_days{
       {{"event", retention.events}, {"failure", retention.failures}, {"outcome", retention.outcomes}}};

@@ -71,13 +71,8 @@ bool may_read(const std::string& entry, const std::string& wanted) {
 }  // namespace
 
 std::vector<HandlerState> read_handlers(inbox::Connection& connection) {
-  std::vector<HandlerState> out;
-  for (const auto& row :
-       inbox::run_read(connection, inbox::statements::op_backlog,
-                       pqxx::params{most_runs, most_letters, static_cast<int>(live_within.count())})) {
-    out.push_back(read_handler(inbox::RowReader{row}));
-  }
-  return out;
+  const pqxx::params parameters{most_runs, most_letters, static_cast<int>(live_within.count())};
+  return read_all(connection, inbox::statements::op_backlog, parameters, read_handler);
 }
 
 Count HandlerState::pending() const {
@@ -91,16 +86,9 @@ Count HandlerState::pending() const {
 
 QuarantineState count_quarantined(inbox::Connection& connection) {
   QuarantineState out;
-  for (const auto& found :
-       inbox::run_read(connection, inbox::statements::op_quarantine_count, pqxx::params{most_quarantined})) {
-    inbox::RowReader row{found};
-    QuarantineGroup group;
-    group.topic = row.text();
-    group.reason = row.text();
-    group.records = row.int8();
-    out.total.number += group.records;
-    out.groups.push_back(std::move(group));
-  }
+  out.groups = read_all(connection, inbox::statements::op_quarantine_count, pqxx::params{most_quarantined},
+                        [](auto row) { return QuarantineGroup{row.text(), row.text(), row.int8()}; });
+  for (const QuarantineGroup& group : out.groups) out.total.number += group.records;
   out.total.at_least = out.total.number == most_quarantined;
   return out;
 }

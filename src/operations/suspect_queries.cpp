@@ -1,6 +1,5 @@
 #include "operations/suspect_queries.hpp"
 
-#include "inbox/row_reader.hpp"
 #include "operations/stored_event_rows.hpp"
 #include "statements.hpp"
 
@@ -12,20 +11,10 @@ constexpr std::int64_t most_suspects = 3;
 }  // namespace
 
 std::vector<SuspectState> read_suspects(inbox::Connection& connection) {
-  std::vector<SuspectState> out;
-  for (const auto& found : inbox::run_read(connection, inbox::statements::op_suspects, pqxx::params{most_suspects})) {
-    inbox::RowReader row{found};
-    SuspectState suspect;
-    suspect.handler = row.text();
-    suspect.topic = row.text();
-    suspect.partition = row.int4();
-    suspect.offset = row.int8();
-    suspect.events = row.int4();
-    suspect.crashes = row.int4();
-    suspect.event_id = row.maybe_text().value_or("");
-    out.push_back(std::move(suspect));
-  }
-  return out;
+  return read_all(connection, inbox::statements::op_suspects, pqxx::params{most_suspects}, [](auto row) {
+    return SuspectState{row.text(), row.text(), row.int4(), row.int8(),
+                        row.int4(), row.int4(), row.maybe_text().value_or("")};
+  });
 }
 
 }  // namespace inboxd::operations
