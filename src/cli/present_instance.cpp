@@ -3,11 +3,14 @@
 #include <vector>
 
 #include "cli/present.hpp"
-#include "cli/terminal_text.hpp"
+#include "cli/present_rows.hpp"
 #include "cli/value_text.hpp"
+#include "operations/row_columns.hpp"
 
 namespace inboxd::cli {
 namespace {
+
+namespace columns = operations::columns;
 
 std::string flags_of(const Document& handler) {
   std::string out;
@@ -61,35 +64,20 @@ std::string present_instance(const Document& document, const Look& look) {
             is_paused ? Tone::warning : Tone::plain);
   std::string out = sheet.text(look);
   if (!document.contains("partitions")) return out;
-  Table partitions{{{"TOPIC", Align::left, true},
-                    {"PARTITION", Align::right},
-                    {"STATE"},
-                    {"POSITION", Align::right},
-                    {"LAG", Align::right},
-                    {"RECEIVED", Align::right}}};
-  for (const auto& one : document.at("partitions")) {
-    const bool halted = text_at(one, "state") == "halted";
-    partitions.add({{text_at(one, "topic")},
-                    {number_at(one, "partition")},
-                    {text_at(one, "state"), halted ? Tone::bad : Tone::plain},
-                    {number_at(one, "position")},
-                    {one.at("lag").is_null() ? "?" : number_at(one, "lag")},
-                    {number_at(one, "received")}});
-  }
-  if (!partitions.empty()) out += "\n" + partitions.text(look);
-  Table handlers{{{"HANDLER", Align::left, true},
-                  {"IN FLIGHT", Align::right},
-                  {"QUEUED", Align::right},
-                  {"ABANDONED", Align::right},
-                  {"NOW"}}};
-  for (const auto& one : document.at("handlers")) {
-    handlers.add({{text_at(one, "handler")},
-                  {number_at(one, "in_flight")},
-                  {number_at(one, "queued")},
-                  {number_at(one, "abandoned_calls")},
-                  {flags_of(one)}});
-  }
-  return handlers.empty() ? out : out + "\n" + handlers.text(look);
+  const std::string partitions =
+      present_rows(document.at("partitions"), columns::partition_here,
+                   {"topic", "partition", "state", "position", "lag", "received"}, look,
+                   [](std::string_view column, const Document&, Cell& cell) {
+                     if (column == "state" && cell.text == "halted") cell.tone = Tone::bad;
+                     if (column == "lag" && cell.text.empty()) cell.text = "?";
+                   });
+  const std::string handlers = present_rows(document.at("handlers"), columns::handler_here,
+                                            {"handler", "in_flight", "queued", "abandoned_calls", "has_backlog"}, look,
+                                            [](std::string_view column, const Document& row, Cell& cell) {
+                                              if (column == "has_backlog") cell.text = flags_of(row);
+                                            });
+  if (!partitions.empty()) out += "\n" + partitions;
+  return handlers.empty() ? out : out + "\n" + handlers;
 }
 
 std::string present_instance_change(const Document& document, const Look&) {

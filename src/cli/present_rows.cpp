@@ -10,13 +10,22 @@ namespace {
 using operations::ColumnType;
 
 bool is_number(ColumnType type) {
-  return type == ColumnType::integer || type == ColumnType::count || type == ColumnType::size ||
-         type == ColumnType::seconds;
+  return type == ColumnType::integer || type == ColumnType::count || type == ColumnType::limited ||
+         type == ColumnType::size || type == ColumnType::number || type == ColumnType::seconds;
+}
+
+std::string ranges_at(const Document& row, const char* name) {
+  std::string out;
+  for (const auto& range : row.at(name)) {
+    out += (out.empty() ? "" : " ") + text_at(range, "from") + "-" + text_at(range, "to");
+  }
+  return out;
 }
 
 std::string text_of(const Document& row, const operations::Column& column) {
   switch (column.type) {
     case ColumnType::count:
+    case ColumnType::limited:
       return count_at(row, column.name);
     case ColumnType::size:
       return size_at(row, column.name);
@@ -27,6 +36,8 @@ std::string text_of(const Document& row, const operations::Column& column) {
     case ColumnType::bytes:
     case ColumnType::key:
       return bytes_at(row, column.name);
+    case ColumnType::ranges:
+      return ranges_at(row, column.name);
     case ColumnType::json:
       return row.at(column.name).dump(-1, ' ', false, Document::error_handler_t::replace);
     case ColumnType::place:

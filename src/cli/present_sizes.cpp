@@ -1,15 +1,14 @@
 #include <cmath>
 
 #include "cli/present.hpp"
-#include "cli/terminal_text.hpp"
+#include "cli/present_rows.hpp"
 #include "cli/value_text.hpp"
+#include "operations/row_columns.hpp"
 
 namespace inboxd::cli {
 namespace {
 
-std::string bytes_of(const Document& document, const char* key) {
-  return bytes_text(document.at(key).get<std::int64_t>());
-}
+namespace columns = operations::columns;
 
 std::string days_text(const Document& growth) {
   const auto& days = growth.at("days_left");
@@ -19,17 +18,15 @@ std::string days_text(const Document& growth) {
 }  // namespace
 
 std::string present_sizes(const Document& sizes, const Look& look) {
-  Table tables{{{"TABLE", Align::left, true}, {"DAY"}, {"SIZE", Align::right}}};
-  for (const auto& size : sizes.at("tables")) {
-    tables.add({{text_at(size, "table")}, {text_at(size, "day")}, {bytes_of(size, "bytes")}});
-  }
-  Table growth{
-      {{"GROWS", Align::left, true}, {"PER DAY", Align::right}, {"DAYS UNTIL ITS OLDEST IS DROPPED", Align::right}}};
-  for (const auto& one : sizes.at("growth")) {
-    growth.add({{text_at(one, "table")}, {bytes_of(one, "bytes_per_day")}, {days_text(one)}});
-  }
-  return tables.text(look) + "\n" + growth.text(look) + "\n" + bytes_of(sizes, "bytes") + " in all, growing by " +
-         bytes_of(sizes, "bytes_per_day") + " per day at today's rate; free disk space is not known\n";
+  const std::string tables =
+      present_rows(sizes.at("tables"), columns::table_size, {"table", "day", "bytes"}, look);
+  const std::string growth = present_rows(sizes.at("growth"), columns::table_growth,
+                                          {"table", "bytes_per_day", "days_left"}, look,
+                                          [](std::string_view column, const Document& row, Cell& cell) {
+                                            if (column == "days_left") cell.text = days_text(row);
+                                          });
+  return tables + "\n" + growth + "\n" + size_at(sizes, "bytes") + " in all, growing by " +
+         size_at(sizes, "bytes_per_day") + " per day at today's rate; free disk space is not known\n";
 }
 
 }  // namespace inboxd::cli

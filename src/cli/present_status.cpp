@@ -3,11 +3,14 @@
 
 #include "base/text.hpp"
 #include "cli/present.hpp"
-#include "cli/terminal_text.hpp"
+#include "cli/present_rows.hpp"
 #include "cli/value_text.hpp"
+#include "operations/row_columns.hpp"
 
 namespace inboxd::cli {
 namespace {
+
+namespace columns = operations::columns;
 
 /// With more partitions than this, `status` shows one line per topic.
 constexpr std::size_t most_partitions = 24;
@@ -78,23 +81,13 @@ std::string sums_by_topic(const Document& partitions, const Look& look) {
   return table.text(look);
 }
 
-std::string each_partition(const Document& partitions, const Look& look) {
-  Table table{{{"TOPIC", Align::left, true},
-               {"PARTITION", Align::right},
-               {"POSITION", Align::right},
-               {"HIGH", Align::right},
-               {"LAG", Align::right},
-               {"", Align::left}}};
-  for (const auto& partition : partitions) {
-    const bool halted = !partition.at("halted_reason").is_null();
-    table.add({{text_at(partition, "topic")},
-               {text_at(partition, "partition")},
-               {number_at(partition, "position")},
-               {high_text(partition)},
-               lag_cell(partition),
-               {halted ? "HALTED" : "", Tone::bad}});
-  }
-  return table.text(look);
+void adjust_partition(std::string_view column, const Document& partition, Cell& cell) {
+  const bool is_halted = !partition.at("halted_reason").is_null();
+  if (column == "high_watermark") cell.text = high_text(partition);
+  if (column == "lag") cell = lag_cell(partition);
+  if (column != "halted_reason") return;
+  const bool is_former = !partition.at("is_newest").get<bool>();
+  cell = is_halted ? Cell{"HALTED", Tone::bad} : Cell{is_former ? "former" : "", Tone::faint};
 }
 
 std::string remedy_line(const std::string& remedy, const Look& look) {
@@ -114,18 +107,15 @@ std::string halted_partitions(const Document& partitions, const Look& look) {
 }
 
 std::string instances(const Document& list, const Look& look) {
-  Table table{{{"DAEMON", Align::left, true}, {"PROCESS", Align::right}, {"VERSION"}, {"STARTED"}, {"LAST SEEN"}}};
-  for (const auto& instance : list) {
-    const bool gone = instance.at("is_gone").get<bool>();
-    table.add(
-        {{text_at(instance, "host")},
-         {text_at(instance, "process_id")},
-         {text_at(instance, "version")},
-         {time_at(instance, "started_at")},
-         {age_at(instance, "unseen_seconds") + " ago" + (gone ? ", not live" : ""), gone ? Tone::bad : Tone::plain}});
-  }
-  return table.empty() ? in_tone("No daemon is running. None has crashed in the last 24 hours.\n", Tone::bad, look)
-                       : table.text(look);
+  const auto adjust = [](std::string_view column, const Document& instance, Cell& cell) {
+    if (column != "last_seen_at") return;
+    const bool is_gone = instance.at("is_gone").get<bool>();
+    cell = {age_at(instance, "unseen_seconds") + " ago" + (is_gone ? ", not live" : ""),
+            is_gone ? Tone::bad : Tone::plain};
+  };
+  if (list.empty()) return in_tone("No daemon is running. None has crashed in the last 24 hours.\n", Tone::bad, look);
+  return present_rows(list, columns::instance, {"host", "process_id", "version", "started_at", "last_seen_at"}, look,
+                      adjust);
 }
 
 std::string window_result(const Document& window) {
@@ -203,10 +193,6 @@ std::string findings(const Document& document, const Look& look) {
   return out;
 }
 
-}  // namespace
-
-namespace {
-
 /// `8 of 8`; empty if no live daemon runs the handler.
 std::string calls_text(const Document& handler) {
   if (handler.at("running_calls").is_null()) return "";
@@ -221,37 +207,29 @@ std::string oldest_text(const Document& handler) {
   return age_at(handler, retries_longer ? "oldest_retrying_age_seconds" : "oldest_due_age_seconds");
 }
 
+Cell remark_on(const Document& handler) {
+  const Tone tone = handler.at("paused_reason").is_null() ? Tone::plain : Tone::bad;
+  if (!handler.at("retired_at").is_null()) return {"retired", tone};
+  if (tone == Tone::bad) return {"PAUSED: " + text_at(handler, "paused_reason"), tone};
+  return {whole_at(handler, "backfill") > 0 ? "backfill: " + number_at(handler, "backfill") + " to go" : ""};
+}
+
+void adjust_handler(std::string_view column, const Document& handler, Cell& cell) {
+  if (column == "running_calls") cell.text = calls_text(handler);
+  if (column == "oldest_due_age_seconds") cell.text = oldest_text(handler);
+  if (column == "retrying" && whole_at(handler, "retrying") > 0) cell.tone = Tone::warning;
+  if (column == "dead" && whole_at(handler, "dead") > 0) cell.tone = Tone::bad;
+  if (column == "paused_reason") cell = remark_on(handler);
+}
+
 }  // namespace
 
 std::string present_handlers(const Document& document, const Look& look) {
-  Table table{{{"HANDLER", Align::left, true},
-               {"DUE", Align::right},
-               {"CALLS", Align::right},
-               {"IN MEMORY", Align::right},
-               {"RETRYING", Align::right},
-               {"WAITING", Align::right},
-               {"OLDEST", Align::right},
-               {"DEAD", Align::right},
-               {"", Align::left, true}}};
-  for (const auto& handler : document.at("handlers")) {
-    std::string remark;
-    if (!handler.at("retired_at").is_null())
-      remark = "retired";
-    else if (!handler.at("paused_reason").is_null())
-      remark = "PAUSED: " + text_at(handler, "paused_reason");
-    else if (whole_at(handler, "backfill") > 0)
-      remark = "backfill: " + number_at(handler, "backfill") + " to go";
-    table.add({{text_at(handler, "handler")},
-               {count_at(handler, "due")},
-               {calls_text(handler)},
-               {count_at(handler, "leased")},
-               {count_at(handler, "retrying"), whole_at(handler, "retrying") > 0 ? Tone::warning : Tone::plain},
-               {count_at(handler, "waiting")},
-               {oldest_text(handler)},
-               {count_at(handler, "dead"), whole_at(handler, "dead") > 0 ? Tone::bad : Tone::plain},
-               {remark, handler.at("paused_reason").is_null() ? Tone::plain : Tone::bad}});
-  }
-  return table.empty() ? "no handlers; `inboxd handlers list` includes retired ones\n" : table.text(look);
+  if (document.at("handlers").empty()) return "no handlers; `inboxd handlers list` includes retired ones\n";
+  return present_rows(document.at("handlers"), columns::handler,
+                      {"handler", "due", "running_calls", "leased", "retrying", "waiting", "oldest_due_age_seconds",
+                       "dead", "paused_reason"},
+                      look, adjust_handler);
 }
 
 std::string present_paused(const Document& document, const Look&) {
@@ -337,8 +315,12 @@ std::string present_status(const Document& document, const Look& look) {
   std::string out = findings(document, look) + "\n";
   if (partitions.empty())
     out += "no partition is ingested yet\n";
+  else if (partitions.size() > most_partitions)
+    out += sums_by_topic(partitions, look);
   else
-    out += partitions.size() > most_partitions ? sums_by_topic(partitions, look) : each_partition(partitions, look);
+    out += present_rows(partitions, columns::partition,
+                        {"topic", "partition", "position", "high_watermark", "lag", "halted_reason"}, look,
+                        adjust_partition);
   out += "\n" + present_handlers(document, look);
   if (const std::string of_batches = windows(document.at("handlers"), look); !of_batches.empty()) {
     out += "\n" + of_batches;
@@ -349,37 +331,13 @@ std::string present_status(const Document& document, const Look& look) {
 }
 
 std::string present_partitions(const Document& document, const Look& look) {
-  Table table{{{"TOPIC", Align::left, true},
-               {"PARTITION", Align::right},
-               {"POSITION", Align::right},
-               {"HIGH", Align::right},
-               {"LAG", Align::right},
-               {"EPOCH", Align::right},
-               {"GAPS"},
-               {"", Align::left}}};
   const auto& partitions = document.at("partitions");
-  for (const auto& partition : partitions) {
-    std::string gaps;
-    for (const auto& gap : partition.at("accepted_gaps")) {
-      gaps += (gaps.empty() ? "" : " ") + text_at(gap, "from") + "-" + text_at(gap, "to");
-    }
-    const bool halted = !partition.at("halted_reason").is_null();
-    const bool former = !partition.at("is_newest").get<bool>();
-    table.add({{text_at(partition, "topic")},
-               {text_at(partition, "partition")},
-               {number_at(partition, "position")},
-               {high_text(partition)},
-               lag_cell(partition),
-               {text_at(partition, "epoch")},
-               {gaps},
-               {halted   ? "HALTED"
-                : former ? "former"
-                         : "",
-                halted ? Tone::bad : Tone::faint}});
-  }
-  if (table.empty()) return "";
   const std::string halts = halted_partitions(partitions, look);
-  return table.text(look) + (halts.empty() ? "" : "\n" + halts);
+  return present_rows(
+             partitions, columns::partition,
+             {"topic", "partition", "position", "high_watermark", "lag", "epoch", "accepted_gaps", "halted_reason"},
+             look, adjust_partition) +
+         (halts.empty() ? "" : "\n" + halts);
 }
 
 std::string present_accepted(const Document& document, const Look& look) {

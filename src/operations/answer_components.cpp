@@ -71,29 +71,6 @@ Document edit() {
 
 Document range() { return object({{"from", integer()}, {"to", integer("exclusive")}}); }
 
-Document partition() {
-  return object({{"partition_id", integer()},
-                 {"source", text()},
-                 {"topic", text()},
-                 {"partition", integer()},
-                 {"incarnation", text("the topic's id")},
-                 {"is_newest", flag("no later incarnation is known")},
-                 {"epoch", or_null(integer())},
-                 {"position", or_null(integer("the next offset to store"))},
-                 {"high_watermark", or_null(integer("the broker's, including open transactions, as of observed_at"))},
-                 {"lag", or_null(integer("records; null: not observed for 10 s, or no daemon runs"))},
-                 {"observed_at", or_null(time("when a daemon last observed the high watermark"))},
-                 {"observed_age_seconds", or_null(number())},
-                 {"last_stable_offset", or_null(integer("the first offset of the oldest open transaction, if any"))},
-                 {"transaction_open_since", or_null(time("if an open transaction holds the partition back"))},
-                 {"halted_reason", or_null(text())},
-                 {"halted_at", or_null(time())},
-                 {"what_to_do", or_null(text("the command or condition that ends a halt"))},
-                 {"gap", or_null(reference("OffsetRange"))},
-                 {"new_incarnation", or_null(text("waits for `partitions accept-recreated`"))},
-                 {"accepted_gaps", list(reference("OffsetRange"))}});
-}
-
 Document window() {
   return object({{"next_close", or_null(time("null: no instance has run the handler yet"))},
                  {"postponed", integer("closes in a row with too few events")},
@@ -103,39 +80,6 @@ Document window() {
                  {"events", integer()},
                  {"retrying", integer("failed events that waited for a later window when it ended")},
                  {"dead", integer("dead letters of the handler while it ran")}});
-}
-
-Document handler() {
-  Document out = object({{"handler", text()},
-                         {"mode", text()},
-                         {"topics", list(text("a name, or a prefix with *"))},
-                         {"types", list(text())},
-                         {"started_from", text()},
-                         {"paused_reason", or_null(text())},
-                         {"retired_at", or_null(time())}});
-  out = with_count(std::move(out), "due", "events that any instance may claim now");
-  out = with_count(std::move(out), "leased", "claimed by an instance");
-  out = with_count(std::move(out), "retrying", "failed, due later");
-  out = with_count(std::move(out), "waiting", "behind another event of their key, or for their window");
-  out = with_count(std::move(out), "dead", "dead letters");
-  return extended(std::move(out), {{"running_calls", or_null(integer("in all live instances"))},
-                                   {"concurrency", or_null(integer("calls that may run at once there"))},
-                                   {"oldest_due_age_seconds", or_null(number())},
-                                   {"oldest_retrying_age_seconds", or_null(number("since receipt"))},
-                                   {"backfill", integer("offsets that its back-fill has yet to pass")},
-                                   {"window", or_null(window())}});
-}
-
-Document instance() {
-  return object({{"instance_id", uuid()},
-                 {"host", text()},
-                 {"process_id", integer()},
-                 {"version", text()},
-                 {"started_at", time()},
-                 {"last_seen_at", time()},
-                 {"unseen_seconds", number("by the database's clock")},
-                 {"is_gone", flag("not seen within 15 s")},
-                 {"trouble", or_null(text("its failure when it was last seen"))}});
 }
 
 Document status_finding() {
@@ -167,9 +111,9 @@ Document components() {
           {"QuarantinedRecord", schema_of(columns::quarantined_record)},
           {"WholeQuarantinedRecord", with_content(schema_of(columns::quarantined_record))},
           {"OffsetRange", range()},
-          {"Partition", partition()},
-          {"Handler", handler()},
-          {"Instance", instance()},
+          {"Partition", schema_of(columns::partition)},
+          {"Handler", extended(schema_of(columns::handler), {{"window", or_null(window())}})},
+          {"Instance", schema_of(columns::instance)},
           {"StatusFinding", status_finding()}};
 }
 

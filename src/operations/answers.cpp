@@ -41,12 +41,10 @@ Document quarantine_task() {
 }  // namespace
 
 Document status() {
-  const Document size = object({{"table", text()}, {"day", or_null(text("null: no days"))}, {"bytes", integer()}});
-  const Document growth = object({{"table", text()},
-                                  {"bytes_per_day", integer("at today's rate")},
-                                  {"days_left", or_null(number("until its oldest day is dropped; null: never"))}});
-  const Document sizes = object(
-      {{"bytes", integer()}, {"bytes_per_day", integer()}, {"growth", list(growth)}, {"tables", list(size)}});
+  const Document sizes = object({{"bytes", integer()},
+                                 {"bytes_per_day", integer()},
+                                 {"growth", list(schema_of(columns::table_growth))},
+                                 {"tables", list(schema_of(columns::table_size))}});
   const Document outbox =
       with_count(with_count(object({{"oldest_seconds", or_null(number("age of the oldest message to send"))}}),
                             "backlog", "messages to send"),

@@ -28,8 +28,10 @@ Document schema_of(const Column& column) {
       return {{"type", "string"}, {"enum", words_of(about)}};
     case ColumnType::integer:
     case ColumnType::count:
+    case ColumnType::limited:
     case ColumnType::size:
       return schema::integer(about);
+    case ColumnType::number:
     case ColumnType::seconds:
       return schema::number(about);
     case ColumnType::flag:
@@ -46,6 +48,12 @@ Document schema_of(const Column& column) {
       return schema::bytes();
     case ColumnType::json:
       return schema::anything(about);
+    case ColumnType::texts:
+      return schema::list(schema::text(about));
+    case ColumnType::range:
+      return schema::reference("OffsetRange");
+    case ColumnType::ranges:
+      return schema::list(schema::reference("OffsetRange"));
     case ColumnType::place:
       break;
   }
@@ -85,6 +93,10 @@ Document schema_of(Columns columns) {
   Document out = schema::object({});
   for (const Column& column : columns) {
     if (column.type == ColumnType::place) continue;
+    if (column.type == ColumnType::limited) {
+      out = schema::with_count(std::move(out), column.name, column.about);
+      continue;
+    }
     const bool is_always = !column.is_optional && column.type != ColumnType::is_cut;
     Document schema = schema_of(column);
     if (column.is_nullable) schema = schema::or_null(std::move(schema));

@@ -9,20 +9,25 @@ namespace inboxd::operations {
 
 enum class ColumnType {
   text,
-  word,     ///< `about` lists the words: `blocked, parked`
-  integer,  ///< shown as it is
-  count,    ///< shown with separators: 1,234
-  size,     ///< bytes; shown as 1.2 KiB
-  seconds,  ///< microseconds in SQL
+  word,            ///< `about` lists the words: `blocked, parked`
+  integer,         ///< shown as it is
+  count,           ///< shown with separators: 1,234
+  size,            ///< bytes; shown as 1.2 KiB
+  number,          ///< with a fraction
+  seconds,         ///< microseconds in SQL
   flag,
   time,            ///< microseconds since 1970 in SQL
   producers_time,  ///< likewise; a producer can write any time
   uuid,
   bytes,
-  key,     ///< bytes, shortened in a list
-  is_cut,  ///< not in SQL; a flag, missing unless the key was shortened
-  json,    ///< of any type
-  place,   ///< neither in SQL nor in JSON; shown as TOPIC/PARTITION/OFFSET
+  key,             ///< bytes, shortened in a list
+  is_cut,          ///< not in SQL; a flag, missing unless the key was shortened
+  json,            ///< of any type
+  limited,         ///< a count, with `at_least_NAME: true` if counting stopped at a limit
+  texts,           ///< a list
+  range,           ///< of offsets: `{from, to}`
+  ranges,          ///< a list of these; shown as 7-9 12-13
+  place,           ///< neither in SQL nor in JSON; shown as TOPIC/PARTITION/OFFSET
 };
 
 struct Column {

@@ -1,36 +1,12 @@
 // Answers about a process, its configuration and its database's migrations.
 #include "operations/answers.hpp"
 #include "operations/documents.hpp"
+#include "operations/row_columns.hpp"
 
 namespace inboxd::operations::answers {
 namespace {
 
 using namespace schema;
-
-Document partition_here() {
-  return object({{"topic", text()},
-                 {"partition", integer()},
-                 {"state", text()},
-                 {"position", or_null(integer())},
-                 {"high_watermark", or_null(integer())},
-                 {"lag", or_null(integer())},
-                 {"received", integer("records since the start")}});
-}
-
-Document handler_here() {
-  return object({{"handler", text()},
-                 {"in_flight", integer("events")},
-                 {"in_flight_bytes", integer()},
-                 {"queued", integer("of them waiting for a worker")},
-                 {"per_second", number("recent rate of events")},
-                 {"has_backlog", flag("more events are due in the database")},
-                 {"paused", flag()},
-                 {"stopped", flag("too many of its calls never returned")},
-                 {"abandoned_calls", integer("past their deadline and not yet returned")},
-                 {"deadlines_passed", integer()},
-                 {"repeated_transactions", integer()},
-                 {"released", integer()}});
-}
 
 Document since_start() {
   return object({{"stored", integer()},
@@ -53,8 +29,8 @@ Document instance_show() {
                  {"group", text()},
                  {"state", word({"starting", "running", "stopping"})},
                  {"paused", flag(), false},
-                 {"partitions", list(partition_here()), false},
-                 {"handlers", list(handler_here()), false},
+                 {"partitions", list(schema_of(columns::partition_here)), false},
+                 {"handlers", list(schema_of(columns::handler_here)), false},
                  {"since_start", since_start(), false}});
 }
 

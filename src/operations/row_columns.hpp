@@ -111,4 +111,100 @@ inline constexpr Column reason[]{
     {"message", text, "", "MESSAGE", gives_way},
 };
 
+// Written by C++ code, which decides on the values.
+
+inline constexpr Column partition[]{
+    {"partition_id", integer},
+    {"source", text},
+    {"topic", text, "", "TOPIC", gives_way},
+    {"partition", integer, "", "PARTITION"},
+    {"incarnation", text, "the topic's id"},
+    {"is_newest", flag, "no later incarnation is known"},
+    maybe({"epoch", integer, "", "EPOCH"}),
+    maybe({"position", count, "the next offset to store", "POSITION"}),
+    maybe({"high_watermark", count, "the broker's, including open transactions, as of observed_at", "HIGH"}),
+    maybe({"lag", count, "records; null: not observed for 10 s, or no daemon runs", "LAG"}),
+    maybe({"observed_at", time, "when a daemon last observed the high watermark"}),
+    maybe({"observed_age_seconds", seconds}),
+    maybe({"last_stable_offset", integer, "the first offset of the oldest open transaction, if any"}),
+    maybe({"transaction_open_since", time, "if an open transaction holds the partition back"}),
+    maybe({"halted_reason", text}),
+    maybe({"halted_at", time}),
+    maybe({"what_to_do", text, "the command or condition that ends a halt"}),
+    maybe({"gap", range}),
+    maybe({"new_incarnation", text, "waits for `partitions accept-recreated`"}),
+    {"accepted_gaps", ranges, "", "GAPS"},
+};
+
+/// Without its window.
+inline constexpr Column handler[]{
+    {"handler", text, "", "HANDLER", gives_way},
+    {"mode", text},
+    {"topics", texts, "a name, or a prefix with *"},
+    {"types", texts},
+    {"started_from", text},
+    maybe({"paused_reason", text, "", "", gives_way}),
+    maybe({"retired_at", time}),
+    {"due", limited, "events that any instance may claim now", "DUE"},
+    {"leased", limited, "claimed by an instance", "IN MEMORY"},
+    {"retrying", limited, "failed, due later", "RETRYING"},
+    {"waiting", limited, "behind another event of their key, or for their window", "WAITING"},
+    {"dead", limited, "dead letters", "DEAD"},
+    maybe({"running_calls", count, "in all live instances", "CALLS"}),
+    maybe({"concurrency", count, "calls that may run at once there"}),
+    maybe({"oldest_due_age_seconds", seconds, "", "OLDEST"}),
+    maybe({"oldest_retrying_age_seconds", seconds, "since receipt"}),
+    {"backfill", count, "offsets that its back-fill has yet to pass"},
+};
+
+inline constexpr Column instance[]{
+    {"instance_id", uuid},
+    {"host", text, "", "DAEMON", gives_way},
+    {"process_id", integer, "", "PROCESS"},
+    {"version", text, "", "VERSION"},
+    {"started_at", time, "", "STARTED"},
+    {"last_seen_at", time, "", "LAST SEEN"},
+    {"unseen_seconds", seconds, "by the database's clock"},
+    {"is_gone", flag, "not seen within 15 s"},
+    maybe({"trouble", text, "its failure when it was last seen"}),
+};
+
+inline constexpr Column table_size[]{
+    {"table", text, "", "TABLE", gives_way},
+    maybe({"day", text, "null: no days", "DAY"}),
+    {"bytes", size, "", "SIZE"},
+};
+
+inline constexpr Column table_growth[]{
+    {"table", text, "", "GROWS", gives_way},
+    {"bytes_per_day", size, "at today's rate", "PER DAY"},
+    maybe({"days_left", number, "until its oldest day is dropped; null: never", "DAYS UNTIL ITS OLDEST IS DROPPED"}),
+};
+
+/// Of a running daemon, as the next one.
+inline constexpr Column partition_here[]{
+    {"topic", text, "", "TOPIC", gives_way},
+    {"partition", count, "", "PARTITION"},
+    {"state", text, "", "STATE"},
+    maybe({"position", count, "", "POSITION"}),
+    maybe({"high_watermark", count}),
+    maybe({"lag", count, "", "LAG"}),
+    {"received", count, "records since the start", "RECEIVED"},
+};
+
+inline constexpr Column handler_here[]{
+    {"handler", text, "", "HANDLER", gives_way},
+    {"in_flight", count, "events", "IN FLIGHT"},
+    {"in_flight_bytes", size},
+    {"queued", count, "of them waiting for a worker", "QUEUED"},
+    {"per_second", number, "recent rate of events"},
+    {"has_backlog", flag, "more events are due in the database", "NOW"},
+    {"paused", flag},
+    {"stopped", flag, "too many of its calls never returned"},
+    {"abandoned_calls", count, "past their deadline and not yet returned", "ABANDONED"},
+    {"deadlines_passed", count},
+    {"repeated_transactions", count},
+    {"released", count},
+};
+
 }  // namespace inboxd::operations::columns
