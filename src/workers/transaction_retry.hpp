@@ -24,6 +24,7 @@ enum class RetryReason {
 class TransactionRetry {
  public:
   using Wait = std::chrono::milliseconds;
+  static constexpr Wait first_repeat{5};
 
   /// Counts a failed attempt. True: its events must now run one by one, to find the one that causes it.
   bool note(RetryReason reason);

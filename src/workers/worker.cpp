@@ -1,6 +1,7 @@
 #include "workers/worker.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -30,27 +31,37 @@ event::Verdict deadline_verdict(std::chrono::milliseconds deadline) {
 }  // namespace
 
 Worker::Worker(std::shared_ptr<WorkerPoolShare> share, settler::Settler& settler)
-    : share_{std::move(share)},
-      settler_{settler},
-      transaction_{share_->transactions ? share_->transactions("worker " + share_->handler) : nullptr},
-      backoff_{settler::DatabaseBackoff::Part::dispatcher, *share_->log, share_->limits.backoff,
-               "handler " + share_->handler + ", its transactions"} {}
+    : share_{std::move(share)}, settler_{settler} {}
+
+bool Worker::is_allowed(CallState from, CallState to) {
+  switch (to) {
+    case CallState::idle:
+      return from != CallState::abandoned;
+    case CallState::calling:
+      return from == CallState::idle || from == CallState::waiting_for_database;
+    case CallState::waiting_for_database:
+      return from == CallState::calling;
+    case CallState::abandoned:
+      return from == CallState::calling || from == CallState::waiting_for_database;
+  }
+  return false;
+}
+
+void Worker::change(CallState to) {
+  assert(to == state_ || is_allowed(state_, to));
+  state_ = to;
+}
 
 bool Worker::run() {
   const base::SignalStack signal_stack;
   InFlight& in_flight = *share_->in_flight;
   for (;;) {
-    if (transaction_) await_session();
+    prepare();
     auto taken = in_flight.take(share_->stop, take_work());
     if (taken.empty()) break;
     if (!begin(std::move(taken))) continue;
-    if (transaction_) {
-      run_transactions();
-    } else {
-      while (next_call()) call();
-    }
-    const std::lock_guard lock{mutex_};
-    if (abandoned_) break;
+    run_batch();
+    if (is_abandoned()) break;
   }
   return end();
 }
@@ -79,7 +90,7 @@ bool Worker::finish_call(std::vector<event::Verdict> verdicts) {
 
 bool Worker::is_abandoned() {
   const std::lock_guard lock{mutex_};
-  return abandoned_;
+  return is_given_up();
 }
 
 bool Worker::end() {
@@ -87,7 +98,7 @@ bool Worker::end() {
   bool was_given_up = false;
   {
     const std::lock_guard lock{mutex_};
-    was_given_up = abandoned_;
+    was_given_up = is_given_up();
     if (was_given_up) {
       --share_->abandoned;
       --share_->in_flight->figures().abandoned;
@@ -101,7 +112,7 @@ bool Worker::end() {
 /// Begins the batch's next call; false if there is none, or the worker must stop.
 bool Worker::begin_call(std::size_t most_events) {
   const std::lock_guard lock{mutex_};
-  if (abandoned_ || share_->stop || share_->in_flight->are_calls_stopped()) return false;
+  if (is_given_up() || share_->stop || share_->in_flight->are_calls_stopped()) return false;
   if (batch_.is_next_taken(Clock::now()) || !batch_.begin_call(most_events)) return false;
   batch_.deliver(delivered_);
   // The end of one call is the beginning of the next, which saves reading the clock twice.
@@ -109,7 +120,7 @@ bool Worker::begin_call(std::size_t most_events) {
   started_ = call_began_;
   slept_ = {};
   excused_ = false;
-  calling_ = true;
+  change(CallState::calling);
   cancellation_.requested = share_->cancelled.load();
   return true;
 }
@@ -117,27 +128,27 @@ bool Worker::begin_call(std::size_t most_events) {
 /// The same; without a next call it reports the batch.
 bool Worker::next_call() {
   if (begin_call(share_->events_per_call)) return true;
-  {
-    const std::lock_guard lock{mutex_};
-    if (abandoned_) return false;
-  }
+  if (is_abandoned()) return false;
   report_and_return();
   return false;
 }
 
-void Worker::call() {
-  call_handler();
-  end_call(measure_call());
+void Worker::run_batch() {
+  while (next_call()) {
+    call_handler();
+    end_call(measure_call());
+  }
+}
+
+std::vector<event::Verdict> Worker::handle(Clock::time_point deadline) {
+  return share_->instance->handle(delivered_, cancellation_, deadline);
 }
 
 /// Asks the handler for verdicts on the delivered events.
 void Worker::call_handler() {
-  const auto deadline = call_began_ + share_->deadline;
   crash_mark_.begin();
   try {
-    verdicts_ = transaction_
-                    ? share_->instance->handle_in(*transaction_, delivered_, cancellation_, deadline, spans_of_call_)
-                    : share_->instance->handle(delivered_, cancellation_, deadline);
+    verdicts_ = handle(call_began_ + share_->deadline);
   } catch (const std::exception& thrown) {
     verdicts_.assign(delivered_.size(), {event::Verdict::Kind::retry, std::nullopt, "exception", thrown.what()});
   }
@@ -171,8 +182,8 @@ Worker::Clock::duration Worker::measure_call() {
 bool Worker::end_call(Clock::duration duration) {
   work_.events += static_cast<std::int64_t>(delivered_.size());
   std::unique_lock lock{mutex_};
-  if (abandoned_) return false;
-  calling_ = false;
+  if (is_given_up()) return false;
+  change(CallState::idle);
   // After a stop of the process, the handler may return before the overseer has noticed the stop.
   const bool is_late = Clock::now() - share_->reviewed_at.load() > share_->limits.late;
   const bool is_excused = share_->cancelled || excused_ || is_late;
@@ -190,7 +201,7 @@ bool Worker::end_call(Clock::duration duration) {
   const auto away_for = batch_.away_for();
   const std::string away_error = batch_.away_error();
   lock.unlock();
-  transaction_ ? count_uncommitted(count) : share_->in_flight->called(count);
+  called(count);
   if (paused_by) share_->in_flight->pause(*paused_by);
   if (away_for) {
     share_->in_flight->lock()->admit(
@@ -218,17 +229,18 @@ void Worker::report_and_return() {
 Worker::Review Worker::review(Clock::time_point now, Clock::duration slept) {
   Review out;
   const std::lock_guard lock{mutex_};
-  if (!calling_ || abandoned_) return out;
+  if (!is_in_call()) return out;
   slept_ += std::min(slept, now - started_ - slept_);
   const auto elapsed = now - started_ - slept_;
   out.running = {static_cast<std::int64_t>(batch_.call_size()), elapsed};
   const bool is_taken = batch_.is_call_taken(now);
   excused_ = excused_ || is_taken || slept.count() > 0;
   if (elapsed >= share_->deadline || is_taken) cancellation_.requested = true;
-  if (transaction_ && transaction_->is_waiting()) waited_ = now;
+  change(is_waiting_for_database() ? CallState::waiting_for_database : CallState::calling);
+  if (state_ == CallState::waiting_for_database) waited_ = now;
   if (now >= std::max(started_ + slept_ + share_->deadline, waited_) + share_->limits.grace) {
     // The finished calls are undone with the transaction, uncharged.
-    if (transaction_) out.rest = batch_.take_unreported();
+    if (shares_transactions()) out.rest = batch_.take_unreported();
     if (const auto slices = batch_.call_slices(); !slices.empty()) out.call = slices.front();
     // Not if the handler would be stopped before the slow event shows: then nothing would ever be charged.
     out.split = batch_.call_size() > 1 && share_->abandoned + 2 <= share_->most_abandoned;
@@ -241,12 +253,12 @@ Worker::Review Worker::review(Clock::time_point now, Clock::duration slept) {
       out.paused_by = batch_.paused_by();
     }
     give_up(out);
-    if (transaction_) transaction_->cut();
+    cut();
   }
-  const auto patience = transaction_ ? share_->limits.patience_in_transactions : share_->limits.patience;
+  const auto patience = shares_transactions() ? share_->limits.patience_in_transactions : share_->limits.patience;
   if (out.abandoned || now - taken_ >= patience) {
     // The finished calls of an open transaction are not committed: only events without a call are taken away.
-    if (!transaction_ || out.abandoned) out.reports = batch_.take_finished();
+    if (!shares_transactions() || out.abandoned) out.reports = batch_.take_finished();
     for (RunSlice& slice : batch_.take_rest()) out.rest.push_back(std::move(slice));
   }
   return out;
@@ -254,7 +266,8 @@ Worker::Review Worker::review(Clock::time_point now, Clock::duration slept) {
 
 /// Under the lock.
 void Worker::give_up(Review& review) {
-  abandoned_ = review.abandoned = true;
+  change(CallState::abandoned);
+  review.abandoned = true;
   ++share_->abandoned;
   ++share_->in_flight->figures().abandoned;
   ++share_->exits->left;
@@ -269,9 +282,9 @@ Worker::Review Worker::abandon() {
   Review out;
   const std::lock_guard lock{mutex_};
   // Also without a running call: the worker may be asking for ever whether a COMMIT in doubt succeeded.
-  if (transaction_) transaction_->cut();
-  if (!calling_ || abandoned_) return out;
-  if (transaction_) out.rest = batch_.take_unreported();
+  cut();
+  if (!is_in_call()) return out;
+  if (shares_transactions()) out.rest = batch_.take_unreported();
   for (RunSlice& slice : batch_.call_slices()) out.rest.push_back(std::move(slice));
   give_up(out);
   out.reports = batch_.take_finished();

@@ -15,7 +15,6 @@
 #include "plugin/instance.hpp"
 #include "queue/in_flight.hpp"
 #include "settler/database_backoff.hpp"
-#include "settler/settlement.hpp"
 #include "settler/settler.hpp"
 #include "transaction/handler_transaction.hpp"
 #include "workers/transaction_retry.hpp"
@@ -67,13 +66,22 @@ struct WorkerPoolShare {
 ///
 /// A handler with asynchronous calls has no thread for each worker: AsyncWorkers takes its place in `run`.
 ///
-/// A handler that needs SQL is called in transactions (transactions.cpp). The worker then does not report verdicts but
-/// records them itself, as the last statement before COMMIT.
-class Worker final {
+/// TransactionalWorker calls a handler that needs SQL.
+class Worker {
  public:
   using Clock = std::chrono::steady_clock;
 
+  /// Of the running call:
+  ///
+  ///   idle <--> calling <--> waiting_for_database
+  ///                |                |
+  ///                `--> abandoned <-'   given up; its thread touches only its own members from then on
+  enum class CallState { idle, calling, waiting_for_database, abandoned };
+
   Worker(std::shared_ptr<WorkerPoolShare> share, settler::Settler& settler);
+  virtual ~Worker() = default;
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
 
   /// The thread's body, until `stop` or until given up (true).
   bool run();
@@ -110,57 +118,39 @@ class Worker final {
   /// Gives up a running call without charging it, and cuts the transaction's connection.
   Review abandon();
 
- private:
-  void give_up(Review& review);
+ protected:
   bool begin_call(std::size_t most_events);
-  bool next_call();
-  void call();
   void call_handler();
   Clock::duration measure_call();
   bool end_call(Clock::duration duration);
+  /// Under the lock.
+  void change(CallState to);
+  bool is_given_up() const { return state_ == CallState::abandoned; }
+  bool is_in_call() const { return state_ == CallState::calling || state_ == CallState::waiting_for_database; }
+
+ private:
+  // Where calls in transactions differ.
+  /// Before it takes events.
+  virtual void prepare() {}
+  /// Calls the handler with the events of the batch.
+  virtual void run_batch();
+  virtual std::vector<event::Verdict> handle(Clock::time_point deadline);
+  virtual void called(const CallCount& count) { share_->in_flight->called(count); }
+  virtual bool is_waiting_for_database() { return false; }
+  /// Finished calls are undone with one that is given up, and reported by the worker itself.
+  virtual bool shares_transactions() const { return false; }
+  /// Cuts the connection of a call that is given up.
+  virtual void cut() {}
+
+  static bool is_allowed(CallState from, CallState to);
+  void give_up(Review& review);
+  bool next_call();
   static void describe_call(const void* worker, base::CrashLine& line);
   void report_and_return();
 
-  // transactions.cpp: the same with a transaction around some calls.
-  enum class Step { called, called_last, repeat, split, again, with_savepoints, given_up };
-  enum class GroupEnd { done, repeat, split, again, nothing, given_up };
-  void run_transactions();
-  GroupEnd run_group(bool one_event);
-  Step call_in_transaction(bool alone, bool is_first);
-  bool apply_call_end(const transaction::CallEnd& end);
-  /// A call's spans, which end with the transaction, and its verdicts.
-  struct CallSpans {
-    std::unique_ptr<plugin::PendingSpans> pending_spans;
-    std::vector<event::Verdict> verdicts;
-  };
-  void count_uncommitted(const CallCount& count);
-  GroupEnd commit(std::size_t events);
-  GroupEnd undo_group(GroupEnd end, std::size_t events);
-  /// A run and the part of it that a transaction settles.
-  struct SettledRun {
-    std::shared_ptr<settler::Run> run;
-    settler::RunSettlement settlement;
-  };
-  static std::vector<SettledRun> settle(std::vector<settler::Report> reports);
-  void note_committed(const std::vector<SettledRun>& all);
-  void note_lost(const std::vector<inbox::LeaseKey>& lost);
-  void put_back_all();
-
-  // transaction_retry.cpp: sessions, and transactions that failed.
-  void await_session();
-  bool has_session(const TransactionRetry& retry);
-  void note_retry(const std::optional<transaction::SqlError>& error, RetryReason if_lost);
-  bool is_collision() const;
-  bool waited_briefly() const;
-  bool note_collision();
-  bool wait_after(const TransactionRetry& retry);
-  bool wait_about(std::chrono::milliseconds wait);
-  GroupEnd charge_culprit(const TransactionRetry& suspected);
-  GroupEnd charge(const transaction::SqlError& error);
-
+ protected:
   const std::shared_ptr<WorkerPoolShare> share_;
-  settler::Settler& settler_;                                           ///< not touched once abandoned
-  const std::unique_ptr<transaction::HandlerTransaction> transaction_;  ///< null: the handler writes in none
+  settler::Settler& settler_;  ///< not touched once abandoned
   plugin::Cancellation cancellation_;
   std::atomic<bool> ended_{false};
 
@@ -172,25 +162,15 @@ class Worker final {
   Clock::time_point waited_;    ///< when it was last seen to wait for the database
   Clock::duration slept_{0};    ///< of the running call's time
   bool excused_ = false;        ///< the running call may stop uncharged: it is late for no fault of its own
-  bool calling_ = false;
-  bool abandoned_ = false;
+  CallState state_ = CallState::idle;
 
   // The thread's own.
   std::vector<plugin::Delivered> delivered_;
   std::vector<event::Verdict> verdicts_;
-  std::unique_ptr<plugin::PendingSpans> spans_of_call_;
-  std::vector<CallSpans> pending_spans_;  ///< calls of the open transaction
-  CallCount uncommitted_;  ///< its done events, and the failures since the last of them
   Clock::time_point call_began_;
   InFlight::Work work_;
   base::Histogram::Tally calls_;
   base::CrashMark crash_mark_{describe_call, this};
-  transaction::SqlError retry_error_;
-  RetryReason retry_reason_ = RetryReason::contention;
-  settler::DatabaseBackoff backoff_;                ///< for RetryReason::environment
-  std::size_t undone_events_ = 0;                   ///< of the group undone last
-  int savepoint_groups_ = 0;                        ///< the number of coming groups with savepoints
-  std::optional<GroupLimiter::Level> group_level_;  ///< of the last transaction, if it could hold several calls
 };
 
 }  // namespace inboxd::dispatcher

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "workers/transactional_worker.hpp"
 
 namespace inboxd::dispatcher {
 namespace {
@@ -58,7 +59,12 @@ WorkerPool::~WorkerPool() {
 void WorkerPool::start() { fill_up(); }
 
 void WorkerPool::spawn() {
-  auto worker = std::make_shared<Worker>(share_, settler_);
+  std::shared_ptr<Worker> worker;
+  if (share_->transactions) {
+    worker = std::make_shared<TransactionalWorker>(share_, settler_);
+  } else {
+    worker = std::make_shared<Worker>(share_, settler_);
+  }
   if (async_) {
     if (!async_thread_.joinable()) {
       async_thread_ = std::thread{[async = async_] { async->run(); }};

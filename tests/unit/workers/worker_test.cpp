@@ -1,5 +1,5 @@
 // One worker and its queue.
-#include "workers/worker.hpp"
+#include "workers/transactional_worker.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <thread>
@@ -53,7 +53,7 @@ TEST_CASE("a run in two slices with another run between them is settled once in 
   share->exits = std::make_shared<ThreadExits>();
   share->events_per_call = 10;
   share->deadline = std::chrono::seconds{10};
-  Worker worker{share, fixture.base.settler};
+  TransactionalWorker worker{share, fixture.base.settler};
   std::thread thread{[&] { worker.run(); }};
   CHECK(test::eventually([&] { return script.done() == 7; }));
   CHECK(test::eventually([&] { return in_flight->stats().in_flight == 1; }));

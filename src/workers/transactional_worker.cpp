@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "workers/worker.hpp"
+#include "workers/transactional_worker.hpp"
 
 namespace inboxd::dispatcher {
 namespace {
@@ -35,29 +35,35 @@ RetryReason reason_if_lost(const transaction::CallEnd& end) {
 
 }  // namespace
 
-/// Runs the batch, transaction by transaction.
-void Worker::run_transactions() {
+TransactionalWorker::TransactionalWorker(std::shared_ptr<WorkerPoolShare> share, settler::Settler& settler)
+    : Worker{std::move(share), settler},
+      transaction_{share_->transactions("worker " + share_->handler)},
+      backoff_{settler::DatabaseBackoff::Part::dispatcher, *share_->log, share_->limits.backoff,
+               "handler " + share_->handler + ", its transactions"} {}
+
+/// Transaction by transaction.
+void TransactionalWorker::run_batch() {
   TransactionRetry retry;
   // The next events that run one by one: together they failed, and the culprit is unknown.
   std::size_t one_by_one = 0;
   for (;;) {
     if (!has_session(retry)) break;
-    GroupEnd end = run_group(one_by_one > 0);
+    Ended end = run_group(one_by_one > 0);
     pending_spans_.clear();  // spans not settled by now were undone
     uncommitted_ = {};
     spans_of_call_.reset();
-    if (end == GroupEnd::repeat && is_collision() && note_collision()) continue;
-    if (end == GroupEnd::repeat && retry.note(retry_reason_)) {
-      end = one_by_one > 0 ? charge_culprit(retry) : GroupEnd::split;
+    if (end == Ended::repeat && is_collision() && note_collision()) continue;
+    if (end == Ended::repeat && retry.note(retry_reason_)) {
+      end = one_by_one > 0 ? charge_culprit(retry) : Ended::split;
     }
-    if (end == GroupEnd::nothing || end == GroupEnd::given_up) break;
-    if (end == GroupEnd::again) continue;
-    if (end == GroupEnd::done) {
+    if (end == Ended::nothing || end == Ended::given_up) break;
+    if (end == Ended::again) continue;
+    if (end == Ended::done) {
       retry = {};
       backoff_.worked();
       if (one_by_one > 0) --one_by_one;
       if (savepoint_groups_ > 0) --savepoint_groups_;
-    } else if (end == GroupEnd::split) {
+    } else if (end == Ended::split) {
       one_by_one = std::max(one_by_one, undone_events_);
       retry = {};
     } else if (!wait_after(retry)) {
@@ -67,8 +73,12 @@ void Worker::run_transactions() {
   put_back_all();
 }
 
+std::vector<event::Verdict> TransactionalWorker::handle(Clock::time_point deadline) {
+  return share_->instance->handle_in(*transaction_, delivered_, cancellation_, deadline, spans_of_call_);
+}
+
 /// Some calls and their COMMIT. After `repeat` and `split` nothing has happened, and the batch is as before.
-Worker::GroupEnd Worker::run_group(bool one_event) {
+TransactionalWorker::Ended TransactionalWorker::run_group(bool one_event) {
   const GroupLimiter::Slot slot = share_->group_limiter.begin(Clock::now());
   const int most_calls = one_event || !slot.may_group() ? 1 : share_->group;
   group_level_ = most_calls > 1 ? std::optional{slot.level()} : std::nullopt;
@@ -81,39 +91,39 @@ Worker::GroupEnd Worker::run_group(bool one_event) {
     return calls < most_calls && slot.may_add_call() && Clock::now() - began < open_for;
   };
   while (takes_another() && begin_call(most_events)) {
-    const Step step = call_in_transaction(most_calls == 1 || savepoint_groups_ == 0, calls == 0);
-    if (step == Step::given_up) return GroupEnd::given_up;
-    if (step == Step::repeat) return undo_group(GroupEnd::repeat, events);
-    if (step == Step::split) return undo_group(GroupEnd::split, events);
-    if (step == Step::again) return undo_group(GroupEnd::again, events);
-    if (step == Step::with_savepoints) {
+    const Ended step = call_in_transaction(most_calls == 1 || savepoint_groups_ == 0, calls == 0);
+    if (step == Ended::given_up) return Ended::given_up;
+    if (step == Ended::repeat) return undo_group(Ended::repeat, events);
+    if (step == Ended::split) return undo_group(Ended::split, events);
+    if (step == Ended::again) return undo_group(Ended::again, events);
+    if (step == Ended::with_savepoints) {
       savepoint_groups_ = groups_with_savepoints;
-      return undo_group(GroupEnd::again, events);
+      return undo_group(Ended::again, events);
     }
     ++calls;
     events += delivered_.size();
-    if (step == Step::called_last) break;
+    if (step == Ended::last) break;
   }
-  return calls == 0 ? GroupEnd::nothing : commit(events);
+  return calls == 0 ? Ended::nothing : commit(events);
 }
 
 /// `events`: of the group's calls before the last one.
-Worker::GroupEnd Worker::undo_group(GroupEnd end, std::size_t events) {
+TransactionalWorker::Ended TransactionalWorker::undo_group(Ended end, std::size_t events) {
   undone_events_ = events + delivered_.size();
   {
     const std::lock_guard lock{mutex_};
-    calling_ = false;  // the call is over: rolling back is not its time
+    if (is_in_call()) change(CallState::idle);  // the call is over: rolling back is not its time
   }
   transaction_->roll_back();
   const std::lock_guard lock{mutex_};
-  if (abandoned_) return GroupEnd::given_up;
+  if (is_given_up()) return Ended::given_up;
   batch_.rewind();
   return end;
 }
 
 /// `alone`: without a savepoint. If such a call must be undone, the calls before it are undone too and all run again,
 /// with savepoints.
-Worker::Step Worker::call_in_transaction(bool alone, bool is_first) {
+TransactionalWorker::Ended TransactionalWorker::call_in_transaction(bool alone, bool is_first) {
   transaction::CallFrame frame;
   frame.alone = alone;
   frame.deadline = call_began_ + share_->deadline;
@@ -130,30 +140,30 @@ Worker::Step Worker::call_in_transaction(bool alone, bool is_first) {
   const auto duration = measure_call();
   if (end.must_repeat) {
     note_retry(end.unhandled_error, reason_if_lost(end));
-    return Step::repeat;
+    return Ended::repeat;
   }
   // Not every call is checked, so an earlier call or any event of this one may be the culprit. Running the events one
   // by one shows it.
-  if (end.violation && (delivered_.size() > 1 || !is_first)) return Step::split;
+  if (end.violation && (delivered_.size() > 1 || !is_first)) return Ended::split;
   if (ran_out_of_time(end) && delivered_.size() > 1) {
     share_->log->warn("dispatcher.call_timed_out", {{"handler", share_->handler}, {"events", delivered_.size()}});
-    return Step::split;
+    return Ended::split;
   }
   if (end.ran && !end.unhandled_error) {
     const std::lock_guard lock{mutex_};
-    if (batch_.cut_out_of_order(verdicts_)) return Step::again;
+    if (batch_.cut_out_of_order(verdicts_)) return Ended::again;
   }
   if (!apply_call_end(end)) {
-    if (alone && !is_first && end.ran) return Step::with_savepoints;
+    if (alone && !is_first && end.ran) return Ended::with_savepoints;
     if (!alone || is_first) transaction_->undo_call();
   }
   if (spans_of_call_) pending_spans_.push_back({std::move(spans_of_call_), verdicts_});
-  if (!end_call(duration)) return Step::given_up;
-  return end.leaves_state ? Step::called_last : Step::called;
+  if (!end_call(duration)) return Ended::given_up;
+  return end.leaves_state ? Ended::last : Ended::done;
 }
 
 /// Corrects the verdicts by the call's statements; returns whether its writes stay.
-bool Worker::apply_call_end(const transaction::CallEnd& end) {
+bool TransactionalWorker::apply_call_end(const transaction::CallEnd& end) {
   if (end.violation) {
     verdicts_.assign(delivered_.size(), failure("sql.session", "the handler " + *end.violation));
     return false;
@@ -172,7 +182,7 @@ bool Worker::apply_call_end(const transaction::CallEnd& end) {
 }
 
 /// One settlement for each run, even if other runs lie between the run's slices of the batch.
-std::vector<Worker::SettledRun> Worker::settle(std::vector<settler::Report> reports) {
+std::vector<TransactionalWorker::SettledRun> TransactionalWorker::settle(std::vector<settler::Report> reports) {
   std::vector<settler::SettlementBuilder> builders;
   for (settler::Report& report : reports) {
     auto of_run = std::find_if(builders.begin(), builders.end(),
@@ -189,14 +199,14 @@ std::vector<Worker::SettledRun> Worker::settle(std::vector<settler::Report> repo
 
 /// Only a done event that COMMIT has recorded ends a row of failures. Failures count at once, for the fuse, unless the
 /// transaction has a done event before them.
-void Worker::count_uncommitted(const CallCount& count) {
+void TransactionalWorker::called(const CallCount& count) {
   if (count.done == 0 && uncommitted_.done == 0) return share_->in_flight->called(count);
   uncommitted_.done += count.done;
   uncommitted_.failed = count.done > 0 ? 0 : uncommitted_.failed + count.failed;
   uncommitted_.error_class = count.error_class;
 }
 
-Worker::GroupEnd Worker::commit(std::size_t events) {
+TransactionalWorker::Ended TransactionalWorker::commit(std::size_t events) {
   std::vector<settler::Report> reports;
   WorkBatch before;
   {
@@ -211,7 +221,7 @@ Worker::GroupEnd Worker::commit(std::size_t events) {
   if (settlements.empty()) transaction_->roll_back();
   if (end.kind == transaction::CommitEnd::Kind::committed) {
     note_committed(all);
-    return GroupEnd::done;
+    return Ended::done;
   }
   pending_spans_.clear();  // undone, whichever outcome is recorded now
   uncommitted_ = {};
@@ -221,7 +231,7 @@ Worker::GroupEnd Worker::commit(std::size_t events) {
   }
   if (end.kind == transaction::CommitEnd::Kind::lost) {
     note_lost(end.lost);
-    return GroupEnd::done;
+    return Ended::done;
   }
   note_retry(end.error, end.was_in_doubt ? RetryReason::lost_in_commit : RetryReason::disconnected);
   if (events > 0) undone_events_ = events;
@@ -232,10 +242,10 @@ Worker::GroupEnd Worker::commit(std::size_t events) {
   if (is_refused && events == 1) return charge(*end.error);
   const std::lock_guard lock{mutex_};
   batch_.rewind();
-  return is_refused && events > 1 ? GroupEnd::split : GroupEnd::repeat;
+  return is_refused && events > 1 ? Ended::split : Ended::repeat;
 }
 
-void Worker::note_committed(const std::vector<SettledRun>& all) {
+void TransactionalWorker::note_committed(const std::vector<SettledRun>& all) {
   for (const CallSpans& call : pending_spans_) call.pending_spans->settled(call.verdicts);
   if (const CallCount count = std::exchange(uncommitted_, {}); count.done > 0) {
     share_->in_flight->called({count.done, 0, ""});
@@ -254,7 +264,7 @@ void Worker::note_committed(const std::vector<SettledRun>& all) {
 }
 
 /// The fence stopped a COMMIT: nothing is written. Events of leases that are still ours go back to the queue.
-void Worker::note_lost(const std::vector<inbox::LeaseKey>& lost) {
+void TransactionalWorker::note_lost(const std::vector<inbox::LeaseKey>& lost) {
   std::vector<RunSlice> slices;
   {
     const std::lock_guard lock{mutex_};
@@ -280,11 +290,11 @@ void Worker::note_lost(const std::vector<inbox::LeaseKey>& lost) {
 }
 
 /// Ends the batch: events without a call, and interrupted ones, go back to the queue.
-void Worker::put_back_all() {
+void TransactionalWorker::put_back_all() {
   std::vector<RunSlice> rest;
   {
     const std::lock_guard lock{mutex_};
-    if (abandoned_) return;
+    if (is_given_up()) return;
     rest = batch_.take_unreported();
     for (RunSlice& slice : batch_.take_rest()) rest.push_back(std::move(slice));
     batch_ = WorkBatch{};
