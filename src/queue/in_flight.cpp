@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "queue/expiry.hpp"
 
 namespace inboxd::dispatcher {
 
 // ---- the lock
 
-/// Under the lock. Tells other threads of a change.
+/// Tells other threads of a change.
 void InFlight::end_change() {
   const Wakes wakes = queue_.end_change(Clock::now());
   const HandlerState& state = queue_.state();
@@ -25,7 +26,7 @@ void InFlight::end_change() {
 }
 
 std::string InFlight::handler() const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   return queue_.state().settings.name;
 }
 
@@ -64,7 +65,7 @@ void InFlight::hand_over(inbox::LeasedRun run, std::int64_t reserved) {
 }
 
 std::int64_t InFlight::events_in(std::chrono::milliseconds time) const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   const Pace& pace = queue_.state().room.pace();
   const double events = pace.per_second() * std::chrono::duration<double>{time}.count();
   return std::max(pace.minimum(), static_cast<std::int64_t>(events));
@@ -82,7 +83,7 @@ void InFlight::set_hold(inbox::HandlerHold::State state) {
 }
 
 bool InFlight::may_try() const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   return queue_.state().admission.may_try();
 }
 
@@ -102,8 +103,10 @@ void InFlight::called(const CallCount& count) {
 // ---- the claimer
 
 std::optional<Request> InFlight::next(Class of, Clock::time_point now) {
-  const Locked queue{*this};
-  return queue->next(of, now, idle_workers_);
+  const base::Lock lock{mutex_};
+  auto request = queue_.next(of, now, idle_workers_);
+  end_change();
+  return request;
 }
 
 std::optional<WindowEnd> InFlight::answer(const Request& request, Answer answer, const Visit& visit) {
@@ -115,12 +118,12 @@ std::optional<WindowEnd> InFlight::answer(const Request& request, Answer answer,
 }
 
 InFlight::LeaseState InFlight::lease() const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   return {queue_.state().settings.lease, queue_.state().queue.events() > 0};
 }
 
 std::shared_ptr<settler::Run> InFlight::make_run(inbox::LeasedRun lease) {
-  std::unique_lock lock{mutex_};
+  base::Lock lock{mutex_};
   const Settings& settings = queue_.state().settings;
   auto run = std::make_shared<settler::Run>(std::move(lease), settings.policy, shared_from_this(), settings.name);
   const auto order = settings.order;
@@ -160,7 +163,7 @@ InFlight::Taken InFlight::take(const std::atomic<bool>& stop, Work done, int wor
 }
 
 InFlight::Taken InFlight::next_work(const std::atomic<bool>& stop, const Work& done, int workers) {
-  std::unique_lock lock{mutex_};
+  base::Lock lock{mutex_};
   queue_.worked(done);
   for (;;) {
     if (stop) return {};
@@ -168,7 +171,7 @@ InFlight::Taken InFlight::next_work(const std::atomic<bool>& stop, const Work& d
     end_change();
     if (!taken.empty()) return taken;
     idle_workers_ += workers;
-    work_.wait(lock, [&, seen = work_changes_] { return stop || work_changes_ != seen; });
+    work_.wait(lock, [&, seen = work_changes_]() REQUIRES(mutex_) { return stop || work_changes_ != seen; });
     idle_workers_ -= workers;
   }
 }
@@ -182,12 +185,12 @@ void InFlight::put_back(std::vector<RunSlice> slices) {
 bool InFlight::awaits(const std::vector<settler::Report>& reports) const {
   const auto is_of_lane = [](const settler::Report& report) { return report.run->lease.lane.has_value(); };
   if (std::any_of(reports.begin(), reports.end(), is_of_lane)) return true;
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   return queue_.deferred() > 0;
 }
 
 void InFlight::wake() {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   work_.notify_all();
 }
 
@@ -206,12 +209,12 @@ void InFlight::settled_in_order(const settler::Run& run, const settler::KeyEffec
 // ---- figures
 
 bool InFlight::idle() const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   return queue_.idle();
 }
 
 Stats InFlight::stats() const {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   const HandlerState& state = queue_.state();
   const Admission& admission = state.admission;
   Stats out;

@@ -1,15 +1,14 @@
 #pragma once
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/histogram.hpp"
+#include "base/mutex.hpp"
 #include "config/settings.hpp"
 #include "plugin/instance.hpp"
 #include "queue/call_figures.hpp"
@@ -63,7 +62,9 @@ class InFlight final : public settler::RunOwner, public std::enable_shared_from_
 
   InFlight(std::int32_t handler_id, const config::Handler& settings, std::chrono::milliseconds poll,
            std::shared_ptr<Budgets> budgets, std::shared_ptr<ClaimerSignals> claimer)
-      : claimer_{std::move(claimer)}, queue_{handler_id, settings, poll, std::move(budgets)} {}
+      : handler_id_{handler_id},
+        claimer_{std::move(claimer)},
+        queue_{handler_id, settings, poll, std::move(budgets)} {}
 
   /// The queue under the lock. Its changes take effect on other threads when this ends.
   class Locked final {
@@ -76,14 +77,14 @@ class InFlight final : public settler::RunOwner, public std::enable_shared_from_
 
    private:
     InFlight& in_flight_;
-    const std::lock_guard<std::mutex> lock_;
+    const base::Lock lock_;
 
    public:
     const Clock::time_point now = Clock::now();
   };
   Locked lock() { return Locked{*this}; }
 
-  std::int32_t handler_id() const { return queue_.state().handler_id; }
+  std::int32_t handler_id() const { return handler_id_; }
   std::string handler() const;
   void close(Closed reason);
   void reopen(Closed reason);
@@ -143,22 +144,23 @@ class InFlight final : public settler::RunOwner, public std::enable_shared_from_
  private:
   template <class Change>
   void change_hold(Change&& change);
-  void end_change();
+  void end_change() REQUIRES(mutex_);
   std::vector<HandlerQueue::Loaded> load(Answer& answer);
   Taken next_work(const std::atomic<bool>& stop, const Work& done, int workers);
 
+  const std::int32_t handler_id_;
   const std::shared_ptr<ClaimerSignals> claimer_;
   std::atomic<bool> calls_stopped_{false};
   std::atomic<bool> counts_calls_{false};        ///< towards the fuse
   std::atomic<bool> has_counted_failures_{false};
   CallFigures figures_;
 
-  mutable std::mutex mutex_;  // guards the following
-  std::condition_variable work_;
-  HandlerQueue queue_;
-  int idle_workers_ = 0;
-  std::uint64_t work_changes_ = 0;  ///< of the events that workers might take
-  std::int64_t suspects_ = 0;       ///< its suspect runs, as reported
+  mutable base::Mutex mutex_;
+  base::Condition work_;
+  HandlerQueue queue_ GUARDED_BY(mutex_);
+  int idle_workers_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t work_changes_ GUARDED_BY(mutex_) = 0;  ///< of the events that workers might take
+  std::int64_t suspects_ GUARDED_BY(mutex_) = 0;       ///< its suspect runs, as reported
 };
 
 }  // namespace inboxd::dispatcher

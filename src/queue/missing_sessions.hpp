@@ -1,7 +1,8 @@
 #pragma once
 #include <chrono>
-#include <mutex>
 #include <string>
+
+#include "base/mutex.hpp"
 
 namespace inboxd::dispatcher {
 
@@ -30,26 +31,26 @@ class MissingSessions final {
   };
 
   State state() const {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     if (workers_ == 0) return {};
     return {workers_, Clock::now() - since_, error_};
   }
 
  private:
   void add(int workers) {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     if (workers_ == 0) since_ = Clock::now();
     workers_ += workers;
   }
   void note(const std::string& error) {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     error_ = error;
   }
 
-  mutable std::mutex mutex_;  // guards the following
-  int workers_ = 0;
-  Clock::time_point since_{};
-  std::string error_;
+  mutable base::Mutex mutex_;
+  int workers_ GUARDED_BY(mutex_) = 0;
+  Clock::time_point since_ GUARDED_BY(mutex_){};
+  std::string error_ GUARDED_BY(mutex_);
 };
 
 }  // namespace inboxd::dispatcher

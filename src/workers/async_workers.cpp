@@ -5,11 +5,13 @@
 #include <thread>
 #include <utility>
 
+#include "base/mutex.hpp"
+
 namespace inboxd::dispatcher {
 
 void AsyncWorkers::add(std::shared_ptr<Worker> worker) {
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     added_.push_back(std::move(worker));
   }
   wake();
@@ -17,7 +19,7 @@ void AsyncWorkers::add(std::shared_ptr<Worker> worker) {
 
 void AsyncWorkers::wake() {
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     interrupted_ = true;
     changed_.notify_all();
   }
@@ -30,7 +32,7 @@ void AsyncWorkers::finished(std::shared_ptr<AsyncWorkers> self, Finished one) {
   AsyncWorkers& workers = *self;
   const auto in_flight = workers.share_->in_flight;
   {
-    const std::lock_guard lock{workers.mutex_};
+    const base::Lock lock{workers.mutex_};
     if (!workers.has_ended_) {
       const bool takes = workers.takes_;
       if (takes) workers.interrupted_ = true;
@@ -47,8 +49,8 @@ void AsyncWorkers::finished(std::shared_ptr<AsyncWorkers> self, Finished one) {
 
 /// Calls that have ended since; waits for some unless a worker is idle.
 std::vector<AsyncWorkers::Finished> AsyncWorkers::next_news() {
-  std::unique_lock lock{mutex_};
-  changed_.wait(lock, [&] { return interrupted_ || !finished_.empty() || !idle_.empty(); });
+  base::Lock lock{mutex_};
+  changed_.wait(lock, [&]() REQUIRES(mutex_) { return interrupted_ || !finished_.empty() || !idle_.empty(); });
   interrupted_ = false;
   for (auto& worker : std::exchange(added_, {})) idle_.push_back(std::move(worker));
   return std::exchange(finished_, {});
@@ -67,7 +69,7 @@ void AsyncWorkers::run() {
     }
     std::erase_if(open_, [](const auto& worker) { return worker->is_abandoned(); });
     for (const auto& worker : std::exchange(idle_, {})) worker->end();
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     if (!open_.empty() || !finished_.empty() || !added_.empty()) continue;
     has_ended_ = true;
     changed_.notify_all();
@@ -76,20 +78,20 @@ void AsyncWorkers::run() {
 }
 
 bool AsyncWorkers::wait_ended(std::chrono::milliseconds limit) {
-  std::unique_lock lock{mutex_};
-  return changed_.wait_for(lock, limit, [&] { return has_ended_; });
+  base::Lock lock{mutex_};
+  return changed_.wait_for(lock, limit, [&]() REQUIRES(mutex_) { return has_ended_; });
 }
 
 /// Events for one idle worker, or news.
 void AsyncWorkers::take_events() {
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     if (interrupted_ || !finished_.empty()) return;
     takes_ = true;
   }
   auto taken = share_->in_flight->take(interrupted_, {}, static_cast<int>(idle_.size()));
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     takes_ = false;
   }
   if (taken.empty()) return;

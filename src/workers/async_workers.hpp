@@ -1,11 +1,10 @@
 #pragma once
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "workers/worker.hpp"
 
 namespace inboxd::dispatcher {
@@ -42,12 +41,12 @@ class AsyncWorkers final : public std::enable_shared_from_this<AsyncWorkers> {
   const std::shared_ptr<WorkerPoolShare> share_;
   std::atomic<bool> interrupted_{false};  ///< ends `take`
 
-  std::mutex mutex_;  // guards the following
-  std::condition_variable changed_;
-  std::vector<Finished> finished_;
-  std::vector<std::shared_ptr<Worker>> added_;
-  bool takes_ = false;      ///< the thread is about to wait for events
-  bool has_ended_ = false;  ///< the thread
+  base::Mutex mutex_;
+  base::Condition changed_;
+  std::vector<Finished> finished_ GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<Worker>> added_ GUARDED_BY(mutex_);
+  bool takes_ GUARDED_BY(mutex_) = false;      ///< the thread is about to wait for events
+  bool has_ended_ GUARDED_BY(mutex_) = false;  ///< the thread
 
   // The thread's own.
   std::vector<std::shared_ptr<Worker>> idle_;

@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "base/mutex.hpp"
+
 namespace inboxd::dispatcher {
 
 Dispatcher::Dispatcher(const config::Dispatch& settings, const config::Database& database, base::Uuid owner,
@@ -44,13 +46,13 @@ std::vector<base::Loop> Dispatcher::loops() const {
 // ---- handlers
 
 std::shared_ptr<InFlight> Dispatcher::find(std::int32_t handler_id) const {
-  const std::shared_lock lock{in_flight_mutex_};
+  const base::ReaderLock lock{in_flight_mutex_};
   const auto at = in_flight_.find(handler_id);
   return at == in_flight_.end() ? nullptr : at->second;
 }
 
 std::vector<std::shared_ptr<InFlight>> Dispatcher::all_in_flight() const {
-  const std::shared_lock lock{in_flight_mutex_};
+  const base::ReaderLock lock{in_flight_mutex_};
   std::vector<std::shared_ptr<InFlight>> out;
   for (const auto& [id, in_flight] : in_flight_) out.push_back(in_flight);
   return out;
@@ -60,7 +62,7 @@ std::vector<std::shared_ptr<InFlight>> Dispatcher::all_in_flight() const {
 std::shared_ptr<InFlight> Dispatcher::prepare(const HandlerSetup& handler) {
   std::shared_ptr<InFlight> in_flight;
   {
-    const std::unique_lock lock{in_flight_mutex_};
+    const base::WriterLock lock{in_flight_mutex_};
     auto& kept = in_flight_[handler.handler_id];
     if (!kept) {
       kept =
@@ -78,7 +80,7 @@ std::shared_ptr<InFlight> Dispatcher::prepare(const HandlerSetup& handler) {
 }
 
 void Dispatcher::replace_handlers(std::vector<HandlerSetup> handlers) {
-  const std::lock_guard lock{pools_mutex_};
+  const base::Lock lock{pools_mutex_};
   budgets_->events.divide(static_cast<int>(handlers.size()));
   budgets_->bytes.divide(static_cast<int>(handlers.size()));
   for (auto& [id, pool] : pools_) {
@@ -118,7 +120,7 @@ void Dispatcher::start(const std::function<void()>& before_workers) {
   claimer_.start();
   before_workers();
   {
-    const std::lock_guard lock{pools_mutex_};
+    const base::Lock lock{pools_mutex_};
     started_ = true;
     for (auto& [id, pool] : pools_) pool->start();
   }
@@ -129,7 +131,7 @@ void Dispatcher::start(const std::function<void()>& before_workers) {
 
 void Dispatcher::request_stop() {
   for (const auto& in_flight : all_in_flight()) in_flight->close(InFlight::Closed::shutdown);
-  const std::lock_guard lock{pools_mutex_};
+  const base::Lock lock{pools_mutex_};
   stopping_ = true;
   for (auto& [id, pool] : pools_) pool->request_stop();
 }
@@ -138,7 +140,7 @@ void Dispatcher::join(Clock::time_point deadline) {
   wait_for_pools(deadline);
   if (!pools_have_ended()) {
     {
-      const std::lock_guard lock{pools_mutex_};
+      const base::Lock lock{pools_mutex_};
       for (auto& [id, pool] : pools_) pool->cancel();
       for (auto& pool : leaving_) pool->cancel();
     }
@@ -157,7 +159,7 @@ void Dispatcher::join(Clock::time_point deadline) {
 void Dispatcher::give_up_pools() {
   std::vector<std::unique_ptr<WorkerPool>> all;
   {
-    const std::lock_guard lock{pools_mutex_};
+    const base::Lock lock{pools_mutex_};
     for (auto& [id, pool] : pools_) leaving_.push_back(std::move(pool));
     pools_.clear();
     all = std::exchange(leaving_, {});
@@ -201,7 +203,7 @@ std::chrono::milliseconds Dispatcher::until_review() {
   for (const auto& in_flight : all_in_flight()) {
     if (in_flight->lease().is_at_stake) return limits_.review;
   }
-  const std::lock_guard lock{pools_mutex_};
+  const base::Lock lock{pools_mutex_};
   auto longest = limits_.idle_review;
   for (const auto& [id, pool] : pools_) longest = std::min(longest, pool->deadline() / 10);
   return std::max(longest, limits_.review);
@@ -210,7 +212,7 @@ std::chrono::milliseconds Dispatcher::until_review() {
 void Dispatcher::review_pools() {
   std::vector<std::unique_ptr<WorkerPool>> ended;
   {
-    const std::lock_guard lock{pools_mutex_};
+    const base::Lock lock{pools_mutex_};
     const auto now = Clock::now();
     for (auto& [id, pool] : pools_) pool->review(now);
     for (auto& pool : leaving_) {
@@ -223,7 +225,7 @@ void Dispatcher::review_pools() {
 }
 
 bool Dispatcher::pools_have_ended() {
-  const std::lock_guard lock{pools_mutex_};
+  const base::Lock lock{pools_mutex_};
   const auto ended = [](const WorkerPool& pool) { return pool.has_ended(); };
   return std::all_of(pools_.begin(), pools_.end(), [&](const auto& entry) { return ended(*entry.second); }) &&
          std::all_of(leaving_.begin(), leaving_.end(), [&](const auto& pool) { return ended(*pool); });
@@ -275,13 +277,13 @@ void Dispatcher::end_in_order(std::int32_t handler_id, const InOrder& part, std:
 }
 
 void Dispatcher::assigned(std::int32_t shard_id) {
-  const std::unique_lock lock{in_flight_mutex_};
+  const base::WriterLock lock{in_flight_mutex_};
   assigned_.insert(shard_id);
   for (const auto& [id, in_flight] : in_flight_) in_flight->lock()->assigned(shard_id);
 }
 
 void Dispatcher::revoked(std::int32_t shard_id) {
-  const std::unique_lock lock{in_flight_mutex_};
+  const base::WriterLock lock{in_flight_mutex_};
   assigned_.erase(shard_id);
   for (const auto& [id, in_flight] : in_flight_) in_flight->lock()->revoked(shard_id);
 }

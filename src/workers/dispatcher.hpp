@@ -3,14 +3,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
-#include <shared_mutex>
 #include <thread>
 #include <vector>
 
 #include "base/heartbeat.hpp"
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "base/stop_signal.hpp"
 #include "base/uuid.hpp"
 #include "claimer/claimer.hpp"
@@ -130,15 +129,16 @@ class Dispatcher final : public consumer::HandOff {
   const std::shared_ptr<ThreadExits> exits_ = std::make_shared<ThreadExits>();
   base::Heartbeat heartbeat_;  ///< the overseer's
 
-  mutable std::shared_mutex in_flight_mutex_;  // guards the following; ingest threads read
-  std::map<std::int32_t, std::shared_ptr<InFlight>> in_flight_;
-  std::set<std::int32_t> assigned_;  ///< shards that this process reads
+  mutable base::SharedMutex in_flight_mutex_;  // ingest threads read
+  std::map<std::int32_t, std::shared_ptr<InFlight>> in_flight_ GUARDED_BY(in_flight_mutex_);
+  std::set<std::int32_t> assigned_ GUARDED_BY(in_flight_mutex_);  ///< shards that this process reads
 
-  mutable std::mutex pools_mutex_;  // guards the following
-  std::map<std::int32_t, std::unique_ptr<WorkerPool>> pools_;
-  std::vector<std::unique_ptr<WorkerPool>> leaving_;  ///< replaced pools, until their calls end
-  bool started_ = false;
-  bool stopping_ = false;
+  mutable base::Mutex pools_mutex_;
+  std::map<std::int32_t, std::unique_ptr<WorkerPool>> pools_ GUARDED_BY(pools_mutex_);
+  /// Replaced pools, until their calls end.
+  std::vector<std::unique_ptr<WorkerPool>> leaving_ GUARDED_BY(pools_mutex_);
+  bool started_ GUARDED_BY(pools_mutex_) = false;
+  bool stopping_ GUARDED_BY(pools_mutex_) = false;
 
   InstanceReaper reaper_{exits_};
   base::StopSignal overseer_stop_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/mutex.hpp"
+
 namespace inboxd::dispatcher {
 namespace {
 
@@ -65,7 +67,7 @@ GroupLimiter::Slot::~Slot() {
 
 GroupLimiter::Slot GroupLimiter::begin(Clock::time_point now) {
   if (level_ == Level::all) return {*this, Level::all, true};
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   if (level_ != Level::all && now >= changes_at_) {
     level_ = level_ == Level::none ? Level::one : Level::all;
     changes_at_ = now + hold_;
@@ -75,7 +77,7 @@ GroupLimiter::Slot GroupLimiter::begin(Clock::time_point now) {
 }
 
 bool GroupLimiter::collided(std::optional<Level> level, Clock::time_point now) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   if (level && *level == level_) {  // otherwise another worker has lowered the level
     const bool is_forgiven = now >= forgiven_at_;
     hold_ = is_forgiven ? limits_.first_hold : std::min(hold_ * 2, limits_.longest_hold);
@@ -87,7 +89,7 @@ bool GroupLimiter::collided(std::optional<Level> level, Clock::time_point now) {
 }
 
 bool GroupLimiter::waited(Clock::time_point now) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   if (level_ == Level::all) {
     level_ = Level::one;
     changes_at_ = now + limits_.first_hold;

@@ -1,10 +1,10 @@
 #pragma once
 #include <atomic>
 #include <chrono>
-#include <mutex>
 #include <optional>
 
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 
 /// Handlers' transactions that failed: when they run again, and which transactions may hold several calls.
 namespace inboxd::dispatcher {
@@ -104,17 +104,17 @@ class GroupLimiter final {
   bool waited(Clock::time_point now);
 
  private:
-  bool must_warn(Clock::time_point now);
+  bool must_warn(Clock::time_point now) REQUIRES(mutex_);
 
   const Limits limits_;
   std::atomic<Level> level_{Level::all};
   std::atomic<bool> is_taken_{false};  ///< level `one`: a transaction has the slot for several calls
 
-  std::mutex mutex_;  // guards the following, and changes of level_
-  Clock::duration hold_{0};
-  Clock::time_point changes_at_{};   ///< the level rises
-  Clock::time_point forgiven_at_{};  ///< the last collision no longer counts
-  std::optional<Clock::time_point> warned_;
+  base::Mutex mutex_;
+  Clock::duration hold_ GUARDED_BY(mutex_){0};
+  Clock::time_point changes_at_ GUARDED_BY(mutex_){};   ///< the level rises
+  Clock::time_point forgiven_at_ GUARDED_BY(mutex_){};  ///< the last collision no longer counts
+  std::optional<Clock::time_point> warned_ GUARDED_BY(mutex_);
 };
 
 }  // namespace inboxd::dispatcher

@@ -3,6 +3,7 @@
 #include <string>
 #include <thread>
 
+#include "base/mutex.hpp"
 #include "inbox/database_error.hpp"
 #include "workers/transactional_worker.hpp"
 
@@ -158,7 +159,7 @@ TransactionalWorker::Ended TransactionalWorker::charge_culprit(const Transaction
 TransactionalWorker::Ended TransactionalWorker::charge(const transaction::SqlError& error) {
   CallCount count;
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     if (is_given_up()) return Ended::given_up;
     batch_.rewind();
     if (!batch_.begin_call(1)) return Ended::nothing;

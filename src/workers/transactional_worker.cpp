@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "base/mutex.hpp"
+
 #include "workers/transactional_worker.hpp"
 
 namespace inboxd::dispatcher {
@@ -111,11 +113,11 @@ TransactionalWorker::Ended TransactionalWorker::run_group(bool one_event) {
 TransactionalWorker::Ended TransactionalWorker::undo_group(Ended end, std::size_t events) {
   undone_events_ = events + delivered_.size();
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     if (is_in_call()) change(CallState::idle);  // the call is over: rolling back is not its time
   }
   transaction_->roll_back();
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   if (is_given_up()) return Ended::given_up;
   batch_.rewind();
   return end;
@@ -150,7 +152,7 @@ TransactionalWorker::Ended TransactionalWorker::call_in_transaction(bool alone, 
     return Ended::split;
   }
   if (end.ran && !end.unhandled_error) {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     if (batch_.cut_out_of_order(verdicts_)) return Ended::again;
   }
   if (!apply_call_end(end)) {
@@ -210,7 +212,7 @@ TransactionalWorker::Ended TransactionalWorker::commit(std::size_t events) {
   std::vector<settler::Report> reports;
   WorkBatch before;
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     before = batch_;
     reports = batch_.take_finished();
   }
@@ -226,7 +228,7 @@ TransactionalWorker::Ended TransactionalWorker::commit(std::size_t events) {
   pending_spans_.clear();  // undone, whichever outcome is recorded now
   uncommitted_ = {};
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     batch_ = std::move(before);
   }
   if (end.kind == transaction::CommitEnd::Kind::lost) {
@@ -240,7 +242,7 @@ TransactionalWorker::Ended TransactionalWorker::commit(std::size_t events) {
   if (end.kind == transaction::CommitEnd::Kind::unsettled || (is_refused && events == 0))
     retry_reason_ = RetryReason::environment;
   if (is_refused && events == 1) return charge(*end.error);
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   batch_.rewind();
   return is_refused && events > 1 ? Ended::split : Ended::repeat;
 }
@@ -267,7 +269,7 @@ void TransactionalWorker::note_committed(const std::vector<SettledRun>& all) {
 void TransactionalWorker::note_lost(const std::vector<inbox::LeaseKey>& lost) {
   std::vector<RunSlice> slices;
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     slices = batch_.take_unreported();
     // The batch continues only if it keeps no order: later events of a key must not run before those put back.
     const bool keeps_order =
@@ -293,7 +295,7 @@ void TransactionalWorker::note_lost(const std::vector<inbox::LeaseKey>& lost) {
 void TransactionalWorker::put_back_all() {
   std::vector<RunSlice> rest;
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     if (is_given_up()) return;
     rest = batch_.take_unreported();
     for (RunSlice& slice : batch_.take_rest()) rest.push_back(std::move(slice));

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "config/units.hpp"
 
 namespace inboxd::dispatcher {
@@ -70,7 +71,7 @@ bool Worker::begin(InFlight::Taken taken) {
   work_.had_events = taken.had_events;
   settler_.report(std::move(taken.uncalled), true);  // together, so that a lane gets its events in order
   if (taken.slices.empty()) return false;
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   batch_ = WorkBatch{std::move(taken.slices)};
   return true;
 }
@@ -89,7 +90,7 @@ bool Worker::finish_call(std::vector<event::Verdict> verdicts) {
 }
 
 bool Worker::is_abandoned() {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   return is_given_up();
 }
 
@@ -97,7 +98,7 @@ bool Worker::end() {
   if (work_.had_events) share_->in_flight->lock()->worked({0, {}, true, false});
   bool was_given_up = false;
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     was_given_up = is_given_up();
     if (was_given_up) {
       --share_->abandoned;
@@ -111,7 +112,7 @@ bool Worker::end() {
 
 /// Begins the batch's next call; false if there is none, or the worker must stop.
 bool Worker::begin_call(std::size_t most_events) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   if (is_given_up() || share_->stop || share_->in_flight->are_calls_stopped()) return false;
   if (batch_.is_next_taken(Clock::now()) || !batch_.begin_call(most_events)) return false;
   batch_.deliver(delivered_);
@@ -181,7 +182,7 @@ Worker::Clock::duration Worker::measure_call() {
 /// Takes over the verdicts; false if the call was given up meanwhile.
 bool Worker::end_call(Clock::duration duration) {
   work_.events += static_cast<std::int64_t>(delivered_.size());
-  std::unique_lock lock{mutex_};
+  base::Lock lock{mutex_};
   if (is_given_up()) return false;
   change(CallState::idle);
   // After a stop of the process, the handler may return before the overseer has noticed the stop.
@@ -215,7 +216,7 @@ void Worker::report_and_return() {
   std::vector<settler::Report> reports;
   std::vector<RunSlice> rest;
   {
-    const std::lock_guard lock{mutex_};
+    const base::Lock lock{mutex_};
     reports = batch_.take_finished();
     rest = batch_.take_rest();
     batch_ = WorkBatch{};
@@ -228,7 +229,7 @@ void Worker::report_and_return() {
 
 Worker::Review Worker::review(Clock::time_point now, Clock::duration slept) {
   Review out;
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   if (!is_in_call()) return out;
   slept_ += std::min(slept, now - started_ - slept_);
   const auto elapsed = now - started_ - slept_;
@@ -274,13 +275,13 @@ void Worker::give_up(Review& review) {
 }
 
 void Worker::cancel() {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   cancellation_.requested = true;
 }
 
 Worker::Review Worker::abandon() {
   Review out;
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   // Also without a running call: the worker may be asking for ever whether a COMMIT in doubt succeeded.
   cut();
   if (!is_in_call()) return out;

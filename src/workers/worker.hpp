@@ -3,12 +3,12 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/crash_report.hpp"
+#include "base/mutex.hpp"
 #include "base/wake_signal.hpp"
 #include "config/settings.hpp"
 #include "event/verdict.hpp"
@@ -123,10 +123,11 @@ class Worker {
   void call_handler();
   Clock::duration measure_call();
   bool end_call(Clock::duration duration);
-  /// Under the lock.
-  void change(CallState to);
-  bool is_given_up() const { return state_ == CallState::abandoned; }
-  bool is_in_call() const { return state_ == CallState::calling || state_ == CallState::waiting_for_database; }
+  void change(CallState to) REQUIRES(mutex_);
+  bool is_given_up() const REQUIRES(mutex_) { return state_ == CallState::abandoned; }
+  bool is_in_call() const REQUIRES(mutex_) {
+    return state_ == CallState::calling || state_ == CallState::waiting_for_database;
+  }
 
  private:
   // Where calls in transactions differ.
@@ -143,7 +144,7 @@ class Worker {
   virtual void cut() {}
 
   static bool is_allowed(CallState from, CallState to);
-  void give_up(Review& review);
+  void give_up(Review& review) REQUIRES(mutex_);
   bool next_call();
   static void describe_call(const void* worker, base::CrashLine& line);
   void report_and_return();
@@ -154,15 +155,17 @@ class Worker {
   plugin::Cancellation cancellation_;
   std::atomic<bool> ended_{false};
 
-  std::mutex mutex_;  // guards the following; the thread and the overseer
-  WorkBatch batch_;
-  std::vector<RunSlice> lent_;  ///< of a call that was given up: the handler may still read their events
-  Clock::time_point taken_;     ///< when the batch's first call began
-  Clock::time_point started_;   ///< when the running call began
-  Clock::time_point waited_;    ///< when it was last seen to wait for the database
-  Clock::duration slept_{0};    ///< of the running call's time
-  bool excused_ = false;        ///< the running call may stop uncharged: it is late for no fault of its own
-  CallState state_ = CallState::idle;
+  base::Mutex mutex_;
+  WorkBatch batch_ GUARDED_BY(mutex_);
+  /// Of a call that was given up: the handler may still read their events.
+  std::vector<RunSlice> lent_ GUARDED_BY(mutex_);
+  Clock::time_point taken_ GUARDED_BY(mutex_);     ///< when the batch's first call began
+  Clock::time_point started_ GUARDED_BY(mutex_);   ///< when the running call began
+  Clock::time_point waited_ GUARDED_BY(mutex_);    ///< when it was last seen to wait for the database
+  Clock::duration slept_ GUARDED_BY(mutex_){0};    ///< of the running call's time
+  /// The running call may stop uncharged: it is late for no fault of its own.
+  bool excused_ GUARDED_BY(mutex_) = false;
+  CallState state_ GUARDED_BY(mutex_) = CallState::idle;
 
   // The thread's own.
   std::vector<plugin::Delivered> delivered_;

@@ -3,10 +3,10 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <system_error>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "base/text.hpp"
 #include "workers/transactional_worker.hpp"
 
@@ -184,10 +184,10 @@ void WorkerPool::abandon() {
 
 struct InstanceReaper::Ending {
   std::shared_ptr<plugin::Instance> instance;  ///< only the thread touches it
-  std::mutex mutex;                            // guards the following
-  std::condition_variable changed;
-  bool has_ended = false;
-  bool is_left = false;
+  base::Mutex mutex;
+  base::Condition changed;
+  bool has_ended GUARDED_BY(mutex) = false;
+  bool is_left GUARDED_BY(mutex) = false;
 };
 
 InstanceReaper::~InstanceReaper() { finish(Clock::now()); }
@@ -196,13 +196,13 @@ void InstanceReaper::take(std::string handler, std::shared_ptr<plugin::Instance>
   // Declared before the lock: if no thread can be made, the instance is destroyed after the lock is released.
   const auto ending = std::make_shared<Ending>();
   ending->instance = std::move(instance);
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   join_ended();
   Entry& entry = entries_.emplace_back(Entry{std::move(handler), Clock::now(), ending, {}});
   try {
     entry.thread = std::thread{[ending, exits = exits_] {
       ending->instance.reset();  // plugin code
-      const std::lock_guard of_ending{ending->mutex};
+      const base::Lock of_ending{ending->mutex};
       ending->has_ended = true;
       if (ending->is_left) --exits->left;
       ending->changed.notify_all();
@@ -213,11 +213,10 @@ void InstanceReaper::take(std::string handler, std::shared_ptr<plugin::Instance>
   }
 }
 
-/// Under the lock.
 void InstanceReaper::join_ended() {
   entries_.remove_if([](Entry& entry) {
     {
-      const std::lock_guard lock{entry.ending->mutex};
+      const base::Lock lock{entry.ending->mutex};
       if (!entry.ending->has_ended) return false;
     }
     entry.thread.join();
@@ -226,7 +225,7 @@ void InstanceReaper::join_ended() {
 }
 
 std::vector<std::string> InstanceReaper::overdue(Clock::time_point since) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   join_ended();
   std::vector<std::string> out;
   for (Entry& entry : entries_) {
@@ -236,11 +235,12 @@ std::vector<std::string> InstanceReaper::overdue(Clock::time_point since) {
 }
 
 std::vector<std::string> InstanceReaper::finish(Clock::time_point deadline) {
-  const std::lock_guard lock{mutex_};
+  const base::Lock lock{mutex_};
   std::vector<std::string> out;
   for (Entry& entry : entries_) {
-    std::unique_lock of_ending{entry.ending->mutex};
-    if (entry.ending->changed.wait_until(of_ending, deadline, [&] { return entry.ending->has_ended; })) {
+    base::Lock of_ending{entry.ending->mutex};
+    const auto has_ended = [&]() REQUIRES(entry.ending->mutex) { return entry.ending->has_ended; };
+    if (entry.ending->changed.wait_until(of_ending, deadline, has_ended)) {
       of_ending.unlock();
       entry.thread.join();
       continue;

@@ -2,12 +2,12 @@
 #include <chrono>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "config/settings.hpp"
 #include "plugin/instance.hpp"
 #include "queue/in_flight.hpp"
@@ -101,11 +101,11 @@ class InstanceReaper final {
     std::thread thread;
     bool is_named = false;
   };
-  void join_ended();
+  void join_ended() REQUIRES(mutex_);
 
   const std::shared_ptr<ThreadExits> exits_;
-  std::mutex mutex_;  // guards the following
-  std::list<Entry> entries_;
+  base::Mutex mutex_;
+  std::list<Entry> entries_ GUARDED_BY(mutex_);
 };
 
 }  // namespace inboxd::dispatcher
