@@ -14,15 +14,15 @@
 
 namespace inboxd::test {
 
-/// One step: an actor goes on, a fault, or a change by an operator. A step that is not possible does nothing.
+/// One step: an actor continues, a fault, or a change by an operator. A step that is not possible does nothing.
 struct Step {
   enum class Kind {
     wait,
     wait_long,
     ingest,
-    ask,      ///< the claimer goes on
-    work,     ///< a worker goes on
-    settle,   ///< the settler goes on
+    ask,      ///< the claimer continues
+    work,     ///< a worker continues
+    settle,   ///< the settler continues
     review,
     lose,     ///< the claimer's, the settler's or ingest's next answer
     crash,
