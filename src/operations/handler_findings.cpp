@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "config/suggest.hpp"
+#include "config/units.hpp"
 #include "inbox/remedy.hpp"
 #include "operations/status_findings.hpp"
 
