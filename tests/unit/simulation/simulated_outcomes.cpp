@@ -70,8 +70,8 @@ std::vector<inbox::LeaseKey> SimulatedDatabase::settle(int owner, const inbox::S
   for (const auto& group : it.retries) settled.merge(offsets_of(group.offsets));
   for (const auto& letter : it.dead) settled.insert(letter.offset);
   for (const auto& lane : it.waiting) settled.merge(offsets_of(lane.offsets));
-  const auto& pending = at->second.pending;
-  const bool has_all = std::includes(pending.begin(), pending.end(), settled.begin(), settled.end());
+  const auto& held = at->second.pending;
+  const bool has_all = std::includes(held.begin(), held.end(), settled.begin(), settled.end());
   if ((guards.compares_fences && !is_mine) || !has_all) return {it.key};
 
   const Row row = at->second;
