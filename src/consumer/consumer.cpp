@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <future>
+#include <utility>
 
 #include "base/mutex.hpp"
 #include "kafka/properties.hpp"
@@ -149,19 +150,20 @@ std::vector<Ingester*> Consumer::ingesters() const {
   return out;
 }
 
+/// Ends the ingesters. The caller ends the client for queries, without the lock: that may wait for brokers.
+std::shared_ptr<rd_kafka_t> Consumer::take_ingest() {
+  const base::Lock lock{mutex_};
+  ingesters_.clear();
+  return std::exchange(query_client_, nullptr);
+}
+
 void Consumer::remake() {
   const auto old = ingesters();
   for (Ingester* const ingester : old) ingester->request_stop();
   for (Ingester* const ingester : old) ingester->join();
   poller_.abandon();
   for (Ingester* const ingester : old) ingester->forget_all();
-  std::shared_ptr<rd_kafka_t> query_client;
-  {
-    const base::Lock lock{mutex_};
-    ingesters_.clear();
-    query_client.swap(query_client_);
-  }
-  if (!destroy(std::move(client_), std::move(query_client))) {
+  if (!destroy(std::move(client_), take_ingest())) {
     log_.error("consumer.client_hangs");
     failed_ = true;
     return;
@@ -192,15 +194,13 @@ void Consumer::finish_intake() {
 void Consumer::join() {
   finish_intake();
   poller_.join();
-  const base::Lock lock{mutex_};
-  ingesters_.clear();
+  std::shared_ptr<rd_kafka_t> query_client = take_ingest();
   if (client_ != nullptr && poller_.left_behind()) {
     kafka::abandon(std::move(client_));
-    static_cast<void>(new std::shared_ptr<rd_kafka_t>{query_client_});  // leaked
-    kafka::abandon(kafka::Client{query_client_.get()});
+    static_cast<void>(new std::shared_ptr<rd_kafka_t>{query_client});  // leaked
+    kafka::abandon(kafka::Client{query_client.get()});
   }
   client_.reset();
-  query_client_.reset();
 }
 
 std::shared_ptr<rd_kafka_t> Consumer::query_client() const {

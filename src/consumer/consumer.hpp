@@ -63,6 +63,7 @@ class Consumer final {
   void remake();
   /// Only the watching thread, and later the one that ends it, makes and destroys them: it may use them without lock.
   std::vector<Ingester*> ingesters() const;
+  std::shared_ptr<rd_kafka_t> take_ingest();
 
   const config::Settings& settings_;
   const base::Uuid owner_;

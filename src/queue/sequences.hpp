@@ -75,7 +75,6 @@ class Sequences final {
 
   // ---- reading
 
-  bool has_unread_lanes() const;
   /// The next sequence whose lanes are to be read, from a hash on.
   struct LanesFrom {
     std::int32_t sequence = 0;
