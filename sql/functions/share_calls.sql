@@ -10,6 +10,7 @@ returns int
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' set enable_seqscan = off as $$
 declare
   v_now    constant timestamptz := clock_timestamp();
+  v_share  inbox.call_share;
   v_shares inbox.call_share[];
   v_served timestamptz;
   v_target int;
@@ -18,9 +19,13 @@ begin
   insert into inbox.handler_limit (handler_id) values (p_handler) on conflict do nothing;
   perform from inbox.handler_limit l where l.handler_id = p_handler for no key update;
   v_shares := array(select s from inbox.call_shares(p_handler) s);
-  delete from inbox.call_share s using unnest(v_shares) old
-  where s.handler_id = p_handler and s.owner = old.owner and s.share_id = old.share_id
-    and (s.owner = p_owner or not s.leased_until between v_now and v_now + 2 * p_lease);
+  -- A delete for each row: a join may read all rows of the handler, also the earlier rows that an old snapshot keeps.
+  foreach v_share in array v_shares loop
+    if v_share.owner = p_owner or not v_share.leased_until between v_now and v_now + 2 * p_lease then
+      delete from inbox.call_share s
+      where s.handler_id = p_handler and s.owner = v_share.owner and s.share_id = v_share.share_id;
+    end if;
+  end loop;
   if p_wanted + p_held = 0 then
     return 0;
   end if;

@@ -99,7 +99,7 @@ TEST_CASE("200 asynchronous calls are open at once on one thread, and end in any
   CHECK(idle - before < 10);
   test.open->end(7);
   REQUIRE(eventually([&] { return test.done() == 1; }));
-  REQUIRE(test.ingest(lease_of({200})));
+  REQUIRE(eventually([&] { return test.ingest(lease_of({200})); }));  // once the queue knows that a place is free
   REQUIRE(eventually([&] { return test.open->count() == 200; }));
   test.open->end_all();
   REQUIRE(eventually([&] { return test.done() == 201; }));
