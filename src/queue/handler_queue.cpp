@@ -383,10 +383,10 @@ void HandlerQueue::settled_in_order(const settler::Run& run, const settler::KeyE
   ++state_.wakes.workers;
 }
 
-void HandlerQueue::lost(const settler::Run& run) {
+void HandlerQueue::lost(const settler::Run& run, std::int64_t events) {
+  if (!state_.queue.lost(run, events)) return;
   state_.admission.lose_trial();
   ++state_.wakes.workers;
-  state_.queue.lost(run);
   if (run.lease.sequence) state_.sequences.drain(*run.lease.sequence);
 }
 

@@ -119,7 +119,7 @@ class HandlerQueue final {
   // The settler.
   void settled(const settler::Run& run, std::int64_t events, Clock::time_point now);
   void settled_in_order(const settler::Run& run, const settler::KeyEffects& effects, Clock::time_point now);
-  void lost(const settler::Run& run);
+  void lost(const settler::Run& run, std::int64_t events);
   void retry_at(Clock::time_point due);
 
  private:

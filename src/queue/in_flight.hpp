@@ -132,7 +132,7 @@ class InFlight final : public settler::RunOwner, public std::enable_shared_from_
   // The settler.
   void settled(const settler::Run& run, std::int64_t events) override;
   void settled_in_order(const settler::Run& run, const settler::KeyEffects& effects) override;
-  void lost(const settler::Run& run) override { lock()->lost(run); }
+  void lost(const settler::Run& run, std::int64_t events) override { lock()->lost(run, events); }
   void retry_at(Clock::time_point due) override { lock()->retry_at(due); }
   void recorded(std::int64_t done, std::int64_t failed, const std::string& error_class) override;
   event::Microseconds now() const override { return claimer_->clock.now(); }

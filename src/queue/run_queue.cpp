@@ -133,14 +133,14 @@ void RunQueue::settled(const settler::Run& run, std::int64_t events) {
   erase_if_settled(at);
 }
 
-void RunQueue::lost(const settler::Run& run) {
+bool RunQueue::lost(const settler::Run& run, std::int64_t events) {
   const auto at = leases_.find(&run);
-  if (at == leases_.end()) return;
-  queued_ -= at->second.queued;
-  events_ -= at->second.events;
-  bytes_ -= at->second.bytes;
-  erase(at);
-  if (queued_ == 0) queue_.clear();
+  if (at == leases_.end()) return false;
+  const bool is_new = at->second.leaving != Leaving::lost;
+  at->second.leaving = Leaving::lost;
+  give_up(at->second, std::min(events, at->second.events - at->second.queued));
+  begin_leaving(at, Leaving::lost);
+  return is_new;
 }
 
 void RunQueue::erase(Leases::iterator at) {
@@ -157,7 +157,8 @@ void RunQueue::give_up(Lease& lease, std::int64_t events) {
   lease.events -= events;
   bytes_ -= bytes;
   events_ -= events;
-  (lease.leaving == Leaving::expired ? expired_ : released_) += events;
+  if (lease.leaving == Leaving::expired) expired_ += events;
+  if (lease.leaving == Leaving::released) released_ += events;
 }
 
 void RunQueue::begin_leaving(Leases::iterator at, Leaving how) {
@@ -174,7 +175,8 @@ void RunQueue::erase_if_settled(Leases::iterator at) {
   Lease& lease = at->second;
   if (lease.events > 0) return;
   // An expired lease is released too: unless another instance has claimed the delivery, no crash is charged to it.
-  if (lease.leaving != Leaving::no) released_keys_.push_back(lease.run->lease.key);
+  const bool is_ours = lease.leaving == Leaving::released || lease.leaving == Leaving::expired;
+  if (is_ours) released_keys_.push_back(lease.run->lease.key);
   bytes_ -= lease.bytes;
   erase(at);
 }
@@ -217,7 +219,8 @@ std::vector<std::shared_ptr<settler::Run>> RunQueue::leases_ending_before(Clock:
   std::vector<std::shared_ptr<settler::Run>> out;
   for (const auto& [key, lease] : leases_) {
     if (lease.run->lease.sequence) continue;  // leased as long as its sequence
-    if (lease.end < before && lease.leaving != Leaving::expired) out.push_back(lease.run);
+    const bool is_gone = lease.leaving == Leaving::expired || lease.leaving == Leaving::lost;
+    if (lease.end < before && !is_gone) out.push_back(lease.run);
   }
   return out;
 }

@@ -69,7 +69,9 @@ class RunQueue {
   bool holds(const settler::Run& run) const { return leases_.contains(&run); }
 
   void settled(const settler::Run& run, std::int64_t events);
-  void lost(const settler::Run& run);
+  /// The run's queued events and `events` of those that were taken leave memory. The others follow as they are put back
+  /// or reported: until then they may be in a call. False: the run was lost before, or is gone.
+  bool lost(const settler::Run& run, std::int64_t events);
 
   /// `wanted`: the handler needs payloads and headers. Runs without them are released, now and when they are added.
   void want_content(bool wanted);
@@ -94,7 +96,7 @@ class RunQueue {
   std::int64_t released() const { return released_; }
 
  private:
-  enum class Leaving { no, released, expired };
+  enum class Leaving { no, released, expired, lost };
   struct Lease {
     std::shared_ptr<settler::Run> run;
     Clock::time_point end;

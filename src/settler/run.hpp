@@ -46,8 +46,9 @@ class RunOwner {
   /// The database's clock.
   virtual event::Microseconds now() const { return event::now(); }
 
-  /// The lease is lost: reports of the run were dropped, and none will be recorded.
-  virtual void lost(const Run& run) = 0;
+  /// The lease is lost: none of the run's outcomes will be recorded. Called again for each later report; `events`: of
+  /// the report that was dropped. Until they are reported or put back, events may still be in a running call.
+  virtual void lost(const Run& run, std::int64_t events) = 0;
 
   /// Events of the run were split off; their retry is due at that time.
   virtual void retry_at(std::chrono::steady_clock::time_point due) = 0;

@@ -169,7 +169,9 @@ void Settler::add(std::vector<Report> reports) {
   for (Report& report : reports) {
     const std::shared_ptr<Run> run = report.run;
     if (run->lost) {
-      unrecorded_ -= static_cast<std::int64_t>(report.end - report.first);
+      const auto events = static_cast<std::int64_t>(report.end - report.first);
+      unrecorded_ -= events;
+      run->owner->lost(*run, events);
       continue;
     }
     const auto [at, is_new] = reported_.try_emplace(run.get(), ReportedRun{SettlementBuilder{run}, next_ticket_, now});
@@ -286,7 +288,7 @@ void Settler::note_recorded(Batch& batch, const std::vector<inbox::LeaseKey>& lo
     const EventCounts& counts = batch.counts[i];
     if (lost_ids.contains(run.lease.key.delivery_id)) {
       lost_events += counts.events();
-      note_lost(run);
+      note_lost(run, counts.events());
     } else {
       run.recorded += static_cast<std::size_t>(counts.events());
       count(run, batch.settlements[i], counts, now);
@@ -301,14 +303,17 @@ void Settler::note_recorded(Batch& batch, const std::vector<inbox::LeaseKey>& lo
   }
 }
 
-void Settler::note_lost(Run& run) {
+/// `events`: of the settlement that was refused.
+void Settler::note_lost(Run& run, std::int64_t events) {
   count_lost(run);
   run.lost = true;
+  std::int64_t reported = 0;
   if (const auto at = reported_.find(&run); at != reported_.end()) {
-    unrecorded_ -= static_cast<std::int64_t>(at->second.builder.events());
+    reported = static_cast<std::int64_t>(at->second.builder.events());
     reported_.erase(at);
   }
-  run.owner->lost(run);
+  unrecorded_ -= reported;
+  run.owner->lost(run, events + reported);
 }
 
 void Settler::finish_flush() {

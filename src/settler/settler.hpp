@@ -124,7 +124,7 @@ class Settler final {
   bool write(Batch& batch);
   void count(const Run& run, const inbox::Settlement& settlement, const EventCounts& counts, Clock::time_point now);
   void note_recorded(Batch& batch, const std::vector<inbox::LeaseKey>& lost, bool was_in_doubt);
-  void note_lost(Run& run);
+  void note_lost(Run& run, std::int64_t events);
   bool pause(std::chrono::milliseconds wait);
   void finish_flush();
 

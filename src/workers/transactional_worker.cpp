@@ -265,7 +265,7 @@ void TransactionalWorker::note_committed(const std::vector<SettledRun>& all) {
   }
 }
 
-/// The fence stopped a COMMIT: nothing is written. Events of leases that are still ours go back to the queue.
+/// The fence stopped a COMMIT: nothing is written. All events go back to the queue, which drops those of lost leases.
 void TransactionalWorker::note_lost(const std::vector<inbox::LeaseKey>& lost) {
   std::vector<RunSlice> slices;
   {
@@ -285,9 +285,8 @@ void TransactionalWorker::note_lost(const std::vector<inbox::LeaseKey>& lost) {
   for (const RunSlice& slice : slices) {
     if (!is_lost(slice) || slice.run->lost.exchange(true)) continue;
     settler_.count_lost(*slice.run);
-    slice.run->owner->lost(*slice.run);
+    slice.run->owner->lost(*slice.run, 0);
   }
-  std::erase_if(slices, is_lost);
   share_->in_flight->put_back(std::move(slices));
 }
 

@@ -38,7 +38,8 @@ struct ClosedWindow {
     test::answer(*in_flight, Class::claim, *turn, Turn{Turn::State::closed, 10'000'000, 10'000'000, 10'000'000, 100});
   }
   ~ClosedWindow() {
-    for (const auto& run : runs) in_flight->lost(*run);  // a run keeps its owner alive, and the owner the run
+    // A run keeps its owner alive, and the owner the run.
+    for (const auto& run : runs) in_flight->lost(*run, static_cast<std::int64_t>(run->size()));
   }
 
   std::optional<WindowEnd> claim(std::vector<std::int64_t> sizes, Read state, std::int64_t group = 0) {

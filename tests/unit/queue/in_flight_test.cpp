@@ -30,7 +30,7 @@ config::Handler handler(int concurrency, int events_per_call) {
 /// A run keeps its owner alive, and the owner the run.
 void lose_all(InFlight& in_flight) {
   const std::atomic<bool> stop{false};
-  for (const RunSlice& slice : in_flight.take(stop, {}).slices) in_flight.lost(*slice.run);
+  for (const RunSlice& slice : in_flight.take(stop, {}).slices) in_flight.lost(*slice.run, slice.size());
 }
 
 /// The leases that the handler returns, which the database then releases.
@@ -131,7 +131,7 @@ TEST_CASE("calls that run while a handler is closed keep their share of max_in_f
   const auto renewed = question_of<ShareCalls>(*in_flight, Class::limit, next);
   REQUIRE(renewed);
   CHECK(renewed->calls.held == 1);
-  in_flight->lost(*taken.slices[0].run);  // a run keeps its owner alive, and the owner the run
+  in_flight->lost(*taken.slices[0].run, 1'000);  // a run keeps its owner alive, and the owner the run
 }
 
 TEST_CASE("due times close together become one, and none becomes earlier") {

@@ -83,14 +83,31 @@ TEST_CASE("the events of a lost run are not taken") {
   RunQueue queue;
   const auto run = add(queue, 5, 1);
   auto taken = queue.take(2, now);
-  queue.lost(*run);
-  CHECK(queue.events() == 0);
-  CHECK(queue.bytes() == 0);
+  CHECK(queue.lost(*run, 0));
+  CHECK(queue.events() == 2);
   CHECK(queue.take(5, now).empty());
   queue.put_back(std::move(taken));
+  CHECK(queue.bytes() == 0);
+  CHECK(queue.runs() == 0);
+  CHECK(queue.take_released().empty());
   queue.settled(*run, 2);
   CHECK(queue.queued() == 0);
   CHECK(queue.events() == 0);
+}
+
+TEST_CASE("a lost run stays until the outcomes of its running calls are reported") {
+  RunQueue queue;
+  const auto run = add(queue, 5, 1);
+  queue.take(5, now);
+  CHECK(queue.lost(*run, 2));
+  CHECK(queue.runs() == 1);
+  CHECK_FALSE(queue.lost(*run, 2));
+  CHECK(queue.events() == 1);
+  CHECK(queue.leases_ending_before(Clock::time_point::max()).empty());
+  CHECK_FALSE(queue.lost(*run, 1));
+  CHECK(queue.runs() == 0);
+  CHECK(queue.bytes() == 0);
+  CHECK(queue.take_released().empty());
 }
 
 TEST_CASE("untouched runs are released at once, youngest first") {

@@ -54,7 +54,7 @@ class RecordingOwner final : public settler::RunOwner {
     const std::lock_guard lock{mutex_};
     settled_.emplace_back(run.lease.key.delivery_id, events);
   }
-  void lost(const settler::Run& run) override {
+  void lost(const settler::Run& run, std::int64_t /*events*/) override {
     const std::lock_guard lock{mutex_};
     lost_.push_back(run.lease.key.delivery_id);
   }

@@ -38,8 +38,8 @@ struct SimulatedInstance final : settler::RunOwner, std::enable_shared_from_this
     queue.settled_in_order(run, effects, now);
     changed();
   }
-  void lost(const settler::Run& run) override {
-    queue.lost(run);
+  void lost(const settler::Run& run, std::int64_t events) override {
+    queue.lost(run, events);
     changed();
   }
   void retry_at(Instant due) override {
@@ -55,7 +55,10 @@ struct SimulatedInstance final : settler::RunOwner, std::enable_shared_from_this
   }
   void report(std::vector<settler::Report> reports) {
     for (settler::Report& report : reports) {
-      if (report.run->lost) continue;
+      if (report.run->lost) {
+        lost(*report.run, static_cast<std::int64_t>(report.end - report.first));
+        continue;
+      }
       const auto at = std::find_if(reported.begin(), reported.end(),
                                    [&](const auto& each) { return each.run() == report.run; });
       auto& builder = at == reported.end() ? reported.emplace_back(report.run) : *at;

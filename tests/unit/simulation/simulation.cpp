@@ -205,8 +205,8 @@ bool Simulation::is_called_elsewhere(const SimulatedInstance& here, const Place&
       if (instance.get() == &here || !worker.is_calling || worker.version != database_.version) continue;
       for (const RunSlice& slice : worker.batch->call_slices()) {
         const inbox::LeasedRun& lease = slice.run->lease;
-        const bool is_lost = slice.run->lost || slice.run->leased_until.load() <= now_;
-        if (is_lost || !lease.sequence || lease.shard_id != place.first) continue;
+        const bool is_overdue = slice.run->leased_until.load() <= now_;
+        if (is_overdue || !lease.sequence || lease.shard_id != place.first) continue;
         for (std::size_t i = slice.first; i < slice.end; ++i) {
           if (key_of({lease.shard_id, lease.events[i]->offset}) == key_of(place)) return true;
         }
@@ -282,9 +282,14 @@ void Simulation::settle(SimulatedInstance& instance) {
   const auto done = std::exchange(settling, std::nullopt);
   settler::Run& run = *done->run;
   if (*done->is_lost) {
-    std::erase_if(instance.reported, [&](const auto& each) { return each.run() == done->run; });
-    if (!run.lost.exchange(true)) instance.lost(run);
-    return;
+    std::int64_t events = done->settlement.counts.events();
+    std::erase_if(instance.reported, [&](const auto& each) {
+      if (each.run() != done->run) return false;
+      events += static_cast<std::int64_t>(each.events());
+      return true;
+    });
+    run.lost = true;
+    return instance.lost(run, events);
   }
   const auto events = done->settlement.counts.events();
   run.recorded += static_cast<std::size_t>(events);

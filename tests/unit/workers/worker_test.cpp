@@ -67,7 +67,7 @@ TEST_CASE("a run in two slices with another run between them is settled once in 
   CHECK(settled[1].key.delivery_id == 2);
   CHECK(settled[1].whole);
   CHECK(taken[0].run->recorded == 3);
-  in_flight->lost(*taken[0].run);  // a run keeps its owner alive, and the owner the run
+  in_flight->lost(*taken[0].run, 1'000);  // a run keeps its owner alive, and the owner the run
 }
 
 }  // namespace inboxd::dispatcher
